@@ -1,0 +1,1 @@
+"""Settings of the process: environment variables and the log."""

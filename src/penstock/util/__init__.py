@@ -1,0 +1,1 @@
+"""Lists, trees and names: helpers that know nothing of tensors."""
