@@ -38,9 +38,10 @@ class OpError(Exception):
         self._op = op
         self._message = message
         self._error_code = error_code
-        self._experimental_payloads: dict[Any, Any] = dict(args[0]) if args and args[0] else {}
-        if args and not isinstance(args[0], Mapping | None):
-            raise TypeError(_payload_text(type(self).__name__, args[0]))
+        payloads = args[0] if args else None
+        if not isinstance(payloads, Mapping | None):
+            raise TypeError(_payload_text(type(self).__name__, payloads))
+        self._experimental_payloads: dict[Any, Any] = dict(payloads) if payloads else {}
 
     @property
     def message(self) -> str:
@@ -103,10 +104,6 @@ class UnknownError(_CodedError):
     """Something failed without saying how; often an error of another library."""
 
     CODE = codes.UNKNOWN
-
-    def __init__(self, node_def: Any, op: Any, message: str, *args: Any) -> None:
-        code = args[0] if args and isinstance(args[0], int) else self.CODE
-        OpError.__init__(self, node_def, op, message, code, *args[1 if code != self.CODE else 0 :])
 
 
 class InvalidArgumentError(_CodedError):
