@@ -54,10 +54,21 @@ from typing import Any
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
 
-_REAL = (
-    "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
-).split(", ")
-_QUANTIZED = "qint8, quint8, qint32, qint16, quint16".split(", ")
+_REAL = [
+    "float",
+    "double",
+    "int32",
+    "uint8",
+    "int16",
+    "int8",
+    "int64",
+    "bfloat16",
+    "uint16",
+    "half",
+    "uint32",
+    "uint64",
+]
+_QUANTIZED = ["qint8", "quint8", "qint32", "qint16", "quint16"]
 
 # group name -> the set it stands for
 GROUPS: dict[str, frozenset[str]] = {
