@@ -1,7 +1,7 @@
 """Pins what this environment holds into constraints.txt.
 
-Run it as `make constraints`, in the environment that `make test` made. A package that was installed from an address or
-a folder cannot be pinned by version, so it is refused.
+Run it as `make constraints`, in the environment that `make test` made. A package that was installed
+from an address or a folder cannot be pinned by version, so it is refused.
 """
 
 import importlib.metadata
@@ -10,8 +10,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADER = """\
-# The versions that the tests run with, for `pip install -c constraints.txt`. `make constraints` writes this file anew
-# from the environment of `make test`. No addresses: where packages come from is the machine's own setting.
+# The versions that the tests run with, for `pip install -c constraints.txt`. `make constraints`
+# writes this file anew from the environment of `make test`. No addresses: where packages come from
+# is the machine's own setting.
 """
 # What every environment has, in versions that belong to it.
 LEFT_OUT = {"penstock", "pip", "setuptools", "wheel"}

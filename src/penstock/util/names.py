@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-from penstock.errors import located
-
 _OP_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _SCOPE_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*")
 
@@ -33,12 +31,8 @@ def check_op_name(name: str) -> str:
     if is_valid_op_name(name):
         return name
     raise ValueError(
-        located(
-            f"{name!r} is not a valid node name",
-            f"a name that matches ^{_OP_NAME.pattern}$",
-            repr(name),
-            "Use letters, digits and _ . / - only, and start with a letter or a digit.",
-        )
+        f"{name!r} is not a valid node name: expected a name that matches ^{_OP_NAME.pattern}$, "
+        f"got {name!r}. Use letters, digits and _ . / - only, and start with a letter or a digit."
     )
 
 
@@ -57,12 +51,8 @@ def check_scope_name(name: str, root: bool = False) -> str:
         return name
     kind = "root scope name" if root else "scope name"
     raise ValueError(
-        located(
-            f"{name!r} is not a valid {kind}",
-            f"a name that matches ^{pattern.pattern}$",
-            repr(name),
-            "Use letters, digits and _ . / - only.",
-        )
+        f"{name!r} is not a valid {kind}: expected a name that matches ^{pattern.pattern}$, "
+        f"got {name!r}. Use letters, digits and _ . / - only."
     )
 
 
