@@ -1,0 +1,316 @@
+"""Environment variables: one table of all that the system looks at.
+
+`VARIABLES` lists every ``PENSTOCK_*`` variable and every ``TF_*`` one that is honoured, each with a
+type, a default and a line of documentation; `docs/environment.md` is printed from it by
+`describe`. `get` reads one from the environment each time it is called, so a test or a notebook can
+change it; code on a hot path reads it once. A malformed value is an error that names the variable,
+never silently the default.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import located
+
+_TRUE = ("1", "true", "yes", "on", "t", "y")
+_FALSE = ("0", "false", "no", "off", "f", "n", "")
+
+
+def _parse_bool(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in _TRUE + _FALSE:
+        raise ValueError("one of 1, true, yes, on, 0, false, no, off")
+    return word in _TRUE
+
+
+def _parse_int(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("an integer") from None
+
+
+def _parse_size(text: str) -> int:
+    units = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+    word = text.strip().upper().removesuffix("IB").removesuffix("B")
+    factor = units.get(word[-1:], 1)
+    try:
+        size = float(word[:-1] if factor > 1 else word) * factor
+    except ValueError:
+        raise ValueError("a size in bytes such as 1048576, 512M or 2G") from None
+    if size < 0 or size != size:
+        raise ValueError("a size in bytes that is not negative")
+    return int(size)
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text) if text.strip() else {}
+    except json.JSONDecodeError as error:
+        raise ValueError(f"JSON ({error})") from None
+
+
+def _parse_path(text: str) -> Path | None:
+    return Path(text).expanduser() if text else None
+
+
+PARSERS: Mapping[str, Callable[[str], Any]] = {
+    "bool": _parse_bool,
+    "int": _parse_int,
+    "size": _parse_size,
+    "str": str,
+    "path": _parse_path,
+    "json": _parse_json,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One environment variable.
+
+    Attributes:
+      name: its name.
+      kind: how its text is read, a key of `PARSERS`.
+      default: the value when it is not set.
+      doc: one sentence on what it does.
+      choices: the only values that are allowed; empty for any.
+      minimum: the smallest value of a number, or None.
+    """
+
+    name: str
+    kind: str
+    default: Any
+    doc: str
+    choices: tuple[Any, ...] = ()
+    minimum: int | None = None
+
+    def parse(self, text: str) -> Any:
+        """Reads a value from text.
+
+        Raises:
+          ValueError: the text is malformed.
+        """
+        try:
+            value = PARSERS[self.kind](text)
+        except ValueError as error:
+            raise self._malformed(str(error), text) from None
+        if self.choices and value not in self.choices:
+            raise self._malformed(f"one of {', '.join(map(str, self.choices))}", text)
+        if self.minimum is not None and value < self.minimum:
+            raise self._malformed(f"a number >= {self.minimum}", text)
+        return value
+
+    def _malformed(self, expected: str, text: str) -> ValueError:
+        return ValueError(
+            located(
+                f"environment variable {self.name}",
+                expected,
+                repr(text),
+                f"Unset it to get the default, {self.default!r}.",
+            )
+        )
+
+
+_ROWS: tuple[Variable, ...] = (
+    Variable(
+        "PENSTOCK_CACHE_DIR",
+        "path",
+        None,
+        "Directory of caches that outlive the process; ~/.cache/penstock when not set.",
+    ),
+    Variable(
+        "PENSTOCK_COMPILATION_CACHE",
+        "bool",
+        True,
+        "Whether compiled executables are kept on disk between processes.",
+    ),
+    Variable(
+        "PENSTOCK_COMPILATION_CACHE_SIZE",
+        "size",
+        2**30,
+        "Bytes that the compilation cache on disk may take.",
+    ),
+    Variable(
+        "PENSTOCK_PLAN_CACHE",
+        "int",
+        256,
+        "How many plans a session or function keeps.",
+        minimum=1,
+    ),
+    Variable(
+        "PENSTOCK_REGION_CACHE",
+        "int",
+        1024,
+        "How many compiled executables of regions and kernels are kept in memory.",
+        minimum=1,
+    ),
+    Variable(
+        "PENSTOCK_THREADS",
+        "int",
+        0,
+        "Threads of the executor's pool; 0 means as many as the process may use processors.",
+        minimum=0,
+    ),
+    Variable(
+        "PENSTOCK_EXECUTOR",
+        "str",
+        "fast",
+        "Which executor runs plans: the fast one or the plain reference.",
+        choices=("fast", "reference"),
+    ),
+    Variable(
+        "PENSTOCK_VERIFY",
+        "bool",
+        False,
+        "Whether graphs are verified before and after every pass of the planner.",
+    ),
+    Variable(
+        "PENSTOCK_CHECK_RACES",
+        "bool",
+        False,
+        "Whether a plan with two unordered accesses to one resource is reported before it runs.",
+    ),
+    Variable(
+        "PENSTOCK_LOG_LEVEL",
+        "str",
+        "",
+        "Lowest level that is logged: DEBUG, INFO, WARNING, ERROR or FATAL; WARNING when not set.",
+        choices=("", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL", "CRITICAL"),
+    ),
+    Variable(
+        "PENSTOCK_FULL_TRACEBACKS",
+        "bool",
+        False,
+        "Whether errors show the frames of this package too.",
+    ),
+    Variable(
+        "PENSTOCK_NATIVE",
+        "bool",
+        True,
+        "Whether native kernels are used where they were built.",
+    ),
+    Variable(
+        "TF_CPP_MIN_LOG_LEVEL",
+        "int",
+        0,
+        "Lowest level of messages of native code: 0 all, 1 warnings, 2 errors, 3 fatal ones.",
+        minimum=0,
+    ),
+    Variable(
+        "TF_CPP_MAX_VLOG_LEVEL",
+        "int",
+        0,
+        "Highest number of verbose messages that are logged.",
+        minimum=0,
+    ),
+    Variable(
+        "TF_DETERMINISTIC_OPS",
+        "bool",
+        False,
+        "Whether only kernels are used that give the same bits in every run.",
+    ),
+    Variable(
+        "TF_CONFIG",
+        "json",
+        {},
+        "The cluster and the role of this process in it, as a JSON object.",
+    ),
+    Variable(
+        "TF_NUM_INTEROP_THREADS",
+        "int",
+        0,
+        "Threads that run operations at the same time; 0 leaves it to PENSTOCK_THREADS.",
+        minimum=0,
+    ),
+    Variable(
+        "TF_NUM_INTRAOP_THREADS",
+        "int",
+        0,
+        "Threads inside one operation; 0 leaves the choice to the system.",
+        minimum=0,
+    ),
+    Variable(
+        "TF_FORCE_GPU_ALLOW_GROWTH",
+        "bool",
+        False,
+        "Whether GPU memory is taken as needed instead of most of it at the start.",
+    ),
+    Variable(
+        "TF_XLA_FLAGS",
+        "str",
+        "",
+        "Of these flags, --tf_xla_auto_jit=2 compiles every function as a whole.",
+    ),
+    Variable(
+        "TF_ENABLE_ONEDNN_OPTS",
+        "bool",
+        True,
+        "Whether native CPU kernels may reorder sums for speed.",
+    ),
+)
+
+VARIABLES: Mapping[str, Variable] = {row.name: row for row in _ROWS}
+
+
+def get(name: str, environ: Mapping[str, str] | None = None) -> Any:
+    """The value of a variable of the table.
+
+    Args:
+      name: its name.
+      environ: where to look; the environment of the process when None.
+
+    Returns:
+      The value in the type of the table, or the default when the variable is not set.
+
+    Raises:
+      KeyError: the table has no such variable.
+      ValueError: the value is malformed.
+
+    Example:
+      >>> get("PENSTOCK_PLAN_CACHE", {"PENSTOCK_PLAN_CACHE": "8"})
+      8
+    """
+    if name not in VARIABLES:
+        raise KeyError(
+            located("config.env", "a variable of the table", repr(name), "Add a row to VARIABLES.")
+        )
+    variable = VARIABLES[name]
+    text = (os.environ if environ is None else environ).get(name)
+    return variable.default if text is None else variable.parse(text)
+
+
+def check(environ: Mapping[str, str] | None = None) -> list[str]:
+    """What is wrong with the environment: malformed values, and `PENSTOCK_*` names not known.
+
+    Returns:
+      One text for each problem; empty when there is none.
+    """
+    source = os.environ if environ is None else environ
+    problems = []
+    for name, text in sorted(source.items()):
+        if name in VARIABLES:
+            try:
+                VARIABLES[name].parse(text)
+            except ValueError as error:
+                problems.append(str(error))
+        elif name.startswith("PENSTOCK_"):
+            problems.append(
+                f"environment variable {name}: expected one of {', '.join(VARIABLES)}, got a name "
+                "that nothing reads. Correct its spelling or unset it."
+            )
+    return problems
+
+
+def describe() -> str:
+    """The table as Markdown."""
+    lines = ["| variable | type | default | meaning |", "|---|---|---|---|"]
+    for row in VARIABLES.values():
+        default = "" if row.default is None else f"`{row.default}`"
+        lines.append(f"| `{row.name}` | {row.kind} | {default} | {row.doc} |")
+    return "\n".join(lines) + "\n"
