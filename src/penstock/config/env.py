@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import located
-
 _TRUE = ("1", "true", "yes", "on", "t", "y")
 _FALSE = ("0", "false", "no", "off", "f", "n", "")
 
@@ -108,12 +106,8 @@ class Variable:
 
     def _malformed(self, expected: str, text: str) -> ValueError:
         return ValueError(
-            located(
-                f"environment variable {self.name}",
-                expected,
-                repr(text),
-                f"Unset it to get the default, {self.default!r}.",
-            )
+            f"environment variable {self.name}: expected {expected}, got {text!r}. "
+            f"Unset it to get the default, {self.default!r}."
         )
 
 
@@ -278,7 +272,7 @@ def get(name: str, environ: Mapping[str, str] | None = None) -> Any:
     """
     if name not in VARIABLES:
         raise KeyError(
-            located("config.env", "a variable of the table", repr(name), "Add a row to VARIABLES.")
+            f"config.env: expected a variable of the table, got {name!r}. Add a row to VARIABLES."
         )
     variable = VARIABLES[name]
     text = (os.environ if environ is None else environ).get(name)
