@@ -165,7 +165,7 @@ def log_if(level: int, msg: str, condition: Any, *args: Any) -> None:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
-def TaskLevelStatusMessage(msg: str) -> None:  # noqa: N802  # TensorFlow's name
+def TaskLevelStatusMessage(msg: str) -> None:  # TensorFlow's name
     """Logs the state of a task, at level ERROR so that it is not filtered out."""
     get_logger().error(msg, stacklevel=2)
 

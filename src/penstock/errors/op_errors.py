@@ -38,7 +38,7 @@ class OpError(Exception):
         self._op = op
         self._message = message
         self._error_code = error_code
-        payloads = args[0] if args else None
+        payloads: Any = args[0] if args else None
         if not isinstance(payloads, Mapping | None):
             raise TypeError(_payload_text(type(self).__name__, payloads))
         self._experimental_payloads: dict[Any, Any] = dict(payloads) if payloads else {}
@@ -69,13 +69,19 @@ class OpError(Exception):
         return self._experimental_payloads
 
     def __str__(self) -> str:
-        return "" if self._message is None else str(self._message)
+        return str(self._message)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (None, None, self._message, self._error_code, self._experimental_payloads)
+        return type(self), (
+            None,
+            None,
+            self._message,
+            self._error_code,
+            self._experimental_payloads,
+        )
 
 
 def _payload_text(name: str, got: object) -> str:

@@ -18,8 +18,8 @@ from penstock.types.device_spec import (
     canonical_name,
     register_device_type,
 )
-from penstock.types.dims import Dim, Dims
 from penstock.types.dimension import Dimension, dimension_value
+from penstock.types.dims import Dim, Dims
 from penstock.types.dtypes import (
     QUANTIZED_DTYPES,
     DType,

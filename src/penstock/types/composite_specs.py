@@ -94,7 +94,13 @@ class IndexedSlicesSpec(HookedTypeSpec):
       IndexedSlicesSpec(TensorShape([10, 4]), tf.float32, tf.int64, None, TensorShape([None]))
     """
 
-    __slots__ = ("_dense_shape_dtype", "_indices_dtype", "_indices_shape", "_shape", "_values_dtype")
+    __slots__ = (
+        "_dense_shape_dtype",
+        "_indices_dtype",
+        "_indices_shape",
+        "_shape",
+        "_values_dtype",
+    )
 
     def __init__(
         self,
@@ -199,6 +205,7 @@ class VariableSpec(DenseSpec):
             self._dtype.is_compatible_with(other.dtype)
             and self._shape.is_compatible_with(other.shape)
             and self.trainable == other.trainable
+            and self.alias_id == other.alias_id
         )
 
     def is_subtype_of(self, other: Any) -> bool:
@@ -209,12 +216,15 @@ class VariableSpec(DenseSpec):
         """
         if type(self) is not type(other):
             return False
+        self._check_alias("is_subtype_of", other)
+        return self._like(other) and self._shape.is_subtype_of(other.shape)
+
+    def _check_alias(self, method: str, other: VariableSpec) -> None:
         if (self.alias_id is None) != (other.alias_id is None):
             raise NotImplementedError(
-                "VariableSpec.is_subtype_of expects alias_id on both sides or on none, got "
-                f"{self} and {other}."
+                f"VariableSpec.{method}: expected an alias_id on both sides or on none, got {self} "
+                f"and {other}."
             )
-        return self._like(other) and self._shape.is_subtype_of(other.shape)
 
     def _like(self, other: VariableSpec) -> bool:
         return (
@@ -224,7 +234,14 @@ class VariableSpec(DenseSpec):
         )
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
-        """The narrowest VariableSpec that covers this one and `others`, or None."""
+        """The narrowest VariableSpec that covers this one and `others`, or None.
+
+        Raises:
+          NotImplementedError: one of them has an `alias_id` and this one has none, or the reverse.
+        """
+        for other in others:
+            if type(other) is type(self):
+                self._check_alias("most_specific_common_supertype", other)
         if not all(type(o) is type(self) and self._like(o) for o in others):
             return None
         shape = self._shape.most_specific_common_supertype([o.shape for o in others])
@@ -243,7 +260,6 @@ class NoneTensorSpec(HookedTypeSpec, BatchableTypeSpec):
     """Describes None where a structure of tensors has it: a value without tensors."""
 
     __slots__ = ()
-    __nest_leaf__ = True
 
     @staticmethod
     def from_value(value: Any) -> NoneTensorSpec:
@@ -270,6 +286,12 @@ class NoneTensorSpec(HookedTypeSpec, BatchableTypeSpec):
         return NoneTensorSpec()
 
     def _to_legacy_output_types(self) -> TypeSpec:
+        return self
+
+    def _to_legacy_output_shapes(self) -> TypeSpec:
+        return self
+
+    def _to_legacy_output_classes(self) -> TypeSpec:
         return self
 
 

@@ -1,9 +1,9 @@
 """DeviceSpec: which device, known in full or in part.
 
-The canonical text is ``/job:worker/replica:0/task:1/device:GPU:0``; each part may be missing, and an
-index may be ``*``, any. The older short form ``/gpu:0`` is read too. `DeviceSpecV2` is immutable;
-`DeviceSpecV1`, TensorFlow 1's, can be changed. Merging takes each part from the inner spec where it
-has one and from the outer one otherwise.
+The canonical text is ``/job:worker/replica:0/task:1/device:GPU:0``; each part may be missing, and
+an index may be ``*``, any. The older short form ``/gpu:0`` is read too. `DeviceSpecV2` is
+immutable; `DeviceSpecV1`, TensorFlow 1's, can be changed. Merging takes each part from the inner
+spec where it has one and from the outer one otherwise.
 """
 
 from __future__ import annotations
@@ -202,9 +202,8 @@ class DeviceSpecV2:
                     "Make one with DeviceSpec.from_string.",
                 )
             )
-        return _Parts(
-            *(a if b is None else b for a, b in zip(self._parts, dev._parts, strict=True))
-        )
+        known = {k: v for k, v in dev._parts._asdict().items() if v is not None}
+        return self._parts._replace(**known)
 
     def make_merged_spec(self, dev: DeviceSpecV2) -> Self:
         """A spec with the parts of `dev`, and those of this spec where `dev` has none.
@@ -228,7 +227,7 @@ class DeviceSpecV2:
         return type(self)(**{**self._parts._asdict(), **kwargs})
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._as_string == other._as_string  # type: ignore[attr-defined]
+        return type(other) is type(self) and self._as_string == other._as_string
 
     def __hash__(self) -> int:
         return hash(self._as_string)

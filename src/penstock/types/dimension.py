@@ -1,7 +1,8 @@
 """Dimension: one dimension of a shape as an object, the way TensorFlow 1 returned it.
 
-A Dimension holds an ``int`` or ``None``. Arithmetic with an unknown one is unknown, and a comparison
-with an unknown one is ``None``. Code that does not need TensorFlow 1's behaviour uses plain ints.
+A Dimension holds an ``int`` or ``None``. Arithmetic with an unknown one is unknown, and a
+comparison with an unknown one is ``None``. Code that does not need TensorFlow 1's behaviour uses
+plain ints.
 """
 
 from __future__ import annotations
@@ -93,24 +94,24 @@ class Dimension:
         self.assert_is_compatible_with(other)
         return Dimension(other) if self._value is None else Dimension(self._value)
 
-    # Comparisons: None when either size is unknown.
+    # Comparisons: None when either size is unknown, NotImplemented for other classes; hence Any.
 
-    def __eq__(self, other: object) -> bool | None:  # type: ignore[override]
+    def __eq__(self, other: object) -> Any:
         return self._compare(operator.eq, other, strict=False)
 
-    def __ne__(self, other: object) -> bool | None:  # type: ignore[override]
+    def __ne__(self, other: object) -> Any:
         return self._compare(operator.ne, other, strict=False)
 
-    def __lt__(self, other: Any) -> bool | None:
+    def __lt__(self, other: Any) -> Any:
         return self._compare(operator.lt, other)
 
-    def __le__(self, other: Any) -> bool | None:
+    def __le__(self, other: Any) -> Any:
         return self._compare(operator.le, other)
 
-    def __gt__(self, other: Any) -> bool | None:
+    def __gt__(self, other: Any) -> Any:
         return self._compare(operator.gt, other)
 
-    def __ge__(self, other: Any) -> bool | None:
+    def __ge__(self, other: Any) -> Any:
         return self._compare(operator.ge, other)
 
     __hash__ = None  # type: ignore[assignment]  # equality with unknown sizes is no equivalence
@@ -126,7 +127,7 @@ class Dimension:
             return None
         return test(self._value, size)
 
-    # Arithmetic: unknown when either size is unknown.
+    # Arithmetic: unknown when either size is unknown, NotImplemented for other classes; hence Any.
 
     def _combine(self, function: Callable[[int, int], int], other: Any, swap: bool = False) -> Any:
         try:
@@ -138,34 +139,34 @@ class Dimension:
         a, b = (size, self._value) if swap else (self._value, size)
         return Dimension(function(a, b))
 
-    def __add__(self, other: Any) -> Dimension:
+    def __add__(self, other: Any) -> Any:
         return self._combine(operator.add, other)
 
-    def __radd__(self, other: Any) -> Dimension:
+    def __radd__(self, other: Any) -> Any:
         return self._combine(operator.add, other, swap=True)
 
-    def __sub__(self, other: Any) -> Dimension:
+    def __sub__(self, other: Any) -> Any:
         return self._combine(operator.sub, other)
 
-    def __rsub__(self, other: Any) -> Dimension:
+    def __rsub__(self, other: Any) -> Any:
         return self._combine(operator.sub, other, swap=True)
 
-    def __mul__(self, other: Any) -> Dimension:
+    def __mul__(self, other: Any) -> Any:
         return self._combine(operator.mul, other)
 
-    def __rmul__(self, other: Any) -> Dimension:
+    def __rmul__(self, other: Any) -> Any:
         return self._combine(operator.mul, other, swap=True)
 
-    def __floordiv__(self, other: Any) -> Dimension:
+    def __floordiv__(self, other: Any) -> Any:
         return self._combine(operator.floordiv, other)
 
-    def __rfloordiv__(self, other: Any) -> Dimension:
+    def __rfloordiv__(self, other: Any) -> Any:
         return self._combine(operator.floordiv, other, swap=True)
 
-    def __mod__(self, other: Any) -> Dimension:
+    def __mod__(self, other: Any) -> Any:
         return self._combine(operator.mod, other)
 
-    def __rmod__(self, other: Any) -> Dimension:
+    def __rmod__(self, other: Any) -> Any:
         return self._combine(operator.mod, other, swap=True)
 
     def __truediv__(self, other: Any) -> Dimension:

@@ -157,7 +157,8 @@ def broadcast_all(shapes: Iterable[Dims]) -> Dims:
       >>> broadcast_all([(2, 1), (3,), ()])
       (2, 3)
     """
-    return _fold(broadcast, shapes, ())
+    scalar: Dims = ()
+    return _fold(broadcast, shapes, scalar)
 
 
 def concat(*parts: Dims) -> Dims:

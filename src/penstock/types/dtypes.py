@@ -18,7 +18,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 _REF_OFFSET = 100
-_Kind: TypeAlias = Literal["floating", "integer", "unsigned", "complex", "bool", "quantized", "other"]
+_Kind: TypeAlias = Literal[
+    "floating", "integer", "unsigned", "complex", "bool", "quantized", "other"
+]
 
 
 class _Facts(NamedTuple):
@@ -235,9 +237,10 @@ class DType:
     def cast(self, value: Any, casting_context: Any) -> DType:
         """Returns `value` when it is this dtype; raises TypeError otherwise."""
         del casting_context
-        if value is self:
-            return self
-        raise TypeError(f"Cannot cast {value!r} to type {self!r}: expected the same dtype")
+        same = value is self
+        if not same:
+            raise TypeError(f"Cannot cast {value!r} to type {self!r}: expected the same dtype")
+        return self
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -481,6 +484,4 @@ float8_e4m3fn: DType = _BY_NAME["float8_e4m3fn"]
 float8_e4m3fnuz: DType = _BY_NAME["float8_e4m3fnuz"]
 float8_e4m3b11fnuz: DType = _BY_NAME["float8_e4m3b11fnuz"]
 
-QUANTIZED_DTYPES: frozenset[DType] = frozenset(
-    d for d in _BY_NUMBER.values() if d.is_quantized
-)
+QUANTIZED_DTYPES: frozenset[DType] = frozenset(d for d in _BY_NUMBER.values() if d.is_quantized)

@@ -2,8 +2,8 @@
 
 A `TensorShape` is immutable and hashable and holds ``dims_tuple`` (see `penstock.types.dims`). With
 TensorFlow 2 behaviour, the default, its elements are ``int`` or ``None``; after
-``disable_v2_tensorshape`` they are `Dimension` objects. `TensorShape.from_dims` makes one from valid
-``Dims`` without looking at them. Conversion to protocol buffers lives with the graph format.
+``disable_v2_tensorshape`` they are `Dimension` objects. `TensorShape.from_dims` makes one from
+valid ``Dims`` without looking at them. Conversion to protocol buffers lives with the graph format.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, SupportsIndex, TypeAlias, overload
 
 from penstock.types import dims as _dims
-from penstock.types.dims import Dim, Dims
 from penstock.types.dimension import Dimension, dimension_value
+from penstock.types.dims import Dim, Dims
 
 # What as_shape accepts; tensors and arrays of integers too, hence Any inside.
-ShapeLike: TypeAlias = "TensorShape | Sequence[Any] | int | Dimension | None | Any"
+ShapeLike: TypeAlias = "TensorShape | Sequence[Any] | int | Dimension | Any | None"
 
 
 class _Behavior:
@@ -62,9 +62,8 @@ def _to_dims(value: Any) -> Dims:
         )
     if isinstance(value, Dimension):
         return (value.value,)
-    proto_dims = _proto_dims(value)
-    if proto_dims is not NotImplemented:
-        return proto_dims
+    if hasattr(value, "unknown_rank") and hasattr(value, "dim"):
+        return _proto_dims(value)
     try:
         items = iter(value)
     except TypeError:
@@ -72,10 +71,8 @@ def _to_dims(value: Any) -> Dims:
     return tuple([_to_dim(d) for d in items])
 
 
-def _proto_dims(value: Any) -> Any:
+def _proto_dims(value: Any) -> Dims:
     """Reads a TensorShapeProto by its fields, so that protobuf need not be imported."""
-    if not (hasattr(value, "unknown_rank") and hasattr(value, "dim")):
-        return NotImplemented
     if value.unknown_rank:
         return None
     return tuple(None if d.size == -1 else _to_dim(d.size) for d in value.dim)
@@ -121,7 +118,8 @@ class TensorShape:
         return f"TensorShape({self.dims})"
 
     def __str__(self) -> str:
-        return _dims.text(self.dims_tuple)
+        text = _dims.text(self.dims_tuple)
+        return text if _Behavior.v2 else text.replace("None", "?")
 
     @property
     def rank(self) -> int | None:
@@ -143,7 +141,7 @@ class TensorShape:
     def __len__(self) -> int:
         if self.dims_tuple is None:
             raise ValueError(
-                "Cannot take the length of shape with unknown rank. Use `.rank`, which is None then."
+                "Cannot take the length of shape with unknown rank. Look at `.rank` first."
             )
         return len(self.dims_tuple)
 

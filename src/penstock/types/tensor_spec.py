@@ -63,9 +63,9 @@ class DenseSpec(HookedTypeSpec):
             return True
         return (
             type(other) is type(self)
-            and self._shape.dims_tuple == other._shape.dims_tuple  # type: ignore[attr-defined]
-            and self._dtype is other._dtype  # type: ignore[attr-defined]
-            and self._name == other._name  # type: ignore[attr-defined]
+            and self._shape.dims_tuple == other._shape.dims_tuple
+            and self._dtype is other._dtype
+            and self._name == other._name
         )
 
     def _to_legacy_output_types(self) -> DType:
@@ -123,7 +123,7 @@ class TensorSpec(DenseSpec, BatchableTypeSpec):
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
         """True when a tensor of this spec could be `spec_or_tensor`, a TensorSpec or a tensor."""
-        other = spec_or_tensor
+        other: Any = spec_or_tensor
         if not isinstance(other, TensorSpec):
             hooks = type(self)._value_hooks
             if hooks is None or not isinstance(other, hooks.value_type):
@@ -134,7 +134,7 @@ class TensorSpec(DenseSpec, BatchableTypeSpec):
 
     def is_subtype_of(self, other: Any) -> bool:
         """True when every tensor of this spec fits `other`; a spec without a name fits any name."""
-        if type(self) is not type(other):
+        if not isinstance(other, TensorSpec):
             return False
         return (
             (not self._name or self._name == other._name)
@@ -199,13 +199,13 @@ class BoundedTensorSpec(TensorSpec):
     Args:
       shape: the shape, with None for dimensions that may vary.
       dtype: the type of the elements.
-      minimum: the smallest value, both ends included; a number or an array that broadcasts to
+      minimum: the smallest value, both ends included; a number or an array that broadcasts with
         `shape`.
       maximum: the largest value, likewise.
       name: a name for the tensor, or None.
 
     Raises:
-      ValueError: a bound is None, or does not broadcast to `shape`.
+      ValueError: a bound is None, or does not broadcast with `shape`.
     """
 
     __slots__ = ("_maximum", "_minimum")
@@ -224,19 +224,12 @@ class BoundedTensorSpec(TensorSpec):
             )
         bound = np.array(value, dtype=self._dtype.as_numpy_dtype)
         try:
-            fits = _dims.broadcast(bound.shape, self._shape.dims_tuple)
+            _dims.broadcast(bound.shape, self._shape.dims_tuple)
         except ValueError:
-            fits = ()
-            if bound.shape != ():
-                raise ValueError(
-                    f"`{which}` {value} is not compatible with shape {self._shape}: expected a "
-                    f"shape that broadcasts to it, got {bound.shape}."
-                ) from None
-        if fits is not None and self._shape.rank is not None and len(fits) > self._shape.rank:
             raise ValueError(
-                f"`{which}` {value} is not compatible with shape {self._shape}: expected rank "
-                f"{self._shape.rank} or less, got {bound.ndim}."
-            )
+                f"`{which}` {value} is not compatible with shape {self._shape}: expected a shape "
+                f"that broadcasts with it, got {bound.shape}."
+            ) from None
         bound.setflags(write=False)
         return bound
 
@@ -279,8 +272,7 @@ class BoundedTensorSpec(TensorSpec):
 
     def __eq__(self, other: object) -> bool:
         return (
-            super().__eq__(other)
-            and self._key() == other._key()  # type: ignore[attr-defined]
+            super().__eq__(other) and self._key() == other._key()  # type: ignore[attr-defined]
         )
 
     def _same_bounds(self, other: Any) -> bool:
@@ -288,10 +280,6 @@ class BoundedTensorSpec(TensorSpec):
             np.array_equal(a, b)
             for a, b in ((self._minimum, other._minimum), (self._maximum, other._maximum))
         )
-
-    def is_subtype_of(self, other: Any) -> bool:
-        """True when every tensor of this spec fits `other`, which must have the same bounds."""
-        return super().is_subtype_of(other) and self._same_bounds(other)
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
         """The narrowest spec that covers this one and `others`; None when bounds differ."""

@@ -71,7 +71,7 @@ class TypeSpec(abc.ABC):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return type(other) is type(self) and self._key() == other._key()  # type: ignore[attr-defined]
+        return type(other) is type(self) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -217,13 +217,13 @@ class TypeSpec(abc.ABC):
         return type(self)._deserialize(tuple(_map_parts(function, self._serialize())))
 
     def _to_legacy_output_types(self) -> Any:
-        return self
+        raise NotImplementedError(f"{type(self).__name__}._to_legacy_output_types()")
 
     def _to_legacy_output_shapes(self) -> Any:
-        return self
+        raise NotImplementedError(f"{type(self).__name__}._to_legacy_output_shapes()")
 
     def _to_legacy_output_classes(self) -> Any:
-        return self
+        raise NotImplementedError(f"{type(self).__name__}._to_legacy_output_classes()")
 
 
 class BatchableTypeSpec(TypeSpec):
@@ -256,7 +256,7 @@ class ValueHooks:
       cast: `(spec, value, casting_context)` to a value of the type; None only checks it.
     """
 
-    value_type: type
+    value_type: type[Any]
     to_components: Callable[[Any, Any], Any]
     from_components: Callable[[Any, Any], Any]
     placeholder: Callable[[Any, Any], Any] | None = None
@@ -410,7 +410,9 @@ def registered_name(cls: type[TypeSpec]) -> str:
 def lookup(name: str) -> type[TypeSpec]:
     """The class that `register` gave a name to; raises ValueError when there is none."""
     if name not in _NAMES:
-        raise ValueError(f"No TypeSpec has been registered with name {name!r}, got {sorted(_NAMES)}")
+        raise ValueError(
+            f"No TypeSpec has been registered with name {name!r}, got {sorted(_NAMES)}"
+        )
     return _NAMES[name]
 
 

@@ -1,9 +1,9 @@
 """Where in the user's code something was made.
 
 An operation remembers the frame that created it, so that its errors can name a line of the user's
-program instead of ours. A `Frame` is a small immutable record and holds no Python frame, so it keeps
-nothing alive. `user_frame` walks up from its caller to the first frame outside this package and costs
-well under a microsecond; `user_stack` gives all such frames.
+program instead of ours. A `Frame` is a small immutable record and holds no Python frame, so it
+keeps nothing alive. `user_frame` walks up from its caller to the first frame outside this package
+and costs well under a microsecond; `user_stack` gives all such frames.
 """
 
 from __future__ import annotations
@@ -40,16 +40,13 @@ class Frame(NamedTuple):
 
 
 def hide_files(prefix: str) -> None:
-    """Counts files whose path starts with `prefix` as part of this package, such as generated code."""
+    """Counts files whose path starts with `prefix` as ours; for generated code."""
     _extra_prefixes.append(prefix)
     _internal_files.clear()
 
 
 def _classify(file: str) -> bool:
-    inner = (
-        file.startswith((_PACKAGE, "<frozen ", *_extra_prefixes))
-        or file in _PASSED_OVER
-    )
+    inner = file.startswith((_PACKAGE, "<frozen ", *_extra_prefixes)) or file in _PASSED_OVER
     if len(_internal_files) >= _MAX_CACHED:
         _internal_files.clear()
     _internal_files[file] = inner

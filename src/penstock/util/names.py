@@ -1,7 +1,7 @@
 """Names of operations and scopes: which are valid, and how to make one unique.
 
-Names may contain letters, digits and ``_ . \\ / > -``; the first character of an operation's name is
-a letter, a digit or a dot. Uniqueness ignores case, so that names can become file names.
+Names may contain letters, digits, slashes and ``_ . > -``; the first character of an operation's
+name is a letter, a digit or a dot. Uniqueness ignores case, so that names can become file names.
 """
 
 from __future__ import annotations

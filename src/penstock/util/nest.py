@@ -1,14 +1,15 @@
 """Nested structures: lists, tuples, dicts and the like as trees with values at the leaves.
 
 A structure is nested when its class is: a list, tuple or other sequence that is no text; a mapping,
-whose children come in the order of its sorted keys; a view of a mapping; a namedtuple; an attrs class;
-or a dataclass with ``__tf_flatten__`` and ``__tf_unflatten__``. Everything else is a leaf, None
-included. With ``expand_composites`` an object with a ``_type_spec`` (a sparse tensor), and a type spec
-with components, is nested too, unless its class sets ``__nest_leaf__``.
+whose children come in the order of its sorted keys; a view of a mapping; a namedtuple; an attrs
+class; or a dataclass with ``__tf_flatten__`` and ``__tf_unflatten__``. Everything else is a leaf,
+None included. With ``expand_composites`` an object with a ``_type_spec`` (a sparse tensor), and a
+type spec with components, is nested too, unless its class sets ``__nest_leaf__``.
 
 Whether a class is nested is decided once and kept, so the common flat list costs a look in a table
-for each element. `tf.nest` is `flatten`, `pack_sequence_as`, `map_structure`, `assert_same_structure`
-and `is_nested`; the functions for shallow structures and paths are in `penstock.util.nest_paths`.
+for each element. `tf.nest` is `flatten`, `pack_sequence_as`, `map_structure`,
+`assert_same_structure` and `is_nested`; the functions for shallow structures and paths are in
+`penstock.util.nest_paths`.
 """
 
 from __future__ import annotations
@@ -73,9 +74,7 @@ def _flatten_into(items: Sequence[Any], kinds: Mapping[type, Kind], out: list[An
             _flatten_into(children(item, kind), kinds, out)
 
 
-def pack_sequence_as(
-    structure: Any, flat_sequence: Any, expand_composites: bool = False
-) -> Any:
+def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
     """Puts a flat sequence of values into the form of a structure: the inverse of `flatten`.
 
     Args:
@@ -110,7 +109,7 @@ def pack_sequence_as(
     return _pack(structure, kind, kinds, iter(flat))
 
 
-def _flat_list(structure: Any, flat_sequence: Any) -> list[Any] | tuple[Any, ...]:
+def _flat_list(structure: Any, flat_sequence: Any) -> Any:
     if type(flat_sequence) is list or type(flat_sequence) is tuple:
         return flat_sequence
     kind = KINDS[type(flat_sequence)]
@@ -141,9 +140,7 @@ def _pack(structure: Any, kind: Kind, kinds: Mapping[type, Kind], leaves: Iterat
     packed: list[Any] = []
     for item in children(structure, kind):
         inner = kinds[type(item)]
-        packed.append(
-            next(leaves) if inner is Kind.LEAF else _pack(item, inner, kinds, leaves)
-        )
+        packed.append(next(leaves) if inner is Kind.LEAF else _pack(item, inner, kinds, leaves))
     return rebuild(structure, kind, packed)
 
 

@@ -43,11 +43,9 @@ def assert_same_structure(
     Example:
       >>> assert_same_structure([1, (2,)], ["a", ("b",)])
     """
-    if type(check_types) is not bool and not isinstance(check_types, int):
-        raise TypeError(f"assert_same_structure: expected check_types=bool, got {check_types!r}")
     kinds = COMPOSITE_KINDS if expand_composites else KINDS
     try:
-        _compare(nest1, nest2, kinds, bool(check_types), "")
+        _compare(nest1, nest2, kinds, check_types, "")
     except _Difference as difference:
         raise difference.error(
             "The two structures don't have the same nested structure.\n\n"

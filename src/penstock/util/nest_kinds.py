@@ -149,9 +149,9 @@ def _rebuild_mapping(structure: Any, items: list[Any]) -> Any:
         return type(structure)(pairs)
     except TypeError as error:
         raise TypeError(
-            f"Error creating an object of type {type(structure)} like {structure}: expected a class "
-            f"that can be made from one iterable of key-value pairs, got: {error}. Add such a "
-            "constructor, or use a dict."
+            f"Error creating an object of type {type(structure)} like {structure}: expected a "
+            f"class that can be made from one iterable of key-value pairs, got: {error}. Add such "
+            "a constructor, or use a dict."
         ) from error
 
 
