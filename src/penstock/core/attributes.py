@@ -1,0 +1,220 @@
+"""Attributes of one operation: inferred from its inputs, completed with defaults, brought to one form.
+
+One form: a type is a DType, a shape a tuple with None for unknown (None: unknown rank), a list a tuple, a string a str
+(bytes when it is not UTF-8), a tensor a HashableArray, a function a name or an object with a `name`. All are hashable.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.convert import HashableArray, to_array
+from penstock.core.op_def import REQUIRED, ArgDef, AttrDef, OpDef
+from penstock.core.tensor import EagerTensor
+from penstock.types.dtypes import DType, as_dtype
+from penstock.types.tensor_shape import TensorShape
+
+
+def complete(op: OpDef, dtypes: Sequence[DType], given: dict[str, Any], counts: Sequence[int]) -> dict[str, Any]:
+    """All attributes of an operation, in one form and in the order of its definition.
+
+    Args:
+      op: the definition.
+      dtypes: the dtypes of the flat inputs.
+      given: attributes set by the caller.
+      counts: for each input argument, its number of tensors.
+
+    Raises:
+      TypeError, ValueError: an attribute is unknown, missing, of the wrong kind, or contradicts the inputs.
+    """
+    found = {name: canonical(op, _known(op, name), value) for name, value in given.items() if value is not None or _optional(op, name)}
+    position = 0
+    for arg, count in zip(op.inputs, counts, strict=True):
+        _infer(op, arg, dtypes[position : position + count], found)
+        position += count
+    result = {}
+    for name, attr in op.attrs.items():
+        value = found.get(name, attr.default)
+        if value is REQUIRED:
+            raise ValueError(f"{op.name}: attribute {name!r} ({attr.kind}) is required. Pass {name}=...")
+        _check_allowed(op, attr, value)
+        result[name] = value
+    for name in found:  # attributes starting with "_" travel with the operation
+        if name not in result:
+            result[name] = found[name]
+    return result
+
+
+def _optional(op: OpDef, name: str) -> bool:
+    attr = op.attrs.get(name)
+    return attr is not None and attr.kind == "shape"
+
+
+def _known(op: OpDef, name: str) -> AttrDef:
+    attr = op.attrs.get(name)
+    if attr is None:
+        if name.startswith("_"):
+            return AttrDef(name, "any")
+        raise ValueError(f"{op.name}: unknown attribute {name!r}, expected one of {sorted(op.attrs)}.")
+    return attr
+
+
+def _infer(op: OpDef, arg: ArgDef, dtypes: Sequence[DType], found: dict[str, Any]) -> None:
+    if arg.number_attr is not None:
+        _agree(op, arg, arg.number_attr, len(dtypes), found)
+    if arg.type_list_attr is not None:
+        _agree(op, arg, arg.type_list_attr, tuple(t.base_dtype for t in dtypes), found)
+    for dtype in dtypes:
+        if arg.type_attr is not None:
+            _agree(op, arg, arg.type_attr, dtype.base_dtype, found)
+        elif arg.dtype is not None and dtype.base_dtype is not arg.dtype:
+            raise TypeError(
+                f"Input '{arg.name}' of '{op.name}' Op has type {dtype.base_dtype.name} that does not match expected type of "
+                f"{arg.dtype.name}."
+            )
+
+
+def _agree(op: OpDef, arg: ArgDef, name: str, value: Any, found: dict[str, Any]) -> None:
+    before = found.setdefault(name, value)
+    if before == value:
+        return
+    if isinstance(value, DType):
+        other = next((a.name for a in op.inputs if a.type_attr == name and a is not arg), name)
+        raise TypeError(
+            f"Input '{arg.name}' of '{op.name}' Op has type {value.name} that does not match type {before.name} of argument "
+            f"'{other}'."
+        )
+    raise ValueError(f"{op.name}: input '{arg.name}' gives {name}={value}, but {name}={before} was expected.")
+
+
+def _check_allowed(op: OpDef, attr: AttrDef, value: Any) -> None:
+    if attr.minimum is not None:
+        size = len(value) if attr.is_list else value
+        if size < attr.minimum:
+            raise ValueError(f"{op.name}: attribute {attr.name!r} must be at least {attr.minimum}, got {size}.")
+    if attr.allowed is None:
+        return
+    for item in value if attr.is_list else (value,):
+        if item not in attr.allowed:
+            if isinstance(item, DType):
+                names = ", ".join(t.name for t in attr.allowed)
+                raise TypeError(f"{op.name}: Value for attr '{attr.name}' of {item.name} is not in the list of allowed values: {names}")
+            raise ValueError(f"{op.name}: attribute {attr.name!r} must be one of {attr.allowed}, got {item!r}.")
+
+
+def canonical(op: OpDef, attr: AttrDef, value: Any) -> Any:
+    """`value` in the one form of the attribute's kind."""
+    try:
+        if attr.is_list:
+            if isinstance(value, (str, bytes)):
+                raise TypeError("a list is expected")
+            return tuple(_FORMS[attr.element_kind](v) for v in value)
+        return _FORMS[attr.kind](value)
+    except (TypeError, ValueError) as problem:
+        raise TypeError(
+            f"{op.name}: attribute {attr.name!r} must be {attr.kind}, got {value!r} of type {type(value).__name__} ({problem})."
+        ) from None
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        raise TypeError("not an integer")
+    return int(value.__index__())
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        raise TypeError("not a number")
+    return float(value)
+
+
+def _bool(value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError("not a bool")
+    return bool(value)
+
+
+def _string(value: Any) -> str | bytes:
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value
+    if not isinstance(value, str):
+        raise TypeError("not a string")
+    return value
+
+
+def _shape(value: Any) -> tuple[int | None, ...] | None:
+    if value is None or (isinstance(value, tuple) and all(v is None or (type(v) is int and v >= 0) for v in value)):
+        return value
+    return TensorShape(value).dims_tuple
+
+
+def _tensor(value: Any) -> HashableArray:
+    if isinstance(value, HashableArray):
+        return value
+    array, dtype = to_array(value)
+    return HashableArray(array.copy(), dtype)
+
+
+def _type(value: Any) -> DType:
+    return as_dtype(value).base_dtype
+
+
+def _same(value: Any) -> Any:
+    hash(value)
+    return value
+
+
+_FORMS = {
+    "int": _int, "float": _float, "bool": _bool, "string": _string, "shape": _shape, "tensor": _tensor, "type": _type,
+    "func": _same, "any": _same,
+}  # fmt: skip
+
+
+def output_dtypes(op: OpDef, attrs: dict[str, Any]) -> tuple[DType, ...]:
+    """The dtypes of the flat outputs."""
+    result: list[DType] = []
+    for arg in op.outputs:
+        if arg.type_list_attr is not None:
+            result.extend(attrs[arg.type_list_attr])
+            continue
+        dtype = attrs[arg.type_attr] if arg.type_attr is not None else arg.dtype
+        result.extend([dtype] * (attrs[arg.number_attr] if arg.number_attr is not None else 1))
+    return tuple(result)
+
+
+def group_outputs(op: OpDef, attrs: dict[str, Any], flat: Sequence[Any]) -> Any:
+    """Flat outputs as the operation returns them: None, one value, a list, or a list of values and lists."""
+    if len(op.outputs) == 1 and not op.outputs[0].is_list:
+        return flat[0]
+    if not op.outputs:
+        return None
+    result: list[Any] = []
+    position = 0
+    for arg in op.outputs:
+        if not arg.is_list:
+            result.append(flat[position])
+            position += 1
+            continue
+        count = attrs[arg.number_attr] if arg.number_attr is not None else len(attrs[arg.type_list_attr or ""])
+        result.append(list(flat[position : position + count]))
+        position += count
+    return result[0] if len(result) == 1 else result
+
+
+def user_error(op_name: str, problem: Exception, eager: bool) -> Exception:
+    """The exception of a broken rule as the mode raises it: eager operations raise InvalidArgumentError."""
+    if eager and isinstance(problem, (ValueError, TypeError)) and not isinstance(problem, errors.OpError):
+        return errors.InvalidArgumentError(None, None, f"{problem} [Op:{op_name}]")
+    return problem
+
+
+def constant_of(value: Any) -> np.ndarray[Any, Any] | None:
+    """The host array of an eager tensor, None for anything else."""
+    return np.asarray(value._array) if isinstance(value, EagerTensor) else None

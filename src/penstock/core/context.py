@@ -1,0 +1,131 @@
+"""Where operations go: the per-thread stack of interpreters.
+
+`state` is thread-local. `state.graph` is the graph that operations are added to, or None when they run at once;
+`state.recorders` are the tapes and accumulators that see every operation, innermost last; `state.device` is the
+requested device of eager operations. `state.plain` is true when an eager operation needs no attention beyond
+its kernel (no graph, no recorder, no device scope): hot wrappers test only that.
+
+Graphs keep their own scopes (names, devices, control inputs); this module does not know them.
+"""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from penstock.core.op_def import OpDef
+    from penstock.core.tensor import Tensor
+
+
+class Recorder(Protocol):
+    """Sees the operations that run while it is active: a gradient tape, a forward accumulator."""
+
+    def record(
+        self, op: "OpDef", inputs: "tuple[Tensor, ...]", attrs: dict[str, Any], outputs: "tuple[Tensor, ...]"
+    ) -> None: ...
+
+
+class _State(threading.local):
+    """The stack of one thread."""
+
+    graph: Any = None  # a penstock.graph.Graph, which lives above this layer
+    recorders: tuple[Any, ...] = ()
+    device: str | None = None
+    plain: bool = True
+    inside_init_scope: bool = False
+    stack: tuple[Any, ...] = ()
+
+    def __init__(self) -> None:
+        self.graph = _default_graph() if _default_graph is not None else None
+        self.plain = self.graph is None
+
+
+_default_graph: Any = None  # called for a new thread's graph when eager execution is off
+state = _State()
+
+
+def refresh() -> None:
+    """Recomputes `state.plain`; called after any other field of `state` changed."""
+    state.plain = state.graph is None and not state.recorders and state.device is None
+
+
+def executing_eagerly() -> bool:
+    """True when operations run at once instead of being added to a graph."""
+    return state.graph is None
+
+
+@contextlib.contextmanager
+def graph_scope(graph: Any) -> Iterator[Any]:
+    """Operations inside go to `graph`; None makes them run at once."""
+    before = state.graph, state.stack
+    state.stack = (*state.stack, before[0])
+    state.graph = graph
+    refresh()
+    try:
+        yield graph
+    finally:
+        state.graph, state.stack = before
+        refresh()
+
+
+@contextlib.contextmanager
+def recording(recorder: Recorder) -> Iterator[None]:
+    """Operations inside are shown to `recorder`."""
+    push_recorder(recorder)
+    try:
+        yield
+    finally:
+        remove_recorder(recorder)
+
+
+def push_recorder(recorder: Recorder) -> None:
+    """Makes `recorder` the innermost one of this thread."""
+    state.recorders = (*state.recorders, recorder)
+    refresh()
+
+
+def remove_recorder(recorder: Recorder) -> None:
+    """Takes `recorder` off this thread's stack, wherever it stands."""
+    state.recorders = tuple(r for r in state.recorders if r is not recorder)
+    refresh()
+
+
+@contextlib.contextmanager
+def no_recording() -> Iterator[None]:
+    """Operations inside are shown to no recorder."""
+    before = state.recorders
+    state.recorders = ()
+    refresh()
+    try:
+        yield
+    finally:
+        state.recorders = before
+        refresh()
+
+
+@contextlib.contextmanager
+def eager_device(name: str | None) -> Iterator[None]:
+    """Eager operations inside run on the device of this canonical name; None lifts outer scopes."""
+    before = state.device
+    state.device = name
+    refresh()
+    try:
+        yield
+    finally:
+        state.device = before
+        refresh()
+
+
+def set_default_graph_factory(factory: Any) -> None:
+    """Turns eager execution off (`factory` returns the graph of a thread) or on again (None)."""
+    global _default_graph
+    _default_graph = factory
+    if not state.stack:
+        state.graph = factory() if factory is not None else None
+        refresh()
+
+
+def eager_by_default() -> bool:
+    """True when a fresh thread runs operations at once."""
+    return _default_graph is None

@@ -1,0 +1,418 @@
+"""Running one operation now.
+
+`PreparedOp` holds what follows from an operation's definition, the dtypes of its inputs and its attributes: completed
+attributes, output dtypes, kernels with attributes bound. It is built once and found again by that key.
+
+Small work runs on the host kernel, inline. Large work runs compiled when the shapes came before: a size that is new runs
+on the host, so that sizes that never come back cost no compilation.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core import attributes
+from penstock.core.context import state
+from penstock.core.kernels import Kernel, KernelContext, bind, missing_kernel, quiet, select
+from penstock.core.lazy import jax, jnp, wide_types
+from penstock.core.op_def import OpDef
+from penstock.core.resources import ResourceManager
+from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import EagerTensor, wrap
+from penstock.core.traced import Check, Collected, TraceContext, TracedRef, gate, raise_failed
+from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+from penstock.util.frames import user_frame
+
+VALIDATED_SHAPES = 4096  # shape combinations remembered as valid, per prepared operation
+COMPILED_OPS = 1024  # single-operation executables kept
+
+eager_resources = ResourceManager()
+
+
+class PreparedOp:
+    """An operation with known dtypes and attributes, ready to run."""
+
+    __slots__ = (
+        "attrs", "compiled", "counts", "device", "host", "host_kernel", "in_dtypes", "limit", "op", "out_dtypes", "out_numpy",
+        "refs", "seen", "single", "validated", "writes",
+    )  # fmt: skip
+
+    def __init__(self, op: OpDef, in_dtypes: tuple[DType, ...], counts: Sequence[int], given: dict[str, Any], device: str) -> None:
+        self.op = op
+        self.device = device
+        self.in_dtypes = in_dtypes
+        self.attrs = attributes.complete(op, in_dtypes, given, counts)
+        self.out_dtypes = attributes.output_dtypes(op, self.attrs)
+        self.out_numpy = tuple(None if t in (dt.resource, dt.variant) else t.numpy_dtype for t in self.out_dtypes)
+        self.single = len(op.outputs) == 1 and not op.outputs[0].is_list
+        self.refs, self.writes = effect_positions(op, counts)
+        self.host_kernel: Kernel | None = select(op.name, "host", device, self.attrs)
+        compiled = select(op.name, "compiled", device, self.attrs)
+        if self.host_kernel is None and compiled is None:
+            raise missing_kernel(op.name, device, self.attrs)
+        self.host: Callable[..., Any] | None = bind(op, self.host_kernel, self.attrs) if self.host_kernel else None
+        self.compiled: tuple[Callable[..., Any], bool] | None = (
+            (bind(op, compiled, self.attrs), compiled.wants_context) if compiled else None
+        )
+        self.limit = self.host_kernel.limit if self.host_kernel else 0
+        self.validated: set[Any] = set()
+        self.seen: set[Any] = set()
+
+
+def effect_positions(op: OpDef, counts: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Flat positions of the inputs the operation has effects on, and of those it writes."""
+    refs, writes, position = [], [], 0
+    for arg, count in zip(op.inputs, counts, strict=True):
+        effect = op.effects.get(arg.name)
+        if effect is not None:
+            refs.extend(range(position, position + count))
+            if "w" in effect:
+                writes.extend(range(position, position + count))
+        position += count
+    return tuple(refs), tuple(writes)
+
+
+def prepare(op: OpDef, flat: Sequence[Any], counts: Sequence[int] | None, attrs: dict[str, Any], device: str) -> PreparedOp:
+    """The prepared operation for these inputs and attributes."""
+    in_dtypes = tuple([t._dtype for t in flat])
+    key: Any = (in_dtypes, counts, tuple(attrs.items()), device) if attrs or counts or device != "CPU" else in_dtypes
+    try:
+        found = op.prepared.get(key)
+    except TypeError:  # an attribute given as a list, say
+        attrs = {n: attributes.canonical(op, attributes._known(op, n), v) for n, v in attrs.items() if v is not None}
+        key = (in_dtypes, counts, tuple(attrs.items()), device)
+        found = op.prepared.get(key)
+    if found is None:
+        if len(op.prepared) > 4096:
+            op.prepared.clear()
+        try:
+            found = PreparedOp(op, in_dtypes, counts or (1,) * len(op.inputs), attrs, device)
+        except (TypeError, ValueError) as problem:
+            raise attributes.user_error(op.name, problem, eager=True) from None
+        op.prepared[key] = found
+    return found
+
+
+def run_eager(
+    op: OpDef, flat: tuple[EagerTensor, ...], counts: Sequence[int] | None, attrs: dict[str, Any]
+) -> tuple[Sequence[EagerTensor], dict[str, Any]]:
+    """Runs an operation now; returns its flat outputs and completed attributes."""
+    device = device_type(state.device)
+    prepared = prepare(op, flat, counts, attrs, device)
+    arrays = [t._array for t in flat]
+    results = run_prepared(prepared, arrays)
+    outputs = [wrap(a, t) for a, t in zip(results, prepared.out_dtypes, strict=True)]
+    if prepared.refs or not op.stateful:
+        _keep_leases(prepared, flat, results, outputs)
+    return outputs, prepared.attrs
+
+
+def run_prepared(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
+    """Runs the kernel that suits the sizes; returns flat arrays."""
+    if prepared.host is None or (prepared.compiled is not None and not _prefers_host(prepared, arrays)):
+        return run_compiled(prepared, arrays)
+    return run_host(prepared, arrays)
+
+
+def _keep_leases(prepared: PreparedOp, flat: Sequence[EagerTensor], results: Sequence[Any], outputs: Sequence[EagerTensor]) -> None:
+    """An output that shares a variable's array, read or passed through, holds the variable's lease."""
+    for array, output in zip(results, outputs, strict=True):
+        if array is None or array.__class__ is np.ndarray:
+            continue
+        for position in prepared.refs:
+            cell = flat[position]._array.resource
+            if getattr(cell, "value", None) is array:
+                output._lease = cell.lease()
+        for tensor in flat:
+            if tensor._array is array and hasattr(tensor, "_lease"):
+                output._lease = tensor._lease
+
+
+def device_type(device: str | None) -> str:
+    """CPU, GPU, ... of a canonical device name; CPU when none is requested."""
+    if device is None:
+        return "CPU"
+    _, _, last = device.rpartition("device:")
+    return last.partition(":")[0].upper() or "CPU"
+
+
+def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
+    total = 0
+    for i, array in enumerate(arrays):
+        if i in prepared.refs:
+            array = getattr(array.resource, "value", None)
+        total += getattr(array, "size", 0)
+    if total <= prepared.limit:
+        return True
+    if any(i in prepared.refs for i in range(len(arrays))):
+        return False
+    key = tuple(getattr(a, "shape", None) for a in arrays)
+    if key in prepared.seen:
+        return False
+    if len(prepared.seen) > VALIDATED_SHAPES:
+        prepared.seen.clear()
+    prepared.seen.add(key)
+    return not any(isinstance(a, jax.Array) for a in arrays) if _jax_loaded() else True
+
+
+def _jax_loaded() -> bool:
+    return "Array" in jax.__dict__ or _jax_probe()
+
+
+def _jax_probe() -> bool:
+    import sys
+
+    return "jax" in sys.modules
+
+
+# ---- host ------------------------------------------------------------------------------------------------------
+
+
+def run_host(prepared: PreparedOp, arrays: Sequence[Any], context: KernelContext | None = None) -> Sequence[Any]:
+    """Runs the host kernel on NumPy arrays and returns flat results in the declared dtypes."""
+    op = prepared.op
+    arguments = [a if a.__class__ is np.ndarray else _host_value(a) for a in arrays]
+    if op.shape_rule is not None:
+        validate(prepared, arguments)
+    for position in prepared.refs:
+        arguments[position] = arguments[position].resource
+    try:
+        results = _call_host(prepared, arguments, context)
+    except errors.OpError as problem:
+        raise located(problem, op.name) from None
+    except (ValueError, TypeError, IndexError, OverflowError) as problem:
+        kernel = prepared.host_kernel
+        if kernel is not None and kernel.reentrant:
+            raise
+        raise errors.InvalidArgumentError(None, None, f"{problem} [Op:{op.name}]{_at_user_line()}") from problem
+    return conform(prepared, results)
+
+
+def _host_value(array: Any) -> Any:
+    if isinstance(array, np.generic):
+        return np.asarray(array)
+    return np.asarray(array) if hasattr(array, "addressable_shards") else array
+
+
+def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContext | None) -> Any:
+    kernel, function = prepared.host_kernel, prepared.host
+    assert kernel is not None and function is not None
+    if kernel.wants_context:
+        if context is None:
+            context = KernelContext(prepared.op.name, prepared.attrs, eager_resources, prepared.device)
+        if kernel.reentrant:
+            return function(context, *arguments)
+        with np.errstate(all="ignore"):
+            return _locked(prepared, arguments, lambda: function(context, *arguments))
+    if kernel.reentrant:
+        return function(*arguments)
+    if prepared.refs:
+        return _locked(prepared, arguments, lambda: quiet.run(function, *arguments))
+    return quiet.run(function, *arguments)
+
+
+def _locked(prepared: PreparedOp, arguments: list[Any], run: Callable[[], Any]) -> Any:
+    """Runs while holding the locks of the variables that are touched, taken in one order."""
+    locks = sorted({id(c): c for c in (arguments[i] for i in prepared.refs) if hasattr(c, "lock")}.items())
+    if not locks:
+        return run()
+    held = []
+    try:
+        for _, cell in locks:
+            cell.lock.acquire()
+            held.append(cell)
+        return run()
+    finally:
+        for cell in reversed(held):
+            cell.lock.release()
+
+
+def conform(prepared: PreparedOp, results: Any) -> list[Any]:
+    """Flat results as arrays of the declared dtypes."""
+    if prepared.single:
+        results = (results,)
+    elif results is None:
+        results = ()
+    out = []
+    for array, wanted in zip(results, prepared.out_numpy, strict=True):
+        if wanted is None:
+            out.append(array)
+        elif array.__class__ is np.ndarray or isinstance(array, np.generic):
+            out.append(array if array.dtype == wanted else array.astype(wanted))
+        elif hasattr(array, "addressable_shards"):
+            out.append(array if array.dtype == wanted else np.asarray(array).astype(wanted))
+        else:
+            out.append(_object_scalar(array) if wanted == object else np.asarray(array, wanted))
+    return out
+
+
+def _object_scalar(value: Any) -> np.ndarray[Any, Any]:
+    result = np.empty((), object)
+    result[()] = value
+    return result
+
+
+def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
+    """Runs the shape rule on the actual shapes (once for each combination, where values do not matter)."""
+    op = prepared.op
+    key = tuple([getattr(a, "shape", ()) for a in arrays])
+    if key in prepared.validated:
+        return
+    uses_values = False
+
+    def constant(index: int) -> np.ndarray[Any, Any] | None:
+        nonlocal uses_values
+        uses_values = True
+        return arrays[index] if arrays[index].__class__ is np.ndarray else None
+
+    def shape_value(index: int) -> Dims:
+        value = constant(index)
+        return None if value is None else tuple(None if v < 0 else int(v) for v in value.reshape(-1))
+
+    def variable_shape(index: int) -> Dims:
+        nonlocal uses_values
+        uses_values = True
+        return getattr(getattr(arrays[index], "resource", None), "dims", None)
+
+    context = ShapeContext(op.name, key, prepared.in_dtypes, prepared.attrs, constant, shape_value, variable_shape)
+    try:
+        op.shape_rule(context)  # type: ignore[misc]
+    except (ValueError, TypeError) as problem:
+        raise errors.InvalidArgumentError(None, None, f"{problem} [Op:{op.name}]{_at_user_line()}") from None
+    if not uses_values:
+        if len(prepared.validated) > VALIDATED_SHAPES:
+            prepared.validated.clear()
+        prepared.validated.add(key)
+
+
+def located(problem: errors.OpError, op_name: str) -> errors.OpError:
+    """The error with the operation's name and the user's line, unless it has them."""
+    if "[Op:" in problem.message:
+        return problem
+    return type(problem)(None, None, f"{problem.message} [Op:{op_name}]{_at_user_line()}")
+
+
+def _at_user_line() -> str:
+    frame = user_frame()
+    return f" (at {frame.file}:{frame.line})" if frame is not None else ""
+
+
+# ---- compiled ------------------------------------------------------------------------------------------------
+
+
+_executables: "OrderedDict[Any, Any]" = OrderedDict()
+_executables_lock = threading.Lock()  # guards: _executables
+
+
+def run_compiled(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
+    """Runs the operation as an executable of its own."""
+    if prepared.op.shape_rule is not None and not prepared.refs:
+        validate(prepared, arrays)
+    static = _static_positions(prepared)
+    cells = {i: arrays[i].resource for i in prepared.refs}
+    taken = sorted(cells.values(), key=id)
+    for cell in taken:
+        cell.lock.acquire()
+    try:
+        return _run_locked(prepared, arrays, static, cells)
+    except errors.OpError as problem:
+        raise located(problem, prepared.op.name) from None
+    finally:
+        for cell in taken:
+            cell.lock.release()
+
+
+def _run_locked(prepared: PreparedOp, arrays: list[Any], static: tuple[int, ...], cells: dict[int, Any]) -> Sequence[Any]:
+    step_value = prepared.op.step_input(None, prepared.attrs) if prepared.op.step_input is not None else None
+    values = list(arrays)
+    for i, cell in cells.items():
+        values[i] = cell.value
+    for i in prepared.refs:
+        if i not in prepared.writes or prepared.op.effects[_arg_name(prepared.op, i)] != "w":
+            cells[i].read()
+    known = {i: np.asarray(values[i]) for i in static}
+    donate = all(cells[i].donatable for i in prepared.writes) and len({id(c) for c in cells.values()}) == len(cells)
+    executable = _executable(prepared, values, known, donate)
+    dynamic = [v for i, v in enumerate(values) if i not in known and i not in prepared.writes]
+    taken = [values[i] for i in prepared.writes]
+    with wide_types():
+        outputs, written, conditions, held = executable.call(step_value, dynamic, taken)
+    for i, value in zip(executable.written, written, strict=True):
+        cells[i].write(value, fresh=True)
+    if executable.checks:
+        raise_failed(executable.checks, conditions, held, lambda key: "")
+    return list(outputs)
+
+
+def _arg_name(op: OpDef, position: int) -> str:
+    return op.inputs[position].name if position < len(op.inputs) else op.inputs[-1].name
+
+
+def _static_positions(prepared: PreparedOp) -> tuple[int, ...]:
+    """Flat positions of inputs whose values the compiled kernel must know."""
+    op = prepared.op
+    if not op.host_inputs:
+        return ()
+    positions, position = [], 0
+    counts = [
+        (prepared.attrs[a.number_attr] if a.number_attr else len(prepared.attrs[a.type_list_attr])) if a.is_list else 1
+        for a in op.inputs
+    ]
+    for arg, count in zip(op.inputs, counts, strict=True):
+        if arg.name in op.host_inputs:
+            positions.extend(range(position, position + count))
+        position += count
+    return tuple(positions)
+
+
+class _Executable:
+    """A jitted single operation; `checks` and `written` are filled while it is traced."""
+
+    def __init__(self, prepared: PreparedOp, known: dict[int, Any], donate: bool, count: int) -> None:
+        self.checks: list[Check] = []
+        self.written: list[int] = []
+        function, wants_context = prepared.compiled  # type: ignore[misc]
+
+        def traced(step_value: Any, dynamic: list[Any], taken: list[Any]) -> Any:
+            collected = Collected()
+            remaining, owned = iter(dynamic), iter(taken)
+            arguments: list[Any] = []
+            for i in range(count):
+                value = known[i] if i in known else next(owned if i in prepared.writes else remaining)
+                arguments.append(TracedRef(prepared.op.name, value) if i in prepared.refs else value)
+            old = [a.value if isinstance(a, TracedRef) else None for a in arguments]
+            head = (TraceContext(prepared.op.name, prepared.attrs, None, collected, step_value),) if wants_context else ()
+            results = function(*head, *arguments)
+            outputs = _traced_outputs(prepared, results)
+            self.checks[:] = collected.checks
+            self.written[:] = [i for i, a in enumerate(arguments) if isinstance(a, TracedRef) and a.written]
+            written = [gate(collected, arguments[i], old[i]) for i in self.written]
+            return outputs, written, collected.conditions, collected.values
+
+        self.call = jax.jit(traced, donate_argnums=(2,) if donate else ())
+
+
+def _traced_outputs(prepared: PreparedOp, results: Any) -> list[Any]:
+    flat = (results,) if prepared.single else (results if results is not None else ())
+    return [jnp.asarray(r).astype(t) for r, t in zip(flat, prepared.out_numpy, strict=True)]
+
+
+def _executable(prepared: PreparedOp, values: Sequence[Any], known: dict[int, Any], donate: bool) -> _Executable:
+    shapes = tuple((v.shape, v.dtype) if hasattr(v, "shape") else None for v in values)
+    key = (id(prepared), shapes, tuple((i, v.tobytes()) for i, v in known.items()), donate)
+    with _executables_lock:
+        found = _executables.get(key)
+        if found is not None:
+            _executables.move_to_end(key)
+            return found[1]  # type: ignore[no-any-return]
+        made = _Executable(prepared, known, donate, len(values))
+        _executables[key] = (prepared, made)
+        if len(_executables) > COMPILED_OPS:
+            _executables.popitem(last=False)
+        return made

@@ -1,0 +1,166 @@
+"""The one way an operation runs: `execute(op, inputs, attrs)`.
+
+In an eager context the kernel runs now; in a graph context an Operation is added. Either way the recorders (tapes,
+accumulators) of the thread are shown what happened. Inputs may be Python values: they are converted to the dtypes
+that the tensors beside them require.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.core import attributes, convert
+from penstock.core.context import state
+from penstock.core.eager import run_eager
+from penstock.core.op_def import REQUIRED, ArgDef, OpDef
+from penstock.core.tensor import EagerTensor, Tensor
+from penstock.types.dtypes import DType
+
+NO_ATTRS: dict[str, Any] = {}
+
+
+def execute(op: OpDef | str, inputs: Sequence[Any] = (), attrs: dict[str, Any] | None = None, name: str | None = None) -> Any:
+    """Runs an operation, or adds it to the current graph.
+
+    Args:
+      op: the definition, or its name.
+      inputs: one entry for each input of the definition; a list for a list input. Anything that converts to a tensor.
+      attrs: attributes that do not follow from the inputs; None values stand for the default.
+      name: the name of the operation in a graph.
+
+    Returns:
+      The output; a list for a list output; a list of these for several outputs. For none: the Operation in a graph, else None.
+
+    Raises:
+      TypeError, ValueError: inputs of wrong dtype or attributes that do not fit (in a graph).
+      OpError: a subclass, when the operation fails (eager).
+    """
+    if op.__class__ is str:
+        op = convert.lookup(op)
+    attrs = NO_ATTRS if attrs is None else attrs
+    flat, counts = convert_inputs(op, inputs, attrs)  # type: ignore[arg-type]
+    return execute_flat(op, flat, counts, attrs, name)  # type: ignore[arg-type]
+
+
+def execute_flat(
+    op: OpDef, flat: tuple[Any, ...], counts: Sequence[int] | None, attrs: dict[str, Any], name: str | None
+) -> Any:
+    """`execute` for flat tensors. `counts`: tensors per input argument, None when no input is a list."""
+    current = state
+    graph = current.graph
+    if graph is None:
+        outputs, full = run_eager(op, flat, counts, attrs)
+    else:
+        node = graph.add_operation(op, flat, counts, attrs, name)
+        outputs, full = node.outputs, node.attrs
+        if not outputs:
+            if current.recorders:
+                record(op, flat, full, ())
+            return node
+    if current.recorders:
+        record(op, flat, full, tuple(outputs))
+    if len(outputs) == 1 and not op.outputs[0].is_list:
+        return outputs[0]
+    return attributes.group_outputs(op, full, outputs)
+
+
+def record(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], outputs: tuple[Any, ...]) -> None:
+    """Shows an operation to the recorders of the thread, innermost first."""
+    for recorder in reversed(state.recorders):
+        recorder.record(op, inputs, attrs, outputs)
+
+
+def convert_inputs(op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[int, ...] | None]:
+    """Flat input tensors, and the number of tensors of each argument (None when all are single)."""
+    graph = state.graph
+    if graph is None:
+        for value in inputs:
+            if value.__class__ is not EagerTensor:
+                break
+        else:
+            return tuple(inputs), None
+    if len(inputs) != len(op.inputs):
+        raise TypeError(f"{op.name}: expected {len(op.inputs)} inputs ({', '.join(a.name for a in op.inputs)}), got {len(inputs)}.")
+    known = _known_types(op, inputs, attrs)
+    flat: list[Any] = []
+    counts: list[int] = []
+    listed = False
+    for arg, value in zip(op.inputs, inputs, strict=True):
+        if not arg.is_list:
+            flat.append(_convert(op, arg, value, known))
+            counts.append(1)
+            continue
+        listed = True
+        items = _list_items(op, arg, value)
+        types = attrs.get(arg.type_list_attr) if arg.type_list_attr else None
+        for i, item in enumerate(items):
+            wanted = types[i] if types is not None and i < len(types) else None
+            flat.append(_convert(op, arg, item, known, wanted))
+        counts.append(len(items))
+    return tuple(flat), tuple(counts) if listed else None
+
+
+def _list_items(op: OpDef, arg: ArgDef, value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    raise TypeError(f"Expected list for '{arg.name}' argument to '{op.name}' Op, not {value!r}.")
+
+
+def _known_types(op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> dict[str, DType]:
+    """Type attributes that are given, or follow from inputs that are tensors already."""
+    known: dict[str, DType] = {}
+    for arg, value in zip(op.inputs, inputs, strict=True):
+        name = arg.type_attr
+        if name is None or name in known:
+            continue
+        if attrs.get(name) is not None:
+            known[name] = attributes.as_dtype(attrs[name]).base_dtype
+            continue
+        for item in value if arg.is_list and isinstance(value, (list, tuple)) else (value,):
+            dtype = getattr(item, "dtype", None) if isinstance(item, Tensor) or hasattr(item, "handle") else None
+            if isinstance(dtype, DType):
+                known[name] = dtype.base_dtype
+                break
+    return known
+
+
+def _convert(op: OpDef, arg: ArgDef, value: Any, known: dict[str, DType], wanted: DType | None = None) -> Any:
+    dtype = arg.dtype or wanted or (known.get(arg.type_attr) if arg.type_attr else None)
+    if isinstance(value, Tensor):
+        tensor = convert.convert_to_tensor(value)
+        if dtype is not None and tensor.dtype.base_dtype is not dtype:
+            raise _wrong_dtype(op, arg, tensor, dtype)
+    elif dtype is not None:
+        tensor = _convert_to(op, arg, value, dtype)
+    else:
+        default = op.attrs[arg.type_attr].default if arg.type_attr else None
+        hint = default if isinstance(default, DType) and default is not REQUIRED else None
+        tensor = convert.convert_to_tensor(value, dtype_hint=hint)
+        if arg.type_attr is not None and tensor.dtype.is_compatible_with(tensor.dtype.base_dtype):
+            known[arg.type_attr] = tensor.dtype.base_dtype
+    return tensor
+
+
+def _convert_to(op: OpDef, arg: ArgDef, value: Any, dtype: DType) -> Any:
+    return convert.convert_to_tensor(value, dtype)
+
+
+def _wrong_dtype(op: OpDef, arg: ArgDef, tensor: Tensor, dtype: DType) -> Exception:
+    index = op.inputs.index(arg)
+    if state.graph is None:
+        problem = TypeError(
+            f"cannot compute {op.name} as input #{index}(zero-based) was expected to be a {dtype.name} tensor but is a "
+            f"{tensor.dtype.name} tensor. Use tf.cast to convert it."
+        )
+        return attributes.user_error(op.name, problem, eager=True)
+    if arg.type_attr is not None:
+        other = next((a.name for a in op.inputs if a.type_attr == arg.type_attr and a is not arg), arg.type_attr)
+        return TypeError(
+            f"Input '{arg.name}' of '{op.name}' Op has type {tensor.dtype.name} that does not match type {dtype.name} of argument "
+            f"'{other}'."
+        )
+    return TypeError(
+        f"Input '{arg.name}' of '{op.name}' Op has type {tensor.dtype.name} that does not match expected type of {dtype.name}."
+    )
+
+
+convert.execute = execute

@@ -1,0 +1,227 @@
+"""Kernels: implementations of operations for a device type and dtypes.
+
+A host kernel works on NumPy arrays, a compiled kernel on JAX arrays or tracers; `kernel` registers one function as
+both, written against `xp`, the array namespace (`numpy` or `jax.numpy`). A kernel function takes
+
+    function([ctx,] [xp,] *inputs, *, attribute, ...)
+
+where `ctx` and `xp` are passed when the first parameters have these names, list inputs come as lists, inputs that the
+operation has effects on come as objects with `read()` and `write(value)`, and the keyword-only parameters name the
+attributes it wants. It returns one array for one output, else a flat sequence. The kernel with the most constraints that
+fit wins.
+"""
+
+import contextvars
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.lazy import jnp
+from penstock.core.op_def import OpDef
+from penstock.types.dtypes import DType, as_dtype
+
+HOST_LIMIT = 16_384  # elements up to which NumPy beats a compiled call, by the dispatch benchmark
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One implementation. `limit`: elements up to which a host kernel is preferred to a compiled one."""
+
+    op_name: str
+    function: Callable[..., Any]
+    kind: str  # "host" or "compiled"
+    device: str | None
+    types: tuple[tuple[str, tuple[DType, ...]], ...]
+    limit: int
+    reentrant: bool
+    wants_context: bool
+    wants_namespace: bool
+    attr_names: tuple[str, ...]
+
+    def fits(self, kind: str, device: str, attrs: dict[str, Any]) -> bool:
+        """Whether the kernel serves this kind, device type and these attributes."""
+        if self.kind != kind or (self.device is not None and self.device != device):
+            return False
+        return all(_type_fits(attrs.get(name), allowed) for name, allowed in self.types)
+
+    @property
+    def specificity(self) -> int:
+        """More constraints, more specific."""
+        return 2 * len(self.types) + (self.device is not None)
+
+    def describe(self) -> str:
+        """One line for error messages."""
+        types = ", ".join(f"{n} in {{{', '.join(t.name for t in ts)}}}" for n, ts in self.types) or "any types"
+        return f"{self.kind} on {self.device or 'any device'} for {types}"
+
+
+def _type_fits(value: Any, allowed: tuple[DType, ...]) -> bool:
+    return all(v in allowed for v in value) if isinstance(value, tuple) else value in allowed
+
+
+_kernels: dict[str, list[Kernel]] = {}
+
+
+def register_kernel(
+    op: OpDef | str,
+    function: Callable[..., Any],
+    *,
+    kind: str,
+    device: str | None = None,
+    types: dict[str, Sequence[Any]] | None = None,
+    limit: int = HOST_LIMIT,
+    reentrant: bool = False,
+) -> None:
+    """Adds a kernel.
+
+    Args:
+      op: the operation, or its name.
+      function: see the module's text.
+      kind: "host" or "compiled".
+      device: a device type ("CPU", "GPU"), or None for all.
+      types: for each type attribute it is limited to, the dtypes.
+      limit: elements of all inputs up to which this host kernel is preferred where a compiled one exists too.
+      reentrant: it runs user code, or waits.
+    """
+    name = op if isinstance(op, str) else op.name
+    code = getattr(function, "__code__", None)
+    parameters = code.co_varnames[: code.co_argcount] if code is not None else ()
+    wants_context = parameters[:1] == ("ctx",)
+    wants_namespace = parameters[int(wants_context) :][:1] == ("xp",)
+    attr_names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount] if code else ()
+    constraint = tuple((n, tuple(as_dtype(t) for t in ts)) for n, ts in (types or {}).items())
+    made = Kernel(
+        name, function, kind, device, constraint, limit, reentrant, wants_context, wants_namespace, attr_names
+    )
+    _kernels.setdefault(name, []).append(made)
+
+
+def host_kernel(op: OpDef | str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: registers a host kernel; `options` as for `register_kernel`."""
+    return _decorator(op, ("host",), options)
+
+
+def compiled_kernel(op: OpDef | str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: registers a compiled kernel; `options` as for `register_kernel`."""
+    return _decorator(op, ("compiled",), options)
+
+
+def kernel(op: OpDef | str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: registers a function of `xp` as host and as compiled kernel."""
+    return _decorator(op, ("host", "compiled"), options)
+
+
+def _decorator(
+    op: OpDef | str, kinds: tuple[str, ...], options: dict[str, Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for kind in kinds:
+            register_kernel(op, function, kind=kind, **options)
+        return function
+
+    return register
+
+
+def select(op_name: str, kind: str, device: str, attrs: dict[str, Any]) -> Kernel | None:
+    """The most specific kernel, the latest among equals; None when none fits."""
+    fitting = [k for k in _kernels.get(op_name, ()) if k.fits(kind, device, attrs)]
+    return max(reversed(fitting), key=lambda k: k.specificity) if fitting else None
+
+
+def kernels_of(op_name: str) -> tuple[Kernel, ...]:
+    """All kernels of an operation."""
+    return tuple(_kernels.get(op_name, ()))
+
+
+def missing_kernel(op_name: str, device: str, attrs: dict[str, Any]) -> errors.OpError:
+    """The error for an operation that no kernel serves, listing those there are."""
+    listing = "\n".join(f"  {k.describe()}" for k in kernels_of(op_name)) or "  <no registered kernels>"
+    types = {n: v for n, v in attrs.items() if isinstance(v, DType)}
+    wanted = ", ".join(f"{n}={t.name}" for n, t in types.items())
+    return errors.UnimplementedError(
+        None, None, f"Could not find a kernel of op {op_name} for device {device} and types ({wanted}). Registered:\n{listing}\n"
+        "Cast the inputs to one of these types, or register a kernel with penstock.register_kernel."
+    )  # fmt: skip
+
+
+def bind(op: OpDef, chosen: Kernel, attrs: dict[str, Any]) -> Callable[..., Any]:
+    """The kernel with its attributes fixed: takes `ctx` when it wants one, then the flat inputs."""
+    function, namespace = chosen.function, np if chosen.kind == "host" else jnp
+    wanted = {name: attrs[name] for name in chosen.attr_names}
+    groups = input_groups(op, attrs)
+    if not wanted and not chosen.wants_namespace and groups is None:
+        return function
+    head: tuple[Any, ...] = (namespace,) if chosen.wants_namespace else ()
+    if chosen.wants_context:
+        return lambda ctx, *inputs: function(ctx, *head, *regroup(inputs, groups), **wanted)
+    if groups is None:
+        return _bind_plain(function, head, wanted)
+    return lambda *inputs: function(*head, *regroup(inputs, groups), **wanted)
+
+
+def _bind_plain(function: Callable[..., Any], head: tuple[Any, ...], wanted: dict[str, Any]) -> Callable[..., Any]:
+    if head:
+        xp = head[0]
+        return lambda *inputs: function(xp, *inputs, **wanted)
+    return lambda *inputs: function(*inputs, **wanted)
+
+
+def input_groups(op: OpDef, attrs: dict[str, Any]) -> tuple[int | None, ...] | None:
+    """For each input its number of tensors, None for a single one; None altogether when no input is a list."""
+    if not any(arg.is_list for arg in op.inputs):
+        return None
+    return tuple(
+        attrs[arg.number_attr] if arg.number_attr else len(attrs[arg.type_list_attr]) if arg.type_list_attr else None
+        for arg in op.inputs
+    )
+
+
+def regroup(flat: Sequence[Any], groups: tuple[int | None, ...] | None) -> list[Any]:
+    """Flat inputs as the operation's arguments: lists where an argument is a list."""
+    if groups is None:
+        return list(flat)
+    result: list[Any] = []
+    position = 0
+    for count in groups:
+        if count is None:
+            result.append(flat[position])
+            position += 1
+        else:
+            result.append(list(flat[position : position + count]))
+            position += count
+    return result
+
+
+# ---- running host kernels without NumPy's warnings ----------------------------------------------------------------
+
+
+class _Quiet(threading.local):
+    """A context of this thread in which NumPy's floating-point warnings are off."""
+
+    def __init__(self) -> None:
+        context = contextvars.copy_context()
+        context.run(np.seterr, all="ignore")
+        self.run = context.run
+
+
+quiet = _Quiet()  # quiet.run(function, *args): cheaper than np.errstate; not for code that may call it again
+
+
+class KernelContext:
+    """What a kernel may ask about its surroundings. Traced regions use a subclass that records checks."""
+
+    def __init__(self, op_name: str, attrs: dict[str, Any], resources: Any, device: str = "", step: Any = None) -> None:
+        self.op_name = op_name
+        self.attrs = attrs
+        self.resources = resources
+        self.device = device
+        self.step = step
+
+    def check(self, ok: Any, error: type[errors.OpError], message: Callable[..., str], *values: Any) -> None:
+        """Fails the step with `error(message(*values))` unless `ok` (a boolean scalar) holds."""
+        if not bool(ok):
+            raise error(None, None, message(*values))

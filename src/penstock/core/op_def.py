@@ -1,0 +1,334 @@
+"""Definitions of operations.
+
+An `OpDef` says everything about a kind of operation that does not depend on where it runs: name, inputs, outputs,
+attributes with types and defaults, shape rule, gradient, effects on resources, documentation. Its interface is one line
+of text,
+
+    MatMul(a: T, b: T; transpose_a: bool = False, T: {half, float}) -> product: T
+
+parsed when it is first looked at. Inputs come before the semicolon, attributes after it. `xs: N*T` is a list of N
+tensors of type T, `xs: [Ts]` a list whose types are the attribute Ts. `define_op` registers; `lookup` finds. Kernels and
+gradients attach to the OpDef through its decorators and live in their own registries.
+"""
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from penstock import errors
+from penstock.types import dtypes
+from penstock.types.dtypes import DType
+
+REAL = "float double int32 uint8 int16 int8 int64 bfloat16 uint16 half uint32 uint64"
+QUANTIZED = "qint8 quint8 qint32 qint16 quint16"
+TYPE_GROUPS = {
+    "numbertype": f"{REAL} complex64 complex128 qint8 quint8 qint32 qint16 quint16",
+    "realnumbertype": REAL,
+    "quantizedtype": QUANTIZED,
+}
+TYPE_NAMES = {"float": "float32", "double": "float64", "half": "float16"}
+ATTR_KINDS = ("string", "int", "float", "bool", "type", "shape", "tensor", "func")
+
+
+class _Required:
+    """The default of an attribute that has none."""
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED = _Required()
+
+
+@dataclass(frozen=True, slots=True)
+class ArgDef:
+    """An input or output: its dtype is fixed, or given by a type attribute; it may be a list."""
+
+    name: str
+    dtype: DType | None = None
+    type_attr: str | None = None
+    number_attr: str | None = None
+    type_list_attr: str | None = None
+    is_ref: bool = False
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the argument is a list of tensors."""
+        return self.number_attr is not None or self.type_list_attr is not None
+
+
+@dataclass(frozen=True, slots=True)
+class AttrDef:
+    """An attribute: its kind ("int", "type", "list(shape)", ...), default, lower bound and allowed values."""
+
+    name: str
+    kind: str
+    default: Any = REQUIRED  # any: what the kind says
+    minimum: int | None = None
+    allowed: tuple[Any, ...] | None = None
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the value is a list."""
+        return self.kind.startswith("list(")
+
+    @property
+    def element_kind(self) -> str:
+        """The kind of one element of a list, or the kind itself."""
+        return self.kind[5:-1] if self.is_list else self.kind
+
+
+class OpDef:
+    """The definition of a kind of operation. Created by `define_op`; immutable but for what decorators attach."""
+
+    __slots__ = (
+        "attrs", "calls", "doc", "effects", "fallible", "gradient_function", "gradient_reason", "host_inputs", "inputs",
+        "name", "outputs", "prepared", "shape_rule", "stateful", "step_input", "text",
+    )  # fmt: skip
+
+    inputs: tuple[ArgDef, ...]
+    outputs: tuple[ArgDef, ...]
+    attrs: dict[str, AttrDef]
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        shape: Callable[..., Any] | None,
+        stateful: bool,
+        effects: dict[str, str] | None,
+        host_inputs: Iterable[str],
+        step_input: Callable[..., Any] | None,
+        fallible: bool,
+        doc: str,
+    ) -> None:
+        self.text = text
+        self.name = text[: text.index("(")].strip()
+        self.shape_rule = shape
+        self.stateful = stateful
+        self.effects = effects or {}
+        self.host_inputs = frozenset(host_inputs)
+        self.step_input = step_input
+        self.fallible = fallible
+        self.doc = doc
+        self.gradient_function: Callable[..., Any] | None = None
+        self.gradient_reason: str | None = None
+        self.prepared: dict[Any, Any] = {}  # eager dispatch: (dtypes, attrs) -> PreparedOp
+        self.calls = False  # whether an attribute names a function that the operation runs
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("inputs", "outputs", "attrs"):
+            raise AttributeError(name)
+        self.inputs, self.outputs, self.attrs = parse_signature(self.text)
+        return getattr(self, name)
+
+    def __repr__(self) -> str:
+        return f"OpDef({self.text!r})"
+
+    def __reduce__(self) -> Any:
+        return lookup, (self.name,)
+
+    def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator: `function(op, *grads)` returns the gradient with respect to each input."""
+        self.gradient_function = function
+        self.gradient_reason = None
+        return function
+
+    def not_differentiable(self, reason: str) -> "OpDef":
+        """States that the operation has no gradient, and why."""
+        self.gradient_reason = reason
+        return self
+
+    @property
+    def has_gradient_record(self) -> bool:
+        """Whether the operation has a gradient or says why it has none."""
+        return self.gradient_function is not None or self.gradient_reason is not None
+
+
+_ops: dict[str, OpDef] = {}
+_families: dict[str, str] = {}  # operation name -> module that defines it, not imported yet
+
+
+def define_op(
+    text: str,
+    *,
+    shape: Callable[..., Any] | None = None,
+    stateful: bool = False,
+    effects: dict[str, str] | None = None,
+    host_inputs: Iterable[str] = (),
+    step_input: Callable[..., Any] | None = None,
+    fallible: bool = False,
+    doc: str = "",
+) -> OpDef:
+    """Registers an operation.
+
+    Args:
+      text: the interface in one line, see the module's text.
+      shape: the shape rule: takes a `ShapeContext`, returns the dimensions of each output (one tuple or None for a
+        single output, a list for several).
+      stateful: it has effects or its result differs between runs; never folded, shared or dropped by simplification.
+      effects: for each resource input that the operation touches: "r", "w" (writes without reading) or "rw".
+      host_inputs: inputs whose values its compiled kernels must know while they are traced (shapes, axes).
+      step_input: `function(context, attrs)`, run on the host once a step; its result comes first in the compiled kernel's inputs.
+      fallible: its compiled kernels call `ctx.check`, so a region that holds it can fail.
+      doc: one paragraph for the generated wrapper.
+
+    Raises:
+      AlreadyExistsError: an operation of this name is registered.
+    """
+    op = OpDef(
+        text, shape=shape, stateful=stateful, effects=effects, host_inputs=host_inputs, step_input=step_input,
+        fallible=fallible, doc=doc,
+    )  # fmt: skip
+    if op.name in _ops:
+        raise errors.AlreadyExistsError(None, None, f"operation {op.name!r} is already registered as {_ops[op.name].text!r}")
+    _ops[op.name] = op
+    return op
+
+
+def lookup(name: str) -> OpDef:
+    """The operation registered under `name`.
+
+    Raises:
+      NotFoundError: there is none.
+    """
+    op = find(name)
+    if op is None:
+        raise errors.NotFoundError(
+            None, None, f"Op type not registered '{name}'. Expected one of {len(_ops)} registered operations; "
+            "register it with define_op, or import the package that does."
+        )  # fmt: skip
+    return op
+
+
+def find(name: str) -> OpDef | None:
+    """The operation registered under `name`, or None."""
+    return _ops.get(name)
+
+
+def registered() -> dict[str, OpDef]:
+    """All registered operations by name."""
+    return dict(_ops)
+
+
+# ---- parsing ---------------------------------------------------------------------------------------------------
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Splits at separators outside of brackets and quotes."""
+    parts, depth, quote, start = [], 0, "", 0
+    for i, c in enumerate(text):
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "'\"":
+            quote = c
+        elif c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+        elif c == separator and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    parts.append(text[start:])
+    return [p.strip() for p in parts if p.strip()]
+
+
+def parse_signature(text: str) -> tuple[tuple[ArgDef, ...], tuple[ArgDef, ...], dict[str, AttrDef]]:
+    """Inputs, outputs and attributes of a one-line interface."""
+    head, _, tail = text.partition("->")
+    inner = head[head.index("(") + 1 : head.rindex(")")]
+    sections = _split_sections(inner)
+    attrs = {a.name: a for a in map(_parse_attr, _split(sections[1], ","))}
+    inputs = tuple(_parse_arg(a, attrs) for a in _split(sections[0], ","))
+    tail = tail.strip()
+    if tail.startswith("(") and tail.endswith(")"):
+        tail = tail[1:-1]
+    outputs = tuple(_parse_arg(a, attrs) for a in _split(tail, ","))
+    return inputs, outputs, attrs
+
+
+def _split_sections(inner: str) -> tuple[str, str]:
+    if inner.lstrip().startswith(";"):
+        return "", inner.lstrip()[1:]
+    parts = _split(inner, ";")
+    return (parts[0] if parts else "", parts[1] if len(parts) > 1 else "")
+
+
+def parse_type(name: str) -> DType:
+    """A dtype by TensorFlow's short or long name."""
+    return dtypes.as_dtype(TYPE_NAMES.get(name, name))
+
+
+def _parse_arg(text: str, attrs: dict[str, AttrDef]) -> ArgDef:
+    is_ref = text.startswith("ref ")
+    name, _, kind = text.removeprefix("ref ").partition(":")
+    name, kind = name.strip(), kind.strip()
+    if kind.startswith("["):
+        return ArgDef(name, type_list_attr=kind[1:-1].strip(), is_ref=is_ref)
+    number = None
+    if "*" in kind:
+        number, _, kind = (part.strip() for part in kind.partition("*"))
+    if kind in attrs:
+        return ArgDef(name, type_attr=kind, number_attr=number, is_ref=is_ref)
+    return ArgDef(name, dtype=parse_type(kind), number_attr=number, is_ref=is_ref)
+
+
+def _parse_attr(text: str) -> AttrDef:
+    name, _, rest = text.partition(":")
+    rest, default = _take_default(rest.strip())
+    minimum = None
+    if ">=" in rest:
+        rest, _, bound = rest.partition(">=")
+        minimum = int(bound)
+    kind, allowed = _parse_kind(rest.strip())
+    return AttrDef(name.strip(), kind, _parse_default(kind, default), minimum, allowed)
+
+
+def _take_default(rest: str) -> tuple[str, str | None]:
+    depth, quote = 0, ""
+    for i, c in enumerate(rest):
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "'\"":
+            quote = c
+        elif c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+        elif c == "=" and depth == 0 and (i == 0 or rest[i - 1] not in "<>"):
+            return rest[:i].strip(), rest[i + 1 :].strip()
+    return rest, None
+
+
+def _parse_kind(text: str) -> tuple[str, tuple[Any, ...] | None]:
+    if text.startswith("list(") and text.endswith(")"):
+        kind, allowed = _parse_kind(text[5:-1].strip())
+        return f"list({kind})", allowed
+    if text in TYPE_GROUPS:
+        return "type", tuple(parse_type(t) for t in TYPE_GROUPS[text].split())
+    if text.startswith("{"):
+        items = _split(text[1:-1], ",")
+        if items[0][0] in "'\"":
+            return "string", tuple(ast.literal_eval(i) for i in items)
+        names = [n for i in items for n in TYPE_GROUPS.get(i, i).split()]
+        return "type", tuple(parse_type(n) for n in names)
+    if text not in ATTR_KINDS:
+        raise ValueError(f"unknown kind of attribute: {text!r}, expected one of {ATTR_KINDS}, a set or a list")
+    return text, None
+
+
+def _parse_default(kind: str, text: str | None) -> Any:
+    if text is None:
+        return REQUIRED
+    if kind.startswith("list("):
+        return tuple(_parse_default(kind[5:-1], item) for item in _split(text[1:-1], ","))
+    if kind == "type":
+        return parse_type(text)
+    if kind == "shape":
+        return None if text == "?" else tuple(None if d == "?" else int(d) for d in _split(text[1:-1], ","))
+    if kind == "float" and text in ("inf", "-inf", "nan"):
+        return float(text)
+    if kind == "func":
+        return None if text in ("None", "''") else text.strip("'\"")
+    return ast.literal_eval(text)

@@ -1,0 +1,159 @@
+"""State that outlives a step.
+
+A `ResourceManager` owns a task's (or session's) resources by container and name. A `ResourceHandle` is the value of a
+tensor of dtype resource. A `VariableCell` holds a variable's current array and decides who may take its buffer.
+
+Buffers. A compiled region that updates a variable may take the array by donation, after which the old array is
+gone. That is allowed only when the cell is the array's sole holder (`donatable`): values read from the variable carry the
+cell's `Lease` as long as they live, and a value that came from outside is never given away. NumPy and DLPack views need no
+lease: JAX copies instead of updating in place while such a view lives.
+"""
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.types.dims import Dims, text
+from penstock.types.dtypes import DType
+
+
+class Lease:
+    """Held by everything that shares a cell's current array."""
+
+    __slots__ = ("__weakref__",)
+
+
+class VariableCell:
+    """A variable's state: dtype, static shape and current array. Its lock guards take, run and put back."""
+
+    __slots__ = ("__weakref__", "_lease", "_owned", "dims", "dtype", "lock", "name", "value")
+
+    def __init__(self, name: str, dtype: DType, dims: Dims) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.dims = dims
+        self.value: Any = None  # any: numpy.ndarray or jax.Array; None before initialization
+        self.lock = threading.RLock()  # guards: value, _lease, _owned
+        self._lease: weakref.ref[Lease] | None = None
+        self._owned = False
+
+    def read(self) -> Any:
+        """The current array.
+
+        Raises:
+          FailedPreconditionError: the variable has no value.
+        """
+        value = self.value
+        if value is None:
+            raise errors.FailedPreconditionError(
+                None, None, f"Could not find variable {self.name}. This could mean that the variable has been deleted or was "
+                "never initialized. Run its initializer (global_variables_initializer, or assign a value) first."
+            )  # fmt: skip
+        return value
+
+    def write(self, value: Any, fresh: bool = False) -> None:
+        """Replaces the array. `fresh`: nobody else holds `value`, so its buffer may be donated later."""
+        with self.lock:
+            self.value = value
+            self._lease = None
+            self._owned = fresh
+
+    def clear(self) -> None:
+        """Makes the variable uninitialized."""
+        self.write(None)
+
+    def lease(self) -> Lease:
+        """A token that keeps the current array from being donated while the token lives."""
+        with self.lock:
+            lease = self._lease() if self._lease is not None else None
+            if lease is None:
+                lease = Lease()
+                self._lease = weakref.ref(lease)
+            return lease
+
+    @property
+    def donatable(self) -> bool:
+        """Whether the current array may be given to a region that overwrites it."""
+        return self._owned and (self._lease is None or self._lease() is None) and self.value.__class__ is not np.ndarray
+
+    @property
+    def initialized(self) -> bool:
+        """Whether the variable has a value."""
+        return self.value is not None
+
+    def __repr__(self) -> str:
+        return f"<VariableCell {self.name} {self.dtype.name}{text(self.dims)}>"
+
+
+class ResourceHandle:
+    """The value of a resource tensor: names a resource and refers to it."""
+
+    __slots__ = ("__weakref__", "container", "device", "name", "resource")
+
+    def __init__(self, container: str, name: str, resource: Any, device: str = "") -> None:
+        self.container = container
+        self.name = name
+        self.resource = resource
+        self.device = device
+
+    def __repr__(self) -> str:
+        return f"<ResourceHandle(name={self.name!r}, container={self.container!r}, type={type(self.resource).__name__})>"
+
+
+class ResourceManager:
+    """Resources by container and name. Thread-safe."""
+
+    DEFAULT_CONTAINER = "localhost"
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards: _resources, generation
+        self._resources: dict[tuple[str, str], Any] = {}
+        self.generation = 0  # grows when resources are removed, so that plans know to bind again
+
+    def lookup_or_create(self, container: str, name: str, kind: type, create: Callable[[], Any]) -> Any:
+        """The resource of that name, created when there is none.
+
+        Raises:
+          InvalidArgumentError: a resource of another kind has the name.
+        """
+        key = (container or self.DEFAULT_CONTAINER, name)
+        with self._lock:
+            found = self._resources.get(key)
+            if found is None:
+                found = self._resources[key] = create()
+        if not isinstance(found, kind):
+            raise errors.InvalidArgumentError(
+                None, None, f"Trying to access resource {name} of container {key[0]}: expected {kind.__name__}, found "
+                f"{type(found).__name__}. Give one of them another name."
+            )  # fmt: skip
+        return found
+
+    def lookup(self, container: str, name: str) -> Any:
+        """The resource of that name, or None."""
+        return self._resources.get((container or self.DEFAULT_CONTAINER, name))
+
+    def delete(self, container: str, name: str) -> bool:
+        """Removes a resource; False when there was none."""
+        with self._lock:
+            self.generation += 1
+            return self._resources.pop((container or self.DEFAULT_CONTAINER, name), None) is not None
+
+    def clear(self, containers: list[str] | None = None) -> None:
+        """Removes all resources of the containers, of every container when none are named."""
+        with self._lock:
+            self.generation += 1
+            gone = [k for k in self._resources if containers is None or k[0] in containers]
+            removed = [self._resources.pop(key) for key in gone]
+        for resource in removed:
+            close = getattr(resource, "close", None) or getattr(resource, "clear", None)
+            if close is not None:
+                close()
+
+    def items(self) -> list[tuple[tuple[str, str], Any]]:
+        """A snapshot of ((container, name), resource)."""
+        with self._lock:
+            return list(self._resources.items())

@@ -1,0 +1,151 @@
+"""What shape rules work with.
+
+A shape rule is `rule(c: ShapeContext)` and returns the dimensions of the outputs: one tuple (or None for unknown rank)
+when the operation has one output, else a list of them. It raises ValueError, through `c.fail`, when the inputs cannot
+be right. Rules for common patterns are here; the others stand beside their operation.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+
+
+class ShapeContext:
+    """Input shapes, known input values and attributes of one operation."""
+
+    __slots__ = ("_constants", "_handles", "_shape_values", "attrs", "dtypes", "op_name", "shapes")
+
+    def __init__(
+        self,
+        op_name: str,
+        shapes: Sequence[Dims],
+        dtypes: Sequence[DType],
+        attrs: dict[str, Any],
+        constants: Callable[[int], np.ndarray[Any, Any] | None],
+        shape_values: Callable[[int], Dims],
+        handles: Callable[[int], Dims] = lambda index: None,
+    ) -> None:
+        self.op_name = op_name
+        self._handles = handles
+        self.shapes = shapes
+        self.dtypes = dtypes
+        self.attrs = attrs
+        self._constants = constants
+        self._shape_values = shape_values
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def shape(self, index: int) -> Dims:
+        """The dimensions of flat input `index`."""
+        return self.shapes[index]
+
+    def constant(self, index: int) -> np.ndarray[Any, Any] | None:
+        """The value of flat input `index` if it is known when the graph is built, else None."""
+        return self._constants(index)
+
+    def shape_value(self, index: int) -> Dims:
+        """The value of flat input `index` read as a shape (int vector, -1 is unknown), as far as known."""
+        return self._shape_values(index)
+
+    def variable_shape(self, index: int) -> Dims:
+        """The static shape of the variable whose handle is flat input `index`."""
+        return self._handles(index)
+
+    def attr(self, name: str) -> Any:
+        """The value of an attribute."""
+        return self.attrs[name]
+
+    def fail(self, expected: str, got: str, fix: str = "") -> NoReturn:
+        """Raises the ValueError of a broken rule."""
+        raise ValueError(f"{self.op_name}: expected {expected}, got {got}." + (f" {fix}" if fix else ""))
+
+    def rank(self, index: int, expected: int, name: str = "") -> Dims:
+        """The dimensions of an input that must have a certain rank (unknown dimensions when it is unknown)."""
+        dims = self.shapes[index]
+        if dims is None:
+            return (None,) * expected
+        if len(dims) != expected:
+            self.fail(f"{name or f'input {index}'} of rank {expected}", f"shape {d.text(dims)} of rank {len(dims)}")
+        return dims
+
+    def rank_at_least(self, index: int, expected: int, name: str = "") -> Dims:
+        """The dimensions of an input that must have at least a certain rank, None when unknown."""
+        dims = self.shapes[index]
+        if dims is not None and len(dims) < expected:
+            self.fail(f"{name or f'input {index}'} of rank at least {expected}", f"shape {d.text(dims)} of rank {len(dims)}")
+        return dims
+
+    def axis(self, axis: int, rank: int) -> int:
+        """`axis` counted from the front, checked against `rank`."""
+        if not -rank <= axis < rank:
+            self.fail(f"an axis in [{-rank}, {rank})", f"{axis}")
+        return axis % rank
+
+    def merge(self, a: Dims, b: Dims) -> Dims:
+        """What is known of a shape from two sources that must agree."""
+        try:
+            return d.merge(a, b)
+        except ValueError:
+            self.fail("equal shapes", f"{d.text(a)} and {d.text(b)}")
+
+
+def same(c: ShapeContext) -> Dims:
+    """The output has the shape of the first input."""
+    return c.shapes[0]
+
+
+def scalar(c: ShapeContext) -> Dims:
+    """The output is a scalar."""
+    return ()
+
+
+def unknown(c: ShapeContext) -> Dims:
+    """Nothing is known about the output."""
+    return None
+
+
+def no_output(c: ShapeContext) -> list[Dims]:
+    """The operation has no outputs."""
+    return []
+
+
+def merged(c: ShapeContext) -> Dims:
+    """All inputs and the output have one shape."""
+    result = c.shapes[0]
+    for other in c.shapes[1:]:
+        result = c.merge(result, other)
+    return result
+
+
+def broadcast(c: ShapeContext) -> Dims:
+    """The inputs broadcast together."""
+    result: Dims = c.shapes[0]
+    for other in c.shapes[1:]:
+        try:
+            result = d.broadcast(result, other)
+        except ValueError:
+            listed = " vs. ".join(d.text(s) for s in c.shapes)
+            raise ValueError(f"{c.op_name}: Incompatible shapes: {listed}: expected shapes that broadcast together.") from None
+    return result
+
+
+def reduced(c: ShapeContext) -> Dims:
+    """Input 0 without the axes that input 1 names; attribute keep_dims keeps them as 1."""
+    dims, axes, keep = c.shapes[0], c.constant(1), c.attrs.get("keep_dims", False)
+    if dims is None:
+        return None
+    if axes is None:
+        count = d.num_elements(c.shapes[1])
+        if keep:
+            return (None,) * len(dims)
+        return (None,) * (len(dims) - count) if count is not None and count <= len(dims) and count == 1 else None
+    wanted = {c.axis(int(a), len(dims)) for a in np.asarray(axes).reshape(-1)}
+    if keep:
+        return tuple(1 if i in wanted else n for i, n in enumerate(dims))
+    return tuple(n for i, n in enumerate(dims) if i not in wanted)

@@ -1,0 +1,483 @@
+"""Tensors: values of one dtype and shape.
+
+`EagerTensor` has data: a NumPy array, a NumPy scalar, a JAX array or, for resources and variants, the Python object
+itself. `SymbolicTensor` is an output of an Operation in a Graph. Both share `Tensor`, whose operators and methods that
+are operations themselves (`x + y`, `x[1:]`) are attached by the package of operations through `attach_method`, so
+that this module knows no operation.
+
+An eager tensor's array is never written to. If the array is a variable's current buffer, the tensor holds the
+variable's lease in `_lease`; as long as it lives the variable does not give its buffer away.
+"""
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.types import dtypes
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+from penstock.types.tensor_shape import TensorShape
+
+
+class Tensor:
+    """A multi-dimensional array of one dtype: eager (has data) or symbolic (stands for an operation's output)."""
+
+    __slots__ = ("__weakref__",)
+    __array_priority__ = 100  # NumPy arrays leave binary operators with a Tensor to the Tensor
+
+    _dtype: DType
+    equality_by_value = True  # turned off by compat.v1.disable_tensor_equality
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._dtype
+
+    @property
+    def dims(self) -> Dims:
+        """The shape as a tuple with None for unknown dimensions; None when the rank is unknown."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, as far as it is known without running anything."""
+        return TensorShape.from_dims(self.dims)
+
+    def get_shape(self) -> TensorShape:
+        """The same as `shape`."""
+        return self.shape
+
+    @property
+    def ndim(self) -> int | None:
+        """The number of dimensions."""
+        dims = self.dims
+        return None if dims is None else len(dims)
+
+    def ref(self) -> "Reference":
+        """A hashable stand-in for this tensor, to be used as a dictionary key."""
+        return Reference(self)
+
+    def experimental_ref(self) -> "Reference":
+        """The same as `ref`."""
+        return self.ref()
+
+    @property
+    def _id(self) -> int:
+        return id(self)
+
+    def __hash__(self) -> int:
+        if Tensor.equality_by_value and (executing_eagerly() or _in_function()):
+            raise TypeError(
+                "Tensor is unhashable: == compares tensors element by element. "
+                "Use tensor.ref() as the key instead."
+            )
+        return id(self)
+
+
+def executing_eagerly() -> bool:
+    """Whether operations run at once on this thread."""
+    return _state.graph is None
+
+
+def _in_function() -> bool:
+    return bool(getattr(_state.graph, "building_function", False))
+
+
+class Reference:
+    """A hashable reference to a tensor or variable: equal when it refers to the same object."""
+
+    __slots__ = ("_wrapped",)
+
+    def __init__(self, wrapped: Any) -> None:  # any: a Tensor, or a Variable of a higher layer
+        self._wrapped = wrapped
+
+    def deref(self) -> Any:
+        """The object referred to."""
+        return self._wrapped
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Reference):
+            return NotImplemented
+        return self._wrapped is other._wrapped
+
+    def __hash__(self) -> int:
+        return id(self._wrapped)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._wrapped!r}>"
+
+
+class EagerTensor(Tensor):
+    """A tensor that has data."""
+
+    __slots__ = ("_array", "_dtype", "_handle_data", "_lease")
+
+    _array: Any  # numpy.ndarray, numpy.generic, jax.Array, or an object for resource and variant
+    _lease: Any
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        return getattr(self._array, "shape", ())
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape.from_dims(getattr(self._array, "shape", ()))
+
+    @property
+    def ndim(self) -> int:
+        return len(getattr(self._array, "shape", ()))
+
+    @property
+    def device(self) -> str:
+        """The full name of the device that holds the data."""
+        return _device_of(self._array)
+
+    @property
+    def backing_device(self) -> str:
+        """The same as `device`."""
+        return self.device
+
+    @property
+    def op(self) -> Any:
+        raise AttributeError(_no_graph("op"))
+
+    @property
+    def graph(self) -> Any:
+        raise AttributeError(_no_graph("graph"))
+
+    @property
+    def name(self) -> str:
+        raise AttributeError(_no_graph("name"))
+
+    @property
+    def value_index(self) -> int:
+        raise AttributeError(_no_graph("value_index"))
+
+    def consumers(self) -> list[Any]:
+        """Refused: only a symbolic tensor knows its consumers."""
+        raise NotImplementedError(_no_graph("consumers"))
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Refused: an eager tensor has its value already."""
+        raise NotImplementedError("eval is not supported when eager execution is enabled, is .numpy() what you're looking for?")
+
+    def set_shape(self, shape: Any) -> None:
+        """Checks that the tensor's shape is compatible with `shape`."""
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(
+                f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}."
+            )
+
+    def numpy(self) -> Any:
+        """The data as a NumPy array (a scalar of NumPy for rank 0, bytes for a scalar string).
+
+        The array may share memory with the tensor and must not be written to.
+
+        Raises:
+          TypeError: the tensor holds a resource or a variant.
+        """
+        array = host_array(self)
+        if self._dtype is dtypes.string and array.ndim == 0:
+            return array.item()
+        return array[()] if array.ndim == 0 else array
+
+    def _numpy(self) -> Any:
+        return host_array(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = host_array(self)
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        array = self._array
+        return (np.asarray(array) if isinstance(array, np.generic) else array).__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> Any:
+        array = self._array
+        return (np.asarray(array) if isinstance(array, np.generic) else array).__dlpack_device__()
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return memoryview(host_array(self))
+
+    def __len__(self) -> int:
+        dims = self.dims
+        if not dims:
+            raise TypeError("Scalar tensor has no `len()`")
+        return dims[0]
+
+    def __bool__(self) -> bool:
+        array = host_array(self)
+        if array.size != 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+                if array.size
+                else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
+            )
+        return bool(array.reshape(()).item())
+
+    __nonzero__ = __bool__
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        if not self._dtype.is_integer:
+            raise TypeError(f"only integer scalar tensors can be converted to an index, got {self._dtype.name}")
+        return int(self._scalar("index"))
+
+    def _scalar(self, kind: str) -> Any:
+        array = host_array(self)
+        if array.size != 1:
+            raise TypeError("Only length-1 arrays can be converted to Python scalars")
+        return array.reshape(()).item()
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.numpy(), digits) if digits is not None else round(self.numpy())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy(), spec) if self._dtype is not dtypes.resource else format(str(self), spec)
+
+    def __reduce__(self) -> Any:
+        if self._dtype in (dtypes.resource, dtypes.variant):
+            raise TypeError(f"a tensor of dtype {self._dtype.name} cannot be pickled")
+        return eager_tensor, (host_array(self), self._dtype)
+
+    def __copy__(self) -> "EagerTensor":
+        return wrap(self._array, self._dtype)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "EagerTensor":
+        if self._dtype in (dtypes.resource, dtypes.variant):
+            return wrap(self._array, self._dtype)
+        return wrap(host_array(self).copy(), self._dtype)
+
+    def __str__(self) -> str:
+        return f"tf.Tensor({value_text(self, False)}, shape={self.shape}, dtype={self._dtype.name})"
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self._dtype.name}, {value_text(self, True)}>"
+
+    def _repr_html_(self) -> str:
+        text = repr(self).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return f"<pre>{text}</pre>"
+
+
+_new_tensor = EagerTensor.__new__
+
+
+def wrap(array: Any, dtype: DType) -> EagerTensor:
+    """An eager tensor around `array` itself. `array` must have the storage type of `dtype` and never change."""
+    tensor = _new_tensor(EagerTensor)
+    tensor._array = array
+    tensor._dtype = dtype
+    return tensor
+
+
+def eager_tensor(array: Any, dtype: DType | None = None) -> EagerTensor:
+    """An eager tensor from a NumPy array, whose dtype follows from the array's unless given."""
+    return wrap(array, dtype if dtype is not None else dtypes.from_numpy(array.dtype))
+
+
+def host_array(tensor: EagerTensor) -> np.ndarray[Any, Any]:
+    """The tensor's data as a NumPy array, without a copy where the data is in host memory.
+
+    Raises:
+      TypeError: the tensor holds a resource or a variant.
+    """
+    array = tensor._array
+    if array.__class__ is np.ndarray:
+        return array  # type: ignore[no-any-return]
+    if tensor._dtype is dtypes.resource or tensor._dtype is dtypes.variant:
+        raise TypeError(f"Cannot convert a Tensor of dtype {tensor._dtype.name} to a NumPy array.")
+    return np.asarray(array)
+
+
+def lease_of(tensor: Tensor) -> Any:
+    """The lease on a variable's buffer that the tensor holds, or None."""
+    return getattr(tensor, "_lease", None)
+
+
+def value_text(tensor: EagerTensor, is_repr: bool) -> str:
+    """The data as it is shown in `repr` ("numpy=...") and `str`."""
+    array = tensor._array
+    if tensor._dtype in (dtypes.resource, dtypes.variant):
+        return f"value={array!r}" if is_repr else repr(array)
+    value = tensor.numpy()
+    if not is_repr:
+        return repr(value) if tensor._dtype is dtypes.string and not tensor.ndim else str(value)
+    return f"numpy={value!r}"
+
+
+def _no_graph(what: str) -> str:
+    return f"Tensor.{what} is undefined when eager execution is enabled."
+
+
+def _device_of(array: Any) -> str:
+    devices = getattr(array, "devices", None)
+    if devices is None or isinstance(array, (np.ndarray, np.generic)):
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+    (device,) = tuple(devices())[:1]
+    kind = {"gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}.get(device.platform, "CPU")
+    return f"/job:localhost/replica:0/task:0/device:{kind}:{device.local_hardware_id or 0}"
+
+
+class SymbolicTensor(Tensor):
+    """An output of an Operation: where in a graph a value will be."""
+
+    __slots__ = ("_dims", "_dtype", "_handle_data", "_op", "_value_index", "_consumers")
+
+    def __init__(self, op: Any, value_index: int, dtype: DType, dims: Dims) -> None:
+        self._op = op
+        self._value_index = value_index
+        self._dtype = dtype
+        self._dims = dims
+
+    @property
+    def op(self) -> Any:
+        """The Operation that makes this tensor."""
+        return self._op
+
+    @property
+    def graph(self) -> Any:
+        """The Graph that the operation is in."""
+        return self._op.graph
+
+    @property
+    def name(self) -> str:
+        """The name of the operation and the index of its output, as `add:0`."""
+        return f"{self._op.name}:{self._value_index}"
+
+    @property
+    def value_index(self) -> int:
+        """Which output of its operation this is."""
+        return self._value_index
+
+    @property
+    def device(self) -> str:
+        """The device string of the operation."""
+        return str(self._op.device)
+
+    @property
+    def dims(self) -> Dims:
+        return self._dims
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape.from_dims(self._dims)
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds what is known about the shape.
+
+        Raises:
+          ValueError: `shape` contradicts what is already known.
+        """
+        self._dims = self.shape.merge_with(shape).dims_tuple
+
+    def consumers(self) -> list[Any]:
+        """The operations that take this tensor as an input, in the order they were added."""
+        return list(self.graph.consumers(self))
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The value, computed in `session` or the default session."""
+        return evaluate(self, feed_dict, session)
+
+    def __len__(self) -> int:
+        raise TypeError(
+            f"len is not well defined for a symbolic Tensor ({self.name}). Please call `x.shape` rather than `len(x)` "
+            "for shape information."
+        )
+
+    def __bool__(self) -> bool:
+        raise errors.OperatorNotAllowedInGraphError(
+            f"Using a symbolic `tf.Tensor` ({self.name}) as a Python `bool` is not allowed: its value is known only when the "
+            "graph runs. Use tf.cond to choose between tensors, or run eagerly."
+        )
+
+    __nonzero__ = __bool__
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise NotImplementedError(
+            f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. This error may indicate that you're trying to "
+            "pass a Tensor to a NumPy call, which is not supported."
+        )
+
+    def __index__(self) -> int:
+        raise TypeError(f"'{type(self).__name__}' object cannot be interpreted as an integer: {self.name} is symbolic")
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a symbolic tensor ({self.name}) cannot be pickled; pickle the graph's GraphDef instead")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "SymbolicTensor":
+        return self
+
+    def __copy__(self) -> "SymbolicTensor":
+        return self
+
+    def __str__(self) -> str:
+        return f'Tensor("{self.name}", shape={self._dims_text()}, dtype={self._dtype.name}{self._device_text()})'
+
+    def _dims_text(self) -> str:
+        return "<unknown>" if self._dims is None else str(self.shape)
+
+    def _device_text(self) -> str:
+        device = self.device
+        return f", device={device}" if device else ""
+
+    def __repr__(self) -> str:
+        shape = self._dims_text()
+        if self._dtype is dtypes.resource or self._dtype is dtypes.variant:
+            return f"<tf.Tensor '{self.name}' shape={shape} dtype={self._dtype.name}>"
+        return f"<tf.Tensor '{self.name}' shape={shape} dtype={self._dtype.name}>"
+
+
+def attach_method(name: str, function: Callable[..., Any]) -> None:
+    """Makes `function` a method (or an operator, or a property object) of every tensor."""
+    setattr(Tensor, name, function)
+    if name == "__eq__":  # a class that defines __eq__ loses its hash
+        for cls in (EagerTensor, SymbolicTensor):
+            cls.__hash__ = Tensor.__hash__  # type: ignore[method-assign]
+
+
+def set_evaluator(function: Callable[..., Any]) -> None:
+    """Installs what `Tensor.eval` calls: `function(tensor, feed_dict, session)`."""
+    global evaluate
+    evaluate = function
+
+
+def _no_evaluator(tensor: Tensor, feed_dict: Any, session: Any) -> Any:
+    raise ValueError("Cannot evaluate tensor: no session module is loaded.")
+
+
+evaluate: Callable[..., Any] = _no_evaluator
+
+
+class WeakTensorMap:
+    """A mapping from tensors to values that does not keep the tensors alive."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, tuple[weakref.ref[Tensor], Any]] = {}
+
+    def __setitem__(self, tensor: Tensor, value: Any) -> None:
+        key = id(tensor)
+        self._values[key] = (weakref.ref(tensor, lambda _: self._values.pop(key, None)), value)
+
+    def get(self, tensor: Tensor, default: Any = None) -> Any:
+        """The value of `tensor`, or `default`."""
+        entry = self._values.get(id(tensor))
+        return entry[1] if entry is not None and entry[0]() is tensor else default
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([value for _, value in self._values.values()])
+
+
+from penstock.core.context import state as _state  # noqa: E402  (after Tensor: context names it in annotations)

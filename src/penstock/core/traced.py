@@ -1,0 +1,115 @@
+"""What compiled kernels meet while they are traced.
+
+`TracedRef` stands for a variable inside a region: reads see earlier writes of the same trace. `TraceContext` collects the
+checks that kernels make; they become outputs of the region and are looked at after it ran. `Trace` runs one
+operation after another on tracers, evaluating on the host what is known there.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.kernels import KernelContext
+from penstock.core.lazy import jnp
+
+
+class NotStatic(Exception):  # noqa: N818  (a signal to the planner, not an error)
+    """An operation needs a value while it is traced that is known only when the region runs."""
+
+    def __init__(self, key: Any, what: str) -> None:
+        super().__init__(f"{key}: {what}")
+        self.key = key
+
+
+class TracedRef:
+    """A variable during a trace."""
+
+    __slots__ = ("checked", "gated_at", "name", "value", "written")
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.name = name
+        self.value = value
+        self.written = False
+        self.gated_at = -1
+
+    def read(self) -> Any:
+        """The variable's value at this point of the trace."""
+        if self.value is None:
+            raise errors.FailedPreconditionError(None, None, f"variable {self.name} is read before it has a value")
+        return self.value
+
+    def write(self, value: Any, gated_at: int = -1) -> None:
+        """Replaces the value. `gated_at`: number of checks whose failure already leaves `value` equal to the old one."""
+        self.value = value
+        self.written = True
+        self.gated_at = gated_at
+
+
+class Check:
+    """A condition that a region reports: how to say what went wrong, given the values at that time."""
+
+    __slots__ = ("error", "message", "op_key")
+
+    def __init__(self, op_key: Any, error: type[errors.OpError], message: Callable[..., str]) -> None:
+        self.op_key = op_key
+        self.error = error
+        self.message = message
+
+
+class TraceContext(KernelContext):
+    """The context of compiled kernels: checks become outputs."""
+
+    def __init__(self, op_name: str, attrs: dict[str, Any], op_key: Any, collected: "Collected", step_value: Any) -> None:
+        super().__init__(op_name, attrs, None)
+        self.op_key = op_key
+        self.collected = collected
+        self.step_value = step_value
+
+    def check(self, ok: Any, error: type[errors.OpError], message: Callable[..., str], *values: Any) -> None:
+        if isinstance(ok, (bool, np.bool_)):
+            if not ok:
+                raise error(None, None, message(*values))
+            return
+        self.collected.checks.append(Check(self.op_key, error, message))
+        self.collected.conditions.append(ok)
+        self.collected.values.append(tuple(values))
+
+    @property
+    def all_ok(self) -> Any:
+        """True when every check so far holds: a boolean scalar, or Python's True when there was none."""
+        conditions = self.collected.conditions
+        if not conditions:
+            return True
+        return jnp.stack([jnp.asarray(c).reshape(()) for c in conditions]).all()
+
+    @property
+    def checks_so_far(self) -> int:
+        """The number of checks made so far in this trace."""
+        return len(self.collected.conditions)
+
+
+class Collected:
+    """The checks of one trace."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+        self.conditions: list[Any] = []
+        self.values: list[tuple[Any, ...]] = []
+
+
+def gate(collected: Collected, ref: TracedRef, old: Any) -> Any:
+    """The new value of a written variable, which is the old one when a check of the region failed."""
+    if not collected.conditions or ref.gated_at == len(collected.conditions) or old is None:
+        return ref.value
+    ok = jnp.stack([jnp.asarray(c).reshape(()) for c in collected.conditions]).all()
+    return jnp.where(ok, ref.value, old) if ref.value.shape == old.shape else ref.value
+
+
+def raise_failed(checks: list[Check], conditions: Any, values: Any, locate: Callable[[Any], str]) -> None:
+    """Raises the error of the first check that failed; `locate(op_key)` names the operation and the user's line."""
+    for check, ok, held in zip(checks, conditions, values, strict=True):
+        if not bool(np.asarray(ok)):
+            text = check.message(*[np.asarray(v) for v in held])
+            raise check.error(None, None, f"{locate(check.op_key)}{text}")

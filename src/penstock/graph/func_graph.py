@@ -1,0 +1,276 @@
+"""`FuncGraph`: the body of a function.
+
+Its inputs are placeholders: those of the signature first, then one for each captured tensor. A tensor from outside that
+an operation inside uses is captured: small eager values become constants, others a new input whose outer tensor is
+passed at every call.
+
+Operations with effects keep program order inside a function: for each resource, writes wait for earlier reads and
+writes, reads for earlier writes; effects without a resource wait for each other. `control_outputs` are the operations
+that must run although no output needs them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock import errors
+from penstock.core import context
+from penstock.core.convert import HashableArray
+from penstock.core.op_def import lookup
+from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
+from penstock.graph.graph import Graph, get_default_graph
+from penstock.graph.operation import Operation
+from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+
+INLINED_ELEMENTS = 128  # eager values up to this size are captured as constants
+
+
+class FuncGraph(Graph):
+    """The graph of a function's body."""
+
+    building_function = True
+
+    def __init__(self, name: str, collections: Any = None, capture_by_value: bool | None = None) -> None:
+        super().__init__()
+        self.name = name
+        self.inputs: list[SymbolicTensor] = []
+        self.outputs: list[SymbolicTensor] = []
+        self.structured_input_signature: Any = None
+        self.structured_outputs: Any = None
+        self.control_outputs: list[Operation] = []
+        self.outer_graph = context.state.graph
+        self.capture_by_value = bool(capture_by_value)
+        self._captures: dict[int, tuple[Tensor, SymbolicTensor]] = {}
+        self._deferred: list[tuple[Callable[[], Any], SymbolicTensor]] = []
+        self._inlined: dict[int, tuple[EagerTensor, SymbolicTensor]] = {}
+        self._order = _EffectOrder()
+        self.variables: list[Any] = []
+        self._watched: dict[int, Any] = {}
+        if collections is not None:
+            self._collections = collections
+        elif self.outer_graph is not None:
+            self._seed = self.outer_graph.seed
+
+    # ---- captures -----------------------------------------------------------------------------------------------
+
+    @property
+    def captures(self) -> list[tuple[Tensor, SymbolicTensor]]:
+        """Pairs of (outer tensor, placeholder inside)."""
+        return list(self._captures.values())
+
+    @property
+    def external_captures(self) -> list[Tensor]:
+        """The captured outer tensors."""
+        return [outer for outer, _ in self._captures.values()]
+
+    @property
+    def internal_captures(self) -> list[SymbolicTensor]:
+        """The placeholders that stand for captured tensors."""
+        return [inner for _, inner in self._captures.values()]
+
+    def as_tensor(self, value: Tensor) -> SymbolicTensor:
+        if isinstance(value, SymbolicTensor) and value.graph is self:
+            return value
+        return self.capture(value)
+
+    def capture(self, tensor: Tensor, name: str | None = None) -> SymbolicTensor:
+        """The tensor inside that stands for `tensor` of an enclosing scope.
+
+        Raises:
+          InaccessibleTensorError: it belongs to a function that is not an enclosing one.
+        """
+        if isinstance(tensor, SymbolicTensor) and tensor.graph is self:
+            return tensor
+        found = self._captures.get(id(tensor))
+        if found is not None:
+            return found[1]
+        if isinstance(tensor, EagerTensor):
+            if self._inlines(tensor):
+                return self._inline(tensor)
+        else:
+            assert isinstance(tensor, SymbolicTensor)
+            self._check_reachable(tensor)
+            if self.outer_graph is not None and tensor.graph is not self.outer_graph and isinstance(self.outer_graph, FuncGraph):
+                outer = self.outer_graph.capture(tensor)
+                return self.capture(outer)
+        return self._new_capture(tensor, name)
+
+    def _new_capture(self, tensor: Tensor, name: str | None) -> SymbolicTensor:
+        inner = self.add_input(tensor.dtype, tensor.dims, name or _capture_name(tensor), user=False)
+        if tensor.dtype is dt.resource:
+            inner._handle_data = _handle_data(tensor)
+        self._captures[id(tensor)] = (tensor, inner)
+        return inner
+
+    def _inlines(self, tensor: EagerTensor) -> bool:
+        if tensor.dtype in (dt.resource, dt.variant):
+            return False
+        return self.capture_by_value or getattr(tensor._array, "size", 1) <= INLINED_ELEMENTS
+
+    def _inline(self, tensor: EagerTensor) -> SymbolicTensor:
+        found = self._inlined.get(id(tensor))
+        if found is None:
+            attrs = {"value": HashableArray(host_array(tensor), tensor.dtype), "dtype": tensor.dtype}
+            with self.control_dependencies(None):
+                made = self.add_operation(lookup("Const"), (), None, attrs, "Const").outputs[0]
+            found = self._inlined[id(tensor)] = (tensor, made)
+        return found[1]
+
+    def _check_reachable(self, tensor: SymbolicTensor) -> None:
+        graph = self.outer_graph
+        while graph is not None and graph is not tensor.graph:
+            graph = getattr(graph, "outer_graph", None)
+        if graph is None and tensor.graph.building_function:
+            from_where = f"It was created at {tensor.op.location} while {tensor.graph} was traced"
+            raise _inaccessible(
+                f"{tensor!r} is out of scope and cannot be used in {self}. {from_where}. Return it from that function, or "
+                "compute it again here."
+            )
+        if graph is None and self.outer_graph is not None:
+            raise ValueError(f"{tensor!r} must be from the same graph as {self} or an enclosing one; created at {tensor.op.location}.")
+
+    def add_input(self, dtype: DType, dims: Dims, name: str, user: bool = True) -> SymbolicTensor:
+        """Adds a placeholder that is an input of the function."""
+        with self.control_dependencies(None), self.device(None):
+            op = super().add_operation(lookup("Placeholder"), (), None, {"dtype": dtype, "shape": dims}, name)
+        if user:
+            op.attrs["_user_specified_name"] = name
+        tensor = op.outputs[0]
+        self.inputs.append(tensor)
+        return tensor
+
+    def reset_captures(self, captures: Sequence[tuple[Tensor, SymbolicTensor]]) -> None:
+        """Replaces the captures."""
+        self._captures = {id(outer): (outer, inner) for outer, inner in captures}
+
+    def replace_capture(self, tensor: Tensor, placeholder: SymbolicTensor) -> None:
+        """Makes `placeholder` stand for `tensor`."""
+        self._captures[id(tensor)] = (tensor, placeholder)
+
+    # ---- effects in program order -------------------------------------------------------------------------------
+
+    def add_operation(
+        self, op: Any, inputs: Sequence[Tensor], counts: Sequence[int] | None, attrs: dict[str, Any], name: str | None = None
+    ) -> Operation:
+        made = super().add_operation(op, inputs, counts, attrs, name)
+        if op.stateful:
+            self._order.add(made)
+        return made
+
+    def finish(self) -> None:
+        """Called when the body is complete: settles which operations must run for their effects."""
+        self.control_outputs = self._order.must_run()
+
+    def watch_variable(self, variable: Any) -> None:
+        """Notes that the body uses a variable."""
+        if id(variable) not in self._watched:
+            self._watched[id(variable)] = variable
+            self.variables.append(variable)
+            outer = self.outer_graph
+            if isinstance(outer, FuncGraph):
+                outer.watch_variable(variable)
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The trainable ones of `variables`."""
+        return [v for v in self.variables if getattr(v, "trainable", False)]
+
+    @property
+    def structured_input_spec(self) -> Any:
+        """The signature the body was traced with."""
+        return self.structured_input_signature
+
+    def __str__(self) -> str:
+        return f"FuncGraph(name={self.name}, id={id(self)})"
+
+    __repr__ = __str__
+
+
+def _inaccessible(message: str) -> Exception:
+    return errors.InaccessibleTensorError(message)
+
+
+def _handle_data(tensor: Tensor) -> Any:
+    if isinstance(tensor, EagerTensor):
+        cell = getattr(tensor._array, "resource", None)
+        return (getattr(cell, "dtype", None), getattr(cell, "dims", None))
+    return getattr(tensor, "_handle_data", None)
+
+
+def _capture_name(tensor: Tensor) -> str:
+    if isinstance(tensor, SymbolicTensor):
+        return str(tensor.op.name.rpartition("/")[2])
+    return "captured"
+
+
+class _EffectOrder:
+    """The last reads and writes of each resource, as control inputs of what comes next."""
+
+    def __init__(self) -> None:
+        self._writes: dict[Any, Operation] = {}
+        self._reads: dict[Any, list[Operation]] = {}
+        self._effects: list[Operation] = []
+
+    def add(self, op: Operation) -> None:
+        """Orders a new operation after the effects it depends on."""
+        touched = effects_of(op)
+        if touched is None:
+            return
+        before: dict[Operation, None] = {}
+        for key, writes in touched:
+            if key in self._writes:
+                before[self._writes[key]] = None
+            if writes:
+                before.update(dict.fromkeys(self._reads.get(key, ())))
+        for key, writes in touched:
+            if writes:
+                self._writes[key] = op
+                self._reads[key] = []
+            else:
+                self._reads.setdefault(key, []).append(op)
+        waits = [b for b in before if b is not op and all(b is not i.op for i in op.inputs)]
+        if waits:
+            op._control_inputs = tuple(dict.fromkeys((*op._control_inputs, *waits)))
+        if any(writes for _, writes in touched):
+            self._effects.append(op)
+
+    def must_run(self) -> list[Operation]:
+        """The operations with effects."""
+        return list(self._effects)
+
+
+GLOBAL_EFFECT = "<global>"
+
+
+def effects_of(op: Operation) -> list[tuple[Any, bool]] | None:
+    """(key, writes) for each resource that a stateful operation touches; None when it has no effect others could see."""
+    definition = op.op_def
+    touched: list[tuple[Any, bool]] = []
+    position = 0
+    counts = op.input_counts or (1,) * len(definition.inputs)
+    for arg, count in zip(definition.inputs, counts, strict=True):
+        effect = definition.effects.get(arg.name)
+        for tensor in op.inputs[position : position + count]:
+            if effect is not None:
+                touched.append((id(tensor), "w" in effect))
+            elif tensor.dtype is dt.resource:
+                touched.append((id(tensor), True))
+        position += count
+    if touched:
+        return touched
+    if definition.step_input is not None or not definition.stateful or definition.name in UNORDERED:
+        return None
+    return [(GLOBAL_EFFECT, True)]
+
+
+UNORDERED = frozenset({"Placeholder", "VarHandleOp", "VarIsInitializedOp"})
+
+
+def current_func_graph() -> FuncGraph | None:
+    """The function body being built on this thread, or None."""
+    graph = context.state.graph
+    return graph if isinstance(graph, FuncGraph) else None
+
+
+__all__ = ["FuncGraph", "current_func_graph", "effects_of", "get_default_graph"]

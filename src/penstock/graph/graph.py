@@ -1,0 +1,598 @@
+"""`Graph`: operations by name, in the order they were added.
+
+`add_operation` is where every operation enters: it brings the inputs into the graph, completes the attributes, infers the
+shapes, takes name, device and control inputs from the scopes, and only then changes the graph, so that a refused
+operation leaves it as it was. Lookup, collections and scopes are TensorFlow's.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from penstock.core import attributes, context, convert
+from penstock.core.op_def import OpDef, lookup
+from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
+from penstock.graph import scopes
+from penstock.graph.operation import Operation
+from penstock.graph.static_values import constant_value, shape_value
+from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
+from penstock.util.frames import user_stack
+
+GRAPH_DEF_PRODUCER = 2468  # of TensorFlow 2.21
+GRAPH_DEF_MIN_CONSUMER = 0
+
+
+class Graph:
+    """A dataflow graph. Building is thread-safe; scopes belong to the thread that enters them."""
+
+    building_function = False
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # guards: _ops, _names, version
+        self._ops: dict[str, Operation] = {}
+        self._names = scopes.Names()
+        self._consumers: dict[tuple[str, int], list[Operation]] = {}
+        self._collections: dict[Any, list[Any]] = {}
+        self._finalized = False
+        self._unfeedable: set[str] = set()
+        self._unfetchable: set[str] = set()
+        self._version = 0
+        self.edits = 0  # grows when an existing operation changes, so that plans know
+        self._seed: int | None = None
+        self._gradient_overrides: dict[str, str] = {}
+        self._functions: dict[str, Any] = {}
+        self._container = ""
+        self._scopes = _ThreadScopes()
+        self.producer = GRAPH_DEF_PRODUCER
+        self.min_consumer = GRAPH_DEF_MIN_CONSUMER
+        self._last_random_op = 0
+
+    # ---- adding operations ----------------------------------------------------------------------------------
+
+    def add_operation(
+        self,
+        op: OpDef,
+        inputs: Sequence[Tensor],
+        counts: Sequence[int] | None,
+        attrs: dict[str, Any],
+        name: str | None = None,
+    ) -> Operation:
+        """Adds an operation.
+
+        Args:
+          op: its definition.
+          inputs: flat tensors: of this graph, or anything `as_tensor` takes.
+          counts: number of tensors of each input argument; None when all are single.
+          attrs: attributes that do not follow from the inputs.
+          name: its name inside the current scope; a trailing "/" makes it absolute. The definition's name by default.
+
+        Raises:
+          RuntimeError: the graph is finalized.
+          TypeError, ValueError: inputs or attributes do not fit the definition.
+        """
+        self._check_not_finalized()
+        frames = user_stack(limit=8)
+        tensors = tuple([self.as_tensor(t) for t in inputs])
+        full = attributes.complete(op, [t.dtype for t in tensors], attrs, counts or (1,) * len(op.inputs))
+        dtypes = attributes.output_dtypes(op, full)
+        shapes = self._infer(op, tensors, full, len(dtypes), name, frames)
+        input_ops = [t.op for t in tensors]
+        stack = self._scopes
+        control = scopes.control_inputs(stack.control, input_ops) if stack.control else ()
+        with self._lock:
+            made = Operation(
+                self, op, self._operation_name(name or op.name), tensors, counts, full, dtypes, shapes, control, "", frames
+            )
+            self._apply_scopes(made)
+            self._insert(made)
+        if dtypes and dtypes[0] is dt.resource and "shape" in full and "dtype" in full:
+            made._outputs[0]._handle_data = (full["dtype"], full["shape"])
+        return made
+
+    def _infer(
+        self, op: OpDef, tensors: Sequence[SymbolicTensor], attrs: dict[str, Any], count: int, name: str | None, frames: Any
+    ) -> Sequence[Dims]:
+        if op.shape_rule is None:
+            return (None,) * count
+        shape_context = ShapeContext(
+            op.name, [t._dims for t in tensors], [t.dtype for t in tensors], attrs,
+            lambda i: constant_value(tensors[i]), lambda i: shape_value(tensors[i]), lambda i: handle_dims(tensors[i]),
+        )  # fmt: skip
+        try:
+            result = op.shape_rule(shape_context)
+        except ValueError as problem:
+            where = f" at {frames[-1].file}:{frames[-1].line}" if frames else ""
+            inputs = ", ".join(f"{t.name} {t.dtype.name}{t.shape}" for t in tensors)
+            raise ValueError(f"{problem} (operation '{name or op.name}' of type {op.name}, inputs: {inputs}{where})") from None
+        return [result] if len(op.outputs) == 1 and not op.outputs[0].is_list else result
+
+    def _operation_name(self, name: str) -> str:
+        if name.endswith("/"):
+            name = name[:-1]
+            if self._names.is_used(name) and name in self._ops:
+                return self._names.unique_absolute(name) if hasattr(self._names, "unique_absolute") else self._absolute(name)
+            self._names.claim(name)
+            return name
+        if not (scopes.OP_NAME if not self._names.prefix else scopes.SCOPE_NAME).match(name):
+            raise ValueError(f"'{name}' is not a valid scope name: expected one that matches {scopes.OP_NAME.pattern}.")
+        return self._names.unique(name)
+
+    def _absolute(self, name: str) -> str:
+        prefix, self._names.prefix = self._names.prefix, ""
+        try:
+            return self._names.unique(name)
+        finally:
+            self._names.prefix = prefix
+
+    def _apply_scopes(self, op: Operation) -> None:
+        stack = self._scopes
+        device = ""
+        for scope in stack.devices:
+            op._device = device
+            device = scopes.merge_device(device, scope, op)
+        op._device = device
+        if stack.colocation:
+            groups = sorted({g for target in stack.colocation if target is not None for g in _groups(target)})
+            op.attrs["_class"] = tuple(groups)
+            op._device = stack.colocation[-1].device if stack.colocation[-1] is not None else op._device
+        for name, value in stack.attributes.items():
+            op.attrs.setdefault(name, value)
+        if op.type in self._gradient_overrides:
+            op.attrs.setdefault("_gradient_op_type", self._gradient_overrides[op.type])
+        if "container" in op.op_def.attrs and not op.attrs["container"] and self._container:
+            op.attrs["container"] = self._container
+        for scope in stack.control:
+            scope.created.add(id(op))
+
+    def _insert(self, op: Operation) -> None:
+        self._version += 1
+        op._id = self._version
+        self._ops[op.name] = op
+        for tensor in op.inputs:
+            self._consumers.setdefault((tensor.op.name, tensor.value_index), []).append(op)
+
+    def touch(self) -> None:
+        """Notes that an existing operation changed: plans made before are not used again."""
+        self._check_not_finalized()
+        self.edits += 1
+
+    def create_op(
+        self,
+        op_type: str,
+        inputs: Sequence[Tensor],
+        dtypes: Any = None,
+        input_types: Any = None,
+        name: str | None = None,
+        attrs: dict[str, Any] | None = None,
+        op_def: Any = None,
+        compute_shapes: bool = True,
+        compute_device: bool = True,
+    ) -> Operation:
+        """Adds an operation of a registered type; output types follow from the definition."""
+        op = lookup(op_type)
+        plain = {n: v for n, v in (attrs or {}).items()}
+        counts = None
+        if any(arg.is_list for arg in op.inputs):
+            counts = _counts(op, len(inputs), plain)
+        return self.add_operation(op, inputs, counts, plain, name)
+
+    def as_tensor(self, value: Tensor) -> SymbolicTensor:
+        """`value` as a tensor of this graph: itself, or a constant for an eager tensor.
+
+        Raises:
+          ValueError: it belongs to another graph.
+        """
+        if isinstance(value, SymbolicTensor):
+            if value.graph is not self:
+                raise ValueError(
+                    f"{value!r} must be from the same graph: it was created at {value.op.location} in another one. Build both "
+                    "operations inside one `with graph.as_default():`, or pass the value through a placeholder."
+                )
+            return value
+        assert isinstance(value, EagerTensor)
+        return self._constant(value)
+
+    def _constant(self, value: EagerTensor) -> SymbolicTensor:
+        if value.dtype in (dt.resource, dt.variant):
+            raise ValueError(f"An eager tensor of dtype {value.dtype.name} cannot be used in a graph: its state belongs to eager execution.")
+        attrs = {"value": convert.HashableArray(host_array(value), value.dtype), "dtype": value.dtype}
+        with self.control_dependencies(None):
+            return self.add_operation(lookup("Const"), (), None, attrs, "Const").outputs[0]
+
+    # ---- looking up -----------------------------------------------------------------------------------------
+
+    def get_operations(self) -> list[Operation]:
+        """The operations in the order they were added."""
+        with self._lock:
+            return list(self._ops.values())
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation of that name.
+
+        Raises:
+          TypeError: `name` is no string.
+          KeyError: there is none.
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
+        found = self.as_graph_element(name, allow_tensor=False, allow_operation=True)
+        assert isinstance(found, Operation)
+        return found
+
+    def get_tensor_by_name(self, name: str) -> SymbolicTensor:
+        """The tensor of that name, as `add:0`.
+
+        Raises:
+          TypeError: `name` is no string.
+          ValueError: it is no tensor name.
+          KeyError: there is none.
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
+        found = self.as_graph_element(name, allow_tensor=True, allow_operation=False)
+        assert isinstance(found, SymbolicTensor)
+        return found
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        """The tensor or operation that a name, tensor, operation or variable stands for."""
+        if not allow_tensor and not allow_operation:
+            raise ValueError("allow_tensor and allow_operation can't both be False.")
+        kinds = " or ".join(k for k, ok in (("Tensor", allow_tensor), ("Operation", allow_operation)) if ok)
+        convert_self = getattr(obj, "_as_graph_element", None)
+        if convert_self is not None and not isinstance(obj, (Tensor, Operation)):
+            obj = convert_self()
+        if isinstance(obj, str):
+            return self._element_by_name(obj, allow_tensor, allow_operation, kinds)
+        if isinstance(obj, SymbolicTensor) and allow_tensor:
+            if obj.graph is not self:
+                raise ValueError(f"Tensor {obj} is not an element of this graph.")
+            return obj
+        if isinstance(obj, Operation) and allow_operation:
+            if obj.graph is not self:
+                raise ValueError(f"Operation {obj!r} is not an element of this graph.")
+            return obj
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {kinds}.")
+
+    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool, kinds: str) -> Any:
+        op_name, colon, index = name.partition(":")
+        if not colon:
+            if not allow_operation:
+                raise ValueError(
+                    f"The name {name!r} looks like an (invalid) Operation name, not a {kinds}. Tensor names must be of the form "
+                    '"<op_name>:<output_index>".'
+                )
+            if name not in self._ops:
+                raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+            return self._ops[name]
+        if not allow_tensor:
+            raise ValueError(f"The name {name!r} appears to refer to a Tensor, not a {kinds}.")
+        if not index.isdigit():
+            raise ValueError(f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be of the form "
+                             '"<op_name>:<output_index>".')  # fmt: skip
+        op = self._ops.get(op_name)
+        if op is None:
+            raise KeyError(f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not exist in the graph.")
+        if int(index) >= len(op._outputs):
+            raise KeyError(f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists but only has "
+                           f"{len(op._outputs)} outputs.")  # fmt: skip
+        return op._outputs[int(index)]
+
+    def consumers(self, tensor: SymbolicTensor) -> list[Operation]:
+        """The operations with `tensor` as a data input."""
+        found = self._consumers.get((tensor.op.name, tensor.value_index), [])
+        return list(dict.fromkeys(op for op in found if any(i is tensor for i in op.inputs)))
+
+    # ---- properties -----------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """A number that grows with every operation."""
+        return self._version
+
+    @property
+    def seed(self) -> int | None:
+        """The graph-level random seed."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed: int | None) -> None:
+        self._seed = seed
+
+    @property
+    def finalized(self) -> bool:
+        """Whether the graph refuses changes."""
+        return self._finalized
+
+    def finalize(self) -> None:
+        """Refuses changes from now on."""
+        self._finalized = True
+
+    def _unsafe_unfinalize(self) -> None:
+        self._finalized = False
+
+    def _check_not_finalized(self) -> None:
+        if self._finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+
+    # ---- scopes ---------------------------------------------------------------------------------------------
+
+    def as_default(self) -> contextlib.AbstractContextManager["Graph"]:
+        """A scope in which operations go to this graph."""
+        return context.graph_scope(self)
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """A name that no operation has, inside the current scope."""
+        return self._names.unique(name, mark_as_used)
+
+    @contextlib.contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Names inside begin with this scope's; `name` ending in "/" re-enters a scope, "" or None is the root."""
+        before = self._names.prefix
+        if not name:
+            new = ""
+        elif name.endswith("/"):
+            new = name[:-1]
+        else:
+            pattern = scopes.SCOPE_NAME if before else scopes.OP_NAME
+            if not pattern.match(name):
+                raise ValueError(f"'{name}' is not a valid scope name. A scope name has to match the following pattern: {pattern.pattern}")
+            new = self._names.unique(name)
+        self._names.prefix = new
+        try:
+            yield f"{new}/" if new else ""
+        finally:
+            self._names.prefix = before
+
+    def get_name_scope(self) -> str:
+        """The current scope without a trailing slash."""
+        return self._names.prefix
+
+    @contextlib.contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        """Operations inside request this device: a name, a DeviceSpec, a function of the operation, or None to lift outer ones."""
+        stack = self._scopes
+        before = stack.devices
+        if device_name_or_function is not None and not callable(device_name_or_function):
+            device_name_or_function = scopes.device_text(device_name_or_function)
+        stack.devices = (*before, device_name_or_function)
+        try:
+            yield
+        finally:
+            stack.devices = before
+
+    def device_text(self, device: Any) -> str:
+        """A device as canonical text."""
+        return scopes.device_text(device)
+
+    @contextlib.contextmanager
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
+        """Operations inside run after `control_inputs` (tensors, operations, variables); None lifts outer blocks."""
+        stack = self._scopes
+        before, names = stack.control, self._names.prefix
+        if control_inputs is None:
+            stack.control = ()
+        else:
+            stack.control = (*before, scopes.ControlScope(self._controllers(control_inputs)))
+        try:
+            yield
+        finally:
+            stack.control = before
+            self._names.prefix = names
+
+    def _controllers(self, values: Iterable[Any]) -> list[Operation]:
+        ops: dict[Operation, None] = {}
+        for value in values:
+            if isinstance(value, EagerTensor):
+                continue  # it has been computed already
+            if hasattr(value, "_type_spec") and not isinstance(value, Tensor) and hasattr(value, "op"):
+                value = value.op
+            element = value if isinstance(value, (Tensor, Operation)) else self.as_graph_element(value)
+            if isinstance(element, SymbolicTensor):
+                element = self.as_tensor(element).op
+            elif element.graph is not self:
+                raise ValueError(f"Operation {element!r} is not an element of this graph.")
+            ops[element] = None
+        return list(ops)
+
+    @contextlib.contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Operations inside are placed with `op`."""
+        stack = self._scopes
+        before, devices = stack.colocation, stack.devices
+        target = None if op is None else self.as_graph_element(op)
+        if isinstance(target, SymbolicTensor):
+            target = target.op
+        stack.colocation = (target,) if ignore_existing or target is None else (*before, target)
+        if target is None:
+            stack.colocation = ()
+        try:
+            yield
+        finally:
+            stack.colocation, stack.devices = before, devices
+
+    @contextlib.contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Stateful operations inside keep their state in this container."""
+        before, self._container = self._container, container_name
+        try:
+            yield container_name
+        finally:
+            self._container = before
+
+    @contextlib.contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        """Operations inside of a key's type take the gradient registered under the value's name."""
+        if not isinstance(op_type_map, dict):
+            raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        for name, other in op_type_map.items():
+            if not isinstance(name, str) or not isinstance(other, str):
+                raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        before, self._gradient_overrides = self._gradient_overrides, {**self._gradient_overrides, **op_type_map}
+        try:
+            yield
+        finally:
+            self._gradient_overrides = before
+
+    @contextlib.contextmanager
+    def _attr_scope(self, attr_map: dict[str, Any]) -> Iterator[None]:
+        stack = self._scopes
+        before, stack.attributes = stack.attributes, {**stack.attributes, **attr_map}
+        try:
+            yield
+        finally:
+            stack.attributes = before
+
+    def switch_to_thread_local(self) -> None:
+        """Accepted for compatibility: device, control and colocation scopes are always per thread."""
+
+    # ---- collections ----------------------------------------------------------------------------------------
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Appends `value` to a collection."""
+        self._check_not_finalized()
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Appends `value` to each of the collections, once where a name repeats."""
+        for name in dict.fromkeys((names,) if isinstance(names, str) else names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """The collection itself: changes to it are kept."""
+        return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """A copy of the collection; only items whose name matches the regular expression `scope`, when given."""
+        items = self._collections.get(name, [])
+        if scope is None:
+            return list(items)
+        import re as _re
+
+        pattern = _re.compile(scope)
+        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
+
+    def get_all_collection_keys(self) -> list[Any]:
+        """The names of the collections that are strings."""
+        return [name for name in self._collections if isinstance(name, str)]
+
+    @property
+    def collections(self) -> list[Any]:
+        """The names of all collections."""
+        return list(self._collections)
+
+    def clear_collection(self, name: Any) -> None:
+        """Empties a collection."""
+        self._check_not_finalized()
+        self._collections.pop(name, None)
+
+    # ---- feeding and fetching ------------------------------------------------------------------------------
+
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        """Refuses feeds of `tensor`."""
+        self._unfeedable.add(tensor.name)  # type: ignore[attr-defined]
+
+    def is_feedable(self, tensor: Tensor) -> bool:
+        """Whether `tensor` may be fed."""
+        return tensor.name not in self._unfeedable  # type: ignore[attr-defined]
+
+    def prevent_fetching(self, op: Operation) -> None:
+        """Refuses fetches of `op` and its outputs."""
+        self._unfetchable.add(op.name)
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Whether a tensor or operation may be fetched."""
+        op = tensor_or_op.op if isinstance(tensor_or_op, SymbolicTensor) else tensor_or_op
+        return op.name not in self._unfetchable
+
+
+class _ThreadScopes(threading.local):
+    """The scopes that a thread has entered over one graph."""
+
+    def __init__(self) -> None:
+        self.devices: tuple[Any, ...] = ()
+        self.control: tuple[scopes.ControlScope, ...] = ()
+        self.colocation: tuple[Operation | None, ...] = ()
+        self.attributes: dict[str, Any] = {}
+
+
+def handle_dims(tensor: Tensor) -> Dims:
+    """The static shape of the variable that a resource tensor refers to, None when unknown."""
+    if isinstance(tensor, EagerTensor):
+        return getattr(getattr(tensor._array, "resource", None), "dims", None)
+    data = getattr(tensor, "_handle_data", None)
+    return data[1] if data is not None else None
+
+
+def _groups(op: Operation) -> list[str]:
+    return [g.decode() for g in op.colocation_groups()]
+
+
+def _counts(op: OpDef, total: int, attrs: dict[str, Any]) -> tuple[int, ...]:
+    """Tensors per input argument when only the flat number and the attributes are known."""
+    known: list[int | None] = []
+    for arg in op.inputs:
+        if not arg.is_list:
+            known.append(1)
+        elif arg.number_attr is not None and arg.number_attr in attrs:
+            known.append(int(attrs[arg.number_attr]))
+        elif arg.type_list_attr is not None and arg.type_list_attr in attrs:
+            known.append(len(attrs[arg.type_list_attr]))
+        else:
+            known.append(None)
+    open_count = sum(k is None for k in known)
+    if open_count > 1:
+        raise ValueError(f"{op.name}: pass the attributes that give the lengths of its list inputs.")
+    rest = total - sum(k for k in known if k is not None)
+    if rest < 0 or (open_count == 0 and rest):
+        raise ValueError(f"{op.name}: got {total} inputs, which does not match its definition {op.text}.")
+    return tuple(rest if k is None else k for k in known)
+
+
+# ---- the default graph ---------------------------------------------------------------------------------------
+
+_global_graph: Graph | None = None
+_global_lock = threading.Lock()  # guards: _global_graph
+
+
+def get_default_graph() -> Graph:
+    """The graph that operations go to, the global one when no graph scope is entered."""
+    current = context.state.graph
+    if current is not None:
+        return current  # type: ignore[no-any-return]
+    return global_graph()
+
+
+def global_graph() -> Graph:
+    """The process's global graph."""
+    global _global_graph
+    with _global_lock:
+        if _global_graph is None:
+            _global_graph = Graph()
+        return _global_graph
+
+
+def reset_default_graph() -> None:
+    """Replaces the global graph by an empty one.
+
+    Raises:
+      AssertionError: inside of a graph scope.
+    """
+    global _global_graph
+    if context.state.stack:
+        raise AssertionError(
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting and create a "
+            "new graph."
+        )
+    with _global_lock:
+        _global_graph = None
+    if not context.eager_by_default():
+        context.state.graph = global_graph()
+        context.refresh()
+
+
+def run_without_eager(function: Callable[..., Any]) -> None:
+    """Internal switch: operations go to the global graph by default."""
+    context.set_default_graph_factory(function)

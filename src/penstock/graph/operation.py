@@ -1,0 +1,191 @@
+"""`Operation`: one use of an OpDef in a Graph."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock.core import attributes
+from penstock.core.op_def import OpDef
+from penstock.core.tensor import SymbolicTensor
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+from penstock.util.frames import Frame
+
+if TYPE_CHECKING:
+    from penstock.graph.graph import Graph
+
+
+class Operation:
+    """A node of a graph: a kind of operation with a name, inputs, attributes, a device and control inputs."""
+
+    __slots__ = (
+        "__weakref__", "_control_inputs", "_device", "_id", "_inputs", "_outputs", "attrs", "frames", "graph", "input_counts",
+        "name", "op_def", "original_name",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        graph: "Graph",
+        op_def: OpDef,
+        name: str,
+        inputs: tuple[SymbolicTensor, ...],
+        input_counts: Sequence[int] | None,
+        attrs: dict[str, Any],
+        out_dtypes: Sequence[DType],
+        shapes: Sequence[Dims],
+        control_inputs: "tuple[Operation, ...]",
+        device: str,
+        frames: tuple[Frame, ...],
+    ) -> None:
+        self.graph = graph
+        self.op_def = op_def
+        self.name = name
+        self._inputs = inputs
+        self.input_counts = input_counts
+        self.attrs = attrs
+        self._control_inputs = control_inputs
+        self._device = device
+        self.frames = frames
+        self._id = -1
+        self._outputs = tuple(
+            SymbolicTensor(self, i, t, s) for i, (t, s) in enumerate(zip(out_dtypes, shapes, strict=True))
+        )
+
+    @property
+    def type(self) -> str:
+        """The name of the kind of operation, as `MatMul`."""
+        return self.op_def.name
+
+    @property
+    def inputs(self) -> tuple[SymbolicTensor, ...]:
+        """The data inputs, flat."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> list[SymbolicTensor]:
+        """The outputs, flat."""
+        return list(self._outputs)
+
+    @property
+    def control_inputs(self) -> "list[Operation]":
+        """The operations that must run before this one."""
+        return list(self._control_inputs)
+
+    @property
+    def device(self) -> str:
+        """The requested device, "" when none was."""
+        return self._device
+
+    @property
+    def location(self) -> str:
+        """The user's file and line where the operation was created."""
+        return f"{self.frames[-1].file}:{self.frames[-1].line}" if self.frames else "<unknown>"
+
+    @property
+    def traceback(self) -> tuple[Frame, ...]:
+        """The user's frames at creation, outermost first."""
+        return self.frames
+
+    def values(self) -> tuple[SymbolicTensor, ...]:
+        """The outputs as a tuple."""
+        return self._outputs
+
+    def get_attr(self, name: str) -> Any:
+        """The value of an attribute: a DType for a type, bytes for a string, else as given.
+
+        Raises:
+          ValueError: the operation has no such attribute.
+        """
+        if name not in self.attrs:
+            raise ValueError(f"Operation '{self.name}' has no attr named '{name}'. It has {sorted(self.attrs)}.")
+        value = self.attrs[name]
+        if isinstance(value, str):
+            return value.encode()
+        return list(value) if isinstance(value, tuple) and self._attr_is_list(name) else value
+
+    def _attr_is_list(self, name: str) -> bool:
+        attr = self.op_def.attrs.get(name)
+        return attr is not None and attr.is_list
+
+    def _set_attr(self, name: str, value: Any) -> None:
+        self.attrs[name] = value
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Runs the operation in `session` or the default session."""
+        run_operation(self, feed_dict, session)
+
+    def colocation_groups(self) -> list[bytes]:
+        """The operations this one must be placed with, as `loc:@name`."""
+        groups = self.attrs.get("_class", ())
+        return [g.encode() if isinstance(g, str) else g for g in groups] or [f"loc:@{self.name}".encode()]
+
+    @property
+    def node_def(self) -> Any:
+        """The operation as a NodeDef message."""
+        return to_node_def(self)
+
+    def add_control_inputs(self, ops: "Sequence[Operation]") -> None:
+        """Makes this operation wait for `ops`."""
+        self._control_inputs = tuple(dict.fromkeys((*self._control_inputs, *ops)))
+        self.graph.touch()
+
+    _add_control_inputs = add_control_inputs
+
+    def add_control_input(self, op: "Operation") -> None:
+        """Makes this operation wait for `op`."""
+        self.add_control_inputs([op])
+
+    _add_control_input = add_control_input
+
+    def set_device(self, device: Any) -> None:
+        """Requests a device for the operation."""
+        self._device = self.graph.device_text(device)
+        self.graph.touch()
+
+    _set_device = set_device
+
+    def update_input(self, index: int, tensor: SymbolicTensor) -> None:
+        """Replaces a data input by a tensor of the same dtype."""
+        if tensor.graph is not self.graph:
+            raise ValueError(f"{tensor!r} must be from the same graph as operation '{self.name}'.")
+        if tensor.dtype.base_dtype is not self._inputs[index].dtype.base_dtype:
+            raise TypeError(f"input {index} of '{self.name}' has type {self._inputs[index].dtype.name}, got {tensor.dtype.name}")
+        self._inputs = (*self._inputs[:index], tensor, *self._inputs[index + 1 :])
+        self.graph.touch()
+
+    _update_input = update_input
+
+    def experimental_set_type(self, type_proto: Any) -> None:
+        """Accepted for compatibility: full types are not used."""
+
+    def grouped_outputs(self) -> Any:
+        """The outputs as `execute` returns them."""
+        return attributes.group_outputs(self.op_def, self.attrs, self._outputs)
+
+    def __str__(self) -> str:
+        return str(self.node_def)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"operation '{self.name}' cannot be pickled; pickle the graph's GraphDef instead")
+
+
+def _unset(*arguments: Any) -> Any:
+    raise RuntimeError("the module that serves this call is not loaded")
+
+
+run_operation: Callable[..., Any] = _unset  # set by the session's module
+to_node_def: Callable[..., Any] = _unset  # set by the GraphDef module
+
+
+def set_runner(function: Callable[..., Any]) -> None:
+    """Installs what `Operation.run` calls."""
+    global run_operation
+    run_operation = function
+
+
+def set_node_def_writer(function: Callable[..., Any]) -> None:
+    """Installs what `Operation.node_def` calls."""
+    global to_node_def
+    to_node_def = function

@@ -1,0 +1,233 @@
+"""`Program`: what a plan is made from.
+
+Nodes in topological order, pruned to what the fetches and targets need. Fed tensors become Feed nodes; calls of functions
+are replaced by the body. Passes take a program and return one; `verify` holds between them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from penstock import errors
+from penstock.core.op_def import OpDef, find
+from penstock.core.tensor import SymbolicTensor
+from penstock.graph.operation import Operation
+from penstock.types.dims import Dims, text
+from penstock.types.dtypes import DType
+
+FEED = "_Feed"
+CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+
+
+class Node:
+    """An operation of a program."""
+
+    __slots__ = ("attrs", "control", "counts", "device", "dtypes", "id", "inputs", "location", "name", "op", "shapes", "type")
+
+    def __init__(
+        self,
+        type: str,
+        op: OpDef | None,
+        name: str,
+        attrs: dict[str, Any],
+        inputs: "list[Ref]",
+        control: "list[Node]",
+        dtypes: Sequence[DType],
+        shapes: Sequence[Dims],
+        counts: Sequence[int] | None = None,
+        device: str = "",
+        location: str = "",
+    ) -> None:
+        self.id = -1
+        self.type = type
+        self.op = op
+        self.name = name
+        self.attrs = attrs
+        self.inputs = inputs
+        self.control = control
+        self.dtypes = dtypes
+        self.shapes = shapes
+        self.counts = counts
+        self.device = device
+        self.location = location
+
+    @property
+    def stateful(self) -> bool:
+        """Whether simplification must leave the node alone."""
+        return self.op is None or self.op.stateful
+
+    def where(self) -> str:
+        """Name and user line, for errors."""
+        return f"{{{{node {self.name}}}}}" + (f" defined at {self.location}" if self.location else "")
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{n.name}:{i}" for n, i in self.inputs)
+        control = "".join(f", ^{n.name}" for n in self.control)
+        outputs = ", ".join(f"{t.name}{text(s)}" for t, s in zip(self.dtypes, self.shapes, strict=True))
+        return f"{self.name} = {self.type}({inputs}{control}) -> {outputs}"
+
+
+Ref = tuple[Node, int]
+
+
+class Program:
+    """Nodes in topological order, the feeds, and what is wanted."""
+
+    def __init__(self, nodes: list[Node], feeds: list[Node], fetches: list[Ref], targets: list[Node]) -> None:
+        self.nodes = nodes
+        self.feeds = feeds
+        self.fetches = fetches
+        self.targets = targets
+
+    def __str__(self) -> str:
+        wanted = ", ".join(f"{n.name}:{i}" for n, i in self.fetches)
+        return "\n".join([*map(repr, self.nodes), f"fetch {wanted}", *(f"target {n.name}" for n in self.targets)])
+
+    def verify(self) -> None:
+        """Checks that every edge comes from an earlier node and names an output it has.
+
+        Raises:
+          InternalError: it does not hold; names the node and its neighbours.
+        """
+        seen: set[int] = set()
+        for node in self.nodes:
+            for source, index in node.inputs:
+                if id(source) not in seen or not 0 <= index < len(source.dtypes):
+                    raise errors.InternalError(None, None, f"{node!r}: input {source.name}:{index} is not an earlier output")
+            for source in node.control:
+                if id(source) not in seen:
+                    raise errors.InternalError(None, None, f"{node!r}: waits for {source.name}, which is not earlier")
+            seen.add(id(node))
+        for source in [n for n, _ in self.fetches] + self.targets:
+            if id(source) not in seen:
+                raise errors.InternalError(None, None, f"{source!r} is wanted but not in the program")
+
+
+def build(
+    fetches: Sequence[SymbolicTensor], feeds: Sequence[SymbolicTensor], targets: Sequence[Operation]
+) -> Program:
+    """The program that computes `fetches` and runs `targets` when `feeds` are given."""
+    builder = _Builder()
+    feed_nodes = [builder.feed(t) for t in feeds]
+    builder.visit([t.op for t in fetches if id(t) not in builder.fed] + list(targets))
+    wanted = [builder.ref(t) for t in fetches]
+    ends = [builder.end(op) for op in targets]
+    return sort(feed_nodes, wanted, ends)
+
+
+class _Builder:
+    """Copies operations into nodes, once each, in dependency order, without recursion over the graph."""
+
+    def __init__(self, prefix: str = "", gate: Node | None = None) -> None:
+        self.prefix = prefix
+        self.gate = gate  # inside a call: what operations without inputs wait for
+        self.fed: dict[int, Node] = {}
+        self.values: dict[int, list[Ref]] = {}  # id(operation) -> its outputs
+        self.ends: dict[int, Node] = {}  # id(operation) -> the node to wait for
+        self.keep: list[Any] = []
+
+    def feed(self, tensor: SymbolicTensor) -> Node:
+        node = Node(FEED, None, f"{self.prefix}{tensor.name}", {}, [], [], [tensor.dtype], [tensor.dims], location=tensor.op.location)
+        self.fed[id(tensor)] = node
+        return node
+
+    def bind(self, tensor: SymbolicTensor, ref: Ref) -> None:
+        """Inside a call: an input of the body is a value outside."""
+        self.fed[id(tensor)] = ref  # type: ignore[assignment]
+
+    def ref(self, tensor: SymbolicTensor) -> Ref:
+        fed = self.fed.get(id(tensor))
+        if fed is not None:
+            return fed if isinstance(fed, tuple) else (fed, 0)
+        return self.values[id(tensor.op)][tensor.value_index]
+
+    def end(self, op: Operation) -> Node:
+        return self.ends[id(op)]
+
+    def visit(self, roots: Iterable[Operation]) -> None:
+        stack = [(op, False) for op in roots]
+        open_ops: set[int] = set()
+        while stack:
+            op, ready = stack.pop()
+            if id(op) in self.ends:
+                continue
+            if ready:
+                open_ops.discard(id(op))
+                self._copy(op)
+                continue
+            if id(op) in open_ops:
+                raise errors.InvalidArgumentError(None, None, f"the graph has a cycle through operation '{op.name}' (defined at {op.location})")
+            open_ops.add(id(op))
+            stack.append((op, True))
+            for tensor in op.inputs:
+                if id(tensor) not in self.fed and id(tensor.op) not in self.ends:
+                    stack.append((tensor.op, False))
+            stack.extend((c, False) for c in op._control_inputs if id(c) not in self.ends)
+
+    def _copy(self, op: Operation) -> None:
+        inputs = [self.ref(t) for t in op.inputs]
+        if all(id(t) in self.fed for t in op._outputs) and op._outputs:
+            self.ends[id(op)] = self.ref(op._outputs[0])[0]
+            return
+        control = list(dict.fromkeys(self.ends[id(c)] for c in op._control_inputs))
+        if self.gate is not None and (not inputs or op.op_def.stateful):
+            control.append(self.gate)
+        if op.type in CALLS:
+            self._inline(op, inputs, control)
+            return
+        if op.type == "Placeholder":
+            raise _unfed(op)
+        node = Node(
+            op.type, op.op_def, self.prefix + op.name, op.attrs, inputs, control, [t.dtype for t in op._outputs],
+            [t.dims for t in op._outputs], op.input_counts, op._device, op.location,
+        )  # fmt: skip
+        self.values[id(op)] = [(node, i) for i in range(len(op._outputs))]
+        self.ends[id(op)] = node
+
+    def _inline(self, op: Operation, inputs: list[Ref], control: list[Node]) -> None:
+        body = op.attrs["f"].graph
+        name = self.prefix + op.name
+        enter = Node("NoOp", find("NoOp"), f"{name}/enter", {}, [], control, [], [], location=op.location)
+        inner = _Builder(f"{name}/", enter)
+        for tensor, ref in zip(body.inputs, inputs, strict=True):
+            inner.bind(tensor, ref)
+        inner.visit([t.op for t in body.outputs if id(t) not in inner.fed] + list(body.control_outputs))
+        ends = [inner.end(c) for c in body.control_outputs]
+        leave = Node("NoOp", find("NoOp"), f"{name}/leave", {}, [], [enter, *ends], [], [], location=op.location)
+        self.values[id(op)] = [inner.ref(t) for t in body.outputs]
+        self.ends[id(op)] = leave
+        self.keep.append(inner)
+
+
+def _unfed(op: Operation) -> Exception:
+    output = op.outputs[0]
+    return errors.InvalidArgumentError(
+        None, op, f"You must feed a value for placeholder tensor '{op.name}' with dtype {output.dtype.name} and shape {text(output.dims)} "
+        f"(defined at {op.location}). Pass it in feed_dict."
+    )  # fmt: skip
+
+
+def sort(feeds: list[Node], fetches: list[Ref], targets: list[Node]) -> Program:
+    """The program of what `fetches` and `targets` need, in topological order; this is also dead code elimination."""
+    order: list[Node] = []
+    done: set[int] = set()
+    for feed in feeds:
+        order.append(feed)
+        done.add(id(feed))
+    stack: list[tuple[Node, bool]] = [(n, False) for n in reversed([n for n, _ in fetches] + targets)]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in done:
+            continue
+        if ready:
+            done.add(id(node))
+            order.append(node)
+            continue
+        stack.append((node, True))
+        stack.extend((c, False) for c in reversed(node.control) if id(c) not in done)
+        stack.extend((s, False) for s, _ in reversed(node.inputs) if id(s) not in done)
+    for i, node in enumerate(order):
+        node.id = i
+    return Program(order, feeds, fetches, targets)
+
+
+Pass = Callable[[Program], Program]

@@ -1,0 +1,150 @@
+"""Passes that make a program smaller without changing what it computes.
+
+Constant folding, common subexpressions, and identities without effect. Stateful operations, operations with control
+inputs, and operations whose device differs are left alone. Dead code goes with the re-sorting after each pass.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.convert import HashableArray
+from penstock.core.eager import PreparedOp, run_host
+from penstock.core.kernels import missing_kernel
+from penstock.core.op_def import lookup
+from penstock.runtime.program import FEED, Node, Program, Ref, sort
+
+MAX_FOLDED_BYTES = 1 << 20
+PASS_THROUGH = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"})
+
+
+def simplify(program: Program) -> Program:
+    """Applies the passes in order."""
+    return merge_equal(fold_constants(forward_identities(program)))
+
+
+def _rewire(program: Program, replaced: dict[int, list[Ref]], gone: dict[int, Node]) -> Program:
+    """The program with outputs of replaced nodes taken from elsewhere; `gone` maps them as control inputs."""
+
+    def ref(item: Ref) -> Ref:
+        seen = item
+        while id(seen[0]) in replaced:
+            seen = replaced[id(seen[0])][seen[1]]
+        return seen
+
+    def node(item: Node) -> Node:
+        while id(item) in gone:
+            item = gone[id(item)]
+        return item
+
+    for n in program.nodes:
+        n.inputs = [ref(i) for i in n.inputs]
+        n.control = list(dict.fromkeys(node(c) for c in n.control))
+    return sort(program.feeds, [ref(f) for f in program.fetches], [node(t) for t in program.targets])
+
+
+def forward_identities(program: Program) -> Program:
+    """Takes the input of an identity in its place."""
+    replaced, gone = {}, {}
+    for node in program.nodes:
+        if node.type in PASS_THROUGH and not node.control and node.device in ("", node.inputs[0][0].device):
+            source, index = node.inputs[0]
+            if source.type != FEED and source.dtypes[index] is node.dtypes[0]:
+                replaced[id(node)] = [node.inputs[0]]
+                gone[id(node)] = source
+    return _rewire(program, replaced, gone) if replaced else program
+
+
+def fold_constants(program: Program) -> Program:
+    """Evaluates on the host what depends on constants alone."""
+    values: dict[int, list[np.ndarray[Any, Any]]] = {}
+    replaced: dict[int, list[Ref]] = {}
+    gone: dict[int, Node] = {}
+    const = lookup("Const")
+    for node in program.nodes:
+        if node.type == "Const":
+            values[id(node)] = [node.attrs["value"].array]
+            continue
+        folded = _fold(node, values)
+        if folded is None:
+            continue
+        values[id(node)] = folded
+        made = [
+            Node("Const", const, f"{node.name}/folded", {"value": HashableArray(v, t), "dtype": t}, [], [], [t], [v.shape],
+                 device=node.device, location=node.location)
+            for v, t in zip(folded, node.dtypes, strict=True)
+        ]  # fmt: skip
+        replaced[id(node)] = [(m, 0) for m in made]
+        gone[id(node)] = made[0]
+    return _rewire(program, replaced, gone) if replaced else program
+
+
+def _fold(node: Node, values: dict[int, list[np.ndarray[Any, Any]]]) -> list[np.ndarray[Any, Any]] | None:
+    if not node.inputs or node.control or node.stateful or not node.dtypes or node.op is None:
+        return None
+    if not all(id(source) in values for source, _ in node.inputs):
+        return None
+    arguments = [values[id(source)][index] for source, index in node.inputs]
+    if sum(a.nbytes for a in arguments) > MAX_FOLDED_BYTES or _known_bytes(node) > MAX_FOLDED_BYTES:
+        return None
+    try:
+        prepared = prepared_op(node)
+        if prepared.host is None or prepared.host_kernel is None or prepared.host_kernel.reentrant:
+            return None
+        results = [np.asarray(r) for r in run_host(prepared, arguments)]
+    except errors.OpError:
+        return None  # it will fail when it runs, with its own message
+    return results if sum(r.nbytes for r in results) <= MAX_FOLDED_BYTES else None
+
+
+def _known_bytes(node: Node) -> int:
+    total = 0
+    for dtype, dims in zip(node.dtypes, node.shapes, strict=True):
+        if dims is not None and None not in dims:
+            total += int(np.prod(dims, dtype=np.float64)) * max(dtype.size or 8, 1)
+    return total
+
+
+def prepared_op(node: Node, device: str = "CPU") -> PreparedOp:
+    """The node's kernels, bound.
+
+    Raises:
+      UnimplementedError: there is no kernel for its types; names the node and its line.
+    """
+    assert node.op is not None
+    in_dtypes = tuple(source.dtypes[index] for source, index in node.inputs)
+    counts = tuple(node.counts) if node.counts is not None else (1,) * len(node.op.inputs)
+    key = ("node", in_dtypes, counts, tuple(node.attrs.items()), device)
+    found = node.op.prepared.get(key)
+    if found is None:
+        try:
+            found = PreparedOp(node.op, in_dtypes, counts, node.attrs, device)
+        except errors.UnimplementedError:
+            problem = missing_kernel(node.type, device, node.attrs)
+            raise type(problem)(None, None, f"{node.where()}: {problem.message}") from None
+        node.op.prepared[key] = found
+    return found  # type: ignore[no-any-return]
+
+
+def merge_equal(program: Program) -> Program:
+    """Computes equal operations on equal inputs once."""
+    seen: dict[Any, Node] = {}
+    replaced: dict[int, list[Ref]] = {}
+    gone: dict[int, Node] = {}
+    for node in program.nodes:
+        node.inputs = [_first(i, replaced) for i in node.inputs]
+        if node.stateful or node.control or node.type == FEED or not node.dtypes:
+            continue
+        attrs = tuple((n, v) for n, v in node.attrs.items() if not n.startswith("_"))
+        key = (node.type, attrs, tuple((id(n), i) for n, i in node.inputs), node.device)
+        first = seen.setdefault(key, node)
+        if first is not node:
+            replaced[id(node)] = [(first, i) for i in range(len(node.dtypes))]
+            gone[id(node)] = first
+    return _rewire(program, replaced, gone) if replaced else program
+
+
+def _first(ref: Ref, replaced: dict[int, list[Ref]]) -> Ref:
+    found = replaced.get(id(ref[0]))
+    return found[ref[1]] if found is not None else ref
