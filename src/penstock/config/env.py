@@ -42,8 +42,8 @@ def _parse_size(text: str) -> int:
         size = float(word[:-1] if factor > 1 else word) * factor
     except ValueError:
         raise ValueError("a size in bytes such as 1048576, 512M or 2G") from None
-    if size < 0 or size != size:
-        raise ValueError("a size in bytes that is not negative")
+    if not 0 <= size < 2**63:
+        raise ValueError("a size in bytes from 0 to 2**63 - 1")
     return int(size)
 
 

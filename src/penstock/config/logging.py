@@ -144,7 +144,8 @@ def log_every_n(level: int, msg: str, n: int, *args: Any) -> None:
       n: how many calls are one message.
       *args: values for the placeholders.
     """
-    log_if(level, msg, _next_count(msg, level) % n == 0, *args)
+    if _next_count(msg, level) % n == 0:
+        get_logger().log(level, msg, *args, stacklevel=2)
 
 
 def log_first_n(level: int, msg: str, n: int, *args: Any) -> None:
@@ -156,7 +157,8 @@ def log_first_n(level: int, msg: str, n: int, *args: Any) -> None:
       n: how many calls are logged.
       *args: values for the placeholders.
     """
-    log_if(level, msg, _next_count(msg, level) < n, *args)
+    if _next_count(msg, level) < n:
+        get_logger().log(level, msg, *args, stacklevel=2)
 
 
 def log_if(level: int, msg: str, condition: Any, *args: Any) -> None:

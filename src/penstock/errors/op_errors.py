@@ -27,7 +27,7 @@ class OpError(Exception):
       *args: at most one mapping of payloads, `bytes` to `bytes`.
 
     Example:
-      >>> OpError(None, None, "no such file", NOT_FOUND).error_code
+      >>> OpError(None, None, "no such file", codes.NOT_FOUND).error_code
       5
     """
 
