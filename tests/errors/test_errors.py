@@ -57,10 +57,11 @@ def test_each_code_has_one_class(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_errors_are_pickled_and_copied_without_their_operation(name):
-    error = getattr(errors, class_name(name))(None, lambda: None, "m", {b"k": b"v"})
+    error = getattr(errors, class_name(name))("node", lambda: None, "m", {b"k": b"v"})
     for other in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
         assert type(other) is type(error)
         assert other.op is None
+        assert other.node_def == "node"
         assert other.message == "m"
         assert other.experimental_payloads == {b"k": b"v"}
 
@@ -93,6 +94,18 @@ def test_codes_without_a_class(code):
 def test_classes_without_a_code(cls):
     with pytest.raises(KeyError, match=r"expected a class of tf\.errors"):
         errors.error_code_from_exception_type(cls)
+
+
+def test_a_status_raises_its_error():
+    with pytest.raises(errors.NotFoundError, match="gone"):
+        with errors.raise_exception_on_not_ok_status() as status:
+            status.set(errors.NOT_FOUND, "gone")
+    with errors.raise_exception_on_not_ok_status() as status:
+        assert status.code == errors.OK
+    with pytest.raises(ValueError, match="first"):
+        with errors.raise_exception_on_not_ok_status() as status:
+            status.set(errors.NOT_FOUND, "second")
+            raise ValueError("first")
 
 
 def test_errors_of_python_use_have_pythons_classes():

@@ -37,12 +37,14 @@ from penstock.errors.op_errors import (
     OutOfRangeError,
     PermissionDeniedError,
     ResourceExhaustedError,
+    Status,
     UnauthenticatedError,
     UnavailableError,
     UnimplementedError,
     UnknownError,
     error_code_from_exception_type,
     exception_type_from_error_code,
+    raise_exception_on_not_ok_status,
 )
 from penstock.errors.python_errors import (
     InaccessibleTensorError,
@@ -83,6 +85,7 @@ __all__ = [
     "OutOfRangeError",
     "PermissionDeniedError",
     "ResourceExhaustedError",
+    "Status",
     "UnauthenticatedError",
     "UnavailableError",
     "UnimplementedError",
@@ -90,4 +93,5 @@ __all__ = [
     "error_code_from_exception_type",
     "exception_type_from_error_code",
     "located",
+    "raise_exception_on_not_ok_status",
 ]

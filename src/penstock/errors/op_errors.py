@@ -97,7 +97,7 @@ class _CodedError(OpError):
         super().__init__(node_def, op, message, self.CODE, *args)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (None, None, self._message, self._experimental_payloads)
+        return type(self), (self._node_def, None, self._message, self._experimental_payloads)
 
 
 class CancelledError(_CodedError):
@@ -256,3 +256,38 @@ def error_code_from_exception_type(cls: type[BaseException]) -> int:
             f"error_code_from_exception_type: expected a class of tf.errors with a status code, "
             f"got {cls!r}. Use UnknownError for errors of other libraries."
         ) from None
+
+
+class Status:
+    """The outcome of a call: a code and a message, success until it is set."""
+
+    __slots__ = ("code", "message")
+
+    def __init__(self) -> None:
+        self.code: int = codes.OK
+        self.message: str = ""
+
+    def set(self, code: int, message: str) -> None:
+        """Sets the outcome."""
+        self.code, self.message = code, message
+
+
+class raise_exception_on_not_ok_status:  # noqa: N801  # TensorFlow's name
+    """A context that gives a `Status` and raises its error at the end when it was set.
+
+    Example:
+      >>> with raise_exception_on_not_ok_status() as status:
+      ...     status.set(codes.NOT_FOUND, "no such table")
+      Traceback (most recent call last):
+      penstock.errors.op_errors.NotFoundError: no such table
+    """
+
+    def __enter__(self) -> Status:
+        self._status = Status()
+        return self._status
+
+    def __exit__(self, error_class: object, error: object, traceback: object) -> None:
+        """Raises the error of the status, unless another one is on its way."""
+        if error is None and self._status.code != codes.OK:
+            cls = exception_type_from_error_code(self._status.code)
+            raise cls(None, None, self._status.message)  # type: ignore[call-arg]
