@@ -96,16 +96,19 @@ def test_classes_without_a_code(cls):
         errors.error_code_from_exception_type(cls)
 
 
+def leave_with_status(code, message, error=None):
+    with errors.raise_exception_on_not_ok_status() as status:
+        status.set(code, message)
+        if error is not None:
+            raise error
+
+
 def test_a_status_raises_its_error():
     with pytest.raises(errors.NotFoundError, match="gone"):
-        with errors.raise_exception_on_not_ok_status() as status:
-            status.set(errors.NOT_FOUND, "gone")
-    with errors.raise_exception_on_not_ok_status() as status:
-        assert status.code == errors.OK
+        leave_with_status(errors.NOT_FOUND, "gone")
     with pytest.raises(ValueError, match="first"):
-        with errors.raise_exception_on_not_ok_status() as status:
-            status.set(errors.NOT_FOUND, "second")
-            raise ValueError("first")
+        leave_with_status(errors.NOT_FOUND, "second", ValueError("first"))
+    leave_with_status(errors.OK, "")
 
 
 def test_errors_of_python_use_have_pythons_classes():

@@ -272,7 +272,7 @@ class Status:
         self.code, self.message = code, message
 
 
-class raise_exception_on_not_ok_status:  # noqa: N801  # TensorFlow's name
+class raise_exception_on_not_ok_status:  # TensorFlow's name
     """A context that gives a `Status` and raises its error at the end when it was set.
 
     Example:
