@@ -65,6 +65,8 @@ def module(source, name="penstock.graph.graph", is_package=False):
         ("penstock.cli.run", "from penstock.version import __version__", True),
         ("penstock.cli.run", "import penstock", False),
         ("penstock.cli.run", "from penstock.compat import v1", False),
+        ("penstock.compat.v1", "from penstock import namespace", True),
+        ("penstock.train.adam", "from penstock import namespace", False),
         ("penstock.surprise", "import os", False),
     ],
 )

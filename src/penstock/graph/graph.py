@@ -6,6 +6,7 @@ operation leaves it as it was. Lookup, collections and scopes are TensorFlow's.
 """
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -469,9 +470,7 @@ class Graph:
         items = self._collections.get(name, [])
         if scope is None:
             return list(items)
-        import re as _re
-
-        pattern = _re.compile(scope)
+        pattern = re.compile(scope)
         return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
 
     def get_all_collection_keys(self) -> list[Any]:
