@@ -76,7 +76,7 @@ class OpError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (
-            None,
+            self._node_def,
             None,
             self._message,
             self._error_code,

@@ -1,7 +1,7 @@
 """DType: the type of the elements of a tensor, one object for each type.
 
 Every DType is a singleton, so ``is`` compares them; ``==`` also takes names and NumPy types. The
-table `_FACTS` lists all of them by number, as TensorFlow numbers them in files; a reference type
+table `FACTS` lists all of them by number, as TensorFlow numbers them in files; a reference type
 (``float32_ref``, a buffer of a TensorFlow 1 variable) has the number of its base type plus 100.
 ``numpy_dtype`` is the type of the array that holds the elements on the host. The types that NumPy
 lacks come from `ml_dtypes`, which is imported when one of them is first looked at.
@@ -13,62 +13,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 
+from penstock.types.dtype_facts import FACTS, Facts
+
 _REF_OFFSET = 100
-_Kind: TypeAlias = Literal[
-    "floating", "integer", "unsigned", "complex", "bool", "quantized", "other"
-]
-
-
-class _Facts(NamedTuple):
-    number: int
-    name: str
-    kind: _Kind
-    size: int
-    storage: str  # the NumPy type code, or ml_dtypes' name when `ml` is set
-    numeric: bool = True
-    ml: bool = False
-
-
-_FACTS: tuple[_Facts, ...] = (
-    _Facts(1, "float32", "floating", 4, "float32"),
-    _Facts(2, "float64", "floating", 8, "float64"),
-    _Facts(3, "int32", "integer", 4, "int32"),
-    _Facts(4, "uint8", "unsigned", 1, "uint8"),
-    _Facts(5, "int16", "integer", 2, "int16"),
-    _Facts(6, "int8", "integer", 1, "int8"),
-    _Facts(7, "string", "other", 0, "object", numeric=False),
-    _Facts(8, "complex64", "complex", 8, "complex64"),
-    _Facts(9, "int64", "integer", 8, "int64"),
-    _Facts(10, "bool", "bool", 1, "bool", numeric=False),
-    _Facts(11, "qint8", "quantized", 1, "int8"),
-    _Facts(12, "quint8", "quantized", 1, "uint8"),
-    _Facts(13, "qint32", "quantized", 4, "int32"),
-    _Facts(14, "bfloat16", "floating", 2, "bfloat16", ml=True),
-    _Facts(15, "qint16", "quantized", 2, "int16"),
-    _Facts(16, "quint16", "quantized", 2, "uint16"),
-    _Facts(17, "uint16", "unsigned", 2, "uint16"),
-    _Facts(18, "complex128", "complex", 16, "complex128"),
-    _Facts(19, "float16", "floating", 2, "float16"),
-    _Facts(20, "resource", "other", 0, "object", numeric=False),
-    _Facts(21, "variant", "other", 0, "object", numeric=False),
-    _Facts(22, "uint32", "unsigned", 4, "uint32"),
-    _Facts(23, "uint64", "unsigned", 8, "uint64"),
-    _Facts(24, "float8_e5m2", "floating", 1, "float8_e5m2", numeric=False, ml=True),
-    _Facts(25, "float8_e4m3fn", "floating", 1, "float8_e4m3fn", numeric=False, ml=True),
-    _Facts(26, "float8_e4m3fnuz", "floating", 1, "float8_e4m3fnuz", numeric=False, ml=True),
-    _Facts(27, "float8_e4m3b11fnuz", "floating", 1, "float8_e4m3b11fnuz", numeric=False, ml=True),
-    _Facts(28, "float8_e5m2fnuz", "floating", 1, "float8_e5m2fnuz", numeric=False, ml=True),
-    _Facts(29, "int4", "integer", 1, "int4", numeric=False, ml=True),
-    _Facts(30, "uint4", "unsigned", 1, "uint4", numeric=False, ml=True),
-    _Facts(31, "int2", "integer", 1, "int2", numeric=False, ml=True),
-    _Facts(32, "uint2", "unsigned", 1, "uint2", numeric=False, ml=True),
-    _Facts(33, "float4_e2m1fn", "floating", 1, "float4_e2m1fn", numeric=False, ml=True),
-)
-
 _BY_NUMBER: dict[int, DType] = {}
 _BY_NAME: dict[str, DType] = {}
 _BY_NUMPY: dict[np.dtype[Any], DType] = {}
@@ -121,7 +72,7 @@ class DType:
         if number not in _BY_NUMBER:
             raise TypeError(
                 f"{type_enum!r} does not correspond to a valid DType: expected 1 to "
-                f"{_FACTS[-1].number}, or that plus {_REF_OFFSET} for a reference type."
+                f"{FACTS[-1].number}, or that plus {_REF_OFFSET} for a reference type."
             )
         return _BY_NUMBER[number]
 
@@ -279,7 +230,7 @@ def _ml() -> Any:  # the module has no annotations of its own
 def _load_ml_dtypes() -> None:
     """Gives the dtypes of ml_dtypes their NumPy types, and makes them known to `from_numpy`."""
     module = _ml()
-    for base in (_BY_NUMBER[facts.number] for facts in _FACTS if facts.ml):
+    for base in (_BY_NUMBER[facts.number] for facts in FACTS if facts.ml):
         scalar = getattr(module, base._storage)
         for dtype in (base, base._as_ref):
             dtype.numpy_dtype = np.dtype(scalar)
@@ -288,7 +239,7 @@ def _load_ml_dtypes() -> None:
         _BY_CLASS[scalar] = base
 
 
-def _make(facts: _Facts, ref: bool) -> DType:
+def _make(facts: Facts, ref: bool) -> DType:
     dtype = object.__new__(DType)
     dtype.index = facts.number + (_REF_OFFSET if ref else 0)
     dtype.name = facts.name + ("_ref" if ref else "")
@@ -311,14 +262,14 @@ def _make(facts: _Facts, ref: bool) -> DType:
     return dtype
 
 
-def _public_numpy_type(facts: _Facts, storage: np.dtype[Any]) -> Any:
+def _public_numpy_type(facts: Facts, storage: np.dtype[Any]) -> Any:
     if facts.kind == "quantized":
         return np.dtype([(facts.name, storage.str)])
     return object if storage.kind == "O" else storage.type
 
 
 def _fill_tables() -> None:
-    for facts in _FACTS:
+    for facts in FACTS:
         base, ref = _make(facts, ref=False), _make(facts, ref=True)
         for dtype in (base, ref):
             dtype.base_dtype = base

@@ -14,14 +14,21 @@ the spec of a value through converters that are registered by class.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
-from penstock.types.dtypes import DType
-from penstock.types.tensor_shape import TensorShape, unknown_shape
+from penstock.types.spec_parts import (
+    NoSupertypeError,
+    all_pairs,
+    common,
+    compatible,
+    hashable,
+    map_parts,
+    nameless,
+    rank_only,
+    subtype,
+)
 from penstock.util import nest
 
 # Any: values and components are of whatever class a spec describes.
@@ -65,7 +72,7 @@ class TypeSpec(abc.ABC):
         try:
             return self._cached_key
         except AttributeError:
-            self._cached_key: Any = _hashable((type(self).__qualname__, self._serialize()))
+            self._cached_key: Any = hashable((type(self).__qualname__, self._serialize()))
             return self._cached_key
 
     def __eq__(self, other: object) -> bool:
@@ -98,13 +105,13 @@ class TypeSpec(abc.ABC):
             other = type_spec_or_none(spec_or_value)
         if other is None or type(self) is not type(other):
             return False
-        return _all_pairs(_is_compatible, self._serialize(), other._serialize())
+        return all_pairs(compatible, self._serialize(), other._serialize())
 
     def is_subtype_of(self, other: Any) -> bool:
         """True when every value of this type is of type `other` too."""
         if type(self) is not type(other):
             return False
-        return _all_pairs(_is_subtype, self._serialize(), other._serialize())
+        return all_pairs(subtype, self._serialize(), other._serialize())
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> Self | None:
         """The narrowest type of which this one and all `others` are subtypes, or None."""
@@ -113,8 +120,8 @@ class TypeSpec(abc.ABC):
         parts: Any = self._serialize()
         for other in others:
             try:
-                parts = _common(parts, other._serialize())
-            except _NoSupertype:
+                parts = common(parts, other._serialize())
+            except NoSupertypeError:
                 return None
         return type(self)._deserialize(parts)
 
@@ -207,14 +214,14 @@ class TypeSpec(abc.ABC):
 
     def _with_tensor_ranks_only(self) -> Self:
         """This spec with every dimension unknown and the ranks kept."""
-        return self._mapped(_rank_only)
+        return self._mapped(rank_only)
 
     def _without_tensor_names(self) -> Self:
         """This spec without the names of tensors."""
-        return self._mapped(_nameless)
+        return self._mapped(nameless)
 
     def _mapped(self, function: Callable[[Any], Any]) -> Self:
-        return type(self)._deserialize(tuple(_map_parts(function, self._serialize())))
+        return type(self)._deserialize(tuple(map_parts(function, self._serialize())))
 
     def _to_legacy_output_types(self) -> Any:
         raise NotImplementedError(f"{type(self).__name__}._to_legacy_output_types()")
@@ -345,8 +352,8 @@ def type_spec_from_value(value: Any) -> TypeSpec:
       TypeError: the value has no spec.
 
     Example:
-      >>> type_spec_from_value(np.zeros([2, 3], np.float32))
-      TensorSpec(shape=(2, 3), dtype=tf.float32, name=None)
+      >>> type_spec_from_value(None)
+      NoneTensorSpec()
     """
     spec = type_spec_or_none(value)
     if spec is None:
@@ -414,92 +421,3 @@ def lookup(name: str) -> type[TypeSpec]:
             f"No TypeSpec has been registered with name {name!r}, got {sorted(_NAMES)}"
         )
     return _NAMES[name]
-
-
-# Working on the parts of specs.
-
-
-class _NoSupertype(Exception):
-    """Two parts have nothing in common."""
-
-
-def _hashable(part: Any) -> Any:
-    """A hashable value that is equal for equal parts; arrays are compared by their bytes."""
-    if isinstance(part, list | tuple):
-        return (type(part).__name__, tuple(_hashable(p) for p in part))
-    if isinstance(part, Mapping):
-        items = sorted(((k, _hashable(v)) for k, v in part.items()), key=lambda kv: str(kv[0]))
-        return (type(part).__name__, tuple(items))
-    if isinstance(part, np.ndarray):
-        body = tuple(part.ravel().tolist()) if part.dtype.hasobject else part.tobytes()
-        return ("ndarray", part.dtype.str, part.shape, body)
-    return part
-
-
-def _all_pairs(test: Callable[[Any, Any], bool], a: Any, b: Any) -> bool:
-    """True when the test holds for each pair of corresponding parts."""
-    if isinstance(a, list | tuple):
-        return (
-            type(a) is type(b)
-            and len(a) == len(b)
-            and all(_all_pairs(test, x, y) for x, y in zip(a, b, strict=True))
-        )
-    if isinstance(a, Mapping):
-        return (
-            type(a) is type(b)
-            and a.keys() == b.keys()
-            and all(_all_pairs(test, a[k], b[k]) for k in a)
-        )
-    return test(a, b)
-
-
-def _is_compatible(a: Any, b: Any) -> bool:
-    if isinstance(a, TypeSpec | TensorShape | DType) and type(a) is type(b):
-        return bool(a.is_compatible_with(b))
-    return bool(_hashable(a) == _hashable(b))
-
-
-def _is_subtype(a: Any, b: Any) -> bool:
-    if isinstance(a, TypeSpec | TensorShape | DType):
-        return bool(a.is_subtype_of(b))
-    return bool(_hashable(a) == _hashable(b))
-
-
-def _common(a: Any, b: Any) -> Any:
-    """The part that covers both; raises _NoSupertype when there is none."""
-    if isinstance(a, list | tuple):
-        if type(a) is not type(b) or len(a) != len(b):
-            raise _NoSupertype
-        items = [_common(x, y) for x, y in zip(a, b, strict=True)]
-        return type(a)(*items) if hasattr(a, "_fields") else type(a)(items)
-    if isinstance(a, Mapping):
-        if type(a) is not type(b) or a.keys() != b.keys():
-            raise _NoSupertype
-        return type(a)((k, _common(a[k], b[k])) for k in a)  # type: ignore[call-arg]
-    if isinstance(a, TypeSpec | TensorShape | DType):
-        found = a.most_specific_common_supertype([b])
-        if found is None:
-            raise _NoSupertype
-        return found
-    if _hashable(a) != _hashable(b):
-        raise _NoSupertype
-    return a
-
-
-def _map_parts(function: Callable[[Any], Any], part: Any) -> Any:
-    if isinstance(part, tuple | list):
-        items = [_map_parts(function, p) for p in part]
-        return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
-    if isinstance(part, Mapping):
-        return {k: _map_parts(function, v) for k, v in part.items()}
-    return function(part)
-
-
-def _rank_only(part: Any) -> Any:
-    if isinstance(part, TypeSpec):
-        return part._with_tensor_ranks_only()
-    return unknown_shape(part.rank) if isinstance(part, TensorShape) else part
-
-
-def _nameless(part: Any) -> Any:
-    return part._without_tensor_names() if isinstance(part, TypeSpec) else part
