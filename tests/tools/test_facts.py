@@ -45,9 +45,9 @@ def tools() -> Iterator[Any]:
         ),
         ("Placeholder", "Placeholder(; dtype: type, shape: shape = ?) -> output: dtype"),
         (
-            "Max",
-            "Max(input: T, reduction_indices: Tidx; keep_dims: bool = False, T: numbertype, "
-            "Tidx: {int32, int64} = int32) -> output: T",
+            "BiasAdd",
+            "BiasAdd(value: T, bias: T; T: numbertype, data_format: {'NHWC', 'NCHW'} = 'NHWC') "
+            "-> output: T",
         ),
     ],
 )

@@ -123,7 +123,7 @@ def _overflow(value: Any, dtype: DType) -> Exception:
 
 def _python_dtype(value: Any) -> DType:
     if isinstance(value, bool):
-        return dtypes.bool
+        return dtypes.bool_
     if isinstance(value, int):
         if _INT32_MIN <= value <= _INT32_MAX:
             return dtypes.int32
