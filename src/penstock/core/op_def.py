@@ -147,7 +147,7 @@ class OpDef:
 
 
 _ops: dict[str, OpDef] = {}
-_families: dict[str, str] = {}  # operation name -> module that defines it, not imported yet
+_loaders: list[Callable[[], None]] = []  # each registers more operations; called once, when a name is not found
 
 
 def define_op(
@@ -204,7 +204,16 @@ def lookup(name: str) -> OpDef:
 
 def find(name: str) -> OpDef | None:
     """The operation registered under `name`, or None."""
-    return _ops.get(name)
+    found = _ops.get(name)
+    while found is None and _loaders:
+        _loaders.pop()()
+        found = _ops.get(name)
+    return found
+
+
+def add_loader(loader: Callable[[], None]) -> None:
+    """Registers a function that registers operations, called when a name is not found."""
+    _loaders.append(loader)
 
 
 def registered() -> dict[str, OpDef]:

@@ -26,6 +26,7 @@ class Tensor:
     """A multi-dimensional array of one dtype: eager (has data) or symbolic (stands for an operation's output)."""
 
     __slots__ = ("__weakref__",)
+    __nest_leaf__ = True  # a structure ends here, although specs describe tensors
     __array_priority__ = 100  # NumPy arrays leave binary operators with a Tensor to the Tensor
 
     _dtype: DType

@@ -1,0 +1,25 @@
+"""Penstock: a dataflow machine-learning system with TensorFlow's programming model, on XLA.
+
+    import penstock as tf
+
+Public names are found at first use; see `penstock.namespace`. Importing this package starts no device and imports neither
+JAX nor protobuf.
+"""
+
+import importlib
+import sys
+
+from penstock import namespace
+from penstock.core import op_def
+from penstock.version import __version__
+
+_PACKAGES_WITH_PUBLIC_NAMES = ("compat", "config", "errors", "train", "types")
+
+namespace.install(sys.modules[__name__], "")
+for _package in _PACKAGES_WITH_PUBLIC_NAMES:
+    namespace.install(importlib.import_module(f"penstock.{_package}"), _package)
+
+op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_all())
+version = importlib.import_module("penstock.version")
+
+__all__ = ["__version__", "version"]

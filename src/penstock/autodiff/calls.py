@@ -1,0 +1,256 @@
+"""The reverse of calls of functions.
+
+The reverse of a body is another body: its inputs are the gradients of some outputs and the values of the forward pass that
+the gradient rules use; its outputs are the gradients of the inputs. Values inside the forward pass that it needs become
+further outputs of the forward call.
+
+`forward_body(body, closed)` is the view of a body that gives these values. For one derivative the values for the outputs'
+gradients suffice; a `closed` view also gives what the derivatives of those values need, to any order.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock import errors
+from penstock.autodiff.walk import Record, Rule, Sums, as_dense, is_trainable, named_rules, walk
+from penstock.core import context
+from penstock.core.attributes import output_dtypes
+from penstock.core.composite import IndexedSlices
+from penstock.core.context import state
+from penstock.core.op_def import lookup
+from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.graph.body import CallBody
+from penstock.graph.func_graph import FuncGraph
+from penstock.graph.operation import Operation
+
+
+def call_rule(record: Record, rule: Rule, grads: list[Any]) -> Any:
+    """Runs a gradient rule."""
+    return rule(record, *grads)
+
+
+class Reverse:
+    """The reverse of a body for gradients of certain outputs.
+
+    Attributes:
+      body: the reverse as a body: inputs are the gradients, then the captured values.
+      captured: tensors of the forward graph whose values it needs.
+      layout: for each input of the forward body None, an output index, or three of them for IndexedSlices.
+    """
+
+    __slots__ = ("body", "captured", "layout")
+
+    def __init__(self, body: CallBody, captured: list[SymbolicTensor], layout: list[Any]) -> None:
+        self.body = body
+        self.captured = captured
+        self.layout = layout
+
+
+def reverse_of(body: CallBody, pattern: tuple[bool, ...]) -> Reverse:
+    """The reverse of `body` when the outputs that `pattern` marks have gradients. Kept with the body."""
+    found = body.backward.get(pattern)
+    if found is None:
+        found = body.backward[pattern] = _build(body, pattern)
+    return found  # type: ignore[no-any-return]
+
+
+def _build(body: CallBody, pattern: tuple[bool, ...]) -> Reverse:
+    forward = body.graph
+    graph = _ReverseGraph(f"__backward_{body.name}", forward)
+    with context.graph_scope(graph), context.no_recording():
+        targets = [o for o, marked in zip(body.outputs, pattern, strict=True) if marked]
+        grads = [graph.add_input(t.dtype, t.dims, f"grad_{i}") for i, t in enumerate(targets)]
+        sums = Sums()
+        for target, grad in zip(targets, grads, strict=True):
+            sums.add(target, grad)
+        records, wanted = records_between(targets, list(body.inputs), forward)
+        walk(records, sums, wanted, call_rule)
+        layout = []
+        for tensor in body.inputs:
+            layout.append(_emit(graph, sums.get(id(tensor))))
+    graph.inputs = [*grads, *graph.internal_captures]
+    graph.finish()
+    captured = [t for t in graph.external_captures]
+    return Reverse(CallBody(graph.name, graph), captured, layout)  # type: ignore[arg-type]
+
+
+class _ReverseGraph(FuncGraph):
+    """A body whose enclosing scope is the forward graph; constants there are made again instead of captured."""
+
+    def __init__(self, name: str, forward: FuncGraph) -> None:
+        super().__init__(name)
+        self.outer_graph = forward
+        self._constants: dict[int, SymbolicTensor] = {}
+
+    def capture(self, tensor: Tensor, name: str | None = None) -> SymbolicTensor:
+        if isinstance(tensor, SymbolicTensor) and tensor.graph is self.outer_graph and tensor.op.type == "Const":
+            made = self._constants.get(id(tensor))
+            if made is None:
+                with self.control_dependencies(None):
+                    op = self.add_operation(lookup("Const"), (), None, dict(tensor.op.attrs), "Const")
+                made = self._constants[id(tensor)] = op.outputs[0]
+            return made
+        return super().capture(tensor, name)
+
+
+def _emit(graph: FuncGraph, gradient: Any) -> Any:
+    """Adds a gradient to the outputs and says where it is."""
+    if gradient is None:
+        return None
+    if isinstance(gradient, IndexedSlices):
+        parts = [gradient.values, gradient.indices, gradient.dense_shape]
+        start = len(graph.outputs)
+        graph.outputs.extend(graph.as_tensor(p) for p in parts if p is not None)
+        return (start, start + 1, start + 2 if parts[2] is not None else None)
+    graph.outputs.append(graph.as_tensor(gradient))
+    return len(graph.outputs) - 1
+
+
+def records_between(ys: Sequence[Any], xs: Sequence[Any], graph: Any, stops: frozenset[int] = frozenset()) -> tuple[list[Record], set[int]]:
+    """Records of the operations of `graph` from `xs` to `ys`, last first, and the ids of the tensors that depend on an x."""
+    wanted = {id(x) for x in xs}
+    records = []
+    for op in topological([y for y in ys if isinstance(y, SymbolicTensor)], graph):
+        if not any(id(t) in wanted and id(t) not in stops for t in op.inputs):
+            continue
+        records.append(Record(op.op_def, op.inputs, op.attrs, op._outputs, op.name, op))
+        if op.op_def.gradient_reason is None or "_gradient_op_type" in op.attrs or op.type in named_rules:
+            wanted.update(id(o) for o in op._outputs if is_trainable(o))
+    return list(reversed(records)), wanted
+
+
+def topological(ys: Sequence[SymbolicTensor], graph: Any) -> list[Operation]:
+    """The operations of `graph` that `ys` depend on, inputs before users."""
+    order: list[Operation] = []
+    done: set[int] = set()
+    stack = [(y.op, False) for y in ys if y.graph is graph]
+    while stack:
+        op, ready = stack.pop()
+        if id(op) in done:
+            continue
+        if ready:
+            done.add(id(op))
+            order.append(op)
+            continue
+        stack.append((op, True))
+        stack.extend((t.op, False) for t in op.inputs if id(t.op) not in done)
+    return order
+
+
+# ---- the forward view ------------------------------------------------------------------------------------------------
+
+
+def forward_body(body: CallBody, closed: bool) -> CallBody:
+    """The view of `body` whose outputs are those of `body`, then the values that its reverse needs."""
+    key = ("forward", closed)
+    found = body.backward.get(key)
+    if found is None:
+        found = body.backward[key] = _extend(body, closed)
+    return found  # type: ignore[no-any-return]
+
+
+def _extend(body: CallBody, closed: bool) -> CallBody:
+    view = body
+    while True:
+        pattern = tuple(is_trainable(o) and o.dtype.name != "resource" for o in view.outputs)
+        if not any(pattern):
+            return view
+        missing = _missing(view, reverse_of(view, pattern))
+        if not missing:
+            return view
+        count = len(view.outputs)
+        view = CallBody(f"{body.name}_forward", body.graph, [*view.outputs, *missing])
+        if not closed:
+            first = (*pattern, *([False] * (len(view.outputs) - count)))
+            view.backward[first] = reverse_of(body, pattern) if count == len(body.outputs) else reverse_of(view, first)
+            return view
+
+
+def _missing(view: CallBody, reverse: Reverse) -> list[SymbolicTensor]:
+    have = {id(t) for t in (*view.inputs, *view.outputs)}
+    return [t for t in reverse.captured if isinstance(t, SymbolicTensor) and t.graph is view.graph and id(t) not in have]
+
+
+# ---- the rule --------------------------------------------------------------------------------------------------------
+
+
+def _gradient_of_call(record: Record, *grads: Any) -> list[Any]:
+    """The gradient rule of PartitionedCall and StatefulPartitionedCall."""
+    body: CallBody = record.attrs["f"]
+    outputs: Sequence[Any] = record.outputs
+    pattern = tuple(g is not None for g in grads)
+    if record.source is not None:
+        body = record.source.attrs["f"]
+        pattern = (*pattern, *([False] * (len(body.outputs) - len(pattern))))
+    reverse = reverse_of(body, pattern)
+    missing = _missing(body, reverse)
+    if missing:
+        if record.source is None:
+            raise errors.InternalError(None, None, f"{body.name}: the reverse needs values that the forward call did not keep")
+        body = _widen(record.source, body, missing)
+    if record.source is not None:
+        outputs = record.source._outputs
+    values = {id(t): v for t, v in zip(body.inputs, record.inputs, strict=True)}
+    values.update({id(t): v for t, v in zip(body.outputs, outputs, strict=True) if id(t) not in values})
+    arguments = [as_dense(g) for g in grads if g is not None] + [values.get(id(t), t) for t in reverse.captured]
+    results = call(reverse.body, arguments)
+    return [_gather(results, where) for where in reverse.layout]
+
+
+def _gather(results: Sequence[Any], where: Any) -> Any:
+    if where is None:
+        return None
+    if isinstance(where, tuple):
+        values, indices, shape = where
+        return IndexedSlices(results[values], results[indices], None if shape is None else results[shape])
+    return results[where]
+
+
+def _widen(op: Operation, body: CallBody, missing: list[SymbolicTensor]) -> CallBody:
+    """Makes a call in a graph give further values of the body as outputs."""
+    view = CallBody(body.name, body.graph, [*body.outputs, *missing])
+    op.attrs["f"] = view
+    op.attrs["Tout"] = tuple(t.dtype for t in view.outputs)
+    start = len(op._outputs)
+    new = [SymbolicTensor(op, start + i, t.dtype, t.dims) for i, t in enumerate(missing)]
+    op._outputs = (*op._outputs, *new)
+    assert len(output_dtypes(op.op_def, op.attrs)) == len(op._outputs)
+    op.graph.touch()
+    return view
+
+
+def call(body: CallBody, arguments: Sequence[Any]) -> list[Any]:
+    """Calls a body: adds a call operation to the current graph, or runs it. Returns its outputs.
+
+    Recorders see the call as one operation.
+    """
+    graph = state.graph
+    if graph is None:
+        return run_body(body, arguments)
+    name = "StatefulPartitionedCall" if body.stateful else "PartitionedCall"
+    attrs = {"Tin": tuple(t.dtype for t in body.inputs), "Tout": body.output_dtypes, "f": body}
+    op = lookup(name)
+    tensors = tuple(graph.as_tensor(a) for a in arguments)
+    node = graph.add_operation(op, tensors, (len(tensors),), attrs, name)
+    if state.recorders and node.outputs:
+        for recorder in reversed(state.recorders):
+            recorder.record(op, tensors, node.attrs, tuple(node.outputs))
+    return list(node.outputs)
+
+
+def _no_runner(body: CallBody, arguments: Sequence[Any]) -> list[Any]:
+    raise RuntimeError("penstock.tracing is not loaded")
+
+
+run_body: Any = _no_runner  # set by the package that runs functions eagerly
+
+
+def set_body_runner(function: Any) -> None:
+    """Installs what runs a body eagerly: `function(body, tensors)` returns its outputs."""
+    global run_body
+    run_body = function
+
+
+for _name in ("PartitionedCall", "StatefulPartitionedCall"):
+    named_rules[_name] = _gradient_of_call
+

@@ -1,0 +1,208 @@
+"""`tf.gradients`: derivatives in a graph.
+
+The operations between `xs` and `ys` become records in topological order and are walked like a tape's.
+"""
+
+import contextlib
+from typing import Any
+
+from penstock.autodiff.calls import call_rule, records_between
+from penstock.autodiff.unconnected import UnconnectedGradients
+from penstock.autodiff.walk import Record, Rule, Sums, as_dense, is_trainable, walk
+from penstock.core.composite import IndexedSlices
+from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.tensor import SymbolicTensor, Tensor
+
+
+class AggregationMethod:
+    """How gradients that meet are added up; all methods give the same sum here."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """Symbolic derivatives of the sum of `ys` with respect to each of `xs`.
+
+    Args:
+      ys: a tensor or list of tensors.
+      xs: a tensor, variable, or list of them.
+      grad_ys: for each of `ys` its initial gradient; ones by default.
+      name: the name scope of the operations added.
+      colocate_gradients_with_ops: places each gradient with its operation.
+      gate_gradients: waits for all gradients of an operation before any is used.
+      aggregation_method: one of `AggregationMethod`.
+      stop_gradients: tensors to be taken as constants.
+      unconnected_gradients: None or zeros where `ys` does not depend on an x.
+
+    Returns:
+      A list of tensors, IndexedSlices or None, one for each of `xs`.
+
+    Raises:
+      LookupError: an operation on the way has no gradient rule.
+      RuntimeError: called in eager mode.
+      ValueError: lengths do not match, or a dtype does not fit.
+    """
+    graph = state.graph
+    if graph is None:
+        raise RuntimeError("tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.")
+    del aggregation_method
+    ys_list = [_tensor(y) for y in _as_list(ys)]
+    xs_list = [_source(x) for x in _as_list(xs)]
+    stops = [_source(s) for s in _as_list(stop_gradients)] if stop_gradients is not None else []
+    with graph.name_scope(name) if name else contextlib.nullcontext():
+        sums = Sums()
+        for y, grad in zip(ys_list, _initial(ys_list, grad_ys), strict=True):
+            sums.add(y, grad)
+        if not xs_list:
+            return []
+        stop_ids = frozenset(id(s) for s in stops)
+        records, wanted = records_between(ys_list, xs_list, graph, stop_ids)
+        _walk(records, sums, wanted, colocate_gradients_with_ops, gate_gradients, stop_ids)
+        unconnected = UnconnectedGradients(unconnected_gradients)
+        return [_result(x, sums, unconnected) for x in xs_list]
+
+
+def gradients_v2(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """Symbolic derivatives of the sum of `ys` with respect to each of `xs`; gradients are placed with their operations.
+
+    See `gradients` for arguments, result and errors.
+    """
+    return gradients(ys, xs, grad_ys, name, True, gate_gradients, aggregation_method, stop_gradients, unconnected_gradients)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _tensor(value: Any) -> Any:
+    if hasattr(value, "handle") and not isinstance(value, Tensor):
+        return value.handle if not hasattr(value, "value") else convert_to_tensor(value)
+    return value if isinstance(value, (Tensor, IndexedSlices)) else convert_to_tensor(value)
+
+
+def _source(value: Any) -> Any:
+    if hasattr(value, "handle") and not isinstance(value, Tensor):
+        return state.graph.as_tensor(value.handle)
+    if isinstance(value, IndexedSlices):
+        return value.values
+    tensor = value if isinstance(value, Tensor) else convert_to_tensor(value)
+    return state.graph.as_tensor(tensor) if not isinstance(tensor, SymbolicTensor) else tensor
+
+
+def _initial(ys: list[Any], grad_ys: Any) -> list[Any]:
+    given = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
+    if len(given) != len(ys):
+        raise ValueError(f"Length mismatch. gradients() got {len(ys)} ys and {len(given)} grad_ys.")
+    result = []
+    for y, grad in zip(ys, given, strict=True):
+        if grad is None:
+            if not is_trainable(y):
+                raise TypeError(f"Gradients of tensors must be floating or complex, got {y.name} of dtype {y.dtype.name}. Cast it first.")
+            result.append(execute("OnesLike", (y,)))
+            continue
+        grad = grad if isinstance(grad, (Tensor, IndexedSlices)) else convert_to_tensor(grad, y.dtype.base_dtype)
+        if grad.dtype.base_dtype is not y.dtype.base_dtype:
+            raise TypeError(f"Gradient type {grad.dtype.name} generated for tensor {y!r} of dtype {y.dtype.name} must match. Cast grad_ys.")
+        if not y.shape.is_compatible_with(grad.shape):
+            raise ValueError(f"grad_ys of shape {grad.shape} is not compatible with {y!r} of shape {y.shape}.")
+        result.append(grad)
+    return result
+
+
+def _walk(records: list[Record], sums: Sums, wanted: set[int], colocate: bool, gate: bool, stops: frozenset[int]) -> None:
+    graph = state.graph
+
+    def wrapped(record: Record, rule: Rule, grads: list[Any]) -> Any:
+        op = record.source
+        scopes = [graph.name_scope(op.name.rpartition("/")[2] + "_grad")]
+        if colocate:
+            scopes.append(graph.colocate_with(op, ignore_existing=True))
+        with contextlib.ExitStack() as stack:
+            for scope in scopes:
+                stack.enter_context(scope)
+            results = call_rule(record, rule, grads)
+            return _gated(results) if gate else results
+
+    walk(records, sums, wanted, wrapped, stops)
+
+
+def _gated(results: Any) -> Any:
+    """All gradients of an operation, each available only when all are."""
+    many = list(results) if isinstance(results, (list, tuple)) else [results]
+    tensors = [g for g in many if isinstance(g, Tensor)]
+    if len(tensors) < 2:
+        return results
+    with state.graph.control_dependencies([t.op for t in tensors]):
+        return [execute("Identity", (g,)) if isinstance(g, Tensor) else g for g in many]
+
+
+def _result(x: Any, sums: Sums, unconnected: UnconnectedGradients) -> Any:
+    found = sums.get(id(x))
+    if found is None and unconnected is UnconnectedGradients.ZERO:
+        return execute("ZerosLike", (x,)) if is_trainable(x) and x.dtype.name != "resource" else _zeros_of_variable(x)
+    return found
+
+
+def _zeros_of_variable(handle: Any) -> Any:
+    dtype, _ = handle._handle_data
+    return execute("ZerosLike", (execute("ReadVariableOp", (handle,), {"dtype": dtype}),))
+
+
+def hessians(
+    ys: Any, xs: Any, name: str = "hessians", colocate_gradients_with_ops: bool = False, gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+) -> list[Any]:
+    """Second derivatives of the sum of `ys` with respect to each of `xs`: shape x.shape + x.shape.
+
+    Raises:
+      ValueError: an x has no static shape, or `ys` does not depend on it.
+    """
+    results = []
+    for x in _as_list(xs):
+        (gradient,) = gradients(ys, [x], None, name, colocate_gradients_with_ops, gate_gradients, aggregation_method)
+        if gradient is None:
+            raise ValueError(f"hessians: {ys!r} does not depend on {x!r}")
+        dims = x.shape.as_list()
+        count = 1
+        for n in dims:
+            if n is None:
+                raise ValueError(f"hessians needs a static shape, got {x.shape} for {x!r}")
+            count *= n
+        flat = execute("Reshape", (as_dense(gradient), [-1]))
+        rows = [gradients(execute("GatherV2", (flat, i, 0)), [x], unconnected_gradients=UnconnectedGradients.ZERO)[0] for i in range(count)]
+        results.append(execute("Reshape", (execute("Pack", (rows,), {"axis": 0}), [*dims, *dims])))
+    return results
+
+
+def hessians_v2(
+    ys: Any, xs: Any, gate_gradients: bool = False, aggregation_method: int | None = None, name: str = "hessians"
+) -> list[Any]:
+    """Second derivatives of the sum of `ys` with respect to each of `xs`. See `hessians`."""
+    return hessians(ys, xs, name, True, gate_gradients, aggregation_method)
+
+
+__all__ = ["AggregationMethod", "gradients", "gradients_v2", "hessians", "hessians_v2"]

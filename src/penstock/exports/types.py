@@ -1,0 +1,32 @@
+"""Public names of dtypes, shapes and specs."""
+
+_DTYPES = (
+    "bfloat16 bool complex64 complex128 double float16 float32 float64 half int8 int16 int32 int64 qint8 qint16 qint32 quint8 quint16 "
+    "resource string uint8 uint16 uint32 uint64 variant"
+).split()
+
+EXPORTS = {
+    "penstock.types.dtypes": {
+        **{name: [name, f"dtypes.{name}"] for name in _DTYPES},
+        "DType": ["DType", "dtypes.DType"],
+        "as_dtype": ["as_dtype", "dtypes.as_dtype"],
+    },
+    "penstock.types.tensor_shape": {
+        "TensorShape": ["TensorShape"],
+        "Dimension": ["compat.v1.Dimension"],
+        "dimension_value": ["compat.dimension_value"],
+        "dimension_at_index": ["compat.dimension_at_index"],
+    },
+    "penstock.types.tensor_spec": {"TensorSpec": ["TensorSpec"]},
+    "penstock.types.type_spec": {"TypeSpec": ["TypeSpec"], "type_spec_from_value": ["type_spec_from_value"]},
+    "penstock.types.composite_specs": {
+        "IndexedSlicesSpec": ["IndexedSlicesSpec"],
+        "SparseTensorSpec": ["SparseTensorSpec"],
+        "VariableSpec": ["__internal__.VariableSpec"],
+    },
+    "penstock.util.nest": {
+        name: [f"nest.{name}", f"compat.v1.nest.{name}"]
+        for name in ("assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as")
+    },
+    "penstock.config.logging": {"get_logger": ["get_logger"]},
+}

@@ -1,0 +1,27 @@
+"""Calls of functions as operations. Plans replace a call by the body; the kernel serves a call that runs by itself."""
+
+from typing import Any
+
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+
+
+def _call_shape(c: ShapeContext) -> list[Any]:
+    body = c.attr("f")
+    return [t.dims for t in body.outputs] if hasattr(body, "outputs") else [None] * len(c.attr("Tout"))
+
+
+_ATTRS = "Tin: list(type), Tout: list(type), f: func, config: string = '', config_proto: string = '', executor_type: string = ''"
+
+PARTITIONED_CALL = define_op(
+    f"PartitionedCall(args: [Tin]; {_ATTRS}) -> output: [Tout]",
+    shape=_call_shape,
+    doc="Calls a function without effects.",
+)
+
+STATEFUL_PARTITIONED_CALL = define_op(
+    f"StatefulPartitionedCall(args: [Tin]; {_ATTRS}) -> output: [Tout]",
+    shape=_call_shape,
+    stateful=True,
+    doc="Calls a function that may have effects.",
+)

@@ -1,0 +1,1 @@
+"""Optimizers and what long training runs use."""
