@@ -47,6 +47,8 @@ class FuncGraph(Graph):
         self._order = _EffectOrder()
         self.variables: list[Any] = []
         self._watched: dict[int, Any] = {}
+        self.allow_variables = True
+        self.new_variables: list[Any] = []
         if collections is not None:
             self._collections = collections
         elif self.outer_graph is not None:
@@ -161,6 +163,19 @@ class FuncGraph(Graph):
     def finish(self) -> None:
         """Called when the body is complete: settles which operations must run for their effects."""
         self.control_outputs = self._order.must_run()
+
+    def note_new_variable(self, variable: Any) -> None:
+        """Called when the body makes a variable.
+
+        Raises:
+          ValueError: the function was traced before; variables are made at the first call only.
+        """
+        if not self.allow_variables:
+            raise ValueError(
+                f"tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only created "
+                f"once or created outside tf.function ({self.name})."
+            )
+        self.new_variables.append(variable)
 
     def watch_variable(self, variable: Any) -> None:
         """Notes that the body uses a variable."""

@@ -1,0 +1,1 @@
+"""`tf.function`: Python traced into graphs, one for each signature."""

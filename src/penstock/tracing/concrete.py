@@ -1,0 +1,238 @@
+"""`ConcreteFunction`: one traced graph, ready to be called.
+
+An eager call runs the body's plan on the arguments and the captured values. When a tape listens, it runs the view of the body
+that also gives what the reverse needs, and the tape sees one call. In a graph, or another trace, a call operation is
+added.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.autodiff import calls
+from penstock.autodiff.tape import GradientTape
+from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
+from penstock.core.eager import eager_resources
+from penstock.core.op_def import lookup
+from penstock.core.tensor import Tensor, wrap
+from penstock.graph.body import CallBody
+from penstock.graph.func_graph import FuncGraph
+from penstock.runtime.plan import Plan, make_plan
+from penstock.runtime.program import build
+from penstock.runtime.step import Step
+from penstock.types.tensor_spec import TensorSpec
+from penstock.util import nest
+
+_plan_lock = threading.Lock()  # guards: CallBody.plan while it is made
+
+
+def plan_of(body: CallBody) -> Plan:
+    """The plan that runs a body, made at the first call."""
+    plan = body.plan
+    if plan is None:
+        with _plan_lock:
+            plan = body.plan
+            if plan is None:
+                plan = body.plan = make_plan(build(body.outputs, body.inputs, body.control_outputs), eager_resources)
+    return plan  # type: ignore[no-any-return]
+
+
+def run_body(body: CallBody, tensors: Sequence[Any]) -> list[Any]:
+    """Runs a body eagerly; recorders see it as one call."""
+    if state.recorders:
+        return _run_recorded(body, tuple(tensors))
+    return _run(body, tensors)
+
+
+def _run(body: CallBody, tensors: Sequence[Any]) -> list[Any]:
+    plan = body.plan or plan_of(body)
+    step = Step(eager_resources, plan.state)
+    results = plan.run([t._array for t in tensors], step)
+    return [wrap(value, tensor._dtype) for value, tensor in zip(results, body.outputs, strict=True)]
+
+
+def _run_recorded(body: CallBody, tensors: tuple[Any, ...]) -> list[Any]:
+    recorders = state.recorders
+    if not any(_interested(r, tensors) for r in recorders):
+        return _run(body, tensors)
+    closed = len(recorders) > 1 or not isinstance(recorders[0], GradientTape) or recorders[0]._persistent
+    view = calls.forward_body(body, closed)
+    results = _run(view, tensors)
+    op = lookup("StatefulPartitionedCall")
+    attrs = {"Tin": tuple(t.dtype for t in body.inputs), "Tout": view.output_dtypes, "f": view}
+    for recorder in reversed(recorders):
+        recorder.record(op, tensors, attrs, tuple(results))
+    return results[: len(body.outputs)]
+
+
+def _interested(recorder: Any, tensors: Sequence[Any]) -> bool:
+    known = getattr(recorder, "_tracked", None)
+    if known is None:
+        known = getattr(recorder, "_tangents", None)
+    return known is None or any(id(t) in known for t in tensors)
+
+
+calls.set_body_runner(run_body)
+
+
+class ConcreteFunction:
+    """A function traced for one signature. Thread-safe.
+
+    Attributes:
+      graph: the FuncGraph of the body.
+      structured_outputs: the nest of symbolic outputs, as the Python function returned it.
+      structured_input_signature: (args, kwargs) of TensorSpecs and other values.
+    """
+
+    def __init__(self, graph: FuncGraph, key: Any = None, jit_compile: bool | None = None) -> None:
+        self.graph = graph
+        self.key = key
+        self.jit_compile = jit_compile
+        self.body = CallBody(graph.name, graph)
+        self._argument_count = len(graph.inputs) - len(graph.captures)
+        self._template = graph.structured_outputs
+        self._flat_layout = _layout(graph.structured_outputs, graph.outputs)
+        self._single = isinstance(self._template, Tensor)
+        self._captured = tuple(graph.external_captures)
+
+    @property
+    def name(self) -> str:
+        """The function's unique name."""
+        return self.graph.name
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The placeholders: arguments, then captured values."""
+        return list(self.graph.inputs)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The flat symbolic outputs."""
+        return list(self.graph.outputs)
+
+    @property
+    def structured_outputs(self) -> Any:
+        """The symbolic outputs as the Python function returned them."""
+        return self.graph.structured_outputs
+
+    @property
+    def structured_input_signature(self) -> Any:
+        """(args, kwargs) with a TensorSpec for each tensor."""
+        return self.graph.structured_input_signature
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The nest of output dtypes."""
+        return nest.map_structure(lambda t: t.dtype if isinstance(t, Tensor) else t, self._template)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The nest of output shapes."""
+        return nest.map_structure(lambda t: t.shape if isinstance(t, Tensor) else t, self._template)
+
+    @property
+    def captured_inputs(self) -> list[Any]:
+        """The captured outer tensors."""
+        return list(self._captured)
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """The variables the body uses."""
+        return tuple(self.graph.variables)
+
+    @property
+    def trainable_variables(self) -> tuple[Any, ...]:
+        """The trainable ones of them."""
+        return tuple(self.graph.trainable_variables)
+
+    def call_flat(self, tensors: Sequence[Any]) -> Any:
+        """Calls with the flat tensor arguments; returns what the Python function returned, with values."""
+        arguments = [*tensors, *self._captured]
+        if state.recorders:
+            for variable in self.graph.variables:
+                for recorder in state.recorders:
+                    recorder.watch_variable(variable)
+        if state.graph is None:
+            results = run_body(self.body, arguments)
+        else:
+            for variable in self.graph.variables:
+                if isinstance(state.graph, FuncGraph):
+                    state.graph.watch_variable(variable)
+            results = calls.call(self.body, arguments)
+        if self._single:
+            return results[self._flat_layout[0]]
+        return self._pack(results)
+
+    def _pack(self, results: list[Any]) -> Any:
+        if self._template is None:
+            return None
+        template = nest.flatten(self._template, expand_composites=True)
+        flat = [results[where] if where is not None else kept for where, kept in zip(self._flat_layout, template, strict=True)]
+        return nest.pack_sequence_as(self._template, flat, expand_composites=True)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls with the tensors of the signature, in order or by name.
+
+        Raises:
+          TypeError: a tensor is missing, superfluous, or of another dtype or shape.
+        """
+        return self.call_flat(self._bind(args, kwargs))
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        placeholders = self.graph.inputs[: self._argument_count]
+        flat = nest.flatten(args, expand_composites=True)
+        values = [v for v in flat if isinstance(v, Tensor) or not isinstance(v, (str, type(None)))] if len(flat) != len(placeholders) else flat
+        named = {self._argument_name(p): p for p in placeholders}
+        for name in kwargs:
+            if name not in named:
+                raise TypeError(f"{self.name} got unexpected keyword argument(s): {name}. Expected {sorted(named)}.")
+        rest = iter(values)
+        result = []
+        for placeholder in placeholders:
+            name = self._argument_name(placeholder)
+            value = kwargs[name] if name in kwargs else next(rest, _MISSING)
+            if value is _MISSING:
+                raise TypeError(f"{self.name} is missing required arguments: {name} ({placeholder.dtype.name}{placeholder.shape}).")
+            result.append(self._check(placeholder, value))
+        if next(rest, _MISSING) is not _MISSING:
+            raise TypeError(f"{self.name} takes {len(placeholders)} tensors, got {len(values) + len(kwargs)}.")
+        return result
+
+    def _argument_name(self, placeholder: Any) -> str:
+        return str(placeholder.op.attrs.get("_user_specified_name", placeholder.op.name))
+
+    def _check(self, placeholder: Any, value: Any) -> Any:
+        tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, placeholder.dtype)
+        if tensor.dtype is not placeholder.dtype or not placeholder.shape.is_compatible_with(tensor.shape):
+            raise TypeError(
+                f"{self.name}: argument '{self._argument_name(placeholder)}' must be {placeholder.dtype.name}{placeholder.shape}, got "
+                f"{tensor.dtype.name}{tensor.shape}. Call the tf.function itself to trace it for this signature."
+            )
+        return tensor
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """The signature as text: inputs, outputs and, when `verbose`, captured values."""
+        lines = [f"{self.name}("]
+        lines += [f"  {self._argument_name(p)}: {p.dtype.name}{p.shape}" for p in self.graph.inputs[: self._argument_count]]
+        lines.append(") -> " + ", ".join(f"{o.dtype.name}{o.shape}" for o in self.graph.outputs))
+        if verbose and self._captured:
+            lines.append("Captures: " + ", ".join(f"{t.dtype.name}{t.shape}" for t in self._captured))
+        return "\n".join(lines)
+
+    @property
+    def input_specs(self) -> list[TensorSpec]:
+        """The specs of the flat tensor arguments."""
+        return [TensorSpec(p.shape, p.dtype, self._argument_name(p)) for p in self.graph.inputs[: self._argument_count]]
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self.pretty_printed_signature(verbose=False)}>"
+
+
+_MISSING = object()
+
+
+def _layout(structure: Any, outputs: Sequence[Any]) -> list[int | None]:
+    """For each leaf of the structure its index among the flat outputs; None for what is no tensor."""
+    index = {id(t): i for i, t in reversed(list(enumerate(outputs)))}
+    return [index.get(id(leaf)) for leaf in nest.flatten(structure, expand_composites=True)] if structure is not None else []

@@ -1,0 +1,410 @@
+"""`tf.function`: a Python function that is traced into a graph for each signature it is called with."""
+
+import functools
+import itertools
+import threading
+import types
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.config.logging import get_logger
+from penstock.core import context
+from penstock.core.composite import IndexedSlices, SparseTensor
+from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.graph.func_graph import FuncGraph
+from penstock.graph.operation import Operation
+from penstock.tracing.concrete import ConcreteFunction
+from penstock.tracing.signature import Parameters, TensorKey, accepts, relax, specs_of, substitute, tensor_keys, trace_key
+from penstock.types.tensor_spec import TensorSpec
+from penstock.util import nest
+from penstock.util.frames import user_frame
+
+MAX_TRACES = 512  # traces kept per function; the least recently used goes first
+WARN_AFTER = 5  # retraces after which each further one is explained in the log
+
+_run_eagerly = {"on": False}
+_numbers = itertools.count()
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Makes every `tf.function` call its Python function instead of its graph."""
+    _run_eagerly["on"] = bool(run_eagerly)
+
+
+def functions_run_eagerly() -> bool:
+    """Whether functions run their Python code instead of graphs."""
+    return _run_eagerly["on"]
+
+
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Sequence[Any] | None = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: dict[str, Any] | None = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> Any:
+    """Compiles a Python function into graphs that are traced once for each signature.
+
+    Args:
+      func: the function; without it, a decorator is returned.
+      input_signature: a sequence of TensorSpecs, one for each argument: the only signature allowed, traced once.
+      autograph: converts Python control flow over tensors.
+      jit_compile: True compiles the whole function or says which operation prevents it, False runs operation by operation, None
+        leaves the choice to the planner.
+      reduce_retracing: relaxes a dimension that varies instead of tracing again.
+      experimental_implements: a name under which the function is known to graph rewriters; kept as an attribute.
+      experimental_autograph_options: accepted for compatibility.
+      experimental_attributes: attributes kept with the function.
+      experimental_relax_shapes: the old name of `reduce_retracing`.
+      experimental_compile: the old name of `jit_compile`.
+      experimental_follow_type_hints: accepted for compatibility.
+
+    Returns:
+      A `Function`, called like `func`.
+
+    Raises:
+      TypeError: `input_signature` is no sequence of specs.
+
+    Example:
+      >>> import penstock as tf
+      >>> @tf.function
+      ... def add(a, b):
+      ...     return a + b
+      >>> float(add(tf.constant(1.0), tf.constant(2.0)))
+      3.0
+    """
+    if experimental_relax_shapes is not None:
+        reduce_retracing = experimental_relax_shapes
+    if experimental_compile is not None:
+        jit_compile = experimental_compile
+
+    def decorate(inner: Callable[..., Any]) -> Function:
+        made = Function(inner, _name_of(inner), input_signature, autograph, jit_compile, reduce_retracing, experimental_attributes)
+        if experimental_implements is not None:
+            made.attributes["_implements"] = experimental_implements
+        return made
+
+    return decorate if func is None else decorate(func)
+
+
+def _name_of(inner: Any) -> str:
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    name = getattr(inner, "__name__", type(inner).__name__)
+    return "lambda" if name == "<lambda>" else str(name)
+
+
+class Function:
+    """A Python function with its traces. Thread-safe."""
+
+    def __init__(
+        self,
+        python_function: Callable[..., Any],
+        name: str,
+        input_signature: Sequence[Any] | None = None,
+        autograph: bool = True,
+        jit_compile: bool | None = None,
+        reduce_retracing: bool = False,
+        attributes: dict[str, Any] | None = None,
+    ) -> None:
+        self._python_function = python_function
+        self._name = name
+        self._autograph = autograph
+        self._jit_compile = jit_compile
+        self._reduce_retracing = reduce_retracing
+        self.attributes = dict(attributes or {})
+        self._parameters = Parameters(python_function)
+        self._lock = threading.RLock()  # guards: _traces, _first, _count, _by_instance
+        self._traces: OrderedDict[Any, ConcreteFunction] = OrderedDict()
+        self._count = 0
+        self._last_key: Any = None
+        self._created_variables: list[Any] = []
+        self._initialized = False
+        self._by_instance: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
+        self._set_signature(input_signature)
+        functools.update_wrapper(self, python_function, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+
+    def _set_signature(self, signature: Sequence[Any] | None) -> None:
+        self._input_signature = None if signature is None else tuple(signature)
+        if signature is not None:
+            specs_of(self._input_signature or ())
+
+    # ---- properties ---------------------------------------------------------------------------------------------
+
+    @property
+    def python_function(self) -> Callable[..., Any]:
+        """The Python function."""
+        return self._python_function
+
+    @property
+    def name(self) -> str:
+        """The name of the Python function."""
+        return self._name
+
+    @property
+    def input_signature(self) -> tuple[Any, ...] | None:
+        """The only signature allowed, or None."""
+        return self._input_signature
+
+    @property
+    def function_spec(self) -> Any:
+        """The signature of the Python function."""
+        return self._parameters.signature
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often the Python function was traced."""
+        return self._count
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            return self
+        try:
+            bound = self._by_instance.get(instance)
+        except TypeError:
+            bound = None
+        if bound is None:
+            with self._lock:
+                bound = self._bound_to(instance)
+        return bound
+
+    def _bound_to(self, instance: Any) -> "Function":
+        """A function of its own for each instance, which does not keep the instance alive."""
+        reference = weakref.ref(instance)
+        inner = self._python_function
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return inner(reference(), *args, **kwargs)
+
+        unbound = types.MethodType(inner, instance)
+        made = Function(method, self._name, None, self._autograph, self._jit_compile, self._reduce_retracing, self.attributes)
+        made._parameters = Parameters(unbound)
+        made._input_signature = self._input_signature
+        functools.update_wrapper(made, inner, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+        made.__dict__.pop("__wrapped__", None)
+        try:
+            self._by_instance[instance] = made
+        except TypeError:
+            pass  # an instance that is no dictionary key is bound anew at each access
+        return made
+
+    # ---- calls --------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the trace for these arguments, making it first when there is none."""
+        if _run_eagerly["on"]:
+            return self._python_function(*args, **kwargs)
+        args, kwargs = self._parameters.bind(args, kwargs)
+        tensors: list[Any] = []
+        if self._input_signature is None:
+            key = trace_key(args, tensors)
+            if kwargs:
+                key = (key, trace_key(kwargs, tensors))
+            if state.graph is not None:
+                key = (key, id(state.graph) if not state.graph.building_function else None)
+        else:
+            key, tensors = self._signature_key(args, kwargs)
+        concrete = self._traces.get(key)
+        if concrete is None:
+            concrete = self._find_or_trace(key, args, kwargs)
+        return concrete.call_flat(tensors)
+
+    def _signature_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
+        """With an input signature: the one key, and the arguments as tensors of it."""
+        signature = self._input_signature or ()
+        given = [*args, *kwargs.values()]
+        if len(given) < len(signature) or any(v is not d_ for v, d_ in zip(given[len(signature) :], self._defaults_after(len(signature)), strict=False)):
+            raise TypeError(f"{self._name}(): arguments do not match input_signature {signature}: got {len(given)} arguments.")
+        tensors: list[Any] = []
+        for spec, value in zip(signature, given, strict=False):
+            nest.assert_same_structure(spec, value, expand_composites=True)
+            flat = zip(nest.flatten(spec, expand_composites=True), nest.flatten(value, expand_composites=True), strict=True)
+            tensors.extend(_to_spec(self._name, s, v) for s, v in flat)
+        return "signature", tensors
+
+    def _defaults_after(self, count: int) -> list[Any]:
+        return [self._parameters.defaults.get(n) for n in self._parameters.names[count:]]
+
+    def _find_or_trace(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
+        with self._lock:
+            found = self._traces.get(key)
+            if found is not None:
+                return found
+            for known, concrete in self._traces.items():
+                if accepts(known, key):
+                    self._traces[key] = concrete
+                    return concrete
+            wanted = key
+            if self._reduce_retracing and self._last_key is not None:
+                wanted = relax(self._last_key, key) or key
+            concrete = self._trace(wanted, args, kwargs)
+            self._traces[wanted] = concrete
+            if wanted is not key:
+                self._traces[key] = concrete
+            while len(self._traces) > MAX_TRACES:
+                self._traces.popitem(last=False)
+            self._last_key = wanted
+            return concrete
+
+    def _trace(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
+        self._explain(key)
+        first = not self._initialized
+        concrete, created = self._trace_once(key, args, kwargs, allow_variables=first)
+        if created:  # the body makes its variables at the first call only: the graph that is kept does not make them
+            self._created_variables.extend(created)
+            concrete, _ = self._trace_once(key, args, kwargs, allow_variables=False)
+        self._initialized = True
+        return concrete
+
+    def _trace_once(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], allow_variables: bool) -> tuple[ConcreteFunction, list[Any]]:
+        self._count += 1
+        graph = FuncGraph(f"__inference_{self._name}_{next(_numbers)}")
+        graph.allow_variables = allow_variables
+        keys = iter(tensor_keys(key) if self._input_signature is None else _spec_keys(self._input_signature))
+        names = _ArgumentNames(self._parameters, args, kwargs)
+        with context.graph_scope(graph), context.no_recording():
+
+            def placeholder(leaf: Any) -> Any:
+                spec = next(keys)
+                name = spec.name or names.next()
+                return graph.add_input(spec.dtype, spec.dims, name)
+
+            inner_args = _to_structure(self._input_signature, args)
+            new_args = substitute(inner_args, placeholder)
+            new_kwargs = substitute(kwargs, placeholder) if self._input_signature is None else kwargs
+            result = self._python_function(*new_args, **new_kwargs)
+            graph.structured_outputs = _outputs(result, graph, self._name)
+        flat = nest.flatten(graph.structured_outputs, expand_composites=True)
+        graph.outputs = list({id(t): t for t in flat if isinstance(t, SymbolicTensor)}.values())
+        graph.structured_input_signature = (_specs(new_args), _specs(new_kwargs))
+        graph.finish()
+        return ConcreteFunction(graph, key, self._jit_compile), graph.new_variables
+
+    def _explain(self, key: Any) -> None:
+        """Says why the function is traced again, after the fifth time or when the log asks for it."""
+        if self._count < WARN_AFTER or self._last_key is None:
+            return
+        where = user_frame()
+        get_logger().warning(
+            "%d traces of %s: traced again%s because %s. Pass tensors instead of Python values, use reduce_retracing=True, or give an "
+            "input_signature with None for dimensions that vary.",
+            self._count + 1, self._name, f" at {where}" if where else "", _difference(self._last_key, key),
+        )  # fmt: skip
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The trace for these arguments, which may be TensorSpecs.
+
+        Returns:
+          A ConcreteFunction, whose arguments are the tensors alone.
+        """
+        if self._input_signature is not None:
+            if not args and not kwargs:
+                args = self._input_signature
+            args, kwargs = self._parameters.bind(args, kwargs)
+            return self._find_or_trace("signature", args, kwargs)
+        args, kwargs = self._parameters.bind(args, kwargs)
+        tensors: list[Any] = []
+        key = trace_key(args, tensors)
+        if kwargs:
+            key = (key, trace_key(kwargs, tensors))
+        return self._find_or_trace(key, args, kwargs)
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The signatures traced so far, as text."""
+        return "\n\n".join(c.pretty_printed_signature(verbose) for c in dict.fromkeys(self._traces.values()))
+
+    def __getstate__(self) -> Any:
+        raise TypeError(f"tf.function {self._name} cannot be pickled; pickle the Python function instead")
+
+    def __repr__(self) -> str:
+        return f"<penstock.tracing.function.Function {self._name}, {self._count} traces>"
+
+
+def _to_spec(name: str, spec: Any, value: Any) -> Any:
+    tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, spec.dtype)
+    if tensor.dtype.base_dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
+        raise TypeError(
+            f"{name}(): cannot use {tensor.dtype.name}{tensor.shape} where input_signature says {spec}. Cast or reshape the argument, "
+            "or change the signature."
+        )
+    return tensor
+
+
+def _spec_keys(signature: Any) -> list[TensorKey]:
+    return [TensorKey(s.dtype, s.shape.dims_tuple, s.name) for s in nest.flatten(signature, expand_composites=True)]
+
+
+def _to_structure(signature: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """With an input signature, its specs stand where arguments will be."""
+    if signature is None:
+        return args
+    return (*signature, *args[len(signature) :])
+
+
+class _ArgumentNames:
+    """Names of placeholders, from the parameters that the tensors are passed for."""
+
+    def __init__(self, parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        names: list[str] = []
+        for i, value in enumerate(args):
+            base = parameters.names[min(i, len(parameters.names) - 1)] if parameters.names else "args"
+            count = len(nest.flatten(value, expand_composites=True))
+            names += [base] if count == 1 else [f"{base}_{j}" if j else base for j in range(count)]
+        for key in kwargs:
+            names += [key] * len(nest.flatten(kwargs[key], expand_composites=True))
+        self._names = iter(names)
+
+    def next(self) -> str:
+        """The name for the next tensor."""
+        name = next(self._names, "args")
+        return name if name.isidentifier() else "args"
+
+
+def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
+    """What the Python function returned, with every value as a tensor of the graph."""
+
+    def convert(value: Any) -> Any:
+        if value is None or isinstance(value, Operation):
+            return None
+        if isinstance(value, (IndexedSlices, SparseTensor)):
+            return nest.map_structure(lambda t: graph.as_tensor(t), value, expand_composites=True)
+        try:
+            tensor = convert_to_tensor(value)
+        except (TypeError, ValueError) as problem:
+            raise TypeError(
+                f"To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or None values; in "
+                f"compilation of {name}, found return value of type {type(value).__name__}, which is not a Tensor or ExtensionType. ({problem})"
+            ) from None
+        if isinstance(tensor, SymbolicTensor) and tensor.op.type == "Placeholder":
+            return execute("Identity", (tensor,))
+        return tensor
+
+    if result is None:
+        return None
+    return nest.map_structure(convert, result)
+
+
+def _specs(arguments: Any) -> Any:
+    return substitute(arguments, lambda t: TensorSpec(t.shape, t.dtype, t.op.attrs.get("_user_specified_name") if isinstance(t, SymbolicTensor) else None))
+
+
+def _difference(old: Any, new: Any, where: str = "an argument") -> str:
+    """The first difference between two keys, in words."""
+    if isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new):
+        for i, (a, b) in enumerate(zip(old, new, strict=True)):
+            if a != b:
+                return _difference(a, b, f"argument {i - 1}" if i and where == "an argument" else where)
+    return f"{where} was {old!r} and is now {new!r}"
+
+
+__all__ = ["Function", "function", "functions_run_eagerly", "run_functions_eagerly"]

@@ -1,0 +1,230 @@
+"""What a traced function is specialised to.
+
+A call's arguments become a key: tensors and arrays by dtype and shape, other values by their own value, variables by
+identity. `bind` brings arguments into the order of the Python function's parameters; `trace_key` makes the key and the list
+of tensors; `placeholders` rebuilds the arguments with a placeholder for each tensor.
+"""
+
+import inspect
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.core.composite import IndexedSlices, SparseTensor
+from penstock.core.convert import convert_to_tensor
+from penstock.core.tensor import EagerTensor, Tensor
+from penstock.types import dims as d
+from penstock.types.tensor_spec import TensorSpec
+from penstock.util import nest
+
+
+class Parameters:
+    """The parameters of a Python function, for binding calls fast."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        try:
+            self.signature: inspect.Signature | None = inspect.signature(function)
+        except (TypeError, ValueError):
+            self.signature = None
+        kinds = inspect.Parameter
+        parameters = list(self.signature.parameters.values()) if self.signature is not None else []
+        self.names = [p.name for p in parameters]
+        plain = all(p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.POSITIONAL_ONLY) for p in parameters)
+        self.simple = plain and self.signature is not None
+        self.required = sum(p.default is kinds.empty for p in parameters)
+        self.defaults = {p.name: p.default for p in parameters if p.default is not kinds.empty}
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and keyword arguments with keywords moved to their position and defaults filled in.
+
+        Raises:
+          TypeError: the arguments do not fit the parameters.
+        """
+        if self.signature is None:
+            return args, kwargs
+        if self.simple and not kwargs and len(args) == len(self.names):
+            return args, kwargs
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+
+class _Opaque:
+    """Key of a value that can only be told apart by identity."""
+
+    __slots__ = ("_id", "_ref")
+
+    def __init__(self, value: Any) -> None:
+        self._id = id(value)
+        try:
+            self._ref: Any = weakref.ref(value)
+        except TypeError:
+            self._ref = lambda: value
+
+    def __hash__(self) -> int:
+        return self._id
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Opaque) and self._id == other._id and self._ref() is not None and self._ref() is other._ref()
+
+    def __repr__(self) -> str:
+        return f"<{type(self._ref()).__name__} at {self._id:#x}>"
+
+
+class TensorKey:
+    """Key of a tensor argument: dtype and shape, where None fits every size."""
+
+    __slots__ = ("dims", "dtype", "name")
+
+    def __init__(self, dtype: Any, dims: d.Dims, name: str | None = None) -> None:
+        self.dtype = dtype
+        self.dims = dims
+        self.name = name
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.dims))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorKey) and self.dtype is other.dtype and self.dims == other.dims
+
+    def accepts(self, other: "TensorKey") -> bool:
+        """Whether a graph traced for this key serves tensors of the other."""
+        if self.dtype is not other.dtype:
+            return False
+        if self.dims is None:
+            return True
+        return other.dims is not None and len(self.dims) == len(other.dims) and all(a is None or a == b for a, b in zip(self.dims, other.dims, strict=True))
+
+    def __repr__(self) -> str:
+        return f"Tensor(dtype={self.dtype.name}, shape={d.text(self.dims)})"
+
+
+Key = tuple[Any, ...]
+
+
+def trace_key(arguments: Any, tensors: list[Any]) -> Any:
+    """The key of a nest of arguments; the tensors found are appended to `tensors` in order."""
+    kind = arguments.__class__
+    if kind is EagerTensor:
+        tensors.append(arguments)
+        return TensorKey(arguments._dtype, arguments.dims)
+    if kind is int or kind is float or kind is str or kind is bool or kind is bytes or arguments is None:
+        return (kind, arguments)
+    if kind is tuple or kind is list:
+        return (kind, *[trace_key(a, tensors) for a in arguments])
+    return _slow_key(arguments, tensors)
+
+
+def _slow_key(value: Any, tensors: list[Any]) -> Any:
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return TensorKey(value.dtype, value.dims)
+    if isinstance(value, (np.ndarray, np.generic)):
+        tensor = convert_to_tensor(value)
+        tensors.append(tensor)
+        return TensorKey(tensor.dtype, tensor.dims)
+    if isinstance(value, TensorSpec):
+        tensors.append(value)
+        return TensorKey(value.dtype, value.shape.dims_tuple, value.name)
+    if isinstance(value, (IndexedSlices, SparseTensor)):
+        return (type(value), *[trace_key(c, tensors) for c in nest.flatten(value, expand_composites=True)])
+    if hasattr(value, "handle") and hasattr(value, "read_value"):
+        return _Opaque(value)
+    if isinstance(value, Mapping):
+        return (type(value), *[(k, trace_key(value[k], tensors)) for k in _sorted(value)])
+    if isinstance(value, (tuple, list)):
+        return (type(value), *[trace_key(a, tensors) for a in value])
+    if hasattr(value, "__tf_tracing_type__"):
+        return value.__tf_tracing_type__(None)
+    if nest.is_nested(value):
+        return (type(value), *[trace_key(a, tensors) for a in nest.flatten(value)])
+    try:
+        hash(value)
+    except TypeError:
+        return _Opaque(value)
+    if type(value).__eq__ is object.__eq__:
+        return _Opaque(value)
+    return (type(value), value)
+
+
+def _sorted(value: Mapping[Any, Any]) -> list[Any]:
+    try:
+        return sorted(value)
+    except TypeError as problem:
+        raise TypeError(f"a dictionary passed to a tf.function needs keys that sort, got {list(value)!r}") from problem
+
+
+def substitute(arguments: Any, replacement: Callable[[Any], Any]) -> Any:
+    """The nest with each tensor-like leaf replaced by `replacement(leaf)`, in the order of `trace_key`."""
+    if isinstance(arguments, (Tensor, np.ndarray, np.generic, TensorSpec)):
+        return replacement(arguments)
+    if isinstance(arguments, (IndexedSlices, SparseTensor)):
+        parts = [substitute(c, replacement) for c in nest.flatten(arguments, expand_composites=True)]
+        return nest.pack_sequence_as(arguments, parts, expand_composites=True)
+    if isinstance(arguments, Mapping):
+        order = {k: substitute(arguments[k], replacement) for k in _sorted(arguments)}
+        made = {k: order[k] for k in arguments}
+        return made if type(arguments) is dict else _rebuild_mapping(arguments, made)
+    if isinstance(arguments, (tuple, list)):
+        parts = [substitute(a, replacement) for a in arguments]
+        if hasattr(arguments, "_fields"):
+            return type(arguments)(*parts)
+        return tuple(parts) if isinstance(arguments, tuple) else parts
+    if nest.is_nested(arguments):
+        return nest.pack_sequence_as(arguments, [substitute(a, replacement) for a in nest.flatten(arguments)])
+    return arguments
+
+
+def _rebuild_mapping(like: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
+    flat = [values[k] for k in sorted(values)]
+    return nest.pack_sequence_as(like, flat) if all(not nest.is_nested(v) for v in flat) else type(like)(values)  # type: ignore[call-arg]
+
+
+def tensor_keys(key: Any) -> list[TensorKey]:
+    """The tensor keys inside a key, in order."""
+    if isinstance(key, TensorKey):
+        return [key]
+    if isinstance(key, tuple):
+        return [k for part in key for k in tensor_keys(part)]
+    return []
+
+
+def relax(old: Any, new: Any) -> Any:
+    """A key that accepts both, where they differ in sizes of tensors alone; None when they differ otherwise."""
+    if isinstance(old, TensorKey) and isinstance(new, TensorKey):
+        if old.dtype is not new.dtype:
+            return None
+        if old.dims is None or new.dims is None or len(old.dims) != len(new.dims):
+            return TensorKey(old.dtype, None)
+        return TensorKey(old.dtype, tuple(a if a == b else None for a, b in zip(old.dims, new.dims, strict=True)))
+    if isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new):
+        parts = [relax(a, b) for a, b in zip(old, new, strict=True)]
+        return None if any(p is None for p in parts) else tuple(parts)
+    return old if old == new and old is not None else (_NONE_KEY if old is None and new is None else None)
+
+
+_NONE_KEY = (type(None), None)
+
+
+def accepts(known: Any, asked: Any) -> bool:
+    """Whether a graph traced for `known` serves a call of key `asked`."""
+    if isinstance(known, TensorKey):
+        return isinstance(asked, TensorKey) and known.accepts(asked)
+    if isinstance(known, tuple):
+        return isinstance(asked, tuple) and len(known) == len(asked) and all(accepts(k, a) for k, a in zip(known, asked, strict=True))
+    return bool(known == asked)
+
+
+def specs_of(signature: Sequence[Any]) -> list[Any]:
+    """The flat TensorSpecs of an input signature.
+
+    Raises:
+      TypeError: something else is in it.
+    """
+    flat = nest.flatten(signature, expand_composites=True)
+    for spec in flat:
+        if not isinstance(spec, TensorSpec):
+            raise TypeError(f"input_signature must be a possibly nested sequence of TensorSpec objects, got {spec!r}.")
+    return flat
