@@ -1,0 +1,281 @@
+"""`tf.config`: the physical devices of this machine, the logical devices made of them, and settings of execution.
+
+CPUs can be divided into several logical devices, and devices made invisible, until the runtime starts (JAX's backend is
+first used); from then on these settings are fixed. Listing physical accelerators starts JAX's backend; listing CPUs does not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.core.lazy import jax
+from penstock.runtime.devices import PLATFORM_TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalDevice:
+    """A piece of hardware: `name` such as "/physical_device:GPU:0" and `device_type`."""
+
+    name: str
+    device_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalDevice:
+    """What programs place operations on: `name` such as "/device:CPU:1" and `device_type`."""
+
+    name: str
+    device_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalDeviceConfiguration:
+    """How a logical device is cut out of a physical one.
+
+    Args:
+      memory_limit: megabytes of a GPU's memory; XLA manages CPU memory itself.
+      experimental_priority: accepted for compatibility.
+      experimental_device_ordinal: accepted for compatibility.
+    """
+
+    memory_limit: float | None = None
+    experimental_priority: int | None = None
+    experimental_device_ordinal: int | None = None
+
+
+class _Settings:
+    """What the program asked for before the runtime started, and switches that may change at any time."""
+
+    def __init__(self) -> None:
+        self.visible: dict[str, list[PhysicalDevice]] = {}
+        self.logical: dict[PhysicalDevice, list[LogicalDeviceConfiguration]] = {}
+        self.memory_growth: dict[PhysicalDevice, bool] = {}
+        self.soft_placement = True
+        self.inter_op_threads = 0
+        self.intra_op_threads = 0
+        self.op_determinism = False
+        self.tensor_float_32 = True
+        self.started = False
+
+
+_settings = _Settings()
+_CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
+
+
+def start() -> None:
+    """Fixes the devices: applies what was configured to JAX before its first use."""
+    if _settings.started:
+        return
+    count = len(_settings.logical.get(_CPU, ()))
+    if count > 1:
+        jax.config.update("jax_num_cpu_devices", count)
+    _settings.started = True
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The hardware of this machine that can run operations.
+
+    Args:
+      device_type: "CPU", "GPU", ...; all types when None.
+    """
+    found = [_CPU] if device_type in (None, "CPU") else []
+    if device_type == "CPU":
+        return found
+    start()
+    seen: dict[str, int] = {}
+    for device in jax.local_devices():
+        kind = PLATFORM_TYPES.get(device.platform, device.platform.upper())
+        if kind == "CPU":
+            continue
+        index = seen[kind] = seen.get(kind, -1) + 1
+        if device_type in (None, kind):
+            found.append(PhysicalDevice(f"/physical_device:{kind}:{index}", kind))
+    return found
+
+
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The physical devices that the program uses."""
+    return [
+        d for d in list_physical_devices(device_type) if d.device_type not in _settings.visible or d in _settings.visible[d.device_type]
+    ]
+
+
+def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+    """Restricts which physical devices are used.
+
+    Raises:
+      ValueError: a device is unknown or of another type.
+      RuntimeError: the runtime has started and the choice differs.
+    """
+    chosen = list(devices) if isinstance(devices, Sequence) else [] if devices is None else [devices]
+    known = list_physical_devices()
+    for device in chosen:
+        if device not in known:
+            raise ValueError(f"Unrecognized device: {device!r}. Known devices: {known}.")
+        if device_type is not None and device.device_type != device_type:
+            raise ValueError(f"Unsupported device: {device!r}, expected device type {device_type}.")
+    types = [device_type] if device_type is not None else sorted({d.device_type for d in known})
+    for kind in types:
+        _settings.visible[kind] = [d for d in chosen if d.device_type == kind]
+
+
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
+    """The devices that operations can be placed on. Starts the runtime."""
+    start()
+    result = []
+    for physical in get_visible_devices(device_type):
+        parts = max(len(_settings.logical.get(physical, ())), 1)
+        base = sum(d.device_type == physical.device_type for d in result)
+        result += [LogicalDevice(f"/device:{physical.device_type}:{base + i}", physical.device_type) for i in range(parts)]
+    return result
+
+
+def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDeviceConfiguration] | None:
+    """How a physical device is divided, None when it is not."""
+    _require_known(device)
+    return _settings.logical.get(device)
+
+
+def set_logical_device_configuration(device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration] | None) -> None:
+    """Divides a physical device into logical ones.
+
+    Args:
+      device: from `list_physical_devices`.
+      logical_devices: one configuration for each logical device; None undoes the division.
+
+    Raises:
+      ValueError: the device is unknown, or a memory limit is given for a CPU.
+      RuntimeError: the runtime has started.
+    """
+    _require_known(device)
+    wanted = None if logical_devices is None else list(logical_devices)
+    if wanted is not None and device.device_type == "CPU" and any(c.memory_limit is not None for c in wanted):
+        raise ValueError("Setting memory limit on CPU virtual devices is currently not supported. Leave memory_limit out.")
+    if wanted == _settings.logical.get(device):
+        return
+    if _settings.started:
+        raise RuntimeError("Virtual devices cannot be modified after being initialized. Call this before operations or devices are first used.")
+    if wanted is None:
+        _settings.logical.pop(device, None)
+    else:
+        _settings.logical[device] = wanted
+
+
+def _require_known(device: PhysicalDevice) -> None:
+    if device not in list_physical_devices(device.device_type):
+        raise ValueError(f"Unrecognized device: {device!r}. Known devices: {list_physical_devices()}.")
+
+
+def get_memory_growth(device: PhysicalDevice) -> bool:
+    """Whether memory of a GPU is taken as needed."""
+    _require_known(device)
+    if device.device_type == "CPU":
+        raise ValueError("Cannot get memory growth on CPU devices.")
+    return _settings.memory_growth.get(device, False)
+
+
+def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+    """Takes memory of a GPU as needed instead of all at once; to be set before JAX starts.
+
+    Raises:
+      ValueError: the device is unknown or has no memory of its own.
+    """
+    _require_known(device)
+    if device.device_type == "CPU":
+        raise ValueError("Cannot set memory growth on non-GPU and non-Pluggable devices")
+    _settings.memory_growth[device] = bool(enable)
+
+
+def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
+    """What is known about a physical device: `device_name`, `compute_capability` of a GPU."""
+    _require_known(device)
+    if device.device_type == "CPU":
+        return {}
+    index = int(device.name.rpartition(":")[2])
+    found = [d for d in jax.local_devices() if PLATFORM_TYPES.get(d.platform) == device.device_type][index]
+    details: dict[str, Any] = {"device_name": found.device_kind}
+    capability = getattr(found, "compute_capability", None)
+    if capability is not None:
+        major, _, minor = str(capability).partition(".")
+        details["compute_capability"] = (int(major), int(minor or 0))
+    return details
+
+
+def get_memory_info(device: str) -> dict[str, int]:
+    """Bytes in use on a device: `current` and `peak`.
+
+    Raises:
+      ValueError: the device does not account for its memory (a CPU), or does not exist.
+    """
+    kind, _, index = device.upper().rpartition("/")[2].replace("DEVICE:", "").partition(":")
+    matching = [d for d in jax.local_devices() if PLATFORM_TYPES.get(d.platform) == kind] if kind != "CPU" else []
+    if kind == "CPU":
+        raise ValueError(f"Allocator stats not available for device '{device}': XLA keeps no account of CPU memory.")
+    if int(index or 0) >= len(matching):
+        raise ValueError(f"Failed parsing device name: '{device}'. Devices: {[d.name for d in list_logical_devices()]}.")
+    stats = matching[int(index or 0)].memory_stats() or {}
+    return {"current": int(stats.get("bytes_in_use", 0)), "peak": int(stats.get("peak_bytes_in_use", 0))}
+
+
+def set_soft_device_placement(enabled: bool) -> None:
+    """Whether an operation runs elsewhere when the requested device does not exist or has no kernel for it."""
+    _settings.soft_placement = bool(enabled)
+
+
+def get_soft_device_placement() -> bool:
+    """Whether soft placement is on."""
+    return _settings.soft_placement
+
+
+def get_inter_op_parallelism_threads() -> int:
+    """Threads for independent operations; 0 leaves the number to the system."""
+    return _settings.inter_op_threads
+
+
+def set_inter_op_parallelism_threads(num_threads: int) -> None:
+    """Bounds the threads for independent operations."""
+    _settings.inter_op_threads = int(num_threads)
+
+
+def get_intra_op_parallelism_threads() -> int:
+    """Threads within an operation; 0 leaves the number to XLA."""
+    return _settings.intra_op_threads
+
+
+def set_intra_op_parallelism_threads(num_threads: int) -> None:
+    """Bounds the threads within an operation; XLA reads it when it starts.
+
+    Raises:
+      RuntimeError: the runtime has started and the number differs.
+    """
+    if _settings.started and num_threads != _settings.intra_op_threads:
+        raise RuntimeError("Intra op parallelism cannot be modified after initialization.")
+    _settings.intra_op_threads = int(num_threads)
+
+
+def tensor_float_32_execution_enabled() -> bool:
+    """Whether matrix products of float32 may use TensorFloat-32 on GPUs that have it."""
+    return _settings.tensor_float_32
+
+
+def enable_tensor_float_32_execution(enabled: bool) -> None:
+    """Allows or forbids TensorFloat-32 in matrix products and convolutions of float32."""
+    _settings.tensor_float_32 = bool(enabled)
+
+
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
+    """Whether a GPU can be used, of at least this compute capability."""
+    found = list_physical_devices("GPU")
+    if min_cuda_compute_capability is None:
+        return bool(found)
+    return any(get_device_details(d).get("compute_capability", (0, 0)) >= min_cuda_compute_capability for d in found)
+
+
+def gpu_device_name() -> str:
+    """The name of the first GPU, "" when there is none."""
+    return "/device:GPU:0" if list_physical_devices("GPU") else ""
+
+
+def is_built_with_cuda() -> bool:
+    """Whether GPU kernels are there: XLA carries them with JAX's CUDA plugin."""
+    return bool(list_physical_devices("GPU"))
