@@ -8,6 +8,11 @@ import importlib
 FAMILIES = (
     "array_basics",
     "math_arithmetic",
+    "random_stateful",
+    "random_stateless",
+    "state_optimizers",
+    "state_scatter",
+    "state_slices",
     "state_variables",
 )
 

@@ -1,0 +1,111 @@
+"""What public functions that are compositions of operations share: name scopes, and short names for
+common steps.
+
+    with scope(name, "crelu", features) as name:
+        return concat([relu(x), relu(neg(x))], axis)
+
+`scope` names the operations of a composition in a graph and costs nothing eagerly.
+"""
+
+import contextlib
+from typing import Any
+
+import numpy as np
+
+from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.tensor import Tensor
+from penstock.types import dims as d
+from penstock.types.dtypes import DType
+
+_NOTHING = contextlib.nullcontext("")
+
+
+def scope(name: str | None, default: str) -> contextlib.AbstractContextManager[str]:
+    """A name scope in the current graph; nothing when operations run at once."""
+    graph = state.graph
+    return _NOTHING if graph is None else graph.name_scope(name or default)  # type: ignore[no-any-return]
+
+
+def tensor(value: Any, dtype: DType | None = None, name: str | None = None) -> Tensor:
+    """`value` as a tensor; tensors, and other values with a tensor form, as they convert."""
+    return convert_to_tensor(value, dtype, name)  # type: ignore[no-any-return]
+
+
+def like(value: Any, other: Tensor) -> Tensor:
+    """`value` as a tensor of the dtype of `other`."""
+    return convert_to_tensor(value, other.dtype.base_dtype)  # type: ignore[no-any-return]
+
+
+def number(value: float, dtype: DType) -> Tensor:
+    """A scalar constant."""
+    return convert_to_tensor(np.asarray(value, dtype.numpy_dtype))  # type: ignore[no-any-return]
+
+
+def total(x: Tensor, axes: Any, keep: bool = False) -> Tensor:
+    """The sum of `x` over `axes` (int vector)."""
+    return execute("Sum", (x, _axes(axes)), {"keep_dims": keep})  # type: ignore[no-any-return]
+
+
+def mean(x: Tensor, axes: Any, keep: bool = False) -> Tensor:
+    """The mean of `x` over `axes` (int vector)."""
+    return execute("Mean", (x, _axes(axes)), {"keep_dims": keep})  # type: ignore[no-any-return]
+
+
+def _axes(axes: Any) -> Any:
+    return np.asarray(axes, np.int32) if not isinstance(axes, Tensor) else axes
+
+
+def shape_of(x: Tensor) -> Tensor:
+    """The shape of `x`, int32: a constant where it is known."""
+    if d.is_full(x.dims):
+        return convert_to_tensor(np.array(x.dims, np.int32))  # type: ignore[no-any-return]
+    return execute("Shape", (x,))  # type: ignore[no-any-return]
+
+
+def reshape(x: Tensor, shape: Any) -> Tensor:
+    """`x` in another shape: a list of sizes or a tensor."""
+    return execute(
+        "Reshape", (x, shape if isinstance(shape, Tensor) else np.array(shape, np.int32))
+    )  # type: ignore[no-any-return]
+
+
+def expand(x: Tensor, axis: int) -> Tensor:
+    """`x` with an axis of size 1 put in."""
+    return execute("ExpandDims", (x, np.int32(axis)))  # type: ignore[no-any-return]
+
+
+def squeeze(x: Tensor, axis: int) -> Tensor:
+    """`x` without an axis of size 1."""
+    return execute("Squeeze", (x,), {"squeeze_dims": [axis]})  # type: ignore[no-any-return]
+
+
+def transpose(x: Tensor, order: Any) -> Tensor:
+    """`x` with its axes in another order."""
+    return execute("Transpose", (x, np.array(order, np.int32)))  # type: ignore[no-any-return]
+
+
+def concat(parts: list[Tensor], axis: int) -> Tensor:
+    """Tensors one after the other along `axis`."""
+    return execute("ConcatV2", (parts, np.int32(axis)))  # type: ignore[no-any-return]
+
+
+def cast(x: Tensor, dtype: DType) -> Tensor:
+    """`x` in another dtype; itself when it has it."""
+    if x.dtype.base_dtype is dtype:
+        return x
+    return execute("Cast", (x,), {"DstT": dtype})  # type: ignore[no-any-return]
+
+
+def rank_of(x: Tensor, what: str) -> int:
+    """The rank of `x`.
+
+    Raises:
+      ValueError: it is unknown.
+    """
+    if x.dims is None:
+        raise ValueError(
+            f"{what}: expected an input of known rank, got unknown. Use ensure_shape or set_shape on it."
+        )
+    return len(x.dims)

@@ -1,0 +1,52 @@
+"""Drawing many numbers on the host.
+
+Small draws are NumPy's; larger ones run as one executable per distribution, dtype and power of two,
+so a new size does not mean a new compilation.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock.core.lazy import jax, jnp, wide_types
+from penstock.ops import random_philox as philox
+from penstock.ops.random_philox import Stream
+from penstock.types.dtypes import DType
+
+Array = Any
+COMPILED_FROM = 1 << 16  # numbers from which an executable beats NumPy
+
+SAMPLERS: dict[str, Callable[..., Array]] = {
+    "uniform": philox.uniform,
+    "normal": philox.normal,
+    "truncated_normal": philox.truncated_normal,
+    "full_integers": philox.full_integers,
+    "integers": lambda xp, stream, shape, dtype, low, high: philox.integers(
+        xp, stream, shape, low, high, dtype
+    ),
+}
+
+
+def draw(kind: str, stream: Stream, shape: tuple[int, ...], dtype: DType, *bounds: Array) -> Array:
+    """An array of `shape` from the stream; `bounds` for integers: low and high."""
+    count = math.prod(shape)
+    if count < COMPILED_FROM:
+        with np.errstate(all="ignore"):
+            return SAMPLERS[kind](np, stream, shape, dtype, *bounds)
+    values = np.array([stream.key, stream.low, stream.high], np.uint64)
+    with wide_types():
+        drawn = _executable(kind, 1 << (count - 1).bit_length(), dtype)(values, *bounds)
+    return np.asarray(drawn)[:count].reshape(shape)
+
+
+@functools.lru_cache(maxsize=256)
+def _executable(kind: str, count: int, dtype: DType) -> Callable[..., Array]:
+    def run(values: Array, *bounds: Array) -> Array:
+        return SAMPLERS[kind](
+            jnp, Stream(values[0], values[1], values[2]), (count,), dtype, *bounds
+        )
+
+    return jax.jit(run)  # type: ignore[no-any-return]

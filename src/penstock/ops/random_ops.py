@@ -1,0 +1,277 @@
+"""The public functions of `tf.random` for stateful operations.
+
+Each call draws its seeds with `get_seed`; what the operation then reads follows from
+`random_state`. Functions with bounds or moments scale what the operation draws.
+"""
+
+from typing import Any
+
+from penstock.core.context import state
+from penstock.core.execute import execute
+from penstock.ops.composing import scope, tensor
+from penstock.ops.math_arithmetic import add_v2, multiply, subtract
+from penstock.ops.random_state import get_seed, seed_attrs, set_seed
+from penstock.ops.random_stateful import (
+    MULTINOMIAL,
+    RANDOM_SHUFFLE,
+    RANDOM_STANDARD_NORMAL,
+    RANDOM_UNIFORM,
+    RANDOM_UNIFORM_INT,
+    TRUNCATED_NORMAL,
+)
+from penstock.types import dtypes
+from penstock.types.dtypes import DType, as_dtype
+
+FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+INTEGERS = (dtypes.int32, dtypes.int64)
+
+
+def shape_tensor(shape: Any) -> Any:
+    """A shape argument as an integer vector."""
+    if hasattr(shape, "dtype"):
+        return tensor(shape)
+    sizes = shape.as_list() if hasattr(shape, "as_list") else shape
+    if isinstance(sizes, (list, tuple)) and not sizes:
+        return tensor([], dtypes.int32)
+    return tensor(sizes)
+
+
+def is_number(value: Any, wanted: float) -> bool:
+    """Whether `value` is this Python number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == wanted
+
+
+def scaled(
+    drawn: Any, spread: Any, offset: Any, dtype: DType, name: str | None, plain: bool
+) -> Any:
+    """`drawn * spread + offset`; `drawn` itself when that changes nothing and no graph shows it."""
+    if plain and state.graph is None:
+        return drawn
+    return add_v2(multiply(drawn, spread), offset, name=name)
+
+
+def check_uniform_dtype(dtype: DType, maxval: Any, allowed: tuple[DType, ...]) -> None:
+    """Refuses a dtype that is not allowed, and integers without an upper bound."""
+    if dtype not in allowed:
+        listed = ", ".join(f"tf.{t.name}" for t in allowed)
+        raise ValueError(
+            f"Argument `dtype` got invalid value {dtype!r}. Accepted dtypes are ({listed})."
+        )
+    if maxval is None and dtype.is_integer:
+        raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Numbers evenly distributed over [minval, maxval).
+
+    Args:
+      shape: int32 or int64 vector.
+      minval: the lower bound, of `dtype`; broadcasts for floating dtypes.
+      maxval: the upper bound, not reached; 1 for floating dtypes when None, needed for integers.
+      dtype: float16, bfloat16, float32, float64, int32 or int64.
+      seed: an integer, combined with the global seed; see `set_seed`.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of `dtype` and `shape`.
+
+    Raises:
+      ValueError: `dtype` is not allowed, or it is an integer one and `maxval` is None.
+      InvalidArgumentError: an integer range is empty, or a dimension is negative.
+    """
+    dtype = as_dtype(dtype)
+    check_uniform_dtype(dtype, maxval, (*FLOATS, *INTEGERS))
+    with scope(name, "random_uniform") as full:
+        dims = shape_tensor(shape)
+        if dtype.is_integer:
+            bounds = tensor(minval, dtype, "min"), tensor(maxval, dtype, "max")
+            return execute(
+                RANDOM_UNIFORM_INT, (dims, *bounds), {**seed_attrs(seed), "Tout": dtype}, full
+            )
+        plain = is_number(minval, 0) and (maxval is None or is_number(maxval, 1))
+        drawn = execute(RANDOM_UNIFORM, (dims,), {**seed_attrs(seed), "dtype": dtype})
+        if plain and state.graph is None:
+            return drawn
+        low, high = (
+            tensor(minval, dtype, "min"),
+            tensor(1 if maxval is None else maxval, dtype, "max"),
+        )
+        return scaled(drawn, subtract(high, low), low, dtype, full, plain)
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Normal numbers.
+
+    Args:
+      shape: int32 or int64 vector.
+      mean, stddev: of `dtype`; broadcast.
+      dtype: float16, bfloat16, float32 or float64.
+      seed: an integer, combined with the global seed.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of `dtype` and `shape`.
+    """
+    return _normal(RANDOM_STANDARD_NORMAL, "random_normal", shape, mean, stddev, dtype, seed, name)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Normal numbers, drawn again while they are two standard deviations or more away from the
+    mean.
+
+    Args:
+      shape: int32 or int64 vector.
+      mean, stddev: of `dtype`; broadcast.
+      dtype: float16, bfloat16, float32 or float64.
+      seed: an integer, combined with the global seed.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of `dtype` and `shape`.
+    """
+    return _normal(TRUNCATED_NORMAL, "truncated_normal", shape, mean, stddev, dtype, seed, name)
+
+
+def _normal(
+    op: Any,
+    default: str,
+    shape: Any,
+    mean: Any,
+    stddev: Any,
+    dtype: Any,
+    seed: int | None,
+    name: str | None,
+) -> Any:
+    dtype = as_dtype(dtype)
+    with scope(name, default) as full:
+        drawn = execute(op, (shape_tensor(shape),), {**seed_attrs(seed), "dtype": dtype})
+        plain = is_number(mean, 0) and is_number(stddev, 1)
+        if plain and state.graph is None:
+            return drawn
+        return scaled(
+            drawn, tensor(stddev, dtype, "stddev"), tensor(mean, dtype, "mean"), dtype, full, plain
+        )
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
+    """The rows of a tensor in random order.
+
+    Args:
+      value: any dtype, rank at least 1.
+      seed: an integer, combined with the global seed.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of the same dtype and shape.
+    """
+    return execute(RANDOM_SHUFFLE, (value,), seed_attrs(seed), name)
+
+
+def categorical(
+    logits: Any,
+    num_samples: Any,
+    dtype: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Class numbers drawn from unnormalised log probabilities.
+
+    Args:
+      logits: float[B, C].
+      num_samples: int32 scalar: draws for each row.
+      dtype: int32 or int64 (the default).
+      seed: an integer, combined with the global seed.
+      name: the name in a graph.
+
+    Returns:
+      dtype[B, num_samples], each in [0, C).
+    """
+    with scope(name, "categorical"):
+        return _categorical(logits, num_samples, dtype, seed)
+
+
+def multinomial(
+    logits: Any,
+    num_samples: Any,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: Any = None,
+) -> Any:
+    """Class numbers drawn from unnormalised log probabilities: `categorical` under its name in
+    compat.v1.
+
+    Args:
+      logits: float[B, C].
+      num_samples: int32 scalar: draws for each row.
+      seed: an integer, combined with the global seed.
+      name: the name in a graph.
+      output_dtype: int32 or int64 (the default).
+
+    Returns:
+      output_dtype[B, num_samples], each in [0, C).
+    """
+    with scope(name, "multinomial"):
+        return _categorical(logits, num_samples, output_dtype, seed)
+
+
+def _categorical(logits: Any, num_samples: Any, dtype: Any, seed: int | None) -> Any:
+    attrs = {**seed_attrs(seed), "output_dtype": dtypes.int64 if dtype is None else as_dtype(dtype)}
+    return execute(MULTINOMIAL, (tensor(logits, name="logits"), num_samples), attrs)
+
+
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Any:
+    """A part of a tensor at a random place.
+
+    Args:
+      value: any dtype and rank R.
+      size: int vector[R]: the shape of the part.
+      seed: an integer, combined with the global seed.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of shape `size`.
+
+    Raises:
+      InvalidArgumentError: `size` is larger than the shape of `value`.
+    """
+    with scope(name, "random_crop") as full:
+        value, size = tensor(value, name="value"), tensor(size, dtypes.int32, "size")
+        limit = add_v2(subtract(execute("Shape", (value,)), size), 1)
+        drawn = random_uniform(
+            execute("Shape", (limit,)), dtype=size.dtype, maxval=size.dtype.max, seed=seed
+        )
+        return execute("Slice", (value, execute("FloorMod", (drawn, limit)), size), None, full)
+
+
+__all__ = [
+    "categorical",
+    "get_seed",
+    "multinomial",
+    "random_crop",
+    "random_normal",
+    "random_shuffle",
+    "random_uniform",
+    "set_seed",
+    "truncated_normal",
+]

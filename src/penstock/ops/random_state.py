@@ -1,0 +1,192 @@
+"""Seeds, and where each random operation stands in its stream.
+
+The global seed belongs to the default graph, or to eager execution; an operation adds a seed of its
+own, and both become the attributes `seed` and `seed2`. Two zeros mean that nobody chose: the stream
+then starts at a random place.
+
+A stateful operation reads on where it stopped. Its position is kept in `step.state` under the
+node's name, so each session and function has its own; an eager call keeps it here, under the
+operation and its attributes, until `set_seed`. A node whose output size is not known when the graph
+is built moves on by a fixed large stride each step instead of by the numbers it drew.
+"""
+
+import random
+import secrets
+import threading
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.context import state
+from penstock.graph.graph import get_default_graph
+from penstock.ops.random_philox import Stream
+from penstock.types import dims as d
+
+DEFAULT_GRAPH_SEED = 87654321
+LARGEST_SEED = 2**31 - 1
+BLOCKS_PER_NUMBER = 256  # blocks that TensorFlow sets apart for each number drawn
+UNKNOWN_SIZE_BLOCKS = 1 << 40  # blocks set apart for a draw of unknown size
+_WORD = (1 << 64) - 1
+
+
+class _EagerSeeds:
+    """The global seed of eager execution, the seeds derived from it, and the positions of eager
+    operations."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()  # guards: all fields, and the positions of steps
+        self.seed: int | None = None
+        self.derived = random.Random()
+        self.positions: dict[Any, Any] = {}
+
+    def reset(self, seed: int) -> None:
+        """Starts again from a global seed."""
+        with self.lock:
+            self.seed = seed
+            self.derived = random.Random(seed)
+            self.positions = {}
+
+    def next_seed(self) -> int:
+        """The seed of the next operation that has none of its own."""
+        with self.lock:
+            return self.derived.randint(0, LARGEST_SEED)
+
+
+_eager = _EagerSeeds()
+
+
+def set_seed(seed: int) -> None:
+    """Sets the global random seed.
+
+    Args:
+      seed: an integer. In an eager context it starts all eager operations again; in a graph it is
+        the graph's seed.
+
+    Raises:
+      TypeError: `seed` is no integer.
+
+    Example:
+      >>> set_seed(42); first = get_seed(None); set_seed(42); first == get_seed(None)
+      True
+    """
+    if not hasattr(seed, "__index__"):
+        raise TypeError(
+            f"set_seed: expected an integer seed, got {seed!r} of type {type(seed).__name__}."
+        )
+    if state.graph is None:
+        _eager.reset(int(seed.__index__()))
+    else:
+        get_default_graph().seed = int(seed.__index__())
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The two seeds of an operation: from the global seed and the operation's own.
+
+    Args:
+      op_seed: the operation's seed, or None.
+
+    Returns:
+      Two integers in [0, 2**31 - 1], never both zero; (None, None) when no seed was set at all.
+    """
+    graph = state.graph
+    global_seed = _eager.seed if graph is None else _graph_seed(graph)
+    if global_seed is None:
+        if op_seed is None:
+            return None, None
+        pair = DEFAULT_GRAPH_SEED, op_seed
+    else:
+        if op_seed is None:
+            op_seed = _eager.next_seed() if graph is None else _next_in_graph(graph)
+        pair = global_seed, op_seed
+    first, second = (int(s) % LARGEST_SEED for s in pair)
+    return (0, LARGEST_SEED) if (first, second) == (0, 0) else (first, second)
+
+
+def _graph_seed(graph: Any) -> int | None:
+    if graph.seed is None and getattr(graph, "building_function", False):
+        outer = graph.outer_graph
+        return _eager.seed if outer is None else _graph_seed(outer)
+    return graph.seed  # type: ignore[no-any-return]
+
+
+def _next_in_graph(graph: Any) -> int:
+    with _eager.lock:
+        count = getattr(graph, "_random_seed_counter", 0)
+        graph._random_seed_counter = count + 1
+        return count
+
+
+def seed_attrs(op_seed: int | None) -> dict[str, Any]:
+    """`get_seed` as the attributes of an operation."""
+    first, second = get_seed(op_seed)
+    return {"seed": first or 0, "seed2": second or 0}
+
+
+def seed_pair(op_seed: int | None) -> tuple[int, int]:
+    """Two seeds for a stateless operation; random ones when none was set."""
+    first, second = get_seed(op_seed)
+    if first is None or second is None:
+        return secrets.randbits(31), secrets.randbits(31)
+    return first, second
+
+
+class _Position:
+    """Where an operation stands: key and 128-bit block number."""
+
+    __slots__ = ("block", "key")
+
+    def __init__(self, attrs: dict[str, Any]) -> None:
+        seed, seed2 = attrs["seed"], attrs["seed2"]
+        if seed == 0 and seed2 == 0:
+            seed, seed2 = secrets.randbits(64), secrets.randbits(64)
+        self.key = seed & _WORD
+        self.block = (seed2 & _WORD) << 64
+
+    def take(self, blocks: int) -> np.ndarray[Any, Any]:
+        """The stream from here: uint64[3] of key and counter. Moves on by `blocks`."""
+        block = self.block
+        self.block = (block + blocks) & ((1 << 128) - 1)
+        return np.array([self.key, block & _WORD, block >> 64], np.uint64)
+
+
+def _take(
+    positions: dict[Any, Any], key: Any, attrs: dict[str, Any], blocks: int
+) -> np.ndarray[Any, Any]:
+    with _eager.lock:
+        found = positions.get(key)
+        if found is None:
+            found = positions[key] = _Position(attrs)
+        return found.take(blocks)  # type: ignore[no-any-return]
+
+
+def stream_of(values: Any) -> Stream:
+    """A stream of uint64[3]: key, low and high half of the counter."""
+    return Stream(values[0], values[1], values[2])
+
+
+def stream_on_host(ctx: Any, blocks: int) -> Stream:
+    """The stream that a host kernel reads now, when it sets `blocks` blocks apart."""
+    step, given = ctx.step, getattr(ctx, "step_value", None)
+    if given is not None:
+        return stream_of(given)
+    if step is not None:
+        return stream_of(_take(step.state, ("random", ctx.op_name), ctx.attrs, blocks))
+    key = (ctx.op_name, tuple(ctx.attrs.items()))
+    return stream_of(_take(_eager.positions, key, ctx.attrs, blocks))
+
+
+def step_stream(blocks_of: Any) -> Any:
+    """A step input: the stream of a node in this step. `blocks_of(count, node)`: blocks for that
+    many numbers."""
+
+    def step_input(step: Any, node: Any) -> np.ndarray[Any, Any]:
+        if step is None:
+            raise errors.InternalError(
+                None, None, "a random operation runs eagerly on its host kernel only"
+            )
+        count = d.num_elements(node.shapes[0])
+        blocks = UNKNOWN_SIZE_BLOCKS if count is None else blocks_of(count, node)
+        return _take(step.state, ("random", node.name), node.attrs, blocks)
+
+    return step_input
