@@ -99,3 +99,67 @@ def test_records_are_rendered_as_json_line_by_line(tools: Any, tmp_path: Path) -
     text = facts.render(record)
     assert json.loads(text) == record
     assert ' "a": {"x":null},\n "b": [1,2]\n' in text
+
+
+class Sample:
+    """Members of every kind."""
+
+    level = 3
+
+    def __init__(self, a: int, b: str = "x") -> None: ...
+    def __add__(self, other: Any) -> Any: ...
+    def run(self, x: Any, /, y: Any, *rest: Any, k: Any = None, **more: Any) -> None: ...
+    def only(self, *, k: Any = (1,)) -> None: ...
+    def _hidden(self) -> None: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @classmethod
+    def make(cls, n: int = 0) -> None: ...
+
+    @staticmethod
+    def plain(n: float = 1.5) -> None: ...
+
+
+class Child(Sample):
+    def more(self) -> None: ...
+
+
+def test_signatures_are_written_as_python_writes_them(tools: Any) -> None:
+    text = tools("signature_text")
+    assert text.object_text(Sample) == "class (a, b='x')"
+    assert dict(text.member_texts(Sample)) == {
+        "__add__": "(other)",
+        "level": "= 3",
+        "make": "classmethod (n=0)",
+        "only": "(*, k=(1,))",
+        "plain": "staticmethod (n=1.5)",
+        "run": "(x, /, y, *rest, k=None, **more)",
+        "size": "property",
+    }
+    assert dict(text.member_texts(Child, Sample.__mro__)) == {"more": "()"}
+    assert text.object_text(lambda a=print, b=Sample: a) == "(a=<function print>, b=<class Sample>)"
+    assert text.object_text((1, "a")) == "= (1, 'a')"
+
+
+def test_signatures_name_no_address(tools: Any) -> None:
+    compare = tools("compare_signatures")
+    for section in ("tf", "tf.compat.v1", "tf.raw_ops"):
+        facts = compare.load_facts(section)
+        assert not [name for name, line in facts.items() if " at 0x" in line]
+    assert compare.load_facts("tf")["add"] == "(x, y, name=None)"
+
+
+def test_differences_are_found(tools: Any) -> None:
+    compare = tools("compare_signatures")
+    facts = {
+        "Sample": "class (a, b='x') < tf.Base",
+        "Sample.run": "(x)",
+        "Sample.size": "property",
+        "Sample.gone": "()",
+        "absent": "()",
+    }
+    found = compare.differences(sys.modules[__name__], facts)
+    assert found.keys() == {"Sample.run", "Sample.gone", "absent"}
+    assert "theirs (x)\n    ours   (x, /, y, *rest, k=None, **more)" in found["Sample.run"]
