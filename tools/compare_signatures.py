@@ -4,8 +4,8 @@
     python tools/compare_signatures.py nn train      # what is missing or differs below tf.nn, ...
     python tools/compare_signatures.py --v1 train    # the same below tf.compat.v1
 
-The facts are ``tests/data/tf_signatures.json``. A name is ``missing`` or ``differs``; what Penstock
-has beyond TensorFlow is not listed. Exits 0 whatever it finds: which names must be there is for
+The facts are ``tests/data/tf_signatures.json``. A name is ``missing``, ``differs`` or is
+``broken`` (its module cannot be imported); what Penstock has beyond TensorFlow is not listed. Exits 0 whatever it finds: which names must be there is for
 the tests to say.
 """
 
@@ -57,7 +57,11 @@ def differences(root: Any, facts: dict[str, str]) -> dict[str, str]:
     """Return name -> what is wrong with it."""
     found = {}
     for name, expected in facts.items():
-        owner, value = lookup(root, name)
+        try:
+            owner, value = lookup(root, name)
+        except ImportError as error:  # a name of a module that cannot be imported
+            found[name] = f"broken\n    {error}"
+            continue
         if value is MISSING:
             if not isinstance(owner, type) or name.rpartition(".")[2][:2] != "__":
                 found[name] = "missing"
@@ -92,7 +96,7 @@ def main() -> int:
         module = name.partition(".")[0] if "." in name else "(top)"
         count[module, found.get(name, "same").partition("\n")[0]] += 1
     for module in sorted({module for module, _ in count}):
-        numbers = (f"{count[module, k]:6} {k}" for k in ("same", "differs", "missing"))
+        numbers = (f"{count[module, k]:6} {k}" for k in ("same", "differs", "missing", "broken"))
         print(f"{module:28}" + "".join(numbers))
     return 0
 

@@ -151,6 +151,16 @@ def test_signatures_name_no_address(tools: Any) -> None:
     assert compare.load_facts("tf")["add"] == "(x, y, name=None)"
 
 
+class Broken:
+    def __getattr__(self, name: str) -> Any:
+        raise ImportError(f"no module for {name}")
+
+
+def test_a_broken_module_is_told_from_a_missing_name(tools: Any) -> None:
+    found = tools("compare_signatures").differences(Broken(), {"nn.relu": "(x)"})
+    assert found == {"nn.relu": "broken\n    no module for nn"}
+
+
 def test_differences_are_found(tools: Any) -> None:
     compare = tools("compare_signatures")
     facts = {
