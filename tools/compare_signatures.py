@@ -5,8 +5,8 @@
     python tools/compare_signatures.py --v1 train    # the same below tf.compat.v1
 
 The facts are ``tests/data/tf_signatures.json``. A name is ``missing``, ``differs`` or is
-``broken`` (its module cannot be imported); what Penstock has beyond TensorFlow is not listed. Exits 0 whatever it finds: which names must be there is for
-the tests to say.
+``broken`` (its module cannot be imported); what Penstock has beyond TensorFlow is not listed.
+Exits 0 whatever it finds: which names must be there is for the tests to say.
 """
 
 from __future__ import annotations
