@@ -101,6 +101,16 @@ def test_unknown_module_is_an_attribute_error() -> None:
     assert "graph_pb2" in dir(proto)
 
 
+def test_protobufs_own_modules_are_reached_late_too() -> None:
+    graph = proto.graph_pb2.GraphDef()
+    graph.node.add(name="a", op="NoOp")
+    text = proto.text_format.MessageToString(graph)
+    assert proto.text_format.Parse(text, proto.graph_pb2.GraphDef()) == graph
+    assert proto.json_format.MessageToDict(graph) == {"node": [{"name": "a", "op": "NoOp"}]}
+    with pytest.raises(proto.message.DecodeError):
+        graph.ParseFromString(b"\x0a\x05x")
+
+
 def test_protobuf_is_imported_at_first_use_only() -> None:
     script = (
         "import sys\n"
