@@ -49,55 +49,126 @@ def unary(
     name: str,
     types: str,
     host: Callable[..., Any] | None,
-    compiled: Callable[..., Any] | str,
+    compiled: Callable[..., Any] | str | None,
     doc: str,
     signature: str | None = None,
+    **options: Any,
 ) -> OpDef:
     """An element-wise operation of one input: `Name(x: T; T: types) -> y: T`."""
-    return define_elementwise(signature or f"{name}(x: T; T: {{{types}}}) -> y: T", host, compiled, doc, shapes.same)
+    text = signature or f"{name}(x: T; T: {{{types}}}) -> y: T"
+    return define_elementwise(text, host, compiled, doc, shapes.same, **options)
 
 
 def binary(
     name: str,
     types: str,
     host: Callable[..., Any] | None,
-    compiled: Callable[..., Any] | str,
+    compiled: Callable[..., Any] | str | None,
     doc: str,
     signature: str | None = None,
     **options: Any,
 ) -> OpDef:
     """An element-wise operation of two inputs that broadcast: `Name(x: T, y: T; T: types) -> z: T`."""
-    return define_elementwise(
-        signature or f"{name}(x: T, y: T; T: {{{types}}}) -> z: T", host, compiled, doc, shapes.broadcast, **options
-    )
+    text = signature or f"{name}(x: T, y: T; T: {{{types}}}) -> z: T"
+    return define_elementwise(text, host, compiled, doc, shapes.broadcast, **options)
 
 
-def binary_function(op: OpDef, name: str, doc: str, result_dtype: DType | None = None) -> Callable[..., Any]:
+def reduction(
+    name: str,
+    types: str,
+    kernel: Callable[..., Any],
+    doc: str,
+    signature: str | None = None,
+) -> OpDef:
+    """An operation over axes: `kernel(xp, x, axes, keep)` for both the host and compiled regions."""
+    attrs = f"keep_dims: bool = False, T: {types}, Tidx: {{int32, int64}} = int32"
+    text = signature or f"{name}(input: T, reduction_indices: Tidx; {attrs}) -> output: T"
+    op = define_op(text, shape=shapes.reduced, host_inputs=("reduction_indices",), doc=doc)
+
+    def run(xp: Any, x: Array, axes: Array, *, keep_dims: bool) -> Array:
+        return kernel(xp, x, tuple([int(a) for a in axes.reshape(-1)]), keep_dims)
+
+    register_kernel(op, run, kind="host")
+    register_kernel(op, run, kind="compiled")
+    return op
+
+
+def binary_function(
+    op: OpDef,
+    name: str,
+    doc: str,
+    result_dtype: DType | None = None,
+    slow: Callable[..., Any] | None = None,
+    arguments: tuple[str, str] = ("x", "y"),
+) -> Callable[..., Any]:
     """The public function `name(x, y, name=None)` of a binary operation.
 
     Two small eager tensors of one dtype go to the host ufunc directly when no tape or graph is active.
+
+    Args:
+      op: the operation.
+      name: the function's name.
+      doc: what it does, in one line.
+      result_dtype: the dtype of the result, when it is not that of the inputs.
+      slow: what to call otherwise, `slow(x, y, name)`; `convert_binary` when None.
+      arguments: the names of the two arguments.
     """
     kernels = _FastBinary(op, result_dtype)
     fast = kernels.table
+    otherwise = slow or (lambda x, y, name: convert_binary(op, x, y, name))
 
     def function(x: Any, y: Any, name: str | None = None) -> Any:
         if x.__class__ is EagerTensor and y.__class__ is EagerTensor and state.plain:
             found = fast.get(x._dtype)
             if found is not None and x._dtype is y._dtype:
                 a, b = x._array, y._array
-                if a.__class__ is np.ndarray and b.__class__ is np.ndarray and a.size + b.size <= HOST_LIMIT:
+                if (
+                    a.__class__ is np.ndarray
+                    and b.__class__ is np.ndarray
+                    and a.size + b.size <= HOST_LIMIT
+                ):
                     try:
                         result = quiet.run(found[0], a, b)
                     except ValueError:
-                        return execute(op, (x, y), None, name)  # raises with the operation's own words
+                        return execute(op, (x, y), None, name)  # raises with the operation's words
                     return wrap(result, found[1])
             elif found is None and x._dtype is y._dtype:
                 kernels.learn(x._dtype)
-        return convert_binary(op, x, y, name)
+        return otherwise(x, y, name)
 
+    if arguments != ("x", "y"):
+        function = _renamed(function, arguments)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
+    function.__doc__ = _binary_doc(op, doc, arguments)
     return function
+
+
+def _renamed(function: Callable[..., Any], arguments: tuple[str, str]) -> Callable[..., Any]:
+    a, b = arguments
+    namespace = {"function": function}
+    exec(f"def renamed({a}, {b}, name=None):\n    return function({a}, {b}, name)", namespace)
+    return namespace["renamed"]
+
+
+def _types_of(op: OpDef) -> str:
+    """The dtypes an operation takes, in words: from its text, so that nothing is parsed at import."""
+    _, found, rest = op.text.partition("T: {")
+    if found:
+        return rest.partition("}")[0]
+    _, found, rest = op.text.partition("; T: ")
+    return rest.partition(",")[0].partition(")")[0] if found else "bool"
+
+
+def _binary_doc(op: OpDef, doc: str, arguments: tuple[str, str]) -> str:
+    result = "bool" if "-> z: bool" in op.text else f"of the dtype of `{arguments[0]}`"
+    return (
+        f"{doc}\n\n"
+        f"Args:\n  {arguments[0]}: tensor of {_types_of(op)}.\n"
+        f"  {arguments[1]}: tensor of the same dtype, of a shape that broadcasts.\n"
+        f"  name: the name of the operation in a graph.\n\n"
+        f"Returns:\n  Tensor {result}, of the broadcast shape.\n\n"
+        f"Raises:\n  InvalidArgumentError, TypeError, ValueError: dtypes or shapes do not fit.\n"
+    )
 
 
 class _FastBinary:
@@ -138,20 +209,48 @@ def _select(op: OpDef, attrs: dict[str, Any]) -> Any:
 
 def convert_binary(op: OpDef, x: Any, y: Any, name: str | None) -> Any:
     """Runs a binary operation; a Python or NumPy operand takes the dtype of the tensor beside it."""
-    if not isinstance(x, Tensor):
-        x = convert_to_tensor(x, dtype_hint=y.dtype.base_dtype if isinstance(y, Tensor) else None)
-    if not isinstance(y, Tensor):
-        y = convert_to_tensor(y, dtype_hint=x.dtype.base_dtype)
+    x, y = convert_pair(x, y)
     return execute(op, (x, y), None, name)
+
+
+def convert_pair(x: Any, y: Any) -> tuple[Any, Any]:
+    """Both operands as tensors; one that is none takes the dtype of the other.
+
+    Raises:
+      TypeError: a Python value does not convert to the other's dtype.
+    """
+    if isinstance(x, Tensor):
+        return x, y if isinstance(y, Tensor) else as_dtype_of(x, y)
+    if isinstance(y, Tensor):
+        return as_dtype_of(y, x), y
+    x = convert_to_tensor(x)
+    return x, as_dtype_of(x, y)
+
+
+def as_dtype_of(tensor: Tensor, value: Any) -> Any:
+    """`value` as a tensor of the dtype of `tensor`; what has a dtype of its own keeps it."""
+    dtype = tensor.dtype.base_dtype
+    if hasattr(value, "handle") or hasattr(value, "_dense_var_to_tensor"):
+        return convert_to_tensor(value)
+    if value.__class__ is bool and not dtype.is_bool and (dtype.is_integer or dtype.is_floating):
+        value = int(value)
+    return convert_to_tensor(value, dtype)
 
 
 def unary_function(op: OpDef, name: str, doc: str, argument: str = "x") -> Callable[..., Any]:
     """The public function `name(x, name=None)` of a unary operation."""
     namespace = {"execute": execute, "op": op}
-    exec(f"def {name}({argument}, name=None):\n    return execute(op, ({argument},), None, name)", namespace)
+    source = f"def {name}({argument}, name=None):\n    return execute(op, ({argument},), None, name)"
+    exec(source, namespace)
     function: Callable[..., Any] = namespace[name]  # type: ignore[assignment]
     function.__module__ = __name__
-    function.__doc__ = doc
+    result = "bool" if "-> y: bool" in op.text else f"of the dtype of `{argument}`"
+    function.__doc__ = (
+        f"{doc}\n\n"
+        f"Args:\n  {argument}: tensor of {_types_of(op)}, any shape.\n"
+        f"  name: the name of the operation in a graph.\n\n"
+        f"Returns:\n  Tensor {result}, of the same shape.\n"
+    )
     return function
 
 
