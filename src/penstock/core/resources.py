@@ -30,14 +30,15 @@ class Lease:
 class VariableCell:
     """A variable's state: dtype, static shape and current array. Its lock guards take, run and put back."""
 
-    __slots__ = ("__weakref__", "_lease", "_owned", "dims", "dtype", "lock", "name", "value")
+    __slots__ = ("__weakref__", "_lease", "_owned", "dims", "dtype", "lock", "name", "pins", "value")
 
     def __init__(self, name: str, dtype: DType, dims: Dims) -> None:
         self.name = name
         self.dtype = dtype
         self.dims = dims
         self.value: Any = None  # any: numpy.ndarray or jax.Array; None before initialization
-        self.lock = threading.RLock()  # guards: value, _lease, _owned
+        self.lock = threading.RLock()  # guards: value, pins, _lease, _owned
+        self.pins = 0  # regions that read the current array now
         self._lease: weakref.ref[Lease] | None = None
         self._owned = False
 
@@ -78,7 +79,9 @@ class VariableCell:
     @property
     def donatable(self) -> bool:
         """Whether the current array may be given to a region that overwrites it."""
-        return self._owned and (self._lease is None or self._lease() is None) and self.value.__class__ is not np.ndarray
+        if not self._owned or self.pins or self.value.__class__ is np.ndarray:
+            return False
+        return self._lease is None or self._lease() is None
 
     @property
     def initialized(self) -> bool:

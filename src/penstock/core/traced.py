@@ -26,13 +26,14 @@ class NotStatic(Exception):  # noqa: N818  (a signal to the planner, not an erro
 class TracedRef:
     """A variable during a trace."""
 
-    __slots__ = ("checked", "gated_at", "name", "value", "written")
+    __slots__ = ("checked", "gated_at", "name", "regate", "value", "written")
 
     def __init__(self, name: str, value: Any) -> None:
         self.name = name
         self.value = value
         self.written = False
         self.gated_at = -1
+        self.regate: Callable[[Any], Any] | None = None
 
     def read(self) -> Any:
         """The variable's value at this point of the trace."""
@@ -40,11 +41,19 @@ class TracedRef:
             raise errors.FailedPreconditionError(None, None, f"variable {self.name} is read before it has a value")
         return self.value
 
-    def write(self, value: Any, gated_at: int = -1) -> None:
-        """Replaces the value. `gated_at`: number of checks whose failure already leaves `value` equal to the old one."""
+    def write(self, value: Any, gated_at: int = -1, regate: Callable[[Any], Any] | None = None) -> None:
+        """Replaces the value.
+
+        Args:
+          value: the new value.
+          gated_at: number of checks whose failure already leaves `value` equal to the old one.
+          regate: `regate(ok)` is the same new value, or the region's old one when the boolean scalar `ok` is false; saves a
+            select over the whole value when checks follow the write.
+        """
         self.value = value
         self.written = True
         self.gated_at = gated_at
+        self.regate = regate
 
 
 class Check:
@@ -104,6 +113,8 @@ def gate(collected: Collected, ref: TracedRef, old: Any) -> Any:
     if not collected.conditions or ref.gated_at == len(collected.conditions) or old is None:
         return ref.value
     ok = jnp.stack([jnp.asarray(c).reshape(()) for c in collected.conditions]).all()
+    if ref.regate is not None:
+        return ref.regate(ok)
     return jnp.where(ok, ref.value, old) if ref.value.shape == old.shape else ref.value
 
 
@@ -112,4 +123,4 @@ def raise_failed(checks: list[Check], conditions: Any, values: Any, locate: Call
     for check, ok, held in zip(checks, conditions, values, strict=True):
         if not bool(np.asarray(ok)):
             text = check.message(*[np.asarray(v) for v in held])
-            raise check.error(None, None, f"{locate(check.op_key)}{text}")
+            raise check.error(None, getattr(check.op_key, "origin", None), f"{locate(check.op_key)}{text}")

@@ -56,6 +56,8 @@ class OpError(Exception):
     @property
     def node_def(self) -> Any:
         """The NodeDef of the operation that failed, or None."""
+        if self._node_def is None and self._op is not None:
+            self._node_def = self._op.node_def
         return self._node_def
 
     @property

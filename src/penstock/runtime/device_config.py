@@ -96,7 +96,9 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """The physical devices that the program uses."""
     return [
-        d for d in list_physical_devices(device_type) if d.device_type not in _settings.visible or d in _settings.visible[d.device_type]
+        d
+        for d in list_physical_devices(device_type)
+        if d.device_type not in _settings.visible or d in _settings.visible[d.device_type]
     ]
 
 
@@ -107,7 +109,9 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
       ValueError: a device is unknown or of another type.
       RuntimeError: the runtime has started and the choice differs.
     """
-    chosen = list(devices) if isinstance(devices, Sequence) else [] if devices is None else [devices]
+    chosen = (
+        list(devices) if isinstance(devices, Sequence) else [] if devices is None else [devices]
+    )
     known = list_physical_devices()
     for device in chosen:
         if device not in known:
@@ -126,17 +130,24 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     for physical in get_visible_devices(device_type):
         parts = max(len(_settings.logical.get(physical, ())), 1)
         base = sum(d.device_type == physical.device_type for d in result)
-        result += [LogicalDevice(f"/device:{physical.device_type}:{base + i}", physical.device_type) for i in range(parts)]
+        result += [
+            LogicalDevice(f"/device:{physical.device_type}:{base + i}", physical.device_type)
+            for i in range(parts)
+        ]
     return result
 
 
-def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDeviceConfiguration] | None:
+def get_logical_device_configuration(
+    device: PhysicalDevice,
+) -> list[LogicalDeviceConfiguration] | None:
     """How a physical device is divided, None when it is not."""
     _require_known(device)
     return _settings.logical.get(device)
 
 
-def set_logical_device_configuration(device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration] | None) -> None:
+def set_logical_device_configuration(
+    device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration] | None
+) -> None:
     """Divides a physical device into logical ones.
 
     Args:
@@ -149,12 +160,20 @@ def set_logical_device_configuration(device: PhysicalDevice, logical_devices: Se
     """
     _require_known(device)
     wanted = None if logical_devices is None else list(logical_devices)
-    if wanted is not None and device.device_type == "CPU" and any(c.memory_limit is not None for c in wanted):
-        raise ValueError("Setting memory limit on CPU virtual devices is currently not supported. Leave memory_limit out.")
+    if (
+        wanted is not None
+        and device.device_type == "CPU"
+        and any(c.memory_limit is not None for c in wanted)
+    ):
+        raise ValueError(
+            "Setting memory limit on CPU virtual devices is currently not supported. Leave memory_limit out."
+        )
     if wanted == _settings.logical.get(device):
         return
     if _settings.started:
-        raise RuntimeError("Virtual devices cannot be modified after being initialized. Call this before operations or devices are first used.")
+        raise RuntimeError(
+            "Virtual devices cannot be modified after being initialized. Call this before operations or devices are first used."
+        )
     if wanted is None:
         _settings.logical.pop(device, None)
     else:
@@ -163,7 +182,9 @@ def set_logical_device_configuration(device: PhysicalDevice, logical_devices: Se
 
 def _require_known(device: PhysicalDevice) -> None:
     if device not in list_physical_devices(device.device_type):
-        raise ValueError(f"Unrecognized device: {device!r}. Known devices: {list_physical_devices()}.")
+        raise ValueError(
+            f"Unrecognized device: {device!r}. Known devices: {list_physical_devices()}."
+        )
 
 
 def get_memory_growth(device: PhysicalDevice) -> bool:
@@ -192,7 +213,9 @@ def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
     if device.device_type == "CPU":
         return {}
     index = int(device.name.rpartition(":")[2])
-    found = [d for d in jax.local_devices() if PLATFORM_TYPES.get(d.platform) == device.device_type][index]
+    found = [
+        d for d in jax.local_devices() if PLATFORM_TYPES.get(d.platform) == device.device_type
+    ][index]
     details: dict[str, Any] = {"device_name": found.device_kind}
     capability = getattr(found, "compute_capability", None)
     if capability is not None:
@@ -208,13 +231,24 @@ def get_memory_info(device: str) -> dict[str, int]:
       ValueError: the device does not account for its memory (a CPU), or does not exist.
     """
     kind, _, index = device.upper().rpartition("/")[2].replace("DEVICE:", "").partition(":")
-    matching = [d for d in jax.local_devices() if PLATFORM_TYPES.get(d.platform) == kind] if kind != "CPU" else []
+    matching = (
+        [d for d in jax.local_devices() if PLATFORM_TYPES.get(d.platform) == kind]
+        if kind != "CPU"
+        else []
+    )
     if kind == "CPU":
-        raise ValueError(f"Allocator stats not available for device '{device}': XLA keeps no account of CPU memory.")
+        raise ValueError(
+            f"Allocator stats not available for device '{device}': XLA keeps no account of CPU memory."
+        )
     if int(index or 0) >= len(matching):
-        raise ValueError(f"Failed parsing device name: '{device}'. Devices: {[d.name for d in list_logical_devices()]}.")
+        raise ValueError(
+            f"Failed parsing device name: '{device}'. Devices: {[d.name for d in list_logical_devices()]}."
+        )
     stats = matching[int(index or 0)].memory_stats() or {}
-    return {"current": int(stats.get("bytes_in_use", 0)), "peak": int(stats.get("peak_bytes_in_use", 0))}
+    return {
+        "current": int(stats.get("bytes_in_use", 0)),
+        "peak": int(stats.get("peak_bytes_in_use", 0)),
+    }
 
 
 def set_soft_device_placement(enabled: bool) -> None:
@@ -263,12 +297,17 @@ def enable_tensor_float_32_execution(enabled: bool) -> None:
     _settings.tensor_float_32 = bool(enabled)
 
 
-def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
+def is_gpu_available(
+    cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
+) -> bool:
     """Whether a GPU can be used, of at least this compute capability."""
     found = list_physical_devices("GPU")
     if min_cuda_compute_capability is None:
         return bool(found)
-    return any(get_device_details(d).get("compute_capability", (0, 0)) >= min_cuda_compute_capability for d in found)
+    return any(
+        get_device_details(d).get("compute_capability", (0, 0)) >= min_cuda_compute_capability
+        for d in found
+    )
 
 
 def gpu_device_name() -> str:

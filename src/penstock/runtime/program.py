@@ -21,7 +21,21 @@ CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 class Node:
     """An operation of a program."""
 
-    __slots__ = ("attrs", "control", "counts", "device", "dtypes", "id", "inputs", "location", "name", "op", "shapes", "type")
+    __slots__ = (
+        "attrs",
+        "control",
+        "counts",
+        "device",
+        "dtypes",
+        "id",
+        "inputs",
+        "location",
+        "name",
+        "op",
+        "origin",
+        "shapes",
+        "type",
+    )
 
     def __init__(
         self,
@@ -36,6 +50,7 @@ class Node:
         counts: Sequence[int] | None = None,
         device: str = "",
         location: str = "",
+        origin: Operation | None = None,
     ) -> None:
         self.id = -1
         self.type = type
@@ -49,6 +64,14 @@ class Node:
         self.counts = counts
         self.device = device
         self.location = location
+        self.origin = origin  # the operation it was made from, for errors
+
+    def copy(self, inputs: "list[Ref]", control: "list[Node]") -> "Node":
+        """The same node on other inputs."""
+        return Node(
+            self.type, self.op, self.name, self.attrs, inputs, control, self.dtypes, self.shapes, self.counts, self.device,
+            self.location, self.origin,
+        )  # fmt: skip
 
     @property
     def stateful(self) -> bool:
@@ -57,12 +80,16 @@ class Node:
 
     def where(self) -> str:
         """Name and user line, for errors."""
-        return f"{{{{node {self.name}}}}}" + (f" defined at {self.location}" if self.location else "")
+        return f"{{{{node {self.name}}}}}" + (
+            f" defined at {self.location}" if self.location else ""
+        )
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{n.name}:{i}" for n, i in self.inputs)
         control = "".join(f", ^{n.name}" for n in self.control)
-        outputs = ", ".join(f"{t.name}{text(s)}" for t, s in zip(self.dtypes, self.shapes, strict=True))
+        outputs = ", ".join(
+            f"{t.name}{text(s)}" for t, s in zip(self.dtypes, self.shapes, strict=True)
+        )
         return f"{self.name} = {self.type}({inputs}{control}) -> {outputs}"
 
 
@@ -72,7 +99,9 @@ Ref = tuple[Node, int]
 class Program:
     """Nodes in topological order, the feeds, and what is wanted."""
 
-    def __init__(self, nodes: list[Node], feeds: list[Node], fetches: list[Ref], targets: list[Node]) -> None:
+    def __init__(
+        self, nodes: list[Node], feeds: list[Node], fetches: list[Ref], targets: list[Node]
+    ) -> None:
         self.nodes = nodes
         self.feeds = feeds
         self.fetches = fetches
@@ -80,7 +109,9 @@ class Program:
 
     def __str__(self) -> str:
         wanted = ", ".join(f"{n.name}:{i}" for n, i in self.fetches)
-        return "\n".join([*map(repr, self.nodes), f"fetch {wanted}", *(f"target {n.name}" for n in self.targets)])
+        return "\n".join(
+            [*map(repr, self.nodes), f"fetch {wanted}", *(f"target {n.name}" for n in self.targets)]
+        )
 
     def verify(self) -> None:
         """Checks that every edge comes from an earlier node and names an output it has.
@@ -92,14 +123,22 @@ class Program:
         for node in self.nodes:
             for source, index in node.inputs:
                 if id(source) not in seen or not 0 <= index < len(source.dtypes):
-                    raise errors.InternalError(None, None, f"{node!r}: input {source.name}:{index} is not an earlier output")
+                    raise errors.InternalError(
+                        None,
+                        None,
+                        f"{node!r}: input {source.name}:{index} is not an earlier output",
+                    )
             for source in node.control:
                 if id(source) not in seen:
-                    raise errors.InternalError(None, None, f"{node!r}: waits for {source.name}, which is not earlier")
+                    raise errors.InternalError(
+                        None, None, f"{node!r}: waits for {source.name}, which is not earlier"
+                    )
             seen.add(id(node))
         for source in [n for n, _ in self.fetches] + self.targets:
             if id(source) not in seen:
-                raise errors.InternalError(None, None, f"{source!r} is wanted but not in the program")
+                raise errors.InternalError(
+                    None, None, f"{source!r} is wanted but not in the program"
+                )
 
 
 def build(
@@ -126,7 +165,17 @@ class _Builder:
         self.keep: list[Any] = []
 
     def feed(self, tensor: SymbolicTensor) -> Node:
-        node = Node(FEED, None, f"{self.prefix}{tensor.name}", {}, [], [], [tensor.dtype], [tensor.dims], location=tensor.op.location)
+        node = Node(
+            FEED,
+            None,
+            f"{self.prefix}{tensor.name}",
+            {},
+            [],
+            [],
+            [tensor.dtype],
+            [tensor.dims],
+            location=tensor.op.location,
+        )
         self.fed[id(tensor)] = node
         return node
 
@@ -155,7 +204,11 @@ class _Builder:
                 self._copy(op)
                 continue
             if id(op) in open_ops:
-                raise errors.InvalidArgumentError(None, None, f"the graph has a cycle through operation '{op.name}' (defined at {op.location})")
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"the graph has a cycle through operation '{op.name}' (defined at {op.location})",
+                )
             open_ops.add(id(op))
             stack.append((op, True))
             for tensor in op.inputs:
@@ -178,21 +231,35 @@ class _Builder:
             raise _unfed(op)
         node = Node(
             op.type, op.op_def, self.prefix + op.name, op.attrs, inputs, control, [t.dtype for t in op._outputs],
-            [t.dims for t in op._outputs], op.input_counts, op._device, op.location,
+            [t.dims for t in op._outputs], op.input_counts, op._device, op.location, op,
         )  # fmt: skip
         self.values[id(op)] = [(node, i) for i in range(len(op._outputs))]
         self.ends[id(op)] = node
 
     def _inline(self, op: Operation, inputs: list[Ref], control: list[Node]) -> None:
-        body = op.attrs["f"].graph
+        body = op.attrs["f"]
         name = self.prefix + op.name
-        enter = Node("NoOp", find("NoOp"), f"{name}/enter", {}, [], control, [], [], location=op.location)
+        enter = Node(
+            "NoOp", find("NoOp"), f"{name}/enter", {}, [], control, [], [], location=op.location
+        )
         inner = _Builder(f"{name}/", enter)
         for tensor, ref in zip(body.inputs, inputs, strict=True):
             inner.bind(tensor, ref)
-        inner.visit([t.op for t in body.outputs if id(t) not in inner.fed] + list(body.control_outputs))
+        inner.visit(
+            [t.op for t in body.outputs if id(t) not in inner.fed] + list(body.control_outputs)
+        )
         ends = [inner.end(c) for c in body.control_outputs]
-        leave = Node("NoOp", find("NoOp"), f"{name}/leave", {}, [], [enter, *ends], [], [], location=op.location)
+        leave = Node(
+            "NoOp",
+            find("NoOp"),
+            f"{name}/leave",
+            {},
+            [],
+            [enter, *ends],
+            [],
+            [],
+            location=op.location,
+        )
         self.values[id(op)] = [inner.ref(t) for t in body.outputs]
         self.ends[id(op)] = leave
         self.keep.append(inner)
@@ -213,7 +280,9 @@ def sort(feeds: list[Node], fetches: list[Ref], targets: list[Node]) -> Program:
     for feed in feeds:
         order.append(feed)
         done.add(id(feed))
-    stack: list[tuple[Node, bool]] = [(n, False) for n in reversed([n for n, _ in fetches] + targets)]
+    stack: list[tuple[Node, bool]] = [
+        (n, False) for n in reversed([n for n, _ in fetches] + targets)
+    ]
     while stack:
         node, ready = stack.pop()
         if id(node) in done:

@@ -11,14 +11,17 @@ import numpy as np
 
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph.operation import Operation
+from penstock.runtime.host_path import run_node
 from penstock.runtime.program import FEED, build
-from penstock.runtime.regions import run_node
 from penstock.runtime.simplify import prepared_op
 from penstock.runtime.step import Step
 
 
 def run_reference(
-    fetches: Sequence[SymbolicTensor], feeds: dict[SymbolicTensor, Any], resources: Any, targets: Sequence[Operation] = ()
+    fetches: Sequence[SymbolicTensor],
+    feeds: dict[SymbolicTensor, Any],
+    resources: Any,
+    targets: Sequence[Operation] = (),
 ) -> list[np.ndarray[Any, Any]]:
     """The values of `fetches` after running them and `targets` with these feeds."""
     program = build(fetches, list(feeds), targets)

@@ -1,79 +1,125 @@
-"""`Session` core: feeds and fetches to plans, and plans to values.
+"""The core of a session: plans by what they compute, and the steps that are under way.
 
-`DirectSession` keeps plans by (fetches, feeds, targets), the resources of its graph, and the steps that are under way.
-The public Session classes add TensorFlow's surface.
+`DirectSession` runs parts of one graph in this process. It keeps plans by (fetches, feeds, targets), the resources of
+its graph and the steps that have not ended. The public classes are in `penstock.runtime.client`.
 """
 
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from penstock import errors
-from penstock.core.convert import to_array
+from penstock.config import env
 from penstock.core.resources import ResourceManager
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation
+from penstock.runtime.options import SessionOptions
 from penstock.runtime.plan import Plan, make_plan
 from penstock.runtime.program import build
 from penstock.runtime.step import Step
-from penstock.types.dims import text
 
-PLANS = 256  # plans kept per session; the least recently used goes first
+_sessions: "weakref.WeakSet[DirectSession]" = weakref.WeakSet()
 
 
 class DirectSession:
     """Runs parts of one graph in this process. Thread-safe."""
 
-    def __init__(self, graph: Graph, resources: ResourceManager | None = None, timeout_s: float | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        resources: ResourceManager | None = None,
+        options: SessionOptions | None = None,
+    ) -> None:
         self.graph = graph
         self.resources = resources if resources is not None else ResourceManager()
-        self.timeout_s = timeout_s
+        self.options = options if options is not None else SessionOptions()
         self.state: dict[Any, Any] = {}  # what operations keep between steps
-        self._lock = threading.Lock()  # guards: _plans, _steps, _closed
+        self._timeout_s = self.options.timeout_s
+        self._capacity = env.get("PENSTOCK_PLAN_CACHE")
+        self._lock = threading.Lock()  # guards: _plans, _closed
         self._plans: OrderedDict[Any, tuple[Plan, Any]] = OrderedDict()
         self._steps: set[Step] = set()
         self._closed = False
+        _sessions.add(self)
 
-    def plan(self, fetches: Sequence[SymbolicTensor], feeds: Sequence[SymbolicTensor], targets: Sequence[Operation]) -> Plan:
-        """The plan for these; made at the first call."""
-        key = (tuple(map(id, fetches)), tuple(map(id, feeds)), tuple(map(id, targets)), self.graph.edits)
+    def plan(
+        self,
+        fetches: Sequence[SymbolicTensor],
+        feeds: Sequence[SymbolicTensor],
+        targets: Sequence[Operation],
+    ) -> Plan:
+        """The plan for these; made at the first call.
+
+        Raises:
+          RuntimeError: the session is closed.
+          InvalidArgumentError: a placeholder is not fed, or the graph has a cycle.
+        """
+        key = (
+            tuple(map(id, fetches)),
+            tuple(map(id, feeds)),
+            tuple(map(id, targets)),
+            self.graph.edits,
+        )
         with self._lock:
-            if self._closed:
-                raise RuntimeError("Attempted to use a closed Session.")
+            self.check_open()
             found = self._plans.get(key)
             if found is not None:
                 self._plans.move_to_end(key)
                 return found[0]
-        made = make_plan(build(fetches, feeds, targets), self.resources)
+        options = self.options
+        made = make_plan(
+            build(fetches, feeds, targets), self.resources, optimize=options.optimize, threads=options.threads,
+            soft_placement=options.soft_placement,
+        )  # fmt: skip
         made.state = self.state
         with self._lock:
-            self._plans[key] = (made, (fetches, feeds, targets))
-            if len(self._plans) > PLANS:
+            found = self._plans.setdefault(key, (made, (fetches, feeds, targets)))
+            if len(self._plans) > self._capacity:
                 self._plans.popitem(last=False)
-        return made
+        return found[0]
 
-    def run(self, plan: Plan, feeds: Sequence[Any], timeout_s: float | None = None, traced: bool = False) -> tuple[list[Any], Step]:
-        """Runs a plan with fed arrays; returns the fetched arrays and the step."""
-        step = Step(self.resources, self.state, timeout_s or self.timeout_s, traced)
-        if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
-        self._steps.add(step)
+    def run(self, plan: Plan, feeds: Sequence[Any]) -> tuple[list[Any], Step]:
+        """Runs a plan with fed arrays; returns the fetched arrays and the step.
+
+        The step holds what the arrays may share with variables: keep it until they are copied.
+        """
+        step = Step(self.resources, self.state, self._timeout_s)
+        return self.run_step(plan, feeds, step), step
+
+    def run_step(self, plan: Plan, feeds: Sequence[Any], step: Step) -> list[Any]:
+        """Runs a plan as `step`; closing the session cancels it."""
+        steps = self._steps
+        steps.add(step)
         try:
-            return plan.run(feeds, step), step
+            if self._closed:
+                self.check_open()
+            return plan.run(feeds, step)
         finally:
-            self._steps.discard(step)
+            steps.discard(step)
+
+    def check_open(self) -> None:
+        """Raises when the session is closed.
+
+        Raises:
+          RuntimeError: it is.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session. Make a new one.")
+
+    def check_not_cancelled(self) -> None:
+        """Like `check_open`, for calls that TensorFlow answers with CancelledError."""
+        if self._closed:
+            raise errors.CancelledError(None, None, "Session has been closed.")
 
     def close(self) -> None:
-        """Cancels the steps under way and refuses new ones."""
+        """Cancels the steps under way and refuses new ones. A second call does nothing."""
         with self._lock:
             self._closed = True
-            steps = list(self._steps)
             self._plans.clear()
-        for step in steps:
+        for step in list(self._steps):
             step.cancel("the session was closed")
 
     @property
@@ -82,57 +128,8 @@ class DirectSession:
         return self._closed
 
 
-def feed_array(tensor: SymbolicTensor, value: Any) -> Any:
-    """A fed value as an array of the tensor's dtype.
-
-    Raises:
-      TypeError: a tensor was fed, or the value does not convert.
-      ValueError: the shape is not compatible.
-    """
-    wanted = tensor.dtype.base_dtype
-    if value.__class__ is np.ndarray and value.dtype == wanted.numpy_dtype and value.dtype != object:
-        array = value
-    else:
-        array = _convert_feed(tensor, value)
-    dims = tensor.dims
-    if dims is not None and not _fits(array.shape, dims):
-        raise ValueError(
-            f"Cannot feed value of shape {text(array.shape)} for Tensor {tensor.name}, which has shape {text(dims)} (defined at "
-            f"{tensor.op.location}). Reshape the value."
-        )
-    return array
-
-
-def _fits(shape: tuple[int, ...], dims: tuple[int | None, ...]) -> bool:
-    return len(shape) == len(dims) and all([d is None or d == n for n, d in zip(shape, dims, strict=True)])
-
-
-def _convert_feed(tensor: SymbolicTensor, value: Any) -> Any:
-    if isinstance(value, SymbolicTensor):
-        raise TypeError(
-            f"The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, strings, lists, numpy "
-            f"ndarrays, or TensorHandles. For reference, the tensor object was {value!r} which was passed to the argument "
-            f"`feed_dict` with key {tensor!r}."
-        )
-    held = getattr(value, "_array", None)
-    if held is not None and not isinstance(held, (np.ndarray, np.generic)):
-        return held
-    wanted = tensor.dtype.base_dtype
-    if isinstance(value, int) and not isinstance(value, bool) and wanted.is_integer and not wanted.min <= value <= wanted.max:
-        raise TypeError(f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type {wanted.name}. Try "
-                        "explicitly setting the type of the feed tensor to a larger type (e.g. int64).")  # fmt: skip
-    if wanted.numpy_dtype == object:
-        return to_array(value, wanted)[0]
-    try:
-        return np.asarray(value, dtype=wanted.numpy_dtype)
-    except (TypeError, ValueError, OverflowError) as problem:
-        raise type(problem)(f"Cannot feed {value!r} for Tensor {tensor.name} of dtype {wanted.name}: {problem}") from None
-
-
-def check_open(session: DirectSession) -> None:
-    """Raises when the session is closed."""
-    if session.closed:
-        raise RuntimeError("Attempted to use a closed Session.")
-
-
-__all__ = ["DirectSession", "check_open", "errors", "feed_array"]
+def reset_sessions(containers: list[str] | None) -> None:
+    """Clears the resources of all sessions of this process, of these containers or of all, and closes the sessions."""
+    for session in list(_sessions):
+        session.close()
+        session.resources.clear(containers)

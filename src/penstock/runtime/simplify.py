@@ -16,7 +16,9 @@ from penstock.core.op_def import lookup
 from penstock.runtime.program import FEED, Node, Program, Ref, sort
 
 MAX_FOLDED_BYTES = 1 << 20
-PASS_THROUGH = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"})
+PASS_THROUGH = frozenset(
+    {"Identity", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"}
+)
 
 
 def simplify(program: Program) -> Program:
@@ -41,14 +43,20 @@ def _rewire(program: Program, replaced: dict[int, list[Ref]], gone: dict[int, No
     for n in program.nodes:
         n.inputs = [ref(i) for i in n.inputs]
         n.control = list(dict.fromkeys(node(c) for c in n.control))
-    return sort(program.feeds, [ref(f) for f in program.fetches], [node(t) for t in program.targets])
+    return sort(
+        program.feeds, [ref(f) for f in program.fetches], [node(t) for t in program.targets]
+    )
 
 
 def forward_identities(program: Program) -> Program:
     """Takes the input of an identity in its place."""
     replaced, gone = {}, {}
     for node in program.nodes:
-        if node.type in PASS_THROUGH and not node.control and node.device in ("", node.inputs[0][0].device):
+        if (
+            node.type in PASS_THROUGH
+            and not node.control
+            and node.device in ("", node.inputs[0][0].device)
+        ):
             source, index = node.inputs[0]
             if source.type != FEED and source.dtypes[index] is node.dtypes[0]:
                 replaced[id(node)] = [node.inputs[0]]
@@ -80,7 +88,9 @@ def fold_constants(program: Program) -> Program:
     return _rewire(program, replaced, gone) if replaced else program
 
 
-def _fold(node: Node, values: dict[int, list[np.ndarray[Any, Any]]]) -> list[np.ndarray[Any, Any]] | None:
+def _fold(
+    node: Node, values: dict[int, list[np.ndarray[Any, Any]]]
+) -> list[np.ndarray[Any, Any]] | None:
     if not node.inputs or node.control or node.stateful or not node.dtypes or node.op is None:
         return None
     if not all(id(source) in values for source, _ in node.inputs):

@@ -1,41 +1,150 @@
-"""One run of a plan: its id, resources, deadline, cancellation and, when asked for, its trace."""
+"""One run of a plan: its id, resources, deadline, cancellation and, when asked for, its trace.
+
+A step ends early in three ways: `cancel` (a closed session, Ctrl-C, an error in another item), its deadline, or
+an error of one of its operations. Kernels that wait do so through `Step.wait`, so all three wake them.
+"""
 
 import itertools
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from penstock import errors
 
 _ids = itertools.count(1)
+_callbacks_lock = threading.Lock()  # guards: the callbacks of all steps
+
+
+class Event:
+    """One item of a traced step: what ran, where, when (seconds of `time.time`), and what it gave."""
+
+    __slots__ = ("device", "end", "item", "outputs", "start", "thread")
+
+    def __init__(
+        self,
+        item: Any,
+        device: str,
+        start: float,
+        end: float,
+        thread: int,
+        outputs: tuple[Any, ...],
+    ) -> None:
+        self.item = item
+        self.device = device
+        self.start = start
+        self.end = end
+        self.thread = thread
+        self.outputs = outputs  # (dtype, shape, bytes) of each output
 
 
 class Step:
-    """What the items of a plan see while it runs."""
+    """What the items of a plan see while it runs.
 
-    __slots__ = ("_cancelled", "_deadline", "_reason", "events", "id", "resources", "state")
+    Attributes:
+      id: a number no other step of this process has.
+      resources: the resource manager.
+      state: what operations keep between steps: random counters.
+      events: what ran, when the step is traced, else None.
+      leases: kept until the step ends, so that variables' arrays that it read are not given away meanwhile.
+    """
 
-    def __init__(self, resources: Any, state: dict[Any, Any] | None = None, timeout_s: float | None = None, traced: bool = False) -> None:
+    __slots__ = (
+        "_callbacks",
+        "_deadline",
+        "_error",
+        "events",
+        "id",
+        "leases",
+        "resources",
+        "state",
+    )
+
+    def __init__(
+        self,
+        resources: Any,
+        state: dict[Any, Any] | None = None,
+        timeout_s: float | None = None,
+        traced: bool = False,
+    ) -> None:
         self.id = next(_ids)
         self.resources = resources
-        self.state = state if state is not None else {}  # what operations keep between steps: random counters
-        self.events: list[tuple[str, str, float, float, int]] | None = [] if traced else None
-        self._deadline = None if not timeout_s else time.monotonic() + timeout_s
-        self._cancelled = threading.Event()
-        self._reason = ""
+        self.state = {} if state is None else state
+        self.events: list[Event] | None = [] if traced else None
+        self.leases: list[Any] | None = None
+        self._deadline = time.monotonic() + timeout_s if timeout_s else None
+        self._error: str | None = None
+        self._callbacks: list[Callable[[], None]] | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._error is not None
 
     def cancel(self, reason: str) -> None:
-        """Makes the step end with CancelledError at its next operation. Thread-safe."""
-        self._reason = reason
-        self._cancelled.set()
+        """Makes the step end with CancelledError at its next operation, and wakes those that wait. Thread-safe."""
+        with _callbacks_lock:
+            if self._error is None:
+                self._error = reason
+            callbacks, self._callbacks = self._callbacks or [], None
+        for callback in callbacks:
+            callback()
+
+    def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Calls `callback` when the step is cancelled (at once when it is already); returns what takes it back."""
+        with _callbacks_lock:
+            if self._error is None:
+                self._callbacks = [*(self._callbacks or ()), callback]
+                return lambda: self._forget(callback)
+        callback()
+        return lambda: None
+
+    def _forget(self, callback: Callable[[], None]) -> None:
+        with _callbacks_lock:
+            self._callbacks = [c for c in self._callbacks or () if c is not callback] or None
 
     def remaining(self) -> float | None:
         """Seconds until the deadline, None when there is none."""
         return None if self._deadline is None else self._deadline - time.monotonic()
 
     def check(self, where: str) -> None:
-        """Raises when the step was cancelled or its time is over."""
-        if self._cancelled.is_set():
-            raise errors.CancelledError(None, None, f"{where}: {self._reason}")
+        """Raises when the step was cancelled or its time is over.
+
+        Raises:
+          CancelledError: `cancel` was called.
+          DeadlineExceededError: the deadline passed.
+        """
+        if self._error is not None:
+            raise errors.CancelledError(None, None, f"{where}: {self._error}")
         if self._deadline is not None and time.monotonic() > self._deadline:
-            raise errors.DeadlineExceededError(None, None, f"Timed out waiting for operation: the step's deadline passed at {where}.")
+            raise errors.DeadlineExceededError(
+                None, None, f"Timed out waiting for notification: expected the step to end before its deadline, which passed at "
+                f"{where}. Give it more time with RunOptions(timeout_in_ms=...), or none with 0."
+            )  # fmt: skip
+
+    def wait(self, condition: threading.Condition, ready: Callable[[], bool], where: str) -> None:
+        """Waits, holding `condition`, until `ready()`; whoever changes what it looks at notifies the condition.
+
+        Raises:
+          CancelledError, DeadlineExceededError: the step ended first.
+        """
+        if ready():
+            return
+
+        def wake() -> None:
+            with condition:
+                condition.notify_all()
+
+        self.check(where)
+        forget = None
+        condition.release()  # `on_cancel` may call `wake`, here or from another thread
+        try:
+            forget = self.on_cancel(wake)
+        finally:
+            condition.acquire()
+        try:
+            while not ready():
+                self.check(where)
+                condition.wait(self.remaining())
+        finally:
+            forget()

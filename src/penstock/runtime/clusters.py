@@ -1,0 +1,113 @@
+"""Clusters: which nodes of a program are compiled together and which run alone on the host.
+
+Regions never wait for something that waits for them: a node's depth grows by one on each edge between kinds, and nodes of
+one depth and device that compile form one region.
+"""
+
+from typing import Any
+
+from penstock import errors
+from penstock.core.kernels import select
+from penstock.runtime.program import FEED, Node, Program
+from penstock.types import dtypes as dt
+
+BIND_ONCE = frozenset({"VarHandleOp"})  # their value is the same in every step of a session
+
+
+def compiles(node: Node, device: str) -> bool:
+    """Whether a node has a compiled kernel and needs nothing but arrays."""
+    if node.type == "Const":
+        return node.dtypes[0] is not dt.string
+    if node.op is None or not select(node.type, "compiled", device, node.attrs):
+        return False
+    taken = [source.dtypes[index] for source, index in node.inputs]
+    return all(t is not dt.string and t is not dt.variant for t in [*node.dtypes, *taken])
+
+
+def cluster(program: Program, on_host: set[int], device: str) -> list[tuple[str, list[Node]]]:
+    """Nodes grouped into ("region", nodes) and ("host", [node]), in an order in which they can run."""
+    depth: dict[int, int] = {}
+    kinds: dict[int, bool] = {}
+    for node in program.nodes:
+        inside = kinds[id(node)] = (
+            id(node) not in on_host and node.type != FEED and compiles(node, device)
+        )
+        level = 0
+        for source in [s for s, _ in node.inputs] + node.control:
+            crossing = not (inside and kinds[id(source)])
+            if source.type == FEED or source.type in BIND_ONCE:
+                crossing = False
+            level = max(level, depth[id(source)] + crossing)
+        depth[id(node)] = level
+    _place_constants(program, depth, kinds)
+    groups: dict[tuple[int, bool, Any], list[Node]] = {}
+    for node in program.nodes:
+        if node.type != FEED:
+            inside = kinds[id(node)]
+            groups.setdefault(
+                (depth[id(node)], inside, node.device if inside else node.id), []
+            ).append(node)
+    ordered = sorted(groups.items(), key=lambda g: (g[0][0], g[1][0].id))
+    return _settle([("region" if key[1] else "host", nodes) for key, nodes in ordered], program)
+
+
+def _place_constants(program: Program, depth: dict[int, int], kinds: dict[int, bool]) -> None:
+    """A constant that only one region uses belongs to that region; others are values given from outside."""
+    users: dict[int, set[Any]] = {}
+    for node in program.nodes:
+        for source, _ in node.inputs:
+            if source.type == "Const":
+                users.setdefault(id(source), set()).add(
+                    (depth[id(node)], node.device) if kinds[id(node)] else None
+                )
+    fetched = {id(n) for n, _ in program.fetches}
+    for node in program.nodes:
+        if node.type != "Const" or not kinds[id(node)]:
+            continue
+        places = users.get(id(node), set())
+        if len(places) == 1 and None not in places and id(node) not in fetched:
+            ((level, device),) = places
+            depth[id(node)] = level
+            node.device = device
+        else:
+            kinds[id(node)] = False
+
+
+def _settle(
+    clusters: list[tuple[str, list[Node]]], program: Program
+) -> list[tuple[str, list[Node]]]:
+    """Orders clusters so that each comes after those it depends on."""
+    owner = {id(n): i for i, (_, nodes) in enumerate(clusters) for n in nodes}
+    waits: list[set[int]] = [set() for _ in clusters]
+    for i, (_, nodes) in enumerate(clusters):
+        for node in nodes:
+            for source in [s for s, _ in node.inputs] + node.control:
+                j = owner.get(id(source), i)
+                if j != i:
+                    waits[i].add(j)
+    order: list[int] = []
+    done: set[int] = set()
+    pending = list(range(len(clusters)))
+    while pending:
+        ready = [i for i in pending if waits[i] <= done]
+        if not ready:
+            raise errors.InternalError(
+                None,
+                None,
+                "regions wait for each other: "
+                + ", ".join(clusters[i][1][0].name for i in pending),
+            )
+        order.extend(ready)
+        done.update(ready)
+        pending = [i for i in pending if i not in done]
+    return [clusters[i] for i in order]
+
+
+def used_outside(program: Program, clusters: list[tuple[str, list[Node]]]) -> set[tuple[int, int]]:
+    owner = {id(n): i for i, (_, nodes) in enumerate(clusters) for n in nodes}
+    used = {(id(n), i) for n, i in program.fetches}
+    for node in program.nodes:
+        for source, index in node.inputs:
+            if owner.get(id(source)) != owner.get(id(node)):
+                used.add((id(source), index))
+    return used

@@ -1,0 +1,77 @@
+"""The devices of this process and their names.
+
+A device's full name is `/job:JOB/replica:0/task:N/device:TYPE:I`. The CPU is always there; accelerators are those that JAX
+finds, and are looked for only where JAX is loaded already or the question is asked outright.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.core.lazy import jax
+
+LOCAL_TASK = "/job:localhost/replica:0/task:0"
+HOST_MEMORY = 256 << 20  # what TensorFlow reports for a CPU
+PLATFORM_TYPES: Mapping[str, str] = {
+    "cpu": "CPU",
+    "gpu": "GPU",
+    "cuda": "GPU",
+    "rocm": "GPU",
+    "tpu": "TPU",
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DeviceAttributes:
+    """What is known of a device: full name, type, bytes of memory, and a number that changes when its process restarts."""
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int
+    incarnation: int
+
+    def __repr__(self) -> str:
+        parts = (self.name, self.device_type, self.memory_limit_bytes, self.incarnation)
+        return f"_DeviceAttributes({', '.join(map(str, parts))})"
+
+
+def device_name(device_type: str, index: int = 0, task: str = LOCAL_TASK) -> str:
+    """The full name of a device.
+
+    Example:
+      >>> device_name("GPU", 1)
+      '/job:localhost/replica:0/task:0/device:GPU:1'
+    """
+    return f"{task}/device:{device_type}:{index}"
+
+
+def session_devices(device_count: Mapping[str, int]) -> list[DeviceAttributes]:
+    """The devices a session may use: as many CPUs as asked for (one otherwise), and at most as many accelerators."""
+    found = [
+        DeviceAttributes(device_name("CPU", i), "CPU", HOST_MEMORY, _incarnation("CPU", i))
+        for i in range(max(device_count.get("CPU", 1), 1))
+    ]
+    seen: dict[str, int] = {}
+    for device in jax.devices():
+        kind = PLATFORM_TYPES.get(device.platform, device.platform.upper())
+        index = seen[kind] = seen.get(kind, -1) + 1
+        if kind != "CPU" and index < device_count.get(kind, index + 1):
+            found.append(
+                DeviceAttributes(
+                    device_name(kind, index), kind, _memory(device), _incarnation(kind, index)
+                )
+            )
+    return found
+
+
+def _memory(device: Any) -> int:
+    stats = device.memory_stats() or {}
+    return int(stats.get("bytes_limit", 0))
+
+
+_PROCESS_NUMBER = int.from_bytes(os.urandom(6), "big")
+
+
+def _incarnation(kind: str, index: int) -> int:
+    return _PROCESS_NUMBER * 1000 + index + (500 if kind != "CPU" else 0)

@@ -1,0 +1,196 @@
+"""Executables: a region's nodes as one jitted function.
+
+While it is traced, nodes run in topological order on tracers. What is known on the host is computed there and then, so
+shapes computed in the graph stay static. Variables that are written come in by donation and go out as outputs; the
+conditions that operations check go out as outputs too, and a variable keeps its old value where one fails.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.eager import PreparedOp, run_host
+from penstock.core.lazy import jax, jnp
+from penstock.core.traced import Check, Collected, NotStatic, TraceContext, TracedRef, gate
+from penstock.runtime.program import Node, Ref
+from penstock.types import dtypes as dt
+
+LARGE_CONSTANT = (
+    4096  # elements above which a constant is an argument of the executable instead of part of it
+)
+
+
+class Traceable(Protocol):
+    """What of a region an executable needs."""
+
+    nodes: list[Node]
+    prepared: list[PreparedOp]
+    inputs: list[Ref]
+    outputs: list[Ref]
+    variables: list[Ref]
+    writes: list[bool]
+    step_nodes: list[int]
+
+
+class VariesByShapeError(Exception):
+    """A second trace made other checks: the shapes must be part of the key."""
+
+
+class Executable:
+    """A region's function, jitted.
+
+    Attributes:
+      call: `call(steps, inputs, kept, taken)` gives (outputs, new values of the variables that may be written (None for
+        one without a value), conditions, values of the checks).
+      checks: what its conditions mean; known once it is traced.
+    """
+
+    def __init__(self, region: Traceable) -> None:
+        self.region = region
+        self.checks: list[Check] = []
+        self._traced = False
+        self._large = [
+            (id(n), jnp.asarray(n.attrs["value"].array))
+            for n in region.nodes
+            if n.type == "Const"
+            and n.attrs["value"].array.size > LARGE_CONSTANT
+            and n.dtypes[0] is not dt.string
+        ]
+        constants = [value for _, value in self._large]
+        function = jax.jit(self._trace, donate_argnums=(4,))
+        self.call: Callable[..., Any] = lambda steps, inputs, kept, taken: function(
+            constants, steps, inputs, kept, taken
+        )
+
+    def _trace(
+        self,
+        constants: list[Any],
+        steps: list[Any],
+        inputs: list[Any],
+        kept: list[Any],
+        taken: list[Any],
+    ) -> Any:
+        region = self.region
+        collected = Collected()
+        values: dict[tuple[int, int], Any] = {
+            (id(n), i): v for (n, i), v in zip(region.inputs, inputs, strict=True)
+        }
+        values.update(
+            {(key, 0): value for (key, _), value in zip(self._large, constants, strict=True)}
+        )
+        refs = _traced_refs(region, iter(kept), iter(taken))
+        old = [r.value for r in refs.values()]
+        step_values = dict(zip(region.step_nodes, steps, strict=True))
+        for position, (node, prepared) in enumerate(
+            zip(region.nodes, region.prepared, strict=True)
+        ):
+            if (id(node), 0) not in values:
+                _trace_node(node, prepared, values, refs, collected, step_values.get(position))
+        self._note(collected.checks)
+        outer = {id(v) for v in [*inputs, *kept, *taken]}
+        written = [
+            None
+            if ref.value is None
+            else _own(gate(collected, ref, before) if ref.written else ref.value, outer)
+            for ref, before, writes in zip(refs.values(), old, region.writes, strict=True)
+            if writes
+        ]
+        outputs = [_own(values[id(n), i], outer) for n, i in region.outputs]
+        return outputs, written, collected.conditions, collected.values
+
+    def _note(self, checks: list[Check]) -> None:
+        if self._traced and len(checks) != len(self.checks):
+            raise VariesByShapeError
+        self._traced = True
+        self.checks[:] = checks
+
+
+def _traced_refs(region: Traceable, kept: Any, taken: Any) -> dict[tuple[int, int], TracedRef]:
+    return {
+        (id(n), i): TracedRef(n.name, next(taken if w else kept))
+        for (n, i), w in zip(region.variables, region.writes, strict=True)
+    }
+
+
+def _own(value: Any, outer: set[int]) -> Any:
+    """A result with a buffer of its own: JAX would give an argument, or one result twice, as the same array."""
+    if id(value) in outer:
+        return jnp.copy(value)
+    outer.add(id(value))
+    return value if isinstance(value, jax.Array) else jnp.asarray(value)
+
+
+def _trace_node(
+    node: Node,
+    prepared: PreparedOp,
+    values: dict[Any, Any],
+    refs: dict[Any, Any],
+    collected: Collected,
+    step_value: Any,
+) -> None:
+    if node.type == "Const":
+        values[id(node), 0] = node.attrs["value"].array
+        return
+    arguments = []
+    known = not node.stateful and prepared.host is not None
+    for position, (source, index) in enumerate(node.inputs):
+        value = refs[id(source), index] if position in prepared.refs else values[id(source), index]
+        known = known and isinstance(value, np.ndarray)
+        arguments.append(value)
+    if known and node.inputs:
+        results: Sequence[Any] = [np.asarray(r) for r in run_host(prepared, arguments)]
+    else:
+        results = _trace_compiled(node, prepared, arguments, collected, step_value)
+    for i, result in enumerate(results):
+        values[id(node), i] = result
+
+
+def _trace_compiled(
+    node: Node, prepared: PreparedOp, arguments: list[Any], collected: Collected, step_value: Any
+) -> list[Any]:
+    function, wants_context = prepared.compiled  # type: ignore[misc]
+    _require_static(node, prepared, arguments)
+    head = (
+        (TraceContext(node.name, prepared.attrs, node, collected, step_value),)
+        if wants_context
+        else ()
+    )
+    try:
+        results = function(*head, *arguments)
+    except (NotStatic, errors.OpError):
+        raise
+    except (TypeError, ValueError, IndexError) as problem:
+        if isinstance(problem, (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError,
+                                jax.errors.TracerIntegerConversionError, jax.errors.NonConcreteBooleanIndexError)):  # fmt: skip
+            raise NotStatic(node, str(problem)) from problem
+        raise errors.InvalidArgumentError(
+            None, node.origin, f"{node.where()}: {problem}"
+        ) from problem
+    flat = (results,) if prepared.single else results or ()
+    return [
+        _as_declared(result, wanted)
+        for result, wanted in zip(flat, prepared.out_numpy, strict=True)
+    ]
+
+
+def _as_declared(result: Any, wanted: Any) -> Any:
+    if isinstance(result, (np.ndarray, np.generic)) or not hasattr(result, "dtype"):
+        return np.asarray(result, wanted)
+    return result if result.dtype == wanted else result.astype(wanted)
+
+
+def _require_static(node: Node, prepared: PreparedOp, arguments: list[Any]) -> None:
+    assert node.op is not None
+    if not node.op.host_inputs:
+        return
+    position = 0
+    counts = node.counts or (1,) * len(node.op.inputs)
+    for arg, count in zip(node.op.inputs, counts, strict=True):
+        for value in arguments[position : position + count]:
+            if arg.name in node.op.host_inputs and not isinstance(value, np.ndarray):
+                raise NotStatic(
+                    node, f"the value of input '{arg.name}' is needed to compile the operation"
+                )
+        position += count

@@ -1,0 +1,208 @@
+"""The executor: runs the items of a plan, side by side where that pays.
+
+Items whose order is fixed by their dependencies, and small items, run one after the other on the calling thread. When
+two long items (measured) or an item that waits and any other may run at the same time, each further one is handed to
+a thread; every thread goes on with what its item made ready. The first error wins: the others are cancelled, and the
+caller gets that error once nothing of the step runs any more.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.runtime.items import Item
+from penstock.runtime.pool import pools
+from penstock.runtime.step import Step
+
+LONG_S = 300e-6  # an item that takes longer is worth a hand-over to a thread
+TIMED_RUNS = 8  # runs whose items are timed at first ...
+TIMED_EVERY = 64  # ... and how often later
+
+
+class Executor:
+    """Runs items over slots. Thread-safe: what changes between runs are measurements alone."""
+
+    def __init__(self, items: Sequence[Item], waits: Sequence[set[int]], threads: int = 0) -> None:
+        """`waits`: for each item the indices of items that must end before it; items are in topological order."""
+        self.items = list(items)
+        self._waits = [set(w) for w in waits]
+        self._next: list[list[int]] = [[] for _ in items]
+        for i, before in enumerate(waits):
+            for j in before:
+                self._next[j].append(i)
+        self._threads = threads
+        self._chain = all(i == 0 or (i - 1) in w for i, w in enumerate(waits)) or threads == 1
+        self._seconds = [0.0] * len(items)
+        self._runs = 0
+        self._independent = None if self._chain else _independent(self._waits)
+        self._parallel = not self._chain and self._has_parallel_work()
+
+    def run(self, slots: list[Any], step: Step) -> None:
+        """Runs all items.
+
+        Raises:
+          OpError: that of the item that failed first.
+        """
+        if self._parallel:
+            _ParallelRun(self, slots, step).run()
+        elif self._chain:
+            for item in self.items:
+                if step._error is not None or step._deadline is not None:
+                    step.check(item.name)
+                item.run(slots, step)
+        else:
+            self._run_timed(slots, step)
+
+    def _run_timed(self, slots: list[Any], step: Step) -> None:
+        self._runs += 1
+        timed = self._runs <= TIMED_RUNS or self._runs % TIMED_EVERY == 0
+        for i, item in enumerate(self.items):
+            if step._error is not None or step._deadline is not None:
+                step.check(item.name)
+            if timed:
+                start = time.perf_counter()
+                item.run(slots, step)
+                self.note(i, time.perf_counter() - start)
+            else:
+                item.run(slots, step)
+        if timed and self._runs > 1:
+            self._parallel = self._has_parallel_work()
+
+    def note(self, index: int, seconds: float) -> None:
+        """Takes a measurement of an item: the smallest counts, so that a compilation does not."""
+        known = self._seconds[index]
+        self._seconds[index] = seconds if known == 0.0 else min(known * 1.1, seconds)
+
+    def is_long(self, index: int) -> bool:
+        """Whether an item is worth a thread of its own."""
+        return self.items[index].waits or self._seconds[index] > LONG_S
+
+    def _has_parallel_work(self) -> bool:
+        assert self._independent is not None
+        long = 0
+        for i, item in enumerate(self.items):
+            if item.waits and self._independent[i]:
+                return True
+            if self._runs > 1 and self._seconds[i] > LONG_S:
+                long |= 1 << i
+        return any((long >> i) & 1 and self._independent[i] & long for i in range(len(self.items)))
+
+
+def _independent(waits: Sequence[set[int]]) -> list[int]:
+    """For each item a bit set of those that neither come before nor after it."""
+    before: list[int] = []
+    for i, direct in enumerate(waits):
+        bits = 0
+        for j in direct:
+            bits |= before[j] | 1 << j
+        before.append(bits)
+    after = [0] * len(before)
+    for i, bits in enumerate(before):
+        for j in range(i):
+            if bits >> j & 1:
+                after[j] |= 1 << i
+    every = (1 << len(before)) - 1
+    return [every & ~(b | a | 1 << i) for i, (b, a) in enumerate(zip(before, after, strict=True))]
+
+
+class _ParallelRun:
+    """One run of an executor on several threads."""
+
+    def __init__(self, executor: Executor, slots: list[Any], step: Step) -> None:
+        self.executor = executor
+        self.slots = slots
+        self.step = step
+        self.condition = threading.Condition()  # guards: missing, threads, error
+        self.missing = [len(w) for w in executor._waits]
+        self.threads = 0
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        """Runs everything; returns or raises when no thread works for this run any more."""
+        ready = [i for i, n in enumerate(self.missing) if n == 0]
+        try:
+            self._drain(ready)
+            self._join()
+        except BaseException as problem:  # Ctrl-C in this thread: stop the others first
+            self._fail(problem)
+            self._join()
+        if self.error is not None:
+            raise self.error
+
+    def _join(self) -> None:
+        with self.condition:
+            while self.threads:
+                self.condition.wait()
+
+    def _drain(self, ready: list[int]) -> None:
+        """Runs items on this thread until there are none left for it; hands long ones over."""
+        local: list[int] = []
+        while True:
+            self._share(ready, local)
+            if not local or self.error is not None:
+                return
+            index = local.pop()
+            ready = self._run_item(index)
+
+    def _share(self, ready: list[int], local: list[int]) -> None:
+        """Short items to `local`; long ones to threads, but for one when this thread has nothing else."""
+        is_long = self.executor.is_long
+        long = [i for i in ready if is_long(i)]
+        local.extend(i for i in reversed(ready) if not is_long(i))
+        long.sort(key=lambda i: self.executor.items[i].waits)
+        if long and not local:
+            local.append(long.pop(0))
+        for index in long:
+            self._hand_over(index)
+
+    def _hand_over(self, index: int) -> None:
+        with self.condition:
+            self.threads += 1
+        pool = pools.waiters() if self.executor.items[index].waits else pools.workers()
+        pool.submit(lambda: self._work(index))
+
+    def _work(self, index: int) -> None:
+        try:
+            if self.error is None:
+                self._drain(self._run_item(index))
+        except BaseException as problem:  # the caller raises it
+            self._fail(problem)
+        finally:
+            with self.condition:
+                self.threads -= 1
+                self.condition.notify_all()
+
+    def _run_item(self, index: int) -> list[int]:
+        """Runs one item; returns those that it made ready."""
+        item, step = self.executor.items[index], self.step
+        try:
+            step.check(item.name)
+            start = time.perf_counter()
+            item.run(self.slots, step)
+            self.executor.note(index, time.perf_counter() - start)
+        except Exception as problem:
+            self._fail(problem)
+            return []
+        ready = []
+        with self.condition:
+            for after in self.executor._next[index]:
+                self.missing[after] -= 1
+                if not self.missing[after]:
+                    ready.append(after)
+        return ready
+
+    def _fail(self, problem: BaseException) -> None:
+        with self.condition:
+            first = self.error is None
+            if first or isinstance(problem, KeyboardInterrupt):
+                self.error = problem
+        if first:
+            self.step.cancel(
+                "another operation of the step failed"
+                if isinstance(problem, Exception)
+                else "interrupted"
+            )
+
+
+Run = Callable[[list[Any], Step], None]

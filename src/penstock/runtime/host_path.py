@@ -1,0 +1,149 @@
+"""Running nodes one by one: single nodes, and a region kernel by kernel.
+
+The host path serves sizes that are new and work smaller than a compiled call. A region of plain ufuncs becomes one
+generated Python function, so that a step of few small operations costs little more than the operations.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core import shapes
+from penstock.core.eager import PreparedOp, run_host, run_prepared
+from penstock.core.kernels import KernelContext, quiet
+from penstock.runtime.program import Node, Ref
+from penstock.runtime.step import Step
+
+
+def run_node(node: Node, prepared: PreparedOp, arguments: list[Any], step: Step) -> Sequence[Any]:
+    """Runs one node with the kernel that suits.
+
+    Raises:
+      OpError: the node failed; the error names the node and the user's line.
+    """
+    context = KernelContext(node.name, prepared.attrs, step.resources, prepared.device, step)
+    if node.op is not None and node.op.step_input is not None:
+        context.step_value = node.op.step_input(step, node)  # type: ignore[attr-defined]
+    try:
+        if prepared.host is None:
+            return run_prepared(prepared, arguments)
+        if prepared.refs and not (
+            prepared.host_kernel is not None and prepared.host_kernel.reentrant
+        ):
+            return _run_on_variables(prepared, arguments, context, step)
+        return run_host(prepared, arguments, context)
+    except errors.OpError as problem:
+        raise located(problem, node) from problem.__cause__
+
+
+def located(problem: errors.OpError, node: Node) -> errors.OpError:
+    """The error with the node's name, operation and user line, unless it has them."""
+    if "{{node" in problem.message:
+        return problem
+    message = f"{node.where()}: {problem.message.partition(' [Op:')[0]}"
+    return type(problem)(None, node.origin, message, problem.experimental_payloads)  # type: ignore[call-arg, arg-type]
+
+
+def _run_on_variables(
+    prepared: PreparedOp, arguments: list[Any], context: KernelContext, step: Step
+) -> Sequence[Any]:
+    """A result that is a variable's own array is held by the step, so that nobody gives the array away meanwhile."""
+    cells = [arguments[i].resource for i in prepared.refs]
+    locks = [c.lock for c in sorted(cells, key=id) if hasattr(c, "lock")]
+    for lock in locks:
+        lock.acquire()
+    try:
+        results = run_host(prepared, arguments, context)
+        for result in results:
+            if result is None or result.__class__ is np.ndarray:
+                continue
+            for cell in cells:
+                if getattr(cell, "value", None) is result:
+                    step.leases = [*(step.leases or ()), cell.lease()]
+        return results
+    finally:
+        for lock in locks:
+            lock.release()
+
+
+class HostPath:
+    """Nodes that run one after the other over their own slots."""
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        prepared: Sequence[PreparedOp],
+        inputs: Sequence[Ref],
+        variables: Sequence[Ref],
+        outputs: Sequence[Ref],
+    ) -> None:
+        slots: dict[tuple[int, int], int] = {}
+        for source, index in [*inputs, *variables]:
+            slots.setdefault((id(source), index), len(slots))
+        self._given = len(slots)
+        constants: list[tuple[int, Any]] = []
+        self._calls: list[tuple[Node, PreparedOp, list[int], list[int]]] = []
+        for node, ready in zip(nodes, prepared, strict=True):
+            targets = [slots.setdefault((id(node), i), len(slots)) for i in range(len(node.dtypes))]
+            if node.type == "Const":
+                constants.append((targets[0], node.attrs["value"].array))
+            else:
+                self._calls.append(
+                    (node, ready, [slots[id(s), i] for s, i in node.inputs], targets)
+                )
+        self._outputs = [slots[id(n), i] for n, i in outputs]
+        self._template: list[Any] = [None] * len(slots)
+        for slot, value in constants:
+            self._template[slot] = value
+        self._fast = None if variables else self._generate(len(inputs), dict(constants))
+
+    def run(self, inputs: Sequence[Any], handles: Sequence[Any], step: Step) -> Sequence[Any]:
+        """The outputs."""
+        if self._fast is not None:
+            try:
+                return quiet.run(self._fast, *inputs)  # type: ignore[no-any-return]
+            except (ValueError, TypeError, IndexError):
+                pass  # once more below, for the error's text
+        slots = self._template.copy()
+        slots[: self._given] = [*inputs, *handles]
+        for node, prepared, sources, targets in self._calls:
+            results = run_node(node, prepared, [slots[i] for i in sources], step)
+            for target, value in zip(targets, results, strict=True):
+                slots[target] = value
+        return [slots[i] for i in self._outputs]
+
+    def _generate(self, count: int, constants: dict[int, Any]) -> Callable[..., Any] | None:
+        """A function of the inputs that calls the ufuncs in order; None when some node is no plain ufunc."""
+        if not self._calls or not all(
+            is_plain_ufunc(prepared) for _, prepared, _, _ in self._calls
+        ):
+            return None
+        names: dict[str, Any] = {"ndarray": np.ndarray, "asarray": np.asarray}
+        names.update({f"v{slot}": value for slot, value in constants.items()})
+        lines = [f"def host_path({', '.join(f'v{i}' for i in range(count))}):"]
+        for k, (_, prepared, sources, targets) in enumerate(self._calls):
+            names[f"f{k}"], names[f"t{k}"] = prepared.host, prepared.out_numpy[0]
+            result = f"v{targets[0]}"
+            lines.append(f"    {result} = f{k}({', '.join(f'v{i}' for i in sources)})")
+            lines.append(f"    if {result}.__class__ is not ndarray or {result}.dtype is not t{k}:")
+            lines.append(f"        {result} = asarray({result}, t{k})")
+        lines.append(f"    return [{', '.join(f'v{i}' for i in self._outputs)}]")
+        exec("\n".join(lines), names)
+        return names["host_path"]  # type: ignore[no-any-return]
+
+
+def is_plain_ufunc(prepared: PreparedOp) -> bool:
+    """Whether the host kernel is a NumPy ufunc whose own shape check is the operation's."""
+    if not prepared.single or prepared.refs or not isinstance(prepared.host, np.ufunc):
+        return False
+    rule = prepared.op.shape_rule
+    return rule is shapes.broadcast or (rule is shapes.same and len(prepared.in_dtypes) == 1)
+
+
+def is_fresh(node: Node, prepared: PreparedOp, compiled: bool) -> bool:
+    """Whether the arrays that a node gives are nobody else's: those of regions and of ufuncs."""
+    if node.type == "Const" or prepared.refs:
+        return False
+    return compiled if prepared.host is None else is_plain_ufunc(prepared)

@@ -1,0 +1,124 @@
+"""Items: what a plan runs. A region of compiled nodes, or one host kernel.
+
+An item reads its input slots and fills its output slots; slots belong to one run of the plan.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.core.eager import PreparedOp
+from penstock.core.traced import NotStatic
+from penstock.runtime.program import Node
+from penstock.runtime.regions import Region, run_node
+from penstock.runtime.step import Event, Step
+
+Slots = dict[tuple[int, int], int]  # (id of node, output) -> slot
+
+
+class Item:
+    """One thing that a plan runs.
+
+    Attributes:
+      nodes: what it computes, in order.
+      name: for errors and traces.
+      outputs: the slots it fills.
+      waits: it may wait or run user code, so it must not hold up others.
+    """
+
+    kind = ""
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        name: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        waits: bool,
+    ) -> None:
+        self.nodes = nodes
+        self.name = name
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        self.waits = waits
+
+    def run(self, slots: list[Any], step: Step) -> None:
+        """Reads its input slots and fills its output slots."""
+        raise NotImplementedError
+
+
+class RegionItem(Item):
+    """A compiled region. `not_static` is told which node needs a value while it is traced."""
+
+    kind = "region"
+
+    def __init__(
+        self, region: Region, slots: Slots, not_static: Callable[[NotStatic], None]
+    ) -> None:
+        last = region.nodes[-1].name
+        super().__init__(
+            region.nodes, f"region of {len(region.nodes)} ({last})", [slots[id(n), i] for n, i in region.inputs],
+            [slots[id(n), i] for n, i in region.outputs], False,
+        )  # fmt: skip
+        self.region = region
+        self._handles = [slots[id(n), i] for n, i in region.variables]
+        self._not_static = not_static
+
+    def run(self, slots: list[Any], step: Step) -> None:
+        inputs, handles = [slots[i] for i in self.inputs], [slots[i] for i in self._handles]
+        try:
+            results = self.region.run(inputs, handles, step)
+        except NotStatic as signal:  # raised while tracing: nothing of the region has run
+            self._not_static(signal)
+            results = self.region.run_singly(inputs, handles, step)
+        for slot, value in zip(self.outputs, results, strict=True):
+            slots[slot] = value
+
+
+class HostItem(Item):
+    """One node, on its host kernel."""
+
+    kind = "host"
+
+    def __init__(self, node: Node, prepared: PreparedOp, slots: Slots) -> None:
+        kernel = prepared.host_kernel
+        super().__init__(
+            [node], node.name, [slots[id(n), i] for n, i in node.inputs],
+            [slots[id(node), i] for i in range(len(node.dtypes))], kernel is not None and kernel.reentrant,
+        )  # fmt: skip
+        self.node = node
+        self.prepared = prepared
+
+    def run(self, slots: list[Any], step: Step) -> None:
+        results = run_node(self.node, self.prepared, [slots[i] for i in self.inputs], step)
+        for slot, value in zip(self.outputs, results, strict=True):
+            slots[slot] = value
+
+
+class TracedItem(Item):
+    """Another item, with a note of when and where it ran in the step's events."""
+
+    kind = "traced"
+
+    def __init__(self, item: Item, device: str) -> None:
+        super().__init__(item.nodes, item.name, item.inputs, item.outputs, item.waits)
+        self.item = item
+        self.device = device
+
+    def run(self, slots: list[Any], step: Step) -> None:
+        start = time.time()
+        self.item.run(slots, step)
+        described = tuple(describe(slots[i]) for i in self.outputs)
+        assert step.events is not None
+        step.events.append(
+            Event(self.item, self.device, start, time.time(), threading.get_ident(), described)
+        )
+
+
+def describe(value: Any) -> tuple[Any, tuple[int, ...], int]:
+    """(NumPy dtype, shape, bytes) of a slot's value, once it is there; (None, (), 0) for what is no array."""
+    wait = getattr(value, "block_until_ready", None)
+    if wait is not None:
+        wait()
+    return getattr(value, "dtype", None), getattr(value, "shape", ()), getattr(value, "nbytes", 0)

@@ -1,0 +1,87 @@
+"""What a user sets for a session or a step, read out of ConfigProto and RunOptions once.
+
+The messages may be ours or another library's with the same bytes (TensorFlow's). Messages are imported only when one is
+given, so that sessions without settings do not load protobuf.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock import proto
+
+NO_OPTIMIZATION = -1  # OptimizerOptions.L0
+NO_TRACE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """Settings of a session.
+
+    Attributes:
+      timeout_s: the time a step may take when its own options name none; None for any time.
+      optimize: whether programs are simplified before they run.
+      threads: bound on items of one step that run at the same time; 0 leaves it to the shared pool.
+      soft_placement: whether an operation may run on another device than it asks for.
+      log_placement: whether each operation's device is logged when its plan is made.
+      device_count: how many devices of a type to use at most.
+    """
+
+    timeout_s: float | None = None
+    optimize: bool = True
+    threads: int = 0
+    soft_placement: bool = True
+    log_placement: bool = False
+    device_count: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StepOptions:
+    """Settings of one step."""
+
+    timeout_s: float | None = None
+    trace: bool = False
+    partition_graphs: bool = False
+
+
+def as_message(kind: Any, value: Any) -> Any:
+    """`value` as a message of our class `kind`: itself, or made from the bytes of another library's message."""
+    return value if isinstance(value, kind) else kind.FromString(value.SerializeToString())
+
+
+def read_config(config: Any) -> SessionOptions:
+    """The settings in a ConfigProto; None stands for an empty one.
+
+    Raises:
+      TypeError: `config` is no ConfigProto.
+    """
+    if config is None:
+        return SessionOptions()
+    if type(config).__name__ != "ConfigProto" or not hasattr(config, "SerializeToString"):
+        raise TypeError(
+            f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"'
+        )
+    message = as_message(proto.config_pb2.ConfigProto, config)
+    return SessionOptions(
+        timeout_s=message.operation_timeout_in_ms / 1000 or None,
+        optimize=message.graph_options.optimizer_options.opt_level != NO_OPTIMIZATION,
+        threads=max(message.inter_op_parallelism_threads, 0),
+        soft_placement=message.allow_soft_placement,
+        log_placement=message.log_device_placement,
+        device_count=dict(message.device_count),
+    )
+
+
+def read_run_options(options: Any) -> StepOptions:
+    """The settings in a RunOptions; None stands for an empty one.
+
+    Raises:
+      AttributeError: `options` is no message.
+    """
+    if options is None:
+        return StepOptions()
+    message = as_message(proto.config_pb2.RunOptions, options)
+    return StepOptions(
+        timeout_s=message.timeout_in_ms / 1000 or None,
+        trace=message.trace_level != NO_TRACE,
+        partition_graphs=message.output_partition_graphs,
+    )
