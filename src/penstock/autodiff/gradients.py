@@ -72,7 +72,7 @@ def gradients(
             return []
         stop_ids = frozenset(id(s) for s in stops)
         records, wanted = records_between(ys_list, xs_list, graph, stop_ids)
-        _walk(records, sums, wanted, colocate_gradients_with_ops, gate_gradients, stop_ids)
+        _walk(records, sums, wanted, colocate_gradients_with_ops, gate_gradients, stop_ids, frozenset(map(id, xs_list)))
         unconnected = UnconnectedGradients(unconnected_gradients)
         return [_result(x, sums, unconnected) for x in xs_list]
 
@@ -133,7 +133,7 @@ def _initial(ys: list[Any], grad_ys: Any) -> list[Any]:
     return result
 
 
-def _walk(records: list[Record], sums: Sums, wanted: set[int], colocate: bool, gate: bool, stops: frozenset[int]) -> None:
+def _walk(records: list[Record], sums: Sums, wanted: set[int], colocate: bool, gate: bool, stops: frozenset[int], keep: frozenset[int]) -> None:
     graph = state.graph
 
     def wrapped(record: Record, rule: Rule, grads: list[Any]) -> Any:
@@ -147,7 +147,7 @@ def _walk(records: list[Record], sums: Sums, wanted: set[int], colocate: bool, g
             results = call_rule(record, rule, grads)
             return _gated(results) if gate else results
 
-    walk(records, sums, wanted, wrapped, stops)
+    walk(records, sums, wanted, wrapped, stops, keep)
 
 
 def _gated(results: Any) -> Any:

@@ -192,7 +192,7 @@ class GradientTape:
         recorded = list(reversed(self._records))
         if not self._persistent:
             self._records = []
-        walk(recorded, sums, set(self._tracked), _custom_rule)
+        walk(recorded, sums, set(self._tracked), _custom_rule, keep=frozenset(id(s) for s in flat_sources))
         results = [self._result(s, sums, UnconnectedGradients(unconnected_gradients)) for s in flat_sources]
         if not self._persistent:
             self._tracked = {}

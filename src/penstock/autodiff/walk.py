@@ -167,7 +167,7 @@ def _no_dense_shape() -> Any:
 
 def walk(
     records: Iterable[Record], sums: Sums, wanted: set[int], wrap_rule: Callable[[Record, Rule, list[Any]], Any] | None = None,
-    stop: frozenset[int] = frozenset(),
+    stop: frozenset[int] = frozenset(), keep: frozenset[int] = frozenset(),
 ) -> None:
     """Runs the gradient rules backwards.
 
@@ -177,6 +177,7 @@ def walk(
       wanted: ids of tensors that a source can reach; gradients of others are not kept.
       wrap_rule: runs a rule inside of what its operation asks for (device, colocation, name scope).
       stop: ids of tensors through which no gradient passes on.
+      keep: ids of the sources; gradients of other tensors are let go of once they are used.
     """
     for record in records:
         outputs = record.outputs
@@ -185,6 +186,9 @@ def walk(
         if not any(id(i) in wanted for i in record.inputs):
             continue
         grads = [None if id(o) in stop else sums.get(id(o)) for o in outputs]
+        for output in outputs:
+            if id(output) not in keep:
+                sums.pop(id(output))
         rule = rule_of(record)
         if rule is None or all(g is None for g in grads):
             continue
@@ -193,7 +197,10 @@ def walk(
         _distribute(record, results, sums, wanted)
 
 
-ACCEPTS_NONE = frozenset({"PartitionedCall", "StatefulPartitionedCall", "IdentityN"})
+ACCEPTS_NONE = frozenset({
+    "PartitionedCall", "StatefulPartitionedCall", "IdentityN", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits",
+    "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
+})  # fmt: skip
 
 
 def _fill(record: Record, grads: list[Gradient]) -> list[Gradient]:

@@ -69,8 +69,13 @@ class Tensor:
     def _id(self) -> int:
         return id(self)
 
+    @property
+    def compares_by_value(self) -> bool:
+        """Whether == compares elements, which makes the tensor no dictionary key. Tensors of a plain graph compare by identity."""
+        return Tensor.equality_by_value and bool(getattr(getattr(self, "_op", None), "graph", _NO_GRAPH).building_function)
+
     def __hash__(self) -> int:
-        if Tensor.equality_by_value and (executing_eagerly() or _in_function()):
+        if self.compares_by_value:
             raise TypeError(
                 "Tensor is unhashable: == compares tensors element by element. "
                 "Use tensor.ref() as the key instead."
@@ -78,13 +83,13 @@ class Tensor:
         return id(self)
 
 
-def executing_eagerly() -> bool:
-    """Whether operations run at once on this thread."""
-    return _state.graph is None
+class _NoGraph:
+    """Stands for the graph of an eager tensor."""
+
+    building_function = True
 
 
-def _in_function() -> bool:
-    return bool(getattr(_state.graph, "building_function", False))
+_NO_GRAPH = _NoGraph()
 
 
 class Reference:

@@ -1,13 +1,14 @@
 """Public names of dtypes, shapes and specs."""
 
 _DTYPES = (
-    "bfloat16 bool complex64 complex128 double float16 float32 float64 half int8 int16 int32 int64 qint8 qint16 qint32 quint8 quint16 "
+    "bfloat16 complex64 complex128 double float16 float32 float64 half int8 int16 int32 int64 qint8 qint16 qint32 quint8 quint16 "
     "resource string uint8 uint16 uint32 uint64 variant"
 ).split()
 
 EXPORTS = {
     "penstock.types.dtypes": {
         **{name: [name, f"dtypes.{name}"] for name in _DTYPES},
+        "bool_": ["bool", "dtypes.bool"],
         "DType": ["DType", "dtypes.DType"],
         "as_dtype": ["as_dtype", "dtypes.as_dtype"],
     },

@@ -1,0 +1,21 @@
+"""Public names for testing."""
+
+EXPORTS = {
+    "penstock.testing.gradient_check": {
+        "compute_gradient": ["test.compute_gradient"],
+        "compute_gradient_v1": ["compat.v1.test.compute_gradient"],
+        "compute_gradient_error": ["compat.v1.test.compute_gradient_error"],
+    },
+    "penstock.testing.test_case": {
+        "TestCase": ["test.TestCase"],
+        "main": ["test.main"],
+        "get_temp_dir": ["compat.v1.test.get_temp_dir"],
+        "test_src_dir_path": ["compat.v1.test.test_src_dir_path"],
+        "assert_equal_graph_def": ["test.assert_equal_graph_def"],
+        "assert_equal_graph_def_v1": ["compat.v1.test.assert_equal_graph_def"],
+        "is_built_with_xla": ["test.is_built_with_xla"],
+        "is_built_with_gpu_support": ["test.is_built_with_gpu_support"],
+        "is_built_with_rocm": ["test.is_built_with_rocm"],
+        "disable_with_predicate": ["test.disable_with_predicate"],
+    },
+}
