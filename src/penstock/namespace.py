@@ -27,7 +27,9 @@ def _collect() -> dict[str, tuple[str, str]]:
                 for name in names:
                     before = table.setdefault(name, (module, attribute))
                     if before != (module, attribute):
-                        raise ImportError(f"public name {name!r} is listed for {before} and for {(module, attribute)}")
+                        raise ImportError(
+                            f"public name {name!r} is listed for {before} and for {(module, attribute)}"
+                        )
     return table
 
 
@@ -68,12 +70,16 @@ def find(prefix: str, name: str) -> Any:
         return public_module(full)
     if plain_name(prefix) == "raw_ops":
         return importlib.import_module("penstock.ops.raw").function(name)
-    raise AttributeError(f"module 'penstock{'.' + prefix if prefix else ''}' has no attribute {name!r}")
+    raise AttributeError(
+        f"module 'penstock{'.' + prefix if prefix else ''}' has no attribute {name!r}"
+    )
 
 
 def names_of(prefix: str) -> set[str]:
     """The public names directly under `prefix`."""
-    found = set(_modules.get(prefix, ())) | set(_modules.get(plain_name(prefix + ".").rstrip("."), ()))
+    found = set(_modules.get(prefix, ())) | set(
+        _modules.get(plain_name(prefix + ".").rstrip("."), ())
+    )
     if plain_name(prefix) == "raw_ops":
         found |= set(importlib.import_module("penstock.ops.raw").names())
     return {n for n in found if n}
@@ -103,7 +109,7 @@ def install(module: types.ModuleType, prefix: str) -> None:
     own = dict(vars(module))
     before: Callable[[str], Any] | None = own.get("__getattr__")
 
-    def __getattr__(name: str) -> Any:  # noqa: N807
+    def __getattr__(name: str) -> Any:
         if name.startswith("__") and name != "__internal__":
             raise AttributeError(name)
         try:
@@ -115,7 +121,7 @@ def install(module: types.ModuleType, prefix: str) -> None:
         module.__dict__[name] = value
         return value
 
-    def __dir__() -> list[str]:  # noqa: N807
+    def __dir__() -> list[str]:
         return sorted({n for n in own if not n.startswith("_")} | names_of(prefix))
 
     module.__dict__["__getattr__"] = __getattr__

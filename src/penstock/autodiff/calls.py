@@ -83,11 +83,17 @@ class _ReverseGraph(FuncGraph):
         self._constants: dict[int, SymbolicTensor] = {}
 
     def capture(self, tensor: Tensor, name: str | None = None) -> SymbolicTensor:
-        if isinstance(tensor, SymbolicTensor) and tensor.graph is self.outer_graph and tensor.op.type == "Const":
+        if (
+            isinstance(tensor, SymbolicTensor)
+            and tensor.graph is self.outer_graph
+            and tensor.op.type == "Const"
+        ):
             made = self._constants.get(id(tensor))
             if made is None:
                 with self.control_dependencies(None):
-                    op = self.add_operation(lookup("Const"), (), None, dict(tensor.op.attrs), "Const")
+                    op = self.add_operation(
+                        lookup("Const"), (), None, dict(tensor.op.attrs), "Const"
+                    )
                 made = self._constants[id(tensor)] = op.outputs[0]
             return made
         return super().capture(tensor, name)
@@ -106,7 +112,9 @@ def _emit(graph: FuncGraph, gradient: Any) -> Any:
     return len(graph.outputs) - 1
 
 
-def records_between(ys: Sequence[Any], xs: Sequence[Any], graph: Any, stops: frozenset[int] = frozenset()) -> tuple[list[Record], set[int]]:
+def records_between(
+    ys: Sequence[Any], xs: Sequence[Any], graph: Any, stops: frozenset[int] = frozenset()
+) -> tuple[list[Record], set[int]]:
     """Records of the operations of `graph` from `xs` to `ys`, last first, and the ids of the tensors that depend on an x."""
     wanted = {id(x) for x in xs}
     records = []
@@ -114,7 +122,11 @@ def records_between(ys: Sequence[Any], xs: Sequence[Any], graph: Any, stops: fro
         if not any(id(t) in wanted and id(t) not in stops for t in op.inputs):
             continue
         records.append(Record(op.op_def, op.inputs, op.attrs, op._outputs, op.name, op))
-        if op.op_def.gradient_reason is None or "_gradient_op_type" in op.attrs or op.type in named_rules:
+        if (
+            op.op_def.gradient_reason is None
+            or "_gradient_op_type" in op.attrs
+            or op.type in named_rules
+        ):
             wanted.update(id(o) for o in op._outputs if is_trainable(o))
     return list(reversed(records)), wanted
 
@@ -162,13 +174,19 @@ def _extend(body: CallBody, closed: bool) -> CallBody:
         view = CallBody(f"{body.name}_forward", body.graph, [*view.outputs, *missing])
         if not closed:
             first = (*pattern, *([False] * (len(view.outputs) - count)))
-            view.backward[first] = reverse_of(body, pattern) if count == len(body.outputs) else reverse_of(view, first)
+            view.backward[first] = (
+                reverse_of(body, pattern) if count == len(body.outputs) else reverse_of(view, first)
+            )
             return view
 
 
 def _missing(view: CallBody, reverse: Reverse) -> list[SymbolicTensor]:
     have = {id(t) for t in (*view.inputs, *view.outputs)}
-    return [t for t in reverse.captured if isinstance(t, SymbolicTensor) and t.graph is view.graph and id(t) not in have]
+    return [
+        t
+        for t in reverse.captured
+        if isinstance(t, SymbolicTensor) and t.graph is view.graph and id(t) not in have
+    ]
 
 
 # ---- the rule --------------------------------------------------------------------------------------------------------
@@ -186,13 +204,21 @@ def _gradient_of_call(record: Record, *grads: Any) -> list[Any]:
     missing = _missing(body, reverse)
     if missing:
         if record.source is None:
-            raise errors.InternalError(None, None, f"{body.name}: the reverse needs values that the forward call did not keep")
+            raise errors.InternalError(
+                None,
+                None,
+                f"{body.name}: the reverse needs values that the forward call did not keep",
+            )
         body = _widen(record.source, body, missing)
     if record.source is not None:
         outputs = record.source._outputs
     values = {id(t): v for t, v in zip(body.inputs, record.inputs, strict=True)}
-    values.update({id(t): v for t, v in zip(body.outputs, outputs, strict=True) if id(t) not in values})
-    arguments = [as_dense(g) for g in grads if g is not None] + [values.get(id(t), t) for t in reverse.captured]
+    values.update(
+        {id(t): v for t, v in zip(body.outputs, outputs, strict=True) if id(t) not in values}
+    )
+    arguments = [as_dense(g) for g in grads if g is not None] + [
+        values.get(id(t), t) for t in reverse.captured
+    ]
     results = call(reverse.body, arguments)
     return [_gather(results, where) for where in reverse.layout]
 
@@ -202,7 +228,9 @@ def _gather(results: Sequence[Any], where: Any) -> Any:
         return None
     if isinstance(where, tuple):
         values, indices, shape = where
-        return IndexedSlices(results[values], results[indices], None if shape is None else results[shape])
+        return IndexedSlices(
+            results[values], results[indices], None if shape is None else results[shape]
+        )
     return results[where]
 
 
@@ -253,4 +281,3 @@ def set_body_runner(function: Any) -> None:
 
 for _name in ("PartitionedCall", "StatefulPartitionedCall"):
     named_rules[_name] = _gradient_of_call
-

@@ -40,7 +40,7 @@ class RegisterGradient:
         return f
 
 
-def NoGradient(op_type: str) -> None:  # noqa: N802  (TensorFlow's name)
+def NoGradient(op_type: str) -> None:
     """States that operations of a type are not differentiable.
 
     Raises:
@@ -53,7 +53,9 @@ def NoGradient(op_type: str) -> None:  # noqa: N802  (TensorFlow's name)
 
 def _register(name: str, rule: Callable[..., Any] | None) -> None:
     if name in named_rules:
-        raise KeyError(f"Registering two gradient with name '{name}'! (Previous registration was {named_rules[name]!r})")
+        raise KeyError(
+            f"Registering two gradient with name '{name}'! (Previous registration was {named_rules[name]!r})"
+        )
     named_rules[name] = rule
 
 
@@ -75,14 +77,22 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
-        return _graph_call(f, args, kwargs) if state.graph is not None else _eager_call(f, args, kwargs)
+        return (
+            _graph_call(f, args, kwargs)
+            if state.graph is not None
+            else _eager_call(f, args, kwargs)
+        )
 
     return decorated
 
 
 def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """The result, its flat tensors, the flat argument tensors, the variables used and the rule."""
-    packed = nest.map_structure(lambda v: v if _is_variable(v) else convert_to_tensor(v), args) if args else args
+    packed = (
+        nest.map_structure(lambda v: v if _is_variable(v) else convert_to_tensor(v), args)
+        if args
+        else args
+    )
     flat_args = nest.flatten(packed, expand_composites=True)
     variable_args = {id(v) for v in flat_args if _is_variable(v)}
     with context.no_recording(), GradientTape() as tape:
@@ -103,19 +113,27 @@ def _is_variable(value: Any) -> bool:
 
 def _takes_variables(function: Callable[..., Any]) -> bool:
     parameters = inspect.signature(function).parameters
-    return "variables" in parameters or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    return "variables" in parameters or any(
+        p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()
+    )
 
 
-def _call_rule(grad_fn: Callable[..., Any], grads: Sequence[Any], variables: list[Any], count: int) -> list[Any]:
+def _call_rule(
+    grad_fn: Callable[..., Any], grads: Sequence[Any], variables: list[Any], count: int
+) -> list[Any]:
     if variables:
         input_grads, variable_grads = grad_fn(*grads, variables=variables)
         if len(variable_grads) != len(variables):
-            raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+            raise ValueError(
+                "Must return gradient for each variable from @custom_gradient grad_fn."
+            )
     else:
         input_grads, variable_grads = grad_fn(*grads), []
     flat = nest.flatten(input_grads)
     if len(flat) != count:
-        raise ValueError(f"custom_gradient function expected to return {count} gradients, but returned {len(flat)} instead.")
+        raise ValueError(
+            f"custom_gradient function expected to return {count} gradients, but returned {len(flat)} instead."
+        )
     return [*flat, *variable_grads]
 
 
@@ -210,4 +228,11 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     return functools.wraps(f)(decorated)
 
 
-__all__ = ["NoGradient", "RegisterGradient", "custom_gradient", "grad_pass_through", "gradients", "recompute_grad"]
+__all__ = [
+    "NoGradient",
+    "RegisterGradient",
+    "custom_gradient",
+    "grad_pass_through",
+    "gradients",
+    "recompute_grad",
+]

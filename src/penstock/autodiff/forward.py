@@ -42,13 +42,19 @@ class ForwardAccumulator:
         self._recording = False
         flat_primals, flat_tangents = nest.flatten(primals), nest.flatten(tangents)
         if len(flat_primals) != len(flat_tangents):
-            raise ValueError(f"primals and tangents must have the same structure, got {len(flat_primals)} and {len(flat_tangents)} leaves.")
+            raise ValueError(
+                f"primals and tangents must have the same structure, got {len(flat_primals)} and {len(flat_tangents)} leaves."
+            )
         for primal, tangent in zip(flat_primals, flat_tangents, strict=True):
             if tangent is not None:
                 self._watch(primal, convert_to_tensor(tangent))
 
     def _watch(self, primal: Any, tangent: Any) -> None:
-        target = primal.handle if hasattr(primal, "handle") and not isinstance(primal, Tensor) else primal
+        target = (
+            primal.handle
+            if hasattr(primal, "handle") and not isinstance(primal, Tensor)
+            else primal
+        )
         if id(target) in self._tangents:
             raise ValueError("Tensor was watched twice: pass each primal once.")
         if not (target.dtype.is_floating or target.dtype.is_complex or target is not primal):
@@ -74,7 +80,13 @@ class ForwardAccumulator:
     def watch_variable(self, variable: Any) -> None:
         """Variables count only when they are primals."""
 
-    def record(self, op: OpDef, inputs: tuple[Tensor, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]) -> None:
+    def record(
+        self,
+        op: OpDef,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        outputs: tuple[Tensor, ...],
+    ) -> None:
         """Computes the tangents of the outputs."""
         if not any(id(t) in self._tangents for t in inputs):
             return
@@ -118,7 +130,9 @@ class ForwardAccumulator:
         results = iter(tape.gradient([g for g, _ in pairs], watched, [t for _, t in pairs]))
         return [next(results) if u is not None else None for u in upstream]
 
-    def jvp(self, primals: Any, unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE) -> Any:
+    def jvp(
+        self, primals: Any, unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE
+    ) -> Any:
         """The derivative of `primals` along the tangents.
 
         Args:
@@ -132,7 +146,11 @@ class ForwardAccumulator:
         return nest.map_structure(lambda t: self._of(t, unconnected), primals)
 
     def _of(self, primal: Any, unconnected: UnconnectedGradients) -> Any:
-        target = primal.handle if hasattr(primal, "handle") and not isinstance(primal, Tensor) else primal
+        target = (
+            primal.handle
+            if hasattr(primal, "handle") and not isinstance(primal, Tensor)
+            else primal
+        )
         found = self._tangents.get(id(target))
         if found is None and unconnected is UnconnectedGradients.ZERO:
             with context.no_recording():

@@ -59,7 +59,9 @@ def gradients(
     """
     graph = state.graph
     if graph is None:
-        raise RuntimeError("tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.")
+        raise RuntimeError(
+            "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
+        )
     del aggregation_method
     ys_list = [_tensor(y) for y in _as_list(ys)]
     xs_list = [_source(x) for x in _as_list(xs)]
@@ -72,7 +74,15 @@ def gradients(
             return []
         stop_ids = frozenset(id(s) for s in stops)
         records, wanted = records_between(ys_list, xs_list, graph, stop_ids)
-        _walk(records, sums, wanted, colocate_gradients_with_ops, gate_gradients, stop_ids, frozenset(map(id, xs_list)))
+        _walk(
+            records,
+            sums,
+            wanted,
+            colocate_gradients_with_ops,
+            gate_gradients,
+            stop_ids,
+            frozenset(map(id, xs_list)),
+        )
         unconnected = UnconnectedGradients(unconnected_gradients)
         return [_result(x, sums, unconnected) for x in xs_list]
 
@@ -91,7 +101,17 @@ def gradients_v2(
 
     See `gradients` for arguments, result and errors.
     """
-    return gradients(ys, xs, grad_ys, name, True, gate_gradients, aggregation_method, stop_gradients, unconnected_gradients)
+    return gradients(
+        ys,
+        xs,
+        grad_ys,
+        name,
+        True,
+        gate_gradients,
+        aggregation_method,
+        stop_gradients,
+        unconnected_gradients,
+    )
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -121,19 +141,37 @@ def _initial(ys: list[Any], grad_ys: Any) -> list[Any]:
     for y, grad in zip(ys, given, strict=True):
         if grad is None:
             if not is_trainable(y):
-                raise TypeError(f"Gradients of tensors must be floating or complex, got {y.name} of dtype {y.dtype.name}. Cast it first.")
+                raise TypeError(
+                    f"Gradients of tensors must be floating or complex, got {y.name} of dtype {y.dtype.name}. Cast it first."
+                )
             result.append(execute("OnesLike", (y,)))
             continue
-        grad = grad if isinstance(grad, (Tensor, IndexedSlices)) else convert_to_tensor(grad, y.dtype.base_dtype)
+        grad = (
+            grad
+            if isinstance(grad, (Tensor, IndexedSlices))
+            else convert_to_tensor(grad, y.dtype.base_dtype)
+        )
         if grad.dtype.base_dtype is not y.dtype.base_dtype:
-            raise TypeError(f"Gradient type {grad.dtype.name} generated for tensor {y!r} of dtype {y.dtype.name} must match. Cast grad_ys.")
+            raise TypeError(
+                f"Gradient type {grad.dtype.name} generated for tensor {y!r} of dtype {y.dtype.name} must match. Cast grad_ys."
+            )
         if not y.shape.is_compatible_with(grad.shape):
-            raise ValueError(f"grad_ys of shape {grad.shape} is not compatible with {y!r} of shape {y.shape}.")
+            raise ValueError(
+                f"grad_ys of shape {grad.shape} is not compatible with {y!r} of shape {y.shape}."
+            )
         result.append(grad)
     return result
 
 
-def _walk(records: list[Record], sums: Sums, wanted: set[int], colocate: bool, gate: bool, stops: frozenset[int], keep: frozenset[int]) -> None:
+def _walk(
+    records: list[Record],
+    sums: Sums,
+    wanted: set[int],
+    colocate: bool,
+    gate: bool,
+    stops: frozenset[int],
+    keep: frozenset[int],
+) -> None:
     graph = state.graph
 
     def wrapped(record: Record, rule: Rule, grads: list[Any]) -> Any:
@@ -163,7 +201,11 @@ def _gated(results: Any) -> Any:
 def _result(x: Any, sums: Sums, unconnected: UnconnectedGradients) -> Any:
     found = sums.get(id(x))
     if found is None and unconnected is UnconnectedGradients.ZERO:
-        return execute("ZerosLike", (x,)) if is_trainable(x) and x.dtype.name != "resource" else _zeros_of_variable(x)
+        return (
+            execute("ZerosLike", (x,))
+            if is_trainable(x) and x.dtype.name != "resource"
+            else _zeros_of_variable(x)
+        )
     return found
 
 
@@ -173,7 +215,11 @@ def _zeros_of_variable(handle: Any) -> Any:
 
 
 def hessians(
-    ys: Any, xs: Any, name: str = "hessians", colocate_gradients_with_ops: bool = False, gate_gradients: bool = False,
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
     aggregation_method: int | None = None,
 ) -> list[Any]:
     """Second derivatives of the sum of `ys` with respect to each of `xs`: shape x.shape + x.shape.
@@ -183,7 +229,9 @@ def hessians(
     """
     results = []
     for x in _as_list(xs):
-        (gradient,) = gradients(ys, [x], None, name, colocate_gradients_with_ops, gate_gradients, aggregation_method)
+        (gradient,) = gradients(
+            ys, [x], None, name, colocate_gradients_with_ops, gate_gradients, aggregation_method
+        )
         if gradient is None:
             raise ValueError(f"hessians: {ys!r} does not depend on {x!r}")
         dims = x.shape.as_list()
@@ -193,13 +241,24 @@ def hessians(
                 raise ValueError(f"hessians needs a static shape, got {x.shape} for {x!r}")
             count *= n
         flat = execute("Reshape", (as_dense(gradient), [-1]))
-        rows = [gradients(execute("GatherV2", (flat, i, 0)), [x], unconnected_gradients=UnconnectedGradients.ZERO)[0] for i in range(count)]
+        rows = [
+            gradients(
+                execute("GatherV2", (flat, i, 0)),
+                [x],
+                unconnected_gradients=UnconnectedGradients.ZERO,
+            )[0]
+            for i in range(count)
+        ]
         results.append(execute("Reshape", (execute("Pack", (rows,), {"axis": 0}), [*dims, *dims])))
     return results
 
 
 def hessians_v2(
-    ys: Any, xs: Any, gate_gradients: bool = False, aggregation_method: int | None = None, name: str = "hessians"
+    ys: Any,
+    xs: Any,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    name: str = "hessians",
 ) -> list[Any]:
     """Second derivatives of the sum of `ys` with respect to each of `xs`. See `hessians`."""
     return hessians(ys, xs, name, True, gate_gradients, aggregation_method)

@@ -47,9 +47,13 @@ class GradientTape:
 
     def _clear(self) -> None:
         self._records: list[Record] = []
-        self._tracked: dict[int, Any] = {}  # id -> tensor that is watched or follows from one (held, so ids stay unique)
+        self._tracked: dict[
+            int, Any
+        ] = {}  # id -> tensor that is watched or follows from one (held, so ids stay unique)
         self._variables: dict[int, Any] = {}
-        self._aliases: dict[int, int] = {}  # id of a captured handle inside a function -> id of the variable's handle
+        self._aliases: dict[
+            int, int
+        ] = {}  # id of a captured handle inside a function -> id of the variable's handle
 
     # ---- recording ----------------------------------------------------------------------------------------------
 
@@ -68,7 +72,13 @@ class GradientTape:
         context.remove_recorder(self)
         self._recording = False
 
-    def record(self, op: OpDef, inputs: tuple[Tensor, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]) -> None:
+    def record(
+        self,
+        op: OpDef,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        outputs: tuple[Tensor, ...],
+    ) -> None:
         """Keeps the operation when a watched tensor reaches it."""
         tracked = self._tracked
         for tensor in inputs:
@@ -76,17 +86,29 @@ class GradientTape:
                 break
         else:
             return
-        if op.gradient_reason is not None and "_gradient_op_type" not in attrs and op.gradient_function is None:
+        if (
+            op.gradient_reason is not None
+            and "_gradient_op_type" not in attrs
+            and op.gradient_function is None
+        ):
             return
         useful = [o for o in outputs if is_trainable(o)]
         if not useful:
             return
         source = getattr(outputs[0], "_op", None)
-        self._records.append(Record(op, inputs, attrs, outputs, source.name if source is not None else "", source))
+        self._records.append(
+            Record(op, inputs, attrs, outputs, source.name if source is not None else "", source)
+        )
         for output in useful:
             tracked[id(output)] = output
 
-    def record_custom(self, op: OpDef, inputs: Sequence[Tensor], outputs: Sequence[Tensor], rule: Callable[..., Any]) -> None:
+    def record_custom(
+        self,
+        op: OpDef,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        rule: Callable[..., Any],
+    ) -> None:
         """Keeps a step whose gradient is `rule(record, *grads)`."""
         if any(id(t) in self._tracked for t in inputs):
             self._records.append(_CustomRecord(op, inputs, outputs, rule))
@@ -119,9 +141,14 @@ class GradientTape:
                 self._watch_handle(item)
                 continue
             if not isinstance(item, Tensor):
-                raise ValueError(f"Passed in object {item!r} of type {type(item).__name__!r}, not tf.Tensor or tf.Variable or ExtensionType.")
+                raise ValueError(
+                    f"Passed in object {item!r} of type {type(item).__name__!r}, not tf.Tensor or tf.Variable or ExtensionType."
+                )
             if not (item.dtype.is_floating or item.dtype.is_complex or not is_numeric(item)):
-                get_logger().warning("The dtype of the watched tensor must be floating (e.g. tf.float32), got %r", item.dtype)
+                get_logger().warning(
+                    "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r",
+                    item.dtype,
+                )
                 continue
             self._tracked[id(item)] = item
 
@@ -175,14 +202,20 @@ class GradientTape:
           TypeError: a source is neither tensor nor variable.
         """
         if self._used and not self._persistent:
-            raise RuntimeError("A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)")
+            raise RuntimeError(
+                "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+            )
         if self._recording:
             if not self._persistent:
                 self._stop()
             else:
-                get_logger().log(5, "Calling GradientTape.gradient on a persistent tape inside its context.")
+                get_logger().log(
+                    5, "Calling GradientTape.gradient on a persistent tape inside its context."
+                )
         if target is None:
-            raise TypeError("Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be differentiated, but received None.")
+            raise TypeError(
+                "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be differentiated, but received None."
+            )
         flat_sources = [self._source(s) for s in nest.flatten(sources, expand_composites=True)]
         targets, grads = self._targets(target, output_gradients)
         self._used = True
@@ -192,8 +225,16 @@ class GradientTape:
         recorded = list(reversed(self._records))
         if not self._persistent:
             self._records = []
-        walk(recorded, sums, set(self._tracked), _custom_rule, keep=frozenset(id(s) for s in flat_sources))
-        results = [self._result(s, sums, UnconnectedGradients(unconnected_gradients)) for s in flat_sources]
+        walk(
+            recorded,
+            sums,
+            set(self._tracked),
+            _custom_rule,
+            keep=frozenset(id(s) for s in flat_sources),
+        )
+        results = [
+            self._result(s, sums, UnconnectedGradients(unconnected_gradients)) for s in flat_sources
+        ]
         if not self._persistent:
             self._tracked = {}
         return nest.pack_sequence_as(sources, results, expand_composites=True)
@@ -208,18 +249,29 @@ class GradientTape:
     def _targets(self, target: Any, output_gradients: Any) -> tuple[list[Any], list[Any]]:
         targets, grads = [], []
         flat = nest.flatten(target, expand_composites=True)
-        given = [None] * len(flat) if output_gradients is None else nest.flatten(output_gradients, expand_composites=True)
+        given = (
+            [None] * len(flat)
+            if output_gradients is None
+            else nest.flatten(output_gradients, expand_composites=True)
+        )
         if len(given) == 1 and len(flat) > 1:
             given = given * len(flat)
         for item, grad in zip(flat, given, strict=True):
-            tensor = item.handle if hasattr(item, "handle") and not isinstance(item, Tensor) else item
+            tensor = (
+                item.handle if hasattr(item, "handle") and not isinstance(item, Tensor) else item
+            )
             if not isinstance(tensor, Tensor):
                 tensor = convert_to_tensor(tensor)
             if not is_trainable(tensor):
-                get_logger().warning("The dtype of the target tensor must be floating (e.g. tf.float32) when calling GradientTape.gradient, got %r", tensor.dtype)
+                get_logger().warning(
+                    "The dtype of the target tensor must be floating (e.g. tf.float32) when calling GradientTape.gradient, got %r",
+                    tensor.dtype,
+                )
                 continue
             targets.append(tensor)
-            value = item.read_value() if tensor is not item and hasattr(item, "read_value") else tensor
+            value = (
+                item.read_value() if tensor is not item and hasattr(item, "read_value") else tensor
+            )
             grads.append(execute("OnesLike", (value,)) if grad is None else convert_to_tensor(grad))
         return targets, grads
 
@@ -231,12 +283,18 @@ class GradientTape:
                 found = part if found is None else _add(found, part)
         if found is None and unconnected is UnconnectedGradients.ZERO:
             variable = self._variables.get(id(source))
-            return execute("ZerosLike", (variable.read_value() if variable is not None else _value_of(source),))
+            return execute(
+                "ZerosLike", (variable.read_value() if variable is not None else _value_of(source),)
+            )
         return found
 
     def jacobian(
-        self, target: Any, sources: Any, unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
     ) -> Any:
         """The derivative of each element of `target` with respect to each element of `sources`.
 
@@ -264,11 +322,15 @@ class GradientTape:
             results.append(execute("Reshape", (stacked, wanted)))
         return nest.pack_sequence_as(sources, results)
 
-    def _rows(self, target: Any, sources: list[Any], unconnected: UnconnectedGradients) -> list[list[Any]]:
+    def _rows(
+        self, target: Any, sources: list[Any], unconnected: UnconnectedGradients
+    ) -> list[list[Any]]:
         """The gradient of each element of `target`; the tape may be used once all the same."""
         dims = target.dims
         if dims is None or None in dims:
-            raise ValueError(f"jacobian needs a target of static shape, got {target!r}. Set its shape with tf.ensure_shape.")
+            raise ValueError(
+                f"jacobian needs a target of static shape, got {target!r}. Set its shape with tf.ensure_shape."
+            )
         count = 1
         for n in dims:
             count *= n
@@ -277,13 +339,20 @@ class GradientTape:
             self._stop()
         try:
             eye = execute("Reshape", (_identity_matrix(count, target.dtype), [count, *dims]))
-            return [self.gradient(target, sources, execute("GatherV2", (eye, i, 0)), unconnected) for i in range(count)]
+            return [
+                self.gradient(target, sources, execute("GatherV2", (eye, i, 0)), unconnected)
+                for i in range(count)
+            ]
         finally:
             self._persistent = persistent
 
     def batch_jacobian(
-        self, target: Any, source: Any, unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
     ) -> Any:
         """The jacobian of each example: `target` [B, T...] with respect to `source` [B, S...], without cross terms.
 
@@ -295,7 +364,9 @@ class GradientTape:
         """
         t, s = target.dims, source.dims
         if t is None or s is None or not t or not s or t[0] != s[0] or None in t:
-            raise ValueError(f"Need first dimension of target shape {t} and source shape {s} to match.")
+            raise ValueError(
+                f"Need first dimension of target shape {t} and source shape {s} to match."
+            )
         per_example = 1
         for n in t[1:]:
             per_example *= n
@@ -308,13 +379,20 @@ class GradientTape:
             rows = []
             for i in range(per_example):
                 seed = execute("BroadcastTo", (execute("GatherV2", (eye, i, 0)), flat_shape))
-                rows.append(self.gradient(target, source, execute("Reshape", (seed, list(t))), unconnected_gradients))
+                rows.append(
+                    self.gradient(
+                        target, source, execute("Reshape", (seed, list(t))), unconnected_gradients
+                    )
+                )
         finally:
             self._persistent = persistent
         if not rows or any(r is None for r in rows):
             return None
         stacked = execute("Pack", ([as_dense(r) for r in rows],), {"axis": 1})
-        return execute("Reshape", (stacked, execute("ConcatV2", ([list(t), execute("Shape", (source,))[1:]], 0))))
+        return execute(
+            "Reshape",
+            (stacked, execute("ConcatV2", ([list(t), execute("Shape", (source,))[1:]], 0))),
+        )
 
 
 class _CustomRecord(Record):
@@ -322,7 +400,13 @@ class _CustomRecord(Record):
 
     __slots__ = ("rule",)
 
-    def __init__(self, op: OpDef, inputs: Sequence[Tensor], outputs: Sequence[Tensor], rule: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        op: OpDef,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        rule: Callable[..., Any],
+    ) -> None:
         super().__init__(op, inputs, {"_gradient_op_type": CUSTOM_RULE}, outputs)
         self.rule = rule
 
@@ -361,7 +445,9 @@ def _value_of(handle: Any) -> Any:
 
 
 def _identity_matrix(n: int, dtype: Any) -> Any:
-    return execute("OneHot", (list(range(n)), n, convert_to_tensor(1, dtype), convert_to_tensor(0, dtype)))
+    return execute(
+        "OneHot", (list(range(n)), n, convert_to_tensor(1, dtype), convert_to_tensor(0, dtype))
+    )
 
 
 named_rules[CUSTOM_RULE] = _never

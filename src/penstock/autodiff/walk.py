@@ -18,7 +18,9 @@ from penstock.types import dtypes as dt
 Gradient = Any  # Tensor | IndexedSlices | None
 Rule = Callable[..., Any]
 
-named_rules: dict[str, Rule | None] = {}  # RegisterGradient: by operation type or override name; None: not differentiable
+named_rules: dict[
+    str, Rule | None
+] = {}  # RegisterGradient: by operation type or override name; None: not differentiable
 
 
 class Record:
@@ -27,7 +29,13 @@ class Record:
     __slots__ = ("attrs", "inputs", "name", "op_def", "outputs", "source")
 
     def __init__(
-        self, op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any], outputs: Sequence[Tensor], name: str = "", source: Any = None
+        self,
+        op_def: OpDef,
+        inputs: Sequence[Tensor],
+        attrs: dict[str, Any],
+        outputs: Sequence[Tensor],
+        name: str = "",
+        source: Any = None,
     ) -> None:
         self.op_def = op_def
         self.inputs = inputs
@@ -53,12 +61,16 @@ class Record:
           ValueError: there is no such attribute.
         """
         if name not in self.attrs:
-            raise ValueError(f"Operation '{self.name}' has no attr named '{name}'. It has {sorted(self.attrs)}.")
+            raise ValueError(
+                f"Operation '{self.name}' has no attr named '{name}'. It has {sorted(self.attrs)}."
+            )
         value = self.attrs[name]
         if isinstance(value, str):
             return value.encode()
         attr = self.op_def.attrs.get(name)
-        return list(value) if isinstance(value, tuple) and attr is not None and attr.is_list else value
+        return (
+            list(value) if isinstance(value, tuple) and attr is not None and attr.is_list else value
+        )
 
     @property
     def device(self) -> str:
@@ -105,7 +117,9 @@ def rule_of(record: Record) -> Rule | None:
 def is_trainable(tensor: Any) -> bool:
     """Whether gradients flow through tensors of this dtype."""
     dtype = tensor.dtype.base_dtype
-    return bool(dtype.is_floating or dtype.is_complex or dtype is dt.resource or dtype is dt.variant)
+    return bool(
+        dtype.is_floating or dtype.is_complex or dtype is dt.resource or dtype is dt.variant
+    )
 
 
 class Sums:
@@ -145,7 +159,10 @@ def add_gradients(parts: Sequence[Gradient]) -> Gradient:
     if all(isinstance(p, IndexedSlices) for p in parts):
         indices = [p.indices for p in parts]
         if any(i.dtype is dt.int64 for i in indices):
-            indices = [i if i.dtype is dt.int64 else execute("Cast", (i,), {"DstT": dt.int64}) for i in indices]
+            indices = [
+                i if i.dtype is dt.int64 else execute("Cast", (i,), {"DstT": dt.int64})
+                for i in indices
+            ]
         values = execute("ConcatV2", ([p.values for p in parts], 0))
         return IndexedSlices(values, execute("ConcatV2", (indices, 0)), parts[0].dense_shape)
     return execute("AddN", ([as_dense(p) for p in parts],))
@@ -162,12 +179,18 @@ def as_dense(gradient: Gradient) -> Any:
 
 
 def _no_dense_shape() -> Any:
-    raise ValueError("Tensor conversion requested for IndexedSlices without dense_shape: give it one, or keep the gradient sparse.")
+    raise ValueError(
+        "Tensor conversion requested for IndexedSlices without dense_shape: give it one, or keep the gradient sparse."
+    )
 
 
 def walk(
-    records: Iterable[Record], sums: Sums, wanted: set[int], wrap_rule: Callable[[Record, Rule, list[Any]], Any] | None = None,
-    stop: frozenset[int] = frozenset(), keep: frozenset[int] = frozenset(),
+    records: Iterable[Record],
+    sums: Sums,
+    wanted: set[int],
+    wrap_rule: Callable[[Record, Rule, list[Any]], Any] | None = None,
+    stop: frozenset[int] = frozenset(),
+    keep: frozenset[int] = frozenset(),
 ) -> None:
     """Runs the gradient rules backwards.
 
@@ -208,7 +231,9 @@ def _fill(record: Record, grads: list[Gradient]) -> list[Gradient]:
     if len(grads) == 1 or record.type in ACCEPTS_NONE:
         return grads
     return [
-        execute("ZerosLike", (o,)) if g is None and is_trainable(o) and o.dtype not in (dt.resource, dt.variant) else g
+        execute("ZerosLike", (o,))
+        if g is None and is_trainable(o) and o.dtype not in (dt.resource, dt.variant)
+        else g
         for g, o in zip(grads, record.outputs, strict=True)
     ]
 

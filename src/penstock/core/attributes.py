@@ -17,7 +17,9 @@ from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import TensorShape
 
 
-def complete(op: OpDef, dtypes: Sequence[DType], given: dict[str, Any], counts: Sequence[int]) -> dict[str, Any]:
+def complete(
+    op: OpDef, dtypes: Sequence[DType], given: dict[str, Any], counts: Sequence[int]
+) -> dict[str, Any]:
     """All attributes of an operation, in one form and in the order of its definition.
 
     Args:
@@ -29,7 +31,11 @@ def complete(op: OpDef, dtypes: Sequence[DType], given: dict[str, Any], counts: 
     Raises:
       TypeError, ValueError: an attribute is unknown, missing, of the wrong kind, or contradicts the inputs.
     """
-    found = {name: canonical(op, _known(op, name), value) for name, value in given.items() if value is not None or _optional(op, name)}
+    found = {
+        name: canonical(op, _known(op, name), value)
+        for name, value in given.items()
+        if value is not None or _optional(op, name)
+    }
     position = 0
     for arg, count in zip(op.inputs, counts, strict=True):
         _infer(op, arg, dtypes[position : position + count], found)
@@ -38,7 +44,9 @@ def complete(op: OpDef, dtypes: Sequence[DType], given: dict[str, Any], counts: 
     for name, attr in op.attrs.items():
         value = found.get(name, attr.default)
         if value is REQUIRED:
-            raise ValueError(f"{op.name}: attribute {name!r} ({attr.kind}) is required. Pass {name}=...")
+            raise ValueError(
+                f"{op.name}: attribute {name!r} ({attr.kind}) is required. Pass {name}=..."
+            )
         _check_allowed(op, attr, value)
         result[name] = value
     for name in found:  # attributes starting with "_" travel with the operation
@@ -57,7 +65,9 @@ def _known(op: OpDef, name: str) -> AttrDef:
     if attr is None:
         if name.startswith("_"):
             return AttrDef(name, "any")
-        raise ValueError(f"{op.name}: unknown attribute {name!r}, expected one of {sorted(op.attrs)}.")
+        raise ValueError(
+            f"{op.name}: unknown attribute {name!r}, expected one of {sorted(op.attrs)}."
+        )
     return attr
 
 
@@ -86,22 +96,30 @@ def _agree(op: OpDef, arg: ArgDef, name: str, value: Any, found: dict[str, Any])
             f"Input '{arg.name}' of '{op.name}' Op has type {value.name} that does not match type {before.name} of argument "
             f"'{other}'."
         )
-    raise ValueError(f"{op.name}: input '{arg.name}' gives {name}={value}, but {name}={before} was expected.")
+    raise ValueError(
+        f"{op.name}: input '{arg.name}' gives {name}={value}, but {name}={before} was expected."
+    )
 
 
 def _check_allowed(op: OpDef, attr: AttrDef, value: Any) -> None:
     if attr.minimum is not None:
         size = len(value) if attr.is_list else value
         if size < attr.minimum:
-            raise ValueError(f"{op.name}: attribute {attr.name!r} must be at least {attr.minimum}, got {size}.")
+            raise ValueError(
+                f"{op.name}: attribute {attr.name!r} must be at least {attr.minimum}, got {size}."
+            )
     if attr.allowed is None:
         return
     for item in value if attr.is_list else (value,):
         if item not in attr.allowed:
             if isinstance(item, DType):
                 names = ", ".join(t.name for t in attr.allowed)
-                raise TypeError(f"{op.name}: Value for attr '{attr.name}' of {item.name} is not in the list of allowed values: {names}")
-            raise ValueError(f"{op.name}: attribute {attr.name!r} must be one of {attr.allowed}, got {item!r}.")
+                raise TypeError(
+                    f"{op.name}: Value for attr '{attr.name}' of {item.name} is not in the list of allowed values: {names}"
+                )
+            raise ValueError(
+                f"{op.name}: attribute {attr.name!r} must be one of {attr.allowed}, got {item!r}."
+            )
 
 
 def canonical(op: OpDef, attr: AttrDef, value: Any) -> Any:
@@ -150,7 +168,9 @@ def _string(value: Any) -> str | bytes:
 
 
 def _shape(value: Any) -> tuple[int | None, ...] | None:
-    if value is None or (isinstance(value, tuple) and all(v is None or (type(v) is int and v >= 0) for v in value)):
+    if value is None or (
+        isinstance(value, tuple) and all(v is None or (type(v) is int and v >= 0) for v in value)
+    ):
         return value
     return TensorShape(value).dims_tuple
 
@@ -202,7 +222,11 @@ def group_outputs(op: OpDef, attrs: dict[str, Any], flat: Sequence[Any]) -> Any:
             result.append(flat[position])
             position += 1
             continue
-        count = attrs[arg.number_attr] if arg.number_attr is not None else len(attrs[arg.type_list_attr or ""])
+        count = (
+            attrs[arg.number_attr]
+            if arg.number_attr is not None
+            else len(attrs[arg.type_list_attr or ""])
+        )
         result.append(list(flat[position : position + count]))
         position += count
     return result[0] if len(result) == 1 else result
@@ -210,7 +234,11 @@ def group_outputs(op: OpDef, attrs: dict[str, Any], flat: Sequence[Any]) -> Any:
 
 def user_error(op_name: str, problem: Exception, eager: bool) -> Exception:
     """The exception of a broken rule as the mode raises it: eager operations raise InvalidArgumentError."""
-    if eager and isinstance(problem, (ValueError, TypeError)) and not isinstance(problem, errors.OpError):
+    if (
+        eager
+        and isinstance(problem, (ValueError, TypeError))
+        and not isinstance(problem, errors.OpError)
+    ):
         return errors.InvalidArgumentError(None, None, f"{problem} [Op:{op_name}]")
     return problem
 

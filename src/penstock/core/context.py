@@ -22,7 +22,11 @@ class Recorder(Protocol):
     """Sees the operations that run while it is active: a gradient tape, a forward accumulator."""
 
     def record(
-        self, op: "OpDef", inputs: "tuple[Tensor, ...]", attrs: dict[str, Any], outputs: "tuple[Tensor, ...]"
+        self,
+        op: "OpDef",
+        inputs: "tuple[Tensor, ...]",
+        attrs: dict[str, Any],
+        outputs: "tuple[Tensor, ...]",
     ) -> None: ...
 
 

@@ -23,7 +23,9 @@ _converters: list[tuple[int, int, Any, Converter]] = []
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 
 
-def register_tensor_conversion_function(base_type: Any, conversion_func: Converter, priority: int = 100) -> None:
+def register_tensor_conversion_function(
+    base_type: Any, conversion_func: Converter, priority: int = 100
+) -> None:
     """Makes `convert_to_tensor` use `conversion_func(value, dtype, name, as_ref)` for values of `base_type`.
 
     Args:
@@ -49,7 +51,11 @@ class HashableArray:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            content = tuple(self.array.reshape(-1)) if self.array.dtype == object else self.array.tobytes()
+            content = (
+                tuple(self.array.reshape(-1))
+                if self.array.dtype == object
+                else self.array.tobytes()
+            )
             self._hash = hash((self.dtype, self.array.shape, content))
         return self._hash
 
@@ -92,7 +98,9 @@ def to_array(value: Any, dtype: DType | None = None) -> tuple[np.ndarray[Any, An
         return _from_numpy(np.asarray(value), dtype)
     if hasattr(value, "__array_interface__") or isinstance(value, memoryview):
         return _from_numpy(np.asarray(value), dtype)
-    raise ValueError(f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor.")
+    raise ValueError(
+        f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
+    )
 
 
 def _known_dimension(value: Dimension) -> int:
@@ -131,7 +139,9 @@ def _python_dtype(value: Any) -> DType:
             return dtypes.int64
         if value < 2**64:
             return dtypes.uint64
-        raise ValueError(f"Attempt to convert a value ({value}) that fits no integer dtype to a Tensor.")
+        raise ValueError(
+            f"Attempt to convert a value ({value}) that fits no integer dtype to a Tensor."
+        )
     if isinstance(value, float):
         return dtypes.float32
     if isinstance(value, complex):
@@ -165,7 +175,9 @@ def _string_array(value: Any) -> np.ndarray[Any, Any]:
     return result
 
 
-def _from_numpy(array: np.ndarray[Any, Any], dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
+def _from_numpy(
+    array: np.ndarray[Any, Any], dtype: DType | None
+) -> tuple[np.ndarray[Any, Any], DType]:
     if array.dtype.kind in "SUOT" or (dtype is dtypes.string):
         return _from_object_array(array, dtype)
     if array.dtype.names is not None and len(array.dtype.names) == 1:
@@ -185,7 +197,9 @@ def _numpy_dtype(array: np.ndarray[Any, Any]) -> DType:
     try:
         return dtypes.from_numpy(array.dtype)
     except (TypeError, KeyError):
-        raise ValueError(f"Failed to convert a NumPy array to a Tensor (Unsupported numpy dtype {array.dtype}).") from None
+        raise ValueError(
+            f"Failed to convert a NumPy array to a Tensor (Unsupported numpy dtype {array.dtype})."
+        ) from None
 
 
 def _check_cast(array: np.ndarray[Any, Any], found: DType, wanted: DType) -> None:
@@ -194,11 +208,19 @@ def _check_cast(array: np.ndarray[Any, Any], found: DType, wanted: DType) -> Non
         raise _mismatch(array.reshape(-1)[0].item(), wanted)
     if found.is_complex and not wanted.is_complex:
         raise _mismatch(array.reshape(-1)[0].item() if array.size else 0j, wanted)
-    if found.is_floating and wanted.is_integer and array.size and state.graph is None and array.ndim == 0:
+    if (
+        found.is_floating
+        and wanted.is_integer
+        and array.size
+        and state.graph is None
+        and array.ndim == 0
+    ):
         raise _mismatch(array.item(), wanted)
 
 
-def _from_object_array(array: np.ndarray[Any, Any], dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
+def _from_object_array(
+    array: np.ndarray[Any, Any], dtype: DType | None
+) -> tuple[np.ndarray[Any, Any], DType]:
     if dtype is not None and dtype is not dtypes.string:
         if array.dtype == object:
             return _from_sequence(array.tolist(), dtype)
@@ -213,7 +235,9 @@ def _from_object_array(array: np.ndarray[Any, Any], dtype: DType | None) -> tupl
         elif dtype is None and array.dtype == object:
             return _from_sequence(array.tolist(), None) if array.ndim else to_array(array.item())
         else:
-            raise TypeError(f"Unsupported object type {type(item).__name__}: expected str or bytes for a string tensor.")
+            raise TypeError(
+                f"Unsupported object type {type(item).__name__}: expected str or bytes for a string tensor."
+            )
     return result.reshape(array.shape), dtypes.string
 
 
@@ -245,7 +269,9 @@ def _from_sequence(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any
     return result.reshape(dims), dtype
 
 
-def _from_plain_numbers(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType] | None:
+def _from_plain_numbers(
+    value: Any, dtype: DType | None
+) -> tuple[np.ndarray[Any, Any], DType] | None:
     """Lists of Python ints or floats (nested or not), the common case, through one NumPy call."""
     if len(value) == 0:
         return None
@@ -268,7 +294,9 @@ def _from_plain_numbers(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any
     if array.dtype == np.int64 and kind is int and _all_of(value, int):
         if array.min() < wanted.min or array.max() > wanted.max:
             if dtype is not None:
-                raise _overflow(int(array.max() if array.max() > wanted.max else array.min()), dtype)
+                raise _overflow(
+                    int(array.max() if array.max() > wanted.max else array.min()), dtype
+                )
             return array, dtypes.int64
         return array.astype(wanted.numpy_dtype), wanted
     return None
@@ -279,7 +307,9 @@ def _all_of(value: Any, kind: type) -> bool:
         return type(value) is kind
     if isinstance(value, range):
         return kind is int
-    return all(type(v) is kind or (v.__class__ in (list, tuple) and _all_of(v, kind)) for v in value)
+    return all(
+        type(v) is kind or (v.__class__ in (list, tuple) and _all_of(v, kind)) for v in value
+    )
 
 
 def _measure(value: Any, leaves: list[Any]) -> tuple[int, ...]:
@@ -313,7 +343,9 @@ def _leaf_dtype(leaf: Any) -> DType:
     if isinstance(leaf, (bool, int, float, complex, str, bytes)):
         return _python_dtype(leaf)
     if leaf is None:
-        raise ValueError("Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.")
+        raise ValueError(
+            "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor."
+        )
     return to_array(leaf)[1]
 
 
@@ -327,7 +359,9 @@ def _wider(a: DType, b: DType, leaf: Any) -> DType:
             return large
         if small.is_floating and large.is_complex:
             return large
-    raise ValueError(f"Can't convert Python sequence with mixed types to Tensor: {a.name} and {b.name} (at {leaf!r}).")
+    raise ValueError(
+        f"Can't convert Python sequence with mixed types to Tensor: {a.name} and {b.name} (at {leaf!r})."
+    )
 
 
 def _leaf(leaf: Any, dtype: DType) -> Any:
@@ -438,7 +472,9 @@ def _pack(value: Any, wanted: DType | None, name: str | None) -> Tensor:
         else:
             tensor = convert_to_tensor(item, dtype=None if isinstance(item, Tensor) else dtype)
             if tensor.dtype is not dtype:
-                raise TypeError(f"Cannot convert a list containing a tensor of dtype {tensor.dtype} to {dtype}")
+                raise TypeError(
+                    f"Cannot convert a list containing a tensor of dtype {tensor.dtype} to {dtype}"
+                )
             parts.append(tensor)
     from_pack = execute("Pack", (parts,), {"axis": 0}, name or "packed")
     return from_pack  # type: ignore[no-any-return]
@@ -458,7 +494,9 @@ def _run_converter(
     if result is NotImplemented:
         return result
     if not isinstance(result, Tensor):
-        raise RuntimeError(f"Conversion function {function!r} for type {type(value)} returned non-Tensor: {result!r}")
+        raise RuntimeError(
+            f"Conversion function {function!r} for type {type(value)} returned non-Tensor: {result!r}"
+        )
     if wanted is not None and result.dtype.base_dtype is not wanted:
         raise RuntimeError(
             f"Conversion function {function!r} for type {type(value)} returned incompatible dtype: requested = {wanted.name}, "

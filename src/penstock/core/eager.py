@@ -18,7 +18,7 @@ from penstock import errors
 from penstock.core import attributes
 from penstock.core.context import state
 from penstock.core.kernels import Kernel, KernelContext, bind, missing_kernel, quiet, select
-from penstock.core.lazy import jax, jnp, wide_types
+from penstock.core.lazy import jax, jax_is_loaded, jnp, wide_types
 from penstock.core.op_def import OpDef
 from penstock.core.resources import ResourceManager
 from penstock.core.shapes import ShapeContext
@@ -43,20 +43,32 @@ class PreparedOp:
         "refs", "seen", "single", "validated", "writes",
     )  # fmt: skip
 
-    def __init__(self, op: OpDef, in_dtypes: tuple[DType, ...], counts: Sequence[int], given: dict[str, Any], device: str) -> None:
+    def __init__(
+        self,
+        op: OpDef,
+        in_dtypes: tuple[DType, ...],
+        counts: Sequence[int],
+        given: dict[str, Any],
+        device: str,
+    ) -> None:
         self.op = op
         self.device = device
         self.in_dtypes = in_dtypes
         self.attrs = attributes.complete(op, in_dtypes, given, counts)
         self.out_dtypes = attributes.output_dtypes(op, self.attrs)
-        self.out_numpy = tuple(None if t in (dt.resource, dt.variant) else t.numpy_dtype for t in self.out_dtypes)
+        self.out_numpy = tuple(
+            None if t in (dt.resource, dt.variant) else t.numpy_dtype for t in self.out_dtypes
+        )
         self.single = len(op.outputs) == 1 and not op.outputs[0].is_list
         self.refs, self.writes = effect_positions(op, counts)
         self.host_kernel: Kernel | None = select(op.name, "host", device, self.attrs)
-        compiled = select(op.name, "compiled", device, self.attrs)
+        arrays = not any(t is dt.string or t is dt.variant for t in (*in_dtypes, *self.out_dtypes))
+        compiled = select(op.name, "compiled", device, self.attrs) if arrays else None
         if self.host_kernel is None and compiled is None:
             raise missing_kernel(op.name, device, self.attrs)
-        self.host: Callable[..., Any] | None = bind(op, self.host_kernel, self.attrs) if self.host_kernel else None
+        self.host: Callable[..., Any] | None = (
+            bind(op, self.host_kernel, self.attrs) if self.host_kernel else None
+        )
         self.compiled: tuple[Callable[..., Any], bool] | None = (
             (bind(op, compiled, self.attrs), compiled.wants_context) if compiled else None
         )
@@ -78,14 +90,24 @@ def effect_positions(op: OpDef, counts: Sequence[int]) -> tuple[tuple[int, ...],
     return tuple(refs), tuple(writes)
 
 
-def prepare(op: OpDef, flat: Sequence[Any], counts: Sequence[int] | None, attrs: dict[str, Any], device: str) -> PreparedOp:
+def prepare(
+    op: OpDef, flat: Sequence[Any], counts: Sequence[int] | None, attrs: dict[str, Any], device: str
+) -> PreparedOp:
     """The prepared operation for these inputs and attributes."""
     in_dtypes = tuple([t._dtype for t in flat])
-    key: Any = (in_dtypes, counts, tuple(attrs.items()), device) if attrs or counts or device != "CPU" else in_dtypes
+    key: Any = (
+        (in_dtypes, counts, tuple(attrs.items()), device)
+        if attrs or counts or device != "CPU"
+        else in_dtypes
+    )
     try:
         found = op.prepared.get(key)
     except TypeError:  # an attribute given as a list, say
-        attrs = {n: attributes.canonical(op, attributes._known(op, n), v) for n, v in attrs.items() if v is not None}
+        attrs = {
+            n: attributes.canonical(op, attributes._known(op, n), v)
+            for n, v in attrs.items()
+            if v is not None
+        }
         key = (in_dtypes, counts, tuple(attrs.items()), device)
         found = op.prepared.get(key)
     if found is None:
@@ -115,12 +137,19 @@ def run_eager(
 
 def run_prepared(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
     """Runs the kernel that suits the sizes; returns flat arrays."""
-    if prepared.host is None or (prepared.compiled is not None and not _prefers_host(prepared, arrays)):
+    if prepared.host is None or (
+        prepared.compiled is not None and not _prefers_host(prepared, arrays)
+    ):
         return run_compiled(prepared, arrays)
     return run_host(prepared, arrays)
 
 
-def _keep_leases(prepared: PreparedOp, flat: Sequence[EagerTensor], results: Sequence[Any], outputs: Sequence[EagerTensor]) -> None:
+def _keep_leases(
+    prepared: PreparedOp,
+    flat: Sequence[EagerTensor],
+    results: Sequence[Any],
+    outputs: Sequence[EagerTensor],
+) -> None:
     """An output that shares a variable's array, read or passed through, holds the variable's lease."""
     for array, output in zip(results, outputs, strict=True):
         if array is None or array.__class__ is np.ndarray:
@@ -162,19 +191,15 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
 
 
 def _jax_loaded() -> bool:
-    return "Array" in jax.__dict__ or _jax_probe()
-
-
-def _jax_probe() -> bool:
-    import sys
-
-    return "jax" in sys.modules
+    return "Array" in jax.__dict__ or jax_is_loaded()
 
 
 # ---- host ------------------------------------------------------------------------------------------------------
 
 
-def run_host(prepared: PreparedOp, arrays: Sequence[Any], context: KernelContext | None = None) -> Sequence[Any]:
+def run_host(
+    prepared: PreparedOp, arrays: Sequence[Any], context: KernelContext | None = None
+) -> Sequence[Any]:
     """Runs the host kernel on NumPy arrays and returns flat results in the declared dtypes."""
     op = prepared.op
     arguments = [a if a.__class__ is np.ndarray else _host_value(a) for a in arrays]
@@ -190,7 +215,9 @@ def run_host(prepared: PreparedOp, arrays: Sequence[Any], context: KernelContext
         kernel = prepared.host_kernel
         if kernel is not None and kernel.reentrant:
             raise
-        raise errors.InvalidArgumentError(None, None, f"{problem} [Op:{op.name}]{_at_user_line()}") from problem
+        raise errors.InvalidArgumentError(
+            None, None, f"{problem} [Op:{op.name}]{_at_user_line()}"
+        ) from problem
     return conform(prepared, results)
 
 
@@ -205,7 +232,9 @@ def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContex
     assert kernel is not None and function is not None
     if kernel.wants_context:
         if context is None:
-            context = KernelContext(prepared.op.name, prepared.attrs, eager_resources, prepared.device)
+            context = KernelContext(
+                prepared.op.name, prepared.attrs, eager_resources, prepared.device
+            )
         if kernel.reentrant:
             return function(context, *arguments)
         with np.errstate(all="ignore"):
@@ -219,7 +248,9 @@ def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContex
 
 def _locked(prepared: PreparedOp, arguments: list[Any], run: Callable[[], Any]) -> Any:
     """Runs while holding the locks of the variables that are touched, taken in one order."""
-    locks = sorted({id(c): c for c in (arguments[i] for i in prepared.refs) if hasattr(c, "lock")}.items())
+    locks = sorted(
+        {id(c): c for c in (arguments[i] for i in prepared.refs) if hasattr(c, "lock")}.items()
+    )
     if not locks:
         return run()
     held = []
@@ -262,6 +293,8 @@ def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
     """Runs the shape rule on the actual shapes (once for each combination, where values do not matter)."""
     op = prepared.op
     key = tuple([getattr(a, "shape", ()) for a in arrays])
+    for position in prepared.refs:
+        key += (getattr(arrays[position].resource, "dims", None),)
     if key in prepared.validated:
         return
     uses_values = False
@@ -273,18 +306,30 @@ def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
 
     def shape_value(index: int) -> Dims:
         value = constant(index)
-        return None if value is None else tuple(None if v < 0 else int(v) for v in value.reshape(-1))
+        return (
+            None if value is None else tuple(None if v < 0 else int(v) for v in value.reshape(-1))
+        )
 
     def variable_shape(index: int) -> Dims:
         nonlocal uses_values
-        uses_values = True
+        uses_values = uses_values or index not in prepared.refs
         return getattr(getattr(arrays[index], "resource", None), "dims", None)
 
-    context = ShapeContext(op.name, key, prepared.in_dtypes, prepared.attrs, constant, shape_value, variable_shape)
+    context = ShapeContext(
+        op.name,
+        key[: len(arrays)],
+        prepared.in_dtypes,
+        prepared.attrs,
+        constant,
+        shape_value,
+        variable_shape,
+    )
     try:
         op.shape_rule(context)  # type: ignore[misc]
     except (ValueError, TypeError) as problem:
-        raise errors.InvalidArgumentError(None, None, f"{problem} [Op:{op.name}]{_at_user_line()}") from None
+        raise errors.InvalidArgumentError(
+            None, None, f"{problem} [Op:{op.name}]{_at_user_line()}"
+        ) from None
     if not uses_values:
         if len(prepared.validated) > VALIDATED_SHAPES:
             prepared.validated.clear()
@@ -312,7 +357,7 @@ _executables_lock = threading.Lock()  # guards: _executables
 
 def run_compiled(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
     """Runs the operation as an executable of its own."""
-    if prepared.op.shape_rule is not None and not prepared.refs:
+    if prepared.op.shape_rule is not None:
         validate(prepared, arrays)
     static = _static_positions(prepared)
     cells = {i: arrays[i].resource for i in prepared.refs}
@@ -328,8 +373,12 @@ def run_compiled(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
             cell.lock.release()
 
 
-def _run_locked(prepared: PreparedOp, arrays: list[Any], static: tuple[int, ...], cells: dict[int, Any]) -> Sequence[Any]:
-    step_value = prepared.op.step_input(None, prepared.attrs) if prepared.op.step_input is not None else None
+def _run_locked(
+    prepared: PreparedOp, arrays: list[Any], static: tuple[int, ...], cells: dict[int, Any]
+) -> Sequence[Any]:
+    step_value = (
+        prepared.op.step_input(None, prepared.attrs) if prepared.op.step_input is not None else None
+    )
     values = list(arrays)
     for i, cell in cells.items():
         values[i] = cell.value
@@ -337,7 +386,9 @@ def _run_locked(prepared: PreparedOp, arrays: list[Any], static: tuple[int, ...]
         if i not in prepared.writes or prepared.op.effects[_arg_name(prepared.op, i)] != "w":
             cells[i].read()
     known = {i: np.asarray(values[i]) for i in static}
-    donate = all(cells[i].donatable for i in prepared.writes) and len({id(c) for c in cells.values()}) == len(cells)
+    donate = all(cells[i].donatable for i in prepared.writes) and len(
+        {id(c) for c in cells.values()}
+    ) == len(cells)
     executable = _executable(prepared, values, known, donate)
     dynamic = [v for i, v in enumerate(values) if i not in known and i not in prepared.writes]
     taken = [values[i] for i in prepared.writes]
@@ -361,7 +412,9 @@ def _static_positions(prepared: PreparedOp) -> tuple[int, ...]:
         return ()
     positions, position = [], 0
     counts = [
-        (prepared.attrs[a.number_attr] if a.number_attr else len(prepared.attrs[a.type_list_attr])) if a.is_list else 1
+        (prepared.attrs[a.number_attr] if a.number_attr else len(prepared.attrs[a.type_list_attr]))
+        if a.is_list
+        else 1
         for a in op.inputs
     ]
     for arg, count in zip(op.inputs, counts, strict=True):
@@ -374,7 +427,9 @@ def _static_positions(prepared: PreparedOp) -> tuple[int, ...]:
 class _Executable:
     """A jitted single operation; `checks` and `written` are filled while it is traced."""
 
-    def __init__(self, prepared: PreparedOp, known: dict[int, Any], donate: bool, count: int) -> None:
+    def __init__(
+        self, prepared: PreparedOp, known: dict[int, Any], donate: bool, count: int
+    ) -> None:
         self.checks: list[Check] = []
         self.written: list[int] = []
         function, wants_context = prepared.compiled  # type: ignore[misc]
@@ -384,14 +439,24 @@ class _Executable:
             remaining, owned = iter(dynamic), iter(taken)
             arguments: list[Any] = []
             for i in range(count):
-                value = known[i] if i in known else next(owned if i in prepared.writes else remaining)
-                arguments.append(TracedRef(prepared.op.name, value) if i in prepared.refs else value)
+                value = (
+                    known[i] if i in known else next(owned if i in prepared.writes else remaining)
+                )
+                arguments.append(
+                    TracedRef(prepared.op.name, value) if i in prepared.refs else value
+                )
             old = [a.value if isinstance(a, TracedRef) else None for a in arguments]
-            head = (TraceContext(prepared.op.name, prepared.attrs, None, collected, step_value),) if wants_context else ()
+            head = (
+                (TraceContext(prepared.op.name, prepared.attrs, None, collected, step_value),)
+                if wants_context
+                else ()
+            )
             results = function(*head, *arguments)
             outputs = _traced_outputs(prepared, results)
             self.checks[:] = collected.checks
-            self.written[:] = [i for i, a in enumerate(arguments) if isinstance(a, TracedRef) and a.written]
+            self.written[:] = [
+                i for i, a in enumerate(arguments) if isinstance(a, TracedRef) and a.written
+            ]
             written = [gate(collected, arguments[i], old[i]) for i in self.written]
             return outputs, written, collected.conditions, collected.values
 
@@ -403,7 +468,9 @@ def _traced_outputs(prepared: PreparedOp, results: Any) -> list[Any]:
     return [jnp.asarray(r).astype(t) for r, t in zip(flat, prepared.out_numpy, strict=True)]
 
 
-def _executable(prepared: PreparedOp, values: Sequence[Any], known: dict[int, Any], donate: bool) -> _Executable:
+def _executable(
+    prepared: PreparedOp, values: Sequence[Any], known: dict[int, Any], donate: bool
+) -> _Executable:
     shapes = tuple((v.shape, v.dtype) if hasattr(v, "shape") else None for v in values)
     key = (id(prepared), shapes, tuple((i, v.tobytes()) for i, v in known.items()), donate)
     with _executables_lock:

@@ -18,7 +18,12 @@ from penstock.types.dtypes import DType
 NO_ATTRS: dict[str, Any] = {}
 
 
-def execute(op: OpDef | str, inputs: Sequence[Any] = (), attrs: dict[str, Any] | None = None, name: str | None = None) -> Any:
+def execute(
+    op: OpDef | str,
+    inputs: Sequence[Any] = (),
+    attrs: dict[str, Any] | None = None,
+    name: str | None = None,
+) -> Any:
     """Runs an operation, or adds it to the current graph.
 
     Args:
@@ -42,7 +47,11 @@ def execute(op: OpDef | str, inputs: Sequence[Any] = (), attrs: dict[str, Any] |
 
 
 def execute_flat(
-    op: OpDef, flat: tuple[Any, ...], counts: Sequence[int] | None, attrs: dict[str, Any], name: str | None
+    op: OpDef,
+    flat: tuple[Any, ...],
+    counts: Sequence[int] | None,
+    attrs: dict[str, Any],
+    name: str | None,
 ) -> Any:
     """`execute` for flat tensors. `counts`: tensors per input argument, None when no input is a list."""
     current = state
@@ -63,13 +72,17 @@ def execute_flat(
     return attributes.group_outputs(op, full, outputs)
 
 
-def record(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], outputs: tuple[Any, ...]) -> None:
+def record(
+    op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], outputs: tuple[Any, ...]
+) -> None:
     """Shows an operation to the recorders of the thread, innermost first."""
     for recorder in reversed(state.recorders):
         recorder.record(op, inputs, attrs, outputs)
 
 
-def convert_inputs(op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[int, ...] | None]:
+def convert_inputs(
+    op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]
+) -> tuple[tuple[Any, ...], tuple[int, ...] | None]:
     """Flat input tensors, and the number of tensors of each argument (None when all are single)."""
     graph = state.graph
     if graph is None:
@@ -79,7 +92,9 @@ def convert_inputs(op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> t
         else:
             return tuple(inputs), None
     if len(inputs) != len(op.inputs):
-        raise TypeError(f"{op.name}: expected {len(op.inputs)} inputs ({', '.join(a.name for a in op.inputs)}), got {len(inputs)}.")
+        raise TypeError(
+            f"{op.name}: expected {len(op.inputs)} inputs ({', '.join(a.name for a in op.inputs)}), got {len(inputs)}."
+        )
     known = _known_types(op, inputs, attrs)
     flat: list[Any] = []
     counts: list[int] = []
@@ -116,14 +131,20 @@ def _known_types(op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> dic
             known[name] = attributes.as_dtype(attrs[name]).base_dtype
             continue
         for item in value if arg.is_list and isinstance(value, (list, tuple)) else (value,):
-            dtype = getattr(item, "dtype", None) if isinstance(item, Tensor) or hasattr(item, "handle") else None
+            dtype = (
+                getattr(item, "dtype", None)
+                if isinstance(item, Tensor) or hasattr(item, "handle")
+                else None
+            )
             if isinstance(dtype, DType):
                 known[name] = dtype.base_dtype
                 break
     return known
 
 
-def _convert(op: OpDef, arg: ArgDef, value: Any, known: dict[str, DType], wanted: DType | None = None) -> Any:
+def _convert(
+    op: OpDef, arg: ArgDef, value: Any, known: dict[str, DType], wanted: DType | None = None
+) -> Any:
     dtype = arg.dtype or wanted or (known.get(arg.type_attr) if arg.type_attr else None)
     if isinstance(value, Tensor):
         tensor = convert.convert_to_tensor(value)
@@ -153,7 +174,10 @@ def _wrong_dtype(op: OpDef, arg: ArgDef, tensor: Tensor, dtype: DType) -> Except
         )
         return attributes.user_error(op.name, problem, eager=True)
     if arg.type_attr is not None:
-        other = next((a.name for a in op.inputs if a.type_attr == arg.type_attr and a is not arg), arg.type_attr)
+        other = next(
+            (a.name for a in op.inputs if a.type_attr == arg.type_attr and a is not arg),
+            arg.type_attr,
+        )
         return TypeError(
             f"Input '{arg.name}' of '{op.name}' Op has type {tensor.dtype.name} that does not match type {dtype.name} of argument "
             f"'{other}'."

@@ -55,7 +55,10 @@ class Kernel:
 
     def describe(self) -> str:
         """One line for error messages."""
-        types = ", ".join(f"{n} in {{{', '.join(t.name for t in ts)}}}" for n, ts in self.types) or "any types"
+        types = (
+            ", ".join(f"{n} in {{{', '.join(t.name for t in ts)}}}" for n, ts in self.types)
+            or "any types"
+        )
         return f"{self.kind} on {self.device or 'any device'} for {types}"
 
 
@@ -92,20 +95,37 @@ def register_kernel(
     parameters = code.co_varnames[: code.co_argcount] if code is not None else ()
     wants_context = parameters[:1] == ("ctx",)
     wants_namespace = parameters[int(wants_context) :][:1] == ("xp",)
-    attr_names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount] if code else ()
+    attr_names = (
+        code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        if code
+        else ()
+    )
     constraint = tuple((n, tuple(as_dtype(t) for t in ts)) for n, ts in (types or {}).items())
     made = Kernel(
-        name, function, kind, device, constraint, limit, reentrant, wants_context, wants_namespace, attr_names
+        name,
+        function,
+        kind,
+        device,
+        constraint,
+        limit,
+        reentrant,
+        wants_context,
+        wants_namespace,
+        attr_names,
     )
     _kernels.setdefault(name, []).append(made)
 
 
-def host_kernel(op: OpDef | str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def host_kernel(
+    op: OpDef | str, **options: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: registers a host kernel; `options` as for `register_kernel`."""
     return _decorator(op, ("host",), options)
 
 
-def compiled_kernel(op: OpDef | str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def compiled_kernel(
+    op: OpDef | str, **options: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: registers a compiled kernel; `options` as for `register_kernel`."""
     return _decorator(op, ("compiled",), options)
 
@@ -139,7 +159,9 @@ def kernels_of(op_name: str) -> tuple[Kernel, ...]:
 
 def missing_kernel(op_name: str, device: str, attrs: dict[str, Any]) -> errors.OpError:
     """The error for an operation that no kernel serves, listing those there are."""
-    listing = "\n".join(f"  {k.describe()}" for k in kernels_of(op_name)) or "  <no registered kernels>"
+    listing = (
+        "\n".join(f"  {k.describe()}" for k in kernels_of(op_name)) or "  <no registered kernels>"
+    )
     types = {n: v for n, v in attrs.items() if isinstance(v, DType)}
     wanted = ", ".join(f"{n}={t.name}" for n, t in types.items())
     return errors.UnimplementedError(
@@ -163,7 +185,9 @@ def bind(op: OpDef, chosen: Kernel, attrs: dict[str, Any]) -> Callable[..., Any]
     return lambda *inputs: function(*head, *regroup(inputs, groups), **wanted)
 
 
-def _bind_plain(function: Callable[..., Any], head: tuple[Any, ...], wanted: dict[str, Any]) -> Callable[..., Any]:
+def _bind_plain(
+    function: Callable[..., Any], head: tuple[Any, ...], wanted: dict[str, Any]
+) -> Callable[..., Any]:
     if head:
         xp = head[0]
         return lambda *inputs: function(xp, *inputs, **wanted)
@@ -175,7 +199,11 @@ def input_groups(op: OpDef, attrs: dict[str, Any]) -> tuple[int | None, ...] | N
     if not any(arg.is_list for arg in op.inputs):
         return None
     return tuple(
-        attrs[arg.number_attr] if arg.number_attr else len(attrs[arg.type_list_attr]) if arg.type_list_attr else None
+        attrs[arg.number_attr]
+        if arg.number_attr
+        else len(attrs[arg.type_list_attr])
+        if arg.type_list_attr
+        else None
         for arg in op.inputs
     )
 
@@ -208,20 +236,31 @@ class _Quiet(threading.local):
         self.run = context.run
 
 
-quiet = _Quiet()  # quiet.run(function, *args): cheaper than np.errstate; not for code that may call it again
+quiet = (
+    _Quiet()
+)  # quiet.run(function, *args): cheaper than np.errstate; not for code that may call it again
 
 
 class KernelContext:
     """What a kernel may ask about its surroundings. Traced regions use a subclass that records checks."""
 
-    def __init__(self, op_name: str, attrs: dict[str, Any], resources: Any, device: str = "", step: Any = None) -> None:
+    def __init__(
+        self,
+        op_name: str,
+        attrs: dict[str, Any],
+        resources: Any,
+        device: str = "",
+        step: Any = None,
+    ) -> None:
         self.op_name = op_name
         self.attrs = attrs
         self.resources = resources
         self.device = device
         self.step = step
 
-    def check(self, ok: Any, error: type[errors.OpError], message: Callable[..., str], *values: Any) -> None:
+    def check(
+        self, ok: Any, error: type[errors.OpError], message: Callable[..., str], *values: Any
+    ) -> None:
         """Fails the step with `error(message(*values))` unless `ok` (a boolean scalar) holds."""
         if not bool(ok):
             raise error(None, None, message(*values))

@@ -35,6 +35,6 @@ def jax_is_loaded() -> bool:
     return "jax" in sys.modules
 
 
-def wide_types() -> contextlib.AbstractContextManager[None]:
+def wide_types() -> contextlib.AbstractContextManager[None, bool | None]:
     """A scope in which JAX keeps 64-bit types; tracing and running of kernels happen inside it."""
-    return jax.enable_x64(True)
+    return jax.enable_x64(True)  # type: ignore[no-any-return]

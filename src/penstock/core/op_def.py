@@ -147,7 +147,9 @@ class OpDef:
 
 
 _ops: dict[str, OpDef] = {}
-_loaders: list[Callable[[], None]] = []  # each registers more operations; called once, when a name is not found
+_loaders: list[
+    Callable[[], None]
+] = []  # each registers more operations; called once, when a name is not found
 
 
 def define_op(
@@ -182,7 +184,9 @@ def define_op(
         fallible=fallible, doc=doc,
     )  # fmt: skip
     if op.name in _ops:
-        raise errors.AlreadyExistsError(None, None, f"operation {op.name!r} is already registered as {_ops[op.name].text!r}")
+        raise errors.AlreadyExistsError(
+            None, None, f"operation {op.name!r} is already registered as {_ops[op.name].text!r}"
+        )
     _ops[op.name] = op
     return op
 
@@ -323,7 +327,9 @@ def _parse_kind(text: str) -> tuple[str, tuple[Any, ...] | None]:
         names = [n for i in items for n in TYPE_GROUPS.get(i, i).split()]
         return "type", tuple(parse_type(n) for n in names)
     if text not in ATTR_KINDS:
-        raise ValueError(f"unknown kind of attribute: {text!r}, expected one of {ATTR_KINDS}, a set or a list")
+        raise ValueError(
+            f"unknown kind of attribute: {text!r}, expected one of {ATTR_KINDS}, a set or a list"
+        )
     return text, None
 
 
@@ -335,7 +341,11 @@ def _parse_default(kind: str, text: str | None) -> Any:
     if kind == "type":
         return parse_type(text)
     if kind == "shape":
-        return None if text == "?" else tuple(None if d == "?" else int(d) for d in _split(text[1:-1], ","))
+        return (
+            None
+            if text == "?"
+            else tuple(None if d == "?" else int(d) for d in _split(text[1:-1], ","))
+        )
     if kind == "float" and text in ("inf", "-inf", "nan"):
         return float(text)
     if kind == "func":

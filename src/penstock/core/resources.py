@@ -30,7 +30,17 @@ class Lease:
 class VariableCell:
     """A variable's state: dtype, static shape and current array. Its lock guards take, run and put back."""
 
-    __slots__ = ("__weakref__", "_lease", "_owned", "dims", "dtype", "lock", "name", "pins", "value")
+    __slots__ = (
+        "__weakref__",
+        "_lease",
+        "_owned",
+        "dims",
+        "dtype",
+        "lock",
+        "name",
+        "pins",
+        "value",
+    )
 
     def __init__(self, name: str, dtype: DType, dims: Dims) -> None:
         self.name = name
@@ -117,7 +127,9 @@ class ResourceManager:
         self._resources: dict[tuple[str, str], Any] = {}
         self.generation = 0  # grows when resources are removed, so that plans know to bind again
 
-    def lookup_or_create(self, container: str, name: str, kind: type, create: Callable[[], Any]) -> Any:
+    def lookup_or_create(
+        self, container: str, name: str, kind: type, create: Callable[[], Any]
+    ) -> Any:
         """The resource of that name, created when there is none.
 
         Raises:
@@ -143,7 +155,9 @@ class ResourceManager:
         """Removes a resource; False when there was none."""
         with self._lock:
             self.generation += 1
-            return self._resources.pop((container or self.DEFAULT_CONTAINER, name), None) is not None
+            return (
+                self._resources.pop((container or self.DEFAULT_CONTAINER, name), None) is not None
+            )
 
     def clear(self, containers: list[str] | None = None) -> None:
         """Removes all resources of the containers, of every container when none are named."""

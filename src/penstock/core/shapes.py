@@ -63,7 +63,9 @@ class ShapeContext:
 
     def fail(self, expected: str, got: str, fix: str = "") -> NoReturn:
         """Raises the ValueError of a broken rule."""
-        raise ValueError(f"{self.op_name}: expected {expected}, got {got}." + (f" {fix}" if fix else ""))
+        raise ValueError(
+            f"{self.op_name}: expected {expected}, got {got}." + (f" {fix}" if fix else "")
+        )
 
     def rank(self, index: int, expected: int, name: str = "") -> Dims:
         """The dimensions of an input that must have a certain rank (unknown dimensions when it is unknown)."""
@@ -71,14 +73,20 @@ class ShapeContext:
         if dims is None:
             return (None,) * expected
         if len(dims) != expected:
-            self.fail(f"{name or f'input {index}'} of rank {expected}", f"shape {d.text(dims)} of rank {len(dims)}")
+            self.fail(
+                f"{name or f'input {index}'} of rank {expected}",
+                f"shape {d.text(dims)} of rank {len(dims)}",
+            )
         return dims
 
     def rank_at_least(self, index: int, expected: int, name: str = "") -> Dims:
         """The dimensions of an input that must have at least a certain rank, None when unknown."""
         dims = self.shapes[index]
         if dims is not None and len(dims) < expected:
-            self.fail(f"{name or f'input {index}'} of rank at least {expected}", f"shape {d.text(dims)} of rank {len(dims)}")
+            self.fail(
+                f"{name or f'input {index}'} of rank at least {expected}",
+                f"shape {d.text(dims)} of rank {len(dims)}",
+            )
         return dims
 
     def axis(self, axis: int, rank: int) -> int:
@@ -131,7 +139,9 @@ def broadcast(c: ShapeContext) -> Dims:
             result = d.broadcast(result, other)
         except ValueError:
             listed = " vs. ".join(d.text(s) for s in c.shapes)
-            raise ValueError(f"{c.op_name}: Incompatible shapes: {listed}: expected shapes that broadcast together.") from None
+            raise ValueError(
+                f"{c.op_name}: Incompatible shapes: {listed}: expected shapes that broadcast together."
+            ) from None
     return result
 
 
@@ -144,7 +154,11 @@ def reduced(c: ShapeContext) -> Dims:
         count = d.num_elements(c.shapes[1])
         if keep:
             return (None,) * len(dims)
-        return (None,) * (len(dims) - count) if count is not None and count <= len(dims) and count == 1 else None
+        return (
+            (None,) * (len(dims) - count)
+            if count is not None and count <= len(dims) and count == 1
+            else None
+        )
     wanted = {c.axis(int(a), len(dims)) for a in np.asarray(axes).reshape(-1)}
     if keep:
         return tuple(1 if i in wanted else n for i, n in enumerate(dims))

@@ -72,7 +72,9 @@ class Tensor:
     @property
     def compares_by_value(self) -> bool:
         """Whether == compares elements, which makes the tensor no dictionary key. Tensors of a plain graph compare by identity."""
-        return Tensor.equality_by_value and bool(getattr(getattr(self, "_op", None), "graph", _NO_GRAPH).building_function)
+        return Tensor.equality_by_value and bool(
+            getattr(getattr(self, "_op", None), "graph", _NO_GRAPH).building_function
+        )
 
     def __hash__(self) -> int:
         if self.compares_by_value:
@@ -168,7 +170,9 @@ class EagerTensor(Tensor):
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Refused: an eager tensor has its value already."""
-        raise NotImplementedError("eval is not supported when eager execution is enabled, is .numpy() what you're looking for?")
+        raise NotImplementedError(
+            "eval is not supported when eager execution is enabled, is .numpy() what you're looking for?"
+        )
 
     def set_shape(self, shape: Any) -> None:
         """Checks that the tensor's shape is compatible with `shape`."""
@@ -200,8 +204,10 @@ class EagerTensor(Tensor):
         return array.copy() if copy else array
 
     def __dlpack__(self, **arguments: Any) -> Any:
-        array = self._array
-        return (np.asarray(array) if isinstance(array, np.generic) else array).__dlpack__(**arguments)
+        array: Any = self._array
+        return (np.asarray(array) if isinstance(array, np.generic) else array).__dlpack__(
+            **arguments
+        )
 
     def __dlpack_device__(self) -> Any:
         array = self._array
@@ -239,7 +245,9 @@ class EagerTensor(Tensor):
 
     def __index__(self) -> int:
         if not self._dtype.is_integer:
-            raise TypeError(f"only integer scalar tensors can be converted to an index, got {self._dtype.name}")
+            raise TypeError(
+                f"only integer scalar tensors can be converted to an index, got {self._dtype.name}"
+            )
         return int(self._scalar("index"))
 
     def _scalar(self, kind: str) -> Any:
@@ -252,7 +260,11 @@ class EagerTensor(Tensor):
         return round(self.numpy(), digits) if digits is not None else round(self.numpy())
 
     def __format__(self, spec: str) -> str:
-        return format(self.numpy(), spec) if self._dtype is not dtypes.resource else format(str(self), spec)
+        return (
+            format(self.numpy(), spec)
+            if self._dtype is not dtypes.resource
+            else format(str(self), spec)
+        )
 
     def __reduce__(self) -> Any:
         if self._dtype in (dtypes.resource, dtypes.variant):
@@ -271,7 +283,9 @@ class EagerTensor(Tensor):
         return f"tf.Tensor({value_text(self, False)}, shape={self.shape}, dtype={self._dtype.name})"
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: shape={self.shape}, dtype={self._dtype.name}, {value_text(self, True)}>"
+        return (
+            f"<tf.Tensor: shape={self.shape}, dtype={self._dtype.name}, {value_text(self, True)}>"
+        )
 
     def _repr_html_(self) -> str:
         text = repr(self).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -340,7 +354,7 @@ def _device_of(array: Any) -> str:
 class SymbolicTensor(Tensor):
     """An output of an Operation: where in a graph a value will be."""
 
-    __slots__ = ("_dims", "_dtype", "_handle_data", "_op", "_value_index", "_consumers")
+    __slots__ = ("_consumers", "_dims", "_dtype", "_handle_data", "_op", "_value_index")
 
     def __init__(self, op: Any, value_index: int, dtype: DType, dims: Dims) -> None:
         self._op = op
@@ -418,10 +432,14 @@ class SymbolicTensor(Tensor):
         )
 
     def __index__(self) -> int:
-        raise TypeError(f"'{type(self).__name__}' object cannot be interpreted as an integer: {self.name} is symbolic")
+        raise TypeError(
+            f"'{type(self).__name__}' object cannot be interpreted as an integer: {self.name} is symbolic"
+        )
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"a symbolic tensor ({self.name}) cannot be pickled; pickle the graph's GraphDef instead")
+        raise TypeError(
+            f"a symbolic tensor ({self.name}) cannot be pickled; pickle the graph's GraphDef instead"
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "SymbolicTensor":
         return self
@@ -486,4 +504,3 @@ class WeakTensorMap:
         return iter([value for _, value in self._values.values()])
 
 
-from penstock.core.context import state as _state  # noqa: E402  (after Tensor: context names it in annotations)

@@ -15,7 +15,7 @@ from penstock.core.kernels import KernelContext
 from penstock.core.lazy import jnp
 
 
-class NotStatic(Exception):  # noqa: N818  (a signal to the planner, not an error)
+class NotStatic(Exception):
     """An operation needs a value while it is traced that is known only when the region runs."""
 
     def __init__(self, key: Any, what: str) -> None:
@@ -38,10 +38,14 @@ class TracedRef:
     def read(self) -> Any:
         """The variable's value at this point of the trace."""
         if self.value is None:
-            raise errors.FailedPreconditionError(None, None, f"variable {self.name} is read before it has a value")
+            raise errors.FailedPreconditionError(
+                None, None, f"variable {self.name} is read before it has a value"
+            )
         return self.value
 
-    def write(self, value: Any, gated_at: int = -1, regate: Callable[[Any], Any] | None = None) -> None:
+    def write(
+        self, value: Any, gated_at: int = -1, regate: Callable[[Any], Any] | None = None
+    ) -> None:
         """Replaces the value.
 
         Args:
@@ -61,7 +65,9 @@ class Check:
 
     __slots__ = ("error", "message", "op_key")
 
-    def __init__(self, op_key: Any, error: type[errors.OpError], message: Callable[..., str]) -> None:
+    def __init__(
+        self, op_key: Any, error: type[errors.OpError], message: Callable[..., str]
+    ) -> None:
         self.op_key = op_key
         self.error = error
         self.message = message
@@ -70,13 +76,22 @@ class Check:
 class TraceContext(KernelContext):
     """The context of compiled kernels: checks become outputs."""
 
-    def __init__(self, op_name: str, attrs: dict[str, Any], op_key: Any, collected: "Collected", step_value: Any) -> None:
+    def __init__(
+        self,
+        op_name: str,
+        attrs: dict[str, Any],
+        op_key: Any,
+        collected: "Collected",
+        step_value: Any,
+    ) -> None:
         super().__init__(op_name, attrs, None)
         self.op_key = op_key
         self.collected = collected
         self.step_value = step_value
 
-    def check(self, ok: Any, error: type[errors.OpError], message: Callable[..., str], *values: Any) -> None:
+    def check(
+        self, ok: Any, error: type[errors.OpError], message: Callable[..., str], *values: Any
+    ) -> None:
         if isinstance(ok, (bool, np.bool_)):
             if not ok:
                 raise error(None, None, message(*values))
@@ -118,9 +133,13 @@ def gate(collected: Collected, ref: TracedRef, old: Any) -> Any:
     return jnp.where(ok, ref.value, old) if ref.value.shape == old.shape else ref.value
 
 
-def raise_failed(checks: list[Check], conditions: Any, values: Any, locate: Callable[[Any], str]) -> None:
+def raise_failed(
+    checks: list[Check], conditions: Any, values: Any, locate: Callable[[Any], str]
+) -> None:
     """Raises the error of the first check that failed; `locate(op_key)` names the operation and the user's line."""
     for check, ok, held in zip(checks, conditions, values, strict=True):
         if not bool(np.asarray(ok)):
             text = check.message(*[np.asarray(v) for v in held])
-            raise check.error(None, getattr(check.op_key, "origin", None), f"{locate(check.op_key)}{text}")
+            raise check.error(
+                None, getattr(check.op_key, "origin", None), f"{locate(check.op_key)}{text}"
+            )

@@ -43,7 +43,9 @@ def disable_eager_execution() -> None:
     context.set_default_graph_factory(global_graph)
 
 
-def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+def enable_eager_execution(
+    config: Any = None, device_policy: Any = None, execution_mode: Any = None
+) -> None:
     """Runs operations at once from now on.
 
     Args:
@@ -62,7 +64,9 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None, execut
 
 def _check_at_root(name: str) -> None:
     if state.stack:
-        raise ValueError(f"{name} must be called at program startup, outside of `with graph.as_default():` and functions.")
+        raise ValueError(
+            f"{name} must be called at program startup, outside of `with graph.as_default():` and functions."
+        )
 
 
 def disable_v2_behavior() -> None:
@@ -134,7 +138,7 @@ def device(device_name: Any) -> contextlib.AbstractContextManager[None]:
     return device_v1(device_name)
 
 
-class name_scope:  # noqa: N801  (TensorFlow's name)
+class name_scope:
     """A scope in which operations' names begin with `name`.
 
     Args:
@@ -206,15 +210,19 @@ def current_name_scope() -> str:
     return f"{scope}/" if scope else ""
 
 
-class name_scope_v1:  # noqa: N801  (TensorFlow's name)
+class name_scope_v1:
     """A name scope with a default: `name_scope(name, default_name, values)`."""
 
-    def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
+    def __init__(
+        self, name: str | None, default_name: str | None = None, values: Any = None
+    ) -> None:
         if not (default_name is None or isinstance(default_name, str)):
             raise TypeError(f"`default_name` type ({type(default_name)}) is not a string type. You likely meant to pass this into "
                             "the `values` kwarg.")  # fmt: skip
         if name is None and values is not None and default_name is None:
-            raise ValueError(f"At least one of name ({name}) and default_name ({default_name}) must be provided.")
+            raise ValueError(
+                f"At least one of name ({name}) and default_name ({default_name}) must be provided."
+            )
         self._name = default_name if name is None else name
         self._values = values
         self._exit: Any = None
@@ -227,7 +235,11 @@ class name_scope_v1:  # noqa: N801  (TensorFlow's name)
     def __enter__(self) -> str:
         self._exit = contextlib.ExitStack()
         graph = graph_of(self._values or ())
-        if graph is not None and graph is not state.graph and not (state.graph is None and context.eager_by_default()):
+        if (
+            graph is not None
+            and graph is not state.graph
+            and not (state.graph is None and context.eager_by_default())
+        ):
             self._exit.enter_context(graph.as_default())
         if self._name is None:
             return current_name_scope()
@@ -316,7 +328,9 @@ def container(container_name: str) -> contextlib.AbstractContextManager[str]:
     return get_default_graph().container(container_name)
 
 
-def colocate_with(op: Any, ignore_existing: bool = False) -> contextlib.AbstractContextManager[None]:
+def colocate_with(
+    op: Any, ignore_existing: bool = False
+) -> contextlib.AbstractContextManager[None]:
     """A scope of the default graph in which operations are placed with `op`; nothing in eager mode."""
     if state.graph is None:
         return contextlib.nullcontext()

@@ -15,15 +15,28 @@ from penstock.graph.operation import Operation
 class CallBody:
     """A function as an attribute value: compared by identity."""
 
-    __slots__ = ("__weakref__", "backward", "control_outputs", "graph", "inputs", "name", "outputs", "plan")
+    __slots__ = (
+        "__weakref__",
+        "backward",
+        "control_outputs",
+        "graph",
+        "inputs",
+        "name",
+        "outputs",
+        "plan",
+    )
 
-    def __init__(self, name: str, graph: FuncGraph, outputs: Sequence[SymbolicTensor] | None = None) -> None:
+    def __init__(
+        self, name: str, graph: FuncGraph, outputs: Sequence[SymbolicTensor] | None = None
+    ) -> None:
         self.name = name
         self.graph = graph
         self.inputs = tuple(graph.inputs)
         self.outputs = tuple(graph.outputs if outputs is None else outputs)
         self.control_outputs: tuple[Operation, ...] = tuple(graph.control_outputs)
-        self.backward: dict[Any, Any] = {}  # which outputs have gradients -> the reverse, see autodiff.calls
+        self.backward: dict[
+            Any, Any
+        ] = {}  # which outputs have gradients -> the reverse, see autodiff.calls
         self.plan: Any = None  # the runtime's plan for eager calls
 
     @property
@@ -34,7 +47,9 @@ class CallBody:
     @property
     def stateful(self) -> bool:
         """Whether a call has effects, or results that differ between calls."""
-        return any(op.op_def.stateful for op in self.graph.get_operations() if op.type != "Placeholder")
+        return any(
+            op.op_def.stateful for op in self.graph.get_operations() if op.type != "Placeholder"
+        )
 
     def __repr__(self) -> str:
         return f"<CallBody {self.name}: {len(self.inputs)} inputs, {len(self.outputs)} outputs>"

@@ -31,7 +31,9 @@ class FuncGraph(Graph):
 
     building_function = True
 
-    def __init__(self, name: str, collections: Any = None, capture_by_value: bool | None = None) -> None:
+    def __init__(
+        self, name: str, collections: Any = None, capture_by_value: bool | None = None
+    ) -> None:
         super().__init__()
         self.name = name
         self.inputs: list[SymbolicTensor] = []
@@ -93,7 +95,11 @@ class FuncGraph(Graph):
         else:
             assert isinstance(tensor, SymbolicTensor)
             self._check_reachable(tensor)
-            if self.outer_graph is not None and tensor.graph is not self.outer_graph and isinstance(self.outer_graph, FuncGraph):
+            if (
+                self.outer_graph is not None
+                and tensor.graph is not self.outer_graph
+                and isinstance(self.outer_graph, FuncGraph)
+            ):
                 outer = self.outer_graph.capture(tensor)
                 return self.capture(outer)
         return self._new_capture(tensor, name)
@@ -113,7 +119,10 @@ class FuncGraph(Graph):
     def _inline(self, tensor: EagerTensor) -> SymbolicTensor:
         found = self._inlined.get(id(tensor))
         if found is None:
-            attrs = {"value": HashableArray(host_array(tensor), tensor.dtype), "dtype": tensor.dtype}
+            attrs = {
+                "value": HashableArray(host_array(tensor), tensor.dtype),
+                "dtype": tensor.dtype,
+            }
             with self.control_dependencies(None):
                 made = self.add_operation(lookup("Const"), (), None, attrs, "Const").outputs[0]
             found = self._inlined[id(tensor)] = (tensor, made)
@@ -130,12 +139,16 @@ class FuncGraph(Graph):
                 "compute it again here."
             )
         if graph is None and self.outer_graph is not None:
-            raise ValueError(f"{tensor!r} must be from the same graph as {self} or an enclosing one; created at {tensor.op.location}.")
+            raise ValueError(
+                f"{tensor!r} must be from the same graph as {self} or an enclosing one; created at {tensor.op.location}."
+            )
 
     def add_input(self, dtype: DType, dims: Dims, name: str, user: bool = True) -> SymbolicTensor:
         """Adds a placeholder that is an input of the function."""
         with self.control_dependencies(None), self.device(None):
-            op = super().add_operation(lookup("Placeholder"), (), None, {"dtype": dtype, "shape": dims}, name)
+            op = super().add_operation(
+                lookup("Placeholder"), (), None, {"dtype": dtype, "shape": dims}, name
+            )
         if user:
             op.attrs["_user_specified_name"] = name
         tensor = op.outputs[0]
@@ -153,7 +166,12 @@ class FuncGraph(Graph):
     # ---- effects in program order -------------------------------------------------------------------------------
 
     def add_operation(
-        self, op: Any, inputs: Sequence[Tensor], counts: Sequence[int] | None, attrs: dict[str, Any], name: str | None = None
+        self,
+        op: Any,
+        inputs: Sequence[Tensor],
+        counts: Sequence[int] | None,
+        attrs: dict[str, Any],
+        name: str | None = None,
     ) -> Operation:
         made = super().add_operation(op, inputs, counts, attrs, name)
         if op.stateful:

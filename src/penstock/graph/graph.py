@@ -77,7 +77,9 @@ class Graph:
         self._check_not_finalized()
         frames = user_stack(limit=8)
         tensors = tuple([self.as_tensor(t) for t in inputs])
-        full = attributes.complete(op, [t.dtype for t in tensors], attrs, counts or (1,) * len(op.inputs))
+        full = attributes.complete(
+            op, [t.dtype for t in tensors], attrs, counts or (1,) * len(op.inputs)
+        )
         dtypes = attributes.output_dtypes(op, full)
         shapes = self._infer(op, tensors, full, len(dtypes), name, frames)
         input_ops = [t.op for t in tensors]
@@ -85,7 +87,17 @@ class Graph:
         control = scopes.control_inputs(stack.control, input_ops) if stack.control else ()
         with self._lock:
             made = Operation(
-                self, op, self._operation_name(name or op.name), tensors, counts, full, dtypes, shapes, control, "", frames
+                self,
+                op,
+                self._operation_name(name or op.name),
+                tensors,
+                counts,
+                full,
+                dtypes,
+                shapes,
+                control,
+                "",
+                frames,
             )
             self._apply_scopes(made)
             self._insert(made)
@@ -94,7 +106,13 @@ class Graph:
         return made
 
     def _infer(
-        self, op: OpDef, tensors: Sequence[SymbolicTensor], attrs: dict[str, Any], count: int, name: str | None, frames: Any
+        self,
+        op: OpDef,
+        tensors: Sequence[SymbolicTensor],
+        attrs: dict[str, Any],
+        count: int,
+        name: str | None,
+        frames: Any,
     ) -> Sequence[Dims]:
         if op.shape_rule is None:
             return (None,) * count
@@ -107,18 +125,26 @@ class Graph:
         except ValueError as problem:
             where = f" at {frames[-1].file}:{frames[-1].line}" if frames else ""
             inputs = ", ".join(f"{t.name} {t.dtype.name}{t.shape}" for t in tensors)
-            raise ValueError(f"{problem} (operation '{name or op.name}' of type {op.name}, inputs: {inputs}{where})") from None
+            raise ValueError(
+                f"{problem} (operation '{name or op.name}' of type {op.name}, inputs: {inputs}{where})"
+            ) from None
         return [result] if len(op.outputs) == 1 and not op.outputs[0].is_list else result
 
     def _operation_name(self, name: str) -> str:
         if name.endswith("/"):
             name = name[:-1]
             if self._names.is_used(name) and name in self._ops:
-                return self._names.unique_absolute(name) if hasattr(self._names, "unique_absolute") else self._absolute(name)
+                return (
+                    self._names.unique_absolute(name)
+                    if hasattr(self._names, "unique_absolute")
+                    else self._absolute(name)
+                )
             self._names.claim(name)
             return name
         if not (scopes.OP_NAME if not self._names.prefix else scopes.SCOPE_NAME).match(name):
-            raise ValueError(f"'{name}' is not a valid scope name: expected one that matches {scopes.OP_NAME.pattern}.")
+            raise ValueError(
+                f"'{name}' is not a valid scope name: expected one that matches {scopes.OP_NAME.pattern}."
+            )
         return self._names.unique(name)
 
     def _absolute(self, name: str) -> str:
@@ -136,9 +162,13 @@ class Graph:
             device = scopes.merge_device(device, scope, op)
         op._device = device
         if stack.colocation:
-            groups = sorted({g for target in stack.colocation if target is not None for g in _groups(target)})
+            groups = sorted(
+                {g for target in stack.colocation if target is not None for g in _groups(target)}
+            )
             op.attrs["_class"] = tuple(groups)
-            op._device = stack.colocation[-1].device if stack.colocation[-1] is not None else op._device
+            op._device = (
+                stack.colocation[-1].device if stack.colocation[-1] is not None else op._device
+            )
         for name, value in stack.attributes.items():
             op.attrs.setdefault(name, value)
         if op.type in self._gradient_overrides:
@@ -198,8 +228,13 @@ class Graph:
 
     def _constant(self, value: EagerTensor) -> SymbolicTensor:
         if value.dtype in (dt.resource, dt.variant):
-            raise ValueError(f"An eager tensor of dtype {value.dtype.name} cannot be used in a graph: its state belongs to eager execution.")
-        attrs = {"value": convert.HashableArray(host_array(value), value.dtype), "dtype": value.dtype}
+            raise ValueError(
+                f"An eager tensor of dtype {value.dtype.name} cannot be used in a graph: its state belongs to eager execution."
+            )
+        attrs = {
+            "value": convert.HashableArray(host_array(value), value.dtype),
+            "dtype": value.dtype,
+        }
         with self.control_dependencies(None):
             return self.add_operation(lookup("Const"), (), None, attrs, "Const").outputs[0]
 
@@ -237,11 +272,15 @@ class Graph:
         assert isinstance(found, SymbolicTensor)
         return found
 
-    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any:
         """The tensor or operation that a name, tensor, operation or variable stands for."""
         if not allow_tensor and not allow_operation:
             raise ValueError("allow_tensor and allow_operation can't both be False.")
-        kinds = " or ".join(k for k, ok in (("Tensor", allow_tensor), ("Operation", allow_operation)) if ok)
+        kinds = " or ".join(
+            k for k, ok in (("Tensor", allow_tensor), ("Operation", allow_operation)) if ok
+        )
         convert_self = getattr(obj, "_as_graph_element", None)
         if convert_self is not None and not isinstance(obj, (Tensor, Operation)):
             obj = convert_self()
@@ -257,7 +296,9 @@ class Graph:
             return obj
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {kinds}.")
 
-    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool, kinds: str) -> Any:
+    def _element_by_name(
+        self, name: str, allow_tensor: bool, allow_operation: bool, kinds: str
+    ) -> Any:
         op_name, colon, index = name.partition(":")
         if not colon:
             if not allow_operation:
@@ -275,7 +316,9 @@ class Graph:
                              '"<op_name>:<output_index>".')  # fmt: skip
         op = self._ops.get(op_name)
         if op is None:
-            raise KeyError(f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not exist in the graph.")
+            raise KeyError(
+                f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not exist in the graph."
+            )
         if int(index) >= len(op._outputs):
             raise KeyError(f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists but only has "
                            f"{len(op._outputs)} outputs.")  # fmt: skip
@@ -339,7 +382,9 @@ class Graph:
         else:
             pattern = scopes.SCOPE_NAME if before else scopes.OP_NAME
             if not pattern.match(name):
-                raise ValueError(f"'{name}' is not a valid scope name. A scope name has to match the following pattern: {pattern.pattern}")
+                raise ValueError(
+                    f"'{name}' is not a valid scope name. A scope name has to match the following pattern: {pattern.pattern}"
+                )
             new = self._names.unique(name)
         self._names.prefix = new
         try:
@@ -388,9 +433,15 @@ class Graph:
         for value in values:
             if isinstance(value, EagerTensor):
                 continue  # it has been computed already
-            if hasattr(value, "_type_spec") and not isinstance(value, Tensor) and hasattr(value, "op"):
+            if (
+                hasattr(value, "_type_spec")
+                and not isinstance(value, Tensor)
+                and hasattr(value, "op")
+            ):
                 value = value.op
-            element = value if isinstance(value, (Tensor, Operation)) else self.as_graph_element(value)
+            element = (
+                value if isinstance(value, (Tensor, Operation)) else self.as_graph_element(value)
+            )
             if isinstance(element, SymbolicTensor):
                 element = self.as_tensor(element).op
             elif element.graph is not self:
@@ -431,7 +482,10 @@ class Graph:
         for name, other in op_type_map.items():
             if not isinstance(name, str) or not isinstance(other, str):
                 raise TypeError("op_type_map must be a dictionary mapping strings to strings")
-        before, self._gradient_overrides = self._gradient_overrides, {**self._gradient_overrides, **op_type_map}
+        before, self._gradient_overrides = (
+            self._gradient_overrides,
+            {**self._gradient_overrides, **op_type_map},
+        )
         try:
             yield
         finally:
@@ -543,10 +597,14 @@ def _counts(op: OpDef, total: int, attrs: dict[str, Any]) -> tuple[int, ...]:
             known.append(None)
     open_count = sum(k is None for k in known)
     if open_count > 1:
-        raise ValueError(f"{op.name}: pass the attributes that give the lengths of its list inputs.")
+        raise ValueError(
+            f"{op.name}: pass the attributes that give the lengths of its list inputs."
+        )
     rest = total - sum(k for k in known if k is not None)
     if rest < 0 or (open_count == 0 and rest):
-        raise ValueError(f"{op.name}: got {total} inputs, which does not match its definition {op.text}.")
+        raise ValueError(
+            f"{op.name}: got {total} inputs, which does not match its definition {op.text}."
+        )
     return tuple(rest if k is None else k for k in known)
 
 

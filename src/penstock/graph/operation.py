@@ -47,7 +47,8 @@ class Operation:
         self.frames = frames
         self._id = -1
         self._outputs = tuple(
-            SymbolicTensor(self, i, t, s) for i, (t, s) in enumerate(zip(out_dtypes, shapes, strict=True))
+            SymbolicTensor(self, i, t, s)
+            for i, (t, s) in enumerate(zip(out_dtypes, shapes, strict=True))
         )
 
     @property
@@ -96,7 +97,9 @@ class Operation:
           ValueError: the operation has no such attribute.
         """
         if name not in self.attrs:
-            raise ValueError(f"Operation '{self.name}' has no attr named '{name}'. It has {sorted(self.attrs)}.")
+            raise ValueError(
+                f"Operation '{self.name}' has no attr named '{name}'. It has {sorted(self.attrs)}."
+            )
         value = self.attrs[name]
         if isinstance(value, str):
             return value.encode()
@@ -116,7 +119,9 @@ class Operation:
     def colocation_groups(self) -> list[bytes]:
         """The operations this one must be placed with, as `loc:@name`."""
         groups = self.attrs.get("_class", ())
-        return [g.encode() if isinstance(g, str) else g for g in groups] or [f"loc:@{self.name}".encode()]
+        return [g.encode() if isinstance(g, str) else g for g in groups] or [
+            f"loc:@{self.name}".encode()
+        ]
 
     @property
     def node_def(self) -> Any:
@@ -148,7 +153,9 @@ class Operation:
         if tensor.graph is not self.graph:
             raise ValueError(f"{tensor!r} must be from the same graph as operation '{self.name}'.")
         if tensor.dtype.base_dtype is not self._inputs[index].dtype.base_dtype:
-            raise TypeError(f"input {index} of '{self.name}' has type {self._inputs[index].dtype.name}, got {tensor.dtype.name}")
+            raise TypeError(
+                f"input {index} of '{self.name}' has type {self._inputs[index].dtype.name}, got {tensor.dtype.name}"
+            )
         self._inputs = (*self._inputs[:index], tensor, *self._inputs[index + 1 :])
         self.graph.touch()
 
@@ -168,7 +175,9 @@ class Operation:
         return f"<tf.Operation '{self.name}' type={self.type}>"
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"operation '{self.name}' cannot be pickled; pickle the graph's GraphDef instead")
+        raise TypeError(
+            f"operation '{self.name}' cannot be pickled; pickle the graph's GraphDef instead"
+        )
 
 
 def _unset(*arguments: Any) -> Any:

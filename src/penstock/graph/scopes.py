@@ -58,7 +58,9 @@ class ControlScope:
         self.created: set[int] = set()
 
 
-def control_inputs(stack: Sequence[ControlScope], input_ops: "Sequence[Operation]") -> "tuple[Operation, ...]":
+def control_inputs(
+    stack: Sequence[ControlScope], input_ops: "Sequence[Operation]"
+) -> "tuple[Operation, ...]":
     """What a new operation with these data inputs must wait for."""
     result: dict[Operation, None] = {}
     for scope in stack:
@@ -80,7 +82,11 @@ def merge_device(device: Any, inner: Any, op: Any) -> str:
     if inner is None:
         return ""
     outer = DeviceSpecV2.from_string(device) if device else DeviceSpecV2()
-    return DeviceSpecV2.from_string(device_text(inner)).make_merged_spec(outer).to_string() if device else device_text(inner)
+    return (
+        DeviceSpecV2.from_string(device_text(inner)).make_merged_spec(outer).to_string()
+        if device
+        else device_text(inner)
+    )
 
 
 def device_text(device: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.composite import set_shape_reader
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
 from penstock.types.dims import Dims, is_full
 
@@ -18,7 +19,11 @@ MAX_ELEMENTS = 4096  # larger values are not folded while the graph is built
 def constant_value(tensor: Tensor) -> np.ndarray[Any, Any] | None:
     """The value of `tensor` if it follows from constants and static shapes, else None."""
     if isinstance(tensor, EagerTensor):
-        return None if tensor._array.__class__ not in _HOST_TYPES and not hasattr(tensor._array, "dtype") else host_array(tensor)
+        return (
+            None
+            if tensor._array.__class__ not in _HOST_TYPES and not hasattr(tensor._array, "dtype")
+            else host_array(tensor)
+        )
     assert isinstance(tensor, SymbolicTensor)
     rule = _RULES.get(tensor.op.type)
     return rule(tensor.op, tensor) if rule is not None else None
@@ -38,7 +43,9 @@ def _shape(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
 
 def _size(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
     dims = op.inputs[0].dims
-    return np.asarray(int(np.prod(dims)), op.attrs["out_type"].numpy_dtype) if is_full(dims) else None
+    return (
+        np.asarray(int(np.prod(dims)), op.attrs["out_type"].numpy_dtype) if is_full(dims) else None
+    )
 
 
 def _rank(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
@@ -87,11 +94,23 @@ def _strided_slice(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | No
     if values is None:
         return None
     a = op.attrs
-    masks = [a[m] for m in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")]
+    masks = [
+        a[m]
+        for m in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+    ]
     return np.asarray(values[0][slice_index(*values[1:], *masks)])
 
 
-def slice_index(begin: Any, end: Any, strides: Any, begin_mask: int, end_mask: int, ellipsis: int, new: int, shrink: int) -> tuple[Any, ...]:
+def slice_index(
+    begin: Any,
+    end: Any,
+    strides: Any,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis: int,
+    new: int,
+    shrink: int,
+) -> tuple[Any, ...]:
     """A StridedSlice's inputs and masks as a NumPy index."""
     index: list[Any] = []
     for i, (b, e, s) in enumerate(zip(begin.tolist(), end.tolist(), strides.tolist(), strict=True)):
@@ -123,7 +142,9 @@ def _prod(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
     if values is None:
         return None
     axes = tuple(int(a) for a in np.asarray(values[1]).reshape(-1))
-    return np.asarray(np.prod(values[0], axis=axes, keepdims=op.attrs["keep_dims"]), tensor.dtype.numpy_dtype)
+    return np.asarray(
+        np.prod(values[0], axis=axes, keepdims=op.attrs["keep_dims"]), tensor.dtype.numpy_dtype
+    )
 
 
 def _range(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
@@ -166,7 +187,9 @@ def shape_value(tensor: Tensor) -> Dims:
     if found is not None:
         return found
     dims = tensor.dims
-    return (None,) * dims[0] if dims is not None and len(dims) == 1 and dims[0] is not None else None
+    return (
+        (None,) * dims[0] if dims is not None and len(dims) == 1 and dims[0] is not None else None
+    )
 
 
 def _partial_shape(op: Any, tensor: SymbolicTensor) -> Dims:
@@ -192,7 +215,12 @@ def _partial_scalar(tensor: SymbolicTensor) -> int | None:
     if op.type != "StridedSlice" or op.attrs["shrink_axis_mask"] != 1:
         return None
     begin, dims = constant_value(op.inputs[1]), shape_value(op.inputs[0])
-    if begin is None or begin.size != 1 or dims is None or not -len(dims) <= int(begin[0]) < len(dims):
+    if (
+        begin is None
+        or begin.size != 1
+        or dims is None
+        or not -len(dims) <= int(begin[0]) < len(dims)
+    ):
         return None
     return dims[int(begin[0])]
 
@@ -211,10 +239,18 @@ def _partial_slice(op: Any, tensor: SymbolicTensor) -> Dims:
     dims = shape_value(op.inputs[0])
     bounds = [constant_value(i) for i in op.inputs[1:]]
     a = op.attrs
-    if dims is None or any(b is None or b.size != 1 for b in bounds) or a["shrink_axis_mask"] or a["new_axis_mask"] or a["ellipsis_mask"]:
+    if (
+        dims is None
+        or any(b is None or b.size != 1 for b in bounds)
+        or a["shrink_axis_mask"]
+        or a["new_axis_mask"]
+        or a["ellipsis_mask"]
+    ):
         return None
     begin, end, step = (int(b[0]) for b in bounds if b is not None)
-    return dims[slice(None if a["begin_mask"] & 1 else begin, None if a["end_mask"] & 1 else end, step)]
+    return dims[
+        slice(None if a["begin_mask"] & 1 else begin, None if a["end_mask"] & 1 else end, step)
+    ]
 
 
 def _partial_pass(op: Any, tensor: SymbolicTensor) -> Dims:
@@ -225,3 +261,5 @@ _PARTIAL: dict[str, Callable[..., Dims]] = {
     "Shape": _partial_shape, "Pack": _partial_pack, "ConcatV2": _partial_concat, "StridedSlice": _partial_slice, "Cast": _partial_pass,
     "Identity": _partial_pass,
 }  # fmt: skip
+
+set_shape_reader(shape_value)

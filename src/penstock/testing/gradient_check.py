@@ -15,7 +15,9 @@ from penstock.runtime.client import get_default_session
 Array = np.ndarray[Any, Any]
 
 
-def compute_gradient(f: Callable[..., Any], x: Sequence[Any], delta: float | None = None) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+def compute_gradient(
+    f: Callable[..., Any], x: Sequence[Any], delta: float | None = None
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """The theoretical and numerical Jacobians of `f` at `x`.
 
     Args:
@@ -30,11 +32,15 @@ def compute_gradient(f: Callable[..., Any], x: Sequence[Any], delta: float | Non
       ValueError: `x` is no list, or a value has a dtype without gradients.
     """
     if not isinstance(x, (list, tuple)):
-        raise ValueError(f"`x` must be a list or tuple of values convertible to a Tensor (arguments to `f`), not a {type(x)}")
+        raise ValueError(
+            f"`x` must be a list or tuple of values convertible to a Tensor (arguments to `f`), not a {type(x)}"
+        )
     tensors = [convert_to_tensor(v) for v in x]
     for tensor in tensors:
         if not (tensor.dtype.is_floating or tensor.dtype.is_complex):
-            raise ValueError(f"compute_gradient needs float or complex values, got {tensor.dtype.name}")
+            raise ValueError(
+                f"compute_gradient needs float or complex values, got {tensor.dtype.name}"
+            )
     theoretical = tuple(_theoretical(f, tensors, i) for i in range(len(tensors)))
     numerical = tuple(_numerical(f, tensors, i, delta) for i in range(len(tensors)))
     return theoretical, numerical
@@ -89,7 +95,9 @@ def _numerical(f: Callable[..., Any], tensors: list[Any], index: int, delta: flo
     step = delta if delta is not None else _step(real)
 
     def at() -> Array:
-        return _components(np.asarray(f(*[convert_to_tensor(v) for v in values]))).astype(np.float64)
+        return _components(np.asarray(f(*[convert_to_tensor(v) for v in values]))).astype(
+            np.float64
+        )
 
     flat = _components_view(x)
     size_y = at().size
@@ -109,7 +117,14 @@ def _numerical(f: Callable[..., Any], tensors: list[Any], index: int, delta: flo
 
 
 def compute_gradient_v1(
-    x: Any, x_shape: Any, y: Any, y_shape: Any, x_init_value: Any = None, delta: float = 1e-3, init_targets: Any = None, extra_feed_dict: Any = None
+    x: Any,
+    x_shape: Any,
+    y: Any,
+    y_shape: Any,
+    x_init_value: Any = None,
+    delta: float = 1e-3,
+    init_targets: Any = None,
+    extra_feed_dict: Any = None,
 ) -> Any:
     """The theoretical and numerical Jacobians [x size, y size] of a graph's `y` with respect to `x`, in the default session.
 
@@ -128,8 +143,14 @@ def compute_gradient_v1(
     """
     session = get_default_session()
     if session is None:
-        raise ValueError("compute_gradient needs a default session: call it inside of `with session.as_default():`.")
-    for target in [init_targets] if init_targets is not None and not isinstance(init_targets, list) else init_targets or []:
+        raise ValueError(
+            "compute_gradient needs a default session: call it inside of `with session.as_default():`."
+        )
+    for target in (
+        [init_targets]
+        if init_targets is not None and not isinstance(init_targets, list)
+        else init_targets or []
+    ):
         session.run(target)
     several = isinstance(x, (list, tuple))
     xs = list(x) if several else [x]
@@ -151,7 +172,15 @@ def _initial(x: Any, shape: Any, value: Any) -> Array:
     return (made + 1j * made[::-1]).astype(dtype) if x.dtype.is_complex else made.astype(dtype)
 
 
-def _graph_pair(session: Any, xs: list[Any], values: list[Array], index: int, y: Any, delta: float, feeds: dict[Any, Any]) -> tuple[Array, Array]:
+def _graph_pair(
+    session: Any,
+    xs: list[Any],
+    values: list[Array],
+    index: int,
+    y: Any,
+    delta: float,
+    feeds: dict[Any, Any],
+) -> tuple[Array, Array]:
     x, value = xs[index], values[index]
     with x.graph.as_default():
         seed = _placeholder(y)
@@ -180,13 +209,24 @@ def _graph_pair(session: Any, xs: list[Any], values: list[Array], index: int, y:
 
 def _placeholder(like: Any) -> Any:
     graph = state.graph
-    return graph.create_op("Placeholder", (), name="grad_seed", attrs={"dtype": like.dtype, "shape": like.shape}).outputs[0]
+    return graph.create_op(
+        "Placeholder", (), name="grad_seed", attrs={"dtype": like.dtype, "shape": like.shape}
+    ).outputs[0]
 
 
 def compute_gradient_error(
-    x: Any, x_shape: Any, y: Any, y_shape: Any, x_init_value: Any = None, delta: float = 1e-3, init_targets: Any = None, extra_feed_dict: Any = None
+    x: Any,
+    x_shape: Any,
+    y: Any,
+    y_shape: Any,
+    x_init_value: Any = None,
+    delta: float = 1e-3,
+    init_targets: Any = None,
+    extra_feed_dict: Any = None,
 ) -> float:
     """The largest difference between the Jacobians of `compute_gradient_v1`. Arguments as there."""
-    pairs = compute_gradient_v1(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
+    pairs = compute_gradient_v1(
+        x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
+    )
     pairs = pairs if isinstance(pairs, list) else [pairs]
     return max(max_error([a], [b]) for a, b in pairs)

@@ -32,15 +32,15 @@ RANDOM_SEED = 87654321
 class TestCase(unittest.TestCase):
     """Base class of tests: seeds are set before each test, threads and sessions end with it."""
 
-    maxDiff = None  # noqa: N815  (unittest's name)
+    maxDiff = None
 
-    def __init__(self, methodName: str = "runTest") -> None:  # noqa: N803  (unittest's name)
+    def __init__(self, methodName: str = "runTest") -> None:
         super().__init__(methodName)
         self._threads: list[_CheckedThread] = []
         self._temp_dir: str | None = None
         self._cached: Session | None = None
 
-    def setUp(self) -> None:  # noqa: N802
+    def setUp(self) -> None:
         super().setUp()
         random.seed(RANDOM_SEED)
         np.random.seed(RANDOM_SEED)
@@ -48,7 +48,7 @@ class TestCase(unittest.TestCase):
             reset_default_graph()
         set_seed(RANDOM_SEED)
 
-    def tearDown(self) -> None:  # noqa: N802
+    def tearDown(self) -> None:
         for thread in self._threads:
             thread.check_termination()
         self._threads = []
@@ -77,14 +77,16 @@ class TestCase(unittest.TestCase):
         os.makedirs(path, exist_ok=True)
         return path
 
-    def checkedThread(self, target: Callable[..., Any], args: Any = None, kwargs: Any = None) -> "_CheckedThread":  # noqa: N802
+    def checkedThread(
+        self, target: Callable[..., Any], args: Any = None, kwargs: Any = None
+    ) -> "_CheckedThread":
         """A thread whose failure is raised by `join`; the test fails when it is not joined."""
         made = _CheckedThread(target, tuple(args or ()), dict(kwargs or {}))
         self._threads.append(made)
         return made
 
     @contextlib.contextmanager
-    def captureWritesToStream(self, stream: Any) -> Iterator["_Captured"]:  # noqa: N802
+    def captureWritesToStream(self, stream: Any) -> Iterator["_Captured"]:
         """What is written to a stream with a file descriptor inside of the block."""
         descriptor = stream.fileno()
         stream.flush()
@@ -103,7 +105,9 @@ class TestCase(unittest.TestCase):
     # ---- sessions -----------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def session(self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False) -> Iterator[Any]:
+    def session(
+        self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
+    ) -> Iterator[Any]:
         """A new session that is the default inside of the block; in eager mode nothing is needed and None is given.
 
         Args:
@@ -116,11 +120,17 @@ class TestCase(unittest.TestCase):
             yield _EagerSession(self)
             return
         target = graph if graph is not None else get_default_graph()
-        with Session(graph=target, config=config) as session, target.as_default(), _gpu_scope(target, force_gpu):
+        with (
+            Session(graph=target, config=config) as session,
+            target.as_default(),
+            _gpu_scope(target, force_gpu),
+        ):
             yield session
 
     @contextlib.contextmanager
-    def cached_session(self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False) -> Iterator[Any]:
+    def cached_session(
+        self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
+    ) -> Iterator[Any]:
         """As `session`, but the same session again within one test."""
         if context.executing_eagerly() and graph is None:
             yield _EagerSession(self)
@@ -159,11 +169,15 @@ class TestCase(unittest.TestCase):
             value = self.evaluate(value)
         return np.asarray(_value(value))
 
-    def assertAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:  # noqa: N802
+    def assertAllClose(
+        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
+    ) -> None:
         """Two nests of numbers agree: |a - b| <= atol + rtol * |b|."""
         self._close_nests(a, b, rtol, atol, "", msg)
 
-    def _close_nests(self, a: Any, b: Any, rtol: float, atol: float, path: str, msg: str | None) -> None:
+    def _close_nests(
+        self, a: Any, b: Any, rtol: float, atol: float, path: str, msg: str | None
+    ) -> None:
         if hasattr(a, "_asdict"):
             a = a._asdict()
         if hasattr(b, "_asdict"):
@@ -171,7 +185,9 @@ class TestCase(unittest.TestCase):
         if isinstance(a, Mapping) != isinstance(b, Mapping):
             raise ValueError(f"Can't compare dict to non-dict, a{path} vs b{path}. {msg or ''}")
         if isinstance(a, Mapping):
-            self.assertCountEqual(a.keys(), b.keys(), f"mismatched keys: a{path} and b{path}. {msg or ''}")
+            self.assertCountEqual(
+                a.keys(), b.keys(), f"mismatched keys: a{path} and b{path}. {msg or ''}"
+            )
             for key in a:
                 self._close_nests(a[key], b[key], rtol, atol, f"{path}[{key!r}]", msg)
         elif isinstance(a, (list, tuple)) and not _is_rectangular(a):
@@ -181,8 +197,14 @@ class TestCase(unittest.TestCase):
         else:
             self._close_arrays(self._array(a), self._array(b), rtol, atol, path, msg)
 
-    def _close_arrays(self, a: Any, b: Any, rtol: float, atol: float, path: str, msg: str | None) -> None:
-        self.assertEqual(a.shape, b.shape, f"Shape mismatch: expected {a.shape}, got {b.shape} at a{path}. {msg or ''}")
+    def _close_arrays(
+        self, a: Any, b: Any, rtol: float, atol: float, path: str, msg: str | None
+    ) -> None:
+        self.assertEqual(
+            a.shape,
+            b.shape,
+            f"Shape mismatch: expected {a.shape}, got {b.shape} at a{path}. {msg or ''}",
+        )
         a64, b64 = _wide(a), _wide(b)
         if not np.allclose(a64, b64, rtol=rtol, atol=atol, equal_nan=True):
             bad = ~np.isclose(a64, b64, rtol=rtol, atol=atol, equal_nan=True)
@@ -193,9 +215,19 @@ class TestCase(unittest.TestCase):
                 f"{np.nanmax(np.abs(a64 - b64)) if a64.size else 0}.\na = {a}\nb = {b}"
             )
 
-    def assertAllCloseAccordingToType(  # noqa: N802
-        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, float_rtol: float = 1e-6, float_atol: float = 1e-6,
-        half_rtol: float = 1e-3, half_atol: float = 1e-3, bfloat16_rtol: float = 1e-2, bfloat16_atol: float = 1e-2, msg: str | None = None,
+    def assertAllCloseAccordingToType(
+        self,
+        a: Any,
+        b: Any,
+        rtol: float = 1e-6,
+        atol: float = 1e-6,
+        float_rtol: float = 1e-6,
+        float_atol: float = 1e-6,
+        half_rtol: float = 1e-3,
+        half_atol: float = 1e-3,
+        bfloat16_rtol: float = 1e-2,
+        bfloat16_atol: float = 1e-2,
+        msg: str | None = None,
     ) -> None:
         """`assertAllClose` with tolerances of the least precise dtype."""
         for dtype, more_r, more_a in (
@@ -206,7 +238,9 @@ class TestCase(unittest.TestCase):
                 rtol, atol = max(rtol, more_r), max(atol, more_a)
         self.assertAllClose(a, b, rtol, atol, msg)
 
-    def assertNotAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:  # noqa: N802
+    def assertNotAllClose(
+        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
+    ) -> None:
         """Some element differs by more than the tolerance."""
         try:
             self.assertAllClose(a, b, rtol, atol)
@@ -214,11 +248,15 @@ class TestCase(unittest.TestCase):
             return
         raise self.failureException(f"The two values are close at all elements. {msg or ''}")
 
-    def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:  # noqa: N802
+    def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
         """Two arrays are equal in shape and every element; NaN equals NaN."""
         x, y = self._array(a), self._array(b)
         if y.ndim <= 3 or y.size < 500:
-            self.assertEqual(x.shape, y.shape, f"Shape mismatch: expected {x.shape}, got {y.shape} with contents {y}. {msg or ''}")
+            self.assertEqual(
+                x.shape,
+                y.shape,
+                f"Shape mismatch: expected {x.shape}, got {y.shape} with contents {y}. {msg or ''}",
+            )
         self.assertEqual(x.shape, y.shape, f"Shape mismatch. {msg or ''}")
         same = x == y
         if x.dtype.kind in "fc" and y.dtype.kind in "fc":
@@ -226,9 +264,11 @@ class TestCase(unittest.TestCase):
         if not np.all(same):
             bad = np.argwhere(~np.asarray(same))
             where = tuple(bad[0])
-            raise self.failureException(f"{msg or ''} not equal: {len(bad)} elements differ, first at {where}: {x[where]!r} and {y[where]!r}.\na = {x}\nb = {y}")
+            raise self.failureException(
+                f"{msg or ''} not equal: {len(bad)} elements differ, first at {where}: {x[where]!r} and {y[where]!r}.\na = {x}\nb = {y}"
+            )
 
-    def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:  # noqa: N802
+    def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
         """Some element differs."""
         try:
             self.assertAllEqual(a, b)
@@ -236,24 +276,29 @@ class TestCase(unittest.TestCase):
             return
         raise self.failureException(f"The two values are equal at all elements. {msg or ''}")
 
-    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
         """Every element is greater."""
         self.assertGreater(np.min(self._array(a)), comparison_target)
 
-    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
         """Every element is greater or equal."""
         self.assertGreaterEqual(np.min(self._array(a)), comparison_target)
 
-    def assertAllLess(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+    def assertAllLess(self, a: Any, comparison_target: Any) -> None:
         """Every element is less."""
         self.assertLess(np.max(self._array(a)), comparison_target)
 
-    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
         """Every element is less or equal."""
         self.assertLessEqual(np.max(self._array(a)), comparison_target)
 
-    def assertAllInRange(  # noqa: N802
-        self, target: Any, lower_bound: Any, upper_bound: Any, open_lower_bound: bool = False, open_upper_bound: bool = False
+    def assertAllInRange(
+        self,
+        target: Any,
+        lower_bound: Any,
+        upper_bound: Any,
+        open_lower_bound: bool = False,
+        open_upper_bound: bool = False,
     ) -> None:
         """Every element lies between the bounds."""
         array = self._array(target)
@@ -262,82 +307,113 @@ class TestCase(unittest.TestCase):
         bad = low | high | np.isnan(_wide(array))
         if bad.any():
             left, right = "(" if open_lower_bound else "[", ")" if open_upper_bound else "]"
-            raise self.failureException(f"{int(bad.sum())} elements are outside of {left}{lower_bound}, {upper_bound}{right}, the first {array[bad][0]!r}")
+            raise self.failureException(
+                f"{int(bad.sum())} elements are outside of {left}{lower_bound}, {upper_bound}{right}, the first {array[bad][0]!r}"
+            )
 
-    def assertAllInSet(self, target: Any, expected_set: Iterable[Any]) -> None:  # noqa: N802
+    def assertAllInSet(self, target: Any, expected_set: Iterable[Any]) -> None:
         """Every element is one of the set."""
         unexpected = set(self._array(target).reshape(-1).tolist()) - set(expected_set)
         if unexpected:
-            raise self.failureException(f"{len(unexpected)} unexpected element(s): {sorted(unexpected, key=repr)[:10]}")
+            raise self.failureException(
+                f"{len(unexpected)} unexpected element(s): {sorted(unexpected, key=repr)[:10]}"
+            )
 
-    def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:  # noqa: N802
+    def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
         """|f1 - f2| <= err."""
-        self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1!r} != {f2!r} +/- {err!r} ({f1 - f2!r}){f' ({msg})' if msg else ''}")
+        self.assertTrue(
+            f1 == f2 or abs(f1 - f2) <= err,
+            f"{f1!r} != {f2!r} +/- {err!r} ({f1 - f2!r}){f' ({msg})' if msg else ''}",
+        )
 
-    def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: str | None = None) -> None:  # noqa: N802
+    def assertArrayNear(
+        self, farray1: Any, farray2: Any, err: float, msg: str | None = None
+    ) -> None:
         """Each pair of elements is near."""
         self.assertEqual(len(farray1), len(farray2), msg)
         for f1, f2 in zip(farray1, farray2, strict=True):
             self.assertNear(float(f1), float(f2), err, msg)
 
-    def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:  # noqa: N802
+    def assertNDArrayNear(
+        self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None
+    ) -> None:
         """The Euclidean distance of two arrays is less than `err`."""
         self.assertEqual(np.shape(ndarray1), np.shape(ndarray2), msg)
-        self.assertLess(float(np.linalg.norm(np.asarray(ndarray1, np.float64) - ndarray2)), err, msg)
+        self.assertLess(
+            float(np.linalg.norm(np.asarray(ndarray1, np.float64) - ndarray2)), err, msg
+        )
 
-    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: str | None = None) -> None:  # noqa: N802
-        """minv <= value <= maxv."""
-        self.assertTrue(minv <= value <= maxv, msg or f"{value!r} is not between {minv!r} and {maxv!r}")
+    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: str | None = None) -> None:
+        """Minv <= value <= maxv."""
+        self.assertTrue(
+            minv <= value <= maxv, msg or f"{value!r} is not between {minv!r} and {maxv!r}"
+        )
 
     # ---- tensors, errors, messages ----------------------------------------------------------------------------------
 
-    def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:  # noqa: N802
+    def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
         """Two arrays or tensors have one static shape."""
         a, b = _static_shape(input_a), _static_shape(input_b)
         self.assertAllEqual(a, b, msg)
 
-    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:  # noqa: N802
+    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
         """The dtype of an array or tensor."""
         found = target.dtype if isinstance(target.dtype, DType) else as_dtype(target.dtype)
         self.assertEqual(found, as_dtype(expected_dtype))
 
-    def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:  # noqa: N802
+    def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
         """Two device names mean the same."""
         canonical = [device_text(d) for d in (device1, device2)]
-        self.assertEqual(canonical[0], canonical[1], f"Devices {device1} and {device2} are not equal. {msg or ''}")
+        self.assertEqual(
+            canonical[0],
+            canonical[1],
+            f"Devices {device1} and {device2} are not equal. {msg or ''}",
+        )
 
-    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:  # noqa: N802
+    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
         """Text begins with."""
         if not actual.startswith(expected_start):
             self.fail(f"{actual!r} does not start with {expected_start!r} : {msg!r}")
 
-    def assertEmpty(self, container: Any, msg: str | None = None) -> None:  # noqa: N802
+    def assertEmpty(self, container: Any, msg: str | None = None) -> None:
         """A container has no items."""
         self.assertEqual(len(container), 0, msg or f"{container!r} has length {len(container)}")
 
-    def assertNotEmpty(self, container: Any, msg: str | None = None) -> None:  # noqa: N802
+    def assertNotEmpty(self, container: Any, msg: str | None = None) -> None:
         """A container has items."""
         self.assertGreater(len(container), 0, msg or f"{container!r} is empty")
 
-    def assertLen(self, container: Any, expected_len: int, msg: str | None = None) -> None:  # noqa: N802
+    def assertLen(self, container: Any, expected_len: int, msg: str | None = None) -> None:
         """A container has this many items."""
-        self.assertEqual(len(container), expected_len, msg or f"{container!r} has length {len(container)}, expected {expected_len}")
+        self.assertEqual(
+            len(container),
+            expected_len,
+            msg or f"{container!r} has length {len(container)}, expected {expected_len}",
+        )
 
-    def assertSameElements(self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None) -> None:  # noqa: N802
+    def assertSameElements(
+        self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None
+    ) -> None:
         """Two sequences have the same elements, however often."""
         self.assertEqual(set(expected_seq), set(actual_seq), msg)
 
-    def assertItemsEqual(self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None) -> None:  # noqa: N802
+    def assertItemsEqual(
+        self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None
+    ) -> None:
         """Two sequences have the same elements equally often."""
         self.assertCountEqual(expected_seq, actual_seq, msg)
 
-    def assertContainsSubset(self, expected_subset: Iterable[Any], actual_set: Iterable[Any], msg: str | None = None) -> None:  # noqa: N802
+    def assertContainsSubset(
+        self, expected_subset: Iterable[Any], actual_set: Iterable[Any], msg: str | None = None
+    ) -> None:
         """Every element of the subset is there."""
         missing = set(expected_subset) - set(actual_set)
         self.assertFalse(missing, msg or f"missing elements: {missing!r}")
 
     @contextlib.contextmanager
-    def assertRaisesWithPredicateMatch(self, exception_type: Any, expected_err_re_or_predicate: Any) -> Iterator[None]:  # noqa: N802
+    def assertRaisesWithPredicateMatch(
+        self, exception_type: Any, expected_err_re_or_predicate: Any
+    ) -> Iterator[None]:
         """An exception is raised whose message matches the pattern, or which the predicate accepts."""
         if callable(expected_err_re_or_predicate):
             accepts = expected_err_re_or_predicate
@@ -351,32 +427,55 @@ class TestCase(unittest.TestCase):
             yield
         except Exception as problem:  # whatever was raised is looked at
             if not isinstance(problem, exception_type) or not accepts(problem):
-                raise AssertionError(f"Exception of type {type(problem)}: {problem}, expected {exception_type} matching {expected_err_re_or_predicate!r}") from problem
+                raise AssertionError(
+                    f"Exception of type {type(problem)}: {problem}, expected {exception_type} matching {expected_err_re_or_predicate!r}"
+                ) from problem
         else:
             self.fail(f"{exception_type.__name__} not raised")
 
-    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:  # noqa: N802
+    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
         """An OpError is raised that matches."""
         return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
 
-    def assertRaisesIncompatibleShapesError(  # noqa: N802
-        self, exception_type: Any = errors.InvalidArgumentError,
+    def assertRaisesIncompatibleShapesError(
+        self,
+        exception_type: Any = errors.InvalidArgumentError,
         expected_message: str = r"(?i)incompatible shapes|must be broadcastable|inner dimensions|same shape|compatible",
     ) -> Any:
         """An error about shapes is raised."""
         return self.assertRaisesWithPredicateMatch((exception_type, ValueError), expected_message)
 
-    def assertProtoEquals(self, expected_message_maybe_ascii: Any, validate_message: Any, msg: str | None = None, relative_tolerance: float | None = None) -> None:  # noqa: N802
+    def assertProtoEquals(
+        self,
+        expected_message_maybe_ascii: Any,
+        validate_message: Any,
+        msg: str | None = None,
+        relative_tolerance: float | None = None,
+    ) -> None:
         """Two messages are equal; the expected one may be text."""
         expected = expected_message_maybe_ascii
         if isinstance(expected, str):
             expected = parse_message(expected, type(validate_message))
         if relative_tolerance is not None:
-            self._close_nests(_message_dict(expected), _message_dict(validate_message), relative_tolerance, 0.0, "", msg)
+            self._close_nests(
+                _message_dict(expected),
+                _message_dict(validate_message),
+                relative_tolerance,
+                0.0,
+                "",
+                msg,
+            )
             return
         self.assertMultiLineEqual(str(expected), str(validate_message), msg)
 
-    def assertProtoEqualsVersion(self, expected: Any, actual: Any, producer: int | None = None, min_consumer: int = 0, msg: str | None = None) -> None:  # noqa: N802
+    def assertProtoEqualsVersion(
+        self,
+        expected: Any,
+        actual: Any,
+        producer: int | None = None,
+        min_consumer: int = 0,
+        msg: str | None = None,
+    ) -> None:
         """A GraphDef equals the text with the versions of this library added."""
         version = producer if producer is not None else actual.versions.producer
         tail = f"versions {{ producer: {version}{f' min_consumer: {min_consumer}' if min_consumer else ''} }};"
@@ -392,7 +491,9 @@ class _EagerSession:
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
         """The values of eager tensors, or the result of a callable."""
-        return self._case.evaluate(fetches() if callable(fetches) and not isinstance(fetches, Tensor) else fetches)
+        return self._case.evaluate(
+            fetches() if callable(fetches) and not isinstance(fetches, Tensor) else fetches
+        )
 
 
 def _value(item: Any) -> Any:
@@ -407,7 +508,10 @@ def _wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _is_rectangular(value: Any) -> bool:
     try:
-        return np.asarray([_value(v) if not isinstance(v, (list, tuple)) else v for v in value]).dtype != object
+        return (
+            np.asarray([_value(v) if not isinstance(v, (list, tuple)) else v for v in value]).dtype
+            != object
+        )
     except (ValueError, TypeError):
         return False
 
@@ -439,7 +543,9 @@ def _message_dict(message: Any) -> Any:
 class _CheckedThread:
     """A thread whose exception is raised by `join`."""
 
-    def __init__(self, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         self._target = lambda: target(*args, **kwargs)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._problem: BaseException | None = None
@@ -472,7 +578,9 @@ class _CheckedThread:
         """Fails when a started thread was not joined."""
         if self._started and not self._joined:
             if self._thread.is_alive():
-                raise AssertionError("A checkedThread was not joined and is still running when the test ends.")
+                raise AssertionError(
+                    "A checkedThread was not joined and is still running when the test ends."
+                )
             raise AssertionError("A checkedThread was not joined.")
 
 
@@ -532,7 +640,9 @@ def assert_equal_graph_def(expected: Any, actual: Any) -> None:
     assert_equal_graph_def_v1(actual, expected)
 
 
-def assert_equal_graph_def_v1(actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False) -> None:
+def assert_equal_graph_def_v1(
+    actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False
+) -> None:
     """Two GraphDefs have the same nodes, in any order, and versions."""
     for value in (actual, expected):
         if not hasattr(value, "node") or not hasattr(value, "versions"):

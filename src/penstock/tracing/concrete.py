@@ -34,7 +34,9 @@ def plan_of(body: CallBody) -> Plan:
         with _plan_lock:
             plan = body.plan
             if plan is None:
-                plan = body.plan = make_plan(build(body.outputs, body.inputs, body.control_outputs), eager_resources)
+                plan = body.plan = make_plan(
+                    build(body.outputs, body.inputs, body.control_outputs), eager_resources
+                )
     return plan  # type: ignore[no-any-return]
 
 
@@ -56,7 +58,9 @@ def _run_recorded(body: CallBody, tensors: tuple[Any, ...]) -> list[Any]:
     recorders = state.recorders
     if not any(_interested(r, tensors) for r in recorders):
         return _run(body, tensors)
-    closed = len(recorders) > 1 or not isinstance(recorders[0], GradientTape) or recorders[0]._persistent
+    closed = (
+        len(recorders) > 1 or not isinstance(recorders[0], GradientTape) or recorders[0]._persistent
+    )
     view = calls.forward_body(body, closed)
     results = _run(view, tensors)
     op = lookup("StatefulPartitionedCall")
@@ -168,7 +172,10 @@ class ConcreteFunction:
         if self._template is None:
             return None
         template = nest.flatten(self._template, expand_composites=True)
-        flat = [results[where] if where is not None else kept for where, kept in zip(self._flat_layout, template, strict=True)]
+        flat = [
+            results[where] if where is not None else kept
+            for where, kept in zip(self._flat_layout, template, strict=True)
+        ]
         return nest.pack_sequence_as(self._template, flat, expand_composites=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -182,21 +189,31 @@ class ConcreteFunction:
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         placeholders = self.graph.inputs[: self._argument_count]
         flat = nest.flatten(args, expand_composites=True)
-        values = [v for v in flat if isinstance(v, Tensor) or not isinstance(v, (str, type(None)))] if len(flat) != len(placeholders) else flat
+        values = (
+            [v for v in flat if isinstance(v, Tensor) or not isinstance(v, (str, type(None)))]
+            if len(flat) != len(placeholders)
+            else flat
+        )
         named = {self._argument_name(p): p for p in placeholders}
         for name in kwargs:
             if name not in named:
-                raise TypeError(f"{self.name} got unexpected keyword argument(s): {name}. Expected {sorted(named)}.")
+                raise TypeError(
+                    f"{self.name} got unexpected keyword argument(s): {name}. Expected {sorted(named)}."
+                )
         rest = iter(values)
         result = []
         for placeholder in placeholders:
             name = self._argument_name(placeholder)
             value = kwargs[name] if name in kwargs else next(rest, _MISSING)
             if value is _MISSING:
-                raise TypeError(f"{self.name} is missing required arguments: {name} ({placeholder.dtype.name}{placeholder.shape}).")
+                raise TypeError(
+                    f"{self.name} is missing required arguments: {name} ({placeholder.dtype.name}{placeholder.shape})."
+                )
             result.append(self._check(placeholder, value))
         if next(rest, _MISSING) is not _MISSING:
-            raise TypeError(f"{self.name} takes {len(placeholders)} tensors, got {len(values) + len(kwargs)}.")
+            raise TypeError(
+                f"{self.name} takes {len(placeholders)} tensors, got {len(values) + len(kwargs)}."
+            )
         return result
 
     def _argument_name(self, placeholder: Any) -> str:
@@ -204,7 +221,9 @@ class ConcreteFunction:
 
     def _check(self, placeholder: Any, value: Any) -> Any:
         tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, placeholder.dtype)
-        if tensor.dtype is not placeholder.dtype or not placeholder.shape.is_compatible_with(tensor.shape):
+        if tensor.dtype is not placeholder.dtype or not placeholder.shape.is_compatible_with(
+            tensor.shape
+        ):
             raise TypeError(
                 f"{self.name}: argument '{self._argument_name(placeholder)}' must be {placeholder.dtype.name}{placeholder.shape}, got "
                 f"{tensor.dtype.name}{tensor.shape}. Call the tf.function itself to trace it for this signature."
@@ -214,16 +233,24 @@ class ConcreteFunction:
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """The signature as text: inputs, outputs and, when `verbose`, captured values."""
         lines = [f"{self.name}("]
-        lines += [f"  {self._argument_name(p)}: {p.dtype.name}{p.shape}" for p in self.graph.inputs[: self._argument_count]]
+        lines += [
+            f"  {self._argument_name(p)}: {p.dtype.name}{p.shape}"
+            for p in self.graph.inputs[: self._argument_count]
+        ]
         lines.append(") -> " + ", ".join(f"{o.dtype.name}{o.shape}" for o in self.graph.outputs))
         if verbose and self._captured:
-            lines.append("Captures: " + ", ".join(f"{t.dtype.name}{t.shape}" for t in self._captured))
+            lines.append(
+                "Captures: " + ", ".join(f"{t.dtype.name}{t.shape}" for t in self._captured)
+            )
         return "\n".join(lines)
 
     @property
     def input_specs(self) -> list[TensorSpec]:
         """The specs of the flat tensor arguments."""
-        return [TensorSpec(p.shape, p.dtype, self._argument_name(p)) for p in self.graph.inputs[: self._argument_count]]
+        return [
+            TensorSpec(p.shape, p.dtype, self._argument_name(p))
+            for p in self.graph.inputs[: self._argument_count]
+        ]
 
     def __repr__(self) -> str:
         return f"<ConcreteFunction {self.pretty_printed_signature(verbose=False)}>"
@@ -235,4 +262,8 @@ _MISSING = object()
 def _layout(structure: Any, outputs: Sequence[Any]) -> list[int | None]:
     """For each leaf of the structure its index among the flat outputs; None for what is no tensor."""
     index = {id(t): i for i, t in reversed(list(enumerate(outputs)))}
-    return [index.get(id(leaf)) for leaf in nest.flatten(structure, expand_composites=True)] if structure is not None else []
+    return (
+        [index.get(id(leaf)) for leaf in nest.flatten(structure, expand_composites=True)]
+        if structure is not None
+        else []
+    )

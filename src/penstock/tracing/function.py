@@ -19,7 +19,16 @@ from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph.func_graph import FuncGraph
 from penstock.graph.operation import Operation
 from penstock.tracing.concrete import ConcreteFunction
-from penstock.tracing.signature import Parameters, TensorKey, accepts, relax, specs_of, substitute, tensor_keys, trace_key
+from penstock.tracing.signature import (
+    Parameters,
+    TensorKey,
+    accepts,
+    relax,
+    specs_of,
+    substitute,
+    tensor_keys,
+    trace_key,
+)
 from penstock.types.tensor_spec import TensorSpec
 from penstock.util import nest
 from penstock.util.frames import user_frame
@@ -90,7 +99,15 @@ def function(
         jit_compile = experimental_compile
 
     def decorate(inner: Callable[..., Any]) -> Function:
-        made = Function(inner, _name_of(inner), input_signature, autograph, jit_compile, reduce_retracing, experimental_attributes)
+        made = Function(
+            inner,
+            _name_of(inner),
+            input_signature,
+            autograph,
+            jit_compile,
+            reduce_retracing,
+            experimental_attributes,
+        )
         if experimental_implements is not None:
             made.attributes["_implements"] = experimental_implements
         return made
@@ -133,7 +150,12 @@ class Function:
         self._initialized = False
         self._by_instance: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
         self._set_signature(input_signature)
-        functools.update_wrapper(self, python_function, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+        functools.update_wrapper(
+            self,
+            python_function,
+            assigned=("__module__", "__name__", "__qualname__", "__doc__"),
+            updated=(),
+        )
 
     def _set_signature(self, signature: Sequence[Any] | None) -> None:
         self._input_signature = None if signature is None else tuple(signature)
@@ -187,10 +209,20 @@ class Function:
             return inner(reference(), *args, **kwargs)
 
         unbound = types.MethodType(inner, instance)
-        made = Function(method, self._name, None, self._autograph, self._jit_compile, self._reduce_retracing, self.attributes)
+        made = Function(
+            method,
+            self._name,
+            None,
+            self._autograph,
+            self._jit_compile,
+            self._reduce_retracing,
+            self.attributes,
+        )
         made._parameters = Parameters(unbound)
         made._input_signature = self._input_signature
-        functools.update_wrapper(made, inner, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+        functools.update_wrapper(
+            made, inner, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=()
+        )
         made.__dict__.pop("__wrapped__", None)
         try:
             self._by_instance[instance] = made
@@ -219,23 +251,38 @@ class Function:
             concrete = self._find_or_trace(key, args, kwargs)
         return concrete.call_flat(tensors)
 
-    def _signature_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
+    def _signature_key(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, list[Any]]:
         """With an input signature: the one key, and the arguments as tensors of it."""
         signature = self._input_signature or ()
         given = [*args, *kwargs.values()]
-        if len(given) < len(signature) or any(v is not d_ for v, d_ in zip(given[len(signature) :], self._defaults_after(len(signature)), strict=False)):
-            raise TypeError(f"{self._name}(): arguments do not match input_signature {signature}: got {len(given)} arguments.")
+        if len(given) < len(signature) or any(
+            v is not d_
+            for v, d_ in zip(
+                given[len(signature) :], self._defaults_after(len(signature)), strict=False
+            )
+        ):
+            raise TypeError(
+                f"{self._name}(): arguments do not match input_signature {signature}: got {len(given)} arguments."
+            )
         tensors: list[Any] = []
         for spec, value in zip(signature, given, strict=False):
             nest.assert_same_structure(spec, value, expand_composites=True)
-            flat = zip(nest.flatten(spec, expand_composites=True), nest.flatten(value, expand_composites=True), strict=True)
+            flat = zip(
+                nest.flatten(spec, expand_composites=True),
+                nest.flatten(value, expand_composites=True),
+                strict=True,
+            )
             tensors.extend(_to_spec(self._name, s, v) for s, v in flat)
         return "signature", tensors
 
     def _defaults_after(self, count: int) -> list[Any]:
         return [self._parameters.defaults.get(n) for n in self._parameters.names[count:]]
 
-    def _find_or_trace(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
+    def _find_or_trace(
+        self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> ConcreteFunction:
         with self._lock:
             found = self._traces.get(key)
             if found is not None:
@@ -266,11 +313,15 @@ class Function:
         self._initialized = True
         return concrete
 
-    def _trace_once(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], allow_variables: bool) -> tuple[ConcreteFunction, list[Any]]:
+    def _trace_once(
+        self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], allow_variables: bool
+    ) -> tuple[ConcreteFunction, list[Any]]:
         self._count += 1
         graph = FuncGraph(f"__inference_{self._name}_{next(_numbers)}")
         graph.allow_variables = allow_variables
-        keys = iter(tensor_keys(key) if self._input_signature is None else _spec_keys(self._input_signature))
+        keys = iter(
+            tensor_keys(key) if self._input_signature is None else _spec_keys(self._input_signature)
+        )
         names = _ArgumentNames(self._parameters, args, kwargs)
         with context.graph_scope(graph), context.no_recording():
 
@@ -281,7 +332,9 @@ class Function:
 
             inner_args = _to_structure(self._input_signature, args)
             new_args = substitute(inner_args, placeholder)
-            new_kwargs = substitute(kwargs, placeholder) if self._input_signature is None else kwargs
+            new_kwargs = (
+                substitute(kwargs, placeholder) if self._input_signature is None else kwargs
+            )
             result = self._python_function(*new_args, **new_kwargs)
             graph.structured_outputs = _outputs(result, graph, self._name)
         flat = nest.flatten(graph.structured_outputs, expand_composites=True)
@@ -321,10 +374,14 @@ class Function:
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """The signatures traced so far, as text."""
-        return "\n\n".join(c.pretty_printed_signature(verbose) for c in dict.fromkeys(self._traces.values()))
+        return "\n\n".join(
+            c.pretty_printed_signature(verbose) for c in dict.fromkeys(self._traces.values())
+        )
 
     def __getstate__(self) -> Any:
-        raise TypeError(f"tf.function {self._name} cannot be pickled; pickle the Python function instead")
+        raise TypeError(
+            f"tf.function {self._name} cannot be pickled; pickle the Python function instead"
+        )
 
     def __repr__(self) -> str:
         return f"<penstock.tracing.function.Function {self._name}, {self._count} traces>"
@@ -341,7 +398,10 @@ def _to_spec(name: str, spec: Any, value: Any) -> Any:
 
 
 def _spec_keys(signature: Any) -> list[TensorKey]:
-    return [TensorKey(s.dtype, s.shape.dims_tuple, s.name) for s in nest.flatten(signature, expand_composites=True)]
+    return [
+        TensorKey(s.dtype, s.shape.dims_tuple, s.name)
+        for s in nest.flatten(signature, expand_composites=True)
+    ]
 
 
 def _to_structure(signature: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -354,10 +414,14 @@ def _to_structure(signature: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 class _ArgumentNames:
     """Names of placeholders, from the parameters that the tensors are passed for."""
 
-    def __init__(self, parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         names: list[str] = []
         for i, value in enumerate(args):
-            base = parameters.names[min(i, len(parameters.names) - 1)] if parameters.names else "args"
+            base = (
+                parameters.names[min(i, len(parameters.names) - 1)] if parameters.names else "args"
+            )
             count = len(nest.flatten(value, expand_composites=True))
             names += [base] if count == 1 else [f"{base}_{j}" if j else base for j in range(count)]
         for key in kwargs:
@@ -395,7 +459,14 @@ def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
 
 
 def _specs(arguments: Any) -> Any:
-    return substitute(arguments, lambda t: TensorSpec(t.shape, t.dtype, t.op.attrs.get("_user_specified_name") if isinstance(t, SymbolicTensor) else None))
+    return substitute(
+        arguments,
+        lambda t: TensorSpec(
+            t.shape,
+            t.dtype,
+            t.op.attrs.get("_user_specified_name") if isinstance(t, SymbolicTensor) else None,
+        ),
+    )
 
 
 def _difference(old: Any, new: Any, where: str = "an argument") -> str:
@@ -403,7 +474,9 @@ def _difference(old: Any, new: Any, where: str = "an argument") -> str:
     if isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new):
         for i, (a, b) in enumerate(zip(old, new, strict=True)):
             if a != b:
-                return _difference(a, b, f"argument {i - 1}" if i and where == "an argument" else where)
+                return _difference(
+                    a, b, f"argument {i - 1}" if i and where == "an argument" else where
+                )
     return f"{where} was {old!r} and is now {new!r}"
 
 

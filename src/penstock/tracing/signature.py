@@ -31,12 +31,16 @@ class Parameters:
         kinds = inspect.Parameter
         parameters = list(self.signature.parameters.values()) if self.signature is not None else []
         self.names = [p.name for p in parameters]
-        plain = all(p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.POSITIONAL_ONLY) for p in parameters)
+        plain = all(
+            p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.POSITIONAL_ONLY) for p in parameters
+        )
         self.simple = plain and self.signature is not None
         self.required = sum(p.default is kinds.empty for p in parameters)
         self.defaults = {p.name: p.default for p in parameters if p.default is not kinds.empty}
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and keyword arguments with keywords moved to their position and defaults filled in.
 
         Raises:
@@ -67,7 +71,12 @@ class _Opaque:
         return self._id
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Opaque) and self._id == other._id and self._ref() is not None and self._ref() is other._ref()
+        return (
+            isinstance(other, _Opaque)
+            and self._id == other._id
+            and self._ref() is not None
+            and self._ref() is other._ref()
+        )
 
     def __repr__(self) -> str:
         return f"<{type(self._ref()).__name__} at {self._id:#x}>"
@@ -87,7 +96,9 @@ class TensorKey:
         return hash((self.dtype, self.dims))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TensorKey) and self.dtype is other.dtype and self.dims == other.dims
+        return (
+            isinstance(other, TensorKey) and self.dtype is other.dtype and self.dims == other.dims
+        )
 
     def accepts(self, other: "TensorKey") -> bool:
         """Whether a graph traced for this key serves tensors of the other."""
@@ -95,7 +106,11 @@ class TensorKey:
             return False
         if self.dims is None:
             return True
-        return other.dims is not None and len(self.dims) == len(other.dims) and all(a is None or a == b for a, b in zip(self.dims, other.dims, strict=True))
+        return (
+            other.dims is not None
+            and len(self.dims) == len(other.dims)
+            and all(a is None or a == b for a, b in zip(self.dims, other.dims, strict=True))
+        )
 
     def __repr__(self) -> str:
         return f"Tensor(dtype={self.dtype.name}, shape={d.text(self.dims)})"
@@ -110,7 +125,14 @@ def trace_key(arguments: Any, tensors: list[Any]) -> Any:
     if kind is EagerTensor:
         tensors.append(arguments)
         return TensorKey(arguments._dtype, arguments.dims)
-    if kind is int or kind is float or kind is str or kind is bool or kind is bytes or arguments is None:
+    if (
+        kind is int
+        or kind is float
+        or kind is str
+        or kind is bool
+        or kind is bytes
+        or arguments is None
+    ):
         return (kind, arguments)
     if kind is tuple or kind is list:
         return (kind, *[trace_key(a, tensors) for a in arguments])
@@ -129,7 +151,10 @@ def _slow_key(value: Any, tensors: list[Any]) -> Any:
         tensors.append(value)
         return TensorKey(value.dtype, value.shape.dims_tuple, value.name)
     if isinstance(value, (IndexedSlices, SparseTensor)):
-        return (type(value), *[trace_key(c, tensors) for c in nest.flatten(value, expand_composites=True)])
+        return (
+            type(value),
+            *[trace_key(c, tensors) for c in nest.flatten(value, expand_composites=True)],
+        )
     if hasattr(value, "handle") and hasattr(value, "read_value"):
         return _Opaque(value)
     if isinstance(value, Mapping):
@@ -153,7 +178,9 @@ def _sorted(value: Mapping[Any, Any]) -> list[Any]:
     try:
         return sorted(value)
     except TypeError as problem:
-        raise TypeError(f"a dictionary passed to a tf.function needs keys that sort, got {list(value)!r}") from problem
+        raise TypeError(
+            f"a dictionary passed to a tf.function needs keys that sort, got {list(value)!r}"
+        ) from problem
 
 
 def substitute(arguments: Any, replacement: Callable[[Any], Any]) -> Any:
@@ -161,7 +188,9 @@ def substitute(arguments: Any, replacement: Callable[[Any], Any]) -> Any:
     if isinstance(arguments, (Tensor, np.ndarray, np.generic, TensorSpec)):
         return replacement(arguments)
     if isinstance(arguments, (IndexedSlices, SparseTensor)):
-        parts = [substitute(c, replacement) for c in nest.flatten(arguments, expand_composites=True)]
+        parts = [
+            substitute(c, replacement) for c in nest.flatten(arguments, expand_composites=True)
+        ]
         return nest.pack_sequence_as(arguments, parts, expand_composites=True)
     if isinstance(arguments, Mapping):
         order = {k: substitute(arguments[k], replacement) for k in _sorted(arguments)}
@@ -173,13 +202,19 @@ def substitute(arguments: Any, replacement: Callable[[Any], Any]) -> Any:
             return type(arguments)(*parts)
         return tuple(parts) if isinstance(arguments, tuple) else parts
     if nest.is_nested(arguments):
-        return nest.pack_sequence_as(arguments, [substitute(a, replacement) for a in nest.flatten(arguments)])
+        return nest.pack_sequence_as(
+            arguments, [substitute(a, replacement) for a in nest.flatten(arguments)]
+        )
     return arguments
 
 
 def _rebuild_mapping(like: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
     flat = [values[k] for k in sorted(values)]
-    return nest.pack_sequence_as(like, flat) if all(not nest.is_nested(v) for v in flat) else type(like)(values)  # type: ignore[call-arg]
+    return (
+        nest.pack_sequence_as(like, flat)
+        if all(not nest.is_nested(v) for v in flat)
+        else type(like)(values)
+    )  # type: ignore[call-arg]
 
 
 def tensor_keys(key: Any) -> list[TensorKey]:
@@ -198,11 +233,17 @@ def relax(old: Any, new: Any) -> Any:
             return None
         if old.dims is None or new.dims is None or len(old.dims) != len(new.dims):
             return TensorKey(old.dtype, None)
-        return TensorKey(old.dtype, tuple(a if a == b else None for a, b in zip(old.dims, new.dims, strict=True)))
+        return TensorKey(
+            old.dtype, tuple(a if a == b else None for a, b in zip(old.dims, new.dims, strict=True))
+        )
     if isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new):
         parts = [relax(a, b) for a, b in zip(old, new, strict=True)]
         return None if any(p is None for p in parts) else tuple(parts)
-    return old if old == new and old is not None else (_NONE_KEY if old is None and new is None else None)
+    return (
+        old
+        if old == new and old is not None
+        else (_NONE_KEY if old is None and new is None else None)
+    )
 
 
 _NONE_KEY = (type(None), None)
@@ -213,7 +254,11 @@ def accepts(known: Any, asked: Any) -> bool:
     if isinstance(known, TensorKey):
         return isinstance(asked, TensorKey) and known.accepts(asked)
     if isinstance(known, tuple):
-        return isinstance(asked, tuple) and len(known) == len(asked) and all(accepts(k, a) for k, a in zip(known, asked, strict=True))
+        return (
+            isinstance(asked, tuple)
+            and len(known) == len(asked)
+            and all(accepts(k, a) for k, a in zip(known, asked, strict=True))
+        )
     return bool(known == asked)
 
 
@@ -226,5 +271,7 @@ def specs_of(signature: Sequence[Any]) -> list[Any]:
     flat = nest.flatten(signature, expand_composites=True)
     for spec in flat:
         if not isinstance(spec, TensorSpec):
-            raise TypeError(f"input_signature must be a possibly nested sequence of TensorSpec objects, got {spec!r}.")
+            raise TypeError(
+                f"input_signature must be a possibly nested sequence of TensorSpec objects, got {spec!r}."
+            )
     return flat
