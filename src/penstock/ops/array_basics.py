@@ -1,5 +1,13 @@
-"""Constants, placeholders, identities, and shapes as values."""
+"""Constants, placeholders, identities, and shapes as values.
 
+`constant` makes a tensor from a Python or NumPy value, `placeholder` one that is fed, `identity`
+one with another name,
+`reshape` one of another shape. Small eager calls take a short way past `execute` when no graph,
+tape or device scope
+is active (`state.plain`); the result is a view of the same array.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,11 +16,15 @@ from penstock.core import shapes
 from penstock.core.context import state
 from penstock.core.convert import HashableArray, constant_tensor, convert_to_tensor, to_array
 from penstock.core.execute import execute
-from penstock.core.kernels import compiled_kernel, host_kernel, kernel
+from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import EagerTensor, Tensor, host_array, wrap
 from penstock.types import dims as d
 from penstock.types.dims import Dims
+from penstock.types.dtypes import as_dtype, int32, int64
+from penstock.types.tensor_shape import TensorShape
+from penstock.util import nest
 
 Array = Any
 
@@ -35,10 +47,29 @@ PLACEHOLDER = define_op(
     doc="A tensor whose value is given when the graph runs.",
 ).not_differentiable("it has no inputs")
 
-IDENTITY = define_op("Identity(input: T; T: type) -> output: T", shape=shapes.same, doc="The input itself.")
+PLACEHOLDER_WITH_DEFAULT = define_op(
+    "PlaceholderWithDefault(input: dtype; dtype: type, shape: shape) -> output: dtype",
+    shape=lambda c: c.attr("shape"),
+    doc="The input, unless a value is fed.",
+)
 
 
-@kernel(IDENTITY)
+@kernel(PLACEHOLDER_WITH_DEFAULT, limit=1 << 62)
+def _placeholder_with_default(xp: Any, x: Array) -> Array:
+    return x
+
+
+@PLACEHOLDER_WITH_DEFAULT.gradient
+def _placeholder_with_default_gradient(op: Any, grad: Any) -> Any:
+    return grad
+
+
+IDENTITY = define_op(
+    "Identity(input: T; T: type) -> output: T", shape=shapes.same, doc="The input itself."
+)
+
+
+@kernel(IDENTITY, limit=1 << 62)
 def _identity(xp: Any, x: Array) -> Array:
     return x
 
@@ -48,7 +79,29 @@ def _identity_gradient(op: Any, grad: Any) -> Any:
     return grad
 
 
-NO_OP = define_op("NoOp() -> ", shape=shapes.no_output, stateful=True, doc="Does nothing; waits for its control inputs.").not_differentiable("it has no inputs")
+IDENTITY_N = define_op(
+    "IdentityN(input: [T]; T: list(type) >= 1) -> output: [T]",
+    shape=lambda c: list(c.shapes),
+    doc="The inputs themselves.",
+)
+
+
+@kernel(IDENTITY_N, limit=1 << 62)
+def _identity_n(xp: Any, inputs: list[Array]) -> list[Array]:
+    return inputs
+
+
+@IDENTITY_N.gradient
+def _identity_n_gradient(op: Any, *grads: Any) -> Any:
+    return list(grads)
+
+
+NO_OP = define_op(
+    "NoOp() -> ",
+    shape=shapes.no_output,
+    stateful=True,
+    doc="Does nothing; waits for its control inputs.",
+).not_differentiable("it has no inputs")
 
 
 @host_kernel(NO_OP)
@@ -63,38 +116,62 @@ SHAPE = define_op(
 ).not_differentiable("a shape is an integer")
 
 
-@kernel(SHAPE)
+@kernel(SHAPE, limit=1 << 62)
 def _shape(xp: Any, x: Array, *, out_type: Any) -> Array:
     return np.array(np.shape(x), out_type.numpy_dtype)
 
 
+# ---- reshape
+
+
 def _reshape_shape(c: ShapeContext) -> Dims:
     wanted, dims = c.shape_value(1), c.shape(0)
+    if c.shape(1) is not None and len(c.shape(1)) != 1:
+        c.fail(
+            "a shape that is a vector",
+            f"one of shape {d.text(c.shape(1))}",
+            "Pass a list of sizes.",
+        )
     if wanted is None:
         return None
     value = c.constant(1)
+    if value is None:
+        return _reshape_partial(wanted, d.num_elements(dims))
+    if (value < -1).any() or (value == -1).sum() > 1:
+        c.fail("sizes >= 0 and at most one -1", f"shape {value.tolist()}")
     total = d.num_elements(dims)
-    if value is not None and (np.asarray(value) < -1).any():
-        c.fail("sizes >= -1", f"shape {value.tolist()}")
-    if value is not None and (np.asarray(value) == -1).sum() > 1:
-        c.fail("at most one -1", f"shape {value.tolist()}")
-    unknown = [i for i, n in enumerate(wanted) if n is None]
     known = int(np.prod([n for n in wanted if n is not None], dtype=np.int64))
+    if None not in wanted:
+        if total is not None and known != total:
+            c.fail(
+                f"a shape of {total} elements",
+                f"{d.text(wanted)} of {known} for an input of shape {d.text(dims)}",
+            )
+        return wanted
     if total is None:
-        return wanted
-    if not unknown:
-        if known != total:
-            c.fail(f"a shape of {total} elements", f"{d.text(wanted)} of {known} for input {d.text(dims)}")
-        return wanted
-    if len(unknown) == 1 and known and value is not None:
-        if total % known:
-            c.fail(f"known sizes that divide {total} elements", f"{d.text(wanted)}")
+        return _reshape_unknown(wanted, dims, known)
+    if known == 0 or total % known:
+        c.fail(
+            f"known sizes whose product divides {total} elements",
+            f"{value.tolist()} for an input of shape {d.text(dims)}",
+        )
+    return tuple(total // known if n is None else n for n in wanted)
+
+
+def _reshape_partial(wanted: Any, total: int | None) -> Dims:
+    """A shape that is known in part only: one unknown size follows from the number of elements."""
+    known = int(np.prod([n for n in wanted if n is not None], dtype=np.int64))
+    if total is not None and wanted.count(None) == 1 and known and total % known == 0:
         return tuple(total // known if n is None else n for n in wanted)
-    if value is not None and known == 0 and total:
-        c.fail(f"a shape of {total} elements", f"{d.text(wanted)}")
-    if len(unknown) == 1 and known and total % known == 0:
-        return tuple(total // known if n is None else n for n in wanted)
-    return wanted
+    return wanted  # type: ignore[no-any-return]
+
+
+def _reshape_unknown(wanted: Any, dims: Dims, known: int) -> Dims:
+    """One -1 where the input has one unknown size too: it cancels when the known sizes agree."""
+    if dims is None or dims.count(None) != 1 or not known:
+        return wanted  # type: ignore[no-any-return]
+    rest = int(np.prod([n for n in dims if n is not None], dtype=np.int64))
+    return tuple(0 if n is None else n for n in wanted) if rest == 0 else wanted
 
 
 RESHAPE = define_op(
@@ -107,12 +184,66 @@ RESHAPE = define_op(
 
 @kernel(RESHAPE, limit=1 << 62)
 def _reshape(xp: Any, tensor: Array, shape: Array) -> Array:
-    return xp.reshape(tensor, tuple(int(n) for n in shape))
+    return xp.reshape(tensor, tuple(shape.tolist()))
 
 
 @RESHAPE.gradient
 def _reshape_gradient(op: Any, grad: Any) -> list[Any]:
-    return [execute("Reshape", (grad, execute("Shape", (op.inputs[0],)))), None]
+    return [reshape(grad, shape_of(op.inputs[0])), None]
+
+
+def shape_of(x: Any, out_type: Any = int32) -> Any:
+    """The shape of a tensor as a tensor: a constant where it is known, else a Shape operation."""
+    dims = x.dims
+    if dims is not None and None not in dims:
+        return constant_tensor(np.array(dims, out_type.numpy_dtype), out_type, "Shape")
+    return execute(SHAPE, (x,), {"out_type": out_type})
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
+    """The elements of `tensor` in another shape.
+
+    Args:
+      tensor: any dtype and shape.
+      shape: int32 or int64 vector; one entry may be -1 and follows from the others.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError, ValueError: the number of elements differs.
+
+    Example:
+      >>> reshape([1, 2, 3, 4], [2, -1]).numpy().tolist()
+      [[1, 2], [3, 4]]
+    """
+    if tensor.__class__ is EagerTensor and state.plain and tensor._array.__class__ is np.ndarray:
+        sizes = _sizes(shape)
+        if sizes is not None:
+            try:
+                return wrap(tensor._array.reshape(sizes), tensor._dtype)
+            except ValueError:
+                pass  # the operation raises with its own words
+    return execute(RESHAPE, (tensor, shape), None, name)
+
+
+def _sizes(shape: Any) -> tuple[int, ...] | list[int] | None:
+    """The sizes as plain integers >= -1, when that takes no conversion."""
+    if shape.__class__ is EagerTensor:
+        array = shape._array
+        if array.__class__ is not np.ndarray or array.ndim != 1 or array.dtype.kind != "i":
+            return None
+        shape = array.tolist()
+    elif shape.__class__ is not tuple and shape.__class__ is not list:
+        return None
+    for n in shape:
+        if n.__class__ is not int or n < -1:
+            return None
+    return shape  # type: ignore[no-any-return]
+
+
+# ---- constants
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Any:
@@ -130,20 +261,90 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     Raises:
       TypeError: `shape` has another number of elements, or the value does not convert.
       ValueError: the value is symbolic or malformed.
+
+    Example:
+      >>> constant(0.5, shape=[2]).numpy().tolist()
+      [0.5, 0.5]
     """
-    if shape is None and isinstance(value, (bool, int, float)) and dtype is None and state.graph is None:
+    if shape is None and dtype is None and state.graph is None and value.__class__ in _PLAIN:
         return constant_tensor(*to_array(value))
     return _constant(value, dtype, shape, name)
 
 
+_PLAIN = frozenset({bool, int, float, str, bytes})
+
+
+def constant_v1(
+    value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    name: str = "Const",
+    verify_shape: bool = False,
+) -> Any:
+    """Creates a tensor with a fixed value.
+
+    Args:
+      value: a number, string, nested sequence or array.
+      dtype: the dtype; inferred when None.
+      shape: the shape. When the value has fewer elements, its last one fills the rest.
+      name: the name in a graph.
+      verify_shape: whether the value must have `shape` exactly.
+
+    Returns:
+      A Tensor of `dtype` and `shape`.
+
+    Raises:
+      TypeError: the shape differs and `verify_shape` is set, or the value does not convert.
+      ValueError: the value has too many elements.
+    """
+    if shape is None:
+        return constant(value, dtype, None, name)
+    array, found = to_array(value, None if dtype is None else as_dtype(dtype).base_dtype)
+    wanted = tuple(int(n) for n in _dims(shape))
+    if array.shape == wanted:
+        return constant_tensor(array.copy(), found, name)
+    if verify_shape:
+        raise TypeError(
+            f"constant '{name}': expected a value of shape {wanted}, got shape {array.shape}."
+        )
+    count, flat = int(np.prod(wanted, dtype=np.int64)), array.reshape(-1)
+    if flat.size > count or (flat.size == 0 and count):
+        raise ValueError(
+            f"constant '{name}': expected at most {count} elements for shape {wanted}, got "
+            f"{flat.size} elements."
+        )
+    filled = np.concatenate([flat, np.repeat(flat[-1:], count - flat.size)]).reshape(wanted)
+    return constant_tensor(filled, found, name)
+
+
 def _constant(value: Any, dtype: Any, shape: Any, name: str) -> Any:
-    from_tensor = convert_to_tensor(value, dtype) if hasattr(value, "_array") else None
-    array, found = to_array(value if from_tensor is None else from_tensor, None if dtype is None else _as_dtype(dtype))
-    if array is value or array.base is not None or from_tensor is not None:
+    if isinstance(value, Tensor) and not isinstance(value, EagerTensor):
+        if state.graph is None or shape is not None:
+            raise TypeError(
+                f"constant '{name}': expected a value, got the symbolic tensor {value!r}. Use it "
+                "as it is."
+            )
+        raise TypeError(
+            f"constant '{name}': expected a value known now, got {value!r} of a graph. Use "
+            "tf.identity."
+        )
+    wanted = None if dtype is None else as_dtype(dtype).base_dtype
+    if isinstance(value, EagerTensor):
+        value = convert_eager(value, wanted)
+    array, found = to_array(value, wanted)
+    if array is value or array.base is not None:
         array = array.copy()
     if shape is not None:
         array = _with_shape(array, tuple(int(n) for n in _dims(shape)))
     return constant_tensor(array, found, name)
+
+
+def convert_eager(value: EagerTensor, wanted: Any) -> Array:
+    """The array of an eager tensor as a constant of `wanted` dtype takes it: cast when it
+    differs.
+    """
+    array = host_array(value)
+    return array if wanted is None or value.dtype is wanted else array.astype(wanted.numpy_dtype)
 
 
 def _with_shape(array: Array, wanted: tuple[int, ...]) -> Array:
@@ -154,38 +355,121 @@ def _with_shape(array: Array, wanted: tuple[int, ...]) -> Array:
         return array.reshape(wanted)
     if array.size == 1:
         return np.full(wanted, array.reshape(()), array.dtype)
-    raise TypeError(f"Eager execution of tf.constant with unsupported shape. Tensor {array!r} has {array.size} elements, but got `shape` {wanted} with {count} elements).")
+    raise TypeError(
+        f"constant: expected a value of {count} elements for shape {wanted}, got {array.size} "
+        f"elements: {array!r}."
+    )
 
 
-def _as_dtype(dtype: Any) -> Any:
-    return as_dtype(dtype).base_dtype
+def _dims(shape: Any) -> Sequence[int]:
+    if isinstance(shape, EagerTensor):
+        return host_array(shape).reshape(-1).tolist()  # type: ignore[no-any-return]
+    dims = TensorShape(shape).dims_tuple
+    if dims is None or None in dims:
+        raise ValueError(f"constant: expected a fully known shape, got {TensorShape(shape)}.")
+    return dims  # type: ignore[return-value]
 
 
-def _dims(shape: Any) -> Any:
-    return TensorShape(shape).as_list() if not hasattr(shape, "_array") else np.asarray(shape).tolist()
+# ---- public functions
 
 
 def identity(input: Any, name: str | None = None) -> Any:
-    """A tensor with the input's value and shape."""
-    return execute(IDENTITY, (input,), None, name)
-
-
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
-    """The elements of `tensor` in another shape.
+    """A tensor with the input's value and shape.
 
     Args:
-      tensor: any dtype and shape.
-      shape: int32 or int64 vector; one entry may be -1 and follows from the others.
+      input: any tensor, composite tensor, or value that converts.
       name: the name in a graph.
 
     Returns:
-      A tensor of the same dtype.
+      A value of the same type.
+    """
+    if input.__class__ is EagerTensor and state.plain and input._array.__class__ is np.ndarray:
+        return wrap(input._array, input._dtype)
+    if (
+        hasattr(input, "_type_spec")
+        and not isinstance(input, Tensor)
+        and not hasattr(input, "handle")
+    ):
+        return nest.map_structure(lambda t: identity(t, name), input, expand_composites=True)
+    return execute(IDENTITY, (input,), None, name)
+
+
+def identity_n(input: Any, name: str | None = None) -> list[Any]:
+    """Tensors with the values and shapes of the inputs.
+
+    Args:
+      input: a list of tensors.
+      name: the name in a graph.
+
+    Returns:
+      A list of tensors.
+    """
+    return execute(IDENTITY_N, (list(input),), None, name)  # type: ignore[no-any-return]
+
+
+def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
+    """The shape of a tensor, as a tensor.
+
+    Args:
+      input: any tensor or sparse tensor.
+      out_type: int32 (default) or int64.
+      name: the name in a graph.
+
+    Returns:
+      A vector of `out_type`; a constant when the shape is known.
+
+    Example:
+      >>> shape([[1, 2, 3]]).numpy().tolist()
+      [1, 3]
+    """
+    out = int32 if out_type is None else as_dtype(out_type)
+    if hasattr(input, "dense_shape"):
+        return execute("Cast", (input.dense_shape,), {"DstT": out}, name)
+    tensor = convert_to_tensor(input)
+    dims = tensor.dims
+    if dims is not None and None not in dims and (out is int32 or out is int64):
+        if state.graph is None and not state.plain:
+            return execute(SHAPE, (tensor,), {"out_type": out}, name)
+        return constant_tensor(np.array(dims, out.numpy_dtype), out, name or "Shape")
+    return execute(SHAPE, (tensor,), {"out_type": out}, name)
+
+
+def shape_v1(input: Any, name: str | None = None, out_type: Any = None) -> Any:
+    """The shape of a tensor, as a tensor; see `tf.shape`."""
+    return shape(input, out_type, name)
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    """A tensor whose value is fed when the graph runs.
+
+    Args:
+      dtype: the dtype of what is fed.
+      shape: its static shape; None when anything may be fed.
+      name: the name in a graph.
+
+    Returns:
+      A symbolic tensor.
 
     Raises:
-      InvalidArgumentError, ValueError: the number of elements differs.
+      RuntimeError: operations run eagerly.
     """
-    return execute(RESHAPE, (tensor, shape), None, name)
+    if state.graph is None:
+        raise RuntimeError(
+            "tf.placeholder() is not compatible with eager execution. Pass the value as an "
+            "argument of a tf.function."
+        )
+    return execute(PLACEHOLDER, (), {"dtype": as_dtype(dtype), "shape": shape}, name)
 
 
-from penstock.types.dtypes import as_dtype  # noqa: E402
-from penstock.types.tensor_shape import TensorShape  # noqa: E402
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
+    """A tensor that passes `input` on unless a value is fed.
+
+    Args:
+      input: the value when none is fed.
+      shape: the static shape of what may be fed.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of the dtype of `input`.
+    """
+    return execute(PLACEHOLDER_WITH_DEFAULT, (input,), {"shape": shape}, name)

@@ -1,0 +1,522 @@
+"""Tensors made of few values: zeros, ones, fill, eye, one_hot, sequence_mask.
+
+Small eager `zeros` and `ones` with plain integer sizes are made by NumPy directly.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core import shapes
+from penstock.core.context import state
+from penstock.core.convert import constant_tensor, convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import EagerTensor, Tensor, host_array, wrap
+from penstock.ops.array_basics import reshape, shape_of
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+from penstock.types.dtypes import (
+    DType,
+    as_dtype,
+    bool_,
+    float32,
+    int32,
+    int64,
+    resource,
+    string,
+    variant,
+)
+from penstock.types.tensor_shape import TensorShape
+
+Array = Any
+CONSTANT_ELEMENTS = 1000  # zeros and ones up to this many elements are Const operations in a graph
+
+
+def _fill_shape(c: ShapeContext) -> Dims:
+    c.rank(0, 1, "dims")
+    c.rank(1, 0, "value")
+    value = c.constant(0)
+    if value is not None and (value < 0).any():
+        c.fail("sizes >= 0", f"dims {value.tolist()}")
+    return c.shape_value(0)
+
+
+FILL = define_op(
+    "Fill(dims: index_type, value: T; T: type, index_type: {int32, int64} = int32) -> output: T",
+    shape=_fill_shape,
+    host_inputs=("dims",),
+    doc="A tensor of one value.",
+)
+
+
+@kernel(FILL)
+def _fill(xp: Any, dims: Array, value: Array) -> Array:
+    return xp.full(tuple(dims.tolist()), value, value.dtype)
+
+
+@FILL.gradient
+def _fill_gradient(op: Any, grad: Any) -> list[Any]:
+    return [
+        None,
+        execute(
+            "Sum",
+            (
+                grad,
+                np.arange(grad.shape.rank, dtype=np.int32)
+                if grad.dims is not None
+                else _all_axes(grad),
+            ),
+        ),
+    ]
+
+
+def _all_axes(x: Any) -> Any:
+    return execute("Range", (0, execute("Rank", (x,)), 1))
+
+
+ZEROS_LIKE = define_op(
+    "ZerosLike(x: T; T: type) -> y: T",
+    shape=shapes.same,
+    doc="Zeros of the input's shape and dtype.",
+)
+
+
+@kernel(ZEROS_LIKE)
+def _zeros_like(xp: Any, x: Array) -> Array:
+    return np.full(x.shape, b"", object) if x.dtype == object else xp.zeros(x.shape, x.dtype)
+
+
+ONES_LIKE = define_op(
+    "OnesLike(x: T; T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, "
+    "int64, uint64, complex64, "
+    "complex128, bool}) -> y: T",
+    shape=shapes.same,
+    doc="Ones of the input's shape and dtype.",
+)
+
+
+@kernel(ONES_LIKE)
+def _ones_like(xp: Any, x: Array) -> Array:
+    return xp.ones(x.shape, x.dtype)
+
+
+@ZEROS_LIKE.gradient
+def _zeros_like_gradient(op: Any, grad: Any) -> Any:
+    return execute(ZEROS_LIKE, (grad,))
+
+
+@ONES_LIKE.gradient
+def _ones_like_gradient(op: Any, grad: Any) -> Any:
+    return execute(ZEROS_LIKE, (grad,))
+
+
+EMPTY = define_op(
+    "Empty(shape: int32; dtype: type, init: bool = False) -> output: dtype",
+    shape=lambda c: c.shape_value(0),
+    stateful=True,
+    host_inputs=("shape",),
+    doc="A tensor of a shape; its values are zeros.",
+).not_differentiable("its values do not depend on the input")
+
+
+@kernel(EMPTY)
+def _empty(xp: Any, shape: Array, *, dtype: DType) -> Array:
+    dims = tuple(shape.tolist())
+    return np.full(dims, b"", object) if dtype is string else xp.zeros(dims, dtype.numpy_dtype)
+
+
+def _one_hot_shape(c: ShapeContext) -> Dims:
+    dims, depth = c.shape(0), c.constant(1)
+    c.rank(1, 0, "depth")
+    if depth is not None and depth < 0:
+        c.fail("a depth >= 0", f"{int(depth)}")
+    if dims is None:
+        return None
+    axis = c.attr("axis")
+    if not -1 <= axis <= len(dims):
+        c.fail(f"an axis in [-1, {len(dims)}]", f"{axis}")
+    axis = len(dims) if axis == -1 else axis
+    return (*dims[:axis], None if depth is None else int(depth), *dims[axis:])
+
+
+ONE_HOT = define_op(
+    "OneHot(indices: TI, depth: int32, on_value: T, off_value: T; axis: int = -1, T: type, TI: "
+    "{uint8, int8, int32, int64} = int64) "
+    "-> output: T",
+    shape=_one_hot_shape,
+    host_inputs=("depth",),
+    doc="`on_value` at the place along a new axis that each index names, `off_value` elsewhere.",
+).not_differentiable("indices are integers and the places do not move")
+
+
+@kernel(ONE_HOT)
+def _one_hot(
+    xp: Any, indices: Array, depth: Array, on_value: Array, off_value: Array, *, axis: int
+) -> Array:
+    axis = indices.ndim if axis == -1 else axis
+    places = np.arange(int(depth)).reshape(
+        [-1 if i == axis else 1 for i in range(indices.ndim + 1)]
+    )
+    return xp.where(xp.expand_dims(indices, axis) == places, on_value, off_value)
+
+
+# ---- zeros and ones
+
+
+def _plain_sizes(shape: Any) -> Any:
+    """The sizes, when they are plain integers, as NumPy takes them; else None."""
+    if shape.__class__ is int:
+        return (shape,) if shape >= 0 else None
+    if shape.__class__ is list or shape.__class__ is tuple:
+        for n in shape:
+            if n.__class__ is not int or n < 0:
+                return None
+        return shape
+    if shape.__class__ is TensorShape:
+        dims = shape.dims_tuple
+        return dims if d.is_full(dims) else None
+    return None
+
+
+def _filled(shape: Any, value: Any, dtype: Any, name: str | None) -> Any:
+    kind = as_dtype(dtype).base_dtype
+    value = kind_value(kind, value)
+    sizes = _plain_sizes(shape)
+    if sizes is not None and (
+        state.plain
+        or state.graph is None
+        or int(np.prod(sizes, dtype=np.float64)) < CONSTANT_ELEMENTS
+    ):
+        if state.graph is None:
+            return wrap(_array(sizes, value, kind), kind)
+        return constant_tensor(_array(sizes, value, kind), kind, name or "Const")
+    tensor = (
+        shape
+        if isinstance(shape, Tensor)
+        else convert_to_tensor(shape, None if hasattr(shape, "dtype") else int32)
+    )
+    if tensor.dtype not in (int32, int64):
+        raise TypeError(
+            f"{name}: expected a shape of dtype int32 or int64, got {tensor.dtype.name}. Cast it."
+        )
+    if tensor.dims is None or len(tensor.dims) != 1:
+        tensor = reshape(tensor, [-1])
+    return execute(
+        FILL, (tensor, convert_to_tensor(value, kind)), {"index_type": tensor.dtype}, name
+    )
+
+
+def _array(sizes: Any, value: Any, kind: DType) -> Array:
+    if value == 0 and kind is not string:
+        return np.zeros(sizes, kind.numpy_dtype)
+    return np.full(sizes, value, kind.numpy_dtype)
+
+
+def kind_value(kind: DType, value: int) -> Any:
+    """0 or 1 as a value of `kind`.
+
+    Raises:
+      TypeError: the dtype has no such value.
+    """
+    if kind is bool_:
+        return bool(value)
+    if kind is string and value == 0:
+        return b""
+    if kind in (string, resource, variant):
+        raise TypeError(f"expected a numeric or bool dtype, got {kind.name}.")
+    return value
+
+
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Any:
+    """A tensor of zeros (False for bool, b"" for string).
+
+    Args:
+      shape: integers, or an integer vector.
+      dtype: the dtype.
+      name: the name in a graph.
+      layout: not used; for compatibility.
+
+    Returns:
+      A tensor of `shape`.
+
+    Example:
+      >>> zeros([2, 1], int32).numpy().tolist()
+      [[0], [0]]
+    """
+    if (
+        state.plain
+        and dtype.__class__ is DType
+        and dtype is not string
+        and (shape.__class__ is list or shape.__class__ is tuple)
+    ):
+        sizes = _plain_sizes(shape)
+        if sizes is not None and dtype is not resource and dtype is not variant:
+            return wrap(np.zeros(sizes, dtype.numpy_dtype), dtype)
+    return _filled(shape, 0, dtype, name or "zeros")
+
+
+def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Any:
+    """A tensor of ones (True for bool).
+
+    Args:
+      shape: integers, or an integer vector.
+      dtype: the dtype.
+      name: the name in a graph.
+      layout: not used; for compatibility.
+
+    Returns:
+      A tensor of `shape`.
+
+    Raises:
+      TypeError: `dtype` is not numeric and not bool.
+    """
+    return _filled(shape, 1, dtype, name or "ones")
+
+
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
+    """Zeros of the shape, and unless given otherwise the dtype, of a tensor.
+
+    Args:
+      input: any tensor.
+      dtype: the dtype of the result; that of `input` by default.
+      name: the name in a graph.
+      layout: not used; for compatibility.
+
+    Returns:
+      A tensor.
+    """
+    return _like(input, 0, dtype, name)
+
+
+def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Any:
+    """Ones of the shape, and unless given otherwise the dtype, of a tensor.
+
+    Args:
+      input: any tensor.
+      dtype: the dtype of the result; that of `input` by default.
+      name: the name in a graph.
+      layout: not used; for compatibility.
+
+    Returns:
+      A tensor.
+    """
+    return _like(input, 1, dtype, name)
+
+
+def zeros_like_v1(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Any:
+    """Zeros of the shape and dtype of a tensor; see `tf.zeros_like`. `optimize`: a constant where
+    the shape is known.
+    """
+    return _like(tensor, 0, dtype, name, optimize)
+
+
+def ones_like_v1(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Any:
+    """Ones of the shape and dtype of a tensor; see `tf.ones_like`. `optimize`: a constant where the
+    shape is known.
+    """
+    return _like(tensor, 1, dtype, name, optimize)
+
+
+def _like(input: Any, value: int, dtype: Any, name: str | None, optimize: bool = True) -> Any:
+    tensor = convert_to_tensor(input)
+    kind = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
+    name = name or ("zeros_like" if value == 0 else "ones_like")
+    if kind is variant and value == 0:
+        return execute(ZEROS_LIKE, (tensor,), None, name)
+    if state.graph is None and not state.recorders:
+        return wrap(_array(tensor.dims, kind_value(kind, value), kind), kind)
+    if kind is not tensor.dtype or (optimize and d.is_full(tensor.dims) and value == 1):
+        return _filled(
+            shape_of(tensor) if not d.is_full(tensor.dims) else list(tensor.dims), value, kind, name
+        )
+    return execute(ZEROS_LIKE if value == 0 else ONES_LIKE, (tensor,), None, name)
+
+
+def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Any:
+    """A tensor of one value.
+
+    Args:
+      dims: int32 or int64 vector: the shape.
+      value: a scalar of any dtype.
+      name: the name in a graph.
+      layout: not used; for compatibility.
+
+    Returns:
+      A tensor of the value's dtype.
+
+    Raises:
+      InvalidArgumentError, ValueError: a size is negative or `value` is no scalar.
+
+    Example:
+      >>> fill([2], 7).numpy().tolist()
+      [7, 7]
+    """
+    return execute(FILL, (dims, value), None, name)
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Any:
+    """Identity matrices.
+
+    Args:
+      num_rows: integer scalar >= 0.
+      num_columns: integer scalar >= 0; `num_rows` by default.
+      batch_shape: integers or a vector: the leading axes.
+      dtype: the dtype.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of shape batch_shape + [num_rows, num_columns].
+
+    Example:
+      >>> eye(2).numpy().tolist()
+      [[1.0, 0.0], [0.0, 1.0]]
+    """
+    columns = num_rows if num_columns is None else num_columns
+    kind = as_dtype(dtype).base_dtype
+    known = [_known_size(n) for n in (num_rows, columns)]
+    batch = (
+        ()
+        if batch_shape is None
+        else _plain_sizes(
+            batch_shape
+            if not isinstance(batch_shape, EagerTensor)
+            else host_array(batch_shape).tolist()
+        )
+    )
+    if None not in known and batch is not None:
+        matrix = np.eye(known[0], known[1], dtype=kind.numpy_dtype)
+        return constant_tensor(
+            np.broadcast_to(matrix, (*batch, *matrix.shape)), kind, name or "eye"
+        )
+    rows = execute("Range", (0, convert_to_tensor(num_rows, int32), 1))
+    cols = execute("Range", (0, convert_to_tensor(columns, int32), 1))
+    same = execute("Equal", (execute("ExpandDims", (rows, 1)), execute("ExpandDims", (cols, 0))))
+    matrix = execute("Cast", (same,), {"DstT": kind}, name)
+    if batch_shape is None:
+        return matrix
+    sizes = execute(
+        "ConcatV2", ([convert_to_tensor(batch_shape, int32), execute("Shape", (matrix,))], 0)
+    )
+    return execute("BroadcastTo", (matrix, sizes), None, name)
+
+
+def _known_size(value: Any) -> int | None:
+    if isinstance(value, EagerTensor):
+        return int(host_array(value))
+    return None if isinstance(value, Tensor) else int(value)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    """`on_value` at the place that each index names along a new axis, `off_value` elsewhere.
+
+    Args:
+      indices: uint8, int8, int32 or int64, any shape; an index outside [0, depth) gives a row of
+        `off_value`.
+      depth: int32 scalar: the size of the new axis.
+      on_value: a scalar, 1 by default.
+      off_value: a scalar, 0 by default.
+      axis: where the new axis stands; the last by default.
+      dtype: the dtype; that of the values, or float32.
+      name: the name in a graph.
+
+    Returns:
+      A tensor with one axis more than `indices`.
+
+    Raises:
+      TypeError: the dtypes of the values and `dtype` differ.
+
+    Example:
+      >>> one_hot([1, 0], 2).numpy().tolist()
+      [[0.0, 1.0], [1.0, 0.0]]
+    """
+    kind = None if dtype is None else as_dtype(dtype).base_dtype
+    given = [
+        None if v is None else convert_to_tensor(v, dtype_hint=kind) for v in (on_value, off_value)
+    ]
+    for label, value in zip(("on_value", "off_value"), given, strict=True):
+        if value is None:
+            continue
+        kind = kind or value.dtype
+        if value.dtype is not kind:
+            raise TypeError(
+                f"dtype {value.dtype.name} of {label} does not match dtype parameter {kind.name}. "
+                "Cast it."
+            )
+    kind = kind or float32
+    on, off = (
+        convert_to_tensor(default, kind) if v is None else v
+        for v, default in zip(given, (1, 0), strict=True)
+    )
+    return execute(ONE_HOT, (indices, depth, on, off), {"axis": -1 if axis is None else axis}, name)
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
+) -> Any:
+    """True for the first `lengths[i]` places of row i, False for the rest.
+
+    Args:
+      lengths: integers, any shape.
+      maxlen: integer scalar, the size of the new last axis; the largest length by default.
+      dtype: the dtype of the result.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of shape lengths.shape + [maxlen].
+
+    Raises:
+      ValueError: `maxlen` is no scalar.
+
+    Example:
+      >>> sequence_mask([1, 2]).numpy().tolist()
+      [[True, False], [True, True]]
+    """
+    lengths = convert_to_tensor(lengths)
+    if maxlen is None:
+        longest = execute(
+            "Max",
+            (
+                lengths,
+                np.arange(len(lengths.dims), dtype=np.int32)
+                if lengths.dims is not None
+                else _all_axes(lengths),
+            ),
+        )
+        maxlen = execute("Maximum", (convert_to_tensor(0, lengths.dtype), longest))
+    else:
+        maxlen = convert_to_tensor(maxlen)
+    if maxlen.dims is not None and len(maxlen.dims):
+        raise ValueError(
+            f"sequence_mask: Argument `maxlen` must be scalar, got shape {maxlen.shape}."
+        )
+    row = execute(
+        "Range", (convert_to_tensor(0, maxlen.dtype), maxlen, convert_to_tensor(1, maxlen.dtype))
+    )
+    column = execute("Cast", (execute("ExpandDims", (lengths, -1)),), {"DstT": maxlen.dtype})
+    result = execute("Less", (row, column), None, name if as_dtype(dtype) is bool_ else None)
+    return (
+        result
+        if as_dtype(dtype) is bool_
+        else execute("Cast", (result,), {"DstT": as_dtype(dtype)}, name)
+    )

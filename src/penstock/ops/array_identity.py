@@ -1,0 +1,285 @@
+"""Operations that pass their input on: with a stopped gradient, a checked value, a copy; and
+grouping.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core import shapes
+from penstock.core.context import state
+from penstock.core.execute import execute
+from penstock.core.kernels import KernelContext, host_kernel, kernel
+from penstock.core.op_def import OpDef, define_op
+from penstock.core.tensor import Tensor
+from penstock.graph.graph import get_default_graph
+from penstock.ops.array_basics import NO_OP, identity
+from penstock.util import nest
+
+Array = Any
+
+
+def _pass_through(text: str, doc: str, **options: Any) -> OpDef:
+    op = define_op(text, shape=shapes.same, doc=doc, **options)
+
+    @kernel(op, limit=1 << 62)
+    def _same(xp: Any, x: Array) -> Array:
+        return x
+
+    return op
+
+
+STOP_GRADIENT = _pass_through(
+    "StopGradient(input: T; T: type) -> output: T", "The input; no gradient flows back."
+).not_differentiable("it stops gradients")
+
+PREVENT_GRADIENT = _pass_through(
+    "PreventGradient(input: T; T: type, message: string = '') -> output: T",
+    "The input; asking for its gradient is an error.",
+)
+
+
+@PREVENT_GRADIENT.gradient
+def _prevent_gradient(op: Any, grad: Any) -> Any:
+    message = op.get_attr("message")
+    raise LookupError(f"Gradient explicitly disabled. Reason: {message!r}")
+
+
+SNAPSHOT = _pass_through("Snapshot(input: T; T: type) -> output: T", "The input as it is now.")
+COPY = _pass_through(
+    "Copy(input: T; T: type, tensor_name: string = '', debug_ops_spec: list(string) = []) -> "
+    "output: T",
+    "A copy of the input.",
+)
+COPY_HOST = _pass_through(
+    "CopyHost(input: T; T: type, tensor_name: string = '', debug_ops_spec: list(string) = []) -> "
+    "output: T",
+    "A copy of the input on the host.",
+)
+GUARANTEE_CONST = _pass_through(
+    "GuaranteeConst(input: T; T: type) -> output: T",
+    "The input, which the caller promises not to change.",
+    stateful=True,
+)
+DEBUG_GRADIENT_IDENTITY = _pass_through(
+    "DebugGradientIdentity(input: T; T: type) -> output: T",
+    "The input, marked for a debugger of gradients.",
+)
+DEEP_COPY = define_op(
+    "DeepCopy(x: T; T: type) -> y: T", shape=shapes.same, stateful=True, doc="A copy of the input."
+)
+
+
+@kernel(DEEP_COPY)
+def _deep_copy(xp: Any, x: Array) -> Array:
+    return xp.array(x)
+
+
+for _op in (SNAPSHOT, COPY, COPY_HOST, GUARANTEE_CONST, DEBUG_GRADIENT_IDENTITY, DEEP_COPY):
+    _op.gradient(lambda op, grad: grad)
+
+FLOATS = "{bfloat16, half, float, double}"
+CHECK_NUMERICS = define_op(
+    f"CheckNumerics(tensor: T; T: {FLOATS}, message: string) -> output: T",
+    shape=shapes.same,
+    fallible=True,
+    stateful=True,
+    doc="The input, after a check that it holds neither NaN nor infinity.",
+)
+
+
+@kernel(CHECK_NUMERICS)
+def _check_numerics(ctx: KernelContext, xp: Any, x: Array, *, message: str) -> Array:
+    nan, inf = xp.isnan(x).any(), xp.isinf(x).any()
+
+    def text(has_nan: Any, has_inf: Any) -> str:
+        found = " and ".join(w for w, has in (("NaN", has_nan), ("Inf", has_inf)) if has)
+        return f"{message} : Tensor had {found} values"
+
+    ctx.check(~(nan | inf), errors.InvalidArgumentError, text, nan, inf)
+    return x
+
+
+CHECK_NUMERICS_V2 = define_op(
+    f"CheckNumericsV2(tensor: T; T: {FLOATS}, message: string) -> output: T",
+    shape=shapes.same,
+    fallible=True,
+    stateful=True,
+    doc=(
+        "The input, after a check that it holds neither NaN nor infinity; the error tells -Inf "
+        "from +Inf."
+    ),
+)
+
+
+@kernel(CHECK_NUMERICS_V2)
+def _check_numerics_v2(ctx: KernelContext, xp: Any, x: Array, *, message: str) -> Array:
+    kinds = xp.stack([xp.isneginf(x).any(), xp.isposinf(x).any(), xp.isnan(x).any()])
+
+    def text(has: Any) -> str:
+        found = [w for w, there in zip(("-Inf", "+Inf", "NaN"), has, strict=True) if there]
+        listed = (
+            ", ".join(found[:-1]) + (", and " if len(found) > 2 else " and ") + found[-1]
+            if len(found) > 1
+            else "".join(found)
+        )
+        return f"{message} : Tensor had {listed} values"
+
+    ctx.check(~kinds.any(), errors.InvalidArgumentError, text, kinds)
+    return x
+
+
+@CHECK_NUMERICS.gradient
+def _check_numerics_gradient(op: Any, grad: Any) -> Any:
+    message = op.get_attr("message")
+    text = message.decode() if isinstance(message, bytes) else message
+    return check_numerics(
+        grad, f"Not a number (NaN) or infinity (Inf) values detected in gradient. {text}"
+    )
+
+
+CHECK_NUMERICS_V2.gradient(_check_numerics_gradient)
+
+TIMESTAMP = define_op(
+    "Timestamp() -> ts: double", shape=shapes.scalar, stateful=True, doc="Seconds since 1970."
+).not_differentiable("it has no inputs")
+
+
+@host_kernel(TIMESTAMP)
+def _timestamp() -> Array:
+    return np.asarray(time.time())
+
+
+# ---- public functions
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Any:
+    """The input, through which no gradient flows.
+
+    Args:
+      input: any tensor, or a structure of composite tensors.
+      name: the name in a graph.
+
+    Returns:
+      A value like `input`.
+    """
+    if isinstance(input, Tensor) or not hasattr(input, "_type_spec") or hasattr(input, "handle"):
+        return execute(STOP_GRADIENT, (input,), None, name)
+    return nest.map_structure(
+        lambda t: execute(STOP_GRADIENT, (t,), None, name), input, expand_composites=True
+    )
+
+
+def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Any:
+    """The input; asking for a gradient through it raises LookupError with `message`."""
+    return execute(PREVENT_GRADIENT, (input,), {"message": message}, name)
+
+
+def guarantee_const(input: Any, name: str | None = None) -> Any:
+    """The input, of which the caller promises that it never changes."""
+    return execute(GUARANTEE_CONST, (input,), None, name)
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
+    """The input, after a check that it holds neither NaN nor infinity.
+
+    Args:
+      tensor: bfloat16, float16, float32 or float64, any shape.
+      message: the beginning of the error's text.
+      name: the name in a graph.
+
+    Returns:
+      A tensor like `tensor`.
+
+    Raises:
+      InvalidArgumentError: it holds NaN or infinity.
+    """
+    return execute(CHECK_NUMERICS, (tensor,), {"message": message}, name)
+
+
+def timestamp(name: str | None = None) -> Any:
+    """Seconds since 1970, as a float64 scalar, when it runs."""
+    return execute(TIMESTAMP, (), None, name)
+
+
+def no_op(name: str | None = None) -> Any:
+    """Does nothing; in a graph an Operation to attach control dependencies to."""
+    return execute(NO_OP, (), None, name)
+
+
+def group(*inputs: Any, **kwargs: Any) -> Any:
+    """An operation that is done when all inputs are.
+
+    Args:
+      *inputs: tensors and operations, or structures of them.
+      **kwargs: `name`: the name in a graph.
+
+    Returns:
+      An Operation, or None when operations run eagerly.
+
+    Raises:
+      TypeError, ValueError: an input is no tensor and no operation, or an unknown keyword is given.
+    """
+    name = kwargs.pop("name", None)
+    if kwargs:
+        raise ValueError(f"group: expected no keyword but 'name', got {sorted(kwargs)}.")
+    if state.graph is None:
+        return None
+    waited = [
+        _operation_of(item)
+        for item in nest.flatten(inputs, expand_composites=True)
+        if item is not None
+    ]
+    with get_default_graph().control_dependencies(waited):
+        return no_op(name or "group_deps")
+
+
+def _operation_of(item: Any) -> Any:
+    if hasattr(item, "handle") and hasattr(item, "initializer"):
+        return item
+    if hasattr(item, "op") or hasattr(item, "op_def"):
+        return item
+    raise TypeError(
+        f"group: expected tensors and operations, got {item!r} of type {type(item).__name__}."
+    )
+
+
+def tuple_(
+    tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None
+) -> list[Any]:
+    """The tensors, each of which is available only when all are.
+
+    Args:
+      tensors: tensors, IndexedSlices, operations or None.
+      control_inputs: more to wait for.
+      name: a scope for the operations made.
+
+    Returns:
+      A list like `tensors`.
+
+    Raises:
+      ValueError: there is no tensor among `tensors`.
+    """
+    if state.graph is None:
+        return list(tensors)
+    waited = [t for t in nest.flatten(list(tensors), expand_composites=True) if t is not None]
+    if not waited:
+        raise ValueError(f"tuple: expected at least one Tensor or Operation, got {tensors!r}.")
+    graph = get_default_graph()
+    with graph.name_scope(name or "tuple"):
+        gate = group(*waited, *(control_inputs or ()))
+        with graph.control_dependencies([gate]):
+            return [
+                gate if hasattr(t, "op_def") else None if t is None else identity(t)
+                for t in tensors
+            ]
+
+
+def tuple_v1(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None
+) -> list[Any]:
+    """The tensors, each of which is available only when all are; see `tf.tuple`."""
+    return tuple_(tensors, control_inputs, name)

@@ -1,0 +1,630 @@
+"""Joining and cutting along an axis: stack, unstack, concat, split, tile, repeat, meshgrid."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.core import attributes
+from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import host_kernel, kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import Tensor
+from penstock.graph.static_values import constant_value
+from penstock.ops.array_basics import identity, reshape, shape_of
+from penstock.ops.array_shape import broadcast_to, expand_dims
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+from penstock.types.dtypes import int32, int64
+
+Array = Any
+
+
+# ---- stack and unstack
+
+
+def _pack_shape(c: ShapeContext) -> Dims:
+    dims = c.shape(0)
+    for i in range(1, len(c)):
+        dims = c.merge(dims, c.shape(i))
+    if dims is None:
+        return None
+    axis, rank = c.attr("axis"), len(dims) + 1
+    axis = c.axis(axis, rank)
+    return (*dims[:axis], len(c), *dims[axis:])
+
+
+PACK = define_op(
+    "Pack(values: N*T; N: int >= 1, T: type, axis: int = 0) -> output: T",
+    shape=_pack_shape,
+    doc="Tensors of one shape side by side along a new axis.",
+)
+
+
+@kernel(PACK)
+def _pack(xp: Any, values: list[Array], *, axis: int) -> Array:
+    return xp.stack(values, axis)
+
+
+@PACK.gradient
+def _pack_gradient(op: Any, grad: Any) -> list[Any]:
+    return list(execute(UNPACK, (grad,), {"num": op.get_attr("N"), "axis": op.get_attr("axis")}))
+
+
+def _unpack_shape(c: ShapeContext) -> list[Dims]:
+    dims, num = c.shape(0), c.attr("num")
+    if dims is None:
+        return [None] * num
+    axis = (
+        c.axis(c.attr("axis"), len(dims))
+        if dims
+        else c.fail("a value of rank at least 1", "a scalar")
+    )
+    if dims[axis] is not None and dims[axis] != num:
+        c.fail(f"size {num} along axis {axis}", f"{dims[axis]} in shape {d.text(dims)}")
+    return [(*dims[:axis], *dims[axis + 1 :])] * num
+
+
+UNPACK = define_op(
+    "Unpack(value: T; num: int >= 0, T: type, axis: int = 0) -> output: num*T",
+    shape=_unpack_shape,
+    doc="The slices of a tensor along an axis.",
+)
+
+
+@kernel(UNPACK)
+def _unpack(xp: Any, value: Array, *, num: int, axis: int) -> list[Array]:
+    moved = xp.moveaxis(value, axis, 0)
+    return [moved[i, ...] for i in range(num)]
+
+
+@UNPACK.gradient
+def _unpack_gradient(op: Any, *grads: Any) -> Any:
+    return execute(PACK, (list(grads),), {"axis": op.get_attr("axis")})
+
+
+# ---- concat
+
+
+def _concat_shape(c: ShapeContext) -> Dims:
+    return _joined(c, c.constant(len(c) - 1), c.shapes[:-1])
+
+
+def _joined(c: ShapeContext, axis_value: Any, parts: Sequence[Dims]) -> Dims:
+    rank = next((len(s) for s in parts if s is not None), None)
+    if rank is None:
+        return None
+    if any(s is not None and len(s) != rank for s in parts):
+        c.fail("inputs of one rank", ", ".join(d.text(s) for s in parts))
+    if axis_value is None:
+        return (None,) * rank
+    if rank == 0:
+        c.fail("inputs of rank at least 1", "scalars", "Use tf.stack for scalars.")
+    axis = c.axis(int(axis_value.reshape(())), rank)
+    rest: Dims = (None,) * rank
+    total: int | None = 0
+    for part in parts:
+        known = (None,) * rank if part is None else part
+        total = None if total is None or known[axis] is None else total + known[axis]
+        try:
+            rest = d.merge(rest, (*known[:axis], None, *known[axis + 1 :]))
+        except ValueError:
+            c.fail(f"equal sizes along all axes but {axis}", ", ".join(d.text(s) for s in parts))
+    assert rest is not None
+    return (*rest[:axis], total, *rest[axis + 1 :])
+
+
+CONCAT_V2 = define_op(
+    "ConcatV2(values: N*T, axis: Tidx; N: int >= 2, T: type, Tidx: {int32, int64} = int32) -> "
+    "output: T",
+    shape=_concat_shape,
+    host_inputs=("axis",),
+    doc="Tensors end to end along an axis.",
+)
+
+
+@kernel(CONCAT_V2)
+def _concat(xp: Any, values: list[Array], axis: Array) -> Array:
+    return xp.concatenate(values, int(axis.reshape(())))
+
+
+@CONCAT_V2.gradient
+def _concat_gradient(op: Any, grad: Any) -> list[Any]:
+    return [*_cut_like(grad, op.inputs[:-1], op.inputs[-1]), None]
+
+
+CONCAT = define_op(
+    "Concat(concat_dim: int32, values: N*T; N: int >= 2, T: type) -> output: T",
+    shape=lambda c: _joined(c, c.constant(0), c.shapes[1:]),
+    host_inputs=("concat_dim",),
+    doc="Tensors end to end along an axis; the old form, with the axis first.",
+)
+
+
+@kernel(CONCAT)
+def _concat_v1(xp: Any, axis: Array, values: list[Array]) -> Array:
+    return xp.concatenate(values, int(axis.reshape(())))
+
+
+@CONCAT.gradient
+def _concat_v1_gradient(op: Any, grad: Any) -> list[Any]:
+    return [None, *_cut_like(grad, op.inputs[1:], op.inputs[0])]
+
+
+def _cut_like(grad: Any, parts: Sequence[Any], axis: Any) -> list[Any]:
+    """`grad` cut into pieces as long as `parts` along `axis`."""
+    value = constant_value(axis)
+    if value is not None and all(
+        p.dims is not None and p.dims[int(value)] is not None for p in parts
+    ):
+        sizes: Any = [p.dims[int(value)] for p in parts]
+    else:
+        along = [execute("GatherV2", (shape_of(p), _positive(axis, p), 0)) for p in parts]
+        sizes = execute(PACK, (along,))
+    return list(
+        execute(
+            "SplitV",
+            (grad, sizes, execute("Cast", (axis,), {"DstT": int32})),
+            {"num_split": len(parts)},
+        )
+    )
+
+
+def _positive(axis: Any, x: Any) -> Any:
+    return execute("FloorMod", (execute("Cast", (axis,), {"DstT": int32}), execute("Rank", (x,))))
+
+
+CONCAT_OFFSET = define_op(
+    "ConcatOffset(concat_dim: int32, shape: N*shape_type; N: int >= 2, shape_type: {int32, int64} "
+    "= int32) -> offset: N*shape_type",
+    shape=lambda c: list(c.shapes[1:]),
+    doc="Where each input of a concatenation begins in the result.",
+).not_differentiable("offsets are integers")
+
+
+@host_kernel(CONCAT_OFFSET)
+def _concat_offset(concat_dim: Array, shapes: list[Array]) -> list[Array]:
+    axis, total, result = int(concat_dim), 0, []
+    for item in shapes:
+        offset = np.zeros_like(item)
+        offset[axis] = total
+        total += int(item[axis])
+        result.append(offset)
+    return result
+
+
+PARALLEL_CONCAT = define_op(
+    "ParallelConcat(values: N*T; N: int >= 1, T: type, shape: shape) -> output: T",
+    shape=lambda c: c.attr("shape"),
+    doc="Tensors whose first axis has size 1 end to end.",
+).not_differentiable("it builds inputs, not layers; use tf.stack for a gradient")
+
+
+@kernel(PARALLEL_CONCAT)
+def _parallel_concat(xp: Any, values: list[Array]) -> Array:
+    return xp.concatenate(values, 0)
+
+
+# ---- split
+
+
+def _split_shape(c: ShapeContext) -> list[Dims]:
+    num, dims, axis_value = c.attr("num_split"), c.shape(1), c.constant(0)
+    if dims is None:
+        return [None] * num
+    if axis_value is None:
+        return [(None,) * len(dims)] * num
+    axis = c.axis(int(axis_value.reshape(())), len(dims))
+    size = dims[axis]
+    if size is not None and size % num:
+        c.fail(
+            f"a size along axis {axis} that {num} divides",
+            f"{size} in shape {d.text(dims)}",
+            "Pass a list of sizes.",
+        )
+    return [(*dims[:axis], None if size is None else size // num, *dims[axis + 1 :])] * num
+
+
+SPLIT = define_op(
+    "Split(split_dim: int32, value: T; num_split: int >= 1, T: type) -> output: num_split*T",
+    shape=_split_shape,
+    host_inputs=("split_dim",),
+    doc="A tensor cut into equal pieces along an axis.",
+)
+
+
+@kernel(SPLIT)
+def _split(xp: Any, split_dim: Array, value: Array, *, num_split: int) -> list[Array]:
+    return list(xp.split(value, num_split, int(split_dim.reshape(()))))
+
+
+@SPLIT.gradient
+def _split_gradient(op: Any, *grads: Any) -> list[Any]:
+    return [None, concat(list(grads), op.inputs[0])]
+
+
+def _split_v_shape(c: ShapeContext) -> list[Dims]:
+    num, dims, axis_value, sizes = c.attr("num_split"), c.shape(0), c.constant(2), c.constant(1)
+    given = c.rank(1, 1, "size_splits")[0]  # type: ignore[index]
+    if given is not None and given != num:
+        c.fail(f"{num} sizes", f"{given}")
+    if dims is None:
+        return [None] * num
+    if axis_value is None:
+        return [(None,) * len(dims)] * num
+    axis = c.axis(int(axis_value.reshape(())), len(dims))
+    if sizes is None:
+        return [(*dims[:axis], None, *dims[axis + 1 :])] * num
+    return [(*dims[:axis], n, *dims[axis + 1 :]) for n in _split_sizes(c, sizes, dims, axis)]
+
+
+def _split_sizes(c: ShapeContext, sizes: Array, dims: Any, axis: int) -> list[int | None]:
+    found = sizes.tolist()
+    if found.count(-1) > 1 or any(n < -1 for n in found):
+        c.fail("sizes >= 0 and at most one -1", f"size_splits {found}")
+    known, total = sum(n for n in found if n >= 0), dims[axis]
+    if total is None:
+        return [None if n < 0 else n for n in found]
+    if known > total or (-1 not in found and known != total):
+        c.fail(
+            f"sizes that add up to {total}, the size along axis {axis} of shape {d.text(dims)}",
+            f"size_splits {found}",
+        )
+    return [total - known if n < 0 else n for n in found]
+
+
+SPLIT_V = define_op(
+    "SplitV(value: T, size_splits: Tlen, split_dim: int32; num_split: int >= 1, T: type, Tlen: "
+    "{int8, int32, int64} = int64) -> "
+    "output: num_split*T",
+    shape=_split_v_shape,
+    host_inputs=("size_splits", "split_dim"),
+    doc=(
+        "A tensor cut into pieces of given sizes along an axis; one size may be -1 and takes the "
+        "rest."
+    ),
+)
+
+
+@kernel(SPLIT_V)
+def _split_v(xp: Any, value: Array, size_splits: Array, split_dim: Array) -> list[Array]:
+    axis = int(split_dim.reshape(()))
+    sizes = size_splits.astype(np.int64)
+    sizes = np.where(sizes < 0, value.shape[axis] - sizes[sizes >= 0].sum(), sizes)
+    return list(xp.split(value, np.cumsum(sizes)[:-1].tolist(), axis))
+
+
+@SPLIT_V.gradient
+def _split_v_gradient(op: Any, *grads: Any) -> list[Any]:
+    return [concat(list(grads), op.inputs[2]), None, None]
+
+
+# ---- tile
+
+
+def _tile_shape(c: ShapeContext) -> Dims:
+    dims, times = c.shape(0), c.shape_value(1)
+    length = c.rank(1, 1, "multiples")[0]  # type: ignore[index]
+    value = c.constant(1)
+    if value is not None and (value < 0).any():
+        c.fail("multiples >= 0", f"{value.tolist()}")
+    if dims is None:
+        return None if length is None else (None,) * length
+    if length is not None and length != len(dims):
+        c.fail(f"{len(dims)} multiples for an input of shape {d.text(dims)}", f"{length}")
+    if times is None:
+        return (None,) * len(dims)
+    return tuple(
+        0 if 0 in (n, t) else None if n is None or t is None else n * t
+        for n, t in zip(dims, times, strict=True)
+    )
+
+
+TILE = define_op(
+    "Tile(input: T, multiples: Tmultiples; T: type, Tmultiples: {int32, int64} = int32) -> "
+    "output: T",
+    shape=_tile_shape,
+    host_inputs=("multiples",),
+    doc="The input repeated along each axis.",
+)
+
+
+@kernel(TILE)
+def _tile(xp: Any, x: Array, multiples: Array) -> Array:
+    return xp.tile(x, tuple(multiples.tolist()))
+
+
+@TILE.gradient
+def _tile_gradient(op: Any, grad: Any) -> list[Any]:
+    x, times = op.inputs
+    times = execute("Cast", (times,), {"DstT": int32})
+    pairs = reshape(execute(PACK, ([times, shape_of(x)],), {"axis": 1}), [-1])
+    value = constant_value(pairs)
+    rank = len(x.dims) if x.dims is not None else None
+    if rank is not None:
+        axes: Any = np.arange(0, 2 * rank, 2, dtype=np.int32)
+    else:
+        axes = execute("Range", (0, execute("Size", (pairs,)), 2))
+    return [
+        reshape(
+            execute("Sum", (reshape(grad, pairs if value is None else value), axes)), shape_of(x)
+        ),
+        None,
+    ]
+
+
+# ---- public functions
+
+
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
+    """Tensors of one shape side by side along a new axis.
+
+    Args:
+      values: tensors of one shape and dtype, rank R.
+      axis: integer in [-R - 1, R].
+      name: the name in a graph.
+
+    Returns:
+      A tensor of rank R + 1.
+
+    Raises:
+      ValueError: `axis` is out of range.
+
+    Example:
+      >>> stack([[1, 2], [3, 4]], axis=1).numpy().tolist()
+      [[1, 3], [2, 4]]
+    """
+    if isinstance(values, Tensor):
+        values = unstack(values)
+    values = list(values)
+    if (
+        axis == 0
+        and values
+        and not any(isinstance(v, Tensor) or hasattr(v, "handle") for v in values)
+    ):
+        try:
+            return convert_to_tensor(values, name=name)
+        except (TypeError, ValueError):
+            pass  # Pack reports it
+    known = next((v.shape for v in values if isinstance(v, Tensor)), None)
+    if known is not None and known.rank is not None and not -known.rank - 1 <= axis <= known.rank:
+        raise ValueError(
+            f"Argument `axis` = {axis} not in range [{-known.rank - 1}, {known.rank + 1})"
+        )
+    return execute(PACK, (values,), {"axis": axis}, name)
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Any]:
+    """The slices of a tensor along an axis.
+
+    Args:
+      value: a tensor of rank R > 0.
+      num: the size along `axis`; needed only when it is not known.
+      axis: integer in [-R, R).
+      name: the name in a graph.
+
+    Returns:
+      A list of tensors of rank R - 1.
+
+    Raises:
+      ValueError: `axis` is out of range, or the size is not known and not given.
+    """
+    if num is None:
+        value = convert_to_tensor(value)
+        if value.dims is not None:
+            rank = len(value.dims)
+            if not -rank <= axis < rank:
+                raise ValueError(f"Argument `axis` = {axis} not in range [{-rank}, {rank})")
+            num = value.dims[axis]
+        if num is None:
+            raise ValueError(f"Cannot infer argument `num` from shape {value.shape}. Pass num=...")
+    return execute(UNPACK, (value,), {"num": num, "axis": axis}, name)  # type: ignore[no-any-return]
+
+
+def concat(values: Any, axis: Any, name: str = "concat") -> Any:
+    """Tensors end to end along an axis.
+
+    Args:
+      values: tensors of one dtype and rank R, of equal sizes along all other axes; or one tensor.
+      axis: integer in [-R, R).
+      name: the name in a graph.
+
+    Returns:
+      A tensor of rank R.
+
+    Raises:
+      InvalidArgumentError, ValueError: shapes do not fit, or `axis` is out of range.
+
+    Example:
+      >>> concat([[[1]], [[2]]], 1).numpy().tolist()
+      [[1, 2]]
+    """
+    values = list(values) if isinstance(values, (list, tuple)) else [values]
+    if len(values) == 1:
+        axis_tensor = convert_to_tensor(axis, int32)
+        if axis_tensor.dims not in ((), None):
+            raise ValueError(f"concat: expected a scalar axis, got shape {axis_tensor.shape}.")
+        return identity(values[0], name=name)
+    return execute(CONCAT_V2, (values, axis), None, name)
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> list[Any]:
+    """A tensor cut into pieces along an axis.
+
+    Args:
+      value: any tensor.
+      num_or_size_splits: an integer, the number of equal pieces; or their sizes, of which one may
+        be -1.
+      axis: integer scalar.
+      num: the number of pieces; needed only when the sizes are a tensor of unknown length.
+      name: the name in a graph.
+
+    Returns:
+      A list of tensors.
+
+    Raises:
+      InvalidArgumentError, ValueError: the pieces do not add up to the size along `axis`.
+
+    Example:
+      >>> [p.numpy().tolist() for p in split([1, 2, 3], [1, -1])]
+      [[1], [2, 3]]
+    """
+    if isinstance(num_or_size_splits, (int, np.integer)):
+        return execute(SPLIT, (axis, value), {"num_split": int(num_or_size_splits)}, name)  # type: ignore[no-any-return]
+    sizes = convert_to_tensor(num_or_size_splits, dtype_hint=int32)
+    if sizes.dims == ():
+        raise ValueError(
+            "Rank-0 tensors are not supported as the num_or_size_splits argument to split. Pass a "
+            "Python int."
+        )
+    if num is None:
+        num = None if sizes.dims is None else sizes.dims[0]
+        if num is None:
+            raise ValueError(f"Cannot infer argument `num` from shape {sizes.shape}. Pass num=...")
+    return execute(SPLIT_V, (value, sizes, axis), {"num_split": num}, name)  # type: ignore[no-any-return]
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+    """The input repeated along each axis.
+
+    Args:
+      input: any tensor of rank R.
+      multiples: int32 or int64 vector of R entries.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of rank R.
+
+    Raises:
+      InvalidArgumentError, ValueError: the number of multiples is not R.
+
+    Example:
+      >>> tile([1, 2], [2]).numpy().tolist()
+      [1, 2, 1, 2]
+    """
+    return execute(TILE, (input, multiples), None, name)
+
+
+def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Any:
+    """Tensors of one fully known shape side by side along a new first axis.
+
+    Args:
+      values: tensors.
+      name: the name in a graph.
+
+    Returns:
+      A tensor.
+
+    Raises:
+      RuntimeError: operations run eagerly.
+    """
+    first = convert_to_tensor(values[0])
+    if first.__class__.__name__ == "EagerTensor":
+        raise RuntimeError(
+            "tf.parallel_stack() is not compatible with eager execution. Use tf.stack."
+        )
+    parts = [expand_dims(v, 0) for v in values]
+    return execute(PARALLEL_CONCAT, (parts,), {"shape": (len(parts), *first.dims)}, name)
+
+
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Any:
+    """The input with each slice along an axis repeated.
+
+    Args:
+      input: any tensor.
+      repeats: an integer scalar, or a vector with one entry for each slice.
+      axis: the axis; the flattened input by default.
+      name: the name in a graph.
+
+    Returns:
+      A tensor; of rank 1 when `axis` is None.
+
+    Raises:
+      InvalidArgumentError, ValueError: `repeats` has another length than `axis`.
+
+    Example:
+      >>> repeat([1, 2], [2, 1]).numpy().tolist()
+      [1, 1, 2]
+    """
+    data = convert_to_tensor(input)
+    if axis is None:
+        data, axis = reshape(data, [-1]), 0
+    times = convert_to_tensor(repeats, None if hasattr(repeats, "dtype") else int32)
+    if times.dtype not in (int32, int64):
+        times = execute("Cast", (times,), {"DstT": int32})
+    rank = None if data.dims is None else len(data.dims)
+    if rank is None:
+        raise ValueError(
+            "repeat: expected an input of known rank, got one of unknown rank. Use tf.ensure_shape."
+        )
+    axis = d.normalize_axis(int(axis), rank)
+    if times.dims == () or times.dims == (1,):
+        return _repeat_evenly(data, reshape(times, []), axis, rank, name)
+    length = None if times.dims is None else times.dims[0]
+    if None not in (length, data.dims[axis]) and length != data.dims[axis]:
+        problem = ValueError(
+            f"repeat: expected {data.dims[axis]} repeats, the size along axis {axis}, got {length}."
+        )
+        raise attributes.user_error("Repeat", problem, eager=state.graph is None)
+    ends = execute("Cumsum", (times, 0))
+    total = execute("Sum", (times, [0]))
+    places = execute(
+        "Range", (convert_to_tensor(0, times.dtype), total, convert_to_tensor(1, times.dtype))
+    )
+    rows = execute("UpperBound", (expand_dims(ends, 0), expand_dims(places, 0)))
+    return execute(
+        "GatherV2", (data, execute("Squeeze", (rows,), {"squeeze_dims": [0]}), axis), None, name
+    )
+
+
+def _repeat_evenly(data: Any, times: Any, axis: int, rank: int, name: str | None) -> Any:
+    wide = expand_dims(data, axis + 1)
+    one, times = np.ones(rank + 1, np.int32), execute("Cast", (times,), {"DstT": int32})
+    multiples = concat([one[: axis + 1], reshape(times, [1]), one[axis + 2 :]], 0)
+    sizes = shape_of(data)
+    length = execute("Mul", (execute("GatherV2", (sizes, axis, 0)), times))
+    head = [
+        execute("Slice", (sizes, [0], [axis])),
+        reshape(length, [1]),
+        execute("Slice", (sizes, [axis + 1], [-1])),
+    ]
+    return reshape(tile(wide, multiples), concat(head, 0), name)
+
+
+def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:
+    """Coordinates of a grid from the coordinates along each axis.
+
+    Args:
+      *args: vectors of one dtype.
+      **kwargs: `indexing`: "xy" (default, the first two axes change places) or "ij"; `name`.
+
+    Returns:
+      A list of tensors of one shape.
+
+    Raises:
+      TypeError, ValueError: an unknown keyword or indexing.
+    """
+    indexing, name = kwargs.pop("indexing", "xy"), kwargs.pop("name", "meshgrid")
+    if kwargs:
+        raise TypeError(
+            f"'{next(iter(kwargs))}' is an invalid keyword argument for this function. Expected "
+            "indexing and name."
+        )
+    if indexing not in ("xy", "ij"):
+        raise ValueError(
+            f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'"
+        )
+    vectors = [reshape(convert_to_tensor(a), [-1]) for a in args]
+    rank = len(vectors)
+    order = [1, 0, *range(2, rank)] if indexing == "xy" and rank > 1 else list(range(rank))
+    spread = [
+        reshape(v, [-1 if order[j] == i else 1 for j in range(rank)]) for i, v in enumerate(vectors)
+    ]
+    sizes = [execute("Size", (v,)) for v in vectors]
+    wanted = stack([sizes[order[j]] for j in range(rank)]) if rank else []
+    return [broadcast_to(s, wanted, name) for s in spread]

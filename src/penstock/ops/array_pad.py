@@ -1,0 +1,245 @@
+"""Padding: with a constant, or with the tensor's own elements mirrored at its edges."""
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.ops.array_basics import reshape, shape_of
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+
+Array = Any
+
+
+def _paddings(c: ShapeContext) -> tuple[Dims, Any]:
+    """The input's shape as far as paddings tell it, and the known paddings."""
+    dims, pads, value = c.shape(0), c.rank(1, 2, "paddings"), c.constant(1)
+    if pads is not None and pads[1] not in (2, None):
+        c.fail("paddings of shape [rank, 2]", f"shape {d.text(pads)}")
+    if dims is None:
+        dims = None if pads is None or pads[0] is None else (None,) * pads[0]
+    elif pads is not None and pads[0] not in (None, len(dims)):
+        c.fail(
+            f"paddings of shape ({len(dims)}, 2) for an input of shape {d.text(dims)}",
+            f"shape {d.text(pads)}",
+        )
+    return dims, value
+
+
+def _pad_shape(c: ShapeContext) -> Dims:
+    dims, value = _paddings(c)
+    if dims is None or value is None:
+        return None if dims is None else (None,) * len(dims)
+    if (value < 0).any():
+        c.fail("paddings >= 0", f"{value.tolist()}")
+    return tuple(None if n is None else n + int(sum(p)) for n, p in zip(dims, value, strict=True))
+
+
+PAD = define_op(
+    "Pad(input: T, paddings: Tpaddings; T: type, Tpaddings: {int32, int64} = int32) -> output: T",
+    shape=_pad_shape,
+    host_inputs=("paddings",),
+    doc="The input with zeros around it.",
+)
+
+
+@kernel(PAD)
+def _pad(xp: Any, x: Array, paddings: Array) -> Array:
+    zero = b"" if x.dtype == object else np.zeros((), x.dtype)
+    return xp.pad(x, paddings.tolist(), constant_values=zero) if x.ndim else x
+
+
+PAD_V2 = define_op(
+    "PadV2(input: T, paddings: Tpaddings, constant_values: T; T: type, Tpaddings: {int32, int64} "
+    "= int32) -> output: T",
+    shape=_pad_shape,
+    host_inputs=("paddings",),
+    doc="The input with a value around it.",
+)
+
+
+@kernel(PAD_V2)
+def _pad_v2(xp: Any, x: Array, paddings: Array, value: Array) -> Array:
+    if not x.ndim:
+        return x
+    if xp is np:
+        sizes = [n + int(sum(p)) for n, p in zip(x.shape, paddings, strict=True)]
+        result = np.full(sizes, value, x.dtype)
+        result[
+            tuple(slice(int(p), int(p) + n) for n, p in zip(x.shape, paddings[:, 0], strict=True))
+        ] = x
+        return result
+    return xp.pad(x, paddings.tolist(), constant_values=value)
+
+
+def _inner(op: Any, grad: Any) -> Any:
+    """The part of `grad` that belongs to the input."""
+    x, paddings = op.inputs[0], op.inputs[1]
+    begin = reshape(execute("Slice", (paddings, [0, 0], [-1, 1])), [-1])
+    return execute("Slice", (grad, begin, execute("Cast", (shape_of(x),), {"DstT": begin.dtype})))
+
+
+@PAD.gradient
+def _pad_gradient(op: Any, grad: Any) -> list[Any]:
+    return [_inner(op, grad), None]
+
+
+@PAD_V2.gradient
+def _pad_v2_gradient(op: Any, grad: Any) -> list[Any]:
+    own = _inner(op, grad)
+    axes = (
+        np.arange(len(grad.dims), dtype=np.int32)
+        if grad.dims is not None
+        else execute("Range", (0, execute("Rank", (grad,)), 1))
+    )
+    inner_axes = np.arange(len(own.dims), dtype=np.int32) if own.dims is not None else axes
+    return [
+        own,
+        None,
+        execute("Sub", (execute("Sum", (grad, axes)), execute("Sum", (own, inner_axes)))),
+    ]
+
+
+# ---- mirrored
+
+
+def _mirror_shape(c: ShapeContext) -> Dims:
+    result = _pad_shape(c)
+    value, dims = c.constant(1), c.shape(0)
+    if value is None or dims is None:
+        return result
+    offset = 1 if c.attr("mode") == "REFLECT" else 0
+    for i, (n, pad) in enumerate(zip(dims, value.tolist(), strict=True)):
+        if n is not None and max(pad) > n - offset:
+            c.fail(
+                f"paddings at most {n - offset} for axis {i} of size {n} in mode {c.attr('mode')}",
+                f"{pad}",
+            )
+    return result
+
+
+MIRROR_PAD = define_op(
+    "MirrorPad(input: T, paddings: Tpaddings; T: type, Tpaddings: {int32, int64} = int32, mode: "
+    "{'REFLECT', 'SYMMETRIC'}) -> output: T",
+    shape=_mirror_shape,
+    host_inputs=("paddings",),
+    doc=(
+        "The input with its elements mirrored around it, without (REFLECT) or with (SYMMETRIC) "
+        "those at the edge."
+    ),
+)
+
+
+@kernel(MIRROR_PAD)
+def _mirror_pad(xp: Any, x: Array, paddings: Array, *, mode: str) -> Array:
+    return xp.pad(x, paddings.tolist(), mode=mode.lower()) if x.ndim else x
+
+
+@MIRROR_PAD.gradient
+def _mirror_gradient(op: Any, grad: Any) -> list[Any]:
+    return [execute(MIRROR_PAD_GRAD, (grad, op.inputs[1]), {"mode": op.get_attr("mode")}), None]
+
+
+def _mirror_grad_shape(c: ShapeContext) -> Dims:
+    dims, value = _paddings(c)
+    if dims is None or value is None:
+        return None if dims is None else (None,) * len(dims)
+    return tuple(None if n is None else n - int(sum(p)) for n, p in zip(dims, value, strict=True))
+
+
+MIRROR_PAD_GRAD = define_op(
+    "MirrorPadGrad(input: T, paddings: Tpaddings; T: type, Tpaddings: {int32, int64} = int32, "
+    "mode: {'REFLECT', 'SYMMETRIC'}) -> "
+    "output: T",
+    shape=_mirror_grad_shape,
+    host_inputs=("paddings",),
+    doc="The gradient of MirrorPad: mirrored elements are added to those they came from.",
+)
+
+
+@kernel(MIRROR_PAD_GRAD)
+def _mirror_pad_grad(xp: Any, grad: Array, paddings: Array, *, mode: str) -> Array:
+    offset = 1 if mode == "REFLECT" else 0
+    for axis, (before, after) in enumerate(paddings.tolist()):
+        size = grad.shape[axis] - before - after
+        places = np.arange(size)
+        left = xp.take(grad, np.arange(before)[::-1], axis)
+        right = xp.take(grad, before + size + np.arange(after)[::-1], axis)
+        middle = xp.take(grad, before + places, axis)
+        widths = [[0, 0]] * grad.ndim
+        at_left, at_right = list(widths), list(widths)
+        at_left[axis] = [offset, size - offset - before]
+        at_right[axis] = [size - offset - after, offset]
+        grad = middle + xp.pad(left, at_left) + xp.pad(right, at_right)
+    return grad
+
+
+@MIRROR_PAD_GRAD.gradient
+def _mirror_grad_gradient(op: Any, grad: Any) -> list[Any]:
+    return [execute(MIRROR_PAD, (grad, op.inputs[1]), {"mode": op.get_attr("mode")}), None]
+
+
+# ---- public functions
+
+
+def pad(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    constant_values: Any = 0,
+    name: str | None = None,
+) -> Any:
+    """The input with more elements around it.
+
+    Args:
+      tensor: any tensor of rank R.
+      paddings: int32 or int64 of shape [R, 2]: how many before and after along each axis.
+      mode: "CONSTANT", "REFLECT" (mirrored without the edge) or "SYMMETRIC" (with it), in any case.
+      constant_values: the value for mode "CONSTANT".
+      name: the name in a graph.
+
+    Returns:
+      A tensor of rank R.
+
+    Raises:
+      ValueError: the mode is unknown.
+      InvalidArgumentError, ValueError: paddings do not fit the shape.
+
+    Example:
+      >>> pad([1, 2], [[1, 0]]).numpy().tolist()
+      [0, 1, 2]
+    """
+    kind = mode.upper()
+    if kind == "CONSTANT":
+        if (
+            not hasattr(constant_values, "dtype")
+            and not isinstance(constant_values, (list, tuple))
+            and not constant_values
+        ):
+            return execute(PAD, (tensor, paddings), None, name)
+        tensor = convert_to_tensor(tensor)
+        return execute(
+            PAD_V2, (tensor, paddings, convert_to_tensor(constant_values, tensor.dtype)), None, name
+        )
+    if kind not in ("REFLECT", "SYMMETRIC"):
+        raise ValueError(
+            "Value of argument `mode` expected to be one of 'CONSTANT', 'REFLECT' or "
+            f"'SYMMETRIC'. Received `mode` = {mode}"
+        )
+    return execute(MIRROR_PAD, (tensor, paddings), {"mode": kind}, name)
+
+
+def pad_v1(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: Any = 0,
+) -> Any:
+    """The input with more elements around it; see `tf.pad`."""
+    return pad(tensor, paddings, mode, constant_values, name)

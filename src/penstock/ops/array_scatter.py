@@ -1,0 +1,392 @@
+"""Writing elements and slices by index into a new tensor: scatter_nd and the tensor_scatter_nd
+family.
+
+A position outside the tensor is an error on every device unless `bad_indices_policy` is "IGNORE".
+Positions that occur several
+times add up, or the smallest or largest value stays; for an update any one of them stays.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
+from penstock.core.lazy import jnp
+from penstock.core.op_def import OpDef, define_op
+from penstock.core.shapes import ShapeContext
+from penstock.ops.array_basics import shape_of
+from penstock.ops.array_gather import check_policy, places_of
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+
+Array = Any
+POLICY = "bad_indices_policy: string = ''"
+
+
+def _check_updates(c: ShapeContext, target: Dims, indices: Dims, updates: Dims) -> None:
+    check_policy(c)
+    if indices is None:
+        return
+    if not indices:
+        c.fail("indices of rank at least 1", "a scalar")
+    depth = indices[-1]
+    if target is None or depth is None:
+        return
+    if depth > len(target):
+        c.fail(
+            f"indices of depth at most {len(target)}",
+            f"indices of shape {d.text(indices)} for a tensor of shape {d.text(target)}",
+        )
+    wanted = (*indices[:-1], *target[depth:])
+    if not d.compatible(wanted, updates):
+        c.fail(
+            f"updates of shape {d.text(wanted)}",
+            f"shape {d.text(updates)}",
+            "It is indices.shape[:-1] + shape[indices.shape[-1]:].",
+        )
+
+
+def _scatter_nd_shape(c: ShapeContext) -> Dims:
+    wanted, value = c.shape_value(2), c.constant(2)
+    if value is not None and (value < 0).any():
+        c.fail("a shape of sizes >= 0", f"{value.tolist()}")
+    _check_updates(c, wanted, c.shape(0), c.shape(1))
+    return wanted
+
+
+SCATTER_ND = define_op(
+    f"ScatterNd(indices: Tindices, updates: T, shape: Tindices; T: type, Tindices: {{int16, "
+    f"int32, int64}}, {POLICY}) -> output: T",
+    shape=_scatter_nd_shape,
+    host_inputs=("shape",),
+    fallible=True,
+    doc="Zeros of a shape with the updates added at their positions.",
+)
+
+
+@host_kernel(SCATTER_ND)
+def _scatter_nd(
+    ctx: KernelContext, indices: Array, updates: Array, shape: Array, *, bad_indices_policy: str
+) -> Array:
+    sizes = tuple(shape.tolist())
+    result = (
+        np.full(sizes, b"", object) if updates.dtype == object else np.zeros(sizes, updates.dtype)
+    )
+    _host_scatter(
+        ctx,
+        result,
+        indices,
+        updates,
+        bad_indices_policy,
+        _HOST["Add"] if updates.dtype != object else None,
+    )
+    return result
+
+
+@compiled_kernel(SCATTER_ND)
+def _scatter_nd_compiled(
+    ctx: KernelContext, indices: Array, updates: Array, shape: Array, *, bad_indices_policy: str
+) -> Array:
+    return _compiled_scatter(
+        ctx,
+        jnp.zeros(tuple(shape.tolist()), updates.dtype),
+        indices,
+        updates,
+        bad_indices_policy,
+        "add",
+    )
+
+
+_HOST: dict[str, Any] = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Min": np.minimum,
+    "Max": np.maximum,
+    "Update": None,
+}
+
+
+def _host_scatter(
+    ctx: KernelContext, result: Array, indices: Array, updates: Array, policy: str, ufunc: Any
+) -> None:
+    """Writes `updates` into `result`, which is ours."""
+    places, ok = places_of(ctx, np, indices, result.shape, policy, "tensor")
+    if policy == "IGNORE":
+        places, updates = tuple(p[ok] for p in places), updates[ok]
+    depth = indices.shape[-1]
+    if updates.size == 0:
+        return
+    if not depth:
+        for item in (
+            updates.reshape(-1, *result.shape)
+            if ufunc is not None
+            else updates.reshape(-1, *result.shape)[-1:]
+        ):
+            result[...] = item if ufunc is None else ufunc(result, item)
+    elif ufunc is None:
+        result[places] = updates
+    elif result.dtype == np.bool_:
+        np.logical_or.at(result, places, updates)
+    else:
+        ufunc.at(result, places, updates)
+
+
+def _compiled_scatter(
+    ctx: KernelContext, x: Array, indices: Array, updates: Array, policy: str, method: str
+) -> Array:
+    places, ok = places_of(ctx, jnp, indices, x.shape, policy, "tensor")
+    if not updates.size:
+        return x
+    depth = indices.shape[-1]
+    if not depth:
+        flat = updates.reshape(-1, *x.shape)
+        whole = {"add": flat.sum(0), "min": flat.min(0), "max": flat.max(0), "set": flat[-1]}[
+            method
+        ]
+        return {"add": jnp.add, "min": jnp.minimum, "max": jnp.maximum, "set": lambda a, b: b}[
+            method
+        ](x, whole)
+    if policy == "IGNORE":  # a position past the end is dropped
+        places = (jnp.where(ok, places[0], x.shape[0]), *places[1:])
+    where = x.astype(jnp.int32) if x.dtype == bool else x
+    result = getattr(where.at[places], method)(updates.astype(where.dtype), mode="drop")
+    return result != 0 if x.dtype == bool else result
+
+
+@SCATTER_ND.gradient
+def _scatter_nd_gradient(op: Any, grad: Any) -> list[Any]:
+    policy = op.get_attr("bad_indices_policy")
+    return [None, execute("GatherNd", (grad, op.inputs[0]), {"bad_indices_policy": policy}), None]
+
+
+# ---- into a tensor
+
+
+def _tensor_scatter_shape(c: ShapeContext) -> Dims:
+    _check_updates(c, c.shape(0), c.shape(1), c.shape(2))
+    return c.shape(0)
+
+
+def _tensor_scatter(kind: str, method: str, doc: str, index_types: str = "int32, int64") -> OpDef:
+    op = define_op(
+        f"TensorScatter{kind}(tensor: T, indices: Tindices, updates: T; T: type, Tindices: "
+        f"{{{index_types}}}, {POLICY}) -> output: T",
+        shape=_tensor_scatter_shape,
+        fallible=True,
+        doc=doc,
+    )
+    ufunc = _HOST[kind]
+
+    @host_kernel(op)
+    def _host(
+        ctx: KernelContext,
+        tensor: Array,
+        indices: Array,
+        updates: Array,
+        *,
+        bad_indices_policy: str,
+    ) -> Array:
+        result = tensor.copy()
+        _host_scatter(ctx, result, indices, updates, bad_indices_policy, ufunc)
+        return result
+
+    @compiled_kernel(op)
+    def _compiled(
+        ctx: KernelContext,
+        tensor: Array,
+        indices: Array,
+        updates: Array,
+        *,
+        bad_indices_policy: str,
+    ) -> Array:
+        updates = -updates if kind == "Sub" else updates
+        return _compiled_scatter(ctx, tensor, indices, updates, bad_indices_policy, method)
+
+    return op
+
+
+TENSOR_SCATTER_UPDATE = _tensor_scatter(
+    "Update", "set", "The tensor with updates at their positions.", "int16, int32, int64, uint16"
+)
+TENSOR_SCATTER_ADD = _tensor_scatter(
+    "Add", "add", "The tensor with updates added at their positions."
+)
+TENSOR_SCATTER_SUB = _tensor_scatter(
+    "Sub", "add", "The tensor with updates subtracted at their positions."
+)
+TENSOR_SCATTER_MIN = _tensor_scatter(
+    "Min", "min", "The tensor with the smaller of element and update at the positions."
+)
+TENSOR_SCATTER_MAX = _tensor_scatter(
+    "Max", "max", "The tensor with the larger of element and update at the positions."
+)
+
+
+def _policy(op: Any) -> dict[str, Any]:
+    return {"bad_indices_policy": op.get_attr("bad_indices_policy")}
+
+
+@TENSOR_SCATTER_UPDATE.gradient
+def _update_gradient(op: Any, grad: Any) -> list[Any]:
+    _, indices, updates = op.inputs
+    kept = execute(
+        TENSOR_SCATTER_UPDATE, (grad, indices, execute("ZerosLike", (updates,))), _policy(op)
+    )
+    return [kept, None, execute("GatherNd", (grad, indices), _policy(op))]
+
+
+@TENSOR_SCATTER_ADD.gradient
+def _add_gradient(op: Any, grad: Any) -> list[Any]:
+    return [grad, None, execute("GatherNd", (grad, op.inputs[1]), _policy(op))]
+
+
+@TENSOR_SCATTER_SUB.gradient
+def _sub_gradient(op: Any, grad: Any) -> list[Any]:
+    return [grad, None, execute("Neg", (execute("GatherNd", (grad, op.inputs[1]), _policy(op)),))]
+
+
+@TENSOR_SCATTER_MIN.gradient
+@TENSOR_SCATTER_MAX.gradient
+def _extreme_gradient(op: Any, grad: Any) -> list[Any]:
+    """The gradient is shared evenly among the elements and updates that are the extreme."""
+    tensor, indices, updates = op.inputs
+    result, policy = op.outputs[0], _policy(op)
+    kind = {"DstT": grad.dtype}
+    own = execute("Cast", (execute("Equal", (tensor, result)),), kind)
+    theirs = execute(
+        "Cast", (execute("Equal", (updates, execute("GatherNd", (result, indices), policy))),), kind
+    )
+    sizes = execute("Cast", (shape_of(tensor),), {"DstT": indices.dtype})
+    count = execute("AddV2", (own, execute(SCATTER_ND, (indices, theirs, sizes), policy)))
+    share = execute("RealDiv", (grad, count))
+    return [
+        execute("Mul", (share, own)), None, execute("Mul", (execute("GatherNd", (share, indices), policy), theirs)),
+    ]  # fmt: skip
+
+
+SCATTER_ND_NON_ALIASING_ADD = define_op(
+    "ScatterNdNonAliasingAdd(input: T, indices: Tindices, updates: T; T: {float, double, int32, "
+    "uint8, int16, int8, complex64, int64, "
+    "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64, "
+    "bool}, Tindices: {int32, int64}, "
+    f"{POLICY}) -> output: T",
+    shape=_tensor_scatter_shape,
+    fallible=True,
+    doc="The tensor with updates added at their positions; the old name of TensorScatterAdd.",
+)
+
+
+@host_kernel(SCATTER_ND_NON_ALIASING_ADD)
+def _non_aliasing(
+    ctx: KernelContext, tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: str
+) -> Array:
+    result = tensor.copy()
+    _host_scatter(ctx, result, indices, updates, bad_indices_policy, np.add)
+    return result
+
+
+@compiled_kernel(SCATTER_ND_NON_ALIASING_ADD)
+def _non_aliasing_compiled(
+    ctx: KernelContext, tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: str
+) -> Array:
+    return _compiled_scatter(ctx, tensor, indices, updates, bad_indices_policy, "add")
+
+
+SCATTER_ND_NON_ALIASING_ADD.gradient(_add_gradient)
+
+
+# ---- public functions
+
+
+def scatter_nd(
+    indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Any:
+    """Zeros of a shape with the updates added at their positions.
+
+    Args:
+      indices: int16, int32 or int64 of shape [..., K].
+      updates: a tensor of shape indices.shape[:-1] + shape[K:].
+      shape: a vector of the dtype of `indices`.
+      bad_indices_policy: "" or "ERROR": a position outside is an error; "IGNORE": it is left out.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of `shape`.
+
+    Raises:
+      InvalidArgumentError: a position is out of range.
+
+    Example:
+      >>> scatter_nd([[1], [1]], [5, 6], [3]).numpy().tolist()
+      [0, 11, 0]
+    """
+    return execute(
+        SCATTER_ND, (indices, updates, shape), {"bad_indices_policy": bad_indices_policy}, name
+    )
+
+
+def tensor_scatter_nd_update(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Any:
+    """The tensor with `updates` at their positions.
+
+    Args:
+      tensor: any tensor.
+      indices: int16, int32 or int64 of shape [..., K].
+      updates: a tensor of shape indices.shape[:-1] + tensor.shape[K:].
+      name: the name in a graph.
+
+    Returns:
+      A tensor like `tensor`.
+
+    Raises:
+      InvalidArgumentError: a position is out of range.
+
+    Example:
+      >>> tensor_scatter_nd_update([1, 2, 3], [[0]], [9]).numpy().tolist()
+      [9, 2, 3]
+    """
+    return execute(TENSOR_SCATTER_UPDATE, (tensor, indices, updates), None, name)
+
+
+def _function(op: OpDef, name: str) -> Callable[..., Any]:
+    def function(
+        tensor: Any,
+        indices: Any,
+        updates: Any,
+        bad_indices_policy: str = "",
+        name: str | None = None,
+    ) -> Any:
+        return execute(
+            op,
+            (convert_to_tensor(tensor), indices, updates),
+            {"bad_indices_policy": bad_indices_policy},
+            name,
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{op.doc}
+
+    Args:
+      tensor: any tensor.
+      indices: int32 or int64 of shape [..., K].
+      updates: a tensor of shape indices.shape[:-1] + tensor.shape[K:].
+      bad_indices_policy: "" or "ERROR": a position outside is an error; "IGNORE": it is left out.
+      name: the name in a graph.
+
+    Returns:
+      A tensor like `tensor`.
+
+    Raises:
+      InvalidArgumentError: a position is out of range.
+    """
+    return function
+
+
+tensor_scatter_nd_add = _function(TENSOR_SCATTER_ADD, "tensor_scatter_nd_add")
+tensor_scatter_nd_sub = _function(TENSOR_SCATTER_SUB, "tensor_scatter_nd_sub")
+tensor_scatter_nd_min = _function(TENSOR_SCATTER_MIN, "tensor_scatter_nd_min")
+tensor_scatter_nd_max = _function(TENSOR_SCATTER_MAX, "tensor_scatter_nd_max")

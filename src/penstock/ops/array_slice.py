@@ -1,0 +1,520 @@
+"""Slices: `Slice` by begin and size, `StridedSlice` by begin, end and stride with masks.
+
+A StridedSlice has one entry of `begin`, `end`, `strides` for each item of the index; five bit masks
+say which items are
+open at the front or the end, an ellipsis, a new axis, or a single position that removes its axis.
+`dense_index` turns
+them into a NumPy index of exactly one slice or position for each axis, which is what shape rules
+and kernels share.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.execute import execute
+from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
+from penstock.core.lazy import jnp, lax
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.core.traced import NotStatic
+from penstock.ops.array_basics import shape_of
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+
+Array = Any
+MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+MASK_TEXT = ", ".join(f"{m}: int = 0" for m in MASKS)
+
+
+# ---- Slice
+
+
+def _slice_shape(c: ShapeContext) -> Dims:
+    dims, begin, size = c.shape(0), c.constant(1), c.constant(2)
+    given = [
+        s[0]
+        for s in (c.rank(1, 1, "begin"), c.rank(2, 1, "size"))
+        if s is not None and s[0] is not None
+    ]
+    rank = len(dims) if dims is not None else (given[0] if given else None)
+    if any(n != rank for n in given):
+        c.fail(
+            f"begin and size with {rank} entries"
+            + ("" if dims is None else f" for shape {d.text(dims)}"),
+            f"{given}",
+        )
+    if rank is None:
+        return None
+    if size is None:
+        partial = c.shape_value(2)
+        return partial if partial is not None and len(partial) == rank else (None,) * rank
+    result: list[int | None] = []
+    for i, n in enumerate(size.tolist()):
+        limit = None if dims is None else dims[i]
+        start = None if begin is None else int(begin[i])
+        result.append(_slice_length(c, i, start, n, limit))
+    return tuple(result)
+
+
+def _slice_length(
+    c: ShapeContext, axis: int, start: int | None, size: int, limit: int | None
+) -> int | None:
+    if size < -1 or (start is not None and start < 0):
+        c.fail("begin >= 0 and size >= -1", f"begin {start} and size {size} for axis {axis}")
+    if limit is not None and (start or 0) + max(size, 0) > limit:
+        c.fail(
+            f"begin + size <= {limit}, the size of axis {axis}", f"begin {start} and size {size}"
+        )
+    if size >= 0:
+        return size
+    return None if limit is None or start is None else limit - start
+
+
+SLICE = define_op(
+    "Slice(input: T, begin: Index, size: Index; T: type, Index: {int32, int64}) -> output: T",
+    shape=_slice_shape,
+    host_inputs=("size",),
+    fallible=True,
+    doc="The part of the input that begins at `begin` and has shape `size`; -1 takes what is left.",
+)
+
+
+@host_kernel(SLICE, limit=1 << 62)
+def _slice(x: Array, begin: Array, size: Array) -> Array:
+    return x[
+        tuple(
+            slice(b, None if n < 0 else b + n)
+            for b, n in zip(begin.tolist(), size.tolist(), strict=True)
+        )
+    ]
+
+
+@compiled_kernel(SLICE)
+def _slice_compiled(ctx: KernelContext, x: Array, begin: Array, size: Array) -> Array:
+    if isinstance(begin, np.ndarray):
+        return _slice(x, begin, size)
+    if (size < 0).any():  # the result's shape would depend on `begin`
+        raise NotStatic(getattr(ctx, "op_key", None), "begin must be known when size holds -1")
+    room = jnp.asarray(x.shape) - size
+    ctx.check(
+        ((begin >= 0) & (begin <= room)).all(),
+        errors.InvalidArgumentError,
+        lambda at: (
+            f"Slice: expected begin in [0, {(np.asarray(x.shape) - size).tolist()}] for size "
+            f"{size.tolist()}, got {at.tolist()}"
+        ),
+        begin,
+    )
+    return lax.dynamic_slice(x, list(begin), size.tolist())
+
+
+@SLICE.gradient
+def _slice_gradient(op: Any, grad: Any) -> list[Any]:
+    x, begin, _ = op.inputs
+    sizes = execute("Cast", (shape_of(x),), {"DstT": begin.dtype})
+    taken = execute("Cast", (shape_of(grad),), {"DstT": begin.dtype})
+    after = execute("Sub", (execute("Sub", (sizes, taken)), begin))
+    return [execute("Pad", (grad, execute("Pack", ([begin, after],), {"axis": 1}))), None, None]
+
+
+# ---- the index of a StridedSlice
+
+
+def mask_attrs(op: Any) -> dict[str, Any]:
+    """The five masks of an operation."""
+    return {m: op.get_attr(m) for m in MASKS}
+
+
+def dense_index(rank: int, begin: Any, end: Any, strides: Any, masks: tuple[int, ...]) -> list[Any]:
+    """One NumPy index item for each axis and new axis: a slice, an integer or None. Bounds may be
+    None where unknown.
+
+    Args:
+      rank: the rank of the tensor that is sliced.
+      begin: a list of integers.
+      end: a list of integers.
+      strides: a list of integers, none of them 0.
+      masks: in the order of `MASKS`.
+
+    Raises:
+      ValueError: the index has more items than the tensor axes, or two ellipses.
+    """
+    begin_mask, end_mask, ellipsis, new, shrink = masks
+    if ellipsis & (ellipsis - 1):
+        raise ValueError("StridedSlice: expected at most one ellipsis, got several.")
+    taken = [i for i in range(len(begin)) if not new >> i & 1 and not ellipsis >> i & 1]
+    if len(taken) > rank:
+        raise ValueError(
+            f"StridedSlice: expected at most {rank} indices for a tensor of rank {rank}, got "
+            f"{len(taken)}. Too many indices."
+        )
+    items: list[Any] = []
+    for i, (b, e, s) in enumerate(zip(begin, end, strides, strict=True)):
+        if ellipsis >> i & 1:
+            items.extend([slice(None)] * (rank - len(taken)))
+        elif new >> i & 1:
+            items.append(None)
+        elif shrink >> i & 1:
+            items.append(b)
+        else:
+            items.append(
+                slice(None if begin_mask >> i & 1 else b, None if end_mask >> i & 1 else e, s)
+            )
+    if not ellipsis:
+        items.extend([slice(None)] * (rank - len(taken)))
+    return items
+
+
+def _strided_shape(c: ShapeContext) -> Dims:
+    return _index_shape(c, c.shape(0), 1)
+
+
+def _index_shape(c: ShapeContext, dims: Dims, first: int) -> Dims:
+    """The shape that an index at inputs first, first + 1, first + 2 takes out of `dims`."""
+    begin, end, strides = (c.constant(first + i) for i in range(3))
+    lengths = {n for i in range(3) if (n := (c.rank(first + i, 1) or (None,))[0]) is not None}
+    if len(lengths) > 1:
+        c.fail("begin, end and strides of one length", f"lengths {sorted(lengths)}")
+    if dims is None or not lengths:
+        return None
+    count = lengths.pop()
+    if strides is not None and (strides == 0).any():
+        c.fail("strides other than 0", f"{strides.tolist()}")
+    lists = [[_UNKNOWN] * count if v is None else v.tolist() for v in (begin, end, strides)]
+    index = dense_index(len(dims), *lists, tuple(c.attr(m) for m in MASKS))
+    result: list[int | None] = []
+    axis = 0
+    for item in index:
+        if item is None:
+            result.append(1)
+            continue
+        n = dims[axis]
+        if isinstance(item, slice):
+            result.append(_length(item, n))
+        elif item is not _UNKNOWN and n is not None and not -n <= item < n:
+            c.fail(
+                f"an index in [{-n}, {n}) for axis {axis} of shape {d.text(dims)}",
+                f"slice index {item} of dimension {axis} out of bounds",
+            )
+        axis += 1
+    return tuple(result)
+
+
+class _Unknown:
+    """A bound that is known only when the graph runs."""
+
+
+_UNKNOWN: Any = _Unknown()
+
+
+def _length(item: slice, n: int | None) -> int | None:
+    bounds = (item.start, item.stop, item.step)
+    if item == slice(None, None, 1) or item == slice(None):
+        return n
+    if any(b is _UNKNOWN for b in bounds):
+        return None
+    start, stop, step = bounds
+    if n is not None:
+        return len(range(*item.indices(n)))
+    if (
+        step > 0
+        and start is not None
+        and stop is not None
+        and (start < 0) == (stop < 0)
+        and stop <= start
+    ):
+        return 0
+    return None
+
+
+# ---- StridedSlice
+
+STRIDED_SLICE = define_op(
+    f"StridedSlice(input: T, begin: Index, end: Index, strides: Index; T: type, Index: {{int16, "
+    f"int32, int64}}, {MASK_TEXT}) -> output: T",
+    shape=_strided_shape,
+    host_inputs=("strides",),
+    fallible=True,
+    doc="The elements of the input that begin, end, strides and five masks select.",
+)
+
+
+@host_kernel(STRIDED_SLICE, limit=1 << 62)
+def _strided_slice(
+    x: Array,
+    begin: Array,
+    end: Array,
+    strides: Array,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Array:
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    return x[
+        (*dense_index(x.ndim, begin.tolist(), end.tolist(), strides.tolist(), masks), Ellipsis)
+    ]
+
+
+@compiled_kernel(STRIDED_SLICE)
+def _strided_slice_compiled(
+    ctx: KernelContext,
+    x: Array,
+    begin: Array,
+    end: Array,
+    strides: Array,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Array:
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    if isinstance(begin, np.ndarray) and isinstance(end, np.ndarray):
+        return _static_slice(
+            x, dense_index(x.ndim, begin.tolist(), end.tolist(), strides.tolist(), masks)
+        )
+    return x[_moving_index(ctx, x, begin, end, strides, masks)]
+
+
+def _static_slice(x: Array, index: list[Any]) -> Array:
+    """A slice with known bounds as `lax.slice`, which differentiates and fuses better than a
+    gather.
+    """
+    starts, stops, steps, flips, removed, shape = ([] for _ in range(6))
+    axis = 0
+    for item in index:
+        if item is None:
+            continue
+        n = x.shape[axis]
+        places = range(n)[item] if isinstance(item, slice) else range(item % n, item % n + 1)
+        if len(places) and places.step < 0:
+            places = places[::-1]
+            flips.append(axis)
+        first, last = (places[0], places[-1] + 1) if len(places) else (0, 0)
+        starts.append(first)
+        stops.append(last)
+        steps.append(max(places.step, 1) if len(places) else 1)
+        removed.append(not isinstance(item, slice))
+        axis += 1
+    result = lax.slice(x, starts, stops, steps)
+    if flips:
+        result = lax.rev(result, tuple(flips))
+    sizes = iter(zip(result.shape, removed, strict=True))
+    for item in index:
+        if item is None:
+            shape.append(1)
+            continue
+        size, gone = next(sizes)
+        if not gone:
+            shape.append(size)
+    return result.reshape(tuple(shape))
+
+
+def _checked(ctx: KernelContext, position: Array, n: int, axis: int) -> Array:
+    ctx.check(
+        (position >= -n) & (position < n),
+        errors.InvalidArgumentError,
+        lambda at: (
+            f"slice index {int(at)} of dimension {axis} out of bounds: expected one in [{-n}, {n})"
+        ),
+        position,
+    )
+    return jnp.where(position < 0, position + n, position)
+
+
+@STRIDED_SLICE.gradient
+def _strided_slice_gradient(op: Any, grad: Any) -> list[Any]:
+    x, begin, end, strides = op.inputs
+    sizes = execute("Cast", (shape_of(x),), {"DstT": begin.dtype})
+    return [
+        execute(STRIDED_SLICE_GRAD, (sizes, begin, end, strides, grad), mask_attrs(op)),
+        None,
+        None,
+        None,
+    ]
+
+
+def _grad_shape(c: ShapeContext) -> Dims:
+    return c.shape_value(0)
+
+
+STRIDED_SLICE_GRAD = define_op(
+    "StridedSliceGrad(shape: Index, begin: Index, end: Index, strides: Index, dy: T; T: type, "
+    f"Index: {{int32, int64}}, {MASK_TEXT}) "
+    "-> output: T",
+    shape=_grad_shape,
+    host_inputs=("shape", "strides"),
+    fallible=True,
+    doc="Zeros of a shape with `dy` at the elements that a StridedSlice selects.",
+)
+
+
+@host_kernel(STRIDED_SLICE_GRAD)
+def _strided_slice_grad(
+    shape: Array,
+    begin: Array,
+    end: Array,
+    strides: Array,
+    dy: Array,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Array:
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    result = np.zeros(tuple(shape.tolist()), dy.dtype)
+    result[
+        (*dense_index(len(shape), begin.tolist(), end.tolist(), strides.tolist(), masks), Ellipsis)
+    ] = dy
+    return result
+
+
+@compiled_kernel(STRIDED_SLICE_GRAD)
+def _strided_slice_grad_compiled(
+    ctx: KernelContext,
+    shape: Array,
+    begin: Array,
+    end: Array,
+    strides: Array,
+    dy: Array,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Array:
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    zeros = jnp.zeros(tuple(shape.tolist()), dy.dtype)
+    return zeros.at[_moving_index(ctx, zeros, begin, end, strides, masks)].set(dy)
+
+
+def _moving_index(
+    ctx: KernelContext, x: Array, begin: Array, end: Array, strides: Array, masks: tuple[int, ...]
+) -> tuple[Any, ...]:
+    """The index where bounds may be known only when it runs: single positions, whose result has a
+    fixed shape.
+    """
+    lists = [
+        v.tolist() if isinstance(v, np.ndarray) else [_UNKNOWN] * len(strides) for v in (begin, end)
+    ]
+    index = dense_index(x.ndim, *lists, strides.tolist(), masks)
+    moving = iter(
+        [begin[i] for i in range(len(strides)) if masks[4] & ~masks[3] & ~masks[2] & 1 << i]
+    )
+    axis, whole = 0, []
+    for item in index:
+        if item is None:
+            whole.append(None)
+            continue
+        if isinstance(item, slice):
+            if item.start is _UNKNOWN or item.stop is _UNKNOWN:
+                raise NotStatic(
+                    getattr(ctx, "op_key", None), "the bounds of a slice are needed to compile it"
+                )
+            whole.append(item)
+        else:
+            position = next(moving)
+            whole.append(_checked(ctx, position, x.shape[axis], axis) if item is _UNKNOWN else item)
+        axis += 1
+    return (*whole, Ellipsis)
+
+
+@STRIDED_SLICE_GRAD.gradient
+def _strided_slice_grad_gradient(op: Any, grad: Any) -> list[Any]:
+    _, begin, end, strides, _ = op.inputs
+    return [
+        None,
+        None,
+        None,
+        None,
+        execute(STRIDED_SLICE, (grad, begin, end, strides), mask_attrs(op)),
+    ]
+
+
+def _update_shape(c: ShapeContext) -> Dims:
+    part, value = _index_shape(c, c.shape(0), 1), c.shape(4)
+    if part is not None and value is not None and len(value) > len(part):
+        c.fail(f"a value that broadcasts to {d.text(part)}", f"shape {d.text(value)}")
+    if d.is_full(part) and d.is_full(value) and d.broadcast(part, value) != part:
+        c.fail(f"a value that broadcasts to {d.text(part)}", f"shape {d.text(value)}")
+    return c.shape(0)
+
+
+TENSOR_STRIDED_SLICE_UPDATE = define_op(
+    "TensorStridedSliceUpdate(input: T, begin: Index, end: Index, strides: Index, value: T; T: "
+    "type, Index: {int32, int64}, "
+    f"{MASK_TEXT}) -> output: T",
+    shape=_update_shape,
+    host_inputs=("strides",),
+    fallible=True,
+    doc="The input with other values at the elements that a StridedSlice selects.",
+)
+
+
+@host_kernel(TENSOR_STRIDED_SLICE_UPDATE)
+def _strided_update(
+    x: Array,
+    begin: Array,
+    end: Array,
+    strides: Array,
+    value: Array,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Array:
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    result = x.copy()
+    result[
+        (*dense_index(x.ndim, begin.tolist(), end.tolist(), strides.tolist(), masks), Ellipsis)
+    ] = value
+    return result
+
+
+@compiled_kernel(TENSOR_STRIDED_SLICE_UPDATE)
+def _strided_update_compiled(
+    ctx: KernelContext,
+    x: Array,
+    begin: Array,
+    end: Array,
+    strides: Array,
+    value: Array,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> Array:
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    return x.at[_moving_index(ctx, x, begin, end, strides, masks)].set(value)
+
+
+@TENSOR_STRIDED_SLICE_UPDATE.gradient
+def _strided_update_gradient(op: Any, grad: Any) -> list[Any]:
+    _, begin, end, strides, value = op.inputs
+    masks = mask_attrs(op)
+    taken = execute(STRIDED_SLICE, (grad, begin, end, strides), masks)
+    rest = execute(
+        TENSOR_STRIDED_SLICE_UPDATE,
+        (grad, begin, end, strides, execute("ZerosLike", (taken,))),
+        masks,
+    )
+    return [rest, None, None, None, sum_to(taken, value)]
+
+
+def sum_to(grad: Any, like: Any) -> Any:
+    """`grad` summed over the axes along which a tensor like `like` was repeated to its shape."""
+    axes, _ = execute("BroadcastGradientArgs", (shape_of(like), shape_of(grad)))
+    return execute("Reshape", (execute("Sum", (grad, axes)), shape_of(like)))
