@@ -311,7 +311,7 @@ class GradientTape:
         flat_sources = nest.flatten(sources)
         rows = self._rows(target, flat_sources, unconnected_gradients)
         shape = execute("Shape", (target,))
-        results = []
+        results: list[Any] = []
         for i, source in enumerate(flat_sources):
             parts = [row[i] for row in rows]
             if not parts or any(p is None for p in parts):

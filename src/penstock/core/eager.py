@@ -17,7 +17,15 @@ import numpy as np
 from penstock import errors
 from penstock.core import attributes
 from penstock.core.context import state
-from penstock.core.kernels import Kernel, KernelContext, bind, missing_kernel, quiet, select
+from penstock.core.kernels import (
+    ErrorClass,
+    Kernel,
+    KernelContext,
+    bind,
+    missing_kernel,
+    quiet,
+    select,
+)
 from penstock.core.lazy import jax, jax_is_loaded, jnp, wide_types
 from penstock.core.op_def import OpDef
 from penstock.core.resources import ResourceManager
@@ -79,7 +87,9 @@ class PreparedOp:
 
 def effect_positions(op: OpDef, counts: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Flat positions of the inputs the operation has effects on, and of those it writes."""
-    refs, writes, position = [], [], 0
+    refs: list[int] = []
+    writes: list[int] = []
+    position = 0
     for arg, count in zip(op.inputs, counts, strict=True):
         effect = op.effects.get(arg.name)
         if effect is not None:
@@ -340,7 +350,8 @@ def located(problem: errors.OpError, op_name: str) -> errors.OpError:
     """The error with the operation's name and the user's line, unless it has them."""
     if "[Op:" in problem.message:
         return problem
-    return type(problem)(None, None, f"{problem.message} [Op:{op_name}]{_at_user_line()}")
+    made: ErrorClass = type(problem)  # type: ignore[assignment]
+    return made(None, None, f"{problem.message} [Op:{op_name}]{_at_user_line()}")
 
 
 def _at_user_line() -> str:
@@ -410,7 +421,8 @@ def _static_positions(prepared: PreparedOp) -> tuple[int, ...]:
     op = prepared.op
     if not op.host_inputs:
         return ()
-    positions, position = [], 0
+    positions: list[int] = []
+    position = 0
     counts = [
         (prepared.attrs[a.number_attr] if a.number_attr else len(prepared.attrs[a.type_list_attr]))
         if a.is_list

@@ -11,9 +11,9 @@ from typing import Any
 from penstock.core import attributes, convert
 from penstock.core.context import state
 from penstock.core.eager import run_eager
-from penstock.core.op_def import REQUIRED, ArgDef, OpDef
+from penstock.core.op_def import REQUIRED, ArgDef, OpDef, lookup
 from penstock.core.tensor import EagerTensor, Tensor
-from penstock.types.dtypes import DType
+from penstock.types.dtypes import DType, as_dtype
 
 NO_ATTRS: dict[str, Any] = {}
 
@@ -40,7 +40,7 @@ def execute(
       OpError: a subclass, when the operation fails (eager).
     """
     if op.__class__ is str:
-        op = convert.lookup(op)
+        op = lookup(op)
     attrs = NO_ATTRS if attrs is None else attrs
     flat, counts = convert_inputs(op, inputs, attrs)  # type: ignore[arg-type]
     return execute_flat(op, flat, counts, attrs, name)  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ def _known_types(op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> dic
         if name is None or name in known:
             continue
         if attrs.get(name) is not None:
-            known[name] = attributes.as_dtype(attrs[name]).base_dtype
+            known[name] = as_dtype(attrs[name]).base_dtype
             continue
         for item in value if arg.is_list and isinstance(value, (list, tuple)) else (value,):
             dtype = (

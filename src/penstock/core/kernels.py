@@ -24,6 +24,8 @@ from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef
 from penstock.types.dtypes import DType, as_dtype
 
+ErrorClass = Callable[[Any, Any, str], errors.OpError]  # (node_def, op, message)
+
 HOST_LIMIT = 16_384  # elements up to which NumPy beats a compiled call, by the dispatch benchmark
 
 
@@ -259,7 +261,7 @@ class KernelContext:
         self.step = step
 
     def check(
-        self, ok: Any, error: type[errors.OpError], message: Callable[..., str], *values: Any
+        self, ok: Any, error: ErrorClass, message: Callable[..., str], *values: Any
     ) -> None:
         """Fails the step with `error(message(*values))` unless `ok` (a boolean scalar) holds."""
         if not bool(ok):

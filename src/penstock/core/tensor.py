@@ -123,6 +123,8 @@ class EagerTensor(Tensor):
 
     __slots__ = ("_array", "_dtype", "_handle_data", "_lease")
 
+    _handle_data: Any
+
     _array: Any  # numpy.ndarray, numpy.generic, jax.Array, or an object for resource and variant
     _lease: Any
 
@@ -214,7 +216,7 @@ class EagerTensor(Tensor):
         return (np.asarray(array) if isinstance(array, np.generic) else array).__dlpack_device__()
 
     def __buffer__(self, flags: int) -> memoryview:
-        return memoryview(host_array(self))
+        return memoryview(host_array(self))  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         dims = self.dims
@@ -354,7 +356,9 @@ def _device_of(array: Any) -> str:
 class SymbolicTensor(Tensor):
     """An output of an Operation: where in a graph a value will be."""
 
-    __slots__ = ("_consumers", "_dims", "_dtype", "_handle_data", "_op", "_value_index")
+    __slots__ = ("_dims", "_dtype", "_handle_data", "_op", "_value_index")
+
+    _handle_data: Any
 
     def __init__(self, op: Any, value_index: int, dtype: DType, dims: Dims) -> None:
         self._op = op

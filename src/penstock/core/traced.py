@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.kernels import KernelContext
+from penstock.core.kernels import ErrorClass, KernelContext
 from penstock.core.lazy import jnp
 
 
@@ -66,7 +66,7 @@ class Check:
     __slots__ = ("error", "message", "op_key")
 
     def __init__(
-        self, op_key: Any, error: type[errors.OpError], message: Callable[..., str]
+        self, op_key: Any, error: ErrorClass, message: Callable[..., str]
     ) -> None:
         self.op_key = op_key
         self.error = error
@@ -90,7 +90,7 @@ class TraceContext(KernelContext):
         self.step_value = step_value
 
     def check(
-        self, ok: Any, error: type[errors.OpError], message: Callable[..., str], *values: Any
+        self, ok: Any, error: ErrorClass, message: Callable[..., str], *values: Any
     ) -> None:
         if isinstance(ok, (bool, np.bool_)):
             if not ok:

@@ -168,9 +168,8 @@ class name_scope:
         self._exits.append(scope)
         return str(entered)
 
-    def __exit__(self, *problem: Any) -> bool:
+    def __exit__(self, *problem: Any) -> None:
         self._exits.pop().__exit__(*problem)
-        return False
 
 
 class _EagerScope:

@@ -165,7 +165,7 @@ class ConcreteFunction:
                     state.graph.watch_variable(variable)
             results = calls.call(self.body, arguments)
         if self._single:
-            return results[self._flat_layout[0]]
+            return results[self._flat_layout[0] or 0]
         return self._pack(results)
 
     def _pack(self, results: list[Any]) -> Any:
