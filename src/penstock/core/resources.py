@@ -38,6 +38,7 @@ class VariableCell:
         "dtype",
         "lock",
         "name",
+        "free",
         "pins",
         "value",
     )
@@ -47,7 +48,8 @@ class VariableCell:
         self.dtype = dtype
         self.dims = dims
         self.value: Any = None  # any: numpy.ndarray or jax.Array; None before initialization
-        self.lock = threading.RLock()  # guards: value, pins, _lease, _owned
+        self.lock = threading.RLock()  # guards: value, free, pins, _lease, _owned
+        self.free = False  # the array is ours alone and nothing has leased or pinned it: surely donatable
         self.pins = 0  # regions that read the current array now
         self._lease: weakref.ref[Lease] | None = None
         self._owned = False
@@ -71,7 +73,7 @@ class VariableCell:
         with self.lock:
             self.value = value
             self._lease = None
-            self._owned = fresh
+            self._owned = self.free = fresh
 
     def clear(self) -> None:
         """Makes the variable uninitialized."""
@@ -80,6 +82,7 @@ class VariableCell:
     def lease(self) -> Lease:
         """A token that keeps the current array from being donated while the token lives."""
         with self.lock:
+            self.free = False
             lease = self._lease() if self._lease is not None else None
             if lease is None:
                 lease = Lease()

@@ -169,13 +169,23 @@ def converter(tensor: SymbolicTensor) -> Converter:
     if wanted == object:
         return lambda value: _with_shape(tensor, _text_array(tensor, value))
 
+    known_dims = tensor._dims
+    rank = None if known_dims is None else len(known_dims)
+    sizes = [(i, n) for i, n in enumerate(known_dims or ()) if n is not None]
+
     def convert(value: Any) -> Any:
         if value.__class__ is not np.ndarray or value.dtype is not wanted:
             value = _convert(tensor, value, wanted)
-        dims = tensor._dims
-        if dims is None or value.shape == dims:
-            return value
-        return _with_shape(tensor, value)
+        if tensor._dims is not known_dims:  # `set_shape` came later
+            return _with_shape(tensor, value)
+        if known_dims is not None:
+            shape = value.shape
+            if len(shape) != rank:
+                return _with_shape(tensor, value)
+            for i, size in sizes:
+                if shape[i] != size:
+                    return _with_shape(tensor, value)
+        return value
 
     return convert
 

@@ -87,7 +87,16 @@ class Plan:
         self._feed_slots = [slots[id(n), 0] for n in program.feeds]
         self._fetch_slots = [slots[id(n), i] for n, i in program.fetches]
         self._generation = getattr(self.resources, "generation", 0)
+        self._whole = self._whole_region()
         self._stale = False
+
+    def _whole_region(self) -> Region | None:
+        """The region that is the whole plan, taking the feeds and giving the fetches as they are; None otherwise."""
+        if len(self.items) != 1 or not isinstance(self.items[0], RegionItem):
+            return None
+        (item,) = self.items
+        same = item.inputs == self._feed_slots and item.outputs == self._fetch_slots
+        return item.region if same and not item.region.variables else None
 
     def _host_item(
         self, node: Node, slots: dict[tuple[int, int], int], template: list[Any]
@@ -105,7 +114,7 @@ class Plan:
             return None
         return HostItem(node, prepared, slots)
 
-    def run(self, feeds: Sequence[Any], step: Step) -> list[Any]:
+    def run(self, feeds: Sequence[Any], step: Step) -> Sequence[Any]:
         """Runs all items; `feeds` in the order of the program's feeds. Returns the fetched arrays.
 
         Raises:
@@ -115,6 +124,11 @@ class Plan:
             with self._lock:
                 if self._stale or self.resources.generation != self._generation:
                     self._form()
+        if self._whole is not None and step.events is None:
+            try:
+                return self._whole.run(feeds, (), step)
+            except NotStatic as signal:
+                self._not_static(signal)
         slots = self._template.copy()
         for slot, value in zip(self._feed_slots, feeds, strict=True):
             slots[slot] = value

@@ -8,6 +8,7 @@ compiled. Small work always runs on the host.
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class Region:
         self._lock = threading.Lock()  # guards: _variants, _met
         self._variants: OrderedDict[Any, Executable] = OrderedDict()
         self._met: dict[Any, int] = {}
-        self._bound: tuple[Any, Any, Any] = (None, (), ())
+        self._bound: _Binding | None = None
         self.compiled_count = 0
 
     def _collect_inputs(self, inside: set[int]) -> None:
@@ -102,7 +103,7 @@ class Region:
 
     # ---- running ------------------------------------------------------------------------------------------------
 
-    def run(self, inputs: list[Any], handles: list[Any], step: Step) -> Sequence[Any]:
+    def run(self, inputs: Sequence[Any], handles: Sequence[Any], step: Step) -> Sequence[Any]:
         """Computes the outputs; variables are updated in place where nobody else holds their buffers.
 
         Raises:
@@ -118,7 +119,7 @@ class Region:
                 return self._path.run(inputs, handles, step)
         return self._run_compiled(key, inputs, handles, step)
 
-    def run_singly(self, inputs: list[Any], handles: list[Any], step: Step) -> Sequence[Any]:
+    def run_singly(self, inputs: Sequence[Any], handles: Sequence[Any], step: Step) -> Sequence[Any]:
         """Computes the outputs node by node."""
         return self._path.run(inputs, handles, step)
 
@@ -141,93 +142,92 @@ class Region:
         return count < COMPILE_AT
 
     def _run_compiled(
-        self, key: Any, inputs: list[Any], handles: list[Any], step: Step
+        self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step
     ) -> Sequence[Any]:
         try:
             if not handles:
-                return self._call(key, inputs, (), step)
-            if True not in self.writes:
-                return self._run_reading(key, inputs, self._cells(handles), step)
-            return self._run_writing(key, inputs, self._cells(handles), step)
+                return self._call(key, inputs, None, step)
+            if self._written:
+                return self._run_writing(key, inputs, handles, step)
+            return self._run_reading(key, inputs, handles, step)
         except VariesByShapeError:
             with self._lock:
                 self._dynamic = list(range(len(self.inputs)))
                 self._variants.clear()
             return self.run(inputs, handles, step)
 
-    def _cells(self, handles: list[Any]) -> tuple[Any, ...]:
-        """The variables' cells; what follows from them is kept while the handles stay the same."""
-        if self._bound[0] != handles:
-            cells = tuple([h.resource for h in handles])
-            if len({id(c) for c in cells}) != len(cells) and any(self.writes):
-                raise NotStatic(None, "two resource inputs are the same variable")
-            self._bound = (list(handles), cells, tuple([c.lock for c in sorted(cells, key=id)]))
-        return self._bound[1]  # type: ignore[no-any-return]
+    def _bind(self, handles: Sequence[Any]) -> "_Binding":
+        """The variables' cells and what follows from them, kept while the handles stay the same."""
+        bound = self._bound
+        if bound is None or bound.handles != handles:
+            bound = self._bound = _Binding(self, handles)
+        return bound
 
-    def _run_reading(
-        self, key: Any, inputs: list[Any], cells: tuple[Any, ...], step: Step
-    ) -> Sequence[Any]:
+    def _run_reading(self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step) -> Sequence[Any]:
         """Variables that are read alone are pinned while the region runs, not locked: readers run side by side."""
+        bound = self._bind(handles)
         pinned = []
         try:
-            for cell in cells:
+            for cell in bound.cells:
                 with cell.lock:
                     cell.pins += 1
+                    cell.free = False
                 pinned.append(cell)
-            return self._call(key, inputs, cells, step)
+            return self._call(key, inputs, bound, step)
         finally:
             for cell in pinned:
                 with cell.lock:
                     cell.pins -= 1
 
-    def _run_writing(
-        self, key: Any, inputs: list[Any], cells: tuple[Any, ...], step: Step
-    ) -> Sequence[Any]:
-        locks = (
-            self._bound[2] if self._bound[1] is cells else [c.lock for c in sorted(cells, key=id)]
-        )
-        held = 0
+    def _run_writing(self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step) -> Sequence[Any]:
+        bound = self._bind(handles)
+        held = []
         try:
-            for lock in locks:
+            for lock in bound.locks:
                 lock.acquire()
-                held += 1
-            return self._call(key, inputs, cells, step)
+                held.append(lock)
+            return self._call(key, inputs, bound, step)
         finally:
-            for lock in locks[:held]:
+            for lock in held:
                 lock.release()
 
-    def _call(
-        self, key: Any, inputs: list[Any], cells: tuple[Any, ...], step: Step
-    ) -> Sequence[Any]:
+    def _call(self, key: Any, inputs: Sequence[Any], bound: "_Binding | None", step: Step) -> Sequence[Any]:
         taken: list[Any] = []
         kept: list[Any] = []
-        shapes: list[Any] = []
-        for i, cell in enumerate(cells):
-            value = cell.value
-            if value is None and self.reads[i]:
-                self._uninitialized(i, cell)
-            if self.writes[i]:
-                taken.append(value if value is None or cell.donatable else _copy(value))
-            else:
-                kept.append(value)
-            if cell.dims is None or None in cell.dims or value is None:
-                shapes.append((i, None if value is None else value.shape))
-        variant = self._variants.get((key, *shapes)) or self._new_variant((key, *shapes))
+        if bound is not None:
+            taken = [c.value if c.free else self._take(c) for c in bound.written]
+            kept = [c.value for c in bound.kept]
+            if NoneType in map(type, taken) or NoneType in map(type, kept):
+                self._check_initialized(bound)
+                key = (key, tuple([v is None for v in taken]))
+            if bound.loose:
+                key = (key, *[None if c.value is None else c.value.shape for c in bound.loose])
+        variant = self._variants.get(key) or self._new_variant(key)
         steps = [self.nodes[i].op.step_input(step, self.nodes[i]) for i in self.step_nodes]  # type: ignore[union-attr, misc]
         with wide_types():
-            outputs, written, conditions, held = variant.call(steps, inputs, kept, taken)
-        for i, value in zip(self._written, written, strict=True):
-            if value is not None:
-                cells[i].write(value, True)
+            outputs, written, conditions, held = variant.call(steps, list(inputs), kept, taken)
+        if bound is not None:
+            for cell, value in zip(bound.written, written, strict=True):
+                cell.value = value  # as `VariableCell.write` with fresh=True: its lock is held
+                cell._lease = None
+                cell._owned = cell.free = value is not None
         if conditions:
             raise_failed(variant.checks, conditions, held, lambda node: f"{node.where()}: ")
         return outputs  # type: ignore[no-any-return]
 
-    def _uninitialized(self, index: int, cell: Any) -> None:
-        try:
-            cell.read()
-        except errors.OpError as problem:
-            raise located(problem, self._readers[index]) from None
+    def _take(self, cell: Any) -> Any:
+        """The array to donate: a copy where somebody else holds it."""
+        value = cell.value
+        return value if value is None or cell.donatable else _copy(value)
+
+    def _check_initialized(self, bound: "_Binding") -> None:
+        """Raises for the first variable that is read and has no value; nothing has run yet."""
+        for cell, reads, node in zip(bound.cells, self.reads, self._readers, strict=True):
+            if reads and cell.value is None:
+                try:
+                    cell.read()
+                except errors.OpError as problem:
+                    raise located(problem, node) from None
 
     def _new_variant(self, key: Any) -> Executable:
         with self._lock:
@@ -238,6 +238,29 @@ class Region:
                 if len(self._variants) > VARIANTS:
                     self._variants.popitem(last=False)
             return found
+
+
+class _Binding:
+    """The cells of a region's variables for certain handles. Immutable.
+
+    Attributes:
+      cells: in the order of the region's variables.
+      written, kept: those that may be written, and the others.
+      locks: in the one order in which locks are taken.
+      loose: cells whose shape is part of the executable's key.
+    """
+
+    __slots__ = ("cells", "handles", "kept", "locks", "loose", "written")
+
+    def __init__(self, region: Region, handles: Sequence[Any]) -> None:
+        self.handles = list(handles)
+        self.cells = [h.resource for h in handles]
+        if len({id(c) for c in self.cells}) != len(self.cells) and region._written:
+            raise NotStatic(None, "two resource inputs are the same variable")
+        self.written = [c for c, w in zip(self.cells, region.writes, strict=True) if w]
+        self.kept = [c for c, w in zip(self.cells, region.writes, strict=True) if not w]
+        self.locks = [c.lock for c in sorted(self.cells, key=id)]
+        self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
 
 
 def _copy(value: Any) -> Any:

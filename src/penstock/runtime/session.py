@@ -81,7 +81,7 @@ class DirectSession:
                 self._plans.popitem(last=False)
         return found[0]
 
-    def run(self, plan: Plan, feeds: Sequence[Any]) -> tuple[list[Any], Step]:
+    def run(self, plan: Plan, feeds: Sequence[Any]) -> tuple[Sequence[Any], Step]:
         """Runs a plan with fed arrays; returns the fetched arrays and the step.
 
         The step holds what the arrays may share with variables: keep it until they are copied.
@@ -89,7 +89,7 @@ class DirectSession:
         step = Step(self.resources, self.state, self._timeout_s)
         return self.run_step(plan, feeds, step), step
 
-    def run_step(self, plan: Plan, feeds: Sequence[Any], step: Step) -> list[Any]:
+    def run_step(self, plan: Plan, feeds: Sequence[Any], step: Step) -> Sequence[Any]:
         """Runs a plan as `step`; closing the session cancels it."""
         steps = self._steps
         steps.add(step)

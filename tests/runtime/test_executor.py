@@ -1,0 +1,217 @@
+"""The executor: order, parallel work, waiting kernels, errors, Ctrl-C, deadlines."""
+
+import json
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from tests.runtime.toys import add, assign, assign_add, call, const, hooks, identity, mul, placeholder, quick, read, variable
+
+from penstock import errors
+from penstock.graph.graph import Graph
+from penstock.runtime.client import Session
+from penstock.runtime.executor import Executor, _independent
+from penstock.runtime.items import Item
+from penstock.runtime.step import Step
+from penstock.runtime.timeline import Timeline
+
+
+@pytest.fixture
+def session():
+    with Graph().as_default() as graph, Session(graph=graph) as session:
+        yield session
+
+
+class Toy(Item):
+    """An item that calls a function."""
+
+    def __init__(self, name, function, waits=False):
+        super().__init__([], name, [], [], waits)
+        self.function = function
+
+    def run(self, slots, step):
+        self.function(self.name, step)
+
+
+def steps(count):
+    return [Step(None) for _ in range(count)]
+
+
+def test_independent_items():
+    assert _independent([set(), {0}, {0}, {1, 2}, set()]) == [0b10000, 0b10100, 0b10010, 0b10000, 0b01111]
+
+
+@pytest.mark.parametrize("sleep", [0.0, 0.002])
+def test_every_item_runs_once_and_after_those_it_waits_for(sleep):
+    rng = np.random.default_rng(3)
+    waits = [set(map(int, rng.choice(i, min(i, 2), replace=False))) if i else set() for i in range(25)]
+    order = []
+
+    def run(name, step):
+        if sleep and int(name) % 3 == 0:
+            time.sleep(sleep)
+        order.append(int(name))
+
+    executor = Executor([Toy(str(i), run) for i in range(25)], waits)
+    for step in steps(4):
+        order.clear()
+        executor.run([], step)
+        assert sorted(order) == list(range(25))
+        place = {i: k for k, i in enumerate(order)}
+        assert all(place[j] < place[i] for i, before in enumerate(waits) for j in before)
+    assert executor._parallel == bool(sleep)
+
+
+def test_long_items_run_at_the_same_time_once_measured():
+    running, peak, lock = set(), [0], threading.Lock()
+
+    def run(name, step):
+        with lock:
+            running.add(name)
+            peak[0] = max(peak[0], len(running))
+        time.sleep(0.01)
+        with lock:
+            running.discard(name)
+
+    executor = Executor([Toy("a", run), Toy("b", run)], [set(), set()])
+    for step in steps(3):
+        executor.run([], step)
+    assert peak[0] == 2
+    peak[0] = 0
+    one_by_one = Executor([Toy("a", run), Toy("b", run)], [set(), set()], threads=1)
+    for step in steps(3):
+        one_by_one.run([], step)
+    assert peak[0] == 1
+
+
+def test_an_item_that_waits_does_not_hold_up_the_item_it_waits_for(session):
+    released = threading.Condition()
+    done = []
+
+    def wait(ctx, x):
+        with released:
+            ctx.step.wait(released, lambda: bool(done), ctx.op_name)
+        return x
+
+    def release(ctx, x):
+        with released:
+            done.append(1)
+            released.notify_all()
+        return x
+
+    hooks["wait"], hooks["release"] = wait, release
+    c = const(1.0)
+    waiting = [call(c, "wait", f"wait{i}") for i in range(20)]
+    releasing = quick(c, "release", "release")
+    for _ in range(3):
+        done.clear()
+        assert session.run([*waiting, releasing]) == [1.0] * 21
+
+
+def test_the_first_error_wins_and_wakes_the_others(session):
+    condition = threading.Condition()
+    seen = []
+
+    def wait(ctx, x):
+        try:
+            with condition:
+                ctx.step.wait(condition, lambda: False, ctx.op_name)
+        except errors.CancelledError as problem:
+            seen.append(problem)
+            raise
+
+    def fail(ctx, x):
+        raise errors.DataLossError(None, None, "torn")
+
+    hooks["wait"], hooks["fail"] = wait, fail
+    c = const(1.0)
+    with pytest.raises(errors.DataLossError, match="torn"):
+        session.run([call(c, "wait", "waiting"), call(c, "fail", "failing")])
+    assert len(seen) == 1
+    assert session.run(c) == 1
+
+
+def test_ctrl_c_stops_a_step_and_leaves_the_session_usable(session):
+    started, condition = threading.Event(), threading.Condition()
+
+    def wait(ctx, x):
+        started.set()
+        with condition:
+            ctx.step.wait(condition, lambda: False, ctx.op_name)
+
+    hooks["wait"] = wait
+    c = const(1.0)
+    for fetches in (call(c, "wait", "one"), [call(c, "wait", f"two{i}") for i in range(2)]):
+        started.clear()
+
+        def interrupt():
+            started.wait(5)
+            time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            session.run(fetches)
+        thread.join()
+        assert session.run(c) == 1
+        assert not session._direct._steps
+
+
+def test_many_threads_on_one_session(session):
+    x = placeholder((None,))
+    handle = variable("v", (64,))
+    session.run(assign(handle, np.zeros(64, np.float32)))
+    y = add(mul(x, np.float32(2)), np.float32(1))
+    step = assign_add(handle, np.ones(64, np.float32))
+    value = identity(read(handle))
+    problems = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        try:
+            for _ in range(40):
+                given = rng.normal(size=int(rng.integers(1, 40))).astype(np.float32)
+                np.testing.assert_allclose(session.run(y, {x: given}), given * 2 + 1, rtol=1e-6)
+                session.run(step)
+                seen = session.run(value)
+                assert (seen == seen[0]).all()
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+    assert (session.run(value) == 320).all()
+
+
+def test_a_traced_step_tells_what_ran(session):
+    from penstock import proto
+
+    x = placeholder((2,), name="x")
+    hooks["echo"] = lambda ctx, value: value
+    middle = quick(add(x, np.float32(1), "y"), "echo", "middle")
+    end = mul(middle, np.float32(2), "end")
+    options = proto.config_pb2.RunOptions(trace_level=proto.config_pb2.RunOptions.FULL_TRACE)
+    metadata = proto.config_pb2.RunMetadata()
+    assert session.run(end, {x: [1, 2]}, options, metadata).tolist() == [4, 6]
+    (device,) = metadata.step_stats.dev_stats
+    assert device.device == "/job:localhost/replica:0/task:0/device:CPU:0"
+    labels = [n.timeline_label for n in device.node_stats]
+    assert labels[1] == "middle = ToyQuick(y)"
+    assert all(n.all_end_rel_nanos > 0 for n in device.node_stats)
+    assert device.node_stats[1].output[0].tensor_description.shape.dim[0].size == 2
+    trace = Timeline(metadata.step_stats).generate_chrome_trace_format(show_memory=True)
+
+    events = json.loads(trace)["traceEvents"]
+    assert [e["args"]["name"] for e in events if e["ph"] == "X"][1] == "middle"
+    assert {e["ph"] for e in events} >= {"M", "X", "C"}
+    plain = proto.config_pb2.RunMetadata()
+    session.run(end, {x: [1, 2]}, None, plain)
+    assert not plain.step_stats.dev_stats
