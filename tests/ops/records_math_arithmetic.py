@@ -1,6 +1,22 @@
 """Records of arithmetic, quotients, casts, comparisons and choices."""
 
 import numpy as np
+from tests.ops.harness import (
+    COMPLEX,
+    FLOATS,
+    HALVES,
+    SIGNED,
+    UNSIGNED,
+    Failure,
+    Record,
+    binary_cases,
+    case,
+    list_cases,
+    nonzero,
+    normal,
+    unary_cases,
+    uniform,
+)  # fmt: skip
 
 from penstock import errors
 from penstock.ops import math_arithmetic as a
@@ -9,10 +25,6 @@ from penstock.ops import math_compare as c
 from penstock.ops import math_division as q
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import as_dtype
-from tests.ops.harness import (
-    COMPLEX, FLOATS, HALVES, SIGNED, UNSIGNED, Failure, Record, binary_cases, case, list_cases, nonzero, normal,
-    unary_cases, uniform,
-)  # fmt: skip
 
 INEXACT = (*FLOATS, *HALVES, *COMPLEX)
 REALS = (*FLOATS, *HALVES, *SIGNED, *UNSIGNED)

@@ -100,6 +100,7 @@ def binary_function(
     result_dtype: DType | None = None,
     slow: Callable[..., Any] | None = None,
     arguments: tuple[str, str] = ("x", "y"),
+    ufunc: Any = None,
 ) -> Callable[..., Any]:
     """The public function `name(x, y, name=None)` of a binary operation.
 
@@ -112,8 +113,9 @@ def binary_function(
       result_dtype: the dtype of the result, when it is not that of the inputs.
       slow: what to call otherwise, `slow(x, y, name)`; `convert_binary` when None.
       arguments: the names of the two arguments.
+      ufunc: what the host kernel amounts to for inputs that fit, when it is no bare ufunc itself.
     """
-    kernels = _FastBinary(op, result_dtype)
+    kernels = _FastBinary(op, result_dtype, ufunc)
     fast = kernels.table
     otherwise = slow or (lambda x, y, name: convert_binary(op, x, y, name))
 
@@ -134,6 +136,9 @@ def binary_function(
                     return wrap(result, found[1])
             elif found is None and x._dtype is y._dtype:
                 kernels.learn(x._dtype)
+        elif state.plain and x.__class__ is EagerTensor and y.__class__ in _NUMBERS:
+            if x._dtype.is_floating:
+                return function(x, wrap(np.asarray(y, x._dtype.numpy_dtype), x._dtype), name)
         return otherwise(x, y, name)
 
     if arguments != ("x", "y"):
@@ -171,11 +176,15 @@ def _binary_doc(op: OpDef, doc: str, arguments: tuple[str, str]) -> str:
     )
 
 
+_NUMBERS = (float, int)
+
+
 class _FastBinary:
     """For each dtype the ufunc that gives exactly that dtype's result, once it is known that one does."""
 
-    def __init__(self, op: OpDef, result: DType | None) -> None:
+    def __init__(self, op: OpDef, result: DType | None, ufunc: Any) -> None:
         self.op = op
+        self.ufunc = ufunc
         self.result = result
         self.table: dict[DType, tuple[Callable[..., Any], DType]] = {}
         self._refused: set[DType] = set()
@@ -184,9 +193,9 @@ class _FastBinary:
         """Looks whether the host kernel for `dtype` is a bare ufunc with the right result dtype."""
         if dtype in self._refused:
             return
-        from_kernel = _bare_ufunc(self.op, dtype)
+        from_kernel = self.ufunc or _bare_ufunc(self.op, dtype)
         wanted = self.result or dtype
-        if from_kernel is not None:
+        if from_kernel is not None and dtype.is_numeric:
             one = np.ones((1,), dtype.numpy_dtype)
             if from_kernel(one, one).dtype == wanted.numpy_dtype:
                 self.table[dtype] = (from_kernel, wanted)

@@ -80,8 +80,8 @@ def _define_equality(name: str, ufunc: Any, compiled: str, doc: str) -> OpDef:
 
 EQUAL = _define_equality("Equal", np.equal, "equal", "Tells where x == y.")
 NOT_EQUAL = _define_equality("NotEqual", np.not_equal, "not_equal", "Tells where x != y.")
-equal = binary_function(EQUAL, "equal", EQUAL.doc, dt.bool_)
-not_equal = binary_function(NOT_EQUAL, "not_equal", NOT_EQUAL.doc, dt.bool_)
+equal = binary_function(EQUAL, "equal", EQUAL.doc, dt.bool_, ufunc=np.equal)
+not_equal = binary_function(NOT_EQUAL, "not_equal", NOT_EQUAL.doc, dt.bool_, ufunc=np.not_equal)
 
 
 def _same_shapes(c: ShapeContext) -> Dims:

@@ -1,0 +1,342 @@
+"""Products of matrices: `matmul`, batched products, `einsum`, `tensordot`, cross products.
+
+`matmul` uses MatMul for two matrices and BatchMatMulV2 or V3 for stacks of them, whose leading axes broadcast.
+`einsum` of more than two tensors is a chain of products of two, in the order that NumPy's path finder proposes.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import HOST_LIMIT, kernel, quiet
+from penstock.core.op_def import OpDef, define_op
+from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import EagerTensor, Tensor, wrap
+from penstock.ops.factories import as_dtype_of
+from penstock.ops.math_arithmetic import conjugate, sum_like
+from penstock.types import dims as d
+from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType, as_dtype
+
+Array = Any  # numpy.ndarray or a JAX tracer
+MATMUL_LIMIT = 262_144  # elements up to which NumPy's BLAS is called: above, XLA uses every core
+BATCH_ATTRS = (
+    "adj_x: bool = False, adj_y: bool = False, grad_x: bool = False, grad_y: bool = False"
+)
+FAST_DTYPES = (dt.float32, dt.float64)
+
+
+def _inner(c: ShapeContext, x: Dims, y: Dims) -> None:
+    a, b = x[-1], y[-2]  # type: ignore[index]
+    if a is not None and b is not None and a != b:
+        c.fail(
+            f"inner sizes that are equal ({a} != {b})",
+            f"Matrix size-incompatible: In[0]: {d.text(c.shape(0))}, In[1]: {d.text(c.shape(1))}",
+            "Transpose an argument with transpose_a or transpose_b.",
+        )
+
+
+def _swapped(dims: Dims, swap: bool) -> Dims:
+    return (*dims[:-2], dims[-1], dims[-2]) if swap and dims is not None else dims
+
+
+def _matmul_shape(c: ShapeContext) -> Dims:
+    a = _swapped(c.rank(0, 2, "a"), c.attr("transpose_a"))
+    b = _swapped(c.rank(1, 2, "b"), c.attr("transpose_b"))
+    _inner(c, a, b)
+    return (a[0], b[1])  # type: ignore[index]
+
+
+MAT_MUL = define_op(
+    "MatMul(a: T, b: T; transpose_a: bool = False, transpose_b: bool = False, T: {bfloat16, half, "
+    "float, double, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}, grad_a: "
+    "bool = False, grad_b: bool = False) -> product: T",
+    shape=_matmul_shape,
+    doc="Multiplies two matrices.",
+)
+
+
+def _product(xp: Any, a: Array, b: Array) -> Array:
+    """A product whose sums are kept in float32 for the 16-bit floating dtypes."""
+    if xp is np:
+        if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
+            return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+        return np.matmul(a, b)
+    return xp.matmul(a, b)
+
+
+@kernel(MAT_MUL, limit=MATMUL_LIMIT)
+def _mat_mul(xp: Any, a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
+    return _product(xp, a.T if transpose_a else a, b.T if transpose_b else b)
+
+
+def _mat_mul_op(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    return execute(MAT_MUL, (a, b), {"transpose_a": transpose_a, "transpose_b": transpose_b})
+
+
+@MAT_MUL.gradient
+def _mat_mul_gradient(op: Any, grad: Any) -> list[Any]:
+    a, b = (conjugate(t) for t in op.inputs)
+    flags = op.get_attr("transpose_a"), op.get_attr("transpose_b")
+    if flags == (False, False):
+        return [_mat_mul_op(grad, b, False, True), _mat_mul_op(a, grad, True, False)]
+    if flags == (False, True):
+        return [_mat_mul_op(grad, b), _mat_mul_op(grad, a, True, False)]
+    if flags == (True, False):
+        return [_mat_mul_op(b, grad, False, True), _mat_mul_op(a, grad)]
+    return [_mat_mul_op(b, grad, True, True), _mat_mul_op(grad, a, True, True)]
+
+
+# stacks of matrices
+
+
+def _batch_shape(c: ShapeContext) -> Dims:
+    x, y = c.rank_at_least(0, 2, "x"), c.rank_at_least(1, 2, "y")
+    if x is None or y is None:
+        return None
+    x, y = _swapped(x, c.attr("adj_x")), _swapped(y, c.attr("adj_y"))
+    _inner(c, x, y)
+    try:
+        lead = d.broadcast(x[:-2], y[:-2])  # type: ignore[index]
+    except ValueError:
+        c.fail(
+            "In[0] and In[1] with compatible batch dimensions",
+            f"{d.text(c.shape(0))} vs. {d.text(c.shape(1))}",
+        )
+    return (*lead, x[-2], y[-1])  # type: ignore[index,misc]
+
+
+def _define_batch(text: str, doc: str) -> OpDef:
+    op = define_op(text, shape=_batch_shape, doc=doc)
+
+    def run(xp: Any, x: Array, y: Array, *, adj_x: bool, adj_y: bool) -> Array:
+        x = xp.conj(xp.swapaxes(x, -1, -2)) if adj_x else x
+        y = xp.conj(xp.swapaxes(y, -1, -2)) if adj_y else y
+        return _product(xp, x, y)
+
+    if op.name != "BatchMatMulV3":
+        kernel(op, limit=MATMUL_LIMIT)(run)
+    return op
+
+
+BATCH_MAT_MUL = _define_batch(
+    "BatchMatMul(x: T, y: T; T: {bfloat16, half, float, double, int32, int64, complex64, "
+    f"complex128}}, {BATCH_ATTRS}) -> output: T",
+    "Multiplies matrices in two stacks of one shape.",
+)
+BATCH_MAT_MUL_V2 = _define_batch(
+    "BatchMatMulV2(x: T, y: T; T: {bfloat16, half, float, double, int16, int32, int64, uint8, "
+    f"uint16, uint32, uint64, complex64, complex128}}, {BATCH_ATTRS}) -> output: T",
+    "Multiplies matrices in two stacks whose leading axes broadcast.",
+)
+V3_TYPES = (
+    "{bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128}"
+)
+BATCH_MAT_MUL_V3 = _define_batch(
+    f"BatchMatMulV3(x: Ta, y: Tb; Ta: {V3_TYPES}, Tb: {V3_TYPES}, Tout: {{bfloat16, half, float, "
+    f"double, int16, int32, int64, complex64, complex128}}, {BATCH_ATTRS}) -> output: Tout",
+    "Multiplies matrices in two stacks, into a dtype of choice.",
+)
+
+
+@kernel(BATCH_MAT_MUL_V3, limit=MATMUL_LIMIT)
+def _batch_v3(
+    xp: Any, x: Array, y: Array, *, adj_x: bool, adj_y: bool, Tout: DType  # noqa: N803
+) -> Array:
+    wide = Tout.numpy_dtype
+    x = xp.conj(xp.swapaxes(x, -1, -2)) if adj_x else x
+    y = xp.conj(xp.swapaxes(y, -1, -2)) if adj_y else y
+    return _product(xp, x.astype(wide), y.astype(wide))
+
+
+def _batch_gradient(op: Any, grad: Any) -> list[Any]:
+    x, y = op.inputs
+    flags = op.get_attr("adj_x"), op.get_attr("adj_y")
+
+    def times(a: Any, b: Any, adj_x: bool, adj_y: bool, wanted: Any) -> Any:
+        a, b = (execute("Cast", (t,), {"DstT": wanted}) if t.dtype is not wanted else t for t in (a, b))
+        return execute(BATCH_MAT_MUL_V2, (a, b), {"adj_x": adj_x, "adj_y": adj_y})
+
+    if flags == (False, False):
+        by_x, by_y = times(grad, y, False, True, x.dtype), times(x, grad, True, False, y.dtype)
+    elif flags == (False, True):
+        by_x, by_y = times(grad, y, False, False, x.dtype), times(grad, x, True, False, y.dtype)
+    elif flags == (True, False):
+        by_x, by_y = times(y, grad, False, True, x.dtype), times(x, grad, False, False, y.dtype)
+    else:
+        by_x, by_y = times(y, grad, True, True, x.dtype), times(grad, x, True, True, y.dtype)
+    return [_unbatch(by_x, x, y), _unbatch(by_y, y, x)]
+
+
+def _unbatch(grad: Any, x: Any, other: Any) -> Any:
+    """`grad` summed over the leading axes along which `x` was repeated."""
+    if x.dims is not None and other.dims is not None and x.dims[:-2] == other.dims[:-2]:
+        if None not in x.dims[:-2]:
+            return grad
+    return sum_like(grad, x, grad)
+
+
+BATCH_MAT_MUL.gradient(_batch_gradient)
+BATCH_MAT_MUL_V2.gradient(_batch_gradient)
+BATCH_MAT_MUL_V3.gradient(_batch_gradient)
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    output_type: Any = None,
+    grad_a: bool = False,
+    grad_b: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Multiplies matrices, or stacks of matrices whose leading axes broadcast.
+
+    Args:
+      a: tensor of numbers, [..., m, k].
+      b: tensor of the same dtype, [..., k, n].
+      transpose_a: whether the last two axes of `a` are swapped first.
+      transpose_b: likewise for `b`.
+      adjoint_a: whether `a` is transposed and conjugated first.
+      adjoint_b: likewise for `b`.
+      a_is_sparse: says that `a` holds many zeros; makes no difference.
+      b_is_sparse: likewise for `b`.
+      output_type: the dtype of the result; that of the arguments when None.
+      grad_a: says that `a` is a gradient; makes no difference.
+      grad_b: likewise for `b`.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Tensor [..., m, n].
+
+    Raises:
+      ValueError: both `transpose_` and `adjoint_` of an argument are given.
+      InvalidArgumentError, ValueError: the shapes do not fit.
+    """
+    for which, transposed, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
+        if transposed and adjoint:
+            raise ValueError(
+                f"Only one of `transpose_{which}` and `adjoint_{which}` can be True. Received "
+                f"`transpose_{which}`={transposed}, `adjoint_{which}`={adjoint}."
+            )
+    a = a if isinstance(a, Tensor) else _operand(a, b)
+    b = b if isinstance(b, Tensor) else as_dtype_of(a, b)
+    wanted = None if output_type is None else as_dtype(output_type)
+    stacked = [t.dims is None or len(t.dims) > 2 for t in (a, b)]
+    if (wanted is None or wanted is a.dtype) and not any(stacked):
+        if adjoint_a:
+            a, transpose_a = conjugate(a), True
+        if adjoint_b:
+            b, transpose_b = conjugate(b), True
+        attrs = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+        return execute(MAT_MUL, (a, b), attrs, name)
+    if transpose_a:
+        a, adjoint_a = conjugate(a), True
+    if transpose_b:
+        b, adjoint_b = conjugate(b), True
+    attrs = {"adj_x": adjoint_a, "adj_y": adjoint_b}
+    if wanted is None:
+        return execute(BATCH_MAT_MUL_V2, (a, b), attrs, name)
+    return execute(BATCH_MAT_MUL_V3, (a, b), {**attrs, "Tout": wanted}, name)
+
+
+def _operand(a: Any, b: Any) -> Any:
+    return as_dtype_of(b, a) if isinstance(b, Tensor) else convert_to_tensor(a)
+
+
+def fast_matmul(a: Any, b: Any) -> Any:
+    """`matmul(a, b)`: two small eager matrices go straight to NumPy."""
+    if a.__class__ is EagerTensor and b.__class__ is EagerTensor and state.plain:
+        dtype = a._dtype
+        if dtype is b._dtype and dtype in FAST_DTYPES:
+            x, y = a._array, b._array
+            if (
+                x.__class__ is np.ndarray
+                and y.__class__ is np.ndarray
+                and x.ndim == 2
+                and y.ndim == 2
+                and x.shape[1] == y.shape[0]
+                and x.size + y.size <= HOST_LIMIT
+            ):
+                return wrap(quiet.run(np.matmul, x, y), dtype)
+    return matmul(a, b)
+
+
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Multiplies a matrix and a vector, or stacks of them.
+
+    Args:
+      a: tensor of numbers, [..., m, k].
+      b: tensor of the same dtype, [..., k].
+      transpose_a: whether the last two axes of `a` are swapped first.
+      adjoint_a: whether `a` is transposed and conjugated first.
+      a_is_sparse: says that `a` holds many zeros; makes no difference.
+      b_is_sparse: likewise for `b`.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Tensor [..., m].
+    """
+    column = execute("ExpandDims", (convert_to_tensor(b), np.int32(-1)))
+    product = matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a)
+    return execute("Squeeze", (product,), {"squeeze_dims": [-1]}, name)
+
+
+# cross products
+
+
+def _cross_shape(c: ShapeContext) -> Dims:
+    dims = c.merge(c.rank_at_least(0, 1, "a"), c.rank_at_least(1, 1, "b"))
+    if dims is not None and dims[-1] not in (None, 3):
+        c.fail("3 elements along the last axis", f"shape {d.text(dims)}")
+    return dims
+
+
+CROSS = define_op(
+    "Cross(a: T, b: T; T: realnumbertype) -> product: T",
+    shape=_cross_shape,
+    doc="Returns the cross products of vectors of 3 along the last axis.",
+)
+
+
+@kernel(CROSS)
+def _cross(xp: Any, a: Array, b: Array) -> Array:
+    first, second = (1, 2, 0), (2, 0, 1)
+    return a[..., first] * b[..., second] - a[..., second] * b[..., first]
+
+
+@CROSS.gradient
+def _cross_gradient(op: Any, grad: Any) -> list[Any]:
+    a, b = op.inputs
+    return [execute(CROSS, (b, grad)), execute(CROSS, (grad, a))]
+
+
+def cross(a: Any, b: Any, name: str | None = None) -> Any:
+    """Returns the cross products of vectors.
+
+    Args:
+      a: tensor of real numbers, [..., 3].
+      b: tensor of the same dtype and shape.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Tensor of the same dtype and shape.
+    """
+    return execute(CROSS, (a, b), None, name)

@@ -1,0 +1,212 @@
+"""Sequences of numbers and counts of them: `range`, `linspace`, `bincount`, histograms."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import Tensor
+from penstock.ops.math_arithmetic import add_v2, multiply, subtract
+from penstock.ops.math_cast import cast
+from penstock.ops.math_division import real_div
+from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
+from penstock.types.dtypes import as_dtype
+
+Array = Any  # numpy.ndarray or a JAX tracer
+
+
+# range
+
+
+def _range_size(start: Any, limit: Any, delta: Any) -> int:
+    if isinstance(start, int):
+        return max(0, -(-(limit - start) // delta))
+    return max(0, math.ceil(abs((limit - start) / delta)))
+
+
+def _range_shape(c: ShapeContext) -> Dims:
+    for i, name in enumerate(("start", "limit", "delta")):
+        if c.shape(i) not in (None, ()):
+            c.fail(f"a scalar {name}", f"{name} must be a scalar, not shape {c.shape(i)}")
+    values = [c.constant(i) for i in (0, 1, 2)]
+    if any(v is None for v in values):
+        return (None,)
+    exact = values[0].dtype.kind in "iu"  # type: ignore[union-attr]
+    start, limit, delta = (int(v) if exact else float(v) for v in values)  # type: ignore[arg-type]
+    if delta == 0:
+        c.fail("delta != 0", "Requires delta != 0: 0")
+    if delta > 0 and not start <= limit:
+        c.fail("start <= limit when delta > 0", f"Requires start <= limit: {start}/{limit}")
+    if delta < 0 and not start >= limit:
+        c.fail("start >= limit when delta < 0", f"Requires start >= limit: {start}/{limit}")
+    return (_range_size(start, limit, delta),)
+
+
+RANGE = define_op(
+    "Range(start: Tidx, limit: Tidx, delta: Tidx; Tidx: {bfloat16, half, float, double, int8, "
+    "int16, int32, int64, uint16, uint32, uint64} = int32) -> output: Tidx",
+    shape=_range_shape,
+    host_inputs=("start", "limit", "delta"),
+    doc="Returns the numbers from start, in steps of delta, up to limit, which is left out.",
+).not_differentiable("the number of elements jumps as the inputs change")
+
+
+@kernel(RANGE)
+def _range(xp: Any, start: Array, limit: Array, delta: Array) -> Array:
+    exact = start.dtype.kind in "iu"
+    first, last, step = (int(v) if exact else float(v) for v in (start, limit, delta))
+    size = _range_size(first, last, step)
+    if exact:
+        return (first + step * np.arange(size, dtype=object)).astype(start.dtype) if _is_wide(
+            first, last, step
+        ) else (first + step * np.arange(size, dtype=np.int64)).astype(start.dtype)
+    return (first + step * np.arange(size, dtype=np.float64)).astype(start.dtype)
+
+
+def _is_wide(*values: int) -> bool:
+    return any(v >= 2**62 for v in values)
+
+
+_RANGE_ORDER = (dt.int32, dt.int64, dt.float32, dt.float64)
+
+
+def range(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
+) -> Any:
+    """Returns the numbers from `start`, in steps of `delta`, up to `limit`, which is left out.
+
+    Args:
+      start: scalar of real numbers; the limit when it is the only argument, counting from 0.
+      limit: scalar, or None.
+      delta: scalar, not zero.
+      dtype: the dtype of the result; the widest of the arguments' when None.
+      name: the name of the operation in a graph.
+
+    Returns:
+      A vector of `dtype`.
+
+    Raises:
+      InvalidArgumentError, ValueError: `delta` is zero or leads away from `limit`.
+
+    Example:
+      >>> range(3, 18, 3).numpy().tolist()
+      [3, 6, 9, 12, 15]
+    """
+    if limit is None:
+        start, limit = 0, start
+    wanted = None if dtype is None else as_dtype(dtype)
+    given = [v if isinstance(v, Tensor) else convert_to_tensor(v, wanted) for v in (start, limit, delta)]
+    if wanted is None:
+        found = {v.dtype.base_dtype for v in given}
+        wanted = max(
+            found, key=lambda t: _RANGE_ORDER.index(t) if t in _RANGE_ORDER else len(_RANGE_ORDER)
+        )
+    values = [cast(v, wanted) for v in given]
+    return execute(RANGE, values, None, name)
+
+
+# linspace
+
+
+def _linspace_shape(c: ShapeContext) -> Dims:
+    for i, name in enumerate(("start", "stop", "num")):
+        if c.shape(i) not in (None, ()):
+            c.fail(f"a scalar {name}", f"{name} of shape {c.shape(i)}")
+    count = c.constant(2)
+    if count is None:
+        return (None,)
+    if int(count) <= 0:
+        c.fail("num > 0", f"Requires num > 0: {int(count)}")
+    return (int(count),)
+
+
+LIN_SPACE = define_op(
+    "LinSpace(start: T, stop: T, num: Tidx; T: {bfloat16, half, float, double}, Tidx: {int32, "
+    "int64} = int32) -> output: T",
+    shape=_linspace_shape,
+    host_inputs=("num",),
+    doc="Returns evenly spaced numbers, both ends included.",
+)
+
+
+@kernel(LIN_SPACE)
+def _lin_space(xp: Any, start: Array, stop: Array, num: Array) -> Array:
+    count = int(num)
+    if count == 1:
+        return xp.reshape(start, (1,))
+    wide = np.float32 if start.dtype.itemsize == 2 else start.dtype
+    first, last = start.astype(wide), stop.astype(wide)
+    steps = xp.arange(count, dtype=wide)
+    inner = first + (last - first) / np.asarray(count - 1, wide) * steps
+    return xp.where(steps == count - 1, last, inner).astype(start.dtype)
+
+
+@LIN_SPACE.gradient
+def _lin_space_gradient(op: Any, grad: Any) -> list[Any]:
+    num = op.inputs[2]
+    zero, one = (convert_to_tensor(v, grad.dtype) for v in (0, 1))
+    weights = execute(LIN_SPACE, (zero, one, num))
+    falling = execute("Sum", (multiply(grad, subtract(one, weights)), np.int32([0])))
+    rising = execute("Sum", (multiply(grad, weights), np.int32([0])))
+    return [falling, rising, None]
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Any:
+    """Returns evenly spaced numbers, both ends included.
+
+    Args:
+      start: tensor of real numbers; integers become float64.
+      stop: tensor of the same dtype, of a shape that broadcasts.
+      num: how many numbers; 1 gives `start`.
+      name: the name of the operation in a graph.
+      axis: where the new axis goes.
+
+    Returns:
+      Tensor with a new axis of size `num`.
+
+    Raises:
+      InvalidArgumentError, ValueError: `num` is negative.
+
+    Example:
+      >>> linspace(0.0, 1.0, 5).numpy().tolist()
+      [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    start = convert_to_tensor(start)
+    stop = stop if isinstance(stop, Tensor) else convert_to_tensor(stop, start.dtype)
+    if start.dtype.is_integer:
+        start, stop = cast(start, dt.float64), cast(stop, dt.float64)
+    count = convert_to_tensor(num, dtype_hint=dt.int32)
+    if not start.dims and not stop.dims and start.dims is not None and stop.dims is not None:
+        known = _known(count)
+        if known is not None and known > 0 and axis in (0, -1):
+            return execute(LIN_SPACE, (start, stop, count), None, name)
+    return _linspace_rows(start, stop, cast(count, dt.int32), axis, name)
+
+
+def _known(count: Any) -> int | None:
+    array = getattr(count, "_array", None)
+    return None if array is None else int(array)
+
+
+def _linspace_rows(start: Any, stop: Any, count: Any, axis: int, name: str | None) -> Any:
+    shape = execute("BroadcastArgs", (execute("Shape", (start,)), execute("Shape", (stop,))))
+    first = execute("ExpandDims", (execute("BroadcastTo", (start, shape)), np.int32(axis)))
+    last = execute("ExpandDims", (execute("BroadcastTo", (stop, shape)), np.int32(axis)))
+    steps = execute("Maximum", (subtract(count, 1), np.int32(1)))
+    numbers = cast(execute(RANGE, (np.int32(0), count, np.int32(1))), start.dtype)
+    rank = len(first.dims) if first.dims is not None else None
+    if rank is None:
+        raise ValueError("linspace: expected `start` and `stop` of known rank, got unknown rank.")
+    sizes = [1] * rank
+    sizes[axis] = -1
+    numbers = execute("Reshape", (numbers, np.array(sizes, np.int32)))
+    step = real_div(subtract(last, first), cast(steps, start.dtype))
+    inner = add_v2(first, multiply(step, numbers))
+    end = execute("Equal", (numbers, cast(steps, start.dtype)))
+    return execute("SelectV2", (end, last, inner), None, name)

@@ -1,0 +1,326 @@
+"""Positions and running values along an axis: `argmax`, `cumsum`, `range`, `linspace`, counts."""
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import kernel
+from penstock.core.lazy import lax
+from penstock.core.op_def import OpDef, define_op
+from penstock.core.shapes import ShapeContext
+from penstock.ops.math_arithmetic import conjugate, multiply, subtract
+from penstock.ops.math_division import real_div
+from penstock.ops.math_elementwise import exp, log
+from penstock.ops.math_reduce import one_of
+from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+
+Array = Any  # numpy.ndarray or a JAX tracer
+ORDERED = (
+    "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, "
+    "qint8, quint8, qint32, qint16, quint16, bool}"
+)
+
+# positions of extremes
+
+
+def _position_shape(c: ShapeContext) -> Dims:
+    dims, axis = c.rank_at_least(0, 1, "input"), c.constant(1)
+    if dims is None:
+        return None
+    if axis is None:
+        return (None,) * (len(dims) - 1)
+    chosen = c.axis(int(axis), len(dims))
+    rest = dims[:chosen] + dims[chosen + 1 :]
+    if dims[chosen] == 0 and 0 not in rest:
+        c.fail("an axis with elements", f"Reduction axis {chosen} is empty in shape {dims}")
+    return rest
+
+
+def _define_position(name: str, axis_types: str, output_types: str, doc: str) -> OpDef:
+    attrs = (
+        f"T: {ORDERED}, Tidx: {axis_types} = int32, output_type: {output_types} = int64"
+    )
+    return define_op(
+        f"{name}(input: T, dimension: Tidx; {attrs}) -> output: output_type",
+        shape=_position_shape,
+        host_inputs=("dimension",),
+        doc=doc,
+    ).not_differentiable("a position is an integer")
+
+
+ARG_MAX = _define_position(
+    "ArgMax",
+    "{int16, int32, int64}",
+    "{int16, uint16, int32, int64}",
+    "Returns the position of the largest element along an axis, the first among equals.",
+)
+ARG_MIN = _define_position(
+    "ArgMin",
+    "{int32, int64}",
+    "{int32, int64}",
+    "Returns the position of the smallest element along an axis, the first among equals.",
+)
+
+
+def _without_nan(xp: Any, x: Array, worst: float) -> Array:
+    return xp.where(xp.isnan(x), np.asarray(worst, x.dtype), x) if x.dtype.kind in "fV" else x
+
+
+@kernel(ARG_MAX)
+def _arg_max(xp: Any, x: Array, axis: Array, *, output_type: DType) -> Array:
+    found = xp.argmax(_without_nan(xp, x, -np.inf), int(axis)) if x.size else _no_position(xp, x, axis)
+    return found.astype(output_type.numpy_dtype)
+
+
+@kernel(ARG_MIN)
+def _arg_min(xp: Any, x: Array, axis: Array, *, output_type: DType) -> Array:
+    found = xp.argmin(_without_nan(xp, x, np.inf), int(axis)) if x.size else _no_position(xp, x, axis)
+    return found.astype(output_type.numpy_dtype)
+
+
+def _no_position(xp: Any, x: Array, axis: Array) -> Array:
+    chosen = int(axis) % x.ndim
+    return xp.zeros(x.shape[:chosen] + x.shape[chosen + 1 :], np.int64)
+
+
+def argmax(
+    input: Any, axis: Any = None, output_type: Any = dt.int64, name: str | None = None
+) -> Any:
+    """Returns the position of the largest element along an axis, the first among equals.
+
+    Args:
+      input: tensor of real numbers or bools, of rank at least 1.
+      axis: the axis, in [-rank, rank); 0 when None.
+      output_type: int32 or int64 (or int16, uint16).
+      name: the name of the operation in a graph.
+
+    Returns:
+      Tensor of `output_type`, without the axis.
+
+    Raises:
+      InvalidArgumentError, ValueError: there is no such axis, or it is empty.
+    """
+    dimension = 0 if axis is None else axis
+    return execute(ARG_MAX, (input, dimension), {"output_type": output_type}, name)
+
+
+def argmin(
+    input: Any, axis: Any = None, output_type: Any = dt.int64, name: str | None = None
+) -> Any:
+    """Returns the position of the smallest element along an axis, the first among equals.
+
+    Args:
+      input: tensor of real numbers or bools, of rank at least 1.
+      axis: the axis, in [-rank, rank); 0 when None.
+      output_type: int32 or int64.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Tensor of `output_type`, without the axis.
+
+    Raises:
+      InvalidArgumentError, ValueError: there is no such axis, or it is empty.
+    """
+    dimension = 0 if axis is None else axis
+    return execute(ARG_MIN, (input, dimension), {"output_type": output_type}, name)
+
+
+def argmax_v1(
+    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None,
+    output_type: Any = dt.int64,
+) -> Any:  # fmt: skip
+    """`argmax` with compat.v1's arguments; `dimension` is the older name of `axis`."""
+    return argmax(input, one_of("axis", axis, "dimension", dimension), output_type, name)
+
+
+def argmin_v1(
+    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None,
+    output_type: Any = dt.int64,
+) -> Any:  # fmt: skip
+    """`argmin` with compat.v1's arguments; `dimension` is the older name of `axis`."""
+    return argmin(input, one_of("axis", axis, "dimension", dimension), output_type, name)
+
+
+def arg_max(
+    input: Any, dimension: Any, output_type: Any = dt.int64, name: str | None = None
+) -> Any:
+    """`argmax` with a required axis, of compat.v1."""
+    return argmax(input, dimension, output_type, name)
+
+
+def arg_min(
+    input: Any, dimension: Any, output_type: Any = dt.int64, name: str | None = None
+) -> Any:
+    """`argmin` with a required axis, of compat.v1."""
+    return argmin(input, dimension, output_type, name)
+
+
+# running values
+
+
+def _scan_shape(c: ShapeContext) -> Dims:
+    dims, axis = c.shape(0), c.constant(1)
+    if c.shape(1) not in (None, ()):
+        c.fail("a scalar axis", f"axis must be a scalar, not {c.shape(1)}")
+    if dims is not None and axis is not None:
+        c.axis(int(axis), len(dims))
+    return dims
+
+
+def _define_scan(name: str, types: str, doc: str) -> OpDef:
+    attrs = (
+        f"exclusive: bool = False, reverse: bool = False, T: {types}, Tidx: {{int32, int64}} = int32"
+    )
+    return define_op(
+        f"{name}(x: T, axis: Tidx; {attrs}) -> out: T",
+        shape=_scan_shape,
+        host_inputs=("axis",),
+        doc=doc,
+    )
+
+
+CUMSUM = _define_scan("Cumsum", "numbertype", "Returns running sums along an axis.")
+CUMPROD = _define_scan("Cumprod", "numbertype", "Returns running products along an axis.")
+CUMULATIVE_LOGSUMEXP = _define_scan(
+    "CumulativeLogsumexp",
+    "{bfloat16, half, float, double}",
+    "Returns logarithms of running sums of exponentials along an axis.",
+)
+
+
+def _scan(xp: Any, x: Array, axis: Array, run: Any, first: Any, exclusive: bool, reverse: bool) -> Array:
+    """Runs a scan forwards or backwards, with `first` in front and the last left out if exclusive."""
+    along = int(axis) % x.ndim
+    if reverse:
+        x = xp.flip(x, along)
+    result = run(x, along)
+    if exclusive and x.shape[along]:
+        edge = list(x.shape)
+        edge[along] = 1
+        body = tuple(slice(None, -1) if i == along else slice(None) for i in range(x.ndim))
+        result = xp.concatenate([xp.full(edge, first, result.dtype), result[body]], axis=along)
+    return xp.flip(result, along) if reverse else result
+
+
+@kernel(CUMSUM)
+def _cumsum(xp: Any, x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
+    run = lambda a, along: xp.cumsum(a, along, dtype=a.dtype)  # noqa: E731
+    return _scan(xp, x, axis, run, 0, exclusive, reverse)
+
+
+@kernel(CUMPROD)
+def _cumprod(xp: Any, x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
+    run = lambda a, along: xp.cumprod(a, along, dtype=a.dtype)  # noqa: E731
+    return _scan(xp, x, axis, run, 1, exclusive, reverse)
+
+
+@kernel(CUMULATIVE_LOGSUMEXP)
+def _cumulative_logsumexp(
+    xp: Any, x: Array, axis: Array, *, exclusive: bool, reverse: bool
+) -> Array:
+    if xp is np:
+        run = lambda a, along: np.logaddexp.accumulate(_wide(a), along)  # noqa: E731
+    else:
+        run = lambda a, along: lax.cumlogsumexp(a, along)  # noqa: E731
+    return _scan(xp, x, axis, run, -np.inf, exclusive, reverse)
+
+
+def _wide(x: Array) -> Array:
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+def _flags(op: Any, turned: bool = False) -> dict[str, Any]:
+    return {"exclusive": op.get_attr("exclusive"), "reverse": op.get_attr("reverse") != turned}
+
+
+@CUMSUM.gradient
+def _cumsum_gradient(op: Any, grad: Any) -> list[Any]:
+    return [execute(CUMSUM, (grad, op.inputs[1]), _flags(op, turned=True)), None]
+
+
+@CUMPROD.gradient
+def _cumprod_gradient(op: Any, grad: Any) -> list[Any]:
+    x, axis = op.inputs
+    product = execute(CUMPROD, (x, axis), _flags(op))
+    sums = execute(CUMSUM, (multiply(conjugate(product), grad), axis), _flags(op, turned=True))
+    return [real_div(sums, conjugate(x)), None]
+
+
+@CUMULATIVE_LOGSUMEXP.gradient
+def _cumulative_logsumexp_gradient(op: Any, grad: Any) -> list[Any]:
+    x, axis = op.inputs
+    result = op.outputs[0]
+    zeros = execute("ZerosLike", (grad,))
+    lowest = convert_to_tensor(grad.dtype.min, grad.dtype)
+
+    def running(part: Any, sign: str) -> Any:
+        usable = execute(sign, (grad, zeros))
+        one = execute("OnesLike", (grad,))
+        logs = execute("SelectV2", (usable, log(execute("SelectV2", (usable, part, one))), lowest))
+        flags = _flags(op, turned=True)
+        total = execute(CUMULATIVE_LOGSUMEXP, (subtract(logs, result), axis), flags)
+        return exp(execute("AddV2", (total, x)))
+
+    negated = execute("Neg", (grad,))
+    return [subtract(running(grad, "Greater"), running(negated, "Less")), None]
+
+
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    """Returns running sums along an axis.
+
+    Args:
+      x: tensor of numbers, of rank at least 1.
+      axis: the axis, a scalar in [-rank, rank).
+      exclusive: whether each sum leaves its own element out.
+      reverse: whether sums run from the end.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Tensor of the same dtype and shape.
+    """
+    attrs = {"exclusive": exclusive, "reverse": reverse}
+    return execute(CUMSUM, (x, axis), attrs, name)
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    """Returns running products along an axis.
+
+    Args:
+      x: tensor of numbers, of rank at least 1.
+      axis: the axis, a scalar in [-rank, rank).
+      exclusive: whether each product leaves its own element out.
+      reverse: whether products run from the end.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Tensor of the same dtype and shape.
+    """
+    attrs = {"exclusive": exclusive, "reverse": reverse}
+    return execute(CUMPROD, (x, axis), attrs, name)
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    """Returns logarithms of running sums of exponentials along an axis, without overflow.
+
+    Args:
+      x: tensor of a floating dtype, of rank at least 1.
+      axis: the axis, a scalar in [-rank, rank).
+      exclusive: whether each sum leaves its own element out; the first is then -inf.
+      reverse: whether sums run from the end.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Tensor of the same dtype and shape.
+    """
+    attrs = {"exclusive": exclusive, "reverse": reverse}
+    return execute(CUMULATIVE_LOGSUMEXP, (x, axis), attrs, name)

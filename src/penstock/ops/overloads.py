@@ -1,0 +1,136 @@
+"""Operators of tensors: `x + y`, `x @ y`, `x == y`, `~x`, ...
+
+Each operator goes straight to the fast public function. The operand that is no tensor takes the tensor's dtype;
+nothing is promoted. `==` and `!=` compare by value, and by identity once `Tensor.equality_by_value` is off.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.tensor import EagerTensor, Tensor, attach_method
+from penstock.ops import math_arithmetic as arithmetic
+from penstock.ops import math_compare as compare
+from penstock.ops import math_division as division
+from penstock.ops.factories import as_dtype_of
+from penstock.ops.math_cast import abs as absolute
+from penstock.ops.math_matmul import fast_matmul
+from penstock.types import dtypes as dt
+
+Function = Callable[..., Any]
+
+
+def _yields(value: Any) -> bool:
+    """Whether a class of its own answers this operator: a Variable, a sparse or ragged tensor."""
+    return getattr(value, "__array_priority__", 0) > Tensor.__array_priority__
+
+
+def _forward(function: Function) -> Function:
+    def operator(x: Any, y: Any) -> Any:
+        if y.__class__ is EagerTensor or not _yields(y):
+            return function(x, y)
+        return NotImplemented
+
+    return operator
+
+
+def _reflected(function: Function) -> Function:
+    def operator(x: Any, y: Any) -> Any:
+        return function(y if isinstance(y, Tensor) else _as_left(x, y), x)
+
+    return operator
+
+
+def _as_left(tensor: Any, value: Any) -> Any:
+    return as_dtype_of(tensor, value)
+
+
+def _logic(bitwise: Function, logical: Function) -> Function:
+    """Logic for bools, bits for integers."""
+
+    def function(x: Any, y: Any) -> Any:
+        x = x if isinstance(x, Tensor) else as_dtype_of(y, x)
+        if x.dtype.is_bool:
+            return logical(x, y if isinstance(y, Tensor) else convert_to_tensor(y, dt.bool_))
+        return bitwise(x, y)
+
+    return function
+
+
+def _invert(x: Any) -> Any:
+    return compare.logical_not(x) if x.dtype.is_bool else compare.invert(x)
+
+
+def _negate(x: Any) -> Any:
+    return arithmetic.negative(x)
+
+
+def _absolute(x: Any) -> Any:
+    return absolute(x)
+
+
+_BINARY: dict[str, Function] = {
+    "add": arithmetic.add,
+    "sub": arithmetic.subtract,
+    "mul": arithmetic.multiply,
+    "truediv": division.truediv,
+    "div": division.div,
+    "floordiv": division.floordiv,
+    "mod": division.floormod,
+    "pow": arithmetic.pow,
+    "matmul": fast_matmul,
+    "and": _logic(compare.bitwise_and, compare.logical_and),
+    "or": _logic(compare.bitwise_or, compare.logical_or),
+    "xor": _logic(compare.bitwise_xor, lambda x, y: compare.logical_xor(x, y, None)),
+}
+_ORDER: dict[str, Function] = {
+    "lt": compare.less,
+    "le": compare.less_equal,
+    "gt": compare.greater,
+    "ge": compare.greater_equal,
+}
+
+
+def _by_value() -> bool:
+    """Whether `==` compares elements: not in graphs that are built by hand, as in TensorFlow."""
+    graph = state.graph
+    return Tensor.equality_by_value and (graph is None or bool(graph.building_function))
+
+
+def _equality(op: Any, function: Function, otherwise: bool) -> Function:
+    """`==` or `!=`: `otherwise` is the answer for None, and for shapes that cannot be equal."""
+
+    def operator(x: Any, y: Any) -> Any:
+        if y is None:
+            return otherwise
+        if not _by_value():
+            return (x is y) != otherwise
+        if x.__class__ is EagerTensor and y.__class__ is EagerTensor:
+            shape = getattr(x._array, "shape", None)
+            if shape is not None and shape == getattr(y._array, "shape", None):
+                return function(x, y)
+        if _yields(y):
+            return NotImplemented
+        y = y if isinstance(y, Tensor) else as_dtype_of(x, y)
+        return execute(op, (x, y), {"incompatible_shape_error": False})
+
+    return operator
+
+
+def attach() -> None:
+    """Gives every tensor its operators."""
+    for name, function in _BINARY.items():
+        attach_method(f"__{name}__", _forward(function))
+        attach_method(f"__r{name}__", _reflected(function))
+    for name, function in _ORDER.items():
+        attach_method(f"__{name}__", _forward(function))
+    attach_method("__eq__", _equality(compare.EQUAL, compare.equal, otherwise=False))
+    attach_method("__ne__", _equality(compare.NOT_EQUAL, compare.not_equal, otherwise=True))
+    attach_method("__neg__", _negate)
+    attach_method("__invert__", _invert)
+    attach_method("__abs__", _absolute)
+
+
+attach()
