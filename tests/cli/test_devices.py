@@ -19,25 +19,15 @@ def test_the_cpu_is_listed_with_its_memory():
 
 
 class FakeJax:
-    """A machine with one CPU and one GPU."""
+    """A machine with one GPU, beside its CPU."""
 
     def __init__(self, memory):
-        self.cpu = types.SimpleNamespace(
-            platform="cpu", id=0, local_hardware_id=0, device_kind="cpu"
-        )
         self.gpu = types.SimpleNamespace(
-            platform="gpu",
-            id=1,
-            local_hardware_id=0,
-            device_kind="NVIDIA X1",
-            memory_stats=lambda: memory,
+            platform="cuda", device_kind="NVIDIA X1", memory_stats=lambda: memory
         )
 
-    def local_devices(self, backend=None):
-        return [self.cpu if backend == "cpu" else self.gpu]
-
-    def default_backend(self):
-        return "gpu"
+    def local_devices(self):
+        return [self.gpu]
 
 
 @pytest.mark.parametrize(
@@ -45,6 +35,7 @@ class FakeJax:
 )
 def test_accelerators_come_after_the_cpu(monkeypatch, stats, memory):
     monkeypatch.setattr(devices, "jax", FakeJax(stats))
+    monkeypatch.setattr(devices.device_config, "jax", FakeJax(stats))
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     cpu, gpu = devices.list_devices()
     assert cpu.logical == "/device:CPU:0"

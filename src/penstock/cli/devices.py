@@ -8,6 +8,9 @@ import click
 
 from penstock.cli.text import format_bytes, format_table
 from penstock.core.lazy import jax
+from penstock.runtime import device_config
+from penstock.runtime.device_config import LogicalDevice, PhysicalDevice
+from penstock.runtime.devices import PLATFORM_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +61,23 @@ def list_devices() -> list[DeviceRow]:
       RuntimeError: when a platform that the environment asks for does not start.
     """
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    found = list(jax.local_devices(backend="cpu"))
-    if jax.default_backend() != "cpu":
-        found += jax.local_devices()
-    return [_row(device) for device in found]
+    physical = device_config.list_physical_devices()
+    logical = device_config.list_logical_devices()
+    hardware = [each for each in jax.local_devices() if PLATFORM_TYPES.get(each.platform) != "CPU"]
+    cpus = len(physical) - len(hardware)
+    return list(map(_row, logical, physical, [None] * cpus + hardware))
 
 
-def _row(device: Any) -> DeviceRow:  # a jax.Device
-    kind = device.platform.upper()
-    number = device.local_hardware_id if device.local_hardware_id is not None else device.id
-    memory: int | None
-    if kind == "CPU":
-        model, memory, number = os.uname().machine, _host_memory(), device.id
-    else:
+def _row(logical: LogicalDevice, physical: PhysicalDevice, device: Any) -> DeviceRow:
+    """A row; `device` is JAX's, or None for the processor."""
+    model, memory = os.uname().machine, _host_memory()
+    if device is not None:
         stats = device.memory_stats() or {}
         model, memory = device.device_kind, stats.get("bytes_limit")
-    return DeviceRow(
-        f"/device:{kind}:{number}", f"/physical_device:{kind}:{number}", kind, model, memory
-    )
+    return DeviceRow(logical.name, physical.name, logical.device_type, model, memory)
 
 
-def _host_memory() -> int:
+def _host_memory() -> int | None:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
