@@ -38,6 +38,7 @@ LAZY_MODULES = {
     "penstock.ops",  # its own families, at first use
     "penstock.proto",
     "penstock.types.dtypes",  # ml_dtypes
+    "penstock.util.extras",
 }
 # What the extras bring: the only packages that a function may import.
 OPTIONAL = {

@@ -127,6 +127,13 @@ def test_causes_and_groups_are_shortened_too(script):
     assert os.sep.join(("penstock", "cli")) not in result.stderr
 
 
+def test_a_missing_extra_names_its_command(script):
+    text = "raise ModuleNotFoundError('No module named \\'onnx\\'', name='onnx')"
+    result = run(script(text))
+    assert result.stderr.endswith("brings it: pip install 'penstock[models]'\n")
+    assert "pip install" not in run(script("import quite_missing")).stderr
+
+
 def test_a_syntax_error_names_its_line(script):
     result = run(script("x = 1\ny = = 2\n"))
     assert result.returncode == 1

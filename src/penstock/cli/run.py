@@ -16,6 +16,7 @@ import click
 
 from penstock.cli.traceback_text import format_exception, innermost_user_line
 from penstock.config import env
+from penstock.util.extras import install_command
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -95,3 +96,6 @@ def _report(error: Exception, full: bool) -> None:
         return
     sys.stdout.flush()
     print(format_exception(error, full=full), end="", file=sys.stderr)
+    command = install_command(getattr(error, "name", None) or "")
+    if isinstance(error, ModuleNotFoundError) and command and command not in str(error):
+        print(f"An extra of penstock brings it: {command}", file=sys.stderr)
