@@ -7,6 +7,7 @@ imports JAX, which keeps `import penstock` and programs that never compile free 
 
 import contextlib
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -37,4 +38,22 @@ def jax_is_loaded() -> bool:
 
 def wide_types() -> contextlib.AbstractContextManager[None, bool | None]:
     """A scope in which JAX keeps 64-bit types; tracing and running of kernels happen inside it."""
-    return jax.enable_x64(True)  # type: ignore[no-any-return]
+    if _forked:
+        raise RuntimeError(
+            "expected a process that started XLA itself, got a child forked from one that had: its threads do not exist "
+            "here, and a computation would wait for them for ever. Start workers with multiprocessing's 'spawn' or "
+            "'forkserver' method, or fork before the first computation."
+        )
+    return jax.enable_x64(True)
+
+
+_forked = False  # this process was forked from one that had JAX loaded
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = jax_is_loaded()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)  # type: ignore[no-any-return]

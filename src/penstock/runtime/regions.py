@@ -93,7 +93,12 @@ class Region:
                     self.writes[positions[key]] = True
 
     def _static_smallness(self) -> bool | None:
-        """Whether all sizes are small; None when that depends on the values."""
+        """Whether the region always runs on the host: its sizes are small, or it only gives variables their first values.
+
+        None when that depends on the sizes that come.
+        """
+        if self._on_host and self.variables and not self.inputs and True not in self.reads:
+            return True  # an initializer runs once: compiling it costs more than running it
         if len(self.nodes) > TINY_NODES or not self._on_host:
             return False
         known = [s for n in self.nodes for s in n.shapes] + [n.shapes[i] for n, i in self.inputs]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.config import env
 from penstock.core.convert import HashableArray
 from penstock.core.eager import PreparedOp, run_host
 from penstock.core.kernels import missing_kernel
@@ -22,8 +23,26 @@ PASS_THROUGH = frozenset(
 
 
 def simplify(program: Program) -> Program:
-    """Applies the passes in order."""
-    return merge_equal(fold_constants(forward_identities(program)))
+    """Applies the passes in order; with PENSTOCK_VERIFY set, checks the program before and after each.
+
+    Raises:
+      InternalError: a pass broke the program; names the pass and the node.
+    """
+    checked = env.get("PENSTOCK_VERIFY")
+    if checked:
+        program.verify()
+    for apply in (forward_identities, fold_constants, merge_equal):
+        program = apply(program)
+        if checked:
+            _verify_after(apply.__name__, program)
+    return program
+
+
+def _verify_after(name: str, program: Program) -> None:
+    try:
+        program.verify()
+    except errors.InternalError as problem:
+        raise errors.InternalError(None, None, f"after {name}: {problem.message}") from problem
 
 
 def _rewire(program: Program, replaced: dict[int, list[Ref]], gone: dict[int, Node]) -> Program:
@@ -65,22 +84,29 @@ def forward_identities(program: Program) -> Program:
 
 
 def fold_constants(program: Program) -> Program:
-    """Evaluates on the host what depends on constants alone."""
+    """Evaluates on the host what depends on constants alone.
+
+    A constant that waits for an operation hands that on to what is folded from it.
+    """
     values: dict[int, list[np.ndarray[Any, Any]]] = {}
     replaced: dict[int, list[Ref]] = {}
     gone: dict[int, Node] = {}
+    waits: dict[int, list[Node]] = {}  # control inputs of constants and of what is folded
     const = lookup("Const")
     for node in program.nodes:
         if node.type == "Const":
             values[id(node)] = [node.attrs["value"].array]
+            waits[id(node)] = node.control
             continue
         folded = _fold(node, values)
         if folded is None:
             continue
         values[id(node)] = folded
+        control = list(dict.fromkeys(c for source, _ in node.inputs for c in waits[id(source)]))
+        waits[id(node)] = control
         made = [
-            Node("Const", const, f"{node.name}/folded", {"value": HashableArray(v, t), "dtype": t}, [], [], [t], [v.shape],
-                 device=node.device, location=node.location)
+            Node("Const", const, f"{node.name}/folded", {"value": HashableArray(v, t), "dtype": t}, [], control, [t], [v.shape],
+                 device=node.device, location=node.location, origin=node.origin)
             for v, t in zip(folded, node.dtypes, strict=True)
         ]  # fmt: skip
         replaced[id(node)] = [(m, 0) for m in made]
