@@ -50,7 +50,7 @@ class FunctionName(str):
     __slots__ = ()
 
 
-# ---- writing ---------------------------------------------------------------------------------------
+# ---- writing --------------------------------------------------------------------------------
 
 
 def attr_to_proto(kind: str, value: Any, where: str = "attribute") -> AttrValue:
@@ -147,7 +147,19 @@ _WRITERS: dict[str, Callable[[Any], Any]] = {
     "func": _function_message,
 }
 
-# ---- reading ---------------------------------------------------------------------------------------
+
+def public_value(kind: str, value: Any) -> Any:
+    """An attribute's value as `Operation.get_attr` gives it, with messages for shapes and such."""
+    if kind.startswith("list(") or (kind == "any" and isinstance(value, tuple)):
+        item_kind = kind if kind == "any" else kind[5:-1]
+        return [public_value(item_kind, item) for item in value]
+    found = kind_of(value) if kind == "any" else kind
+    if found == "string":
+        return _bytes(value)
+    return _WRITERS[found](value) if found in _WRITERS else value
+
+
+# ---- reading --------------------------------------------------------------------------------
 
 
 def attr_from_proto(kind: str, message: AttrValue, where: str = "attribute") -> Any:
@@ -247,10 +259,10 @@ def _repeated(message: TensorProto, where: str) -> Any:
     try:
         return np.broadcast_to(element, dims) if dims else element
     except ValueError:
-        raise errors.InvalidArgumentError(
-            None, None, errors.located(where, "a shape that an array can have", f"shape {list(dims)}",
-                                       "The message is damaged or from another program."),
-        ) from None  # fmt: skip
+        text = errors.located(
+            where, "a shape that an array has", f"shape {list(dims)}", "The message is damaged."
+        )
+        raise errors.InvalidArgumentError(None, None, text) from None
 
 
 _READERS: dict[str, Callable[[Any, str], Any]] = {

@@ -9,7 +9,7 @@ from penstock.core import context
 from penstock.core.context import state
 from penstock.core.tensor import Tensor
 from penstock.graph.graph import Graph, get_default_graph, global_graph
-from penstock.graph.scopes import device_text, merge_device
+from penstock.graph.scopes import device_text, fill_device
 from penstock.types import tensor_shape
 
 _v2 = {"enabled": True}
@@ -109,7 +109,7 @@ def _eager_device(name: Any) -> Iterator[None]:
     if name is None:
         chosen = None
     else:
-        chosen = merge_device(state.device or "", device_text(name), None)
+        chosen = fill_device(device_text(name), state.device or "")
     with context.eager_device(chosen):
         yield
 

@@ -165,18 +165,10 @@ class FuncGraph(Graph):
 
     # ---- effects in program order -------------------------------------------------------------------------------
 
-    def add_operation(
-        self,
-        op: Any,
-        inputs: Sequence[Tensor],
-        counts: Sequence[int] | None,
-        attrs: dict[str, Any],
-        name: str | None = None,
-    ) -> Operation:
-        made = super().add_operation(op, inputs, counts, attrs, name)
-        if op.stateful:
-            self._order.add(made)
-        return made
+    def _insert(self, op: Operation) -> None:
+        super()._insert(op)
+        if op.op_def.stateful:
+            self._order.add(op)
 
     def finish(self) -> None:
         """Called when the body is complete: settles which operations must run for their effects."""

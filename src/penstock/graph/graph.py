@@ -15,15 +15,12 @@ from penstock.core import attributes, context, convert
 from penstock.core.op_def import OpDef, lookup
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
-from penstock.graph import scopes
+from penstock.graph import graph_def, printer, scopes, verify
 from penstock.graph.operation import Operation
 from penstock.graph.static_values import constant_value, shape_value
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.util.frames import user_stack
-
-GRAPH_DEF_PRODUCER = 2468  # of TensorFlow 2.21
-GRAPH_DEF_MIN_CONSUMER = 0
 
 
 class Graph:
@@ -47,8 +44,9 @@ class Graph:
         self._functions: dict[str, Any] = {}
         self._container = ""
         self._scopes = _ThreadScopes()
-        self.producer = GRAPH_DEF_PRODUCER
-        self.min_consumer = GRAPH_DEF_MIN_CONSUMER
+        self.producer = graph_def.PRODUCER  # lowered by what is imported
+        self.min_consumer = graph_def.MIN_CONSUMER
+        self.bad_consumers: set[int] = set()
         self._last_random_op = 0
 
     # ---- adding operations ----------------------------------------------------------------------------------
@@ -81,7 +79,7 @@ class Graph:
             op, [t.dtype for t in tensors], attrs, counts or (1,) * len(op.inputs)
         )
         dtypes = attributes.output_dtypes(op, full)
-        shapes = self._infer(op, tensors, full, len(dtypes), name, frames)
+        shapes = self.infer_shapes(op, tensors, full, len(dtypes), name, frames)
         input_ops = [t.op for t in tensors]
         stack = self._scopes
         control = scopes.control_inputs(stack.control, input_ops) if stack.control else ()
@@ -101,11 +99,9 @@ class Graph:
             )
             self._apply_scopes(made)
             self._insert(made)
-        if dtypes and dtypes[0] is dt.resource and "shape" in full and "dtype" in full:
-            made._outputs[0]._handle_data = (full["dtype"], full["shape"])
         return made
 
-    def _infer(
+    def infer_shapes(
         self,
         op: OpDef,
         tensors: Sequence[SymbolicTensor],
@@ -114,6 +110,11 @@ class Graph:
         name: str | None,
         frames: Any,
     ) -> Sequence[Dims]:
+        """The shapes of the `count` outputs of an operation, by the rule of its definition.
+
+        Raises:
+          ValueError: the inputs cannot be right.
+        """
         if op.shape_rule is None:
             return (None,) * count
         shape_context = ShapeContext(
@@ -133,42 +134,19 @@ class Graph:
     def _operation_name(self, name: str) -> str:
         if name.endswith("/"):
             name = name[:-1]
-            if self._names.is_used(name) and name in self._ops:
-                return (
-                    self._names.unique_absolute(name)
-                    if hasattr(self._names, "unique_absolute")
-                    else self._absolute(name)
+            if name in self._ops:
+                raise ValueError(
+                    f"Duplicate node name in graph: '{name}', created at "
+                    f"{self._ops[name].location}. Leave out the '/' at the end to get a free name."
                 )
             self._names.claim(name)
             return name
-        if not (scopes.OP_NAME if not self._names.prefix else scopes.SCOPE_NAME).match(name):
-            raise ValueError(
-                f"'{name}' is not a valid scope name: expected one that matches {scopes.OP_NAME.pattern}."
-            )
+        scopes.check_name(name, self._names.prefix)
         return self._names.unique(name)
-
-    def _absolute(self, name: str) -> str:
-        prefix, self._names.prefix = self._names.prefix, ""
-        try:
-            return self._names.unique(name)
-        finally:
-            self._names.prefix = prefix
 
     def _apply_scopes(self, op: Operation) -> None:
         stack = self._scopes
-        device = ""
-        for scope in stack.devices:
-            op._device = device
-            device = scopes.merge_device(device, scope, op)
-        op._device = device
-        if stack.colocation:
-            groups = sorted(
-                {g for target in stack.colocation if target is not None for g in _groups(target)}
-            )
-            op.attrs["_class"] = tuple(groups)
-            op._device = (
-                stack.colocation[-1].device if stack.colocation[-1] is not None else op._device
-            )
+        self.place(op)
         for name, value in stack.attributes.items():
             op.attrs.setdefault(name, value)
         if op.type in self._gradient_overrides:
@@ -178,12 +156,59 @@ class Graph:
         for scope in stack.control:
             scope.created.add(id(op))
 
+    def place(self, op: Operation) -> None:
+        """Gives a new operation the device and colocation that the scopes ask for.
+
+        Scopes apply from the innermost outwards: each fills what is still open, and the answer of
+        a function replaces it all.
+        """
+        stack = self._scopes
+        for scope in reversed(stack.devices):
+            if scope is None:
+                break
+            op._device = scopes.merge_device(scope, op)
+        if stack.colocation:
+            groups = {g for target in stack.colocation for g in _groups(target)}
+            op.attrs["_class"] = tuple(sorted(groups))
+            devices = [target.device for target in stack.colocation if target.device]
+            op._device = devices[0] if devices else op._device
+
+    def scope_controls(self) -> tuple[Operation, ...]:
+        """What operations without inputs wait for in the current `control_dependencies` blocks."""
+        return scopes.control_inputs(self._scopes.control, ())
+
+    def insert(self, op: Operation) -> None:
+        """Adds an operation that was made for this graph and whose name is free."""
+        with self._lock:
+            self._names.claim(op.name)
+            self._insert(op)
+
     def _insert(self, op: Operation) -> None:
         self._version += 1
         op._id = self._version
         self._ops[op.name] = op
         for tensor in op.inputs:
             self._consumers.setdefault((tensor.op.name, tensor.value_index), []).append(op)
+        set_handle_data(op)
+
+    def remove_since(self, version: int) -> None:
+        """Takes back the operations that were added since `self.version` was `version`."""
+        with self._lock:
+            for op in [op for op in self._ops.values() if op._id > version]:
+                del self._ops[op.name]
+                self._names.release(op.name)
+                for tensor in op.inputs:
+                    users = self._consumers.get((tensor.op.name, tensor.value_index), [])
+                    users[:] = [user for user in users if user is not op]
+
+    def names_and_prefixes(self) -> set[str]:
+        """The names of all operations and of the scopes that they are in."""
+        found: set[str] = set()
+        for name in self._ops:
+            while name and name not in found:
+                found.add(name)
+                name = name.rpartition("/")[0]
+        return found
 
     def touch(self) -> None:
         """Notes that an existing operation changed: plans made before are not used again."""
@@ -301,6 +326,11 @@ class Graph:
     ) -> Any:
         op_name, colon, index = name.partition(":")
         if not colon:
+            if not allow_operation and name in self._ops:
+                raise ValueError(
+                    f"The name {name!r} refers to an Operation, not a {kinds}. Tensor names must "
+                    'be of the form "<op_name>:<output_index>".'
+                )
             if not allow_operation:
                 raise ValueError(
                     f"The name {name!r} looks like an (invalid) Operation name, not a {kinds}. Tensor names must be of the form "
@@ -310,7 +340,7 @@ class Graph:
                 raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
             return self._ops[name]
         if not allow_tensor:
-            raise ValueError(f"The name {name!r} appears to refer to a Tensor, not a {kinds}.")
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a {kinds}.")
         if not index.isdigit():
             raise ValueError(f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be of the form "
                              '"<op_name>:<output_index>".')  # fmt: skip
@@ -361,6 +391,44 @@ class Graph:
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
 
+    # ---- other forms ----------------------------------------------------------------------------
+
+    def as_graph_def(
+        self,
+        from_version: int | None = None,
+        add_shapes: bool = False,
+        use_pybind11_proto: bool = False,
+    ) -> Any:
+        """The graph as a GraphDef message.
+
+        Args:
+          from_version: only operations added since `version` was this number.
+          add_shapes: whether to add the shapes of outputs, as attribute `_output_shapes`.
+          use_pybind11_proto: accepted for compatibility; there is one kind of message.
+
+        Raises:
+          ValueError: an attribute does not fit a message.
+        """
+        with self._lock:
+            return graph_def.as_graph_def(self, from_version, add_shapes)
+
+    @property
+    def graph_def_versions(self) -> Any:
+        """The VersionDef message: which programs can read the graph."""
+        return graph_def.versions_of(self)
+
+    def text(self) -> str:
+        """The operations as readable text, see `penstock.graph.printer`."""
+        return printer.graph_text(self)
+
+    def verify(self) -> None:
+        """Checks the graph, see `penstock.graph.verify`.
+
+        Raises:
+          InternalError: it contradicts itself; names the operation and its neighbours.
+        """
+        verify.verify_graph(self)
+
     # ---- scopes ---------------------------------------------------------------------------------------------
 
     def as_default(self) -> contextlib.AbstractContextManager["Graph"]:
@@ -380,11 +448,7 @@ class Graph:
         elif name.endswith("/"):
             new = name[:-1]
         else:
-            pattern = scopes.SCOPE_NAME if before else scopes.OP_NAME
-            if not pattern.match(name):
-                raise ValueError(
-                    f"'{name}' is not a valid scope name. A scope name has to match the following pattern: {pattern.pattern}"
-                )
+            scopes.check_name(name, before)
             new = self._names.unique(name)
         self._names.prefix = new
         try:
@@ -421,7 +485,10 @@ class Graph:
         if control_inputs is None:
             stack.control = ()
         else:
-            stack.control = (*before, scopes.ControlScope(self._controllers(control_inputs)))
+            controllers = self._controllers(control_inputs)
+            for op in controllers:
+                op._set_attr("_has_manual_control_dependencies", True)
+            stack.control = (*before, scopes.ControlScope(controllers))
         try:
             yield
         finally:
@@ -454,12 +521,16 @@ class Graph:
         """Operations inside are placed with `op`."""
         stack = self._scopes
         before, devices = stack.colocation, stack.devices
+        if op is None and not ignore_existing:
+            raise ValueError(
+                "Trying to reset colocation (op is None) but ignore_existing is not True"
+            )
         target = None if op is None else self.as_graph_element(op)
         if isinstance(target, SymbolicTensor):
             target = target.op
-        stack.colocation = (target,) if ignore_existing or target is None else (*before, target)
-        if target is None:
-            stack.colocation = ()
+        kept = () if ignore_existing else before
+        stack.colocation = kept if target is None else (*kept, target)
+        stack.devices = ()  # the place of `op` counts, not the scopes outside
         try:
             yield
         finally:
@@ -567,8 +638,15 @@ class _ThreadScopes(threading.local):
     def __init__(self) -> None:
         self.devices: tuple[Any, ...] = ()
         self.control: tuple[scopes.ControlScope, ...] = ()
-        self.colocation: tuple[Operation | None, ...] = ()
+        self.colocation: tuple[Operation, ...] = ()
         self.attributes: dict[str, Any] = {}
+
+
+def set_handle_data(op: Operation) -> None:
+    """Notes which variable an operation's handle refers to: its dtype and shape."""
+    outputs = op._outputs
+    if outputs and outputs[0].dtype is dt.resource and "shape" in op.attrs and "dtype" in op.attrs:
+        outputs[0]._handle_data = (op.attrs["dtype"], op.attrs["shape"])
 
 
 def handle_dims(tensor: Tensor) -> Dims:

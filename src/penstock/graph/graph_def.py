@@ -30,6 +30,7 @@ Names: TypeAlias = dict[int, str]  # of functions, by their id
 
 PRODUCER = 2474  # of TensorFlow 2.21
 MIN_CONSUMER = 0
+MIN_PRODUCER = 0
 FUNCTIONS_MIN_CONSUMER = 12  # the first that reads a library of functions
 
 
@@ -98,7 +99,7 @@ def versions_of(graph: Graph) -> VersionDef:
     )
 
 
-# ---- functions -------------------------------------------------------------------------------------
+# ---- functions ------------------------------------------------------------------------------
 
 
 def functions_of(ops: Iterable[Operation]) -> tuple[list[CallBody], Names]:

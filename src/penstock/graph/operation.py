@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.core import attributes
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import SymbolicTensor
+from penstock.graph import attr_values, graph_def
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 from penstock.util.frames import Frame
@@ -91,7 +92,11 @@ class Operation:
         return self._outputs
 
     def get_attr(self, name: str) -> Any:
-        """The value of an attribute: a DType for a type, bytes for a string, else as given.
+        """The value of an attribute, as TensorFlow gives it.
+
+        A DType for a type, bytes for a string, a TensorShapeProto for a shape, a TensorProto for a
+        tensor, a NameAttrList for a function, a list for a list. Gradient rules and passes read
+        `attrs`, which holds plain values.
 
         Raises:
           ValueError: the operation has no such attribute.
@@ -100,14 +105,9 @@ class Operation:
             raise ValueError(
                 f"Operation '{self.name}' has no attr named '{name}'. It has {sorted(self.attrs)}."
             )
-        value = self.attrs[name]
-        if isinstance(value, str):
-            return value.encode()
-        return list(value) if isinstance(value, tuple) and self._attr_is_list(name) else value
-
-    def _attr_is_list(self, name: str) -> bool:
         attr = self.op_def.attrs.get(name)
-        return attr is not None and attr.is_list
+        kind = "any" if attr is None else attr.kind
+        return attr_values.public_value(kind, self.attrs[name])
 
     def _set_attr(self, name: str, value: Any) -> None:
         self.attrs[name] = value
@@ -118,15 +118,14 @@ class Operation:
 
     def colocation_groups(self) -> list[bytes]:
         """The operations this one must be placed with, as `loc:@name`."""
-        groups = self.attrs.get("_class", ())
-        return [g.encode() if isinstance(g, str) else g for g in groups] or [
-            f"loc:@{self.name}".encode()
-        ]
+        texts = self.attrs.get("_class", ())
+        groups = [g.encode() if isinstance(g, str) else g for g in texts]
+        return [g for g in groups if g.startswith(b"loc:@")] or [f"loc:@{self.name}".encode()]
 
     @property
     def node_def(self) -> Any:
         """The operation as a NodeDef message."""
-        return to_node_def(self)
+        return graph_def.node_def_of(self)
 
     def add_control_inputs(self, ops: "Sequence[Operation]") -> None:
         """Makes this operation wait for `ops`."""
@@ -185,16 +184,9 @@ def _unset(*arguments: Any) -> Any:
 
 
 run_operation: Callable[..., Any] = _unset  # set by the session's module
-to_node_def: Callable[..., Any] = _unset  # set by the GraphDef module
 
 
 def set_runner(function: Callable[..., Any]) -> None:
     """Installs what `Operation.run` calls."""
     global run_operation
     run_operation = function
-
-
-def set_node_def_writer(function: Callable[..., Any]) -> None:
-    """Installs what `Operation.node_def` calls."""
-    global to_node_def
-    to_node_def = function

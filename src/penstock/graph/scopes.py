@@ -16,6 +16,23 @@ OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
+def check_name(name: str, prefix: str) -> None:
+    """Refuses what cannot be the name of a scope or operation inside the scope `prefix`.
+
+    Raises:
+      TypeError: it is no text.
+      ValueError: it has a character that names cannot have there.
+    """
+    pattern, kind = (SCOPE_NAME, "scope") if prefix else (OP_NAME, "root scope")
+    if not isinstance(name, str):
+        raise TypeError(f"expected text as a name, got {name!r} of type {type(name).__name__}")
+    if not pattern.match(name):
+        raise ValueError(
+            f"'{name}' is not a valid {kind} name. A {kind} name has to match the following "
+            f"pattern: {pattern.pattern}"
+        )
+
+
 class Names:
     """Unique names of one graph, and the current scope's prefix."""
 
@@ -43,6 +60,10 @@ class Names:
     def claim(self, name: str) -> None:
         """Marks a full name as used."""
         self._used.setdefault(name.lower(), 1)
+
+    def release(self, name: str) -> None:
+        """Makes a full name free again."""
+        self._used.pop(name.lower(), None)
 
     def is_used(self, name: str) -> bool:
         """Whether a full name is taken."""
@@ -72,21 +93,34 @@ def control_inputs(
     return tuple(result)
 
 
-def merge_device(device: Any, inner: Any, op: Any) -> str:
-    """The device of an operation under one more device scope: `device` so far, overridden by what `inner` leaves open."""
-    if callable(inner):
-        chosen = inner(op)
-        if chosen is None:
-            return ""
-        return device_text(chosen)
-    if inner is None:
-        return ""
-    outer = DeviceSpecV2.from_string(device) if device else DeviceSpecV2()
-    return (
-        DeviceSpecV2.from_string(device_text(inner)).make_merged_spec(outer).to_string()
-        if device
-        else device_text(inner)
-    )
+def merge_device(scope: Any, op: Any) -> str:
+    """The device of an operation inside one more device scope.
+
+    Args:
+      scope: a function of the operation, whose answer is the device, or a device that fills what
+        the operation's own leaves open.
+      op: the operation; its device is what the scopes further in made of it.
+
+    Raises:
+      TypeError: the function gives no device.
+    """
+    if not callable(scope):
+        return fill_device(op.device, scope)
+    chosen = scope(op)
+    if chosen is None:
+        raise TypeError(
+            f"device function {scope!r}: expected a device as text or DeviceSpec for operation "
+            f"'{op.name}', got None. Return op.device to leave it as it is."
+        )
+    return device_text(chosen)
+
+
+def fill_device(device: str, outer: Any) -> str:
+    """`device` with what it leaves open taken from `outer`."""
+    if not device:
+        return device_text(outer)
+    spec = DeviceSpecV2.from_string(device)
+    return DeviceSpecV2.from_string(device_text(outer)).make_merged_spec(spec).to_string()
 
 
 def device_text(device: Any) -> str:
