@@ -7,6 +7,7 @@ import importlib
 
 FAMILIES = (
     "array_basics",
+    "array_diag",
     "array_fill",
     "array_gather",
     "array_getitem",
@@ -18,6 +19,12 @@ FAMILIES = (
     "array_select",
     "array_shape",
     "array_slice",
+    "array_sort",
+    "array_space",
+    "conversion",
+    "debug_asserts",
+    "debug_print",
+    "debug_shapes",
     "function_calls",
     "math_arithmetic",
     "math_cast",
@@ -28,16 +35,20 @@ FAMILIES = (
     "math_range",
     "math_reduce",
     "math_scan",
+    "math_special",
     "nn_activations",
     "nn_bias",
+    "nn_convolution",
     "nn_softmax",
     "overloads",
+    "py_functions",
     "random_stateful",
     "random_stateless",
     "state_optimizers",
     "state_scatter",
     "state_slices",
     "state_variables",
+    "text_format",
 )
 
 
