@@ -4,7 +4,18 @@ import threading
 
 import numpy as np
 import pytest
-from tests.runtime.toys import add, assign, assign_add, const, hooks, mul, placeholder, quick, read, variable
+from tests.runtime.toys import (
+    add,
+    assign,
+    assign_add,
+    const,
+    hooks,
+    mul,
+    placeholder,
+    quick,
+    read,
+    variable,
+)
 
 from penstock import errors
 from penstock.graph.graph import Graph

@@ -8,7 +8,20 @@ import time
 
 import numpy as np
 import pytest
-from tests.runtime.toys import add, assign, assign_add, call, const, hooks, identity, mul, placeholder, quick, read, variable
+from tests.runtime.toys import (
+    add,
+    assign,
+    assign_add,
+    call,
+    const,
+    hooks,
+    identity,
+    mul,
+    placeholder,
+    quick,
+    read,
+    variable,
+)
 
 from penstock import errors
 from penstock.graph.graph import Graph
@@ -41,13 +54,21 @@ def steps(count):
 
 
 def test_independent_items():
-    assert _independent([set(), {0}, {0}, {1, 2}, set()]) == [0b10000, 0b10100, 0b10010, 0b10000, 0b01111]
+    assert _independent([set(), {0}, {0}, {1, 2}, set()]) == [
+        0b10000,
+        0b10100,
+        0b10010,
+        0b10000,
+        0b01111,
+    ]
 
 
 @pytest.mark.parametrize("sleep", [0.0, 0.002])
 def test_every_item_runs_once_and_after_those_it_waits_for(sleep):
     rng = np.random.default_rng(3)
-    waits = [set(map(int, rng.choice(i, min(i, 2), replace=False))) if i else set() for i in range(25)]
+    waits = [
+        set(map(int, rng.choice(i, min(i, 2), replace=False))) if i else set() for i in range(25)
+    ]
     order = []
 
     def run(name, step):

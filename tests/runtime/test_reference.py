@@ -3,7 +3,18 @@
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.runtime.toys import add, assign, assign_add, const, hooks, mul, placeholder, quick, read, variable
+from tests.runtime.toys import (
+    add,
+    assign,
+    assign_add,
+    const,
+    hooks,
+    mul,
+    placeholder,
+    quick,
+    read,
+    variable,
+)
 
 from penstock.core.execute import execute
 from penstock.core.resources import ResourceManager
@@ -22,7 +33,11 @@ class Builder:
 
     def __init__(self, draw, size_known):
         self.draw = draw
-        self.values = [placeholder((None if not size_known else 5,), name="x"), placeholder((), name="y"), const([0.5] * 1)]
+        self.values = [
+            placeholder((None if not size_known else 5,), name="x"),
+            placeholder((), name="y"),
+            const([0.5] * 1),
+        ]
         self.values.append(const(1.5))
         self.ends = []
         self.handles = [variable(f"v{i}", (3,)) for i in range(2)]
@@ -32,7 +47,9 @@ class Builder:
         return self.draw(st.sampled_from(self.values))
 
     def step(self):
-        kind = self.draw(st.sampled_from(["binary", "binary", "unary", "host", "read", "write", "same"]))
+        kind = self.draw(
+            st.sampled_from(["binary", "binary", "unary", "host", "read", "write", "same"])
+        )
         graph = self.values[0].graph
         if kind == "binary":
             x = self.pick()
@@ -46,7 +63,8 @@ class Builder:
             self.values += [add(x, np.float32(2)), add(x, np.float32(2))]
         else:
             handle = self.draw(st.sampled_from(self.handles))
-            before = self.last[handle]  # all uses of a variable in one order: the result is determined
+            # all uses of a variable in one order: the result is determined
+            before = self.last[handle]
             with graph.control_dependencies([before] if before is not None else []):
                 if kind == "read":
                     made = read(handle)
@@ -56,7 +74,9 @@ class Builder:
                 else:
                     value = const([1.0, 2.0, 3.0])
                     put = self.draw(st.sampled_from([assign, assign_add]))
-                    self.last[handle] = put(handle, mul(value, const(self.draw(st.sampled_from([0.5, 2.0])))))
+                    self.last[handle] = put(
+                        handle, mul(value, const(self.draw(st.sampled_from([0.5, 2.0]))))
+                    )
                     self.ends.append(self.last[handle])
 
 
@@ -82,9 +102,18 @@ def test_random_graphs(data):
             run_reference([], {}, plain, start)
             x, y = builder.values[:2]
             for size in (5, 5, 5) if x.shape[0] else (2, 7, 7, 7, 1):
-                feeds = {x: np.linspace(-1, 1, size, dtype=np.float32), y: np.asarray(0.25, np.float32)}
+                feeds = {
+                    x: np.linspace(-1, 1, size, dtype=np.float32),
+                    y: np.asarray(0.25, np.float32),
+                }
                 got = session.run([fetches, builder.ends, final], feeds)
                 unique = list(dict.fromkeys([*fetches, *final]))
-                wanted = dict(zip(map(id, unique), run_reference(unique, feeds, plain, builder.ends), strict=True))
+                wanted = dict(
+                    zip(
+                        map(id, unique),
+                        run_reference(unique, feeds, plain, builder.ends),
+                        strict=True,
+                    )
+                )
                 for value, tensor in zip(got[0] + got[2], [*fetches, *final], strict=True):
                     close(value, wanted[id(tensor)])

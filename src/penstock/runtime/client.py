@@ -1,7 +1,8 @@
 """`Session` and `InteractiveSession`: running parts of a graph, with TensorFlow's surface.
 
-`Session.run` turns fetches and feeds into a plan once and keeps what follows from them as a runner: a function from
-fed values to the user's result. A later call with the same fetches and feed keys finds the runner by their identity.
+`Session.run` turns fetches and feeds into a plan once and keeps what follows from them as a runner:
+a function from fed values to the user's result. A later call with the same fetches and feed keys
+finds the runner by their identity.
 """
 
 import contextlib
@@ -30,7 +31,10 @@ RUNNERS = 256  # runners kept per session
 
 
 class BaseSession:
-    """What `Session` and `InteractiveSession` share. Thread-safe but for entering and leaving contexts."""
+    """What `Session` and `InteractiveSession` share.
+
+    Thread-safe but for entering and leaving contexts.
+    """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         if graph is not None and not isinstance(graph, Graph):
@@ -43,7 +47,7 @@ class BaseSession:
         self._direct = DirectSession(self._graph, options=read_config(config))
         self._runners: dict[Any, tuple[int, Runner, Any]] = {}
 
-    # ---- running ---------------------------------------------------------------------------------------------
+    # ---- running --------------------------------------------------------------------------------
 
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
@@ -51,17 +55,21 @@ class BaseSession:
         """Runs operations and evaluates tensors.
 
         Args:
-          fetches: a tensor, an operation, a name, a variable, a composite tensor, or any structure of these.
-          feed_dict: values by tensor (or name, composite tensor, tuple of tensors); any tensor may be fed.
+          fetches: a tensor, an operation, a name, a variable, a composite tensor, or any structure
+            of these.
+          feed_dict: values by tensor (or name, composite tensor, tuple of tensors); any tensor may
+            be fed.
           options: a RunOptions message.
           run_metadata: a RunMetadata message that is filled.
 
         Returns:
-          The values in the structure of `fetches`: NumPy arrays, NumPy scalars, bytes; None for operations.
+          The values in the structure of `fetches`: NumPy arrays, NumPy scalars, bytes; None for
+            operations.
 
         Raises:
           RuntimeError: the session is closed or its graph is empty.
-          TypeError: `fetches` or a key of `feed_dict` is no part of a graph, or a value does not convert.
+          TypeError: `fetches` or a key of `feed_dict` is no part of a graph, or a value does not
+            convert.
           ValueError: it is part of another graph, or a fed shape does not fit.
           OpError: a subclass, when an operation fails.
         """
@@ -104,7 +112,10 @@ class BaseSession:
         return Fetches(self._graph, fetches), feeds
 
     def _runner(self, wanted: Fetches, feeds: Feeds, fed: Sequence[int] | None = None) -> Runner:
-        """A function from values of the feeds to the result. `fed`: ids of the tensors whose arrays are given as they are."""
+        """A function from values of the feeds to the result.
+
+        `fed`: ids of the tensors whose arrays are given as they are.
+        """
         if fed is None:
             tensors, converters = feeds.tensors, feeds.converters
         else:
@@ -137,7 +148,7 @@ class BaseSession:
             [finisher(t, False)(r) for t, r in zip(wanted.tensors, results, strict=True)]
         )
 
-    # ---- callables and partial runs --------------------------------------------------------------------------
+    # ---- callables and partial runs -------------------------------------------------------------
 
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
@@ -165,7 +176,8 @@ class BaseSession:
         def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
             if len(values) != len(keys):
                 raise ValueError(
-                    f"the callable expected {len(keys)} arguments ({', '.join(t.name for t in feeds.tensors)}), got {len(values)}."
+                    f"the callable expected {len(keys)} arguments "
+                    f"({', '.join(t.name for t in feeds.tensors)}), got {len(values)}."
                 )
             if options is not None or run_metadata is not None:
                 return self._run_with_options(
@@ -207,8 +219,8 @@ class BaseSession:
           feed_dict: values of some of the feeds of the setup that were not fed before.
 
         Raises:
-          InvalidArgumentError: the handle is unknown, or a fetch or feed was not named in the setup, or came before, or
-            what a fetch needs has not been fed.
+          InvalidArgumentError: the handle is unknown, or a fetch or feed was not named in the
+            setup, or came before, or what a fetch needs has not been fed.
           RuntimeError: an operation is fetched.
         """
         wanted, feeds = self._compile(fetches, feed_dict)
@@ -225,7 +237,7 @@ class BaseSession:
             found = self.__dict__.setdefault("_partial", PartialRuns(self._direct))
         return found
 
-    # ---- life ------------------------------------------------------------------------------------------------
+    # ---- life -----------------------------------------------------------------------------------
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices that the session can use.
@@ -267,9 +279,12 @@ def _target_text(target: str | bytes) -> str:
         raise TypeError(f'Argument `target` must be a string, but got "{type(target).__name__}"')
     if text:
         raise errors.NotFoundError(
-            None, None, f"No session factory registered for the given session options: {{target: {text!r}}}. Expected '' (this "
-            "process). Start a server and connect to it with the distributed runtime."
-        )  # fmt: skip
+            None,
+            None,
+            "No session factory registered for the given session options: "
+            f"{{target: {text!r}}}. Expected '' (this "
+            "process). Start a server and connect to it with the distributed runtime.",
+        )
     return text
 
 
@@ -282,7 +297,10 @@ def _copying(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _copy(array: Any) -> Any:
-    """A fed array that the step may keep: the caller may write to theirs when `run` has returned."""
+    """A fed array that the step may keep.
+
+    The caller may write to theirs when `run` has returned.
+    """
     return array.copy() if hasattr(array, "flags") else array
 
 
@@ -299,13 +317,13 @@ def _make_runner(
 
         def run_single(values: Iterable[Any]) -> Any:
             (value,) = values
-            (result,), step = run(plan, (convert(value),))
+            (result,), _step = run(plan, (convert(value),))
             return finish(result)
 
         return run_single
 
     def run_all(values: Iterable[Any]) -> Any:
-        results, step = run(plan, [c(v) for c, v in zip(converters, values, strict=True)])
+        results, _step = run(plan, [c(v) for c, v in zip(converters, values, strict=True)])
         return build([f(r) for f, r in zip(finishers, results, strict=True)])
 
     return run_all
@@ -314,8 +332,8 @@ def _make_runner(
 class Session(BaseSession):
     """Runs operations of a graph and evaluates its tensors.
 
-    A session owns its variables and queues. As a context manager it is the default session, makes its graph the default
-    graph, and is closed at the end.
+    A session owns its variables and queues. As a context manager it is the default session, makes
+    its graph the default graph, and is closed at the end.
 
     Args:
       target: "" for this process, or the address of a server.
@@ -382,8 +400,10 @@ class InteractiveSession(BaseSession):
         with InteractiveSession._count_lock:
             if InteractiveSession._active > 0:
                 warnings.warn(
-                    "An interactive session is already active. This can cause out-of-memory errors in some cases. You must "
-                    "explicitly call `InteractiveSession.close()` to release resources held by the other session(s).",
+                    "An interactive session is already active. This can cause out-of-memory errors "
+                    "in some cases. You must "
+                    "explicitly call `InteractiveSession.close()` to release resources held by the "
+                    "other session(s).",
                     stacklevel=2,
                 )
             InteractiveSession._active += 1
@@ -406,7 +426,7 @@ class InteractiveSession(BaseSession):
             self._explicit.__exit__(None, None, None)
 
 
-# ---- the default session -----------------------------------------------------------------------------------------
+# ---- the default session ------------------------------------------------------------------------
 
 
 class _Stack(threading.local):
@@ -427,7 +447,8 @@ def _default_session(session: BaseSession) -> Iterator[BaseSession]:
             found = type(_stack.sessions[-1]) if _stack.sessions else None
             _stack.sessions[:] = [s for s in _stack.sessions if s is not session]
             raise AssertionError(
-                f"Nesting violated for default stack of {found} objects: a session was left before one that was entered later. "
+                f"Nesting violated for default stack of {found} objects: a session was left before "
+                "one that was entered later. "
                 "Leave them in the opposite order."
             )
         _stack.sessions.pop()
@@ -453,18 +474,21 @@ def _session_for(
     if session is not None:
         if session.graph is not graph:
             raise ValueError(
-                f"Cannot use the given session to {action}: the {what}'s graph is different from the session's graph."
+                f"Cannot use the given session to {action}: the {what}'s graph is different from "
+                "the session's graph."
             )
         return session
     found = get_default_session()
     if found is None:
         raise ValueError(
-            f"Cannot {action} using `{method}()`: No default session is registered. Use `with sess.as_default()` or pass an "
+            f"Cannot {action} using `{method}()`: No default session is registered. Use `with "
+            "sess.as_default()` or pass an "
             f"explicit session to `{method}(session=sess)`"
         )
     if found.graph is not graph:
         raise ValueError(
-            f"Cannot use the default session to {action}: the {what}'s graph is different from the session's graph. Pass an "
+            f"Cannot use the default session to {action}: the {what}'s graph is different from the "
+            "session's graph. Pass an "
             f"explicit session to `{method}(session=sess)`."
         )
     return found

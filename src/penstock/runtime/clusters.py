@@ -1,7 +1,7 @@
 """Clusters: which nodes of a program are compiled together and which run alone on the host.
 
-Regions never wait for something that waits for them: a node's depth grows by one on each edge between kinds, and nodes of
-one depth and device that compile form one region.
+Regions never wait for something that waits for them: a node's depth grows by one on each edge
+between kinds, and nodes of one depth and device that compile form one region.
 """
 
 from typing import Any
@@ -25,7 +25,10 @@ def compiles(node: Node, device: str) -> bool:
 
 
 def cluster(program: Program, on_host: set[int], device: str) -> list[tuple[str, list[Node]]]:
-    """Nodes grouped into ("region", nodes) and ("host", [node]), in an order in which they can run."""
+    """Nodes grouped into ("region", nodes) and ("host", [node]).
+
+    In an order in which they can run.
+    """
     depth: dict[int, int] = {}
     kinds: dict[int, bool] = {}
     for node in program.nodes:
@@ -52,7 +55,10 @@ def cluster(program: Program, on_host: set[int], device: str) -> list[tuple[str,
 
 
 def _place_constants(program: Program, depth: dict[int, int], kinds: dict[int, bool]) -> None:
-    """A constant that only one region uses belongs to that region; others are values given from outside."""
+    """A constant that only one region uses belongs to that region.
+
+    Others are values given from outside.
+    """
     users: dict[int, set[Any]] = {}
     for node in program.nodes:
         for source, _ in node.inputs:
@@ -104,6 +110,7 @@ def _settle(
 
 
 def used_outside(program: Program, clusters: list[tuple[str, list[Node]]]) -> set[tuple[int, int]]:
+    """The (id of node, output) that other clusters or the fetches need."""
     owner = {id(n): i for i, (_, nodes) in enumerate(clusters) for n in nodes}
     used = {(id(n), i) for n, i in program.fetches}
     for node in program.nodes:

@@ -1,7 +1,8 @@
 """The devices of this process and their names.
 
-A device's full name is `/job:JOB/replica:0/task:N/device:TYPE:I`. The CPU is always there; accelerators are those that JAX
-finds, and are looked for only where JAX is loaded already or the question is asked outright.
+A device's full name is `/job:JOB/replica:0/task:N/device:TYPE:I`. The CPU is always there;
+accelerators are those that JAX finds, and are looked for only where JAX is loaded already or the
+question is asked outright.
 """
 
 import os
@@ -24,7 +25,10 @@ PLATFORM_TYPES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DeviceAttributes:
-    """What is known of a device: full name, type, bytes of memory, and a number that changes when its process restarts."""
+    """What is known of a device.
+
+    Full name, type, bytes of memory, and a number that changes when its process restarts.
+    """
 
     name: str
     device_type: str
@@ -47,7 +51,10 @@ def device_name(device_type: str, index: int = 0, task: str = LOCAL_TASK) -> str
 
 
 def session_devices(device_count: Mapping[str, int]) -> list[DeviceAttributes]:
-    """The devices a session may use: as many CPUs as asked for (one otherwise), and at most as many accelerators."""
+    """The devices a session may use.
+
+    As many CPUs as asked for (one otherwise), and at most as many accelerators.
+    """
     found = [
         DeviceAttributes(device_name("CPU", i), "CPU", HOST_MEMORY, _incarnation("CPU", i))
         for i in range(max(device_count.get("CPU", 1), 1))

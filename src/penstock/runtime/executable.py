@@ -1,8 +1,9 @@
 """Executables: a region's nodes as one jitted function.
 
-While it is traced, nodes run in topological order on tracers. What is known on the host is computed there and then, so
-shapes computed in the graph stay static. Variables that are written come in by donation and go out as outputs; the
-conditions that operations check go out as outputs too, and a variable keeps its old value where one fails.
+While it is traced, nodes run in topological order on tracers. What is known on the host is computed
+there and then, so shapes computed in the graph stay static. Variables that are written come in by
+donation and go out as outputs; the conditions that operations check go out as outputs too, and a
+variable keeps its old value where one fails.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,8 +43,8 @@ class Executable:
     """A region's function, jitted.
 
     Attributes:
-      call: `call(steps, inputs, kept, taken)` gives (outputs, new values of the variables that may be written (None for
-        one without a value), conditions, values of the checks).
+      call: `call(steps, inputs, kept, taken)` gives (outputs, new values of the variables that may
+        be written (None for one without a value), conditions, values of the checks).
       checks: what its conditions mean; known once it is traced.
     """
 
@@ -115,7 +116,10 @@ def _traced_refs(region: Traceable, kept: Any, taken: Any) -> dict[tuple[int, in
 
 
 def _own(value: Any, outer: set[int]) -> Any:
-    """A result with a buffer of its own: JAX would give an argument, or one result twice, as the same array."""
+    """A result with a buffer of its own.
+
+    JAX would give an argument, or one result twice, as the same array.
+    """
     if id(value) in outer:
         return jnp.copy(value)
     outer.add(id(value))
@@ -162,8 +166,15 @@ def _trace_compiled(
     except (NotStatic, errors.OpError):
         raise
     except (TypeError, ValueError, IndexError) as problem:
-        if isinstance(problem, (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError,
-                                jax.errors.TracerIntegerConversionError, jax.errors.NonConcreteBooleanIndexError)):  # fmt: skip
+        if isinstance(
+            problem,
+            (
+                jax.errors.ConcretizationTypeError,
+                jax.errors.TracerArrayConversionError,
+                jax.errors.TracerIntegerConversionError,
+                jax.errors.NonConcreteBooleanIndexError,
+            ),
+        ):
             raise NotStatic(node, str(problem)) from problem
         raise errors.InvalidArgumentError(
             None, node.origin, f"{node.where()}: {problem}"

@@ -1,14 +1,15 @@
 """The executor: runs the items of a plan, side by side where that pays.
 
-Items whose order is fixed by their dependencies, and small items, run one after the other on the calling thread. When
-two long items (measured) or an item that waits and any other may run at the same time, each further one is handed to
-a thread; every thread goes on with what its item made ready. The first error wins: the others are cancelled, and the
-caller gets that error once nothing of the step runs any more.
+Items whose order is fixed by their dependencies, and small items, run one after the other on the
+calling thread. When two long items (measured) or an item that waits and any other may run at the
+same time, each further one is handed to a thread; every thread goes on with what its item made
+ready. The first error wins: the others are cancelled, and the caller gets that error once nothing
+of the step runs any more.
 """
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from penstock.runtime.items import Item
@@ -24,7 +25,10 @@ class Executor:
     """Runs items over slots. Thread-safe: what changes between runs are measurements alone."""
 
     def __init__(self, items: Sequence[Item], waits: Sequence[set[int]], threads: int = 0) -> None:
-        """`waits`: for each item the indices of items that must end before it; items are in topological order."""
+        """`waits`: for each item the indices of items that must end before it.
+
+        Items are in topological order.
+        """
         self.items = list(items)
         self._waits = [set(w) for w in waits]
         self._next: list[list[int]] = [[] for _ in items]
@@ -35,7 +39,7 @@ class Executor:
         self._chain = all(i == 0 or (i - 1) in w for i, w in enumerate(waits)) or threads == 1
         self._seconds = [0.0] * len(items)
         self._runs = 0
-        self._independent = None if self._chain else _independent(self._waits)
+        self._independent: list[int] | None = None  # found when it is first needed
         self._parallel = not self._chain and self._has_parallel_work()
 
     def run(self, slots: list[Any], step: Step) -> None:
@@ -79,29 +83,31 @@ class Executor:
         return self.items[index].waits or self._seconds[index] > LONG_S
 
     def _has_parallel_work(self) -> bool:
-        assert self._independent is not None
-        long = 0
-        for i, item in enumerate(self.items):
-            if item.waits and self._independent[i]:
-                return True
-            if self._runs > 1 and self._seconds[i] > LONG_S:
-                long |= 1 << i
-        return any((long >> i) & 1 and self._independent[i] & long for i in range(len(self.items)))
+        """Whether two long items, or one that waits and any other, may run at the same time."""
+        waiting = [i for i, item in enumerate(self.items) if item.waits]
+        long = [i for i, s in enumerate(self._seconds) if s > LONG_S] if self._runs > 1 else []
+        if not waiting and len(long) < 2:
+            return False
+        if self._independent is None:
+            self._independent = _independent(self._waits)
+        if any(self._independent[i] for i in waiting):
+            return True
+        bits = sum(1 << i for i in long)
+        return any(self._independent[i] & bits for i in long)
 
 
 def _independent(waits: Sequence[set[int]]) -> list[int]:
     """For each item a bit set of those that neither come before nor after it."""
     before: list[int] = []
-    for i, direct in enumerate(waits):
+    for direct in waits:
         bits = 0
         for j in direct:
             bits |= before[j] | 1 << j
         before.append(bits)
     after = [0] * len(before)
-    for i, bits in enumerate(before):
-        for j in range(i):
-            if bits >> j & 1:
-                after[j] |= 1 << i
+    for i in reversed(range(len(waits))):
+        for j in waits[i]:
+            after[j] |= after[i] | 1 << i
     every = (1 << len(before)) - 1
     return [every & ~(b | a | 1 << i) for i, (b, a) in enumerate(zip(before, after, strict=True))]
 
@@ -146,7 +152,10 @@ class _ParallelRun:
             ready = self._run_item(index)
 
     def _share(self, ready: list[int], local: list[int]) -> None:
-        """Short items to `local`; long ones to threads, but for one when this thread has nothing else."""
+        """Short items to `local`.
+
+        Long ones to threads, but for one when this thread has nothing else.
+        """
         is_long = self.executor.is_long
         long = [i for i in ready if is_long(i)]
         local.extend(i for i in reversed(ready) if not is_long(i))
@@ -203,6 +212,3 @@ class _ParallelRun:
                 if isinstance(problem, Exception)
                 else "interrupted"
             )
-
-
-Run = Callable[[list[Any], Step], None]

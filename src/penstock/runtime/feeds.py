@@ -1,7 +1,7 @@
-"""Feeds: what a `feed_dict` says, as tensors of the graph and functions that turn values into arrays.
+"""Feeds: the keys of a `feed_dict` as tensors, and functions that turn values into arrays.
 
-`compile_feeds` looks at the keys once: names, tensors, variables, composite tensors and tuples of these become flat
-tensors with one converter each. Values come with every step.
+`compile_feeds` looks at the keys once: names, tensors, variables, composite tensors and tuples of
+these become flat tensors with one converter each. Values come with every step.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -71,7 +71,10 @@ def _fed_tensors(graph: Graph, key: Any) -> list[SymbolicTensor]:
 
 
 def _expander(key: Any) -> Callable[[Any], list[Any]] | None:
-    """What turns the value of a key into one value for each of its tensors; None when the key is one tensor."""
+    """What turns the value of a key into one value for each of its tensors.
+
+    None when the key is one tensor.
+    """
     kind = KINDS[type(key)]
     if kind not in _TUPLES:
         components = components_of(key)
@@ -84,7 +87,8 @@ def _expander(key: Any) -> Callable[[Any], list[Any]] | None:
         values = list(value)
         if len(values) != len(parts):
             raise ValueError(
-                f"Could not flatten dictionary: the key {key!r} had {len(parts)} elements, but its value had {len(values)} "
+                f"Could not flatten dictionary: the key {key!r} had {len(parts)} elements, but its "
+                f"value had {len(values)} "
                 "elements. Feed one value for each."
             )
         return [
@@ -104,7 +108,8 @@ def check_feed_dict(feed_dict: Any) -> None:
     """
     if not isinstance(feed_dict, Mapping):
         raise TypeError(
-            f"feed_dict: expected a dict from tensors to values, got {type(feed_dict).__name__}. 'dict' must be a dictionary or "
+            f"feed_dict: expected a dict from tensors to values, got {type(feed_dict).__name__}. "
+            "'dict' must be a dictionary or "
             "collection.Mapping type object."
         )
 
@@ -138,7 +143,8 @@ def _component_values(value: Any, count: int) -> list[Any]:
     values = own if own is not None else [v for v in value if v is not None]
     if len(values) != count:
         raise ValueError(
-            f"Expected {count} components for the feed of a composite tensor, got {len(values)}: {value!r}."
+            f"Expected {count} components for the feed of a composite tensor, got {len(values)}: "
+            f"{value!r}."
         )
     return values
 
@@ -153,20 +159,20 @@ def _fed_tensor(graph: Graph, key: Any) -> SymbolicTensor:
     return tensor  # type: ignore[no-any-return]
 
 
-# ---- values ------------------------------------------------------------------------------------------------------
+# ---- values -------------------------------------------------------------------------------------
 
 
 def converter(tensor: SymbolicTensor) -> Converter:
     """What turns a fed value into an array of the tensor's dtype.
 
-    The converter raises TypeError when a tensor was fed or the value does not convert, ValueError when its shape is not
-    compatible with the tensor's.
+    The converter raises TypeError when a tensor was fed or the value does not convert, ValueError
+    when its shape is not compatible with the tensor's.
     """
     dtype = tensor.dtype.base_dtype
     if dtype in (dt.resource, dt.variant):
         return lambda value: value
     wanted = dtype.numpy_dtype
-    if wanted == object:
+    if dtype is dt.string:
         return lambda value: _with_shape(tensor, _text_array(tensor, value))
 
     known_dims = tensor._dims
@@ -194,12 +200,14 @@ def _with_shape(tensor: SymbolicTensor, array: Any) -> Any:
     dims, shape = tensor._dims, array.shape
     if dims is None or (
         len(shape) == len(dims)
-        and all([d is None or d == n for n, d in zip(shape, dims, strict=True)])
+        and all(d is None or d == n for n, d in zip(shape, dims, strict=True))
     ):
         return array
     raise ValueError(
-        f"Cannot feed value of shape {shape} for Tensor {tensor.name}, which has shape {text(dims)} (defined at "
-        f"{tensor.op.location}). Reshape the value, or give the placeholder None for dimensions that vary."
+        f"Cannot feed value of shape {shape} for Tensor {tensor.name}, which has shape "
+        f"{text(dims)} (defined at "
+        f"{tensor.op.location}). Reshape the value, or give the placeholder None for dimensions "
+        "that vary."
     )
 
 
@@ -217,15 +225,18 @@ def _convert(tensor: SymbolicTensor, value: Any, wanted: Any) -> Any:
 def _refuse_tensor(tensor: SymbolicTensor, value: Any) -> None:
     if isinstance(value, Tensor):
         raise TypeError(
-            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, strings, lists, "
-            f"numpy ndarrays, or TensorHandles. For reference, the tensor object was {value!r} which was passed to the argument "
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
+            "Python scalars, strings, lists, "
+            f"numpy ndarrays, or TensorHandles. For reference, the tensor object was {value!r} "
+            "which was passed to the argument "
             f"`feed_dict` with key {tensor!r}."
         )
 
 
 def _too_large(value: Any, kind: Any) -> TypeError:
     return TypeError(
-        f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type {kind}. Try explicitly setting "
+        f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
+        f"{kind}. Try explicitly setting "
         "the type of the feed tensor to a larger type (e.g. int64)."
     )
 

@@ -1,7 +1,8 @@
-"""Fetches: any structure of tensors, operations and names, as flat tensors and a function that puts values in its place.
+"""Fetches: any structure of tensors, operations and names, taken apart and put together again.
 
-`Fetches` is made once for a structure and kept. `fingerprint` tells structures apart without looking anything up: equal
-fingerprints of structures whose leaves are alive mean the same leaves in the same places.
+`Fetches` is made once for a structure and kept. `fingerprint` tells structures apart without
+looking anything up: equal fingerprints of structures whose leaves are alive mean the same leaves in
+the same places.
 """
 
 from collections import defaultdict
@@ -32,7 +33,10 @@ _VALUE_CLASSES: dict[type, Callable[..., Any]] = {
 
 
 def register_fetched_value(spec_class: type, make: Callable[..., Any]) -> None:
-    """Says what a fetched composite tensor becomes: `make(*component_values)` for values of this spec class."""
+    """Says what a fetched composite tensor becomes.
+
+    `make(*component_values)` for values of this spec class.
+    """
     _VALUE_CLASSES[spec_class] = make
 
 
@@ -81,7 +85,8 @@ class Fetches:
     def _compile(self, fetch: Any) -> Build:
         if fetch is None:
             raise TypeError(
-                'Argument `fetches` = None has invalid type "NoneType". Cannot be None: expected a tensor, an operation, a name '
+                'Argument `fetches` = None has invalid type "NoneType". Cannot be None: expected a '
+                "tensor, an operation, a name "
                 "or a structure of these. Leave the entry out."
             )
         if isinstance(fetch, Mapping):
@@ -118,8 +123,11 @@ class Fetches:
         element = self._element(fetch)
         if not self._graph.is_fetchable(element):
             raise InaccessibleTensorError(
-                f"Operation {(element.op if isinstance(element, SymbolicTensor) else element).name} has been marked as not "
-                "fetchable. Typically this happens when it is defined in another function or code block. Use return values, "
+                "Operation "
+                f"{(element.op if isinstance(element, SymbolicTensor) else element).name} has been "
+                "marked as not "
+                "fetchable. Typically this happens when it is defined in another function or code "
+                "block. Use return values, "
                 "explicit Python locals or TensorFlow collections to access it."
             )
         if isinstance(element, Operation):
@@ -136,7 +144,8 @@ class Fetches:
             return self._graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
         except TypeError as problem:
             raise TypeError(
-                f'Argument `fetch` = {fetch} has invalid type "{type(fetch).__name__}" must be a string or Tensor. ({problem})'
+                f'Argument `fetch` = {fetch} has invalid type "{type(fetch).__name__}" must be a '
+                f"string or Tensor. ({problem})"
             ) from None
         except (ValueError, KeyError) as problem:
             raise ValueError(
@@ -148,11 +157,11 @@ def _nothing(values: list[Any]) -> None:
     return None
 
 
-# ---- values ------------------------------------------------------------------------------------------------------
+# ---- values -------------------------------------------------------------------------------------
 
 
 def finisher(tensor: SymbolicTensor, fresh: bool) -> Callable[[Any], Any]:
-    """What turns a computed array into the value the user gets: an array of their own, a NumPy scalar, or bytes.
+    """What turns a computed array into the user's: their own array, a NumPy scalar, or bytes.
 
     Args:
       tensor: the fetched tensor.

@@ -1,7 +1,8 @@
 """Running nodes one by one: single nodes, and a region kernel by kernel.
 
-The host path serves sizes that are new and work smaller than a compiled call. A region of plain ufuncs becomes one
-generated Python function, so that a step of few small operations costs little more than the operations.
+The host path serves sizes that are new and work smaller than a compiled call. A region of plain
+ufuncs becomes one generated Python function, so that a step of few small operations costs little
+more than the operations.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +50,10 @@ def located(problem: errors.OpError, node: Node) -> errors.OpError:
 def _run_on_variables(
     prepared: PreparedOp, arguments: list[Any], context: KernelContext, step: Step
 ) -> Sequence[Any]:
-    """A result that is a variable's own array is held by the step, so that nobody gives the array away meanwhile."""
+    """A result that is a variable's own array is held by the step.
+
+    So that nobody gives the array away meanwhile.
+    """
     cells = [arguments[i].resource for i in prepared.refs]
     locks = [c.lock for c in sorted(cells, key=id) if hasattr(c, "lock")]
     for lock in locks:
@@ -115,7 +119,10 @@ class HostPath:
         return [slots[i] for i in self._outputs]
 
     def _generate(self, count: int, constants: dict[int, Any]) -> Callable[..., Any] | None:
-        """A function of the inputs that calls the ufuncs in order; None when some node is no plain ufunc."""
+        """A function of the inputs that calls the ufuncs in order.
+
+        None when some node is no plain ufunc.
+        """
         if not self._calls or not all(
             is_plain_ufunc(prepared) for _, prepared, _, _ in self._calls
         ):

@@ -58,14 +58,18 @@ class RegionItem(Item):
     ) -> None:
         last = region.nodes[-1].name
         super().__init__(
-            region.nodes, f"region of {len(region.nodes)} ({last})", [slots[id(n), i] for n, i in region.inputs],
-            [slots[id(n), i] for n, i in region.outputs], False,
-        )  # fmt: skip
+            region.nodes,
+            f"region of {len(region.nodes)} ({last})",
+            [slots[id(n), i] for n, i in region.inputs],
+            [slots[id(n), i] for n, i in region.outputs],
+            False,
+        )
         self.region = region
         self._handles = [slots[id(n), i] for n, i in region.variables]
         self._not_static = not_static
 
     def run(self, slots: list[Any], step: Step) -> None:
+        """Reads its input slots and fills its output slots."""
         inputs, handles = [slots[i] for i in self.inputs], [slots[i] for i in self._handles]
         try:
             results = self.region.run(inputs, handles, step)
@@ -84,13 +88,17 @@ class HostItem(Item):
     def __init__(self, node: Node, prepared: PreparedOp, slots: Slots) -> None:
         kernel = prepared.host_kernel
         super().__init__(
-            [node], node.name, [slots[id(n), i] for n, i in node.inputs],
-            [slots[id(node), i] for i in range(len(node.dtypes))], kernel is not None and kernel.reentrant,
-        )  # fmt: skip
+            [node],
+            node.name,
+            [slots[id(n), i] for n, i in node.inputs],
+            [slots[id(node), i] for i in range(len(node.dtypes))],
+            kernel is not None and kernel.reentrant,
+        )
         self.node = node
         self.prepared = prepared
 
     def run(self, slots: list[Any], step: Step) -> None:
+        """Reads its input slots and fills its output slots."""
         results = run_node(self.node, self.prepared, [slots[i] for i in self.inputs], step)
         for slot, value in zip(self.outputs, results, strict=True):
             slots[slot] = value
@@ -107,6 +115,7 @@ class TracedItem(Item):
         self.device = device
 
     def run(self, slots: list[Any], step: Step) -> None:
+        """Reads its input slots and fills its output slots."""
         start = time.time()
         self.item.run(slots, step)
         described = tuple(describe(slots[i]) for i in self.outputs)
@@ -117,7 +126,10 @@ class TracedItem(Item):
 
 
 def describe(value: Any) -> tuple[Any, tuple[int, ...], int]:
-    """(NumPy dtype, shape, bytes) of a slot's value, once it is there; (None, (), 0) for what is no array."""
+    """(NumPy dtype, shape, bytes) of a slot's value, once it is there.
+
+    (None, (), 0) for what is no array.
+    """
     wait = getattr(value, "block_until_ready", None)
     if wait is not None:
         wait()

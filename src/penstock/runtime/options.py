@@ -1,7 +1,7 @@
 """What a user sets for a session or a step, read out of ConfigProto and RunOptions once.
 
-The messages may be ours or another library's with the same bytes (TensorFlow's). Messages are imported only when one is
-given, so that sessions without settings do not load protobuf.
+The messages may be ours or another library's with the same bytes (TensorFlow's). Messages are
+imported only when one is given, so that sessions without settings do not load protobuf.
 """
 
 from dataclasses import dataclass, field
@@ -44,7 +44,10 @@ class StepOptions:
 
 
 def as_message(kind: Any, value: Any) -> Any:
-    """`value` as a message of our class `kind`: itself, or made from the bytes of another library's message."""
+    """`value` as a message of our class `kind`.
+
+    Itself, or made from the bytes of another library's message.
+    """
     return value if isinstance(value, kind) else kind.FromString(value.SerializeToString())
 
 

@@ -1,8 +1,9 @@
 """Partial runs: one step that is fed and fetched in several calls.
 
-`begin` takes all fetches and feeds; each `advance` gives some feeds and asks for some fetches. What a call computes is kept
-for the later ones, so every operation runs once in the step. A call runs a plan of just the nodes it needs that have not
-run; such plans are kept by what was done before and what is asked for.
+`begin` takes all fetches and feeds; each `advance` gives some feeds and asks for some fetches. What
+a call computes is kept for the later ones, so every operation runs once in the step. A call runs a
+plan of just the nodes it needs that have not run; such plans are kept by what was done before and
+what is asked for.
 """
 
 import itertools
@@ -68,12 +69,17 @@ class PartialRuns:
             graph.edits,
         )
         partial = _Partial(
-            program, key, {id(t): n for t, n in zip(feeds.tensors, program.feeds, strict=True)},
+            program,
+            key,
+            {id(t): n for t, n in zip(feeds.tensors, program.feeds, strict=True)},
             {id(t): r for t, r in zip(fetches.tensors, program.fetches, strict=True)},
-            Step(self._session.resources, self._session.state), program.targets, (fetches, feeds),
-        )  # fmt: skip
+            Step(self._session.resources, self._session.state),
+            program.targets,
+            (fetches, feeds),
+        )
         names = [",".join(t.name for t in tensors) for tensors in (feeds.tensors, fetches.tensors)]
-        handle = f"{names[0]}->{names[1]}/{','.join(op.name for op in fetches.targets)}/{next(self._numbers)}"
+        targets = ",".join(op.name for op in fetches.targets)
+        handle = f"{names[0]}->{names[1]}/{targets}/{next(self._numbers)}"
         with self._lock:
             self._open[handle] = partial
         return handle
@@ -84,7 +90,8 @@ class PartialRuns:
         """Feeds `arrays` (by id of tensor) and computes the fetches."""
         if fetches.targets:
             raise RuntimeError(
-                f"partial_run() requires empty `target_list`. Received: target_list={fetches.targets} (non-empty). Name "
+                "partial_run() requires empty `target_list`. Received: "
+                f"target_list={fetches.targets} (non-empty). Name "
                 "operations in partial_run_setup: they run when what they need is there."
             )
         partial = self._open.get(handle)
@@ -118,9 +125,12 @@ class PartialRuns:
             for node in _needed(partial, [ref[0]]):
                 if node.type == FEED and (id(node), 0) not in partial.values:
                     raise errors.InvalidArgumentError(
-                        None, None, f"Fetch {tensor.name} can't be computed from the feeds that have been fed so far: expected a value "
-                        f"for {node.name} too. Feed it in this call."
-                    )  # fmt: skip
+                        None,
+                        None,
+                        f"Fetch {tensor.name} can't be computed from the feeds that "
+                        "have been fed so far: expected a value "
+                        f"for {node.name} too. Feed it in this call.",
+                    )
 
     def _compute(self, partial: _Partial, refs: Sequence[Ref]) -> None:
         """Runs what `refs` and the targets that can run need and has not run."""
@@ -191,7 +201,10 @@ def _needed(partial: _Partial, roots: Sequence[Node]) -> list[Node]:
 
 
 def _boundary(partial: _Partial, nodes: Sequence[Node]) -> tuple[list[Ref], list[Ref]]:
-    """Values that `nodes` take from what is done or fed, and values of theirs that are fetched or needed later."""
+    """Values that `nodes` take from what is done or fed.
+
+    And values of theirs that are fetched or needed later.
+    """
     inside = {id(n) for n in nodes}
     taken: dict[tuple[int, int], Ref] = {}
     given: dict[tuple[int, int], Ref] = {}
@@ -209,7 +222,10 @@ def _boundary(partial: _Partial, nodes: Sequence[Node]) -> tuple[list[Ref], list
 
 
 def _extract(nodes: Sequence[Node], taken: Sequence[Ref], given: Sequence[Ref]) -> Program:
-    """A program of copies of `nodes` that is fed `taken` and gives `given`; passes change nodes in place."""
+    """A program of copies of `nodes` that is fed `taken` and gives `given`.
+
+    Passes change nodes in place.
+    """
     refs: dict[tuple[int, int], Ref] = {}
     feeds = []
     for source, index in taken:

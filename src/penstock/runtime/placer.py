@@ -1,9 +1,10 @@
 """The placer: which device runs each node. A pure decision over values.
 
-A node goes where it asks to go, if a device of that name has a kernel for it. Nodes that must stay together form a group:
-those that name each other in `_class`, and those that touch a resource with the operation that makes its handle. A group
-takes the first device, in the order given, that fits what all its nodes ask for. With soft placement a node that cannot have
-its device gets another one; without, it is an error that lists the devices.
+A node goes where it asks to go, if a device of that name has a kernel for it. Nodes that must stay
+together form a group: those that name each other in `_class`, and those that touch a resource with
+the operation that makes its handle. A group takes the first device, in the order given, that fits
+what all its nodes ask for. With soft placement a node that cannot have its device gets another one;
+without, it is an error that lists the devices.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,10 @@ class Candidate:
 
 
 def place_program(program: Program, device_type: str, soft_placement: bool) -> Program:
-    """Writes the device of every node into the program. One device of `device_type` and the host's CPU are there."""
+    """Writes the device of every node into the program.
+
+    One device of `device_type` and the host's CPU are there.
+    """
     kinds = dict.fromkeys((device_type, "CPU"))
     devices = [Candidate(device_name(kind), kind) for kind in kinds]
     if len(devices) == 1 and not any(n.device or "_class" in n.attrs for n in program.nodes):
@@ -126,9 +130,13 @@ def _merged_request(group: Sequence[Node], soft_placement: bool) -> DeviceSpecV2
         elif not _compatible(merged, spec) and not soft_placement:
             assert first is not None
             raise errors.InvalidArgumentError(
-                None, node.origin, f"Cannot colocate nodes {node.where()} and {first.where()} because no device type supports both: "
-                f"the first asks for '{node.device}', the second for '{first.device}'. Ask for one device, or allow soft placement."
-            )  # fmt: skip
+                None,
+                node.origin,
+                f"Cannot colocate nodes {node.where()} and {first.where()} "
+                "because no device type supports both: "
+                f"the first asks for '{node.device}', the second for '{first.device}'. Ask for one "
+                "device, or allow soft placement.",
+            )
         else:
             merged = merged.make_merged_spec(spec) if _compatible(merged, spec) else merged
     return merged
@@ -154,19 +162,24 @@ def _refused(
     listing = ", ".join(d.name for d in devices)
     if not named:
         problem = (
-            f"Operation was explicitly assigned to {node.device} but available devices are [ {listing} ]. Make sure the device "
+            f"Operation was explicitly assigned to {node.device} but available devices are [ "
+            f"{listing} ]. Make sure the device "
             "specification refers to a valid device."
         )
     else:
         kinds = sorted({d.kind for d in named})
         problem = (
-            f"Could not satisfy explicit device specification '{node.device}' because no supported kernel for {', '.join(kinds)} "
+            f"Could not satisfy explicit device specification '{node.device}' because no supported "
+            f"kernel for {', '.join(kinds)} "
             f"devices is available; devices are [ {listing} ]."
         )
     return errors.InvalidArgumentError(
-        None, node.origin, f"Cannot assign a device for operation {node.name}: {node.where()} {problem} Or set "
-        "allow_soft_placement=True in the session's ConfigProto."
-    )  # fmt: skip
+        None,
+        node.origin,
+        f"Cannot assign a device for operation {node.name}: {node.where()} "
+        f"{problem} Or set "
+        "allow_soft_placement=True in the session's ConfigProto.",
+    )
 
 
 __all__ = ["Candidate", "has_kernel", "place", "place_program"]

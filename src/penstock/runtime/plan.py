@@ -1,10 +1,12 @@
 """Plans: a program cut into items that run one after the other or side by side.
 
-`make_plan` simplifies a program, places it, decides for each node whether it is compiled with its neighbours or runs alone on
-the host, and forms regions (`penstock.runtime.clusters`). An executor runs the items over slots, one for each output.
+`make_plan` simplifies a program, places it, decides for each node whether it is compiled with its
+neighbours or runs alone on the host, and forms regions (`penstock.runtime.clusters`). An executor
+runs the items over slots, one for each output.
 
-A node whose compiled kernel turns out to need a value that is known only at run time makes the plan form its regions again,
-with that node on the host, before the next run; the region that noticed runs node by node this once.
+A node whose compiled kernel turns out to need a value that is known only at run time makes the plan
+form its regions again, with that node on the host, before the next run; the region that noticed
+runs node by node this once.
 """
 
 import threading
@@ -29,7 +31,8 @@ class Plan:
 
     Attributes:
       program: what it computes.
-      keeps_feeds: an operation with effects runs, which may keep a fed array or still read it when `run` returns.
+      keeps_feeds: an operation with effects runs, which may keep a fed array or still read it when
+        `run` returns.
       fresh_fetches: for each fetch, whether nobody but the caller holds the array that `run` gives.
     """
 
@@ -91,7 +94,10 @@ class Plan:
         self._stale = False
 
     def _whole_region(self) -> Region | None:
-        """The region that is the whole plan, taking the feeds and giving the fetches as they are; None otherwise."""
+        """The region that is the whole plan, taking the feeds and giving the fetches as they are.
+
+        None otherwise.
+        """
         if len(self.items) != 1 or not isinstance(self.items[0], RegionItem):
             return None
         (item,) = self.items
@@ -101,7 +107,10 @@ class Plan:
     def _host_item(
         self, node: Node, slots: dict[tuple[int, int], int], template: list[Any]
     ) -> Item | None:
-        """The item of a node that runs on the host; None for one whose value is known now, or that does nothing."""
+        """The item of a node that runs on the host.
+
+        None for one whose value is known now, or that does nothing.
+        """
         if node.type == "NoOp":
             return None
         if node.type == "Const":
@@ -176,7 +185,10 @@ class Plan:
 def _waits(
     program: Program, clusters: Sequence[tuple[str, list[Node]]], made: Sequence[Item | None]
 ) -> list[set[int]]:
-    """For each item the indices of the items it waits for, also through clusters that are no item."""
+    """For each item the indices of the items it waits for.
+
+    Also through clusters that are no item.
+    """
     owner = {id(n): k for k, (_, nodes) in enumerate(clusters) for n in nodes}
     numbers: dict[int, int] = {}
     for k, item in enumerate(made):
@@ -215,7 +227,8 @@ def make_plan(
       resources: the resource manager of its variables.
       device: the device type that runs it.
       optimize: whether it is simplified first.
-      threads: bound on items that run at the same time; 1 runs one after the other, 0 leaves it to the shared pool.
+      threads: bound on items that run at the same time; 1 runs one after the other, 0 leaves it to
+        the shared pool.
       soft_placement: whether an operation may run on another device than it asks for.
 
     Raises:

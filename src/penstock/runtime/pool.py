@@ -1,8 +1,9 @@
 """Threads of the executor: a bounded shared pool for long items, and helpers for items that wait.
 
-Long items share as many workers as the process may use processors (PENSTOCK_THREADS, TF_NUM_INTEROP_THREADS). An item
-that waits (a queue, user code) would starve them, so it gets a thread of its own, which is kept for a while and used
-again. All threads are daemons and take no work after a fork.
+Long items share as many workers as the process may use processors (PENSTOCK_THREADS,
+TF_NUM_INTEROP_THREADS). An item that waits (a queue, user code) would starve them, so it gets a
+thread of its own, which is kept for a while and used again. All threads are daemons and take no
+work after a fork.
 """
 
 import os
@@ -27,7 +28,10 @@ class Pool:
         self._threads = 0
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Runs `work`, which must not raise, on a thread: an idle one, a new one below the limit, else the next free."""
+        """Runs `work`, which must not raise, on a thread.
+
+        An idle one, a new one below the limit, else the next free.
+        """
         with self._condition:
             self._work.append(work)
             if self._idle >= len(self._work):

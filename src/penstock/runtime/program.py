@@ -1,7 +1,8 @@
 """`Program`: what a plan is made from.
 
-Nodes in topological order, pruned to what the fetches and targets need. Fed tensors become Feed nodes; calls of functions
-are replaced by the body. Passes take a program and return one; `verify` holds between them.
+Nodes in topological order, pruned to what the fetches and targets need. Fed tensors become Feed
+nodes; calls of functions are replaced by the body. Passes take a program and return one; `verify`
+holds between them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -69,9 +70,19 @@ class Node:
     def copy(self, inputs: "list[Ref]", control: "list[Node]") -> "Node":
         """The same node on other inputs."""
         return Node(
-            self.type, self.op, self.name, self.attrs, inputs, control, self.dtypes, self.shapes, self.counts, self.device,
-            self.location, self.origin,
-        )  # fmt: skip
+            self.type,
+            self.op,
+            self.name,
+            self.attrs,
+            inputs,
+            control,
+            self.dtypes,
+            self.shapes,
+            self.counts,
+            self.device,
+            self.location,
+            self.origin,
+        )
 
     @property
     def stateful(self) -> bool:
@@ -154,7 +165,10 @@ def build(
 
 
 class _Builder:
-    """Copies operations into nodes, once each, in dependency order, without recursion over the graph."""
+    """Copies operations into nodes, once each, in dependency order.
+
+    Without recursion over the graph.
+    """
 
     def __init__(self, prefix: str = "", gate: Node | None = None) -> None:
         self.prefix = prefix
@@ -207,7 +221,8 @@ class _Builder:
                 raise errors.InvalidArgumentError(
                     None,
                     None,
-                    f"the graph has a cycle through operation '{op.name}' (defined at {op.location})",
+                    f"the graph has a cycle through operation '{op.name}' (defined at "
+                    f"{op.location})",
                 )
             open_ops.add(id(op))
             stack.append((op, True))
@@ -230,9 +245,19 @@ class _Builder:
         if op.type == "Placeholder":
             raise _unfed(op)
         node = Node(
-            op.type, op.op_def, self.prefix + op.name, op.attrs, inputs, control, [t.dtype for t in op._outputs],
-            [t.dims for t in op._outputs], op.input_counts, op._device, op.location, op,
-        )  # fmt: skip
+            op.type,
+            op.op_def,
+            self.prefix + op.name,
+            op.attrs,
+            inputs,
+            control,
+            [t.dtype for t in op._outputs],
+            [t.dims for t in op._outputs],
+            op.input_counts,
+            op._device,
+            op.location,
+            op,
+        )
         self.values[id(op)] = [(node, i) for i in range(len(op._outputs))]
         self.ends[id(op)] = node
 
@@ -268,13 +293,19 @@ class _Builder:
 def _unfed(op: Operation) -> Exception:
     output = op.outputs[0]
     return errors.InvalidArgumentError(
-        None, op, f"You must feed a value for placeholder tensor '{op.name}' with dtype {output.dtype.name} and shape {text(output.dims)} "
-        f"(defined at {op.location}). Pass it in feed_dict."
-    )  # fmt: skip
+        None,
+        op,
+        f"You must feed a value for placeholder tensor '{op.name}' with dtype "
+        f"{output.dtype.name} and shape {text(output.dims)} "
+        f"(defined at {op.location}). Pass it in feed_dict.",
+    )
 
 
 def sort(feeds: list[Node], fetches: list[Ref], targets: list[Node]) -> Program:
-    """The program of what `fetches` and `targets` need, in topological order; this is also dead code elimination."""
+    """The program of what `fetches` and `targets` need, in topological order.
+
+    This is also dead code elimination.
+    """
     order: list[Node] = []
     done: set[int] = set()
     for feed in feeds:

@@ -1,7 +1,8 @@
 """The reference executor: slow, plain, and easy to believe.
 
-One thread, one operation at a time in topological order, host kernels where there are any and single compiled operations
-elsewhere; no simplification, no regions, no donation. Tests compare the planner and executor with it.
+One thread, one operation at a time in topological order, host kernels where there are any and
+single compiled operations elsewhere; no simplification, no regions, no donation. Tests compare the
+planner and executor with it.
 """
 
 from collections.abc import Sequence

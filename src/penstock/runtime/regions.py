@@ -1,8 +1,8 @@
 """Regions: connected operations of one partition, compiled into one executable.
 
-A region takes values and variables and gives outputs and new values of the variables it wrote. It keeps one executable for
-each combination of sizes that vary. A size it has not seen runs kernel by kernel on the host; sizes that come back are
-compiled. Small work always runs on the host.
+A region takes values and variables and gives outputs and new values of the variables it wrote. It
+keeps one executable for each combination of sizes that vary. A size it has not seen runs kernel by
+kernel on the host; sizes that come back are compiled. Small work always runs on the host.
 """
 
 import threading
@@ -62,6 +62,11 @@ class Region:
         self.step_nodes = [
             i for i, n in enumerate(self.nodes) if n.op is not None and n.op.step_input is not None
         ]
+        self._step_inputs = [
+            (n.op.step_input, n)
+            for n in self.nodes
+            if n.op is not None and n.op.step_input is not None
+        ]
         self._path = HostPath(self.nodes, self.prepared, self.inputs, self.variables, self.outputs)
         self._on_host = all(p.host is not None for p in self.prepared)
         self._small: dict[Any, bool] = {}
@@ -93,7 +98,9 @@ class Region:
                     self.writes[positions[key]] = True
 
     def _static_smallness(self) -> bool | None:
-        """Whether the region always runs on the host: its sizes are small, or it only gives variables their first values.
+        """Whether the region always runs on the host.
+
+        It does when its sizes are small, or when it only gives variables their first values.
 
         None when that depends on the sizes that come.
         """
@@ -106,10 +113,10 @@ class Region:
             return None
         return sum(int(np.prod(dims)) for dims in known) <= TINY_ELEMENTS  # type: ignore[arg-type]
 
-    # ---- running ------------------------------------------------------------------------------------------------
+    # ---- running --------------------------------------------------------------------------------
 
     def run(self, inputs: Sequence[Any], handles: Sequence[Any], step: Step) -> Sequence[Any]:
-        """Computes the outputs; variables are updated in place where nobody else holds their buffers.
+        """Computes the outputs; updates variables in place where nobody else holds their buffers.
 
         Raises:
           NotStatic: a node needs a value while it is traced; nothing has run.
@@ -124,7 +131,9 @@ class Region:
                 return self._path.run(inputs, handles, step)
         return self._run_compiled(key, inputs, handles, step)
 
-    def run_singly(self, inputs: Sequence[Any], handles: Sequence[Any], step: Step) -> Sequence[Any]:
+    def run_singly(
+        self, inputs: Sequence[Any], handles: Sequence[Any], step: Step
+    ) -> Sequence[Any]:
         """Computes the outputs node by node."""
         return self._path.run(inputs, handles, step)
 
@@ -168,8 +177,13 @@ class Region:
             bound = self._bound = _Binding(self, handles)
         return bound
 
-    def _run_reading(self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step) -> Sequence[Any]:
-        """Variables that are read alone are pinned while the region runs, not locked: readers run side by side."""
+    def _run_reading(
+        self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step
+    ) -> Sequence[Any]:
+        """Variables that are read alone are pinned while the region runs, not locked.
+
+        Readers run side by side.
+        """
         bound = self._bind(handles)
         pinned = []
         try:
@@ -184,7 +198,9 @@ class Region:
                 with cell.lock:
                     cell.pins -= 1
 
-    def _run_writing(self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step) -> Sequence[Any]:
+    def _run_writing(
+        self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step
+    ) -> Sequence[Any]:
         bound = self._bind(handles)
         held = []
         try:
@@ -196,7 +212,9 @@ class Region:
             for lock in held:
                 lock.release()
 
-    def _call(self, key: Any, inputs: Sequence[Any], bound: "_Binding | None", step: Step) -> Sequence[Any]:
+    def _call(
+        self, key: Any, inputs: Sequence[Any], bound: "_Binding | None", step: Step
+    ) -> Sequence[Any]:
         taken: list[Any] = []
         kept: list[Any] = []
         if bound is not None:
@@ -208,7 +226,7 @@ class Region:
             if bound.loose:
                 key = (key, *[None if c.value is None else c.value.shape for c in bound.loose])
         variant = self._variants.get(key) or self._new_variant(key)
-        steps = [self.nodes[i].op.step_input(step, self.nodes[i]) for i in self.step_nodes]  # type: ignore[union-attr, misc]
+        steps = [step_input(step, node) for step_input, node in self._step_inputs]
         with wide_types():
             outputs, written, conditions, held = variant.call(steps, list(inputs), kept, taken)
         if bound is not None:

@@ -1,7 +1,8 @@
 """The core of a session: plans by what they compute, and the steps that are under way.
 
-`DirectSession` runs parts of one graph in this process. It keeps plans by (fetches, feeds, targets), the resources of
-its graph and the steps that have not ended. The public classes are in `penstock.runtime.client`.
+`DirectSession` runs parts of one graph in this process. It keeps plans by (fetches, feeds,
+targets), the resources of its graph and the steps that have not ended. The public classes are in
+`penstock.runtime.client`.
 """
 
 import threading
@@ -71,9 +72,12 @@ class DirectSession:
                 return found[0]
         options = self.options
         made = make_plan(
-            build(fetches, feeds, targets), self.resources, optimize=options.optimize, threads=options.threads,
+            build(fetches, feeds, targets),
+            self.resources,
+            optimize=options.optimize,
+            threads=options.threads,
             soft_placement=options.soft_placement,
-        )  # fmt: skip
+        )
         made.state = self.state
         with self._lock:
             found = self._plans.setdefault(key, (made, (fetches, feeds, targets)))
@@ -129,7 +133,10 @@ class DirectSession:
 
 
 def reset_sessions(containers: list[str] | None) -> None:
-    """Clears the resources of all sessions of this process, of these containers or of all, and closes the sessions."""
+    """Clears the resources of all sessions of this process, of these containers or of all.
+
+    And closes the sessions.
+    """
     for session in list(_sessions):
         session.close()
         session.resources.clear(containers)

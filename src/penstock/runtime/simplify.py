@@ -1,7 +1,8 @@
 """Passes that make a program smaller without changing what it computes.
 
-Constant folding, common subexpressions, and identities without effect. Stateful operations, operations with control
-inputs, and operations whose device differs are left alone. Dead code goes with the re-sorting after each pass.
+Constant folding, common subexpressions, and identities without effect. Stateful operations,
+operations with control inputs, and operations whose device differs are left alone. Dead code goes
+with the re-sorting after each pass.
 """
 
 from typing import Any
@@ -23,7 +24,9 @@ PASS_THROUGH = frozenset(
 
 
 def simplify(program: Program) -> Program:
-    """Applies the passes in order; with PENSTOCK_VERIFY set, checks the program before and after each.
+    """Applies the passes in order.
+
+    With PENSTOCK_VERIFY set, the program is checked before and after each.
 
     Raises:
       InternalError: a pass broke the program; names the pass and the node.
@@ -46,7 +49,10 @@ def _verify_after(name: str, program: Program) -> None:
 
 
 def _rewire(program: Program, replaced: dict[int, list[Ref]], gone: dict[int, Node]) -> Program:
-    """The program with outputs of replaced nodes taken from elsewhere; `gone` maps them as control inputs."""
+    """The program with outputs of replaced nodes taken from elsewhere.
+
+    `gone` maps them as control inputs.
+    """
 
     def ref(item: Ref) -> Ref:
         seen = item
@@ -105,10 +111,21 @@ def fold_constants(program: Program) -> Program:
         control = list(dict.fromkeys(c for source, _ in node.inputs for c in waits[id(source)]))
         waits[id(node)] = control
         made = [
-            Node("Const", const, f"{node.name}/folded", {"value": HashableArray(v, t), "dtype": t}, [], control, [t], [v.shape],
-                 device=node.device, location=node.location, origin=node.origin)
+            Node(
+                "Const",
+                const,
+                f"{node.name}/folded",
+                {"value": HashableArray(v, t), "dtype": t},
+                [],
+                control,
+                [t],
+                [v.shape],
+                device=node.device,
+                location=node.location,
+                origin=node.origin,
+            )
             for v, t in zip(folded, node.dtypes, strict=True)
-        ]  # fmt: skip
+        ]
         replaced[id(node)] = [(m, 0) for m in made]
         gone[id(node)] = made[0]
     return _rewire(program, replaced, gone) if replaced else program

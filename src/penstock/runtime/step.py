@@ -1,7 +1,8 @@
 """One run of a plan: its id, resources, deadline, cancellation and, when asked for, its trace.
 
-A step ends early in three ways: `cancel` (a closed session, Ctrl-C, an error in another item), its deadline, or
-an error of one of its operations. Kernels that wait do so through `Step.wait`, so all three wake them.
+A step ends early in three ways: `cancel` (a closed session, Ctrl-C, an error in another item), its
+deadline, or an error of one of its operations. Kernels that wait do so through `Step.wait`, so all
+three wake them.
 """
 
 import itertools
@@ -17,7 +18,10 @@ _callbacks_lock = threading.Lock()  # guards: the callbacks of all steps
 
 
 class Event:
-    """One item of a traced step: what ran, where, when (seconds of `time.time`), and what it gave."""
+    """One item of a traced step.
+
+    What ran, where, when (seconds of `time.time`), and what it gave.
+    """
 
     __slots__ = ("device", "end", "item", "outputs", "start", "thread")
 
@@ -46,7 +50,8 @@ class Step:
       resources: the resource manager.
       state: what operations keep between steps: random counters.
       events: what ran, when the step is traced, else None.
-      leases: kept until the step ends, so that variables' arrays that it read are not given away meanwhile.
+      leases: kept until the step ends, so that variables' arrays that it read are not given away
+        meanwhile.
     """
 
     __slots__ = (
@@ -82,7 +87,10 @@ class Step:
         return self._error is not None
 
     def cancel(self, reason: str) -> None:
-        """Makes the step end with CancelledError at its next operation, and wakes those that wait. Thread-safe."""
+        """Makes the step end with CancelledError at its next operation.
+
+        And wakes those that wait. Thread-safe.
+        """
         with _callbacks_lock:
             if self._error is None:
                 self._error = reason
@@ -91,7 +99,10 @@ class Step:
             callback()
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Calls `callback` when the step is cancelled (at once when it is already); returns what takes it back."""
+        """Calls `callback` when the step is cancelled (at once when it is already).
+
+        Returns what takes it back.
+        """
         with _callbacks_lock:
             if self._error is None:
                 self._callbacks = [*(self._callbacks or ()), callback]
@@ -118,12 +129,17 @@ class Step:
             raise errors.CancelledError(None, None, f"{where}: {self._error}")
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise errors.DeadlineExceededError(
-                None, None, f"Timed out waiting for notification: expected the step to end before its deadline, which passed at "
-                f"{where}. Give it more time with RunOptions(timeout_in_ms=...), or none with 0."
-            )  # fmt: skip
+                None,
+                None,
+                "Timed out waiting for notification: expected the step to end before "
+                "its deadline, which passed at "
+                f"{where}. Give it more time with RunOptions(timeout_in_ms=...), or none with 0.",
+            )
 
     def wait(self, condition: threading.Condition, ready: Callable[[], bool], where: str) -> None:
-        """Waits, holding `condition`, until `ready()`; whoever changes what it looks at notifies the condition.
+        """Waits, holding `condition`, until `ready()`.
+
+        Whoever changes what `ready` looks at notifies the condition.
 
         Raises:
           CancelledError, DeadlineExceededError: the step ended first.

@@ -1,7 +1,7 @@
 """Chrome traces: what `RunMetadata.step_stats` says, as JSON for chrome://tracing and Perfetto.
 
-One process a device, one row a thread, one bar an operation, with its inputs as arguments and arrows from the operations
-that made them.
+One process a device, one row a thread, one bar an operation, with its inputs as arguments and
+arrows from the operations that made them.
 """
 
 import json
@@ -33,7 +33,8 @@ class Timeline:
         Args:
           show_dataflow: whether arrows lead from an operation to those that use its results.
           show_memory: whether the bytes that the step's results take are drawn as a counter.
-          op_time: which time of an operation is drawn: "schedule" (from scheduling to end), "gpu" or "all" (the kernel alone).
+          op_time: which time of an operation is drawn: "schedule" (from scheduling to end), "gpu"
+            or "all" (the kernel alone).
 
         Returns:
           JSON text in Chrome's trace event format; times are microseconds.
@@ -44,7 +45,8 @@ class Timeline:
         if op_time not in ("schedule", "gpu", "all"):
             raise ValueError(f"op_time: expected 'schedule', 'gpu' or 'all', got {op_time!r}.")
         events: list[dict[str, Any]] = []
-        made: dict[str, tuple[int, int, float]] = {}  # operation -> where and when its results were ready
+        # operation -> where and when its results were ready
+        made: dict[str, tuple[int, int, float]] = {}
         for pid, device in enumerate(self._step_stats.dev_stats):
             events.append(_named("process_name", pid, 0, device.device))
             for thread in sorted({n.thread_id for n in device.node_stats}):
@@ -63,11 +65,22 @@ class Timeline:
         counters = []
         for pid, device in enumerate(self._step_stats.dev_stats):
             total = 0
-            for node in sorted(device.node_stats, key=lambda n: n.all_start_micros + n.all_end_rel_micros):
-                total += sum(o.tensor_description.allocation_description.requested_bytes for o in node.output)
+            for node in sorted(
+                device.node_stats, key=lambda n: n.all_start_micros + n.all_end_rel_micros
+            ):
+                total += sum(
+                    o.tensor_description.allocation_description.requested_bytes for o in node.output
+                )
                 time = node.all_start_micros + node.all_end_rel_micros
                 counters.append(
-                    {"name": "bytes of results", "ph": "C", "pid": pid, "tid": 0, "ts": time, "args": {"bytes": total}}
+                    {
+                        "name": "bytes of results",
+                        "ph": "C",
+                        "pid": pid,
+                        "tid": 0,
+                        "ts": time,
+                        "args": {"bytes": total},
+                    }
                 )
         return counters
 
@@ -94,16 +107,27 @@ def _bar(pid: int, node: Any, op_time: str) -> dict[str, Any]:
     _, kind, inputs = parse_label(node.timeline_label)
     start, end = node.all_start_micros, node.all_end_rel_micros
     if op_time != "schedule":
-        start, end = start + node.op_start_rel_micros, node.op_end_rel_micros - node.op_start_rel_micros
+        start, end = (
+            start + node.op_start_rel_micros,
+            node.op_end_rel_micros - node.op_start_rel_micros,
+        )
     arguments = {"name": node.node_name, "op": kind or node.node_name}
     arguments.update({_INPUTS.format(i): name for i, name in enumerate(inputs)})
     return {
-        "name": kind or node.node_name, "cat": "Op", "ph": "X", "pid": pid, "tid": node.thread_id, "ts": start,
-        "dur": max(end, 1), "args": arguments,
-    }  # fmt: skip
+        "name": kind or node.node_name,
+        "cat": "Op",
+        "ph": "X",
+        "pid": pid,
+        "tid": node.thread_id,
+        "ts": start,
+        "dur": max(end, 1),
+        "args": arguments,
+    }
 
 
-def _arrows(bars: list[dict[str, Any]], made: dict[str, tuple[int, int, float]]) -> list[dict[str, Any]]:
+def _arrows(
+    bars: list[dict[str, Any]], made: dict[str, tuple[int, int, float]]
+) -> list[dict[str, Any]]:
     arrows: list[dict[str, Any]] = []
     for bar in bars:
         for key, source in bar["args"].items():
@@ -112,5 +136,7 @@ def _arrows(bars: list[dict[str, Any]], made: dict[str, tuple[int, int, float]])
             pid, tid, time = made[source]
             common = {"name": source, "cat": "DataFlow", "id": len(arrows) // 2}
             arrows.append({**common, "ph": "s", "pid": pid, "tid": tid, "ts": time})
-            arrows.append({**common, "ph": "t", "pid": bar["pid"], "tid": bar["tid"], "ts": bar["ts"]})
+            arrows.append(
+                {**common, "ph": "t", "pid": bar["pid"], "tid": bar["tid"], "ts": bar["ts"]}
+            )
     return arrows

@@ -1,0 +1,299 @@
+"""Plans as text, passes, regions that form again, sizes that vary, placement."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from tests.runtime.toys import (
+    add,
+    assign,
+    assign_add,
+    const,
+    hooks,
+    identity,
+    mul,
+    no_op,
+    placeholder,
+    quick,
+    read,
+    variable,
+)
+
+from penstock import errors, proto
+from penstock.core.execute import execute
+from penstock.core.resources import ResourceManager
+from penstock.graph.graph import Graph
+from penstock.runtime.client import Session
+from penstock.runtime.placer import Candidate, has_kernel, place
+from penstock.runtime.plan import make_plan
+from penstock.runtime.program import build
+from penstock.runtime.simplify import fold_constants, forward_identities, merge_equal, simplify
+from penstock.types import dtypes as dt
+
+
+@pytest.fixture
+def session():
+    with Graph().as_default() as graph, Session(graph=graph) as session:
+        yield session
+
+
+def lines(text):
+    return textwrap.dedent(text).strip()
+
+
+# ---- passes -------------------------------------------------------------------------------------
+
+
+def test_the_program_as_text_and_what_each_pass_does(session):
+    x = placeholder((2,), name="x")
+    two, three = const(2.0, name="two"), const(3.0, name="three")
+    six = mul(two, three, "six")
+    left, right = mul(x, six, "left"), mul(x, six, "right")
+    total = add(left, right, "total")
+    program = build([total], [x], [])
+    assert len(program.nodes) == 9
+    program = forward_identities(program)
+    assert "Identity" not in str(program)
+    program = fold_constants(program)
+    assert lines(str(program)) == lines("""
+        x:0 = _Feed() -> float32(2,)
+        six/folded = Const() -> float32()
+        left = Mul(x:0:0, six/folded:0) -> float32(2,)
+        right = Mul(x:0:0, six/folded:0) -> float32(2,)
+        total = AddV2(left:0, right:0) -> float32(2,)
+        fetch total:0
+        """)
+    assert lines(str(merge_equal(program))) == lines("""
+        x:0 = _Feed() -> float32(2,)
+        six/folded = Const() -> float32()
+        left = Mul(x:0:0, six/folded:0) -> float32(2,)
+        total = AddV2(left:0, left:0) -> float32(2,)
+        fetch total:0
+        """)
+
+
+def test_stateful_operations_and_those_that_wait_are_left_alone(session):
+    hooks["echo"] = lambda ctx, x: x
+    c = const(1.0)
+    first, second = quick(c, "echo", "first"), quick(c, "echo", "second")
+    with c.graph.control_dependencies([first]):
+        late = mul(c, c, "late")
+    text = str(simplify(build([first, second, late], [], [])))
+    assert "first = ToyQuick" in text
+    assert "second = ToyQuick" in text
+    assert "late = Mul(" in text
+
+
+def test_an_error_of_a_folded_operation_comes_when_it_runs(session):
+    with pytest.raises(ValueError, match="expected"):
+        execute("Reshape", (np.zeros(3, np.float32), np.array([2], np.int32)))
+    shape = identity(placeholder((1,), dt.int32), "shape")
+    bad = execute("Reshape", (const(np.zeros(3)), shape), None, "bad")
+    with pytest.raises(errors.InvalidArgumentError, match=r"\{\{node bad\}\}"):
+        session.run(bad, {shape: [2]})
+
+
+def test_verify_names_a_broken_node(session):
+    program = build([add(const(1.0), const(2.0), "sum")], [], [])
+    program.verify()
+    program.nodes.reverse()
+    with pytest.raises(errors.InternalError, match=r"sum = AddV2.*is not an earlier output"):
+        program.verify()
+
+
+def test_a_cycle_is_refused(session):
+    a = add(const(1.0), const(2.0), "a")
+    b = add(a, a, "b")
+    a.op._update_input(0, b)
+    with pytest.raises(errors.InvalidArgumentError, match="cycle"):
+        session.run(b)
+
+
+# ---- plans --------------------------------------------------------------------------------------
+
+
+def test_regions_and_host_kernels(session):
+    hooks["echo"] = lambda ctx, x: x
+    x = placeholder((2,), name="x")
+    before = mul(add(x, np.float32(1), "plus"), np.float32(2), "times")
+    middle = quick(before, "echo", "middle")
+    after = add(middle, before, "after")
+    plan = make_plan(build([after], [x], []), ResourceManager())
+    assert lines(str(plan)) == lines("""
+        region Const, plus, Const_1, times
+        host middle
+        region after
+        """)
+
+
+def test_a_chain_through_a_no_op_keeps_its_order(session):
+    handle = variable("v")
+    put = assign(handle, np.float32(1))
+    with put.graph.control_dependencies([put]):
+        barrier = no_op("barrier")
+    with put.graph.control_dependencies([barrier]):
+        late = identity(read(handle))
+    hooks["echo"] = lambda ctx, x: x
+    with put.graph.control_dependencies([late]):
+        end = quick(const(5.0), "echo")
+    assert session.run([late, end]) == [1, 5]
+
+
+def test_an_operation_that_needs_a_value_leaves_its_region_and_nothing_runs_twice(session):
+    """Reshape's shape comes from a compiled operation: known only when the step runs."""
+    handle = variable("count")
+    session.run(assign(handle, np.float32(0)))
+    counted = assign_add(handle, np.float32(1))
+    x = placeholder((6,), name="x")
+    sizes = placeholder((2,), dt.int32, name="sizes")
+    with x.graph.control_dependencies([counted]):
+        scaled = mul(x, np.float32(2))
+    y = execute("Reshape", (scaled, add(sizes, np.array([1, 1], np.int32))), None, "y")
+    y = add(mul(y, np.float32(3)), np.float32(1))
+    for i, (rows, columns) in enumerate([(1, 4), (1, 4), (2, 3), (1, 4)]):
+        out = session.run(y, {x: np.arange(6), sizes: [rows, columns - 2]})
+        assert out.shape == (rows + 1, columns - 1)
+        assert out.reshape(-1).tolist() == [n * 6 + 1 for n in range(6)]
+        assert session.run(read(handle)) == i + 1
+
+
+def test_sizes_that_never_come_back_compile_nothing_and_those_that_do_compile_once(session):
+    x = placeholder((None, 100))
+    y = x
+    for _ in range(8):
+        y = mul(add(y, np.float32(1)), np.float32(0.5))
+    wanted = lambda batch: session.run(y, {x: np.zeros((batch, 100), np.float32)}).shape  # noqa: E731
+    for batch in range(50, 90):
+        assert wanted(batch) == (batch, 100)
+    (plan,) = [p for p, _ in session._direct._plans.values()]
+    assert plan.compiled_count == 0
+    for _ in range(4):
+        assert wanted(64) == (64, 100)
+    assert plan.compiled_count == 1
+
+
+def test_runs_with_and_without_simplification_agree(session):
+    config = proto.config_pb2.ConfigProto()
+    config.graph_options.optimizer_options.opt_level = -1
+    config.inter_op_parallelism_threads = 1
+    x = placeholder((3,))
+    y = add(mul(const(2.0), const(3.0)), x)
+    with Session(graph=x.graph, config=config) as plain:
+        feeds = {x: np.arange(3)}
+        assert plain.run(y, feeds).tolist() == session.run(y, feeds).tolist()
+        (plan,) = [p for p, _ in plain._direct._plans.values()]
+    assert "Mul" in str(plan)
+
+
+def test_a_missing_kernel_lists_those_there_are(session):
+    handle = execute("Placeholder", (), {"dtype": dt.string, "shape": ()}, "s")
+    with pytest.raises((TypeError, errors.UnimplementedError)):
+        session.run(add(handle, handle), {handle: "a"})
+
+
+# ---- placement ----------------------------------------------------------------------------------
+
+
+def nodes_of(*fetches):
+    return build(list(fetches), [], []).nodes
+
+
+CPU = Candidate("/job:localhost/replica:0/task:0/device:CPU:0", "CPU")
+GPU = Candidate("/job:localhost/replica:0/task:0/device:GPU:0", "GPU")
+
+
+def test_requests_are_honoured_and_the_first_device_serves_the_rest(session):
+    graph = session.graph
+    with graph.device("/cpu:0"):
+        a = const(1.0, name="a")
+    b = add(a, a, "b")
+    nodes = nodes_of(b)
+    placed = place(nodes, [GPU, CPU], has_kernel, soft_placement=False)
+    assert {n.name: placed[id(n)][-5:] for n in nodes}["b"] == "GPU:0"
+    assert {n.name: placed[id(n)][-5:] for n in nodes}["a"] == "CPU:0"
+
+
+def test_colocated_operations_and_variables_share_a_device(session):
+    graph = session.graph
+    with graph.device("/cpu:0"):
+        handle = variable("v")
+    value = read(handle, name="value")
+    with graph.colocate_with(value.op):
+        c = mul(const(1.0), value, "c")
+    nodes = nodes_of(c)
+    placed = place(nodes, [GPU, CPU], has_kernel, soft_placement=False)
+    where = {n.name: placed[id(n)] for n in nodes}
+    assert where["value"] == where["v"] == where["c"] == CPU.name
+
+
+def test_a_device_that_is_not_there(session):
+    graph = session.graph
+    with graph.device("/gpu:3"):
+        c = add(const(1.0), const(2.0), "far")
+    config = proto.config_pb2.ConfigProto(allow_soft_placement=False)
+    with (
+        Session(graph=graph, config=config) as strict,
+        pytest.raises(errors.InvalidArgumentError) as caught,
+    ):
+        strict.run(c)
+    text = str(caught.value)
+    assert "Cannot assign a device for operation" in text
+    assert "available devices are [ /job:localhost/replica:0/task:0/device:CPU:0 ]" in text
+    assert "toys.py" in text
+    assert session.run(c) == 3
+
+
+def test_contradicting_requests_in_one_group(session):
+    graph = session.graph
+    with graph.device("/cpu:0"):
+        handle = variable("v")
+    value = read(handle)
+    value.op._set_device("/device:GPU:0")
+    nodes = nodes_of(value)
+    with pytest.raises(errors.InvalidArgumentError, match="Cannot colocate nodes"):
+        place(nodes, [GPU, CPU], has_kernel, soft_placement=False)
+    placed = place(nodes, [GPU, CPU], has_kernel, soft_placement=True)
+    assert len(set(placed.values())) == 1
+
+
+# ---- processes ----------------------------------------------------------------------------------
+
+FORKING = """
+import os, sys, warnings
+sys.path[:0] = {path!r}
+warnings.simplefilter("ignore")
+import numpy as np
+from tests.runtime.toys import add, mul, placeholder
+from penstock.graph.graph import Graph
+from penstock.runtime.client import Session
+
+with Graph().as_default() as graph, Session(graph=graph) as session:
+    x = placeholder((20000,))
+    y = add(mul(x, x), x)
+    array = np.ones(20000, np.float32)
+    assert session.run(y, {{x: array}})[0] == 2
+    child = os.fork()
+    if not child:
+        try:
+            session.run(y, {{x: array}})
+            os._exit(1)
+        except RuntimeError as problem:
+            os._exit(0 if "forked" in str(problem) and "spawn" in str(problem) else 2)
+    _, status = os.waitpid(child, 0)
+    print(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_gets_a_clear_error_instead_of_a_hang():
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING.format(path=sys.path)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.stdout.strip() == "0", done.stderr
