@@ -232,7 +232,7 @@ class BaseSession:
 
     @property
     def _partial_runs(self) -> PartialRuns:
-        found = self.__dict__.get("_partial")
+        found: PartialRuns | None = self.__dict__.get("_partial")
         if found is None:
             found = self.__dict__.setdefault("_partial", PartialRuns(self._direct))
         return found
@@ -265,7 +265,7 @@ class BaseSession:
     @property
     def graph_def(self) -> Any:
         """The graph as a GraphDef message."""
-        return self._graph.as_graph_def(add_shapes=False)  # type: ignore[attr-defined]
+        return self._graph.as_graph_def(add_shapes=False)
 
     @property
     def sess_str(self) -> bytes:

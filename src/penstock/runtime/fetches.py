@@ -104,7 +104,8 @@ class Fetches:
         )
 
     def _compile_mapping(self, fetch: Mapping[Any, Any]) -> Build:
-        keys, cls = list(fetch), type(fetch)
+        keys = list(fetch)
+        cls: Any = type(fetch)  # any: the user's own mapping class
         builds = [self._compile(fetch[key]) for key in keys]
         make = (
             (lambda pairs: cls(fetch.default_factory, pairs))

@@ -44,7 +44,7 @@ def located(problem: errors.OpError, node: Node) -> errors.OpError:
     if "{{node" in problem.message:
         return problem
     message = f"{node.where()}: {problem.message.partition(' [Op:')[0]}"
-    return type(problem)(None, node.origin, message, problem.experimental_payloads)  # type: ignore[call-arg, arg-type]
+    return type(problem)(None, node.origin, message, problem.experimental_payloads)  # type: ignore[arg-type]
 
 
 def _run_on_variables(
@@ -107,7 +107,7 @@ class HostPath:
         """The outputs."""
         if self._fast is not None:
             try:
-                return quiet.run(self._fast, *inputs)  # type: ignore[no-any-return]
+                return quiet.run(self._fast, *inputs)
             except (ValueError, TypeError, IndexError):
                 pass  # once more below, for the error's text
         slots = self._template.copy()

@@ -100,7 +100,7 @@ class Plan:
         """
         if len(self.items) != 1 or not isinstance(self.items[0], RegionItem):
             return None
-        (item,) = self.items
+        item = self.items[0]
         same = item.inputs == self._feed_slots and item.outputs == self._fetch_slots
         return item.region if same and not item.region.variables else None
 

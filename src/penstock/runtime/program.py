@@ -173,7 +173,7 @@ class _Builder:
     def __init__(self, prefix: str = "", gate: Node | None = None) -> None:
         self.prefix = prefix
         self.gate = gate  # inside a call: what operations without inputs wait for
-        self.fed: dict[int, Node] = {}
+        self.fed: dict[int, Node | Ref] = {}
         self.values: dict[int, list[Ref]] = {}  # id(operation) -> its outputs
         self.ends: dict[int, Node] = {}  # id(operation) -> the node to wait for
         self.keep: list[Any] = []
@@ -195,7 +195,7 @@ class _Builder:
 
     def bind(self, tensor: SymbolicTensor, ref: Ref) -> None:
         """Inside a call: an input of the body is a value outside."""
-        self.fed[id(tensor)] = ref  # type: ignore[assignment]
+        self.fed[id(tensor)] = ref
 
     def ref(self, tensor: SymbolicTensor) -> Ref:
         fed = self.fed.get(id(tensor))

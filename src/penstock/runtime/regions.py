@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Any
 
-import numpy as np
-
 from penstock import errors
 from penstock.core.eager import PreparedOp
 from penstock.core.lazy import jnp, wide_types
@@ -22,6 +20,7 @@ from penstock.runtime.host_path import HostPath, located, run_node
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.simplify import prepared_op
 from penstock.runtime.step import Step
+from penstock.types.dims import is_full, num_elements
 
 TINY_NODES = 6  # regions up to this size ...
 TINY_ELEMENTS = 4096  # ... on values up to this size run on the host: a compiled call costs more
@@ -56,9 +55,7 @@ class Region:
         self._readers: list[Node] = []  # per variable: the first node that touches it
         self._collect_inputs({id(n) for n in nodes})
         self._written = [i for i, w in enumerate(self.writes) if w]
-        self._dynamic = [
-            i for i, (n, k) in enumerate(self.inputs) if n.shapes[k] is None or None in n.shapes[k]
-        ]  # type: ignore[operator]
+        self._dynamic = [i for i, (n, k) in enumerate(self.inputs) if not is_full(n.shapes[k])]
         self.step_nodes = [
             i for i, n in enumerate(self.nodes) if n.op is not None and n.op.step_input is not None
         ]
@@ -109,9 +106,8 @@ class Region:
         if len(self.nodes) > TINY_NODES or not self._on_host:
             return False
         known = [s for n in self.nodes for s in n.shapes] + [n.shapes[i] for n, i in self.inputs]
-        if any(dims is None or None in dims for dims in known):
-            return None
-        return sum(int(np.prod(dims)) for dims in known) <= TINY_ELEMENTS  # type: ignore[arg-type]
+        sizes = [num_elements(dims) for dims in known]
+        return None if None in sizes else sum(filter(None, sizes)) <= TINY_ELEMENTS
 
     # ---- running --------------------------------------------------------------------------------
 
@@ -137,7 +133,7 @@ class Region:
         """Computes the outputs node by node."""
         return self._path.run(inputs, handles, step)
 
-    def _prefers_host(self, key: Any, inputs: list[Any]) -> bool:
+    def _prefers_host(self, key: Any, inputs: Sequence[Any]) -> bool:
         """Whether sizes `key` run on the host: small ones always, others until they come back."""
         if not self._on_host or key in self._variants:
             return False

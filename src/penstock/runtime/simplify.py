@@ -5,6 +5,7 @@ operations with control inputs, and operations whose device differs are left alo
 with the re-sorting after each pass.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from penstock.core.op_def import lookup
 from penstock.runtime.program import FEED, Node, Program, Ref, sort
 
 MAX_FOLDED_BYTES = 1 << 20
+PREPARED = 4096  # prepared operations kept per kind of operation
 PASS_THROUGH = frozenset(
     {"Identity", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"}
 )
@@ -155,7 +157,7 @@ def _known_bytes(node: Node) -> int:
     total = 0
     for dtype, dims in zip(node.dtypes, node.shapes, strict=True):
         if dims is not None and None not in dims:
-            total += int(np.prod(dims, dtype=np.float64)) * max(dtype.size or 8, 1)
+            total += math.prod(dims) * max(dtype.size or 8, 1)  # type: ignore[arg-type]
     return total
 
 
@@ -169,15 +171,19 @@ def prepared_op(node: Node, device: str = "CPU") -> PreparedOp:
     in_dtypes = tuple(source.dtypes[index] for source, index in node.inputs)
     counts = tuple(node.counts) if node.counts is not None else (1,) * len(node.op.inputs)
     key = ("node", in_dtypes, counts, tuple(node.attrs.items()), device)
-    found = node.op.prepared.get(key)
+    found: PreparedOp | None = node.op.prepared.get(key)
     if found is None:
         try:
             found = PreparedOp(node.op, in_dtypes, counts, node.attrs, device)
         except errors.UnimplementedError:
             problem = missing_kernel(node.type, device, node.attrs)
-            raise type(problem)(None, None, f"{node.where()}: {problem.message}") from None
-        node.op.prepared[key] = found
-    return found  # type: ignore[no-any-return]
+            message = f"{node.where()}: {problem.message}"
+            raise errors.UnimplementedError(None, node.origin, message) from None
+        if len(node.op.prepared) >= PREPARED:
+            node.op.prepared.clear()
+        if node.type != "Const":  # whose value would live as long as the cache
+            node.op.prepared[key] = found
+    return found
 
 
 def merge_equal(program: Program) -> Program:
