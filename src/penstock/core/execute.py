@@ -12,7 +12,7 @@ from penstock.core import attributes, convert
 from penstock.core.context import state
 from penstock.core.eager import run_eager
 from penstock.core.op_def import REQUIRED, ArgDef, OpDef, lookup
-from penstock.core.tensor import EagerTensor, Tensor
+from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
 from penstock.types.dtypes import DType, as_dtype
 
 NO_ATTRS: dict[str, Any] = {}
@@ -42,8 +42,20 @@ def execute(
     if op.__class__ is str:
         op = lookup(op)
     attrs = NO_ATTRS if attrs is None else attrs
+    graph = state.graph
+    if graph is not None and not all(map(is_symbolic, inputs)):
+        with graph.name_scope(name or op.name) as scope:  # constants made of inputs are named in it
+            flat, counts = convert_inputs(op, inputs, attrs)  # type: ignore[arg-type]
+            return execute_flat(op, flat, counts, attrs, scope)  # type: ignore[arg-type]
     flat, counts = convert_inputs(op, inputs, attrs)  # type: ignore[arg-type]
     return execute_flat(op, flat, counts, attrs, name)  # type: ignore[arg-type]
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether an input needs no conversion in a graph: a symbolic tensor, or a list of them."""
+    if value.__class__ is list or value.__class__ is tuple:
+        return all(item.__class__ is SymbolicTensor for item in value)
+    return value.__class__ is SymbolicTensor
 
 
 def execute_flat(
@@ -109,7 +121,7 @@ def convert_inputs(
         types = attrs.get(arg.type_list_attr) if arg.type_list_attr else None
         for i, item in enumerate(items):
             wanted = types[i] if types is not None and i < len(types) else None
-            flat.append(_convert(op, arg, item, known, wanted))
+            flat.append(_convert(op, arg, item, known, wanted, f"{arg.name}_{i}"))
         counts.append(len(items))
     return tuple(flat), tuple(counts) if listed else None
 
@@ -143,26 +155,28 @@ def _known_types(op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> dic
 
 
 def _convert(
-    op: OpDef, arg: ArgDef, value: Any, known: dict[str, DType], wanted: DType | None = None
+    op: OpDef,
+    arg: ArgDef,
+    value: Any,
+    known: dict[str, DType],
+    wanted: DType | None = None,
+    name: str | None = None,
 ) -> Any:
+    name = arg.name if name is None else name
     dtype = arg.dtype or wanted or (known.get(arg.type_attr) if arg.type_attr else None)
     if isinstance(value, Tensor):
         tensor = convert.convert_to_tensor(value)
         if dtype is not None and tensor.dtype.base_dtype is not dtype:
             raise _wrong_dtype(op, arg, tensor, dtype)
     elif dtype is not None:
-        tensor = _convert_to(op, arg, value, dtype)
+        tensor = convert.convert_to_tensor(value, dtype, name=name)
     else:
         default = op.attrs[arg.type_attr].default if arg.type_attr else None
         hint = default if isinstance(default, DType) and default is not REQUIRED else None
-        tensor = convert.convert_to_tensor(value, dtype_hint=hint)
+        tensor = convert.convert_to_tensor(value, dtype_hint=hint, name=name)
         if arg.type_attr is not None and tensor.dtype.is_compatible_with(tensor.dtype.base_dtype):
             known[arg.type_attr] = tensor.dtype.base_dtype
     return tensor
-
-
-def _convert_to(op: OpDef, arg: ArgDef, value: Any, dtype: DType) -> Any:
-    return convert.convert_to_tensor(value, dtype)
 
 
 def _wrong_dtype(op: OpDef, arg: ArgDef, tensor: Tensor, dtype: DType) -> Exception:

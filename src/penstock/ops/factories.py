@@ -13,7 +13,7 @@ import numpy as np
 from penstock.core import shapes
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.execute import execute
+from penstock.core.execute import execute, is_symbolic
 from penstock.core.kernels import HOST_LIMIT, quiet, register_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
@@ -218,8 +218,13 @@ def _select(op: OpDef, attrs: dict[str, Any]) -> Any:
 
 def convert_binary(op: OpDef, x: Any, y: Any, name: str | None) -> Any:
     """Runs a binary operation; a Python or NumPy operand takes the dtype of the tensor beside it."""
-    x, y = convert_pair(x, y)
-    return execute(op, (x, y), None, name)
+    graph = state.graph
+    if graph is None or (is_symbolic(x) and is_symbolic(y)):
+        x, y = convert_pair(x, y)
+        return execute(op, (x, y), None, name)
+    with graph.name_scope(name or op.name) as scope:  # a constant made of an operand is named in it
+        x, y = convert_pair(x, y)
+        return execute(op, (x, y), None, scope)
 
 
 def convert_pair(x: Any, y: Any) -> tuple[Any, Any]:
@@ -229,21 +234,21 @@ def convert_pair(x: Any, y: Any) -> tuple[Any, Any]:
       TypeError: a Python value does not convert to the other's dtype.
     """
     if isinstance(x, Tensor):
-        return x, y if isinstance(y, Tensor) else as_dtype_of(x, y)
+        return x, y if isinstance(y, Tensor) else as_dtype_of(x, y, "y")
     if isinstance(y, Tensor):
-        return as_dtype_of(y, x), y
-    x = convert_to_tensor(x)
-    return x, as_dtype_of(x, y)
+        return as_dtype_of(y, x, "x"), y
+    x = convert_to_tensor(x, name="x")
+    return x, as_dtype_of(x, y, "y")
 
 
-def as_dtype_of(tensor: Tensor, value: Any) -> Any:
+def as_dtype_of(tensor: Tensor, value: Any, name: str | None = None) -> Any:
     """`value` as a tensor of the dtype of `tensor`; what has a dtype of its own keeps it."""
     dtype = tensor.dtype.base_dtype
     if hasattr(value, "handle") or hasattr(value, "_dense_var_to_tensor"):
-        return convert_to_tensor(value)
+        return convert_to_tensor(value, name=name)
     if value.__class__ is bool and not dtype.is_bool and (dtype.is_integer or dtype.is_floating):
         value = int(value)
-    return convert_to_tensor(value, dtype)
+    return convert_to_tensor(value, dtype, name=name)
 
 
 def unary_function(op: OpDef, name: str, doc: str, argument: str = "x") -> Callable[..., Any]:
