@@ -12,7 +12,6 @@ that gradients can carry them.
 """
 
 import warnings
-from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +21,7 @@ from penstock.core import convert
 from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.types import dtypes
 from penstock.types.composite_specs import IndexedSlicesSpec, SparseTensorSpec
+from penstock.types.composite_values import IndexedSlicesValue, SparseTensorValue
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 from penstock.types.tensor_shape import TensorShape
@@ -29,9 +29,6 @@ from penstock.types.type_spec import TypeSpec, ValueHooks, attach_values
 from penstock.util import nest
 
 LARGE_SPARSE_NUM_ELEMENTS = 100_000_000  # a dense form of this size is worth a warning
-
-SparseTensorValue = namedtuple("SparseTensorValue", ["indices", "values", "dense_shape"])
-IndexedSlicesValue = namedtuple("IndexedSlicesValue", ["values", "indices", "dense_shape"])
 
 
 class CompositeTensor:

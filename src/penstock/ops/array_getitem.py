@@ -192,6 +192,8 @@ def _strided(tensor: Any, parts: tuple[list[Any], ...], masks: dict[str, int], n
 def _is_mask(spec: Any) -> bool:
     if isinstance(spec, Tensor):
         return spec.dtype is bool_
+    if isinstance(spec, (bool, np.bool_)):
+        return True
     return isinstance(spec, np.ndarray) and spec.dtype == np.bool_
 
 

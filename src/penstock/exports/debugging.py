@@ -1,0 +1,62 @@
+"""Public names of assertions, printing and Python functions."""
+
+
+def _both(names: list[str]) -> dict[str, list[str]]:
+    """Assertions that have another argument order in version 1."""
+    table = {}
+    for name in names:
+        table[name] = [f"debugging.{name}"]
+        table[f"{name}_v1"] = [f"compat.v1.{name}", f"compat.v1.debugging.{name}"]
+    return table
+
+
+_PAIRS = _both(
+    "assert_none_equal assert_less_equal assert_greater_equal assert_negative assert_positive "
+    "assert_non_negative "
+    "assert_non_positive assert_near".split()
+)
+for _name in ("assert_equal", "assert_less", "assert_greater"):
+    _PAIRS |= {_name: [_name, f"debugging.{_name}"]} | {
+        f"{_name}_v1": _both([_name])[f"{_name}_v1"]
+    }
+_RANKS = _both(["assert_rank_at_least", "assert_rank_in", "assert_scalar"])
+_RANKS |= {"assert_rank": ["assert_rank", "debugging.assert_rank"]} | {
+    "assert_rank_v1": _both(["assert_rank"])["assert_rank_v1"]
+}
+
+EXPORTS = {
+    "penstock.ops.array_identity": {
+        "check_numerics": ["debugging.check_numerics", "compat.v1.check_numerics"]
+    },
+    "penstock.ops.debug_asserts": {
+        **_PAIRS,
+        "assert_all_finite": ["debugging.assert_all_finite"],
+        "assert_that": ["Assert", "debugging.Assert"],
+        "verify_tensor_all_finite": [
+            "compat.v1.verify_tensor_all_finite",
+            "compat.v1.debugging.assert_all_finite",
+        ],
+    },
+    "penstock.ops.debug_print": {"print_v1": ["compat.v1.Print"], "print_v2": ["print"]},
+    "penstock.ops.debug_shapes": {
+        **_RANKS,
+        "assert_integer": ["debugging.assert_integer", "compat.v1.assert_integer"],
+        "assert_proper_iterable": [
+            "debugging.assert_proper_iterable",
+            "compat.v1.assert_proper_iterable",
+        ],
+        "assert_same_float_dtype": [
+            "debugging.assert_same_float_dtype",
+            "compat.v1.assert_same_float_dtype",
+        ],
+        "assert_shapes": ["debugging.assert_shapes"],
+        "assert_type": ["debugging.assert_type", "compat.v1.assert_type"],
+        "is_numeric_tensor": ["debugging.is_numeric_tensor", "compat.v1.is_numeric_tensor"],
+    },
+    "penstock.ops.py_functions": {
+        "numpy_function": ["numpy_function"],
+        "py_func": ["compat.v1.py_func"],
+        "py_function": ["py_function"],
+    },
+    "penstock.ops.text_format": {"string_format": ["strings.format"]},
+}

@@ -1,0 +1,308 @@
+"""Order: top_k, sort, argsort, searchsorted."""
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import compiled_kernel, host_kernel
+from penstock.core.lazy import jnp, lax
+from penstock.core.op_def import OpDef, define_op
+from penstock.core.shapes import ShapeContext
+from penstock.graph.static_values import constant_value
+from penstock.ops.array_basics import reshape, shape_of
+from penstock.ops.array_order import transpose
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+from penstock.types.dtypes import as_dtype, int32, int64
+
+Array = Any
+TopKV2 = namedtuple("TopKV2", ["values", "indices"])
+
+
+# ---- top_k
+
+
+def _top_k_shape(c: ShapeContext) -> list[Dims]:
+    dims, k = c.rank_at_least(0, 1, "input"), c.constant(1)
+    c.rank(1, 0, "k")
+    size = None if k is None else int(k)
+    if size is not None and size < 0:
+        c.fail("k >= 0", f"{size}")
+    if dims is None:
+        return [None, None]
+    if size is not None and dims[-1] is not None and dims[-1] < size:
+        c.fail(f"an input with at least k = {size} columns", f"shape {d.text(dims)}")
+    return [(*dims[:-1], size)] * 2
+
+
+TOP_K_V2 = define_op(
+    "TopKV2(input: T, k: Tk; sorted: bool = True, T: realnumbertype, Tk: {int16, int32, int64} = "
+    "int32, "
+    "index_type: {int16, int32, int64} = int32) -> values: T, indices: index_type",
+    shape=_top_k_shape,
+    host_inputs=("k",),
+    doc="The k largest elements along the last axis, and where they are; of equal ones the first.",
+)
+
+
+@host_kernel(TOP_K_V2)
+def _top_k(x: Array, k: Array, *, index_type: Any) -> tuple[Array, Array]:
+    places = _descending(x)[..., : int(k)]
+    return np.take_along_axis(x, places, -1), places.astype(index_type.numpy_dtype)
+
+
+def _descending(x: Array) -> Array:
+    """Positions from the largest element to the smallest along the last axis; equal ones in
+    order.
+    """
+    flipped = np.argsort(x[..., ::-1], axis=-1, kind="stable")
+    return (x.shape[-1] - 1 - flipped)[..., ::-1]
+
+
+@compiled_kernel(TOP_K_V2)
+def _top_k_compiled(x: Array, k: Array, *, index_type: Any) -> tuple[Array, Array]:
+    if x.dtype == bool:
+        x = x.astype(jnp.int8)
+    values, places = lax.top_k(x, int(k))
+    return values, places.astype(index_type.numpy_dtype)
+
+
+@TOP_K_V2.gradient
+def _top_k_gradient(op: Any, grad: Any, _: Any) -> list[Any]:
+    """The gradient of each value goes to where the value came from: a scatter in flat form."""
+    x, places = op.inputs[0], execute("Cast", (op.outputs[1],), {"DstT": int32})
+    sizes = shape_of(x)
+    width = (
+        reshape(execute("Slice", (sizes, [-1 + len(x.dims)], [1])), [])
+        if x.dims is not None
+        else sizes[-1]
+    )
+    flat = reshape(places, [-1, shape_of(places)[-1]])
+    rows = execute("Range", (0, shape_of(flat)[0], 1))
+    offsets = execute("ExpandDims", (execute("Mul", (rows, width)), -1))
+    index = reshape(execute("AddV2", (flat, offsets)), [-1, 1])
+    total = reshape(execute("Prod", (sizes, [0])), [1])
+    return [reshape(execute("ScatterNd", (index, reshape(grad, [-1]), total)), sizes), None]
+
+
+TOP_K = define_op(
+    "TopK(input: T; k: int >= 0, sorted: bool = True, T: realnumbertype) -> values: T, indices: "
+    "int32",
+    shape=lambda c: [None if c.shape(0) is None else (*c.shape(0)[:-1], c.attr("k"))] * 2,
+    doc="The k largest elements along the last axis, and where they are; the old form of TopKV2.",
+).not_differentiable("it is kept for old graphs; use TopKV2")
+
+
+@host_kernel(TOP_K)
+def _top_k_v1(x: Array, *, k: int) -> tuple[Array, Array]:
+    places = _descending(x)[..., :k]
+    return np.take_along_axis(x, places, -1), places.astype(np.int32)
+
+
+# ---- searchsorted
+
+
+def _search_shape(c: ShapeContext) -> Dims:
+    rows, values = c.rank(0, 2, "sorted_inputs"), c.rank(1, 2, "values")
+    assert rows is not None and values is not None
+    return (c.merge((rows[0],), (values[0],))[0], values[1])  # type: ignore[index]
+
+
+def _bound(name: str, side: str, doc: str) -> OpDef:
+    op = define_op(
+        f"{name}(sorted_inputs: T, values: T; T: type, out_type: {{int32, int64}} = int32) -> "
+        "output: out_type",
+        shape=_search_shape,
+        doc=doc,
+    ).not_differentiable("positions are integers")
+
+    @host_kernel(op)
+    def _host(rows: Array, values: Array, *, out_type: Any) -> Array:
+        result = np.empty(values.shape, out_type.numpy_dtype)
+        for i, (row, wanted) in enumerate(zip(rows, values, strict=True)):
+            result[i] = np.searchsorted(row, wanted, side)  # type: ignore[call-overload]
+        return result
+
+    @compiled_kernel(op)
+    def _compiled(rows: Array, values: Array) -> Array:
+        return jnp.vectorize(
+            lambda row, wanted: jnp.searchsorted(row, wanted, side=side), signature="(n),(m)->(m)"
+        )(rows, values)
+
+    return op
+
+
+UPPER_BOUND = _bound(
+    "UpperBound",
+    "right",
+    "For each value the position after the last element that is not larger, row by row.",
+)
+LOWER_BOUND = _bound(
+    "LowerBound",
+    "left",
+    "For each value the position of the first element that is not smaller, row by row.",
+)
+
+
+# ---- public functions
+
+
+def top_k(
+    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None
+) -> Any:
+    """The k largest elements along the last axis.
+
+    Args:
+      input: a real tensor of rank at least 1.
+      k: integer scalar, at most the size of the last axis.
+      sorted: whether the result must be in descending order; it always is.
+      index_type: int16, int32 or int64.
+      name: the name in a graph.
+
+    Returns:
+      A named tuple (values, indices) of shape input.shape[:-1] + [k].
+
+    Raises:
+      InvalidArgumentError, ValueError: `k` is larger than the last axis.
+
+    Example:
+      >>> top_k([3, 1, 2], 2).indices.numpy().tolist()
+      [0, 2]
+    """
+    attrs = {"sorted": sorted, "index_type": as_dtype(index_type)}
+    return TopKV2(*execute(TOP_K_V2, (input, k), attrs, name))
+
+
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
+    """The elements in order along an axis.
+
+    Args:
+      values: a real tensor of rank at least 1.
+      axis: integer known when the graph is built.
+      direction: "ASCENDING" or "DESCENDING".
+      name: the name in a graph.
+
+    Returns:
+      A tensor like `values`.
+
+    Raises:
+      ValueError: the direction is unknown, or the axis is not known.
+
+    Example:
+      >>> sort([3, 1, 2]).numpy().tolist()
+      [1, 2, 3]
+    """
+    values = convert_to_tensor(values)
+    return _ordered(values, axis, direction, 0, name)
+
+
+def argsort(
+    values: Any,
+    axis: Any = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The positions that put the elements in order along an axis; equal ones stay in order.
+
+    Args:
+      values: a real tensor of rank at least 1.
+      axis: integer known when the graph is built.
+      direction: "ASCENDING" or "DESCENDING".
+      stable: whether equal elements must stay in order; they always do.
+      name: the name in a graph.
+
+    Returns:
+      An int32 tensor of the shape of `values`.
+
+    Raises:
+      ValueError: the direction is unknown, or the axis is not known.
+
+    Example:
+      >>> argsort([3, 1, 2]).numpy().tolist()
+      [1, 2, 0]
+    """
+    del stable
+    return _ordered(convert_to_tensor(values), axis, direction, 1, name)
+
+
+def _ordered(values: Any, axis: Any, direction: str, part: int, name: str | None) -> Any:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(
+            "Argument `direction` should be one of ASCENDING or DESCENDING. Received: "
+            f"direction={direction}"
+        )
+    where = constant_value(convert_to_tensor(axis, dtype_hint=int32))
+    if where is None:
+        raise ValueError("Argument `axis` must be a constant scalar. Pass a Python int.")
+    if values.dims is None:
+        raise ValueError(
+            "sort: expected values of known rank, got an unknown rank. Use tf.ensure_shape."
+        )
+    rank = len(values.dims)
+    at = d.normalize_axis(int(where), rank)
+    order = [*range(at), *range(at + 1, rank), at]
+    moved = values if at == rank - 1 else transpose(values, order)
+    size = moved.dims[-1] if moved.dims[-1] is not None else shape_of(moved)[-1]
+    key = moved if direction == "DESCENDING" else _mirrored(moved)
+    found = execute(TOP_K_V2, (key, size), None, name)
+    result = found[part]
+    if part == 0 and key is not moved:
+        result = _mirrored(result)
+    back = [*range(at), rank - 1, *range(at, rank - 1)]
+    return result if at == rank - 1 else transpose(result, back)
+
+
+def _mirrored(x: Any) -> Any:
+    """A tensor whose order is the reverse of that of `x`, and whose mirror is `x` again."""
+    if x.dtype.is_unsigned:
+        return execute("Sub", (convert_to_tensor(x.dtype.max, x.dtype), x))
+    if x.dtype.is_integer:  # -1 - x has no overflow
+        return execute("Sub", (convert_to_tensor(-1, x.dtype), x))
+    return execute("Neg", (x,))
+
+
+def searchsorted(
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = int32,
+    name: str | None = None,
+) -> Any:
+    """Where values belong in sorted rows.
+
+    Args:
+      sorted_sequence: a tensor whose last axis is in ascending order.
+      values: a tensor of the same dtype and leading axes.
+      side: "left" (before equal elements) or "right" (after them).
+      out_type: int32 or int64.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of the shape of `values`.
+
+    Raises:
+      ValueError: `side` is unknown.
+
+    Example:
+      >>> searchsorted([1, 3, 5], [3, 4]).numpy().tolist()
+      [1, 2]
+    """
+    rows = convert_to_tensor(sorted_sequence)
+    wanted = convert_to_tensor(values, None if hasattr(values, "dtype") else rows.dtype)
+    if side not in ("left", "right"):
+        raise ValueError(
+            f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'."
+        )
+    op = LOWER_BOUND if side == "left" else UPPER_BOUND
+    flat = [reshape(t, [-1, _last(t)]) for t in (rows, wanted)]
+    found = execute(op, flat, {"out_type": as_dtype(out_type)}, name)
+    return reshape(found, shape_of(wanted, int64 if as_dtype(out_type) is int64 else int32))
+
+
+def _last(x: Any) -> Any:
+    size = None if x.dims is None else x.dims[-1]
+    return size if size is not None else shape_of(x)[-1]

@@ -1,0 +1,414 @@
+"""Moving elements between depth, batch and space.
+
+Each is a reshape, a transposition and another reshape; the gradient is the operation in the other
+direction.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import kernel
+from penstock.core.op_def import OpDef, define_op
+from penstock.core.shapes import ShapeContext
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+
+Array = Any
+FORMATS = "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"
+
+
+# ---- depth
+
+
+def _axes(c: ShapeContext) -> tuple[Any, int, int]:
+    """The input's shape, and its axes of height and channels."""
+    layout = c.attr("data_format")
+    dims = c.rank(0, 5 if layout == "NCHW_VECT_C" else 4, "input")
+    return dims, (1 if layout == "NHWC" else 2), (3 if layout == "NHWC" else 1)
+
+
+def _to_depth_shape(c: ShapeContext) -> Dims:
+    dims, height, channel = _axes(c)
+    block, result = c.attr("block_size"), list(dims)
+    for axis in (height, height + 1):
+        if dims[axis] is not None and dims[axis] % block:
+            c.fail(f"height and width that {block} divides", f"shape {d.text(dims)}")
+        result[axis] = None if dims[axis] is None else dims[axis] // block
+    result[channel] = None if dims[channel] is None else dims[channel] * block * block
+    return tuple(result)
+
+
+def _to_space_shape(c: ShapeContext) -> Dims:
+    dims, height, channel = _axes(c)
+    block, result = c.attr("block_size"), list(dims)
+    if dims[channel] is not None and dims[channel] % (block * block):
+        c.fail(f"channels that {block * block} divides", f"shape {d.text(dims)}")
+    for axis in (height, height + 1):
+        result[axis] = None if dims[axis] is None else dims[axis] * block
+    result[channel] = None if dims[channel] is None else dims[channel] // (block * block)
+    return tuple(result)
+
+
+SPACE_TO_DEPTH = define_op(
+    f"SpaceToDepth(input: T; T: type, block_size: int >= 2, {FORMATS}) -> output: T",
+    shape=_to_depth_shape,
+    doc="Blocks of height and width moved into the channels.",
+)
+DEPTH_TO_SPACE = define_op(
+    f"DepthToSpace(input: T; T: type, block_size: int >= 2, {FORMATS}) -> output: T",
+    shape=_to_space_shape,
+    doc="Channels moved into blocks of height and width.",
+)
+
+
+def _channels_last(xp: Any, x: Array, layout: str) -> Array:
+    if layout == "NHWC":
+        return x
+    if layout == "NCHW":
+        return xp.transpose(x, (0, 2, 3, 1))
+    moved = xp.transpose(x, (0, 2, 3, 1, 4))
+    return moved.reshape((*moved.shape[:3], moved.shape[3] * moved.shape[4]))
+
+
+def _restored(xp: Any, x: Array, layout: str) -> Array:
+    if layout == "NHWC":
+        return x
+    if layout == "NCHW":
+        return xp.transpose(x, (0, 3, 1, 2))
+    return xp.transpose(x.reshape((*x.shape[:3], x.shape[3] // 4, 4)), (0, 3, 1, 2, 4))
+
+
+@kernel(SPACE_TO_DEPTH)
+def _space_to_depth(xp: Any, x: Array, *, block_size: int, data_format: str) -> Array:
+    x = _channels_last(xp, x, data_format)
+    n, h, w, c = x.shape
+    cut = x.reshape((n, h // block_size, block_size, w // block_size, block_size, c))
+    moved = xp.transpose(cut, (0, 1, 3, 2, 4, 5))
+    return _restored(
+        xp, moved.reshape((n, h // block_size, w // block_size, block_size**2 * c)), data_format
+    )
+
+
+@kernel(DEPTH_TO_SPACE)
+def _depth_to_space(xp: Any, x: Array, *, block_size: int, data_format: str) -> Array:
+    x = _channels_last(xp, x, data_format)
+    n, h, w, c = x.shape
+    cut = x.reshape((n, h, w, block_size, block_size, c // block_size**2))
+    moved = xp.transpose(cut, (0, 1, 3, 2, 4, 5))
+    return _restored(
+        xp, moved.reshape((n, h * block_size, w * block_size, c // block_size**2)), data_format
+    )
+
+
+def _other_way(op: OpDef, back: OpDef) -> None:
+    @op.gradient
+    def _gradient(node: Any, grad: Any) -> Any:
+        attrs = {
+            "block_size": node.get_attr("block_size"),
+            "data_format": node.get_attr("data_format"),
+        }
+        return execute(back, (grad,), attrs)
+
+
+_other_way(SPACE_TO_DEPTH, DEPTH_TO_SPACE)
+_other_way(DEPTH_TO_SPACE, SPACE_TO_DEPTH)
+
+
+# ---- batch
+
+
+def _block_inputs(c: ShapeContext, block: Any, edges: Any, name: str) -> tuple[Dims, int | None]:
+    """The input's shape and the number of spatial axes, after a check of block sizes and paddings
+    or crops.
+    """
+    dims = c.rank_at_least(0, 1, "input")
+    count = None if block is None else len(block)
+    if block is not None and (block < 1).any():
+        c.fail("block sizes >= 1", f"{block.tolist()}")
+    if edges is not None:
+        if (
+            edges.ndim != 2
+            or edges.shape[1] != 2
+            or (count is not None and edges.shape[0] != count)
+        ):
+            c.fail(f"{name} of shape [{count}, 2]", f"shape {edges.shape}")
+        if (edges < 0).any():
+            c.fail(f"{name} >= 0", f"{edges.tolist()}")
+    if dims is not None and count is not None and len(dims) < 1 + count:
+        c.fail(f"an input of rank at least {1 + count}", f"shape {d.text(dims)}")
+    return dims, count
+
+
+def _to_batch_dims(c: ShapeContext, block: Any, pads: Any) -> Dims:
+    dims, count = _block_inputs(c, block, pads, "paddings")
+    if dims is None or count is None:
+        return None if dims is None else (None,) * len(dims)
+    spatial: list[int | None] = []
+    for i in range(count):
+        size = None if dims[1 + i] is None or pads is None else dims[1 + i] + int(pads[i].sum())
+        if size is not None and size % block[i]:
+            c.fail(
+                f"padded sizes that the block sizes {block.tolist()} divide",
+                f"{size} along axis {1 + i} of shape {d.text(dims)}",
+            )
+        spatial.append(None if size is None else size // int(block[i]))
+    batch = None if dims[0] is None else dims[0] * int(np.prod(block))
+    return (batch, *spatial, *dims[1 + count :])
+
+
+def _to_space_dims(c: ShapeContext, block: Any, crops: Any) -> Dims:
+    dims, count = _block_inputs(c, block, crops, "crops")
+    if dims is None or count is None:
+        return None if dims is None else (None,) * len(dims)
+    total = int(np.prod(block))
+    if dims[0] is not None and dims[0] % total:
+        c.fail(f"a batch that {total} divides", f"{dims[0]} in shape {d.text(dims)}")
+    spatial: list[int | None] = []
+    for i in range(count):
+        size = (
+            None
+            if dims[1 + i] is None or crops is None
+            else dims[1 + i] * int(block[i]) - int(crops[i].sum())
+        )
+        if size is not None and size < 0:
+            c.fail("crops that leave something", f"{crops.tolist()} for shape {d.text(dims)}")
+        spatial.append(size)
+    return (None if dims[0] is None else dims[0] // total, *spatial, *dims[1 + count :])
+
+
+SPACE_TO_BATCH_ND = define_op(
+    "SpaceToBatchND(input: T, block_shape: Tblock_shape, paddings: Tpaddings; T: type, "
+    "Tblock_shape: {int32, int64} = int32, "
+    "Tpaddings: {int32, int64} = int32) -> output: T",
+    shape=lambda c: _to_batch_dims(c, c.constant(1), c.constant(2)),
+    host_inputs=("block_shape", "paddings"),
+    doc="Blocks of the padded spatial axes moved into the batch.",
+)
+BATCH_TO_SPACE_ND = define_op(
+    "BatchToSpaceND(input: T, block_shape: Tblock_shape, crops: Tcrops; T: type, Tblock_shape: "
+    "{int32, int64} = int32, "
+    "Tcrops: {int32, int64} = int32) -> output: T",
+    shape=lambda c: _to_space_dims(c, c.constant(1), c.constant(2)),
+    host_inputs=("block_shape", "crops"),
+    doc="The batch moved into blocks of the spatial axes, which are cropped then.",
+)
+SPACE_TO_BATCH = define_op(
+    "SpaceToBatch(input: T, paddings: Tpaddings; T: type, Tpaddings: {int32, int64} = int32, "
+    "block_size: int >= 2) -> output: T",
+    shape=lambda c: _to_batch_dims(c, np.array([c.attr("block_size")] * 2), c.constant(1)),
+    host_inputs=("paddings",),
+    doc="Square blocks of padded height and width moved into the batch.",
+)
+BATCH_TO_SPACE = define_op(
+    "BatchToSpace(input: T, crops: Tidx; T: type, block_size: int >= 2, Tidx: {int32, int64} = "
+    "int32) -> output: T",
+    shape=lambda c: _to_space_dims(c, np.array([c.attr("block_size")] * 2), c.constant(1)),
+    host_inputs=("crops",),
+    doc="The batch moved into square blocks of height and width, which are cropped then.",
+)
+
+
+def _space_to_batch(xp: Any, x: Array, block: list[int], pads: list[list[int]]) -> Array:
+    count = len(block)
+    rest = x.shape[1 + count :]
+    padded = xp.pad(x, [[0, 0], *pads, *[[0, 0]] * len(rest)])
+    sizes = [n // b for n, b in zip(padded.shape[1 : 1 + count], block, strict=True)]
+    cut = padded.reshape(
+        (x.shape[0], *[v for pair in zip(sizes, block, strict=True) for v in pair], *rest)
+    )
+    order = [
+        *range(2, 2 + 2 * count, 2),
+        0,
+        *range(1, 1 + 2 * count, 2),
+        *range(1 + 2 * count, cut.ndim),
+    ]
+    return xp.transpose(cut, order).reshape((x.shape[0] * int(np.prod(block)), *sizes, *rest))
+
+
+def _batch_to_space(xp: Any, x: Array, block: list[int], crops: list[list[int]]) -> Array:
+    count = len(block)
+    sizes, rest = x.shape[1 : 1 + count], x.shape[1 + count :]
+    batch = x.shape[0] // int(np.prod(block))
+    cut = x.reshape((*block, batch, *sizes, *rest))
+    pairs = [axis for i in range(count) for axis in (count + 1 + i, i)]
+    joined = xp.transpose(cut, [count, *pairs, *range(2 * count + 1, cut.ndim)])
+    whole = joined.reshape((batch, *[n * b for n, b in zip(sizes, block, strict=True)], *rest))
+    index = [slice(a, n - b) for (a, b), n in zip(crops, whole.shape[1 : 1 + count], strict=True)]
+    return whole[(slice(None), *index)]
+
+
+@kernel(SPACE_TO_BATCH_ND)
+def _space_to_batch_nd(xp: Any, x: Array, block: Array, paddings: Array) -> Array:
+    return _space_to_batch(xp, x, block.tolist(), paddings.tolist())
+
+
+@kernel(BATCH_TO_SPACE_ND)
+def _batch_to_space_nd(xp: Any, x: Array, block: Array, crops: Array) -> Array:
+    return _batch_to_space(xp, x, block.tolist(), crops.tolist())
+
+
+@kernel(SPACE_TO_BATCH)
+def _space_to_batch_2d(xp: Any, x: Array, paddings: Array, *, block_size: int) -> Array:
+    return _space_to_batch(xp, x, [block_size] * 2, paddings.tolist())
+
+
+@kernel(BATCH_TO_SPACE)
+def _batch_to_space_2d(xp: Any, x: Array, crops: Array, *, block_size: int) -> Array:
+    return _batch_to_space(xp, x, [block_size] * 2, crops.tolist())
+
+
+@SPACE_TO_BATCH_ND.gradient
+def _to_batch_gradient(op: Any, grad: Any) -> list[Any]:
+    return [execute(BATCH_TO_SPACE_ND, (grad, op.inputs[1], op.inputs[2])), None, None]
+
+
+@BATCH_TO_SPACE_ND.gradient
+def _to_space_gradient(op: Any, grad: Any) -> list[Any]:
+    return [execute(SPACE_TO_BATCH_ND, (grad, op.inputs[1], op.inputs[2])), None, None]
+
+
+@SPACE_TO_BATCH.gradient
+def _to_batch_2d_gradient(op: Any, grad: Any) -> list[Any]:
+    return [
+        execute(BATCH_TO_SPACE, (grad, op.inputs[1]), {"block_size": op.get_attr("block_size")}),
+        None,
+    ]
+
+
+@BATCH_TO_SPACE.gradient
+def _to_space_2d_gradient(op: Any, grad: Any) -> list[Any]:
+    return [
+        execute(SPACE_TO_BATCH, (grad, op.inputs[1]), {"block_size": op.get_attr("block_size")}),
+        None,
+    ]
+
+
+# ---- public functions
+
+
+def space_to_depth(
+    input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None
+) -> Any:
+    """Blocks of height and width moved into the channels.
+
+    Args:
+      input: a tensor of rank 4, [batch, height, width, channels] for "NHWC".
+      block_size: at least 2; divides height and width.
+      data_format: "NHWC", "NCHW" or "NCHW_VECT_C".
+      name: the name in a graph.
+
+    Returns:
+      A tensor of shape [batch, height / block, width / block, channels * block * block].
+
+    Raises:
+      InvalidArgumentError, ValueError: `block_size` does not divide a size.
+
+    Example:
+      >>> space_to_depth([[[[1], [2]], [[3], [4]]]], 2).numpy().tolist()
+      [[[[1, 2, 3, 4]]]]
+    """
+    return execute(
+        SPACE_TO_DEPTH, (input,), {"block_size": block_size, "data_format": data_format}, name
+    )
+
+
+def space_to_depth_v1(
+    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Any:
+    """Blocks of height and width moved into the channels; see `tf.nn.space_to_depth`."""
+    return space_to_depth(input, block_size, data_format, name)
+
+
+def depth_to_space(
+    input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None
+) -> Any:
+    """Channels moved into blocks of height and width; the inverse of `tf.nn.space_to_depth`, with
+    the same arguments.
+    """
+    return execute(
+        DEPTH_TO_SPACE, (input,), {"block_size": block_size, "data_format": data_format}, name
+    )
+
+
+def depth_to_space_v1(
+    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Any:
+    """Channels moved into blocks of height and width; see `tf.nn.depth_to_space`."""
+    return depth_to_space(input, block_size, data_format, name)
+
+
+def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Any:
+    """Blocks of the padded spatial axes moved into the batch.
+
+    Args:
+      input: a tensor of shape [batch] + spatial sizes + rest.
+      block_shape: int32 or int64 vector, a block size for each spatial axis.
+      paddings: integers of shape [spatial axes, 2]: zeros before and after.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of shape [batch * product of blocks] + padded sizes / blocks + rest.
+
+    Raises:
+      InvalidArgumentError, ValueError: a block size does not divide a padded size.
+    """
+    return execute(SPACE_TO_BATCH_ND, (input, block_shape, paddings), None, name)
+
+
+def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Any:
+    """Blocks of the padded spatial axes moved into the batch; see `tf.space_to_batch_nd`."""
+    return space_to_batch_nd(input, block_shape, paddings, name)
+
+
+def space_to_batch_v1(
+    input: Any,
+    paddings: Any,
+    block_size: Any = None,
+    name: str | None = None,
+    block_shape: Any = None,
+) -> Any:
+    """Square blocks of padded height and width moved into the batch; see `tf.space_to_batch_nd`."""
+    return space_to_batch_nd(input, _square(block_size, block_shape), paddings, name)
+
+
+def _square(block_size: Any, block_shape: Any) -> Any:
+    if block_size is None:
+        if block_shape is None:
+            raise ValueError("expected block_size or block_shape, got neither.")
+        return block_shape
+    return np.array([block_size, block_size], np.int64)
+
+
+def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Any:
+    """The batch moved into blocks of the spatial axes, which are cropped then.
+
+    Args:
+      input: a tensor of shape [batch] + spatial sizes + rest.
+      block_shape: int32 or int64 vector, or one integer for two spatial axes.
+      crops: integers of shape [spatial axes, 2]: how many to remove at both ends.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of shape [batch / product of blocks] + sizes * blocks - crops + rest.
+
+    Raises:
+      InvalidArgumentError, ValueError: the product of blocks does not divide the batch.
+    """
+    if isinstance(block_shape, (int, np.integer)):
+        block_shape = np.array([block_shape, block_shape], np.int64)
+    return execute(BATCH_TO_SPACE_ND, (input, convert_to_tensor(block_shape), crops), None, name)
+
+
+def batch_to_space_v1(
+    input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
+) -> Any:
+    """The batch moved into blocks of the spatial axes; see `tf.batch_to_space`."""
+    return batch_to_space(input, _square(block_size, block_shape), crops, name)
+
+
+def batch_to_space_nd_v1(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Any:
+    """The batch moved into blocks of the spatial axes; see `tf.batch_to_space`."""
+    return batch_to_space(input, block_shape, crops, name)
