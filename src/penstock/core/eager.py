@@ -397,19 +397,22 @@ def _run_locked(
         if i not in prepared.writes or prepared.op.effects[_arg_name(prepared.op, i)] != "w":
             cells[i].read()
     known = {i: np.asarray(values[i]) for i in static}
-    donate = all(cells[i].donatable for i in prepared.writes) and len(
-        {id(c) for c in cells.values()}
-    ) == len(cells)
-    executable = _executable(prepared, values, known, donate)
+    executable = _executable(prepared, values, known)
     dynamic = [v for i, v in enumerate(values) if i not in known and i not in prepared.writes]
-    taken = [values[i] for i in prepared.writes]
     with wide_types():
+        taken = [_taken(cells[i]) for i in prepared.writes]
         outputs, written, conditions, held = executable.call(step_value, dynamic, taken)
     for i, value in zip(executable.written, written, strict=True):
         cells[i].write(value, fresh=True)
     if executable.checks:
         raise_failed(executable.checks, conditions, held, lambda key: "")
     return list(outputs)
+
+
+def _taken(cell: Any) -> Any:
+    """A variable's array to be donated: a copy where somebody else holds it."""
+    value = cell.value
+    return value if value is None or cell.donatable else jnp.array(value, copy=True)
 
 
 def _arg_name(op: OpDef, position: int) -> str:
@@ -439,9 +442,7 @@ def _static_positions(prepared: PreparedOp) -> tuple[int, ...]:
 class _Executable:
     """A jitted single operation; `checks` and `written` are filled while it is traced."""
 
-    def __init__(
-        self, prepared: PreparedOp, known: dict[int, Any], donate: bool, count: int
-    ) -> None:
+    def __init__(self, prepared: PreparedOp, known: dict[int, Any], count: int) -> None:
         self.checks: list[Check] = []
         self.written: list[int] = []
         function, wants_context = prepared.compiled  # type: ignore[misc]
@@ -472,7 +473,7 @@ class _Executable:
             written = [gate(collected, arguments[i], old[i]) for i in self.written]
             return outputs, written, collected.conditions, collected.values
 
-        self.call = jax.jit(traced, donate_argnums=(2,) if donate else ())
+        self.call = jax.jit(traced, donate_argnums=(2,))
 
 
 def _traced_outputs(prepared: PreparedOp, results: Any) -> list[Any]:
@@ -480,17 +481,15 @@ def _traced_outputs(prepared: PreparedOp, results: Any) -> list[Any]:
     return [jnp.asarray(r).astype(t) for r, t in zip(flat, prepared.out_numpy, strict=True)]
 
 
-def _executable(
-    prepared: PreparedOp, values: Sequence[Any], known: dict[int, Any], donate: bool
-) -> _Executable:
+def _executable(prepared: PreparedOp, values: Sequence[Any], known: dict[int, Any]) -> _Executable:
     shapes = tuple((v.shape, v.dtype) if hasattr(v, "shape") else None for v in values)
-    key = (id(prepared), shapes, tuple((i, v.tobytes()) for i, v in known.items()), donate)
+    key = (id(prepared), shapes, tuple((i, v.tobytes()) for i, v in known.items()))
     with _executables_lock:
         found = _executables.get(key)
         if found is not None:
             _executables.move_to_end(key)
             return found[1]  # type: ignore[no-any-return]
-        made = _Executable(prepared, known, donate, len(values))
+        made = _Executable(prepared, known, len(values))
         _executables[key] = (prepared, made)
         if len(_executables) > COMPILED_OPS:
             _executables.popitem(last=False)

@@ -337,7 +337,10 @@ def value_text(tensor: EagerTensor, is_repr: bool) -> str:
     value = tensor.numpy()
     if not is_repr:
         return repr(value) if tensor._dtype is dtypes.string and not tensor.ndim else str(value)
-    return f"numpy={value!r}"
+    if not tensor.ndim:
+        return f"numpy={value!r}" if tensor._dtype is dtypes.string else f"numpy={value}"
+    text = repr(value)
+    return f"numpy=\n{text}" if "\n" in text else f"numpy={text}"
 
 
 def _no_graph(what: str) -> str:

@@ -36,6 +36,7 @@ FAMILIES = (
     "math_reduce",
     "math_scan",
     "math_special",
+    "media",
     "nn_activations",
     "nn_bias",
     "nn_convolution",
@@ -48,7 +49,11 @@ FAMILIES = (
     "state_scatter",
     "state_slices",
     "state_variables",
+    "summary_messages",
+    "summary_writers",
     "text_format",
+    "variable_operators",
+    "variables",
 )
 
 

@@ -1,0 +1,173 @@
+"""How variables come into being: a cell and its first value, or operations in a graph.
+
+`variable_creator_scope` puts functions in the way of every new variable; `create` runs them,
+innermost first.
+"""
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.resources import ResourceHandle, VariableCell
+from penstock.core.tensor import Tensor, wrap
+from penstock.graph.behavior import current_name_scope, init_scope, name_scope_v1
+from penstock.ops.state_variables import ASSIGN, READ, VAR_HANDLE, VAR_IS_INITIALIZED
+from penstock.ops.variable_updates import store
+from penstock.types import dims as d
+from penstock.types import dtypes as dt
+from penstock.types.tensor_shape import TensorShape
+
+Creator = Callable[..., Any]
+_numbers = itertools.count()
+
+
+class _Creators(threading.local):
+    stack: tuple[Creator, ...] = ()
+
+
+_creators = _Creators()
+
+
+@contextlib.contextmanager
+def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
+    """A scope in which new variables are made by `variable_creator(next_creator, **kwargs)`.
+
+    Args:
+      variable_creator: may change the arguments, call `next_creator(**kwargs)` and wrap what it
+        returns.
+    """
+    before = _creators.stack
+    _creators.stack = (*before, variable_creator)
+    try:
+        yield
+    finally:
+        _creators.stack = before
+
+
+def create(default: Creator, kwargs: dict[str, Any]) -> Any:
+    """The variable that the creators in force make; `default(**kwargs)` when there are none."""
+    chain = default
+    for creator in _creators.stack:
+        chain = _link(creator, chain)
+    return chain(**kwargs)
+
+
+def _link(creator: Creator, following: Creator) -> Creator:
+    return lambda **kwargs: creator(following, **kwargs)
+
+
+def initialize(
+    variable: Any,
+    initial_value: Any,
+    dtype: Any,
+    shape: Any,
+    name: str | None,
+    caching_device: Any,
+    validate_shape: bool,
+) -> None:
+    """Makes the state of a new variable and fills in its fields."""
+    if initial_value is None:
+        raise ValueError(
+            "The `initial_value` arg to `tf.Variable` must be specified except when you are not "
+            "providing a `variable_def`. You provided neither."
+        )
+    with init_scope():
+        variable._in_graph_mode = state.graph is not None
+        values = () if callable(initial_value) else (initial_value,)
+        with name_scope_v1(name, "Variable", values) as scope:
+            handle_name = scope.removesuffix("/") if scope else ""
+            if not variable._in_graph_mode and name is not None and not scope:
+                handle_name = name
+            variable._handle_name = f"{handle_name}:0"
+            variable._shared_name = handle_name
+            if variable._in_graph_mode:
+                args = (initial_value, dtype, shape, scope, caching_device, validate_shape)
+                _initialize_in_graph(variable, *args)
+            else:
+                _initialize_eagerly(variable, initial_value, dtype, shape)
+
+
+def _first_value(
+    initial_value: Any, dtype: Any, shape: Any, validate: bool = True
+) -> tuple[Any, d.Dims]:
+    """The initial value as a tensor, and the variable's static shape."""
+    value = initial_value() if callable(initial_value) else initial_value
+    if isinstance(value, Tensor) and dtype is not None and value.dtype.base_dtype is not dtype:
+        raise ValueError(
+            f"initial_value: Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
+            f"{value.dtype.name}: {value!r}"
+        )
+    tensor = convert_to_tensor(value, dtype, name="initial_value")
+    if shape is None:
+        return tensor, tensor.dims if validate else None
+    wanted = TensorShape(shape)
+    if not tensor.shape.is_compatible_with(wanted):
+        raise ValueError(
+            f"In this `tf.Variable` creation, the initial value's shape ({tensor.shape}) is not "
+            f"compatible with the explicitly supplied `shape` argument ({shape})."
+        )
+    return tensor, wanted.dims_tuple
+
+
+def _initialize_eagerly(variable: Any, initial_value: Any, dtype: Any, shape: Any) -> None:
+    with name_scope_v1("Initializer"):
+        tensor, dims = _first_value(initial_value, dtype, shape)
+    name = variable._shared_name
+    unique = f"{name}_{next(_numbers)}"
+    variable._unique_id = unique
+    cell = VariableCell(f"{name}", tensor.dtype, dims)
+    store(cell, tensor)
+    variable._cell = cell
+    variable._handle = wrap(ResourceHandle("Anonymous", unique, cell), dt.resource)
+    variable._dtype, variable._dims = tensor.dtype, dims
+
+
+def _initialize_in_graph(
+    variable: Any, initial_value: Any, dtype: Any, shape: Any, scope: str, caching_device: Any,
+    validate_shape: bool,
+) -> None:  # fmt: skip
+    graph = state.graph
+    name = variable._shared_name
+    groups = {"_class": (f"loc:@{name}",)}
+    with graph._attr_scope(groups):
+        with graph.name_scope("Initializer"), graph.device(None):
+            tensor, dims = _first_value(initial_value, dtype, shape, validate_shape)
+        attrs = {
+            "shared_name": name, "dtype": tensor.dtype, "shape": dims, "debug_name": scope,
+            "container": graph._container,
+        }  # fmt: skip
+        variable._handle = execute(VAR_HANDLE, (), attrs, scope or None)
+    variable._unique_id = f"{name}_{next(_numbers)}"
+    variable._dtype, variable._dims = tensor.dtype, dims
+    variable._initial_value = tensor
+    handle = variable._handle
+    with graph.name_scope("IsInitialized"):
+        variable._is_initialized_op = execute(VAR_IS_INITIALIZED, (handle,))
+    here = current_name_scope()
+    variable._initializer_op = execute(
+        ASSIGN, (handle, tensor), {"validate_shape": False}, f"{here}Assign/"
+    )
+    with graph.name_scope("Read"), _on(graph, caching_device, handle):
+        value = execute(READ, (handle,), {"dtype": tensor.dtype})
+    variable._graph_element = value
+    variable._cached_value = value if caching_device is not None else None
+
+
+def _on(graph: Any, caching_device: Any, handle: Any) -> Any:
+    return graph.device(handle.op.device if caching_device is None else caching_device)
+
+
+@contextlib.contextmanager
+def default_variable_creator_scope() -> Iterator[None]:
+    """A scope without creators."""
+    before = _creators.stack
+    _creators.stack = ()
+    try:
+        yield
+    finally:
+        _creators.stack = before

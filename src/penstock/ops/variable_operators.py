@@ -1,0 +1,82 @@
+"""Operators of variables: those of tensors, on the value; and the `assign` of a slice."""
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.core.context import state
+from penstock.core.tensor import Tensor, attach_method
+from penstock.ops import overloads
+from penstock.ops.variable_updates import VariableSlice
+from penstock.ops.variables import Variable
+
+DELEGATED = (
+    "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __div__ __rdiv__ __truediv__ __rtruediv__ "
+    "__floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __matmul__ __rmatmul__ __and__ "
+    "__rand__ __or__ __ror__ __xor__ __rxor__ __lt__ __le__ __gt__ __ge__ __neg__ __invert__ "
+    "__abs__"
+).split()
+IN_PLACE = {
+    "__iadd__": ("+", "assign_add(value)"),
+    "__isub__": ("-", "assign_sub(value)"),
+    "__imul__": ("*", "assign(variable * value)"),
+    "__idiv__": ("/", "assign(variable / value)"),
+    "__itruediv__": ("/", "assign(variable / value)"),
+    "__irealdiv__": ("/", "assign(variable / value)"),
+    "__ipow__": ("**", "assign(variable ** value)"),
+}
+
+
+def _delegated(name: str) -> Callable[..., Any]:
+    def operator(self: Any, *others: Any) -> Any:
+        return getattr(Tensor, name)(self.value(), *others)
+
+    operator.__name__ = name
+    return operator
+
+
+def _refused(sign: str, instead: str) -> Callable[..., Any]:
+    def operator(self: Any, other: Any) -> Any:
+        raise RuntimeError(
+            f"`variable {sign}= value` with `tf.Variable`s is not supported. Use "
+            f"`variable.{instead}` to modify the variable, or `out = variable {sign} value` if you "
+            "need to get a new output Tensor."
+        )
+
+    return operator
+
+
+def _equality(name: str, otherwise: bool) -> Callable[..., Any]:
+    def operator(self: Any, other: Any) -> Any:
+        graph = state.graph
+        if Tensor.equality_by_value and (graph is None or graph.building_function):
+            return getattr(Tensor, name)(self.value(), other)
+        return (self is other) != otherwise
+
+    operator.__name__ = name
+    return operator
+
+
+def _slice_assign(tensor: Any) -> Any:
+    source = getattr(tensor, "_handle_data", None)
+    if not isinstance(source, VariableSlice):
+        raise AttributeError(f"{type(tensor).__name__!r} object has no attribute 'assign'")
+    return source.assign
+
+
+def attach() -> None:
+    """Gives variables their operators, and slices of variables their `assign`."""
+    for name in DELEGATED:
+        if hasattr(Tensor, name):
+            setattr(Variable, name, _delegated(name))
+    for name, (sign, instead) in IN_PLACE.items():
+        setattr(Variable, name, _refused(sign, instead))
+    hashed = Variable.__hash__
+    Variable.__eq__ = _equality("__eq__", otherwise=False)  # type: ignore[assignment]
+    Variable.__ne__ = _equality("__ne__", otherwise=True)  # type: ignore[assignment]
+    Variable.__hash__ = hashed  # type: ignore[method-assign]
+    attach_method("assign", property(_slice_assign))
+
+
+attach()
+
+__all__ = ["attach", "overloads"]

@@ -1,0 +1,638 @@
+"""`Variable`: state that operations read and update.
+
+A variable is a handle (a tensor of dtype resource), a dtype, a static shape and what it was told
+when it was made. In eager mode the handle refers to a `VariableCell` of the variable's own, which
+lives as long as the variable; in a graph it is the output of a VarHandleOp, and the value belongs
+to the session that runs the graph. Reads are shown to the tapes and functions that are active
+(`_watch`). Whatever reads a variable through `value` shares its array under a lease, so an update
+never changes a value that was read before; `numpy` copies.
+
+Updates are in `variable_updates`, making in `variable_creation`, operators in `variable_operators`.
+"""
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from penstock import errors, proto
+from penstock.core.context import state
+from penstock.core.convert import register_tensor_conversion_function
+from penstock.core.execute import execute, record
+from penstock.core.resources import VariableCell
+from penstock.core.tensor import Reference, Tensor, value_text, wrap
+from penstock.core.trackable import Trackable
+from penstock.graph.behavior import (
+    control_dependencies,
+    executing_eagerly_outside_functions,
+    name_scope_v1,
+)
+from penstock.ops import variable_creation as creation
+from penstock.ops.array_getitem import getitem
+from penstock.ops.state_scatter import GATHER, GATHER_ND
+from penstock.ops.state_variables import READ, VAR_IS_INITIALIZED
+from penstock.ops.variable_types import SaveSliceInfo, VariableSynchronization, settle_modes
+from penstock.ops.variable_updates import Updates, VariableSlice
+from penstock.types import dims as d
+from penstock.types.composite_specs import VariableSpec
+from penstock.types.dtypes import DType, as_dtype
+from penstock.types.tensor_shape import TensorShape
+from penstock.types.type_spec import (
+    ValueHooks,
+    attach_values,
+    register_type_spec_from_value_converter,
+)
+
+
+class VariableMeta(type):
+    """Sends `Variable(...)` through the creators in force; subclasses are made as usual."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Makes a variable."""
+        arguments = getattr(cls, "_creation_arguments", None)
+        if arguments is None or "_creation_arguments" not in cls.__dict__:
+            return super().__call__(*args, **kwargs)
+        return creation.create(super().__call__, arguments(*args, **kwargs))
+
+
+class Variable(Updates, Trackable, metaclass=VariableMeta):
+    """State shared by the operations of a program.
+
+    Args:
+      initial_value: what converts to a tensor, or a function without arguments that returns it.
+      trainable: whether tapes watch it and optimizers update it; true unless it is synchronised on
+        read.
+      validate_shape: false lets the value take any shape.
+      caching_device: where reads are cached in a graph.
+      name: the name; "Variable" by default.
+      variable_def: a VariableDef message to make the variable from, in a graph.
+      dtype: what the initial value is converted to.
+      import_scope: a name scope put before the names in `variable_def`.
+      constraint: a function that optimizers project the value with after an update.
+      synchronization: a VariableSynchronization.
+      aggregation: a VariableAggregation.
+      shape: the static shape; the initial value's when None. Unknown dimensions may vary.
+      experimental_enable_variable_lifting: accepted for compatibility.
+
+    Raises:
+      ValueError: there is no initial value, or it does not fit `shape` or `dtype`.
+
+    Example:
+      >>> v = Variable([1.0, 2.0])
+      >>> v.assign_add([1.0, 1.0]).numpy().tolist()
+      [2.0, 3.0]
+    """
+
+    SaveSliceInfo = SaveSliceInfo
+    __array_priority__ = 100
+    __nest_leaf__ = True
+
+    _in_graph_mode = False
+    _cell: VariableCell | None = None
+    _initializer_op: Any = None
+    _is_initialized_op: Any = None
+    _initial_value: Any = None
+    _graph_element: Any = None
+    _cached_value: Any = None
+    _save_slice_info: SaveSliceInfo | None = None
+    _distribute_strategy: Any = None
+    _handle_name: str
+    _shared_name: str
+    _unique_id: str
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: str | None = None,
+        constraint: Any = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = None,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ) -> None:
+        if variable_def is not None:
+            if initial_value is not None:
+                raise ValueError(
+                    "The variable_def and initial_value args to `tf.Variable` are mutually "
+                    "exclusive, but got both."
+                )
+            self._from_message(variable_def, import_scope)
+            return
+        if constraint is not None and not callable(constraint):
+            raise ValueError(
+                f"Argument `constraint` must be None or a callable. Got a {type(constraint)}: "
+                f"{constraint}"
+            )
+        modes = settle_modes(synchronization, aggregation, trainable, name)
+        self._synchronization, self._aggregation, self._trainable = modes
+        self._constraint = constraint
+        self._validate_shape = validate_shape
+        self._caching_device = caching_device
+        kind = None if dtype is None else as_dtype(dtype).base_dtype
+        creation.initialize(self, initial_value, kind, shape, name, caching_device, validate_shape)
+        self._add_to_collections(None)
+
+    @staticmethod
+    def _creation_arguments(
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: str | None = None,
+        constraint: Any = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = None,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ) -> dict[str, Any]:
+        return dict(locals())
+
+    def _add_to_collections(self, collections: Any) -> None:
+        """In a graph: to the collections given; global and trainable variables by default."""
+        if not self._in_graph_mode:
+            return
+        names = ["variables"] if collections is None else list(collections)
+        if self._trainable and "trainable_variables" not in names:
+            names.append("trainable_variables")
+        self._handle.graph.add_to_collections(names, self)
+
+    # Description.
+
+    @property
+    def name(self) -> str:
+        """The name with an output index, as "v:0"."""
+        return self._handle_name
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self._dtype  # type: ignore[no-any-return]
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape."""
+        return TensorShape.from_dims(self._dims)
+
+    @property
+    def dims(self) -> d.Dims:
+        """The static shape as a tuple."""
+        return self._dims
+
+    def get_shape(self) -> TensorShape:
+        """The same as `shape`."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds what is known of the static shape.
+
+        Raises:
+          ValueError: it contradicts what is known.
+        """
+        self._dims = self.shape.merge_with(shape).dims_tuple
+        if self._cell is not None:
+            self._cell.dims = self._dims
+
+    @property
+    def device(self) -> str:
+        """The device of the handle."""
+        return str(self._handle.device)
+
+    @property
+    def handle(self) -> Any:
+        """The resource tensor that names the variable."""
+        return self._handle
+
+    @property
+    def op(self) -> Any:
+        """The operation that makes the handle, in a graph."""
+        return self._handle.op
+
+    @property
+    def graph(self) -> Any:
+        """The graph of the handle."""
+        return self._handle.graph
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch the variable and optimizers update it."""
+        return self._trainable
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        """How copies on several replicas are brought together."""
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> Any:
+        """How updates of several replicas become one."""
+        return self._aggregation
+
+    @property
+    def constraint(self) -> Any:
+        """The function that optimizers project the value with, or None."""
+        return self._constraint
+
+    @property
+    def initializer(self) -> Any:
+        """The operation that gives the first value, in a graph; None in eager mode."""
+        return self._initializer_op
+
+    create = property(lambda self: self._graph_only("_initializer_op", "This operation"))
+
+    @property
+    def initial_value(self) -> Any:
+        """The tensor the variable is initialized with, in a graph."""
+        return self._graph_only("_initial_value", "This property")
+
+    def _graph_only(self, field: str, what: str) -> Any:
+        if not self._in_graph_mode:
+            raise RuntimeError(f"{what} is not supported when eager execution is enabled.")
+        return getattr(self, field)
+
+    def initialized_value(self) -> Any:
+        """Refused, as in TensorFlow: depend on `initial_value`, or run the initializer first."""
+        raise NotImplementedError("initialized_value: use Variable.initial_value or read_value.")
+
+    @property
+    def _type_spec(self) -> VariableSpec:
+        return VariableSpec.from_value(self)
+
+    def _shape_invariant_to_type_spec(self, shape: Any) -> VariableSpec:
+        return VariableSpec(shape, self._dtype, self._trainable)
+
+    def _set_save_slice_info(self, info: SaveSliceInfo) -> None:
+        self._save_slice_info = info
+
+    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+        return self._save_slice_info
+
+    def _as_graph_element(self) -> Any:
+        return self._graph_element
+
+    # Reading.
+
+    def _watch(self) -> None:
+        """Tells functions being traced and tapes that the variable is read."""
+        graph = state.graph
+        if graph is not None and graph.building_function:
+            graph.watch_variable(self)
+        if self._trainable:
+            for recorder in state.recorders:
+                watch = getattr(recorder, "watch_variable", None)
+                if watch is not None:
+                    watch(self)
+
+    def value(self) -> Any:
+        """The value as a tensor; the cached one where `caching_device` made one."""
+        if self._cached_value is not None and self._cached_value.graph is state.graph:
+            return self._cached_value
+        return self._read()
+
+    def _read(self) -> Any:
+        cell = self._cell
+        if cell is None or state.graph is not None:
+            self._watch()
+            return execute(READ, (self._handle,), {"dtype": self._dtype})
+        with cell.lock:
+            array = cell.read()
+            tensor = wrap(array, self._dtype)
+            if array.__class__ is not np.ndarray:
+                tensor._lease = cell.lease()
+        if state.recorders:
+            self._watch()
+            record(READ, (self._handle,), {"dtype": self._dtype}, (tensor,))
+        return tensor
+
+    def read_value(self) -> Any:
+        """The value as a tensor; in a graph read after the control inputs in force now."""
+        if state.graph is None:
+            return self._read()
+        with name_scope_v1("Read"):
+            value = self._read()
+        return execute("Identity", (value,))
+
+    def read_value_no_copy(self) -> Any:
+        """The same as `read_value`: reads never copy here."""
+        return self.read_value()
+
+    def numpy(self) -> Any:
+        """A copy of the value as a NumPy array (a NumPy scalar for rank 0).
+
+        Raises:
+          NotImplementedError: in a graph.
+        """
+        if state.graph is not None or self._cell is None:
+            raise NotImplementedError("numpy() is only available when eager execution is enabled.")
+        value = self._cell.read()
+        array = np.array(value, copy=True)
+        return array.item() if array.dtype == object and not array.ndim else array[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = np.asarray(self.numpy())
+        return array if dtype is None else array.astype(dtype)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+        """The rows that `indices` name; reads only these.
+
+        Args:
+          indices: int32 or int64, any shape.
+          name: the name in a graph.
+
+        Returns:
+          A tensor of shape indices.shape + shape[1:].
+
+        Raises:
+          InvalidArgumentError: an index is out of range.
+        """
+        self._watch()
+        value = execute(GATHER, (self._handle, indices), {"dtype": self._dtype}, name or "Gather")
+        return value if state.graph is None else execute("Identity", (value,))
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+        """The slices at positions `indices`; reads only these.
+
+        Args:
+          indices: int32 or int64 [..., K], positions in the first K axes.
+          name: the name in a graph.
+
+        Returns:
+          A tensor of shape indices.shape[:-1] + shape[K:].
+
+        Raises:
+          InvalidArgumentError: a position is out of range.
+        """
+        self._watch()
+        value = execute(
+            GATHER_ND, (self._handle, indices), {"dtype": self._dtype}, name or "GatherNd"
+        )
+        return value if state.graph is None else execute("Identity", (value,))
+
+    def is_initialized(self, name: str | None = None) -> Any:
+        """Whether the variable has a value, as a bool tensor."""
+        return execute(VAR_IS_INITIALIZED, (self._handle,), None, name)
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in a session, the default one when None; only in a graph."""
+        return self._graph_only("_graph_element", "This operation").eval(session=session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Gives the variable a value, in a graph without adding operations to it.
+
+        Args:
+          value: the new value.
+          session: the session to do it in; the default one when None.
+        """
+        if not self._in_graph_mode:
+            self.assign(value)
+            return
+        self._initializer_op.run({self._initializer_op.inputs[1]: value}, session)
+
+    def __getitem__(self, slice_spec: Any) -> Any:
+        tensor = getitem(self.value(), slice_spec)
+        if not _is_mask(slice_spec):
+            tensor._handle_data = VariableSlice(self, slice_spec)
+        return tensor
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.read_value())
+
+    def __bool__(self) -> bool:
+        return bool(self.read_value())
+
+    __nonzero__ = __bool__
+
+    def __int__(self) -> int:
+        return int(self.value().numpy())
+
+    def __float__(self) -> float:
+        return float(self.value().numpy())
+
+    def __complex__(self) -> complex:
+        return complex(self.value().numpy())
+
+    # Identity, text, copies.
+
+    def ref(self) -> Reference:
+        """A hashable stand-in for this variable, to be used as a dictionary key."""
+        return Reference(self)
+
+    def experimental_ref(self) -> Reference:
+        """The same as `ref`."""
+        return self.ref()
+
+    def __hash__(self) -> int:
+        if Tensor.equality_by_value and executing_eagerly_outside_functions():
+            raise TypeError(
+                "Variable is unhashable. Instead, use variable.ref() as the key. (Variable: "
+                f"{self})"
+            )
+        return id(self)
+
+    def __repr__(self) -> str:
+        text = (
+            f"<tf.Variable '{self.name}' shape={_shape_text(self._dims)} dtype={self._dtype.name}"
+        )
+        if state.graph is None and self._cell is not None:
+            return f"{text}, {self._value_text()}>"
+        return f"{text}>"
+
+    def _value_text(self) -> str:
+        assert self._cell is not None
+        try:
+            return value_text(wrap(self._cell.read(), self._dtype), True)
+        except errors.OpError:
+            return "numpy=<unavailable>"
+
+    def _repr_html_(self) -> str:
+        text = repr(self).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return f"<pre>{text}</pre>"
+
+    def __copy__(self) -> "Variable":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
+        if state.graph is not None or self._cell is None:
+            raise NotImplementedError(
+                "__deepcopy__() is only available when eager execution is enabled."
+            )
+        copied = _rebuild(*self._description())
+        copied._dims = copied._cell.dims = self._dims
+        memo[id(self)] = copied
+        return copied
+
+    def __reduce__(self) -> Any:
+        if self._cell is None:
+            raise NotImplementedError(
+                f"a variable of a graph ({self.name}) cannot be pickled; save a checkpoint instead"
+            )
+        return _rebuild, self._description()
+
+    def _description(self) -> tuple[Any, ...]:
+        modes = self._trainable, self._synchronization, self._aggregation, self._constraint
+        return type(self), self.numpy(), self._dtype, self._shared_name, *modes
+
+    # Messages.
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """A VariableDef message; None when the variable is outside of `export_scope`."""
+        if not self._in_graph_mode:
+            raise RuntimeError("This operation is not supported when eager execution is enabled.")
+        if export_scope and not self.name.startswith(export_scope):
+            return None
+        strip = functools.partial(_strip_scope, scope=export_scope)
+        message = proto.variable_pb2.VariableDef()
+        message.variable_name = strip(self.handle.name)
+        message.initial_value_name = strip(self._initial_value.name)
+        message.initializer_name = strip(self._initializer_op.name)
+        message.snapshot_name = strip(self._graph_element.name)
+        message.is_resource = True
+        message.trainable = self._trainable
+        message.synchronization = self._synchronization.value
+        message.aggregation = self._aggregation.value
+        if self._save_slice_info is not None:
+            message.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
+        return message
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> "Variable":
+        """The variable that a VariableDef message describes; its operations are in the graph."""
+        return Variable(variable_def=variable_def, import_scope=import_scope)
+
+    def _from_message(self, message: Any, import_scope: str | None) -> None:
+        graph = state.graph
+        if graph is None:
+            raise ValueError("variable_def: expected a graph; enter one with graph.as_default().")
+        prefix = f"{import_scope}/" if import_scope else ""
+        find = graph.as_graph_element
+        self._in_graph_mode = True
+        self._handle = find(prefix + message.variable_name)
+        self._initializer_op = find(prefix + message.initializer_name)
+        if message.initial_value_name:
+            self._initial_value = find(prefix + message.initial_value_name)
+        self._graph_element = find(prefix + message.snapshot_name)
+        synchronization = VariableSynchronization(message.synchronization)
+        modes = settle_modes(synchronization, None, message.trainable, None)
+        self._synchronization, self._aggregation, self._trainable = modes
+        self._shared_name = self._handle.op.name
+        self._handle_name = f"{self._shared_name}:0"
+        self._unique_id = self._shared_name
+        self._dtype, self._dims = self._handle._handle_data
+        self._constraint = self._caching_device = None
+        self._validate_shape = True
+        if message.HasField("save_slice_info_def"):
+            self._save_slice_info = SaveSliceInfo(
+                save_slice_info_def=message.save_slice_info_def, import_scope=import_scope
+            )
+
+    # After an update.
+
+    def _after(self, op: Any) -> "UnreadVariable":
+        return UnreadVariable(self, op)
+
+
+class UnreadVariable(Variable):
+    """A variable as it is after an update: in a graph, reading it runs the update first."""
+
+    def __init__(self, variable: Variable, op: Any) -> None:
+        self.__dict__.update(variable.__dict__)
+        self.__dict__.pop("_self_tracked", None)
+        self._update = op
+        self._graph_element = self._cached_value = None
+        named = op is not None and not state.graph.building_function
+        self._handle_name = op.name if named else "UnreadVariable"
+        self._source = getattr(variable, "_source", variable)
+        if named:
+            self._graph_element = self.read_value()
+
+    @property
+    def op(self) -> Any:
+        """The update, in a graph."""
+        return self._update if self._update is not None else self._handle.op
+
+    def _watch(self) -> None:
+        self._source._watch()
+
+    def _read(self) -> Any:
+        if self._update is None or self._update.graph is not state.graph:
+            return super()._read()
+        with control_dependencies([self._update]):
+            return super()._read()
+
+    def read_value(self) -> Any:
+        """The value after the update."""
+        return self._read()
+
+    def _description(self) -> tuple[Any, ...]:
+        return (Variable, *self._source._description()[1:])
+
+
+def _shape_text(dims: d.Dims) -> str:
+    return "<unknown>" if dims is None else str(TensorShape.from_dims(dims))
+
+
+def _is_mask(spec: Any) -> bool:
+    dtype = getattr(spec, "dtype", None)
+    return dtype is not None and getattr(dtype, "name", "") == "bool"
+
+
+def _strip_scope(name: str, scope: str | None) -> str:
+    return name.removeprefix(f"{scope}/") if scope else name
+
+
+def _rebuild(
+    cls: type, value: Any, dtype: DType, name: str, trainable: bool, *modes: Any
+) -> Variable:
+    synchronization, aggregation, constraint = modes
+    made = Variable.__new__(cls)
+    Variable.__init__(
+        made, value, trainable, dtype=dtype, name=f"{name}/", constraint=constraint,
+        synchronization=synchronization, aggregation=aggregation,
+    )  # fmt: skip
+    return made
+
+
+def _to_tensor(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    if dtype is not None and not dtype.is_compatible_with(value.dtype):
+        raise ValueError(
+            f"Incompatible type conversion requested to type {dtype.name} for `tf.Variable of type "
+            f"{value.dtype.name}. (Variable: {value})"
+        )
+    return value.handle if as_ref else value.value()
+
+
+def from_handle(handle: Any, spec: VariableSpec) -> Variable:
+    """A variable around an existing handle: what a function's body sees of a variable argument."""
+    made = Variable.__new__(Variable)
+    modes = settle_modes(None, None, spec.trainable, None)
+    made._synchronization, made._aggregation, made._trainable = modes
+    made._handle = handle
+    made._in_graph_mode = state.graph is not None
+    made._cell = getattr(getattr(handle, "_array", None), "resource", None)
+    made._dtype, made._dims = spec.dtype, spec.shape.dims_tuple
+    made._constraint = made._caching_device = None
+    made._validate_shape = True
+    made._shared_name = made._unique_id = getattr(made._cell, "name", "Variable")
+    made._handle_name = f"{made._shared_name}:0"
+    return made
+
+
+register_tensor_conversion_function(Variable, _to_tensor)
+register_type_spec_from_value_converter(Variable, VariableSpec.from_value, allow_subclass=True)
+attach_values(
+    VariableSpec,
+    ValueHooks(
+        Variable,
+        lambda spec, value: [value.handle],
+        lambda spec, components: from_handle(components[0], spec),
+    ),
+)
