@@ -123,7 +123,7 @@ def test_regions_and_host_kernels(session):
     after = add(middle, before, "after")
     plan = make_plan(build([after], [x], []), ResourceManager())
     assert lines(str(plan)) == lines("""
-        region Const, plus, Const_1, times
+        region plus/y, plus, times/y, times
         host middle
         region after
         """)
