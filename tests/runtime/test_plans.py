@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 
+import jax
 import numpy as np
 import pytest
 from tests.runtime.toys import (
@@ -30,6 +31,7 @@ from penstock.runtime.client import Session
 from penstock.runtime.placer import Candidate, has_kernel, place
 from penstock.runtime.plan import make_plan
 from penstock.runtime.program import build
+from penstock.runtime.races import find_races
 from penstock.runtime.simplify import fold_constants, forward_identities, merge_equal, simplify
 from penstock.types import dtypes as dt
 
@@ -194,6 +196,40 @@ def test_a_missing_kernel_lists_those_there_are(session):
         session.run(add(handle, handle), {handle: "a"})
 
 
+def test_a_failed_check_in_a_region_changes_no_variable(session):
+    handle, x = variable("v", (3,)), placeholder((3,), name="x")
+    session.run(assign(handle, np.zeros(3, np.float32)))
+    y = x
+    for _ in range(8):
+        y = add(y, np.float32(1))
+    put = assign_add(handle, execute("ToyChecked", (y,)))
+    for _ in range(3):
+        session.run(put, {x: np.zeros(3)})
+    text = r"\{\{node ToyChecked\}\}.*below 100, got 108"
+    with pytest.raises(errors.InvalidArgumentError, match=text) as caught:
+        session.run(put, {x: [0, 100, 0]})
+    assert caught.value.op.type == "ToyChecked"
+    assert session.run(read(handle)).tolist() == [24, 24, 24]
+    session.run(put, {x: np.zeros(3)})
+    assert session.run(read(handle)).tolist() == [32, 32, 32]
+
+
+def test_a_training_step_holds_no_second_copy_of_its_variables(session):
+    size = 200_000
+    handles = [variable(f"v{i}", (size,)) for i in range(4)]
+    session.run([assign(h, np.zeros(size, np.float32)) for h in handles])
+    x = placeholder((size,))
+    steps = [assign_add(h, mul(x, np.float32(0.1))) for h in handles]
+    feed = np.ones(size, np.float32)
+    for _ in range(4):
+        session.run(steps, {x: feed})
+    before = {a.unsafe_buffer_pointer() for a in jax.live_arrays() if a.size == size}
+    session.run(steps, {x: feed})
+    after = [a.unsafe_buffer_pointer() for a in jax.live_arrays() if a.size == size]
+    assert set(after) <= before
+    assert len(after) == 4
+
+
 # ---- placement ----------------------------------------------------------------------------------
 
 
@@ -257,6 +293,53 @@ def test_contradicting_requests_in_one_group(session):
         place(nodes, [GPU, CPU], has_kernel, soft_placement=False)
     placed = place(nodes, [GPU, CPU], has_kernel, soft_placement=True)
     assert len(set(placed.values())) == 1
+
+
+def test_placement_is_logged_when_asked_for(session, caplog):
+    config = proto.config_pb2.ConfigProto(log_device_placement=True)
+    c = add(const(1.0), placeholder((), name="x"), "sum")
+    with Session(graph=session.graph, config=config) as loud, caplog.at_level("INFO", "penstock"):
+        loud.run(c, {"x:0": 1})
+    assert "sum: (AddV2): /job:localhost/replica:0/task:0/device:CPU:0" in caplog.text
+
+
+# ---- races -------------------------------------------------------------------------------------
+
+
+def test_unordered_accesses_of_one_variable_are_found(session):
+    handle, other = variable("v"), variable("w")
+    put, late = assign(handle, np.float32(1)), assign(other, np.float32(1))
+    free = read(handle, name="free")
+    with session.graph.control_dependencies([put]):
+        ordered = read(handle, name="ordered")
+    program = build([free, ordered], [], [put, late])
+    (race,) = find_races(program)
+    assert {race.first.name, race.second.name} == {"free", put.name}
+    assert race.second.name == put.name
+    assert "toys.py" in str(race)
+    assert "control_dependencies" in str(race)
+    assert find_races(build([free, read(handle)], [], [late])) == []
+
+
+def test_races_are_reported_before_the_first_step(session, monkeypatch, caplog):
+    monkeypatch.setenv("PENSTOCK_CHECK_RACES", "1")
+    handle = variable("v")
+    put = assign(handle, np.float32(1))
+    session.run(put)
+    assert "race on" not in caplog.text
+    session.run([read(handle), put])
+    assert "race on 'v'" in caplog.text
+
+
+def test_the_reference_executor_serves_a_session(session, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_EXECUTOR", "reference")
+    handle, x = variable("v"), placeholder((), name="x")
+    session.run(assign(handle, np.float32(1)))
+    grown = assign_add(handle, x)
+    for total in (3, 5):
+        session.run(grown, {x: 2})
+        assert session.run(add(read(handle), const(0.0))) == total
+    assert all(type(p).__name__ == "ReferencePlan" for p, _ in session._direct._plans.values())
 
 
 # ---- processes ----------------------------------------------------------------------------------

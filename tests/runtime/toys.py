@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from penstock import ops
+from penstock import errors, ops
 from penstock.core.execute import execute
-from penstock.core.kernels import host_kernel
+from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op, find
 from penstock.types import dtypes as dt
 
@@ -71,6 +71,24 @@ if find("ToyCall") is None:
     @host_kernel(TOY_QUICK)
     def _toy_quick(ctx, x, *, hook):
         return hooks[hook](ctx, x)
+
+
+if find("ToyChecked") is None:
+    TOY_CHECKED = define_op(
+        "ToyChecked(x: T; T: type) -> y: T", shape=lambda c: c.shape(0), fallible=True
+    )
+    TOY_CHECKED.not_differentiable("a toy")
+
+    @kernel(TOY_CHECKED)
+    def _toy_checked(ctx, xp, x):
+        largest = xp.max(x)
+        ctx.check(
+            largest < 100,
+            errors.InvalidArgumentError,
+            lambda found: f"expected numbers below 100, got {found:.0f}",
+            largest,
+        )
+        return x
 
 
 def call(x, hook, name=None):

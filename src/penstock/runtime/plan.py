@@ -11,8 +11,9 @@ runs node by node this once.
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
+from penstock.config import env, logging
 from penstock.core.traced import NotStatic
 from penstock.runtime.clusters import BIND_ONCE, cluster, compiles, used_outside
 from penstock.runtime.executor import Executor
@@ -20,6 +21,8 @@ from penstock.runtime.host_path import is_fresh, run_node
 from penstock.runtime.items import HostItem, Item, RegionItem, TracedItem
 from penstock.runtime.placer import place_program
 from penstock.runtime.program import FEED, Node, Program
+from penstock.runtime.races import find_races
+from penstock.runtime.reference import ReferencePlan
 from penstock.runtime.regions import Region
 from penstock.runtime.simplify import prepared_op, simplify
 from penstock.runtime.step import Step
@@ -236,6 +239,11 @@ def make_plan(
       UnimplementedError: an operation has no kernel for its types.
     """
     place_program(program, device, soft_placement)
+    if env.get("PENSTOCK_CHECK_RACES"):
+        for race in find_races(program):
+            logging.warning("%s", race)
+    if env.get("PENSTOCK_EXECUTOR") == "reference":
+        return cast(Plan, ReferencePlan(program))  # it has what runs a plan, and nothing more
     return Plan(simplify(program) if optimize else program, resources, device, threads)
 
 

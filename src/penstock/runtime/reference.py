@@ -2,7 +2,8 @@
 
 One thread, one operation at a time in topological order, host kernels where there are any and
 single compiled operations elsewhere; no simplification, no regions, no donation. Tests compare the
-planner and executor with it.
+planner and executor with it; PENSTOCK_EXECUTOR=reference runs whole programs on it, to find out
+whether a wrong result comes from them.
 """
 
 from collections.abc import Sequence
@@ -13,9 +14,35 @@ import numpy as np
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph.operation import Operation
 from penstock.runtime.host_path import run_node
-from penstock.runtime.program import FEED, build
+from penstock.runtime.program import FEED, Program, build
 from penstock.runtime.simplify import prepared_op
 from penstock.runtime.step import Step
+
+
+class ReferencePlan:
+    """A program that runs node by node; in place of `penstock.runtime.plan.Plan`."""
+
+    keeps_feeds = True
+    compiled_count = 0
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.state: dict[Any, Any] = {}
+        self.fresh_fetches = [False] * len(program.fetches)
+
+    def run(self, feeds: Sequence[Any], step: Step) -> list[Any]:
+        """Runs all nodes; `feeds` in the order of the program's feeds. Returns the fetched."""
+        values: dict[tuple[int, int], Any] = {}
+        given = iter(feeds)
+        for node in self.program.nodes:
+            if node.type == FEED:
+                values[id(node), 0] = next(given)
+                continue
+            step.check(node.where())
+            arguments = [values[id(source), index] for source, index in node.inputs]
+            for i, result in enumerate(run_node(node, prepared_op(node), arguments, step)):
+                values[id(node), i] = result
+        return [values[id(node), index] for node, index in self.program.fetches]
 
 
 def run_reference(
@@ -25,16 +52,5 @@ def run_reference(
     targets: Sequence[Operation] = (),
 ) -> list[np.ndarray[Any, Any]]:
     """The values of `fetches` after running them and `targets` with these feeds."""
-    program = build(fetches, list(feeds), targets)
-    step = Step(resources)
-    values: dict[tuple[int, int], Any] = {}
-    given = iter(feeds.values())
-    for node in program.nodes:
-        if node.type == FEED:
-            values[id(node), 0] = next(given)
-            continue
-        prepared = prepared_op(node)
-        arguments = [values[id(source), index] for source, index in node.inputs]
-        for i, result in enumerate(run_node(node, prepared, arguments, step)):
-            values[id(node), i] = result
-    return [np.asarray(values[id(node), index]) for node, index in program.fetches]
+    plan = ReferencePlan(build(fetches, list(feeds), targets))
+    return [np.asarray(value) for value in plan.run(list(feeds.values()), Step(resources))]

@@ -1,0 +1,100 @@
+"""Races: two operations that touch one resource, at least one writing, in no fixed order.
+
+A plain graph orders operations by data and declared control dependencies alone, so such a pair may
+run either way round. With PENSTOCK_CHECK_RACES set, a plan reports them before its first step, each
+with the two lines of the user's program.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from penstock.runtime.program import Node, Program, Ref
+from penstock.types import dtypes as dt
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two nodes that touch `resource` in no order; `second` writes, or both do."""
+
+    resource: str
+    first: Node
+    second: Node
+
+    def __str__(self) -> str:
+        return (
+            f"race on '{self.resource}': {self.first.type} {self.first.where()} and "
+            f"{self.second.type} {self.second.where()} run in no fixed order. Expected one to wait "
+            "for the other: put the second under tf.control_dependencies([first]), or use "
+            "tf.function, which keeps program order."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    node: Node
+    writes: bool
+
+
+def find_races(program: Program) -> list[Race]:
+    """The races of a program, in the order of their second node. A pure decision."""
+    touched: dict[tuple[str, str] | tuple[int, int], list[_Access]] = {}
+    names: dict[tuple[str, str] | tuple[int, int], str] = {}
+    for node in program.nodes:
+        for ref, writes in accesses(node):
+            key = _identity(ref)
+            names[key] = ref[0].name
+            touched.setdefault(key, []).append(_Access(node, writes))
+    watched = [a.node for group in touched.values() if len(group) > 1 for a in group]
+    before = _ancestors(program, watched)
+    numbers = {id(n): i for i, n in enumerate(watched)}
+    races = []
+    for key, group in touched.items():
+        for j, second in enumerate(group):
+            for first in group[:j]:
+                if first.node is second.node or not (first.writes or second.writes):
+                    continue
+                if not before[id(second.node)] >> numbers[id(first.node)] & 1:
+                    races.append(_race(names[key], first, second))
+    return sorted(races, key=lambda r: (r.second.id, r.first.id))
+
+
+def _race(resource: str, first: _Access, second: _Access) -> Race:
+    return Race(
+        resource, *((first.node, second.node) if second.writes else (second.node, first.node))
+    )
+
+
+def accesses(node: Node) -> list[tuple[Ref, bool]]:
+    """Each resource that a node touches, and whether it may write to it."""
+    if node.op is None or not node.op.stateful:
+        return []
+    found: list[tuple[Ref, bool]] = []
+    position = 0
+    counts = node.counts or (1,) * len(node.op.inputs)
+    for arg, count in zip(node.op.inputs, counts, strict=True):
+        for source, index in node.inputs[position : position + count]:
+            if source.dtypes[index] is dt.resource:
+                found.append(((source, index), "w" in node.op.effects.get(arg.name, "rw")))
+        position += count
+    return found
+
+
+def _identity(ref: Ref) -> tuple[str, str] | tuple[int, int]:
+    """What tells resources apart: container and name of a handle, else where it comes from."""
+    node, index = ref
+    name = node.attrs.get("shared_name")
+    return (str(node.attrs.get("container", "")), str(name)) if name else (id(node), index)
+
+
+def _ancestors(program: Program, watched: Sequence[Node]) -> dict[int, int]:
+    """For each node a bit set of the watched nodes that come before it."""
+    own: dict[int, int] = {}
+    for i, node in enumerate(watched):
+        own[id(node)] = own.get(id(node), 0) | 1 << i
+    before: dict[int, int] = {}
+    for node in program.nodes:
+        bits = 0
+        for source in [s for s, _ in node.inputs] + node.control:
+            bits |= before[id(source)] | own.get(id(source), 0)
+        before[id(node)] = bits
+    return before
