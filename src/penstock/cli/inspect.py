@@ -1,0 +1,138 @@
+"""`penstock inspect GRAPHFILE`: the operations of a saved graph, their shapes and their cost."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from penstock import errors
+from penstock.cli.cost import Cost, cost_of, total_cost
+from penstock.cli.graph_file import GraphFileError, read_graph_def
+from penstock.cli.text import format_bytes, format_count, format_table
+from penstock.core.op_def import find
+from penstock.core.tensor import SymbolicTensor
+from penstock.graph.graph import Graph
+from penstock.graph.import_graph import import_graph_def
+from penstock.graph.operation import Operation
+
+if TYPE_CHECKING:
+    from penstock.proto.graph_pb2 import GraphDef
+
+HEADERS = ("NAME", "TYPE", "OUTPUTS", "FLOPS", "BYTES", "DEVICE")
+_COMMON = 8  # types named in the summary
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRow:
+    """One operation of the table; its cost is None where its shapes are not known at all."""
+
+    name: str
+    kind: str
+    outputs: str
+    cost: Cost
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What there is to say about a graph.
+
+    Attributes:
+      rows: its operations, in the file's order.
+      functions: names of the functions in its library.
+      doubt: why shapes and costs are missing; None when they are not.
+    """
+
+    rows: list[OperationRow]
+    functions: list[str]
+    doubt: str | None
+
+
+@click.command()
+@click.argument("graphfile", type=click.Path(path_type=Path))
+@click.option(
+    "--unknown-as",
+    type=click.IntRange(min=0),
+    metavar="SIZE",
+    help="Count dimensions that are not known, such as the batch, as this size.",
+)
+def inspect(graphfile: Path, unknown_as: int | None) -> None:
+    """Show the operations, shapes and cost of GRAPHFILE, a GraphDef (.pb or .pbtxt).
+
+    FLOPS counts a multiply-add as two; BYTES are those read and written if nothing were fused.
+    """
+    try:
+        graph_def = read_graph_def(graphfile)
+    except GraphFileError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(inspection_text(inspect_graph(graph_def, unknown_as)))
+
+
+def inspect_graph(graph_def: "GraphDef", unknown: int | None = None) -> Inspection:
+    """Imports a graph for its shapes, and counts; a graph that does not import has none."""
+    functions = [each.signature.name for each in graph_def.library.function]
+    missing = sorted({node.op for node in graph_def.node if find(node.op) is None} - {*functions})
+    if missing:
+        doubt = f"operations that are not registered: {', '.join(missing)}"
+        return Inspection(_plain_rows(graph_def), functions, doubt)
+    graph = Graph()
+    try:
+        with graph.as_default():
+            import_graph_def(graph_def, name="")
+    except (errors.OpError, TypeError, ValueError) as error:
+        return Inspection(_plain_rows(graph_def), functions, f"the graph does not import: {error}")
+    rows = [_row(op, unknown) for op in graph.get_operations()]
+    return Inspection(rows, functions, None)
+
+
+def inspection_text(inspection: Inspection) -> str:
+    """The table, the totals, and what is in doubt."""
+    rows = inspection.rows
+    cells = [(row.name, row.kind, row.outputs, *_cost_cells(row.cost), row.device) for row in rows]
+    total = total_cost(row.cost for row in rows)
+    cells.append(("total", "", "", *_cost_cells(total), ""))
+    lines = [format_table(HEADERS, cells, right="FLOPS BYTES"), "", _summary(rows)]
+    if inspection.functions:
+        lines.append(f"Functions: {', '.join(inspection.functions)}.")
+    unknown = sum(row.cost.flops is None or row.cost.bytes is None for row in rows)
+    if inspection.doubt:
+        lines.append(f"Shapes and costs are missing because of {inspection.doubt}.")
+    elif unknown:
+        lines.append(
+            f"The total leaves out what is marked ?: {unknown} of {len(rows)} operations depend on "
+            "sizes that are not known. --unknown-as SIZE counts with a size of your choice."
+        )
+    return "\n".join(lines)
+
+
+def _row(op: Operation, unknown: int | None) -> OperationRow:
+    outputs = ", ".join(_tensor_text(each) for each in op.outputs)
+    return OperationRow(op.name, op.type, outputs, cost_of(op, unknown), op.device)
+
+
+def _tensor_text(tensor: SymbolicTensor) -> str:
+    shape = tensor.shape
+    if shape.rank is None:
+        return f"{tensor.dtype.name}[...]"
+    dims = ("?" if dim is None else str(dim) for dim in shape.as_list())
+    return f"{tensor.dtype.name}[{','.join(dims)}]"
+
+
+def _plain_rows(graph_def: "GraphDef") -> list[OperationRow]:
+    nothing = Cost(None, None)
+    return [OperationRow(node.name, node.op, "?", nothing, node.device) for node in graph_def.node]
+
+
+def _cost_cells(cost: Cost) -> tuple[str, str]:
+    flops = "?" if cost.flops is None else format_count(cost.flops)
+    return flops, "?" if cost.bytes is None else format_bytes(cost.bytes)
+
+
+def _summary(rows: list[OperationRow]) -> str:
+    kinds = Counter(row.kind for row in rows)
+    common = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common(_COMMON))
+    more = f", and {len(kinds) - _COMMON} more" if len(kinds) > _COMMON else ""
+    operations = "1 operation" if len(rows) == 1 else f"{len(rows)} operations"
+    return f"{operations}: {common}{more}."
