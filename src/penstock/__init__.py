@@ -13,12 +13,13 @@ from penstock import namespace
 from penstock.core import op_def
 from penstock.version import __version__
 
-_PACKAGES_WITH_PUBLIC_NAMES = ("compat", "config", "errors", "train", "types")
+_PACKAGES_WITH_PUBLIC_NAMES = ("autodiff", "compat", "config", "errors", "summary", "train", "types")
 
 namespace.install(sys.modules[__name__], "")
 for _package in _PACKAGES_WITH_PUBLIC_NAMES:
     namespace.install(importlib.import_module(f"penstock.{_package}"), _package)
 
+importlib.import_module("penstock.ops.overloads")  # operators of tensors
 op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_all())
 version = importlib.import_module("penstock.version")
 

@@ -113,13 +113,13 @@ def _emit(graph: FuncGraph, gradient: Any) -> Any:
 
 
 def records_between(
-    ys: Sequence[Any], xs: Sequence[Any], graph: Any, stops: frozenset[int] = frozenset()
+    ys: Sequence[Any], xs: Sequence[Any], graph: Any
 ) -> tuple[list[Record], set[int]]:
     """Records of the operations of `graph` from `xs` to `ys`, last first, and the ids of the tensors that depend on an x."""
     wanted = {id(x) for x in xs}
     records = []
     for op in topological([y for y in ys if isinstance(y, SymbolicTensor)], graph):
-        if not any(id(t) in wanted and id(t) not in stops for t in op.inputs):
+        if not any(id(t) in wanted for t in op.inputs):
             continue
         records.append(Record(op.op_def, op.inputs, op.attrs, op._outputs, op.name, op))
         if (

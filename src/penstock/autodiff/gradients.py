@@ -73,7 +73,7 @@ def gradients(
         if not xs_list:
             return []
         stop_ids = frozenset(id(s) for s in stops)
-        records, wanted = records_between(ys_list, xs_list, graph, stop_ids)
+        records, wanted = records_between(ys_list, xs_list, graph)
         _walk(
             records,
             sums,

@@ -1,0 +1,178 @@
+"""tf.gradients in graphs, custom rules, and forward derivatives."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+v1 = tf.compat.v1
+
+
+def run(graph, fetches, feeds=None):
+    with v1.Session(graph=graph) as session:
+        return session.run(fetches, feeds or {})
+
+
+def test_gradients_of_a_graph_and_second_order():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [None])
+        y = tf.reduce_sum(x * x * x)
+        (first,) = tf.gradients(y, x)
+        (second,) = tf.gradients(first, x)
+    values = run(graph, [first, second], {x: [1.0, 2.0]})
+    np.testing.assert_allclose(values[0], [3.0, 12.0])
+    np.testing.assert_allclose(values[1], [6.0, 12.0])
+
+
+def test_gradients_of_several_targets_are_summed():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.constant(2.0)
+        (grad,) = tf.gradients([x * 3.0, x * x], x, grad_ys=[None, tf.constant(10.0)])
+    assert run(graph, grad) == 43.0
+
+
+def test_stop_gradients_and_unconnected():
+    graph = tf.Graph()
+    with graph.as_default():
+        a, b = tf.constant(0.0), tf.constant(1.0)
+        double = 2.0 * a
+        da, dd = tf.gradients(a + double, [a, double], stop_gradients=[a, double])
+        (none,) = tf.gradients(a, b)
+        (zero,) = tf.gradients(a, b, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    assert none is None
+    assert run(graph, [da, dd, zero]) == [1.0, 1.0, 0.0]
+
+
+def test_stop_gradient_operation():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.constant(3.0)
+        (grad,) = tf.gradients(x * tf.stop_gradient(x), x)
+    assert run(graph, grad) == 3.0
+
+
+def test_gradients_are_refused_in_eager_mode():
+    with pytest.raises(RuntimeError, match="GradientTape"):
+        tf.gradients(tf.constant(1.0), tf.constant(1.0))
+
+
+def test_integer_target_is_refused():
+    with tf.Graph().as_default():
+        x = tf.constant(3)
+        with pytest.raises(TypeError):
+            tf.gradients(x * x, x)
+
+
+def test_hessians():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.constant([1.0, 2.0])
+        (h,) = v1.hessians(tf.reduce_sum(x * x * x), [x])
+    np.testing.assert_allclose(run(graph, h), [[6.0, 0.0], [0.0, 12.0]])
+
+
+def test_custom_gradient_eager_graph_and_function():
+    @tf.custom_gradient
+    def clipped(x):
+        def grad(upstream):
+            return upstream * 100.0
+
+        return x * x, grad
+
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = clipped(x)
+    assert float(y) == 9.0
+    assert float(tape.gradient(y, x)) == 100.0
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.function(clipped)(x)
+    assert float(tape.gradient(y, x)) == 100.0
+    graph = tf.Graph()
+    with graph.as_default():
+        z = tf.constant(3.0)
+        (grad,) = tf.gradients(clipped(z), z)
+    assert run(graph, grad) == 100.0
+
+
+def test_custom_gradient_with_variables():
+    v = tf.Variable(2.0)
+
+    @tf.custom_gradient
+    def scaled(x):
+        y = x * v
+
+        def grad(upstream, variables=None):
+            assert variables == [v] or len(variables) == 1
+            return upstream * 7.0, [upstream * 5.0]
+
+        return y, grad
+
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = scaled(x)
+    assert [float(g) for g in tape.gradient(y, [x, v])] == [7.0, 5.0]
+
+
+def test_recompute_grad_gives_the_same_gradient():
+    calls = []
+
+    @tf.recompute_grad
+    def f(x):
+        calls.append(1)
+        return tf.tanh(x) * x
+
+    x = tf.constant(0.5)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    grad = float(tape.gradient(y, x))
+    t = np.tanh(0.5)
+    np.testing.assert_allclose(grad, t + 0.5 * (1 - t * t), rtol=1e-6)
+    assert len(calls) == 2
+
+
+def test_gradient_override_map():
+    name = "test_override_of_square"
+    tf.RegisterGradient(name)(lambda op, grad: grad * 42.0)
+    graph = tf.Graph()
+    with graph.as_default(), graph.gradient_override_map({"Square": name}):
+        x = tf.constant(3.0)
+        (grad,) = tf.gradients(tf.square(x), x)
+    assert run(graph, grad) == 42.0
+    with pytest.raises(KeyError):
+        tf.RegisterGradient(name)(lambda op, grad: grad)
+
+
+def test_forward_accumulator():
+    x = tf.constant([[2.0, 3.0], [1.0, 4.0]])
+    with tf.autodiff.ForwardAccumulator(x, tf.constant([[1.0, 0.0], [0.0, 0.0]])) as acc:
+        y = tf.reduce_sum(x * x)
+        z = tf.constant(1.0)
+    assert float(acc.jvp(y)) == 4.0
+    assert acc.jvp(z) is None
+
+
+def test_forward_over_reverse_is_a_hessian_vector_product():
+    v = tf.Variable([1.0, 2.0])
+    with (
+        tf.autodiff.ForwardAccumulator(v, tf.constant([1.0, 0.0])) as acc,
+        tf.GradientTape() as tape,
+    ):
+        y = tf.reduce_sum(v * v * v)
+        backward = tape.gradient(y, v)
+    np.testing.assert_allclose(acc.jvp(backward).numpy(), [6.0, 0.0])
+
+
+def test_colocated_and_gated_gradients_have_equal_values():
+    graph = tf.Graph()
+    with graph.as_default():
+        x, y = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
+        plain = v1.gradients(x * y, [x, y])
+        gated = v1.gradients(x * y, [x, y], colocate_gradients_with_ops=True, gate_gradients=True)
+    for a, b in zip(run(graph, plain), run(graph, gated), strict=True):
+        np.testing.assert_array_equal(a, b)
