@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import context
+from penstock.core.convert import convert_to_tensor
 from penstock.core.eager import prepare, run_compiled
 from penstock.core.execute import execute
 from penstock.core.tensor import EagerTensor, Tensor, eager_tensor
@@ -110,6 +111,11 @@ def distinct(*shape: int) -> Sample:
         return values if _is_integer(dtype) else (values - count / 2) / max(count / 4, 1) + 0.1
 
     return Sample(shape, draw)
+
+
+def values(*numbers: float) -> Sample:
+    """These numbers, in the dtype under test."""
+    return Sample((len(numbers),), lambda rng, dtype, dims: np.array(numbers))
 
 
 @dataclass(frozen=True)
@@ -262,7 +268,8 @@ def expected_arrays(record: Record, the_case: Case, inputs: Sequence[Any]) -> li
     assert record.reference is not None
     with np.errstate(all="ignore"):
         result = record.reference(*(widened(inputs) if record.widen else inputs), **the_case.attrs)
-    return [np.asarray(r) for r in (result if isinstance(result, (list, tuple)) else [result])]
+    results = result if isinstance(result, (list, tuple)) else [result]
+    return [np.array(r, object) if isinstance(r, bytes) else np.asarray(r) for r in results]
 
 
 def tolerance_of(record: Record, dtype: str) -> float:
@@ -332,20 +339,32 @@ def placeholder(array: np.ndarray[Any, Any], known: str) -> Any:
     return execute("Placeholder", (), {"dtype": dtype, "shape": dims})
 
 
-def run_in_graph(record: Record, inputs: Sequence[Any], attrs: dict[str, Any], known: str) -> tuple[list[Any], list[Any]]:
-    """Builds the call with samples as placeholders and runs it: symbolic outputs and their arrays."""
+def run_in_graph(
+    record: Record, the_case: Case, dtype: str, known: str = "full"
+) -> tuple[list[Any], list[Any]]:
+    """Builds the call in a graph and runs it: symbolic outputs and their arrays.
+
+    Samples become placeholders. Fixed arrays become constants when shapes are fully known, else placeholders too, so that
+    operations are seen with and without the values of their axes and sizes.
+    """
     graph, feeds, values = Graph(), [], []
 
-    def one(item: Any) -> Any:
-        if isinstance(item, np.ndarray):
-            made = placeholder(item, known)
-            feeds.append(made)
-            values.append(item)
-            return made
-        return [one(i) for i in item] if isinstance(item, list) else item
+    def one(template: Any, item: Any) -> Any:
+        if isinstance(item, list):
+            return [one(t, i) for t, i in zip(template, item, strict=True)]
+        if not isinstance(item, np.ndarray):
+            return item
+        if known == "full" and not isinstance(template, Sample):
+            return convert_to_tensor(item)
+        made = placeholder(item, known)
+        feeds.append(made)
+        values.append(item)
+        return made
 
+    inputs = draw_inputs(record, the_case, dtype)
     with context.graph_scope(graph):
-        fetched = flat_tensors(record.call([one(i) for i in inputs], attrs))
+        given = [one(t, i) for t, i in zip(the_case.inputs, inputs, strict=True)]
+        fetched = flat_tensors(record.call(given, the_case.attrs))
     session = DirectSession(graph)
     plan = session.plan(fetched, feeds, [])
     arrays, _ = session.run(plan, values)

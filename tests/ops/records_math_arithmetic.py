@@ -142,11 +142,12 @@ def choices():
     return [
         Record("SelectV2", [case(YES, normal(2, 3), normal(3)), case(YES, normal(), normal(2, 1)), case(YES[:, :1], normal(2, 3), normal(1, 3)),
                             case(np.bool_(True).reshape(()), normal(2), normal()), case(YES[:, :0], normal(2, 0), normal())],
-               np.where, c.where_v2, (*NUMBERS, "bool", "string"), differentiable=(1, 2),
+               np.where, None, (*NUMBERS, "bool"), differentiable=(1, 2),
                errors=(Failure((YES, normal(2, 2), normal(2, 2)), "broadcast together"),)),
         Record("Select", [case(YES, normal(2, 3), normal(2, 3)), case(YES[0, :2], normal(2, 3), normal(2, 3)), case(np.array(True), normal(2), normal(2))],
-               lambda p, t, e: np.where(p.reshape(p.shape + (1,) * (t.ndim - p.ndim)), t, e), c.where, (*NUMBERS, "bool", "string"), differentiable=(1, 2),
+               lambda p, t, e: np.where(p.reshape(p.shape + (1,) * (t.ndim - p.ndim)), t, e), None, (*NUMBERS, "bool"), differentiable=(1, 2),
                errors=(Failure((YES[0, :2], normal(1, 2), normal(1, 2)), "Number of batches"),)),
+        Record("SelectV2", [case(YES, normal(2, 3), normal(3))], np.where, None, ("string",), compiled=False),  # no strings there
         Record("ClipByValue", clip, np.clip, dtypes=(*FLOATS, *HALVES, *SIGNED), differentiable=(0, 1, 2),
                errors=(Failure((normal(3), normal(2), normal()), "same shape as input, or a scalar"),)),
         Record(".clip_by_value", [case(normal(2, 3), -0.5, 0.5), case(normal(2, 3), normal(3), 0.5)], lambda t, low, high: np.maximum(np.minimum(t, high), low),

@@ -43,7 +43,7 @@ def _refuse_strings(source: Array, wanted: DType) -> None:
 
 
 @host_kernel(CAST)
-def _cast_host(x: Array, *, DstT: DType, Truncate: bool) -> Array:  # noqa: N803  (attribute names)
+def _cast_host(x: Array, *, DstT: DType, Truncate: bool) -> Array:
     _refuse_strings(x, DstT)
     wanted = DstT.numpy_dtype
     if x.dtype.kind == "c" and not DstT.is_complex:
@@ -56,7 +56,7 @@ def _cast_host(x: Array, *, DstT: DType, Truncate: bool) -> Array:  # noqa: N803
 
 
 @compiled_kernel(CAST)
-def _cast_compiled(xp: Any, x: Array, *, DstT: DType, Truncate: bool) -> Array:  # noqa: N803
+def _cast_compiled(xp: Any, x: Array, *, DstT: DType, Truncate: bool) -> Array:
     wanted = DstT.numpy_dtype
     if x.dtype.kind == "c" and not DstT.is_complex:
         x = x.real
@@ -72,7 +72,7 @@ def _cast_compiled(xp: Any, x: Array, *, DstT: DType, Truncate: bool) -> Array: 
 def _cast_gradient(op: Any, grad: Any) -> Any:
     source, target = op.inputs[0].dtype.base_dtype, op.outputs[0].dtype.base_dtype
     usable = all(t.is_floating or t.is_complex for t in (source, target))
-    return cast(grad, source) if usable else None
+    return execute(CAST, (grad,), {"DstT": source}) if usable else None
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
@@ -179,8 +179,8 @@ BITCAST = define_op(
 
 
 @host_kernel(BITCAST)
-def _bitcast_host(x: Array, *, T: DType, type: DType) -> Array:  # noqa: N803
-    x = np.ascontiguousarray(x)
+def _bitcast_host(x: Array, *, T: DType, type: DType) -> Array:
+    x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
     before, after = x.dtype.itemsize, type.numpy_dtype.itemsize
     if before > after:
         return x.reshape(*x.shape, 1).view(type.numpy_dtype)
@@ -190,7 +190,7 @@ def _bitcast_host(x: Array, *, T: DType, type: DType) -> Array:  # noqa: N803
 
 
 @compiled_kernel(BITCAST)
-def _bitcast_compiled(x: Array, *, T: DType, type: DType) -> Array:  # noqa: N803
+def _bitcast_compiled(x: Array, *, T: DType, type: DType) -> Array:
     return lax.bitcast_convert_type(x, type.numpy_dtype)
 
 

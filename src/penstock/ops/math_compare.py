@@ -1,7 +1,7 @@
 """Comparisons, logic, bits, choices between two tensors, and clipping to a range.
 
-`equal` and `not_equal` take every dtype, strings included. `where` chooses element by element and broadcasts; the form of
-compat.v1 does not broadcast, but lets a vector choose rows.
+`equal` and `not_equal` take every dtype, strings included. SelectV2, which `where` runs, broadcasts; Select, of compat.v1, does
+not, but lets a vector choose rows.
 """
 
 from typing import Any
@@ -51,6 +51,8 @@ greater_equal = binary_function(GREATER_EQUAL, "greater_equal", GREATER_EQUAL.do
 
 def _equality_shape(c: ShapeContext) -> Dims:
     x, y = c.shapes
+    if not c.attr("incompatible_shape_error") and not (d.is_full(x) and d.is_full(y)):
+        return None
     try:
         return d.broadcast(x, y)
     except ValueError:
@@ -338,61 +340,6 @@ def _select_v2_gradient(op: Any, grad: Any) -> list[Any]:
         sum_like(execute(SELECT_V2, (condition, grad, zero)), t, output),
         sum_like(execute(SELECT_V2, (condition, zero, grad)), e, output),
     ]
-
-
-def _both(x: Any, y: Any) -> bool:
-    if (x is None) != (y is None):
-        raise ValueError("x and y must both be non-None or both be None.")
-    return x is not None
-
-
-def _choices(x: Any, y: Any) -> tuple[Any, Any]:
-    if not isinstance(x, Tensor) and isinstance(y, Tensor):
-        return as_dtype_of(y, x), y
-    x = convert_to_tensor(x)
-    return x, y if isinstance(y, Tensor) else as_dtype_of(x, y)
-
-
-def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Chooses between two tensors element by element, or finds where a condition holds.
-
-    Args:
-      condition: tensor bool (any numeric dtype when `x` and `y` are None).
-      x: tensor of any dtype, or None.
-      y: tensor of the same dtype, or None as `x` is.
-      name: the name of the operation in a graph.
-
-    Returns:
-      Elements of `x` where `condition` holds, else of `y`, all broadcast together; without `x` and
-      `y` the coordinates of true elements, int64[count, rank].
-
-    Raises:
-      ValueError: only one of `x` and `y` is None.
-    """
-    if not _both(x, y):
-        return execute("Where", (convert_to_tensor(condition),), None, name)
-    return execute(SELECT_V2, (condition, *_choices(x, y)), None, name)
-
-
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Chooses between two tensors of one shape, or finds where a condition holds.
-
-    Args:
-      condition: tensor bool of the shape of `x`, or a vector that chooses rows, or a scalar.
-      x: tensor of any dtype, or None.
-      y: tensor of the same dtype and shape, or None as `x` is.
-      name: the name of the operation in a graph.
-
-    Returns:
-      Elements of `x` where `condition` holds, else of `y`; without `x` and `y` the coordinates of
-      true elements, int64[count, rank].
-
-    Raises:
-      ValueError: only one of `x` and `y` is None.
-    """
-    if not _both(x, y):
-        return execute("Where", (convert_to_tensor(condition),), None, name)
-    return execute(SELECT, (condition, *_choices(x, y)), None, name)
 
 
 # clipping

@@ -18,7 +18,12 @@ from penstock.core.op_def import OpDef
 from penstock.core.tensor import Tensor
 from penstock.ops.factories import as_dtype_of, binary, binary_function, convert_pair, jnp_function
 from penstock.ops.math_arithmetic import (
-    FLOATS_AND_COMPLEX, INTEGER_TYPES, NUMBERS, conjugate, multiply, negative,
+    FLOATS_AND_COMPLEX,
+    INTEGER_TYPES,
+    NUMBERS,
+    conjugate,
+    multiply,
+    negative,
     reduce_to,
 )  # fmt: skip
 from penstock.types import dtypes as dt

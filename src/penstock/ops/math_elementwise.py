@@ -16,7 +16,13 @@ from penstock.core.lazy import lax
 from penstock.core.op_def import OpDef
 from penstock.ops.factories import binary, unary, unary_function
 from penstock.ops.math_arithmetic import (
-    FLOATS, FLOATS_AND_COMPLEX, add_v2, conjugate, multiply, negative, subtract,
+    FLOATS,
+    FLOATS_AND_COMPLEX,
+    add_v2,
+    conjugate,
+    multiply,
+    negative,
+    subtract,
 )  # fmt: skip
 from penstock.ops.math_division import real_div
 

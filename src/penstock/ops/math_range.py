@@ -200,13 +200,21 @@ def _linspace_rows(start: Any, stop: Any, count: Any, axis: int, name: str | Non
     last = execute("ExpandDims", (execute("BroadcastTo", (stop, shape)), np.int32(axis)))
     steps = execute("Maximum", (subtract(count, 1), np.int32(1)))
     numbers = cast(execute(RANGE, (np.int32(0), count, np.int32(1))), start.dtype)
-    rank = len(first.dims) if first.dims is not None else None
-    if rank is None:
-        raise ValueError("linspace: expected `start` and `stop` of known rank, got unknown rank.")
-    sizes = [1] * rank
-    sizes[axis] = -1
-    numbers = execute("Reshape", (numbers, np.array(sizes, np.int32)))
+    numbers = execute("Reshape", (numbers, _one_long_axis(first, axis)))
     step = real_div(subtract(last, first), cast(steps, start.dtype))
     inner = add_v2(first, multiply(step, numbers))
     end = execute("Equal", (numbers, cast(steps, start.dtype)))
     return execute("SelectV2", (end, last, inner), None, name)
+
+
+def _one_long_axis(x: Any, axis: int) -> Any:
+    """The shape [1, ..., -1, ..., 1] of the rank of `x`, with -1 at `axis`."""
+    if x.dims is not None:
+        sizes = [1] * len(x.dims)
+        sizes[axis] = -1
+        return np.array(sizes, np.int32)
+    rank = execute("Rank", (x,))
+    ones = execute("Fill", (execute("ExpandDims", (rank, np.int32(0))), np.int32(1)))
+    place = execute("FloorMod", (add_v2(np.int32(axis), rank), rank))
+    places = execute("Reshape", (place, np.int32([1, 1])))
+    return execute("TensorScatterUpdate", (ones, places, np.int32([-1])))

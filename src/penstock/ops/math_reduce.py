@@ -192,11 +192,12 @@ def _prod_gradient(op: Any, grad: Any) -> list[Any]:
     """Products of the elements before and of those after each one, which holds where some are zero."""
     x = op.inputs[0]
     axes, order, back = _reduced_first(x, op.inputs[1])
-    sizes = execute("GatherV2", (_shape_of(x), axes, np.int32(0)))
     moved = execute("Transpose", (x, order))
+    sizes = execute("GatherV2", (_shape_of(x), axes, np.int32(0)))
     count = execute(PROD, (sizes, np.int32([0])))
-    rows_shape = execute("Pack", ([count, np.int32(-1)],), {"axis": 0})
-    rows = execute("Reshape", (moved, rows_shape))
+    total = execute(PROD, (_shape_of(x), np.int32([0])))
+    others = execute("FloorDiv", (total, execute("Maximum", (count, np.int32(1)))))
+    rows = execute("Reshape", (moved, execute("Pack", ([count, others],), {"axis": 0})))
     before = execute("Cumprod", (rows, np.int32(0)), {"exclusive": True})
     after = execute("Cumprod", (rows, np.int32(0)), {"exclusive": True, "reverse": True})
     others = execute("Reshape", (conjugate(multiply(before, after)), _shape_of(moved)))

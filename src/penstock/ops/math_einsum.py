@@ -1,0 +1,360 @@
+"""Products named by letters: `einsum`, and `tensordot`.
+
+The operation Einsum takes one or two tensors, as TensorFlow's; `einsum` breaks more of them into a chain.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import Tensor
+from penstock.ops.math_arithmetic import conjugate
+from penstock.ops.math_matmul import matmul
+from penstock.types.dims import Dims
+
+Array = Any  # numpy.ndarray or a JAX tracer
+
+
+# the operation
+
+
+def _spread(labels: str, rank: int, index: int, c: ShapeContext) -> list[str]:
+    """The label of each axis; axes of the ellipsis are numbered from the last."""
+    before, dots, after = labels.partition("...")
+    hidden = rank - len(before) - len(after)
+    if hidden < 0 or (hidden and not dots):
+        c.fail(f"input {index} to have rank {len(labels)}", f"rank {rank} for subscripts {labels!r}")
+    return [*before, *(f".{i}" for i in range(hidden, 0, -1)), *after]
+
+
+def _einsum_shape(c: ShapeContext) -> Dims:
+    inputs, _, output = c.attr("equation").replace(" ", "").partition("->")
+    labels = inputs.split(",")
+    if len(labels) not in (1, 2):
+        c.fail("1 or 2 input subscripts", f"{len(labels)} in equation {c.attr('equation')!r}")
+    if len(labels) != len(c):
+        c.fail(f"{len(labels)} inputs", f"{len(c)} for equation {c.attr('equation')!r}")
+    sizes: dict[str, int | None] = {}
+    hidden: list[str] = []
+    for i, (one, dims) in enumerate(zip(labels, c.shapes, strict=True)):
+        if dims is None:
+            return None
+        for label, size in zip(_spread(one, len(dims), i, c), dims, strict=True):
+            if label.startswith(".") and label not in hidden:
+                hidden.append(label)
+            sizes[label] = _agreed(c, label, sizes.get(label, size), size)
+    hidden.sort(key=lambda label: -int(label[1:]))
+    before, dots, after = output.partition("...")
+    wanted = [*before, *(hidden if dots else []), *after]
+    if any(label not in sizes for label in wanted):
+        c.fail("output subscripts that occur in the input", f"equation {c.attr('equation')!r}")
+    return tuple(sizes[label] for label in wanted)
+
+
+def _agreed(c: ShapeContext, label: str, known: int | None, size: int | None) -> int | None:
+    if known is None or (known == 1 and label.startswith(".")):
+        return size
+    if size is None or size == known or (size == 1 and label.startswith(".")):
+        return known
+    c.fail(f"dimension {known} for label {label!r}", f"dimension {size}")
+
+
+EINSUM = define_op(
+    "Einsum(inputs: N*T; equation: string, N: int >= 1, T: type) -> output: T",
+    shape=_einsum_shape,
+    doc="Multiplies one or two tensors and sums over labels, as an equation says.",
+)
+
+
+@kernel(EINSUM)
+def _einsum(xp: Any, inputs: list[Array], *, equation: str) -> Array:
+    equation = equation.replace(" ", "")
+    if xp is not np:
+        return xp.einsum(equation, *inputs)
+    small = inputs[0].dtype.itemsize == 2 and inputs[0].dtype.kind in "fV"
+    wide = [a.astype(np.float32) for a in inputs] if small else inputs
+    return np.einsum(equation, *wide, optimize=True).astype(inputs[0].dtype)
+
+
+@EINSUM.gradient
+def _einsum_gradient(op: Any, grad: Any) -> list[Any]:
+    equation = op.get_attr("equation")
+    text = equation.decode() if isinstance(equation, bytes) else equation
+    inputs, _, output = text.replace(" ", "").partition("->")
+    labels = inputs.split(",")
+    result = []
+    for i, x in enumerate(op.inputs):
+        others = [(labels[j], conjugate(op.inputs[j])) for j in range(len(labels)) if j != i]
+        result.append(_input_gradient(grad, output, x, labels[i], others))
+    return result
+
+
+def _input_gradient(grad: Any, output: str, x: Any, labels: str, others: list[Any]) -> Any:
+    """The equation turned round: the labels that `x` alone has are spread over, repeated ones put on a diagonal."""
+    unique = _unique(labels)
+    beside = "".join([output, *(o for o, _ in others)])
+    reached = "".join(label for label in unique.replace("...", "") if label in beside)
+    dots = "..." if "..." in labels and "..." in beside else ""
+    reached = dots + reached
+    terms = [output, *(o for o, _ in others)]
+    equation = f"{','.join(terms)}->{reached}"
+    summed = execute(EINSUM, ([grad, *(t for _, t in others)],), {"equation": equation})
+    return _restore(summed, reached, x, labels)
+
+
+def _unique(labels: str) -> str:
+    plain = labels.replace("...", "")
+    dots = "..." if "..." in labels else ""
+    return dots + "".join(dict.fromkeys(plain))
+
+
+def _restore(value: Any, reached: str, x: Any, labels: str) -> Any:
+    rank = len(x.dims) if x.dims is not None else None
+    if rank is None:
+        raise ValueError(
+            "The gradient of Einsum: expected inputs of known rank, got unknown rank. Use set_shape."
+        )
+    axes = _axis_labels(labels, rank)
+    have = _axis_labels(reached, len(value.dims) if value.dims is not None else _count(reached, axes))
+    hidden = [a for a in axes if a.startswith(".")]
+    extra = [a for a in have if a.startswith(".") and a not in hidden]
+    if extra:  # the ellipsis of another input has more axes
+        places = [have.index(a) for a in extra]
+        value = execute("Sum", (value, np.array(places, np.int32)))
+        have = [a for a in have if a not in extra]
+    shape = execute("Shape", (x,))
+    once = list(dict.fromkeys(axes))
+    value = _broadcast_labels(value, have, once, axes, shape)
+    return value if once == axes else _diagonal(value, axes, shape)
+
+
+def _count(labels: str, axes: list[str]) -> int:
+    hidden = sum(a.startswith(".") for a in axes)
+    return len(labels.replace("...", "")) + (hidden if "..." in labels else 0)
+
+
+def _axis_labels(labels: str, rank: int) -> list[str]:
+    before, dots, after = labels.partition("...")
+    hidden = rank - len(before) - len(after) if dots else 0
+    return [*before, *(f".{i}" for i in range(hidden, 0, -1)), *after]
+
+
+def _broadcast_labels(value: Any, have: list[str], once: list[str], axes: list[str], shape: Any) -> Any:
+    """`value` with its axes in the order `once`, repeated along labels that it lacks."""
+    order = [have.index(a) for a in once if a in have]
+    value = execute("Transpose", (value, np.array(order, np.int32)))
+    for place, label in enumerate(once):
+        if label not in have:
+            value = execute("ExpandDims", (value, np.int32(place)))
+    places = np.array([axes.index(a) for a in once], np.int32)
+    target = execute("GatherV2", (shape, places, np.int32(0)))
+    if any(label.startswith(".") for label in once):  # axes of size 1 may have been broadcast
+        repeated = execute("BroadcastGradientArgs", (target, execute("Shape", (value,))))[0]
+        value = execute("Sum", (value, repeated), {"keep_dims": True})
+    return execute("BroadcastTo", (value, target))
+
+
+def _diagonal(value: Any, axes: list[str], shape: Any) -> Any:
+    """Spreads axes that occur twice over a diagonal, with zeros beside it."""
+    seen: set[str] = set()
+    expanded = value
+    places: list[int] = []
+    for i, label in enumerate(axes):
+        if label in seen:
+            expanded = execute("ExpandDims", (expanded, np.int32(i)))
+            places.append(i)
+        seen.add(label)
+    full = execute("BroadcastTo", (expanded, shape))
+    for i in places:
+        first = axes.index(axes[i])
+        full = execute("Mul", (full, _eye_between(shape, first, i, len(axes), value.dtype)))
+    return full
+
+
+def _eye_between(shape: Any, first: int, second: int, rank: int, dtype: Any) -> Any:
+    size = execute("GatherV2", (shape, np.int32(first), np.int32(0)))
+    numbers = execute("Range", (np.int32(0), size, np.int32(1)))
+    shapes = []
+    for axis in (first, second):
+        dims = [1] * rank
+        dims[axis] = -1
+        shapes.append(execute("Reshape", (numbers, np.array(dims, np.int32))))
+    return execute("Cast", (execute("Equal", tuple(shapes)),), {"DstT": dtype})
+
+
+# the public functions
+
+
+def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Multiplies tensors and sums over labels, as an equation says.
+
+    Args:
+      equation: labels of the inputs' axes, and after `->` those of the output; without it, the
+        labels that occur once, in alphabetical order. `...` stands for axes that broadcast.
+      *inputs: tensors of one dtype.
+      **kwargs: `name`, the name of the operation in a graph; `optimize`, how the order of products
+        is chosen: "greedy" (default), "optimal" or "auto".
+
+    Returns:
+      Tensor of the same dtype.
+
+    Raises:
+      ValueError: the equation does not fit the inputs.
+      TypeError: another keyword argument.
+
+    Example:
+      >>> einsum("ij,jk->ik", [[1.0, 2.0]], [[3.0], [4.0]]).numpy().tolist()
+      [[11.0]]
+    """
+    name = kwargs.pop("name", None)
+    optimize = kwargs.pop("optimize", "greedy")
+    if kwargs:
+        raise TypeError(
+            f"Invalid keyword arguments for einsum: {', '.join(kwargs)}. Valid arguments: name, "
+            "optimize."
+        )
+    text = _complete(equation, len(inputs))
+    first = next((t for t in inputs if isinstance(t, Tensor)), None)
+    hint = None if first is None else first.dtype
+    tensors = [convert_to_tensor(t, dtype_hint=hint) for t in inputs]
+    if len(tensors) <= 2:
+        return execute(EINSUM, (tensors,), {"equation": text}, name)
+    return _chain(text, tensors, optimize, name)
+
+
+def _complete(equation: str, count: int) -> str:
+    """The equation without blanks, with an output; checked."""
+    text = equation.replace(" ", "")
+    inputs, arrow, output = text.partition("->")
+    if not re.fullmatch(r"(?:[a-zA-Z]|\.\.\.|,)*", inputs) or inputs.count("->"):
+        raise ValueError(f"Indices have incorrect format. Received: {equation}. Use letters.")
+    labels = inputs.split(",")
+    if len(labels) != count:
+        raise ValueError(f'Got {count} inputs for equation "{equation}", expecting {len(labels)}')
+    plain = inputs.replace(",", "").replace("...", "")
+    if not arrow:
+        once = sorted(label for label in set(plain) if plain.count(label) == 1)
+        output = ("..." if "..." in inputs else "") + "".join(once)
+    for label in output.replace("...", ""):
+        if label not in plain:
+            raise ValueError(
+                f"Output subscripts contain the label {label} not present in the input subscripts."
+            )
+    return f"{inputs}->{output}"
+
+
+def _chain(text: str, tensors: list[Any], optimize: Any, name: str | None) -> Any:
+    """Products of two at a time, in the order of NumPy's path finder."""
+    inputs, _, output = text.partition("->")
+    labels = inputs.split(",")
+    for pair in _path(text, tensors, optimize):
+        chosen = sorted(pair, reverse=True)
+        parts = [(labels.pop(i), tensors.pop(i)) for i in chosen][::-1]
+        rest = "".join([output, *labels])
+        used = "".join(label for label, _ in parts)
+        if labels:
+            kept = "".join(a for a in dict.fromkeys(used.replace("...", "")) if a in rest)
+            kept = ("..." if "..." in used else "") + kept
+        else:
+            kept = output
+        equation = f"{','.join(label for label, _ in parts)}->{kept}"
+        final = name if not labels else None
+        tensors.append(execute(EINSUM, ([t for _, t in parts],), {"equation": equation}, final))
+        labels.append(kept)
+    return tensors[0]
+
+
+def _path(text: str, tensors: list[Any], optimize: Any) -> list[tuple[int, ...]]:
+    """Pairs of positions; unknown sizes count as 1."""
+    if any(t.dims is None for t in tensors):
+        return [(0, 1)] * (len(tensors) - 1)
+    shapes = [np.broadcast_to(np.float32(0), [n or 1 for n in t.dims]) for t in tensors]
+    how = "optimal" if optimize in ("optimal", "auto", True) else "greedy"
+    try:
+        path = np.einsum_path(text, *shapes, optimize=how)[0][1:]
+    except ValueError:  # sizes that are unknown or do not fit: the operation itself says so
+        path = []
+    if any(len(pair) > 2 for pair in path) or not path:
+        return [(0, 1)] * (len(tensors) - 1)
+    return path
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
+    """Sums products over axes of two tensors.
+
+    Args:
+      a: tensor of a floating, complex or integer dtype.
+      b: tensor of the same dtype.
+      axes: a number n (the last n axes of `a` with the first n of `b`), or two lists of axes.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Tensor with the remaining axes of `a`, then those of `b`.
+
+    Raises:
+      ValueError: `axes` does not fit.
+    """
+    a = convert_to_tensor(a)
+    b = b if isinstance(b, Tensor) else convert_to_tensor(b, a.dtype)
+    if a.dims is None or b.dims is None:
+        raise ValueError("tensordot: expected tensors of known rank, got unknown rank. Use set_shape.")
+    of_a, of_b = _contracted(a, b, axes)
+    rows, a_shape = _as_matrix(a, of_a, last=True)
+    columns, b_shape = _as_matrix(b, of_b, last=False)
+    product = matmul(rows, columns)
+    if all(isinstance(s, np.ndarray) for s in (a_shape, b_shape)):
+        shape: Any = np.concatenate([a_shape, b_shape])
+    else:
+        shape = execute("ConcatV2", ([a_shape, b_shape], np.int32(0)))
+    return execute("Reshape", (product, shape), None, name)
+
+
+def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
+    if isinstance(axes, Tensor):
+        axes = np.asarray(axes).tolist()
+    if isinstance(axes, (int, np.integer)):
+        if axes < 0:
+            raise ValueError(f"`axes` must be at least 0. Received: {axes}.")
+        if axes > min(len(a.dims), len(b.dims)):
+            raise ValueError(
+                f"`axes` must not be larger than the number of dimensions of the tensors. Received "
+                f"{axes}, vs tensor dimensions {len(a.dims)} and {len(b.dims)}."
+            )
+        rank = len(a.dims)
+        return list(range(rank - axes, rank)), list(range(axes))
+    if len(axes) != 2:
+        raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
+    of_a, of_b = ([x] if isinstance(x, (int, np.integer)) else list(x) for x in axes)
+    if len(of_a) != len(of_b):
+        raise ValueError(
+            f"Different number of contraction axes `a` and `b`, {len(of_a)} != {len(of_b)}."
+        )
+    return [i % len(a.dims) for i in of_a], [i % len(b.dims) for i in of_b]
+
+
+def _as_matrix(x: Any, axes: list[int], last: bool) -> tuple[Any, Any]:
+    """The tensor as a matrix with `axes` last or first, and the shape of its other axes."""
+    free = [i for i in range(len(x.dims)) if i not in axes]
+    order = free + axes if last else axes + free
+    if order != list(range(len(order))):
+        x_moved = execute("Transpose", (x, np.array(order, np.int32)))
+    else:
+        x_moved = x
+    if None not in x.dims:
+        rest = np.array([x.dims[i] for i in free], np.int32)
+        inner = int(np.prod([x.dims[i] for i in axes], dtype=np.int64))
+        outer = int(np.prod(rest, dtype=np.int64))
+        sizes = [outer, inner] if last else [inner, outer]
+        return execute("Reshape", (x_moved, np.array(sizes, np.int32))), rest
+    shape = execute("Shape", (x,))
+    rest = execute("GatherV2", (shape, np.array(free, np.int32), np.int32(0)))
+    inner_sizes = execute("GatherV2", (shape, np.array(axes, np.int32), np.int32(0)))
+    parts = [execute("Prod", (s, np.int32([0]))) for s in (rest, inner_sizes)]
+    sizes = execute("Pack", (parts if last else parts[::-1],), {"axis": 0})
+    return execute("Reshape", (x_moved, sizes)), rest
