@@ -2,9 +2,10 @@
 
     python benchmarks/step_latency.py [penstock | tensorflow] [session function eager infer]
 
-`session` runs the update of every variable in one `Session.run` with one feed, `infer` sums all variables in
-one, `function` is the same update in a `tf.function`, `eager` one operation after the other. Each row is the best
-of several rounds, so that other work on the machine shows little. The variables are checked afterwards.
+`session` runs the update of every variable in one `Session.run` with one feed, `infer` sums all
+variables in one, `function` is the same update in a `tf.function`, `eager` one operation after the
+other. Each row is the best of several rounds, so that other work on the machine shows little. The
+variables are checked afterwards.
 """
 
 import importlib

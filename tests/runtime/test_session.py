@@ -199,6 +199,38 @@ def test_what_is_no_feed(session):
         session.run(y, [x, X])
 
 
+def test_integers_must_fit_the_tensor(session):
+    for dtype, good, bad in (
+        (dt.float32, 2**24, 2**24 + 1),
+        (dt.int64, -(2**63), 2**63),
+        (dt.complex64, 3, 2**24 + 1),
+        (dt.uint8, 255, -1),
+        (dt.bool_, 1, 2),
+    ):
+        x = placeholder((), dtype)
+        assert session.run(x, {x: good}) == good
+        with pytest.raises(TypeError, match="Type of feed value"):
+            session.run(x, {x: bad})
+
+
+def test_an_operation_whose_output_is_fed_does_not_run(session):
+    missing = placeholder((), name="missing")
+    y = add(missing, missing, "y")
+    assert session.run([y.op, mul(y, np.float32(2))], {y: 4}) == [None, 8]
+
+
+def test_a_shape_that_was_claimed_wrongly_is_no_obstacle(session):
+    """`set_shape` may lie: the step goes by the sizes that come."""
+    x = placeholder((None, 300), name="x")
+    y = add(mul(identity(x), np.float32(2)), np.float32(1))
+    y.set_shape((5, 300))
+    z = y
+    for _ in range(8):
+        z = mul(add(z, np.float32(1)), np.float32(0.5))
+    for rows in (5, 3, 3, 3):
+        assert session.run(z, {x: np.ones((rows, 300))}).shape == (rows, 300)
+
+
 def test_the_shape_check_holds_on_later_runs_too(session):
     x = placeholder((None, 3))
     y = identity(x)

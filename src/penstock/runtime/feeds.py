@@ -217,9 +217,15 @@ def _convert(tensor: SymbolicTensor, value: Any, wanted: Any) -> Any:
         return value
     if hasattr(value, "addressable_shards"):  # a JAX array stays where it is
         return value if value.dtype == wanted else np.asarray(value).astype(wanted)
-    if isinstance(value, int) and int(np.asarray(value).astype(wanted)) != value:
+    if not isinstance(value, int):
+        return np.asarray(value, dtype=wanted)
+    try:
+        array = np.asarray(value).astype(wanted)
+    except OverflowError:
+        raise _too_large(value, wanted.type) from None
+    if array != value:
         raise _too_large(value, wanted.type)
-    return np.asarray(value, dtype=wanted)
+    return array
 
 
 def _refuse_tensor(tensor: SymbolicTensor, value: Any) -> None:

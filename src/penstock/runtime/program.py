@@ -213,6 +213,9 @@ class _Builder:
             op, ready = stack.pop()
             if id(op) in self.ends:
                 continue
+            if op._outputs and all(id(t) in self.fed for t in op._outputs):
+                self.ends[id(op)] = self.ref(op._outputs[0])[0]  # fed: it does not run
+                continue
             if ready:
                 open_ops.discard(id(op))
                 self._copy(op)
@@ -233,9 +236,6 @@ class _Builder:
 
     def _copy(self, op: Operation) -> None:
         inputs = [self.ref(t) for t in op.inputs]
-        if all(id(t) in self.fed for t in op._outputs) and op._outputs:
-            self.ends[id(op)] = self.ref(op._outputs[0])[0]
-            return
         control = list(dict.fromkeys(self.ends[id(c)] for c in op._control_inputs))
         if self.gate is not None and (not inputs or op.op_def.stateful):
             control.append(self.gate)
