@@ -22,9 +22,6 @@ class FakeOperation:
     outputs: list
     attrs: dict = dataclasses.field(default_factory=dict)
 
-    def get_attr(self, name):
-        return self.attrs[name]
-
 
 def floats(*shape):
     return FakeTensor(TensorShape(shape), dtypes.float32)
@@ -92,6 +89,10 @@ def test_handles_have_no_bytes_and_strings_an_unknown_number():
     text = FakeTensor(TensorShape((2,)), dtypes.string)
     assert cost_of(operation("AssignVariableOp", [handle, floats(5)], [])) == Cost(0, 20)
     assert cost_of(operation("StringLower", [text], [text])) == Cost(2, None)
+
+
+def test_branches_are_not_known():
+    assert cost_of(operation("While", [floats(2)], [floats(2)])) == Cost(None, None)
 
 
 def test_totals_leave_out_the_unknown():

@@ -42,7 +42,7 @@ def test_operations_with_shapes_and_devices(tmp_path, graph_def):
     assert rows["y"] == ["MatMul", "float32[?,2]", "?", "?", "/device:CPU:0"]
     assert rows["total_loss"][:3] == ["Sum", "float32[]", "?"]
     assert "5 operations: Const 2, " in result.output
-    assert "2 of 5 operations depend on sizes that are not known" in result.output
+    assert "2 of 5 operations depend on sizes or choices" in result.output
 
 
 def test_unknown_dimensions_count_as_told(tmp_path, graph_def):
@@ -82,6 +82,18 @@ def test_functions_are_named(graph_def):
     inspection = inspect_graph(graph_def)
     assert inspection.functions == ["helper"]
     assert "Functions: helper." in inspection_text(inspection)
+
+
+def test_a_call_costs_what_its_body_costs(tmp_path):
+    @tf.function
+    def product(a, b):
+        return tf.matmul(a, b)
+
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [4, 8], name="x")
+        product(x, tf.zeros([8, 2]))
+    rows = cells(invoke(tmp_path, graph.as_graph_def()).output)
+    assert rows["PartitionedCall"][2:5] == ["128", "224", "B"]
 
 
 def test_many_types_are_summed_up():

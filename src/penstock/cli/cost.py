@@ -2,11 +2,12 @@
 
 A product counts two operations for each multiply-add, everything else one for each element it
 computes; moving and renaming data counts none. Bytes are those of the inputs and outputs, as if
-nothing were fused. None stands for a count that depends on a dimension that is not known.
+nothing were fused. A call counts what its body does. None stands for a count that depends on a
+dimension, or on a choice while running, that is not known.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,6 +31,10 @@ _REDUCTIONS = frozenset(
     "All Any ArgMax ArgMin BiasAddGrad Cumprod Cumsum EuclideanNorm L2Loss Max Mean Min Prod "
     "SegmentSum Sum UnsortedSegmentSum".split()
 )
+# What runs is in the body of the function that they name ...
+_CALLS = frozenset(["PartitionedCall", "StatefulPartitionedCall"])
+# ... and how often, or which of several, is known only when they run.
+_BRANCHES = frozenset("Case If StatelessCase StatelessIf StatelessWhile While".split())
 
 
 class SizedOperation(Protocol):
@@ -47,8 +52,9 @@ class SizedOperation(Protocol):
     def outputs(self) -> Sequence[Any]:  # tensors
         """What it makes: values with dtype and shape."""
 
-    def get_attr(self, name: str) -> Any:  # of any attribute type
-        """The value of an attribute."""
+    @property
+    def attrs(self) -> Mapping[str, Any]:  # of any attribute type
+        """Its attributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,11 @@ def cost_of(op: SizedOperation, unknown: int | None = None) -> Cost:
     outputs = [_shape(tensor, unknown) for tensor in op.outputs]
     if op.type in _FREE:
         return Cost(0, 0)
+    if op.type in _BRANCHES:
+        return Cost(None, None)
+    if op.type in _CALLS:
+        body = [cost_of(each, unknown) for each in op.attrs["f"].graph.get_operations()]
+        return Cost(_total(each.flops for each in body), _total(each.bytes for each in body))
     sizes = [_bytes(t, s) for t, s in zip((*op.inputs, *op.outputs), inputs + outputs, strict=True)]
     return Cost(_flops(op, inputs, outputs), _total(sizes))
 
@@ -97,7 +108,7 @@ def _mat_mul(op: SizedOperation, inputs: list[Shape], outputs: list[Shape]) -> i
 
 def _transposed(op: SizedOperation) -> bool:
     name = "adj_x" if op.type.startswith("Batch") else "transpose_a"
-    return bool(op.get_attr(name))
+    return bool(op.attrs[name])
 
 
 def _conv(op: SizedOperation, inputs: list[Shape], outputs: list[Shape]) -> int:
@@ -117,7 +128,7 @@ def _conv_filter(op: SizedOperation, inputs: list[Shape], outputs: list[Shape]) 
 
 
 def _pool(op: SizedOperation, inputs: list[Shape], outputs: list[Shape]) -> int:
-    window: list[int] = op.get_attr("ksize")
+    window: list[int] = op.attrs["ksize"]
     return math.prod(outputs[0]) * math.prod(window)
 
 

@@ -102,7 +102,7 @@ def inspection_text(inspection: Inspection) -> str:
     elif unknown:
         lines.append(
             f"The total leaves out what is marked ?: {unknown} of {len(rows)} operations depend on "
-            "sizes that are not known. --unknown-as SIZE counts with a size of your choice."
+            "sizes or choices that are not known. --unknown-as SIZE counts with a size of yours."
         )
     return "\n".join(lines)
 
