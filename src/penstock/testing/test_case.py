@@ -16,6 +16,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import context
+from penstock.core.lazy import LazyModule
 from penstock.core.tensor import EagerTensor, Tensor
 from penstock.graph.graph import get_default_graph, reset_default_graph
 from penstock.graph.scopes import device_text
@@ -25,6 +26,9 @@ from penstock.runtime.device_config import is_built_with_cuda
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import TensorShape
 from penstock.util import nest
+
+json_format = LazyModule("google.protobuf.json_format")
+text_format = LazyModule("google.protobuf.text_format")
 
 RANDOM_SEED = 87654321
 
@@ -529,14 +533,10 @@ def _gpu_scope(graph: Any, force: bool) -> Iterator[None]:
 
 def parse_message(text: str, kind: type) -> Any:
     """A protobuf message from its text form."""
-    from google.protobuf import text_format  # optional until a message is compared
-
     return text_format.Parse(text, kind())
 
 
 def _message_dict(message: Any) -> Any:
-    from google.protobuf import json_format  # optional until a message is compared
-
     return json_format.MessageToDict(message)
 
 
