@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock import proto
 from penstock.graph.attr_values import FunctionName, attr_to_proto
+from penstock.graph.full_types import full_type_of
 from penstock.graph.shape_proto import dims_to_proto
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ def node_def_of(op: Operation, add_shapes: bool = False, names: Names | None = N
         if names is not None:
             value = _named(value, names)
         message.attr[name].CopyFrom(attr_to_proto(kind, value, f"Operation '{op.name}', {name}"))
+    full_type = full_type_of(op.type, op.attrs)
+    if full_type is not None:
+        message.experimental_type.CopyFrom(full_type)
     if add_shapes and op._outputs:
         shapes = message.attr["_output_shapes"].list.shape
         shapes.extend(dims_to_proto(tensor.dims) for tensor in op._outputs)

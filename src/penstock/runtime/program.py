@@ -161,7 +161,7 @@ def build(
     builder.visit([t.op for t in fetches if id(t) not in builder.fed] + list(targets))
     wanted = [builder.ref(t) for t in fetches]
     ends = [builder.end(op) for op in targets]
-    return sort(feed_nodes, wanted, ends)
+    return sort(feed_nodes, wanted, list(dict.fromkeys([*ends, *builder.effects])))
 
 
 class _Builder:
@@ -176,6 +176,7 @@ class _Builder:
         self.fed: dict[int, Node | Ref] = {}
         self.values: dict[int, list[Ref]] = {}  # id(operation) -> its outputs
         self.ends: dict[int, Node] = {}  # id(operation) -> the node to wait for
+        self.effects: list[Node] = []  # what calls must run, whichever outputs are wanted
         self.keep: list[Any] = []
 
     def feed(self, tensor: SymbolicTensor) -> Node:
@@ -287,6 +288,7 @@ class _Builder:
         )
         self.values[id(op)] = [inner.ref(t) for t in body.outputs]
         self.ends[id(op)] = leave
+        self.effects += [*ends, *inner.effects]
         self.keep.append(inner)
 
 
