@@ -2,8 +2,8 @@
 
     python tools/run_examples.py [NAME ...]
 
-Every file of `examples/` has an entry in QUICK, so a new example is never left out unnoticed.
-Examples write into a temporary folder. Exit code 1 when one fails or takes longer than its budget.
+Every file of `examples/` is in QUICK, so a new example is never left out unnoticed. Examples write
+into a temporary folder. Exit code 1 when one fails or takes longer than its budget.
 """
 
 import os
@@ -22,47 +22,55 @@ class Quick:
     """How to run an example in a short time.
 
     Attributes:
-      arguments: what follows the script's name; `{out}` stands for a folder that it may fill.
-      seconds: the budget, start of the interpreter included.
+      name: a file of `examples/`.
+      arguments: what follows it; `{out}` stands for a folder that it may fill.
+      seconds: the budget, the start of the interpreter included.
     """
 
+    name: str
     arguments: tuple[str, ...]
     seconds: float
 
 
-QUICK = {}
+QUICK = tuple(
+    Quick("digits.py", ("--variant", variant, "--steps", "20", "--out", "{out}"), 60)
+    for variant in ("eager", "session", "function")
+)
 
 
 def main(names: list[str]) -> int:
-    found = {path.name for path in (ROOT / "examples").glob("*.py")}
-    if found != set(QUICK):
-        odd = ", ".join(sorted(found ^ set(QUICK)))
+    found, known = {path.name for path in ROOT.glob("examples/*.py")}, {each.name for each in QUICK}
+    if found != known or not known.issuperset(names):
+        odd = ", ".join(sorted((found ^ known) | (set(names) - known)))
         print(
-            f"run_examples: expected one entry in QUICK for each example, got a difference: {odd}"
+            f"run_examples: expected examples that are files and in QUICK, got one of the two for "
+            f"{odd}. Add it to QUICK, or correct its name.",
+            file=sys.stderr,
         )
         return 1
-    failed = [name for name in names or sorted(QUICK) if not run(name, QUICK[name])]
-    if failed:
-        print(f"failed: {', '.join(failed)}", file=sys.stderr)
-    return 1 if failed else 0
+    chosen = [each for each in QUICK if not names or each.name in names]
+    results = [run(each) for each in chosen]
+    return 0 if all(results) else 1
 
 
-def run(name: str, quick: Quick) -> bool:
+def run(quick: Quick) -> bool:
     """True when the example ends well and in time."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as out:
         arguments = [each.format(out=out) for each in quick.arguments]
-        command = [sys.executable, "-m", "penstock.cli", "run", f"examples/{name}", *arguments]
-        print(f"== {name} {' '.join(quick.arguments)}", flush=True)
+        title = f"{quick.name} {' '.join(quick.arguments)}"
+        print(f"== {title}", flush=True)
         try:
             code = subprocess.run(
-                command, cwd=ROOT, env=environment, timeout=quick.seconds
+                [sys.executable, "-m", "penstock.cli", "run", f"examples/{quick.name}", *arguments],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+                timeout=quick.seconds,
             ).returncode
         except subprocess.TimeoutExpired:
-            print(f"== {name}: stopped after its budget of {quick.seconds:g} s", file=sys.stderr)
+            print(f"== {title}: stopped at its budget, {quick.seconds:g} s", file=sys.stderr)
             return False
-    print(f"== {name}: exit code {code} after {time.monotonic() - start:.1f} s", flush=True)
+    print(f"== {title}: exit code {code} after {time.monotonic() - start:.1f} s", flush=True)
     return code == 0
 
 
