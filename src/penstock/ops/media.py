@@ -1,0 +1,123 @@
+"""Pictures and sounds as files in memory: PNG and WAV. Host only.
+
+The other image and audio operations come with their families; these two serve summaries.
+"""
+
+import io
+import wave
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from penstock import errors
+from penstock.core.execute import execute
+from penstock.core.kernels import host_kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.types.dims import Dims
+
+Array = Any  # numpy.ndarray
+
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+_DEFAULT_COMPRESSION = 6
+_WAV_SCALE = 32767
+
+
+def png(image: Array, compression: int = -1) -> bytes:
+    """uint8[height, width, channels] as a PNG file; 1 to 4 channels."""
+    height, width, channels = image.shape
+    made = Image.frombytes(_MODES[channels], (width, height), np.ascontiguousarray(image).tobytes())
+    level = _DEFAULT_COMPRESSION if compression == -1 else compression
+    buffer = io.BytesIO()
+    made.save(buffer, "PNG", compress_level=level)
+    return buffer.getvalue()
+
+
+def wav(samples: Array, sample_rate: int) -> bytes:
+    """float[frames, channels] in [-1, 1] as a WAV file of 16 bits a sample."""
+    clipped = np.clip(samples, -1.0, 1.0) * _WAV_SCALE
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(samples.shape[1])
+        file.setsampwidth(2)
+        file.setframerate(sample_rate)
+        file.writeframes(np.rint(clipped).astype("<i2").tobytes())
+    return buffer.getvalue()
+
+
+def _png_shape(c: ShapeContext) -> Dims:
+    dims = c.rank_at_least(0, 3, "image")
+    if dims is not None and dims[-1] not in (None, *_MODES):
+        c.fail("1, 2, 3 or 4 channels in the last dimension", f"{dims[-1]}")
+    return None if dims is None else dims[:-3]
+
+
+ENCODE_PNG = define_op(
+    "EncodePng(image: T; compression: int = -1, T: {uint8, uint16} = uint8) -> contents: string",
+    shape=_png_shape,
+    doc="Images of 1 to 4 channels, as PNG files; each scalar of the result is one.",
+).not_differentiable("a file has no gradient")
+
+
+@host_kernel(ENCODE_PNG, types={"T": ["uint8"]})
+def _encode_png(image: Array, *, compression: int) -> Array:
+    flat = image.reshape(-1, *image.shape[-3:]) if image.size else image.reshape(0, 1, 1, 1)
+    result = np.empty(image.shape[:-3], object)
+    result.reshape(-1)[:] = [png(each, compression) for each in flat] or b""
+    return result
+
+
+def _wav_shape(c: ShapeContext) -> Dims:
+    c.rank(0, 2, "audio")
+    c.rank(1, 0, "sample_rate")
+    return ()
+
+
+ENCODE_WAV = define_op(
+    "EncodeWav(audio: float, sample_rate: int32) -> contents: string",
+    shape=_wav_shape,
+    doc="A sound, float[frames, channels] in [-1, 1], as a WAV file of 16 bits a sample.",
+).not_differentiable("a file has no gradient")
+
+
+@host_kernel(ENCODE_WAV)
+def _encode_wav(audio: Array, sample_rate: Array) -> Array:
+    if int(sample_rate) <= 0 or audio.shape[1] < 1:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "EncodeWav: expected at least one channel and a positive sample_rate, got "
+            f"{audio.shape[1]} channels and {sample_rate}.",
+        )
+    result = np.empty((), object)
+    result[()] = wav(audio, int(sample_rate))
+    return result
+
+
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
+    """Images as PNG files.
+
+    Args:
+      image: uint8[..., height, width, channels], 1 to 4 channels.
+      compression: from 0, fast, to 9, small; -1 leaves it to the encoder.
+      name: the name in a graph.
+
+    Returns:
+      string[...], a file for each image.
+    """
+    return execute(ENCODE_PNG, (image,), {"compression": compression}, name)
+
+
+def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Any:
+    """A sound as a WAV file of 16 bits a sample.
+
+    Args:
+      audio: float32[frames, channels] in [-1, 1].
+      sample_rate: int32 scalar, frames a second.
+      name: the name in a graph.
+
+    Returns:
+      A string scalar.
+    """
+    return execute(ENCODE_WAV, (audio, sample_rate), None, name)

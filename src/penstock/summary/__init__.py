@@ -1,0 +1,7 @@
+"""Summaries: numbers, histograms, pictures and graphs for TensorBoard to show.
+
+- `writers`: `create_file_writer`, the default writer, step and condition of a thread, `write`.
+- `plots`: `scalar`, `histogram`, `image`, `text`, `audio`: tensors in the form a viewer expects.
+- `merged`: the first generation's summaries, operations that give a serialised Summary.
+- `file_writer`: the first generation's `FileWriter`, which takes such messages and graphs.
+"""

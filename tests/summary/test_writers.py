@@ -1,0 +1,293 @@
+"""Writers and what they write: eagerly, in functions, in graphs; as TensorBoard reads it."""
+
+import gc
+import io
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.summary.events import events, files, scalars, tensorboard, values
+
+import penstock as tf
+from penstock import proto
+
+
+@pytest.fixture
+def writer(tmp_path):
+    made = tf.summary.create_file_writer(str(tmp_path))
+    yield made
+    made.close()
+
+
+def test_scalars_as_tensorboard_reads_them(tmp_path, writer):
+    with writer.as_default():
+        for step in range(3):
+            assert tf.summary.scalar("loss", 0.5 * step, step=step, description="how wrong").numpy()
+    board = tensorboard(tmp_path)
+    assert [(e.step, tf.make_ndarray(e.tensor_proto).item()) for e in board.Tensors("loss")] == [
+        (0, 0.0), (1, 0.5), (2, 1.0),
+    ]  # fmt: skip
+    metadata = board.SummaryMetadata("loss")
+    assert metadata.plugin_data.plugin_name == "scalars"
+    assert metadata.summary_description == "how wrong"
+
+
+def test_names_of_scopes_are_in_the_tag(tmp_path, writer):
+    with writer.as_default(step=4), tf.name_scope("outer"), tf.name_scope("inner"):
+        tf.summary.scalar("loss rate", 2)
+    assert scalars(tmp_path) == [(4, "outer/inner/loss rate", 2.0)]
+
+
+def test_text_of_a_scalar_must_be_one(writer):
+    with writer.as_default(step=0), pytest.raises(ValueError, match=r"scalar shape, saw.*\(1,\)"):
+        tf.summary.scalar("loss", [1.0])
+
+
+def test_without_a_writer_nothing_is_needed():
+    assert not tf.summary.scalar("loss", lambda: pytest.fail("called")).numpy()
+    assert not tf.summary.should_record_summaries().numpy()
+
+
+def test_a_writer_needs_a_step(writer):
+    with writer.as_default(), pytest.raises(ValueError, match="No step set"):
+        tf.summary.scalar("loss", 1.0)
+
+
+def test_the_step_may_be_set_for_the_thread(tmp_path, writer):
+    tf.summary.experimental.set_step(7)
+    try:
+        with writer.as_default():
+            tf.summary.scalar("a", 1.0)
+        with writer.as_default(step=9):
+            tf.summary.scalar("b", 1.0)
+        assert tf.summary.experimental.get_step() == 7
+        threads = []
+        thread = threading.Thread(target=lambda: threads.append(tf.summary.experimental.get_step()))
+        thread.start()
+        thread.join()
+        assert threads == [None]
+    finally:
+        tf.summary.experimental.set_step(None)
+    assert [(step, tag) for step, tag, _ in values(tmp_path)] == [(7, "a"), (9, "b")]
+
+
+@pytest.mark.parametrize("condition", [False, lambda: False, np.bool_(False)])
+def test_record_if(tmp_path, writer, condition):
+    with writer.as_default(step=0):
+        with tf.summary.record_if(condition):
+            assert not tf.summary.scalar("a", 1.0).numpy()
+            assert not tf.summary.should_record_summaries().numpy()
+        assert tf.summary.scalar("b", 1.0).numpy()
+    assert [tag for _, tag, _ in values(tmp_path)] == ["b"]
+
+
+def test_in_a_function_each_call_writes_in_order(tmp_path, writer):
+    @tf.function
+    def step_of(x, step):
+        tf.summary.scalar("first", x, step=step)
+        tf.summary.scalar("second", x + 1.0, step=step)
+        return x
+
+    with writer.as_default():
+        for step in range(3):
+            step_of(tf.constant(float(step)), tf.constant(step, tf.int64))
+    wanted = [(s, t, s + d) for s in range(3) for t, d in (("first", 0.0), ("second", 1.0))]
+    assert scalars(tmp_path) == wanted
+
+
+def test_in_a_graph_the_operations_are_collected(tmp_path):
+    with tf.Graph().as_default():
+        writer = tf.summary.create_file_writer(str(tmp_path))
+        step = tf.compat.v1.placeholder(tf.int64, [])
+        with writer.as_default(step=step):
+            tf.summary.scalar("loss", tf.cast(step, tf.float32) * 2.0)
+            tf.summary.experimental.write_raw_pb("")
+        written = tf.compat.v1.summary.all_v2_summary_ops()
+        assert [op.type for op in written] == ["WriteSummary", "WriteRawProtoSummary"]
+        assert writer.init().type == "CreateSummaryFileWriter"
+        with tf.compat.v1.Session() as session:
+            with pytest.raises(tf.errors.FailedPreconditionError, match="init"):
+                session.run(written, {step: 1})
+            session.run(writer.init())
+            session.run(written, {step: 5})
+            close = writer.close()
+            assert close.type == "CloseSummaryWriter"
+            session.run(close)
+    assert len(events(tmp_path)) == 2
+    assert scalars(tmp_path) == [(5, "loss", 10.0)]
+    assert tf.compat.v1.summary.all_v2_summary_ops() is None
+
+
+def test_a_graph_as_tensorboard_reads_it(tmp_path, writer):
+    @tf.function
+    def double(x):
+        return tf.multiply(x, 2.0, name="twice")
+
+    graph = double.get_concrete_function(tf.TensorSpec([2], tf.float32)).graph
+    with writer.as_default():
+        assert tf.summary.graph(graph)
+    nodes = {node.name: node.op for node in tensorboard(tmp_path).Graph().node}
+    assert nodes["twice"] == "Mul"
+
+
+def test_a_graph_must_be_one(writer):
+    with writer.as_default(), pytest.raises(TypeError, match=r"tf\.Graph or a GraphDef, got int"):
+        tf.summary.graph(3)
+
+
+def test_text(tmp_path, writer):
+    with writer.as_default(step=1):
+        tf.summary.text("words", ["one", "two"])
+    ((step, tag, value),) = values(tmp_path)
+    assert (step, tag, value.tolist()) == (1, "words", [b"one", b"two"])
+
+
+@pytest.mark.parametrize(
+    ("data", "wanted"),
+    [
+        (np.array([[[0.0], [0.5], [1.0], [2.0]]]), [0, 127, 255, 255]),
+        (np.array([[[0], [7], [255]]], np.uint8), [0, 7, 255]),
+        (np.array([[[-5], [128], [32767]]], np.int16), [0, 1, 255]),
+        (np.array([[[0], [127]]], np.int8), [0, 254]),
+    ],
+)
+def test_images(tmp_path, writer, data, wanted):
+    with writer.as_default(step=1):
+        tf.summary.image("digit", np.stack([data] * 4), max_outputs=2)
+    ((_, _, value),) = values(tmp_path)
+    width, height, *pictures = value.tolist()
+    assert (width, height, len(pictures)) == (str(data.shape[1]).encode(), b"1", 2)
+    with Image.open(io.BytesIO(pictures[0])) as picture:
+        assert np.asarray(picture).ravel().tolist() == wanted
+
+
+def test_sounds(tmp_path, writer):
+    sound = np.zeros([2, 10, 1], np.float32)
+    sound[0, 3] = 1.0
+    with writer.as_default(step=1):
+        tf.summary.audio("beep", sound, 8000)
+    ((_, _, value),) = values(tmp_path)
+    assert value.shape == (2, 2)
+    assert value[0, 0].startswith(b"RIFF")
+    assert value[0, 0][-20:] == np.array([0, 0, 0, 32767, *[0] * 6], "<i2").tobytes()
+
+
+def test_a_closed_writer_refuses(writer):
+    writer.close()
+    writer.close()
+    writer.flush()
+    with pytest.raises(RuntimeError, match="already closed"), writer.as_default():
+        pass
+
+
+def test_a_noop_writer_writes_nothing():
+    with tf.summary.create_noop_writer().as_default():
+        assert not tf.summary.should_record_summaries().numpy()
+        assert not tf.summary.scalar("a", 1.0).numpy()
+
+
+def test_a_folder_is_needed():
+    with pytest.raises(ValueError, match="`logdir` cannot be None"):
+        tf.summary.create_file_writer(None)
+
+
+def test_the_queue_is_written_when_it_is_full(tmp_path):
+    writer = tf.summary.create_file_writer(str(tmp_path), max_queue=2)
+    writer.set_as_default(step=0)
+    try:
+        for count, there in ((1, 0), (2, 0), (3, 3), (4, 3)):
+            tf.summary.scalar(f"s{count}", 1.0)
+            assert len(events(tmp_path)) == there
+    finally:
+        tf.summary.create_noop_writer().set_as_default()
+        tf.summary.experimental.set_step(None)
+    writer.flush()
+    assert len(events(tmp_path)) == 4
+    writer.close()
+
+
+def test_a_writer_that_is_let_go_of_writes_the_rest(tmp_path):
+    writer = tf.summary.create_file_writer(str(tmp_path))
+    writer.set_as_default(step=0)
+    tf.summary.scalar("a", 1.0)
+    tf.summary.create_noop_writer().set_as_default()
+    tf.summary.experimental.set_step(None)
+    assert events(tmp_path) == []
+    del writer
+    gc.collect()
+    assert len(events(tmp_path)) == 1
+
+
+def test_two_writers_in_one_second_have_two_files(tmp_path):
+    for _ in range(2):
+        tf.summary.create_file_writer(str(tmp_path)).close()
+    assert len(files(tmp_path)) == 2
+
+
+def test_what_is_in_memory_is_written_at_exit(tmp_path):
+    code = (
+        "import sys, penstock as tf\n"
+        "tf.summary.create_file_writer(sys.argv[1]).set_as_default(step=3)\n"
+        "tf.summary.scalar('a', 2.0)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=60)
+    assert scalars(tmp_path) == [(3, "a", 2.0)]
+
+
+def test_the_first_generations_writer_needs_a_graph(tmp_path):
+    with pytest.raises(RuntimeError, match="not compatible with eager"):
+        tf.compat.v1.summary.FileWriter(tmp_path)
+    assert files(tmp_path) == []
+
+
+def serialized(message):
+    return message.SerializeToString()
+
+
+def test_messages_are_written_as_they_are(tmp_path, writer):
+    value = proto.summary_pb2.Summary()
+    value.value.add(tag="a", simple_value=1.5)
+    with writer.as_default(step=2):
+        tf.summary.experimental.write_raw_pb([serialized(value), serialized(value)])
+    event = proto.event_pb2.Event(step=7, wall_time=1.0, summary=value)
+    tf.raw_ops.ImportEvent(writer=writer.resource, event=serialized(event))
+    writer.flush()
+    assert scalars(tmp_path) == [(2, "a", 1.5), (2, "a", 1.5), (7, "a", 1.5)]
+    assert events(tmp_path)[-1].wall_time == 1.0
+
+
+def test_bytes_that_are_no_message_are_refused(tmp_path, writer):
+    bad = tf.constant(b"\xff\xff\xff")
+    with writer.as_default(step=2), pytest.raises(tf.errors.DataLossError, match="a serialised Su"):
+        tf.summary.experimental.write_raw_pb(bad)
+    with pytest.raises(tf.errors.DataLossError, match="a serialised GraphDef, got 3"):
+        tf.raw_ops.WriteGraphSummary(writer=writer.resource, step=1, tensor=bad)
+    writer.flush()
+    assert events(tmp_path) == []
+
+
+def test_only_a_writer_is_written_to():
+    variable = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected the resource of a summary"):
+        tf.raw_ops.FlushSummaryWriter(writer=variable)
+
+
+def test_png_takes_batches_and_one_to_four_channels():
+    for channels, mode in ((1, "L"), (2, "LA"), (3, "RGB"), (4, "RGBA")):
+        pixels = np.arange(2 * 3 * 5 * channels, dtype=np.uint8).reshape(2, 3, 5, channels)
+        found = tf.io.encode_png(pixels)
+        assert found.shape == (2,)
+        with Image.open(io.BytesIO(found.numpy()[1])) as picture:
+            assert picture.mode == mode
+            np.testing.assert_array_equal(np.asarray(picture).reshape(3, 5, channels), pixels[1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="1, 2, 3 or 4 channels"):
+        tf.raw_ops.EncodePng(image=np.zeros([3, 5, 5], np.uint8))
+
+
+def test_wav_needs_a_positive_rate():
+    assert tf.audio.encode_wav(np.zeros([3, 2], np.float32), 8000).numpy()[:4] == b"RIFF"
+    with pytest.raises(tf.errors.InvalidArgumentError, match="positive sample_rate"):
+        tf.raw_ops.EncodeWav(audio=np.zeros([3, 2], np.float32), sample_rate=0)
