@@ -240,7 +240,7 @@ def _axes(x: Any, axis: Axis) -> Any:
         return execute("Range", (np.int32(0), rank, np.int32(1)))
     if isinstance(axis, Tensor):
         return axis
-    return convert_to_tensor(axis, dtype_hint=dt.int32) if not isinstance(axis, int) else np.int32(axis)
+    return np.int32(axis) if isinstance(axis, int) else axis
 
 
 def _reduce(op: OpDef, x: Any, axis: Axis, keepdims: Any, name: str | None) -> Any:
