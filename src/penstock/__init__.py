@@ -20,6 +20,8 @@ for _package in _PACKAGES_WITH_PUBLIC_NAMES:
     namespace.install(importlib.import_module(f"penstock.{_package}"), _package)
 
 importlib.import_module("penstock.ops.overloads")  # operators of tensors
+# The last one added is asked first: our own operations, then those of other packages.
+op_def.add_loader(lambda: importlib.import_module("penstock.core.op_packages").load_packages())
 op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_all())
 version = importlib.import_module("penstock.version")
 

@@ -168,7 +168,7 @@ def missing_kernel(op_name: str, device: str, attrs: dict[str, Any]) -> errors.O
     wanted = ", ".join(f"{n}={t.name}" for n, t in types.items())
     return errors.UnimplementedError(
         None, None, f"Could not find a kernel of op {op_name} for device {device} and types ({wanted}). Registered:\n{listing}\n"
-        "Cast the inputs to one of these types, or register a kernel with penstock.register_kernel."
+        "Cast the inputs to one of these types, or register a kernel with penstock.library.register_kernel."
     )  # fmt: skip
 
 
