@@ -29,6 +29,8 @@ def output_size(
     """The output size along one axis: None if unknown, -1 when the window does not fit."""
     if size is None or window is None:
         return None
+    if size == 0 and window == 1 and pads == (0, 0):
+        return 0
     if padding == "SAME":
         return -(-size // stride)
     room = size + pads[0] + pads[1] - (window - 1) * dilation - 1

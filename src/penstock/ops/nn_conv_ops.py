@@ -370,6 +370,21 @@ def depthwise_conv2d_v1(
     return depthwise_conv2d(input, filter, strides, padding, data_format, chosen, name)
 
 
+def depthwise_conv2d_native(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Any:
+    """`depthwise_conv2d` whose dilations have four entries, as compat.v1 has it."""
+    layout = layout_of(data_format, 2)
+    spatial = dilations[2:] if layout == "NCHW" else dilations[1:3]
+    return depthwise_conv2d(input, filter, strides, padding, layout, list(spatial), name)
+
+
 def separable_conv2d(
     input: Any,
     depthwise_filter: Any,

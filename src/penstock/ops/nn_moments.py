@@ -1,0 +1,315 @@
+"""Means and variances, and normalising with them: compositions."""
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.execute import execute
+from penstock.core.tensor import Tensor
+from penstock.ops.composing import cast, like, mean, number, scope, tensor, total
+from penstock.ops.math_arithmetic import add_v2, multiply, negative, subtract
+from penstock.types import dtypes
+
+
+def _axis_list(axes: Any) -> list[int]:
+    return [int(a) for a in np.asarray(axes).reshape(-1)]
+
+
+def _divide(x: Any, y: Any) -> Any:
+    return execute("RealDiv", (x, y))
+
+
+def _drop(x: Tensor, axes: Any) -> Tensor:
+    """`x` without the axes of size 1 that a sum kept."""
+    return execute("Squeeze", (x,), {"squeeze_dims": _axis_list(axes)})  # type: ignore[no-any-return]
+
+
+def moments(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Any, Any]:
+    """The mean and the variance over axes.
+
+    Args:
+      x: floating dtype, any shape; half precision is computed in float32.
+      axes: the axes.
+      shift: not used.
+      keepdims: whether the axes stay, with size 1.
+      name: the name in a graph.
+
+    Returns:
+      Two tensors of the dtype of `x`.
+    """
+    with scope(name, "moments"):
+        given = tensor(x, name="x")
+        small = given.dtype in (dtypes.float16, dtypes.bfloat16)
+        value = cast(given, dtypes.float32) if small else given
+        average = mean(value, axes, keep=True)
+        variance = mean(execute("SquaredDifference", (value, average)), axes, keep=True)
+        if not keepdims:
+            average, variance = _drop(average, axes), _drop(variance, axes)
+        kind = given.dtype.base_dtype
+        return cast(average, kind), cast(variance, kind)
+
+
+def moments_v1(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Any, Any]:
+    """`moments` with the arguments of compat.v1."""
+    return moments(x, axes, shift, bool(keep_dims if keepdims is None else keepdims), name)
+
+
+def weighted_moments(
+    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+) -> tuple[Any, Any]:
+    """The mean and the variance over axes of elements that count differently.
+
+    Args:
+      x: floating dtype, any shape.
+      axes: the axes.
+      frequency_weights: how often each element counts; broadcasts with `x`.
+      keepdims: whether the axes stay, with size 1.
+      name: the name in a graph.
+
+    Returns:
+      Two tensors of the dtype of `x`.
+    """
+    with scope(name, "weighted_moments"):
+        given = tensor(x, name="x")
+        weights = like(frequency_weights, given)
+        small = given.dtype in (dtypes.float16, dtypes.bfloat16)
+        value = cast(given, dtypes.float32) if small else given
+        weights = cast(weights, value.dtype.base_dtype)
+        ones = execute("OnesLike", (value,))
+        counts = total(multiply(weights, ones), axes, keep=True)
+        average = _divide(total(multiply(weights, value), axes, keep=True), counts)
+        squares = execute("SquaredDifference", (value, average))
+        variance = _divide(total(multiply(weights, squares), axes, keep=True), counts)
+        if not keepdims:
+            average, variance = _drop(average, axes), _drop(variance, axes)
+        kind = given.dtype.base_dtype
+        return cast(average, kind), cast(variance, kind)
+
+
+def weighted_moments_v1(
+    x: Any,
+    axes: Any,
+    frequency_weights: Any,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Any, Any]:
+    """`weighted_moments` with the arguments of compat.v1."""
+    keep = bool(keep_dims if keepdims is None else keepdims)
+    return weighted_moments(x, axes, frequency_weights, keep, name)
+
+
+def sufficient_statistics(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Any, Any, Any, Any]:
+    """What mean and variance follow from: count, sum, sum of squares, shift.
+
+    Args:
+      x: floating dtype, any shape.
+      axes: the axes.
+      shift: taken away from `x` first, close to the mean for precision; None for none.
+      keepdims: whether the axes stay, with size 1.
+      name: the name in a graph.
+
+    Returns:
+      The number of elements, the (shifted) sum, the (shifted) sum of squares, the shift or None.
+    """
+    listed = sorted(set(_axis_list(axes)))
+    with scope(name, "sufficient_statistics"):
+        x = tensor(x, name="x")
+        counts = _count(x, listed)
+        if shift is None:
+            return counts, total(x, listed, keepdims), total(multiply(x, x), listed, keepdims), None
+        shift = like(shift, x)
+        centred = subtract(x, shift)
+        squares = execute("SquaredDifference", (x, shift))
+        return counts, total(centred, listed, keepdims), total(squares, listed, keepdims), shift
+
+
+def _count(x: Tensor, axes: list[int]) -> Any:
+    if x.dims is not None and None not in [x.dims[a] for a in axes]:
+        sizes = [x.dims[a] or 0 for a in axes]
+        return number(float(np.prod(sizes)), x.dtype)
+    picked = execute("GatherV2", (execute("Shape", (x,)), np.int32(axes), np.int32(0)))
+    return execute("Prod", (cast(picked, x.dtype.base_dtype), np.int32([0])))
+
+
+def sufficient_statistics_v1(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    keep_dims: bool | None = None,
+    name: str | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Any, Any, Any, Any]:
+    """`sufficient_statistics` with the arguments of compat.v1."""
+    keep = bool(keep_dims if keepdims is None else keepdims)
+    return sufficient_statistics(x, axes, shift, keep, name)
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Any, Any]:
+    """The mean and the variance from sufficient statistics.
+
+    Args:
+      counts: the number of elements.
+      mean_ss: the (shifted) sum.
+      variance_ss: the (shifted) sum of squares.
+      shift: the shift, or None.
+      name: the name in a graph.
+
+    Returns:
+      Two tensors.
+    """
+    with scope(name, "normalize"):
+        mean_ss = tensor(mean_ss)
+        part = execute("Reciprocal", (like(counts, mean_ss),))
+        average = shifted = multiply(mean_ss, part)
+        if shift is not None:
+            average = add_v2(shifted, like(shift, mean_ss))
+        squares = multiply(like(variance_ss, mean_ss), part)
+        return average, subtract(squares, multiply(shifted, shifted))
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: float,
+    name: str | None = None,
+) -> Any:
+    """Gives scale * (x - mean) / sqrt(variance + epsilon) + offset.
+
+    Args:
+      x: floating dtype, any shape.
+      mean, variance: broadcast with `x`.
+      offset, scale: broadcast with `x`, or None.
+      variance_epsilon: a small number.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of the dtype and shape of `x`.
+    """
+    with scope(name, "batchnorm"):
+        x = tensor(x)
+        kind = x.dtype.base_dtype
+        variance = tensor(variance)
+        epsilon = number(variance_epsilon, variance.dtype)
+        factor = execute("Rsqrt", (add_v2(variance, epsilon),))
+        if scale is not None:
+            factor = multiply(factor, like(scale, factor))
+        shift = multiply(like(mean, factor), factor)
+        shift = negative(shift) if offset is None else subtract(like(offset, factor), shift)
+        return add_v2(multiply(x, cast(factor, kind)), cast(shift, kind))
+
+
+def batch_norm_with_global_normalization(
+    input: Any,
+    mean: Any,
+    variance: Any,
+    beta: Any,
+    gamma: Any,
+    variance_epsilon: float,
+    scale_after_normalization: bool,
+    name: str | None = None,
+) -> Any:
+    """`batch_normalization` of the channels of images.
+
+    Args:
+      input: float[B, H, W, C].
+      mean, variance, beta, gamma: float[C].
+      variance_epsilon: a small number.
+      scale_after_normalization: whether to multiply by `gamma`.
+      name: the name in a graph.
+
+    Returns:
+      float[B, H, W, C].
+    """
+    chosen = gamma if scale_after_normalization else None
+    return batch_normalization(input, mean, variance, beta, chosen, variance_epsilon, name)
+
+
+def batch_norm_with_global_normalization_v1(
+    t: Any = None,
+    m: Any = None,
+    v: Any = None,
+    beta: Any = None,
+    gamma: Any = None,
+    variance_epsilon: Any = None,
+    scale_after_normalization: Any = None,
+    name: str | None = None,
+    input: Any = None,
+    mean: Any = None,
+    variance: Any = None,
+) -> Any:
+    """`batch_norm_with_global_normalization` with the arguments of compat.v1."""
+    return batch_norm_with_global_normalization(
+        t if input is None else input,
+        m if mean is None else mean,
+        v if variance is None else variance,
+        beta,
+        gamma,
+        variance_epsilon,
+        scale_after_normalization,
+        name,
+    )
+
+
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+) -> Any:
+    """Gives x / sqrt(max(sum(x ** 2), epsilon)) along axes.
+
+    Args:
+      x: floating or complex dtype, any shape.
+      axis: an axis or several; all when None.
+      epsilon: the smallest sum of squares that is divided by.
+      name: the name in a graph.
+      dim: the old name of `axis`.
+
+    Returns:
+      A tensor of the same dtype and shape.
+    """
+    axis = dim if axis is None else axis
+    with scope(name, "l2_normalize") as full:
+        x = tensor(x, name="x")
+        axes = _all_axes(x) if axis is None else np.int32(_axis_list(axis))
+        real = x
+        squares = multiply(x, x)
+        if x.dtype.is_complex:
+            real = execute("ComplexAbs", (x,), {"Tout": x.dtype.real_dtype})
+            squares = multiply(real, real)
+        sums = execute("Sum", (squares, axes), {"keep_dims": True})
+        root = execute("Rsqrt", (execute("Maximum", (sums, number(epsilon, real.dtype))),))
+        if x.dtype.is_complex:
+            root = execute("Cast", (root,), {"DstT": x.dtype.base_dtype})
+        return multiply(x, root, name=full or None)
+
+
+def _all_axes(x: Tensor) -> Any:
+    if x.dims is not None:
+        return np.arange(len(x.dims), dtype=np.int32)
+    return execute("Range", (np.int32(0), execute("Rank", (x,)), np.int32(1)))
+
+
+__all__ = [
+    "batch_norm_with_global_normalization",
+    "batch_normalization",
+    "l2_normalize",
+    "moments",
+    "normalize_moments",
+    "sufficient_statistics",
+    "weighted_moments",
+]
