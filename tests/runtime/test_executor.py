@@ -24,6 +24,7 @@ from tests.runtime.toys import (
 )
 
 from penstock import errors
+from penstock.core.execute import execute
 from penstock.graph.graph import Graph
 from penstock.runtime.client import Session
 from penstock.runtime.executor import Executor, _independent
@@ -180,6 +181,38 @@ def test_ctrl_c_stops_a_step_and_leaves_the_session_usable(session):
         thread.join()
         assert session.run(c) == 1
         assert not session._direct._steps
+
+
+def test_ctrl_c_during_training_loses_no_variable(session):
+    """The signal comes while XLA runs on arrays it was given for good."""
+    size = 300_000
+    handles = [variable(f"v{i}", (size,)) for i in range(3)]
+    session.run([assign(h, np.zeros(size, np.float32)) for h in handles])
+    x = placeholder((size,))
+    grow = x
+    for _ in range(30):
+        grow = execute("Tanh", (add(mul(grow, np.float32(0.99)), x),))
+    steps = [assign_add(h, grow) for h in handles]
+    feed, value = {x: np.zeros(size, np.float32)}, read(handles[0])
+    session.run(steps, feed)
+
+    def train_for_ever(timer):
+        timer.start()
+        while True:
+            session.run(steps, feed)
+
+    for delay in np.linspace(0.0005, 0.012, 12):
+        timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            train_for_ever(timer)
+        timer.join()
+        done = []
+        other = threading.Thread(target=lambda: done.append(session.run(value)))  # noqa: B023
+        other.start()
+        other.join(20)
+        assert done, "a lock was left behind"
+        session.run(steps, feed)
+    assert all((session.run(read(h)) == 0).all() for h in handles)
 
 
 def test_many_threads_on_one_session(session):

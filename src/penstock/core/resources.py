@@ -36,10 +36,9 @@ class VariableCell:
         "_owned",
         "dims",
         "dtype",
+        "free",
         "lock",
         "name",
-        "free",
-        "pins",
         "value",
     )
 
@@ -48,9 +47,8 @@ class VariableCell:
         self.dtype = dtype
         self.dims = dims
         self.value: Any = None  # any: numpy.ndarray or jax.Array; None before initialization
-        self.lock = threading.RLock()  # guards: value, free, pins, _lease, _owned
-        self.free = False  # the array is ours alone and nothing has leased or pinned it: surely donatable
-        self.pins = 0  # regions that read the current array now
+        self.lock = threading.RLock()  # guards: value, free, _lease, _owned
+        self.free = False  # nothing has leased the array, which is ours alone: surely donatable
         self._lease: weakref.ref[Lease] | None = None
         self._owned = False
 
@@ -89,10 +87,15 @@ class VariableCell:
                 self._lease = weakref.ref(lease)
             return lease
 
+    def borrow(self) -> tuple[Any, Lease]:
+        """The current array (None without one), and a lease on it."""
+        with self.lock:
+            return self.value, self.lease()
+
     @property
     def donatable(self) -> bool:
         """Whether the current array may be given to a region that overwrites it."""
-        if not self._owned or self.pins or self.value.__class__ is np.ndarray:
+        if not self._owned or self.value.__class__ is np.ndarray:
             return False
         return self._lease is None or self._lease() is None
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from penstock import errors
+from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.eager import PreparedOp, run_host
 from penstock.core.lazy import jax, jnp
 from penstock.core.traced import Check, Collected, NotStatic, TraceContext, TracedRef, gate
@@ -43,8 +44,10 @@ class Executable:
     """A region's function, jitted.
 
     Attributes:
-      call: `call(steps, inputs, kept, taken)` gives (outputs, new values of the variables that may
-        be written (None for one without a value), conditions, values of the checks).
+      function: `function(constants, steps, inputs, kept, taken)` gives (outputs, new values of the
+        variables that may be written (None for one without a value), conditions, values of the
+        checks); donates `taken`.
+      constants: the large constants.
       checks: what its conditions mean; known once it is traced.
     """
 
@@ -59,10 +62,9 @@ class Executable:
             and n.attrs["value"].array.size > LARGE_CONSTANT
             and n.dtypes[0] is not dt.string
         ]
-        constants = [value for _, value in self._large]
-        function = jax.jit(self._trace, donate_argnums=(4,))
-        self.call: Callable[..., Any] = lambda steps, inputs, kept, taken: function(
-            constants, steps, inputs, kept, taken
+        self.constants = [value for _, value in self._large]
+        self.function: Callable[..., Any] = compile_function(
+            self._trace, donate=(4,), elementwise=is_elementwise(n.type for n in region.nodes)
         )
 
     def _trace(

@@ -6,8 +6,10 @@ kernel on the host; sizes that come back are compiled. Small work always runs on
 """
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
+from itertools import starmap
+from operator import methodcaller
 from types import NoneType
 from typing import Any
 
@@ -27,6 +29,7 @@ TINY_ELEMENTS = 4096  # ... on values up to this size run on the host: a compile
 VARIANTS = 64  # executables kept per region
 COMPILE_AT = 2  # a size that varies is compiled when it is met for this time
 SIZES_MET = 4096  # sizes remembered per region
+_ACQUIRE, _RELEASE = methodcaller("acquire"), methodcaller("release")
 
 
 class Region:
@@ -156,7 +159,7 @@ class Region:
     ) -> Sequence[Any]:
         try:
             if not handles:
-                return self._call(key, inputs, None, step)
+                return self._call(key, inputs, [], [], None, step)
             if self._written:
                 return self._run_writing(key, inputs, handles, step)
             return self._run_reading(key, inputs, handles, step)
@@ -176,46 +179,42 @@ class Region:
     def _run_reading(
         self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step
     ) -> Sequence[Any]:
-        """Variables that are read alone are pinned while the region runs, not locked.
+        """Variables that are read alone are leased while the region runs, not locked.
 
         Readers run side by side.
         """
         bound = self._bind(handles)
-        pinned = []
-        try:
-            for cell in bound.cells:
-                with cell.lock:
-                    cell.pins += 1
-                    cell.free = False
-                pinned.append(cell)
-            return self._call(key, inputs, bound, step)
-        finally:
-            for cell in pinned:
-                with cell.lock:
-                    cell.pins -= 1
+        leased = [cell.borrow() for cell in bound.cells]
+        return self._call(key, inputs, [value for value, _ in leased], [], bound, step)
 
     def _run_writing(
         self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step
     ) -> Sequence[Any]:
+        """The locks are held from taking the variables' arrays until the new ones are back.
+
+        Ctrl-C raises between two bytecodes, so locks are taken and given back by single calls.
+        """
         bound = self._bind(handles)
-        held = []
+        held: list[bool] = []
         try:
-            for lock in bound.locks:
-                lock.acquire()
-                held.append(lock)
-            return self._call(key, inputs, bound, step)
+            held.extend(map(_ACQUIRE, bound.locks))
+            kept = [c.value for c in bound.kept]
+            taken = [c.value if c.free else self._take(c) for c in bound.written]
+            return self._call(key, inputs, kept, taken, bound, step)
         finally:
-            for lock in held:
-                lock.release()
+            deque(map(_RELEASE, bound.locks[: len(held)]), maxlen=0)
 
     def _call(
-        self, key: Any, inputs: Sequence[Any], bound: "_Binding | None", step: Step
+        self,
+        key: Any,
+        inputs: Sequence[Any],
+        kept: list[Any],
+        taken: list[Any],
+        bound: "_Binding | None",
+        step: Step,
     ) -> Sequence[Any]:
-        taken: list[Any] = []
-        kept: list[Any] = []
+        """Runs the executable on the values of the variables and puts the new ones back."""
         if bound is not None:
-            taken = [c.value if c.free else self._take(c) for c in bound.written]
-            kept = [c.value for c in bound.kept]
             if NoneType in map(type, taken) or NoneType in map(type, kept):
                 self._check_initialized(bound)
                 key = (key, tuple([v is None for v in taken]))
@@ -223,13 +222,19 @@ class Region:
                 key = (key, *[None if c.value is None else c.value.shape for c in bound.loose])
         variant = self._variants.get(key) or self._new_variant(key)
         steps = [step_input(step, node) for step_input, node in self._step_inputs]
+        arguments = (variant.constants, steps, list(inputs), kept, taken)
+        results: list[Any] = []
         with wide_types():
-            outputs, written, conditions, held = variant.call(steps, list(inputs), kept, taken)
-        if bound is not None:
-            for cell, value in zip(bound.written, written, strict=True):
-                cell.value = value  # as `VariableCell.write` with fresh=True: its lock is held
-                cell._lease = None
-                cell._owned = cell.free = value is not None
+            if not taken:
+                results = [variant.function(*arguments)]
+            else:
+                assert bound is not None
+                try:  # Ctrl-C after the call must not lose what it gave: the old arrays are gone
+                    results.extend(starmap(variant.function, (arguments,)))
+                finally:
+                    if results:
+                        _put_back(bound.written, results[0][1])
+        outputs, _, conditions, held = results[0]
         if conditions:
             raise_failed(variant.checks, conditions, held, lambda node: f"{node.where()}: ")
         return outputs  # type: ignore[no-any-return]
@@ -280,6 +285,18 @@ class _Binding:
         self.kept = [c for c, w in zip(self.cells, region.writes, strict=True) if not w]
         self.locks = [c.lock for c in sorted(self.cells, key=id)]
         self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
+
+
+def _put_back(cells: Sequence[Any], values: Sequence[Any]) -> None:
+    """Gives variables their new arrays; their locks are held. Nothing stops it half-way."""
+    try:
+        for cell, value in zip(cells, values, strict=True):
+            cell.value = value  # as `VariableCell.write` with fresh=True
+            cell._lease = None
+            cell._owned = cell.free = value is not None
+    except KeyboardInterrupt:
+        _put_back(cells, values)
+        raise
 
 
 def _copy(value: Any) -> Any:
