@@ -26,6 +26,7 @@ FAMILIES = (
     "debug_print",
     "debug_shapes",
     "function_calls",
+    "initializer_scales",
     "math_arithmetic",
     "math_cast",
     "math_compare",

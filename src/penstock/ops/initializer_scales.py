@@ -1,0 +1,141 @@
+"""What initializers of both generations share: fans, scales, orthogonal matrices, checks."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.core import shapes
+from penstock.core.execute import execute
+from penstock.core.kernels import kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.ops.array_fill import eye
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType, as_dtype
+from penstock.types.tensor_shape import TensorShape
+
+Array = Any  # numpy.ndarray, jax.Array or a tracer
+TRUNCATED_STDDEV = 0.87962566103423978  # of a normal distribution cut at two standard deviations
+MODES = ("fan_in", "fan_out", "fan_avg")
+DISTRIBUTIONS = ("uniform", "truncated_normal", "untruncated_normal")
+
+
+def _qr_shape(c: ShapeContext) -> list[Dims]:
+    dims = c.rank_at_least(0, 2, "input")
+    if dims is None:
+        return [None, None]
+    *batch, rows, columns = dims
+    small = None if rows is None or columns is None else min(rows, columns)
+    if c.attr("full_matrices"):
+        return [(*batch, rows, rows), (*batch, rows, columns)]
+    return [(*batch, rows, small), (*batch, small, columns)]
+
+
+QR = define_op(
+    "Qr(input: T; full_matrices: bool = False, T: {double, float, half, complex64, complex128}) "
+    "-> q: T, r: T",
+    shape=_qr_shape,
+    doc="Matrices as products of one with orthonormal columns and an upper triangular one.",
+).not_differentiable("its gradient needs the linear algebra family, which is not there yet")
+
+
+@kernel(QR, types={"T": ["float32", "float64", "complex64", "complex128"]})
+def _qr(xp: Any, input: Array, *, full_matrices: bool) -> tuple[Array, Array]:
+    q, r = xp.linalg.qr(input, mode="complete" if full_matrices else "reduced")
+    return q, r
+
+
+def known_dims(shape: Any) -> list[int]:
+    """A shape as a list of integers."""
+    return [int(n) for n in TensorShape(_plain(shape)).as_list()]
+
+
+def _plain(shape: Any) -> Any:
+    return shape.numpy() if hasattr(shape, "numpy") else shape
+
+
+def fans(shape: Sequence[int]) -> tuple[int, int]:
+    """The number of inputs and outputs of a unit whose weights have this shape."""
+    if not shape:
+        return 1, 1
+    if len(shape) == 1:
+        return int(shape[0]), int(shape[0])
+    field = math.prod(shape[:-2])
+    return int(shape[-2] * field), int(shape[-1] * field)
+
+
+def fan_scale(scale: float, mode: str, shape: Sequence[int]) -> float:
+    """`scale` divided by the fan that `mode` names."""
+    fan_in, fan_out = fans(shape)
+    fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[mode]
+    return scale / max(1.0, fan)
+
+
+def check_variance_scaling(scale: float, mode: str, distribution: str) -> str:
+    """The distribution under its present name.
+
+    Raises:
+      ValueError: one of the arguments is none of the allowed.
+    """
+    if scale <= 0.0:
+        raise ValueError(f"Argument `scale` must be a positive float. Received: {scale}")
+    if mode not in MODES:
+        raise ValueError(f"Argument `mode` should be one of {MODES}. Received: {mode}")
+    name = distribution.lower()
+    if name not in ("normal", *DISTRIBUTIONS):
+        raise ValueError(
+            f"Argument `distribution` should be one of {('normal', *DISTRIBUTIONS)}. "
+            f"Received: {distribution}"
+        )
+    return "truncated_normal" if name == "normal" else name
+
+
+def floating(dtype: Any) -> DType:
+    """`dtype`, which must be a floating one."""
+    kind = as_dtype(dtype)
+    if not kind.is_floating:
+        raise ValueError(f"Argument `dtype` expected to be floating point, received {kind}.")
+    return kind
+
+
+def orthogonal_from(normal: Any, shape: Sequence[int], gain: float) -> Any:
+    """Orthonormal rows or columns, in `shape`, from a tall matrix of normal numbers."""
+    rows, columns = math.prod(shape[:-1]), shape[-1]
+    q, r = execute(QR, (normal,), {"full_matrices": False})
+    diagonal = execute("MatrixDiagPart", (r,))
+    q = execute("Mul", (q, execute("Sign", (diagonal,))))
+    if rows < columns:
+        q = execute("Transpose", (q, [1, 0]))
+    return execute("Mul", (execute("Reshape", (q, list(shape))), gain))
+
+
+def tall_shape(shape: Sequence[int]) -> tuple[int, int]:
+    """The shape of the matrix that `orthogonal_from` takes.
+
+    Raises:
+      ValueError: `shape` has fewer than two dimensions.
+    """
+    if len(shape) < 2:
+        raise ValueError(
+            "The tensor to initialize, specified by argument `shape` must be at least "
+            f"two-dimensional. Received shape={tuple(shape)}"
+        )
+    rows, columns = math.prod(shape[:-1]), shape[-1]
+    return max(rows, columns), min(rows, columns)
+
+
+def identity_matrix(shape: Sequence[int], dtype: Any, gain: float) -> Any:
+    """`gain` times the identity, rows x columns.
+
+    Raises:
+      ValueError: `shape` is not that of a matrix.
+    """
+    if len(shape) != 2:
+        raise ValueError(
+            "The tensor to initialize, specified by argument `shape` must be at least "
+            f"two-dimensional, and a matrix. Received shape={tuple(shape)}"
+        )
+    return execute("Mul", (eye(shape[0], shape[1], dtype=dtype), gain))
+
+
+__all__ = ["QR", "fan_scale", "fans", "known_dims", "shapes"]
