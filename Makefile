@@ -50,8 +50,8 @@ docs: $(VENV)/.stamp-dev ## Write the generated pages anew
 docs-check: $(VENV)/.stamp-dev ## Fail where a generated page is out of date
 	$(BIN)/python tools/make_env_docs.py --check
 
-bench: $(VENV)/.stamp-demo ## Run the benchmarks; ARGS="..." go to them
-	$(BIN)/python -m benchmarks $(ARGS)
+bench: $(VENV)/.stamp-demo ## Measure the latency of a step; ARGS="..." go to it
+	$(BIN)/python benchmarks/step_latency.py $(ARGS)
 
 wheel: $(VENV)/.stamp-dev ## Build the wheel and the source distribution into dist/
 	$(BIN)/python -m build --no-isolation
