@@ -145,6 +145,12 @@ _ROWS: tuple[Variable, ...] = (
         minimum=1,
     ),
     Variable(
+        "PENSTOCK_XLA_OPTIONS",
+        "json",
+        {},
+        "Options given to XLA's compiler, as a JSON object of names and values.",
+    ),
+    Variable(
         "PENSTOCK_THREADS",
         "int",
         0,

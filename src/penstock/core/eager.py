@@ -16,6 +16,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import attributes
+from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.context import state
 from penstock.core.kernels import (
     ErrorClass,
@@ -31,7 +32,15 @@ from penstock.core.op_def import OpDef
 from penstock.core.resources import ResourceManager
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
-from penstock.core.traced import Check, Collected, TraceContext, TracedRef, gate, raise_failed
+from penstock.core.traced import (
+    Check,
+    Collected,
+    NotStatic,
+    TraceContext,
+    TracedRef,
+    gate,
+    raise_failed,
+)
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -48,7 +57,7 @@ class PreparedOp:
 
     __slots__ = (
         "attrs", "compiled", "counts", "device", "host", "host_kernel", "in_dtypes", "limit", "op", "out_dtypes", "out_numpy",
-        "refs", "seen", "single", "validated", "writes",
+        "refs", "seen", "single", "static", "validated", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +92,7 @@ class PreparedOp:
         self.limit = self.host_kernel.limit if self.host_kernel else 0
         self.validated: set[Any] = set()
         self.seen: set[Any] = set()
+        self.static = _static_positions(self)
 
 
 def effect_positions(op: OpDef, counts: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -125,6 +135,8 @@ def prepare(
             op.prepared.clear()
         try:
             found = PreparedOp(op, in_dtypes, counts or (1,) * len(op.inputs), attrs, device)
+        except errors.UnimplementedError as problem:  # no kernel: eager TensorFlow says not found
+            raise errors.NotFoundError(None, None, problem.message) from None
         except (TypeError, ValueError) as problem:
             raise attributes.user_error(op.name, problem, eager=True) from None
         op.prepared[key] = found
@@ -370,13 +382,16 @@ def run_compiled(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
     """Runs the operation as an executable of its own."""
     if prepared.op.shape_rule is not None:
         validate(prepared, arrays)
-    static = _static_positions(prepared)
     cells = {i: arrays[i].resource for i in prepared.refs}
     taken = sorted(cells.values(), key=id)
     for cell in taken:
         cell.lock.acquire()
     try:
-        return _run_locked(prepared, arrays, static, cells)
+        try:
+            return _run_locked(prepared, arrays, prepared.static, cells)
+        except NotStatic:  # bounds of a slice, say: known here, though not in every region
+            prepared.static = _with_small_vectors(prepared.static, arrays)
+            return _run_locked(prepared, arrays, prepared.static, cells)
     except errors.OpError as problem:
         raise located(problem, prepared.op.name) from None
     finally:
@@ -417,6 +432,16 @@ def _taken(cell: Any) -> Any:
 
 def _arg_name(op: OpDef, position: int) -> str:
     return op.inputs[position].name if position < len(op.inputs) else op.inputs[-1].name
+
+
+def _with_small_vectors(static: tuple[int, ...], arrays: list[Any]) -> tuple[int, ...]:
+    """`static` and the positions of integer vectors on the host that may be indices or sizes."""
+    more = [
+        i
+        for i, a in enumerate(arrays)
+        if a.__class__ is np.ndarray and a.ndim <= 1 and a.size <= 64 and a.dtype.kind in "iu"
+    ]
+    return tuple(sorted({*static, *more}))
 
 
 def _static_positions(prepared: PreparedOp) -> tuple[int, ...]:
@@ -473,7 +498,9 @@ class _Executable:
             written = [gate(collected, arguments[i], old[i]) for i in self.written]
             return outputs, written, collected.conditions, collected.values
 
-        self.call = jax.jit(traced, donate_argnums=(2,))
+        self.call = compile_function(
+            traced, donate=(2,), elementwise=is_elementwise([prepared.op.name])
+        )
 
 
 def _traced_outputs(prepared: PreparedOp, results: Any) -> list[Any]:

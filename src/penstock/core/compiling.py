@@ -1,0 +1,65 @@
+"""How kernels and regions are compiled: one place for `jax.jit` and the options that XLA gets.
+
+LLVM runs at its first level: code from the higher ones is no faster, and takes up to three times
+as long to make. On CPUs with AVX-512, element-wise regions get the full width of the registers,
+which XLA does not use by itself: a chain of 3,000 operations takes 0.16 ms instead of 0.27. Beside
+products and convolutions the width is left alone: a residual network is 15% slower with it.
+`benchmarks/compiler_options.py` has the figures. `PENSTOCK_XLA_OPTIONS` adds options and
+overrides these.
+"""
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from penstock.config import env
+from penstock.core.lazy import jax
+
+CPU_FLAGS = "/proc/cpuinfo"
+
+
+def compile_function(
+    function: Callable[..., Any], donate: tuple[int, ...] = (), elementwise: bool = False
+) -> Callable[..., Any]:
+    """`function` compiled for the shapes it is called with.
+
+    Args:
+      function: takes and returns arrays.
+      donate: positions of arguments that give their buffers away.
+      elementwise: it holds no products, convolutions or windows.
+    """
+    chosen = options(elementwise)
+    return jax.jit(function, donate_argnums=donate, compiler_options=chosen)  # type: ignore[no-any-return]
+
+
+HEAVY = ("MatMul", "Conv", "Pool", "Einsum", "Cholesky", "Svd", "Qr", "Solve")
+
+
+def is_elementwise(op_names: Iterable[str]) -> bool:
+    """Whether none of these operations is a product, a convolution or a window."""
+    return not any(part in name for name in op_names for part in HEAVY)
+
+
+@functools.cache
+def options(elementwise: bool) -> dict[str, Any] | None:
+    """XLA's options for this machine, None when there are none."""
+    chosen: dict[str, Any] = {}
+    if jax.default_backend() == "cpu":
+        chosen["xla_backend_optimization_level"] = 1
+        if elementwise and "avx512f" in cpu_flags():
+            chosen["xla_cpu_prefer_vector_width"] = 512
+    chosen.update(env.get("PENSTOCK_XLA_OPTIONS"))
+    return chosen or None
+
+
+def cpu_flags(path: str = CPU_FLAGS) -> frozenset[str]:
+    """The instruction sets that the processor names, empty where the system does not say."""
+    try:
+        with open(path) as file:
+            for line in file:
+                name, _, value = line.partition(":")
+                if name.strip() in ("flags", "Features"):
+                    return frozenset(value.split())
+    except OSError:
+        return frozenset()
+    return frozenset()
