@@ -200,6 +200,7 @@ class Graph:
                 for tensor in op.inputs:
                     users = self._consumers.get((tensor.op.name, tensor.value_index), [])
                     users[:] = [user for user in users if user is not op]
+            self._version = version
 
     def names_and_prefixes(self) -> set[str]:
         """The names of all operations and of the scopes that they are in."""

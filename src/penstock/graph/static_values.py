@@ -4,6 +4,7 @@
 dimension by dimension. Shape rules see both.
 """
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
 from penstock.types.dims import Dims, is_full
 
 MAX_ELEMENTS = 4096  # larger values are not folded while the graph is built
+MAX_DEPTH = 64  # operations between a constant and the question; further away it counts as unknown
+MAX_RANK = 254  # a longer vector is no shape
 
 
 def constant_value(tensor: Tensor) -> np.ndarray[Any, Any] | None:
@@ -26,7 +29,39 @@ def constant_value(tensor: Tensor) -> np.ndarray[Any, Any] | None:
         )
     assert isinstance(tensor, SymbolicTensor)
     rule = _RULES.get(tensor.op.type)
-    return rule(tensor.op, tensor) if rule is not None else None
+    if rule is None or rule is _const:
+        return None if rule is None else _const(tensor.op, tensor)
+    return _once("values", rule, tensor)  # type: ignore[no-any-return]
+
+
+class _Known(threading.local):
+    """What the question that is being answered on this thread has found so far."""
+
+    found: dict[tuple[str, int], Any] | None = None
+    depth = 0
+
+
+_known = _Known()
+
+
+def _once(table: str, rule: Callable[..., Any], tensor: SymbolicTensor) -> Any:
+    """What `rule` says of a tensor, asked once for each question, and not beyond MAX_DEPTH."""
+    if _known.found is None:
+        _known.found = {}
+        try:
+            return rule(tensor.op, tensor)
+        finally:
+            _known.found = None
+    key = (table, id(tensor))
+    if key not in _known.found:
+        if _known.depth >= MAX_DEPTH:
+            return None
+        _known.depth += 1
+        try:
+            _known.found[key] = rule(tensor.op, tensor)
+        finally:
+            _known.depth -= 1
+    return _known.found[key]
 
 
 _HOST_TYPES = (np.ndarray,)
@@ -90,15 +125,36 @@ def _fill(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
 
 
 def _strided_slice(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
-    values = _known_inputs(op)
-    if values is None:
+    bounds = [constant_value(t) for t in op.inputs[1:]]
+    if any(b is None for b in bounds):
         return None
     a = op.attrs
     masks = [
         a[m]
         for m in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
     ]
-    return np.asarray(values[0][slice_index(*values[1:], *masks)])
+    index = slice_index(*bounds, *masks)
+    value = constant_value(op.inputs[0])
+    if value is not None:
+        return np.asarray(value[index]) if value.size <= MAX_ELEMENTS else None
+    return _known_part(op.inputs[0], index, tensor)
+
+
+def _known_part(
+    source: Tensor, index: tuple[Any, ...], tensor: SymbolicTensor
+) -> np.ndarray[Any, Any] | None:
+    """A part of a partly known shape, when every size in it is known."""
+    dims = source.dims
+    known = shape_value(source) if dims is not None and len(dims) == 1 else None
+    if known is None:
+        return None
+    try:
+        part = np.array(known, object)[index]
+    except IndexError:
+        return None
+    if any(n is None for n in np.asarray(part, object).reshape(-1)):
+        return None
+    return np.asarray(part).astype(tensor.dtype.numpy_dtype)
 
 
 def slice_index(
@@ -178,12 +234,14 @@ _RULES: dict[str, Callable[..., np.ndarray[Any, Any] | None]] = {
 def shape_value(tensor: Tensor) -> Dims:
     """What is known of `tensor` read as a shape: None when not even its length is; -1 is an unknown dimension."""
     value = constant_value(tensor)
+    if value is not None and value.size > MAX_RANK:
+        return None
     if value is not None:
         return tuple(None if v < 0 else int(v) for v in value.reshape(-1))
     assert isinstance(tensor, SymbolicTensor)
     op = tensor.op
     partial = _PARTIAL.get(op.type)
-    found = partial(op, tensor) if partial is not None else None
+    found = _once("shapes", partial, tensor) if partial is not None else None
     if found is not None:
         return found
     dims = tensor.dims
