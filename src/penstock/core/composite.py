@@ -1,14 +1,10 @@
 """Values made of several tensors: `IndexedSlices` and `SparseTensor`.
 
 `CompositeTensor` is the base class: a subclass has a `_type_spec` that names its components, which
-is all that
-`nest` with `expand_composites=True` and functions need to take it apart and build it again.
-`IndexedSlices` is some
-rows of a dense tensor with their indices: the gradient of a gather. `SparseTensor` is the non-zero
-elements of
-a tensor with their positions. The operations on sparse tensors live with their family; the
-containers are here so
-that gradients can carry them.
+is all that `nest` with `expand_composites=True` and functions need to take it apart and build it
+again. `IndexedSlices` is some rows of a dense tensor with their indices: the gradient of a gather.
+`SparseTensor` is the non-zero elements of a tensor with their positions. The operations on sparse
+tensors live with their family; the containers are here so that gradients can carry them.
 """
 
 import warnings
@@ -397,8 +393,9 @@ _shape_reader: Callable[[Tensor], Dims] = _length_only
 
 
 def set_shape_reader(function: Callable[[Tensor], Dims]) -> None:
-    """Installs how a symbolic vector is read as a shape; called by the graph's module of static
-    values.
+    """Installs how a symbolic vector is read as a shape.
+
+    Called by the graph's module of static values.
     """
     global _shape_reader
     _shape_reader = function

@@ -133,3 +133,21 @@ def set_default_graph_factory(factory: Any) -> None:
 def eager_by_default() -> bool:
     """True when a fresh thread runs operations at once."""
     return _default_graph is None
+
+
+def _no_tape() -> Any:
+    raise NotImplementedError("a gradient tape is needed, and penstock.autodiff is not imported")
+
+
+_tape_factory: Any = _no_tape
+
+
+def set_tape_factory(factory: Any) -> None:
+    """Installs what makes a gradient tape; called by the package that has tapes."""
+    global _tape_factory
+    _tape_factory = factory
+
+
+def new_tape() -> Any:
+    """A gradient tape, for kernels that differentiate what they call."""
+    return _tape_factory()

@@ -417,7 +417,7 @@ def convert_to_tensor(
                 return result
     if wanted is None and hint is not None:
         try:
-            array, found = to_array(value, as_dtype(hint).base_dtype)
+            array, found = _convert_value(value, as_dtype(hint).base_dtype, name)
         except (TypeError, ValueError):
             array, found = _convert_value(value, None, name)
     else:

@@ -1,10 +1,9 @@
 """Constants, placeholders, identities, and shapes as values.
 
 `constant` makes a tensor from a Python or NumPy value, `placeholder` one that is fed, `identity`
-one with another name,
-`reshape` one of another shape. Small eager calls take a short way past `execute` when no graph,
-tape or device scope
-is active (`state.plain`); the result is a view of the same array.
+one with another name, `reshape` one of another shape. Small eager calls take a short way past
+`execute` when no graph, tape or device scope is active (`state.plain`); the result is a view of the
+same array.
 """
 
 from collections.abc import Sequence
@@ -340,8 +339,9 @@ def _constant(value: Any, dtype: Any, shape: Any, name: str) -> Any:
 
 
 def convert_eager(value: EagerTensor, wanted: Any) -> Array:
-    """The array of an eager tensor as a constant of `wanted` dtype takes it: cast when it
-    differs.
+    """The array of an eager tensor as a constant of `wanted` dtype takes it.
+
+    Cast when it differs.
     """
     array = host_array(value)
     return array if wanted is None or value.dtype is wanted else array.astype(wanted.numpy_dtype)

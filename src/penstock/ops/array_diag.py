@@ -1,11 +1,9 @@
 """Diagonals and bands of matrices.
 
 A batch of diagonals k[0] to k[1] is stored as rows, from the upper to the lower, padded to one
-length; `align` says on which
-side the upper and the lower ones are padded. `_diag_positions` finds where each stored element
-belongs; kernels of all
-three operations (matrix from diagonals, diagonals of a matrix, setting them) gather or scatter by
-it.
+length; `align` says on which side the upper and the lower ones are padded. `_diag_positions` finds
+where each stored element belongs; kernels of all three operations (matrix from diagonals, diagonals
+of a matrix, setting them) gather or scatter by it.
 """
 
 from typing import Any
@@ -105,9 +103,8 @@ def _diag_shape(c: ShapeContext) -> Dims:
     if k is None or rows is None or cols is None:
         return None
     low, high = _check_k(c, k, None, None)
-    if low < high:
-        if len(diag) < 2 or diag[-2] not in (None, high - low + 1):
-            c.fail(f"{high - low + 1} diagonals in the last but one axis", f"shape {d.text(diag)}")
+    if low < high and (len(diag) < 2 or diag[-2] not in (None, high - low + 1)):
+        c.fail(f"{high - low + 1} diagonals in the last but one axis", f"shape {d.text(diag)}")
     batch = diag[:-1] if low == high else diag[:-2]
     return (*batch, *_matrix_size(c, diag, low, high, int(rows), int(cols)))
 
@@ -539,9 +536,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
 
 def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
-    """A tensor of twice the rank with the elements of `diagonal` where both halves of the position
-    agree.
-    """
+    """A tensor of twice the rank: `diagonal` where both halves of the position agree, else 0."""
     return execute(DIAG, (diagonal,), None, name)
 
 

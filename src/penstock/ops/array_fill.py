@@ -309,8 +309,9 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
 def zeros_like_v1(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Any:
-    """Zeros of the shape and dtype of a tensor; see `tf.zeros_like`. `optimize`: a constant where
-    the shape is known.
+    """Zeros of the shape and dtype of a tensor; see `tf.zeros_like`.
+
+    `optimize`: a constant where the shape is known.
     """
     return _like(tensor, 0, dtype, name, optimize)
 
@@ -318,8 +319,9 @@ def zeros_like_v1(
 def ones_like_v1(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Any:
-    """Ones of the shape and dtype of a tensor; see `tf.ones_like`. `optimize`: a constant where the
-    shape is known.
+    """Ones of the shape and dtype of a tensor; see `tf.ones_like`.
+
+    `optimize`: a constant where the shape is known.
     """
     return _like(tensor, 1, dtype, name, optimize)
 

@@ -1,8 +1,8 @@
 """Elements and slices by index: gather, gather_nd.
 
 An index outside the tensor is an error on every device. The gradient of a gather along the first
-axis is an `IndexedSlices`,
-so that an update touches only the rows that were read; along other axes it is dense.
+axis is an `IndexedSlices`, so that an update touches only the rows that were read; along other axes
+it is dense.
 """
 
 from typing import Any
@@ -152,8 +152,9 @@ def _rows_shape(params: Any, flat: Any) -> Any:
 
 
 def _dense_gradient(params: Any, indices: Any, grad: Any, axis: int, batch: int) -> Any:
-    """The slices of `grad` added up at their places: one segment sum over the batches and rows
-    together.
+    """The slices of `grad` added up at their places.
+
+    One segment sum over the batches and rows together.
     """
     inner, outer, rank = len(indices.dims) - batch, axis - batch, len(grad.dims)
     order = [
@@ -239,8 +240,7 @@ GATHER_ND = define_op(
 def places_of(
     ctx: KernelContext, xp: Any, indices: Array, sizes: tuple[int, ...], policy: str, what: str
 ) -> tuple[Any, Any]:
-    """The index arrays of positions in the last axis of `indices`, and whether each is inside (None
-    when all must be).
+    """The index arrays of positions in the last axis of `indices`, and which are inside.
 
     Positions outside come back as 0; unless the policy ignores them they fail the step.
     """
@@ -256,7 +256,7 @@ def places_of(
     if policy != "IGNORE" and ok.size:
         flat = ok.reshape(-1)
         first = xp.argmin(flat)
-        rows = indices.reshape(-1, depth)
+        rows = indices.reshape(ok.size, depth)
 
         def text(at: Any, row: Any) -> str:
             place = (
@@ -369,8 +369,9 @@ def gather_v1(
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
-    """Slices of `params` by `indices` of the same leading axes: a gather along the last axis of
-    `indices`.
+    """Slices of `params` by `indices` of the same leading axes.
+
+    A gather along the last axis of `indices`.
     """
     indices = convert_to_tensor(indices, dtype_hint=int32)
     if indices.dims is None:

@@ -1,9 +1,10 @@
-"""`tensor[...]`: integers, slices, `tf.newaxis`, `...`, tensors as bounds, boolean masks; `slice`,
-`strided_slice`.
+"""`tensor[...]`: integers, slices, `tf.newaxis`, `...`, tensors as bounds, boolean masks.
+
+`slice`, `strided_slice`.
 
 `slice_parts` turns an index into the inputs and masks of a StridedSlice; variables use it too for
-assignment to parts of
-themselves. An index of plain integers and slices on an eager tensor is NumPy's own view.
+assignment to parts of themselves. An index of plain integers and slices on an eager tensor is
+NumPy's own view.
 """
 
 from collections.abc import Iterator
@@ -28,9 +29,7 @@ _MAX = 0x7FFFFFFF
 
 
 def plain_index(spec: Any) -> tuple[Any, ...] | None:
-    """The index as NumPy takes it for a view, when it holds nothing but integers, slices of
-    integers, None and `...`.
-    """
+    """The index for a view by NumPy: of integers, slices of integers, None and `...` only."""
     items = spec if spec.__class__ is tuple else (spec,)
     dots = False
     for item in items:
@@ -49,8 +48,7 @@ def plain_index(spec: Any) -> tuple[Any, ...] | None:
 
 
 def slice_parts(spec: Any) -> tuple[list[Any], list[Any], list[Any], dict[str, int]]:
-    """Begin, end and strides of an index, as lists whose entries may be tensors, and the masks of a
-    StridedSlice.
+    """Begin, end, strides and masks of the StridedSlice of an index; entries may be tensors.
 
     Raises:
       TypeError: an item is no integer, slice, None, `...` or scalar integer tensor.
@@ -120,8 +118,9 @@ def _position(item: Any) -> Any:
 
 
 def index_tensors(parts: tuple[list[Any], ...]) -> list[Any]:
-    """Each list of integers and scalar tensors as a vector: int32, or int64 where a value or a
-    tensor asks for it.
+    """Each list of integers and scalar tensors as a vector.
+
+    They are int32, or int64 where a value or a tensor asks for it.
     """
     tensors = [v for part in parts for v in part if isinstance(v, Tensor)]
     wide = any(t.dtype is int64 for t in tensors) or any(

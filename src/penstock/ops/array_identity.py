@@ -1,5 +1,6 @@
-"""Operations that pass their input on: with a stopped gradient, a checked value, a copy; and
-grouping.
+"""Operations that pass their input on: with a stopped gradient, a checked value, a copy.
+
+Also grouping of operations: `group`, `tuple_`, `no_op`.
 """
 
 import time

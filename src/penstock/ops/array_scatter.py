@@ -1,9 +1,10 @@
-"""Writing elements and slices by index into a new tensor: scatter_nd and the tensor_scatter_nd
-family.
+"""Writing elements and slices by index into a new tensor.
+
+These are `scatter_nd` and the `tensor_scatter_nd` family.
 
 A position outside the tensor is an error on every device unless `bad_indices_policy` is "IGNORE".
-Positions that occur several
-times add up, or the smallest or largest value stays; for an update any one of them stays.
+Positions that occur several times add up, or the smallest or largest value stays; for an update any
+one of them stays.
 """
 
 from collections.abc import Callable
@@ -262,9 +263,8 @@ def _extreme_gradient(op: Any, grad: Any) -> list[Any]:
     sizes = execute("Cast", (shape_of(tensor),), {"DstT": indices.dtype})
     count = execute("AddV2", (own, execute(SCATTER_ND, (indices, theirs, sizes), policy)))
     share = execute("RealDiv", (grad, count))
-    return [
-        execute("Mul", (share, own)), None, execute("Mul", (execute("GatherNd", (share, indices), policy), theirs)),
-    ]  # fmt: skip
+    shared = execute("GatherNd", (share, indices), policy)
+    return [execute("Mul", (share, own)), None, execute("Mul", (shared, theirs))]
 
 
 SCATTER_ND_NON_ALIASING_ADD = define_op(

@@ -1,5 +1,6 @@
-"""Elements by condition: where, boolean_mask, unique, set difference. Their result's shape depends
-on the data: host kernels.
+"""Elements by condition: where, boolean_mask, unique, set difference.
+
+Their result's shape depends on the data: host kernels.
 """
 
 from collections import namedtuple
@@ -33,21 +34,19 @@ WHERE = define_op(
 
 @host_kernel(WHERE)
 def _where(x: Array) -> Array:
-    return np.argwhere(x).astype(np.int64).reshape(-1, x.ndim)
+    return np.argwhere(x).astype(np.int64)
 
 
 # ---- unique
 
 
 def _unique_along(x: Array, axis: int) -> tuple[Array, Array, Array]:
-    """Distinct slices in the order in which they first occur, the number of each slice's distinct
-    one, and counts.
-    """
+    """Distinct slices in order of occurrence, the number of each slice's one, and counts."""
     moved = np.moveaxis(x, axis, 0)
-    rows = moved.reshape(len(moved), -1)
-    if moved.ndim > 1 or moved.dtype == object or moved.dtype.kind == "V":
-        keys = [r.tobytes() if r.dtype != object else tuple(r.tolist()) for r in rows]
-        return _by_first(keys, moved, axis)
+    if moved.dtype == object:
+        return _by_first([repr(r) if moved.ndim > 1 else r for r in moved.tolist()], moved, axis)
+    if moved.ndim > 1 or moved.dtype.kind == "V":
+        return _by_first([r.tobytes() for r in moved], moved, axis)
     _, first, inverse, counts = np.unique(
         moved, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
@@ -170,8 +169,7 @@ def _list_diff(x: Array, y: Array, *, out_idx: Any) -> tuple[Array, Array]:
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """The positions where a condition holds, or elements of `x` where it holds and of `y`
-    elsewhere.
+    """The positions where a condition holds, or elements of `x` there and of `y` elsewhere.
 
     Args:
       condition: bool (without `x` and `y` any numeric dtype, where not 0 means true).

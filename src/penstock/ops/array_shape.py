@@ -1,8 +1,7 @@
 """Sizes and ranks as values, axes of size 1, and broadcasting to a shape.
 
 `size`, `rank` and `shape_n` are constants where the shape is known; `expand_dims` and `squeeze` are
-views; `broadcast_to`
-repeats along axes of size 1.
+views; `broadcast_to` repeats along axes of size 1.
 """
 
 from collections.abc import Sequence
@@ -344,8 +343,9 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
 
 
 def expand_dims_v1(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
-    """The input with a new axis of size 1; `dim` is the old name of `axis`. See
-    `tf.expand_dims`.
+    """The input with a new axis of size 1; `dim` is the old name of `axis`.
+
+    See `tf.expand_dims`.
     """
     axis = one_of(axis, "axis", dim, "dim")
     if axis is None:
@@ -397,8 +397,9 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
 def squeeze_v1(
     input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Any:
-    """The input without axes of size 1; `squeeze_dims` is the old name of `axis`. See
-    `tf.squeeze`.
+    """The input without axes of size 1; `squeeze_dims` is the old name of `axis`.
+
+    See `tf.squeeze`.
     """
     return squeeze(input, one_of(axis, "axis", squeeze_dims, "squeeze_dims"), name)
 

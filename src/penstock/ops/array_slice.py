@@ -1,11 +1,9 @@
 """Slices: `Slice` by begin and size, `StridedSlice` by begin, end and stride with masks.
 
 A StridedSlice has one entry of `begin`, `end`, `strides` for each item of the index; five bit masks
-say which items are
-open at the front or the end, an ellipsis, a new axis, or a single position that removes its axis.
-`dense_index` turns
-them into a NumPy index of exactly one slice or position for each axis, which is what shape rules
-and kernels share.
+say which items are open at the front or the end, an ellipsis, a new axis, or a single position that
+removes its axis. `dense_index` turns them into a NumPy index of exactly one slice or position for
+each axis, which is what shape rules and kernels share.
 """
 
 from typing import Any
@@ -128,8 +126,9 @@ def mask_attrs(op: Any) -> dict[str, Any]:
 
 
 def dense_index(rank: int, begin: Any, end: Any, strides: Any, masks: tuple[int, ...]) -> list[Any]:
-    """One NumPy index item for each axis and new axis: a slice, an integer or None. Bounds may be
-    None where unknown.
+    """One NumPy index item for each axis and new axis: a slice, an integer or None.
+
+    Bounds may be None where unknown.
 
     Args:
       rank: the rank of the tensor that is sliced.
@@ -283,8 +282,9 @@ def _strided_slice_compiled(
 
 
 def _static_slice(x: Array, index: list[Any]) -> Array:
-    """A slice with known bounds as `lax.slice`, which differentiates and fuses better than a
-    gather.
+    """A slice with known bounds as `lax.slice`.
+
+    It differentiates and fuses better than a gather.
     """
     starts, stops, steps, flips, removed, shape = ([] for _ in range(6))
     axis = 0
@@ -400,8 +400,9 @@ def _strided_slice_grad_compiled(
 def _moving_index(
     ctx: KernelContext, x: Array, begin: Array, end: Array, strides: Array, masks: tuple[int, ...]
 ) -> tuple[Any, ...]:
-    """The index where bounds may be known only when it runs: single positions, whose result has a
-    fixed shape.
+    """The index where bounds may be known only when it runs.
+
+    Single positions, whose result has a fixed shape.
     """
     lists = [
         v.tolist() if isinstance(v, np.ndarray) else [_UNKNOWN] * len(strides) for v in (begin, end)

@@ -13,6 +13,7 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import reshape, shape_of
+from penstock.ops.array_join import concat
 from penstock.ops.array_order import transpose
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -55,9 +56,7 @@ def _top_k(x: Array, k: Array, *, index_type: Any) -> tuple[Array, Array]:
 
 
 def _descending(x: Array) -> Array:
-    """Positions from the largest element to the smallest along the last axis; equal ones in
-    order.
-    """
+    """Positions from the largest element to the smallest, equal ones in order."""
     flipped = np.argsort(x[..., ::-1], axis=-1, kind="stable")
     return (x.shape[-1] - 1 - flipped)[..., ::-1]
 
@@ -74,18 +73,12 @@ def _top_k_compiled(x: Array, k: Array, *, index_type: Any) -> tuple[Array, Arra
 def _top_k_gradient(op: Any, grad: Any, _: Any) -> list[Any]:
     """The gradient of each value goes to where the value came from: a scatter in flat form."""
     x, places = op.inputs[0], execute("Cast", (op.outputs[1],), {"DstT": int32})
-    sizes = shape_of(x)
-    width = (
-        reshape(execute("Slice", (sizes, [-1 + len(x.dims)], [1])), [])
-        if x.dims is not None
-        else sizes[-1]
-    )
-    flat = reshape(places, [-1, shape_of(places)[-1]])
-    rows = execute("Range", (0, shape_of(flat)[0], 1))
-    offsets = execute("ExpandDims", (execute("Mul", (rows, width)), -1))
-    index = reshape(execute("AddV2", (flat, offsets)), [-1, 1])
+    sizes, taken = shape_of(x), shape_of(places)
+    rows = execute("Range", (0, execute("Prod", (sizes[:-1], [0])), 1))
+    starts = reshape(execute("Mul", (rows, sizes[-1])), concat([taken[:-1], [1]], 0))
+    index = execute("ExpandDims", (execute("AddV2", (places, starts)), -1))
     total = reshape(execute("Prod", (sizes, [0])), [1])
-    return [reshape(execute("ScatterNd", (index, reshape(grad, [-1]), total)), sizes), None]
+    return [reshape(execute("ScatterNd", (index, grad, total)), sizes), None]
 
 
 TOP_K = define_op(
@@ -107,7 +100,8 @@ def _top_k_v1(x: Array, *, k: int) -> tuple[Array, Array]:
 
 def _search_shape(c: ShapeContext) -> Dims:
     rows, values = c.rank(0, 2, "sorted_inputs"), c.rank(1, 2, "values")
-    assert rows is not None and values is not None
+    assert rows is not None
+    assert values is not None
     return (c.merge((rows[0],), (values[0],))[0], values[1])  # type: ignore[index]
 
 

@@ -121,9 +121,7 @@ _other_way(DEPTH_TO_SPACE, SPACE_TO_DEPTH)
 
 
 def _block_inputs(c: ShapeContext, block: Any, edges: Any, name: str) -> tuple[Dims, int | None]:
-    """The input's shape and the number of spatial axes, after a check of block sizes and paddings
-    or crops.
-    """
+    """The input's shape and its number of spatial axes, after a check of the other inputs."""
     dims = c.rank_at_least(0, 1, "input")
     count = None if block is None else len(block)
     if block is not None and (block < 1).any():
@@ -325,8 +323,9 @@ def space_to_depth_v1(
 def depth_to_space(
     input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Any:
-    """Channels moved into blocks of height and width; the inverse of `tf.nn.space_to_depth`, with
-    the same arguments.
+    """Channels moved into blocks of height and width.
+
+    The inverse of `tf.nn.space_to_depth`, with the same arguments.
     """
     return execute(
         DEPTH_TO_SPACE, (input,), {"block_size": block_size, "data_format": data_format}, name

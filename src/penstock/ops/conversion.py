@@ -46,8 +46,9 @@ def convert_to_tensor_v1(
     preferred_dtype: Any = None,
     dtype_hint: Any = None,
 ) -> Any:
-    """Converts values to a Tensor; `preferred_dtype` is the old name of `dtype_hint`. See
-    `tf.convert_to_tensor`.
+    """Converts values to a Tensor; `preferred_dtype` is the old name of `dtype_hint`.
+
+    See `tf.convert_to_tensor`.
     """
     return to_tensor(value, dtype, preferred_dtype if dtype_hint is None else dtype_hint, name)
 
@@ -107,9 +108,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def is_symbolic_tensor(tensor: Any) -> bool:
-    """Whether a value stands for an output of a graph's operation (any of its components, for a
-    composite tensor).
-    """
+    """Whether a value, or a component of it, stands for an output of a graph's operation."""
     if isinstance(tensor, (SparseTensor, IndexedSlices)):
         parts = [tensor.indices, tensor.values]
         return any(isinstance(p, SymbolicTensor) for p in parts)

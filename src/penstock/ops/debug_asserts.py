@@ -1,11 +1,10 @@
-"""Assertions about values: `Assert` and `assert_equal`, `assert_less`, `assert_positive`,
-`assert_near` and the like.
+"""Assertions about values.
+
+`Assert` and `assert_equal`, `assert_less`, `assert_positive`, `assert_near` and the like.
 
 What is known when an assertion is made is checked there and then. In a graph the rest becomes an
-Assert operation, which the
-caller attaches with control dependencies (a `tf.function` does so by itself). Assertions about
-shapes and dtypes are in
-`debug_shapes`.
+Assert operation, which the caller attaches with control dependencies (a `tf.function` does so by
+itself). Assertions about shapes and dtypes are in `debug_shapes`.
 """
 
 from collections.abc import Callable
@@ -19,18 +18,26 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.graph.graph import get_default_graph
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_identity import check_numerics, no_op
 from penstock.ops.text_format import summarize, summarize_flat
+from penstock.types.dims import Dims
 from penstock.types.dtypes import as_dtype
 
 Array = Any
 
+
+def _assert_shape(c: ShapeContext) -> list[Dims]:
+    c.rank(0, 0, "condition")
+    return []
+
+
 ASSERT = define_op(
     "Assert(condition: bool, data: [T]; T: list(type) >= 1, summarize: int = 3) -> ",
-    shape=lambda c: [] if c.rank(0, 0, "condition") == () else [],
+    shape=_assert_shape,
     stateful=True,
     doc="Fails the step with the data unless the condition holds.",
 ).not_differentiable("it has no outputs")
@@ -376,8 +383,9 @@ def assert_near_v1(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Asserts that |x - y| <= atol + rtol * |y| holds everywhere; see
-    `tf.debugging.assert_near`.
+    """Asserts that |x - y| <= atol + rtol * |y| holds everywhere.
+
+    See `tf.debugging.assert_near`.
     """
     x = convert_to_tensor(x)
     y = convert_to_tensor(y, x.dtype)
@@ -421,7 +429,8 @@ def verify_tensor_all_finite(
     x: Any = None,
     message: str | None = None,
 ) -> Any:
-    """The tensor itself, after a check that it is finite; `t` and `msg` are the old names of `x`
-    and `message`.
+    """The tensor itself, after a check that it is finite.
+
+    `t` and `msg` are the old names of `x` and `message`.
     """
     return check_numerics(t if x is None else x, (msg if message is None else message) or "", name)

@@ -1,10 +1,8 @@
 """Printing: `tf.print` and the older `Print`.
 
 `tf.print` formats its arguments into one string when it runs and writes that string to a stream:
-standard output or error of
-Python (so that notebooks and captured tests see it), the log, or a file. It is an operation, so it
-prints at every step of a
-graph, not when the graph is built.
+standard output or error of Python (so that notebooks and captured tests see it), the log, or a
+file. It is an operation, so it prints at every step of a graph, not when the graph is built.
 """
 
 import pprint
@@ -62,14 +60,13 @@ def write(text: str, stream: str) -> None:
 
 
 def print_v2(*inputs: Any, **kwargs: Any) -> Any:
-    """Prints tensors, structures of tensors and Python values when it runs.
+    r"""Prints tensors, structures of tensors and Python values when it runs.
 
     Args:
       *inputs: what to print, in order.
       **kwargs: `output_stream`: `sys.stderr` (default), `sys.stdout`, a logging level's function or
-        "file://path"; `summarize`:
-        elements shown at each end of each axis (3; -1 shows all); `sep` (" "); `end` ("\\n");
-        `name`.
+        "file://path"; `summarize`: elements shown at each end of each axis (3; -1 shows all); `sep`
+        (" "); `end` ("\n"); `name`.
 
     Returns:
       None; in a graph the Operation that prints.
@@ -120,7 +117,7 @@ def _template(value: Any) -> tuple[str, list[Any]]:
         return item
 
     shown = nest.map_structure(leaf, value)
-    return pprint.pformat(shown), tensors
+    return pprint.pformat(shown, width=1 << 20), tensors
 
 
 class _Mark:
@@ -144,7 +141,7 @@ def stream_name(stream: Any) -> str:
         return stream
     level = getattr(stream, "__name__", None)
     for name in ("info", "warning", "error"):
-        if level in (name, {"warning": "warn"}.get(name)):
+        if level == name or (name, level) == ("warning", "warn"):
             return f"log({name})"
     raise ValueError(
         f"Unsupported output stream, logging level, or file: {stream!r}. Expected sys.stdout, "

@@ -1,5 +1,6 @@
-"""Assertions about dtypes, ranks and shapes: checked when they are made as far as shapes are known,
-else when they run.
+"""Assertions about dtypes, ranks and shapes.
+
+Checked when they are made as far as shapes are known, else when they run.
 """
 
 from collections.abc import Iterable, Sequence
@@ -316,8 +317,8 @@ def assert_shapes(
 
     Args:
       shapes: a dict from tensors, or a list of pairs (tensor, shape). A shape is a sequence of
-        integers, symbols (text), None or
-        "." for any size, and "..." or "*" first or last for any number of axes.
+        integers, symbols (text), None or "." for any size, and "..." or "*" first or last for any
+        number of axes.
       data: what the error shows instead of the shapes.
       summarize: elements shown of each tensor; 3 by default.
       message: the beginning of the error's text.

@@ -1,11 +1,9 @@
 """Python functions as operations: `py_function`, `numpy_function`, and version 1's `py_func`.
 
 When operations run at once the function is simply called, and a tape sees the operations inside it.
-In a graph an operation
-holds a token; `_functions` maps tokens to functions as long as the graph lives. The gradient of
-`py_function` runs the tape of
-the forward call: the kernel keeps the last `KEPT_TAPES` of them once a gradient is asked for, each
-for its step.
+In a graph an operation holds a token; `_functions` maps tokens to functions as long as the graph
+lives. The gradient of `py_function` runs the tape of the forward call: the kernel keeps the last
+`KEPT_TAPES` of them once a gradient is asked for, each for its step.
 """
 
 import threading
@@ -64,9 +62,10 @@ class _Function:
     def take(self, step: Any) -> Any:
         """The tape of the last call in this step, or None."""
         with self.lock:
-            for entry in reversed(self.tapes):
-                if entry[0] is step:
-                    self.tapes.remove(entry)
+            for i in reversed(range(len(self.tapes))):
+                if self.tapes[i][0] is step:
+                    entry = self.tapes[i]
+                    del self.tapes[i]
                     return entry
         return None
 
@@ -100,42 +99,15 @@ def _lookup(token: Any) -> _Function:
     return found
 
 
-def set_tape_factory(factory: Callable[[], Any]) -> None:
-    """Installs how gradients of Python functions are recorded; called by the layer that has
-    tapes.
-    """
-    global _new_tape
-    _new_tape = factory
-
-
-def _no_tape() -> Any:
-    raise NotImplementedError(
-        "the gradient of a Python function needs penstock.autodiff, which is not imported"
-    )
-
-
-_new_tape: Callable[[], Any] = _no_tape
-
-
 # ---- kernels
 
 
 def _outputs(result: Any, types: Sequence[DType], name: str) -> list[Array]:
     """What a function returned as arrays of the declared dtypes."""
-    given = (
-        []
-        if result is None and not types
-        else list(result)
-        if isinstance(result, (list, tuple)) and len(types) != 1
-        else [result]
-    )
-    if (
-        len(types) == 1
-        and isinstance(result, (list, tuple))
-        and len(result) == 1
-        and not _is_leaf(result)
-    ):
-        given = list(result)
+    if result is None and not types:
+        given: list[Any] = []
+    else:
+        given = list(result) if isinstance(result, (list, tuple)) else [result]
     if len(given) != len(types):
         raise errors.InvalidArgumentError(
             None,
@@ -144,10 +116,6 @@ def _outputs(result: Any, types: Sequence[DType], name: str) -> list[Array]:
             "each entry of Tout.",
         )
     return [_as_output(v, t, i, name) for i, (v, t) in enumerate(zip(given, types, strict=True))]
-
-
-def _is_leaf(value: Any) -> bool:
-    return not any(isinstance(v, (EagerTensor, np.ndarray)) for v in value)
 
 
 def _as_output(value: Any, dtype: DType, index: int, name: str) -> Array:
@@ -199,7 +167,7 @@ def _eager_py_func(
 
 def _record(held: _Function, tensors: list[Any]) -> tuple[Any, list[Any], list[Any]]:
     """Calls the function under a tape: the tape, its inputs and its outputs."""
-    tape = _new_tape()
+    tape = context.new_tape()
     with tape:
         tape.watch([t for t in tensors if t.dtype.is_floating or t.dtype.is_complex])
         result = held.function(*tensors)

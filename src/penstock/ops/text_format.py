@@ -1,10 +1,8 @@
 """Tensors as text, the way `tf.print` and failed assertions show them.
 
 `summarize` shows the first and last few elements along each axis, one row a line; `summarize_flat`
-shows the first few
-elements in one line. Numbers are as short as reading them back allows: six significant digits if
-that suffices for
-float32, else nine.
+shows the first few elements in one line. Numbers are as short as reading them back allows: six
+significant digits if that suffices for float32, else nine.
 """
 
 from typing import Any

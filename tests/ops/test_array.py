@@ -1,0 +1,301 @@
+"""Arrays beyond the table: indexing against NumPy, constants, placeholders, grouping, composite
+tensors."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock import errors, ops
+from penstock.autodiff.tape import GradientTape
+from penstock.core import context
+from penstock.core.composite import IndexedSlices, SparseTensor
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.graph.graph import Graph
+from penstock.ops import array_basics as b
+from penstock.ops import array_fill as f
+from penstock.ops import array_identity as i
+from penstock.ops import array_select as w
+from penstock.ops import array_sort as o
+from penstock.ops import conversion as c
+from penstock.runtime.session import DirectSession
+from penstock.types import dtypes as dt
+from penstock.types.composite_specs import IndexedSlicesSpec, SparseTensorSpec
+from penstock.types.dims import compatible
+from penstock.util import nest
+
+ops.load_all()
+BOUND = st.none() | st.integers(-6, 6)
+STEP = st.none() | st.integers(-3, 3).filter(bool)
+ITEM = st.integers(-3, 2) | st.builds(slice, BOUND, BOUND, STEP) | st.none()
+
+
+@st.composite
+def arrays_and_indices(draw):
+    """An array of rank 1 to 3 and an index that NumPy may or may not accept."""
+    shape = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3))
+    items = draw(st.lists(ITEM, max_size=4))
+    if draw(st.booleans()):
+        items.insert(draw(st.integers(0, len(items))), Ellipsis)
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape), tuple(items)
+
+
+def run(graph, fetches, feeds=()):
+    session = DirectSession(graph)
+    plan = session.plan(list(fetches), [t for t, _ in feeds], [])
+    return [np.asarray(a) for a in session.run(plan, [v for _, v in feeds])[0]]
+
+
+@settings(max_examples=300, deadline=None)
+@given(arrays_and_indices())
+def test_getitem_is_numpys_when_eager(pair):
+    array, index = pair
+    try:
+        wanted = array[index]
+    except IndexError:
+        with pytest.raises(errors.InvalidArgumentError):
+            convert_to_tensor(array)[index]
+        return
+    got = convert_to_tensor(array)[index]
+    assert got.shape == wanted.shape
+    np.testing.assert_array_equal(got.numpy(), wanted)
+    with context.recording(Quiet()):  # not the short way
+        np.testing.assert_array_equal(convert_to_tensor(array)[index].numpy(), wanted)
+
+
+class Quiet:
+    def record(self, *arguments):
+        pass
+
+
+@settings(max_examples=60, deadline=None)
+@given(arrays_and_indices(), st.sampled_from(["full", "rank", "none"]))
+def test_getitem_is_numpys_in_a_graph(pair, known):
+    array, index = pair
+    try:
+        wanted = array[index]
+    except IndexError:
+        return
+    graph = Graph()
+    with context.graph_scope(graph):
+        x = b.placeholder(
+            dt.float32, {"full": array.shape, "rank": [None] * array.ndim, "none": None}[known]
+        )
+        y = x[index]
+    assert compatible(y.dims, wanted.shape)
+    (got,) = run(graph, [y], [(x, array)])
+    np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_getitem_takes_tensors_as_positions_and_bounds(graph):
+    x = np.arange(12).reshape(3, 4)
+    if not graph:
+        n, eager = convert_to_tensor(1), convert_to_tensor(x)
+        for value, wanted in zip(
+            [eager[n], eager[:, n:], eager[0, n : n + 2]], [x[1], x[:, 1:], x[0, 1:3]], strict=True
+        ):
+            np.testing.assert_array_equal(value.numpy(), wanted)
+        return
+    made = Graph()
+    with context.graph_scope(made):
+        n = b.placeholder(dt.int32, [])
+        y = [convert_to_tensor(x)[n], convert_to_tensor(x)[:, n:], convert_to_tensor(x)[n, -1]]
+    assert [t.dims for t in y] == [(4,), (3, None), ()]
+    for value, wanted in zip(
+        run(made, y, [(n, np.int32(1))]), [x[1], x[:, 1:], x[1, -1]], strict=True
+    ):
+        np.testing.assert_array_equal(value, wanted)
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r"slice index 3 of dimension 0|index in \[-3, 3\)"
+    ):
+        run(made, y[:1], [(n, np.int32(3))])
+
+
+@pytest.mark.parametrize("index", [1.5, "a", np.array([0, 1]), (0, [1])])
+def test_getitem_refuses_other_indices(index):
+    with pytest.raises(TypeError, match="Only integers, slices"):
+        convert_to_tensor([[1, 2]])[index]
+
+
+def test_getitem_with_a_mask_selects():
+    x = convert_to_tensor([[1, 2], [3, 4]])
+    assert x[np.array([[True, False], [False, True]])].numpy().tolist() == [1, 4]
+    with pytest.raises(ValueError, match="mask cannot be scalar"):
+        x[True]
+    with pytest.raises(ValueError, match="incompatible"):
+        w.boolean_mask(x, [True, False, True])
+
+
+def test_iteration_is_by_rows_and_refused_for_symbols():
+    assert [r.numpy().tolist() for r in convert_to_tensor([[1], [2]])] == [[1], [2]]
+    with pytest.raises(TypeError, match="scalar tensor"):
+        iter(convert_to_tensor(1))
+    with (
+        context.graph_scope(Graph()),
+        pytest.raises(errors.OperatorNotAllowedInGraphError, match="Iterating over a symbolic"),
+    ):
+        iter(b.placeholder(dt.float32, [2]))
+
+
+def test_slices_of_static_shapes_are_known_when_the_graph_is_built():
+    with context.graph_scope(Graph()):
+        x = b.placeholder(dt.float32, [None, 3, 4])
+        size = b.shape(x)
+        assert c.get_static_value(size[1]) == 3
+        assert b.reshape(x, [size[0], size[1] * 4]).dims == (None, 12)
+        assert f.zeros([size[0], 2]).dims == (None, 2)
+        assert b.reshape(b.placeholder(dt.float32), size).dims == (None, 3, 4)
+
+
+def test_constants_have_the_shape_asked_for():
+    assert b.constant(7, shape=[2, 1]).numpy().tolist() == [[7], [7]]
+    assert b.constant_v1([1, 2], shape=[3]).numpy().tolist() == [1, 2, 2]
+    with pytest.raises(TypeError, match="6 elements"):
+        b.constant([1, 2], shape=[2, 3])
+    with pytest.raises(TypeError, match="expected a value of shape"):
+        b.constant_v1([1, 2], shape=[3], verify_shape=True)
+    with pytest.raises(ValueError, match="at most 1 elements"):
+        b.constant_v1([1, 2], shape=[1])
+    with context.graph_scope(Graph()):
+        assert b.constant([1.0], name="k").op.type == "Const"
+
+
+def test_a_constant_does_not_follow_its_array():
+    array = np.zeros(2, np.float32)
+    tensor = b.constant(array)
+    array[0] = 1
+    assert tensor.numpy().tolist() == [0, 0]
+
+
+def test_a_placeholder_needs_a_graph_and_a_value():
+    with pytest.raises(RuntimeError, match="eager execution"):
+        b.placeholder(dt.float32)
+    graph = Graph()
+    with context.graph_scope(graph):
+        x = b.placeholder(dt.float32, [2], name="x")
+        y = b.placeholder_with_default(np.float32([1, 2]), [None])
+    assert x.op.type == "Placeholder"
+    assert run(graph, [y])[0].tolist() == [1, 2]
+    assert run(graph, [y], [(y, np.float32([5]))])[0].tolist() == [5]
+    with pytest.raises(errors.InvalidArgumentError, match="You must feed a value"):
+        run(graph, [x])
+
+
+def test_group_and_tuple_wait_for_all():
+    assert i.group(convert_to_tensor(1)) is None
+    graph = Graph()
+    with context.graph_scope(graph):
+        x, y = convert_to_tensor(1), convert_to_tensor(2)
+        done = i.group(x, [y], name="done")
+        assert done.type == "NoOp"
+        assert done.name == "done"
+        assert {o.name for o in done.control_inputs} == {x.op.name, y.op.name}
+        a, none = i.tuple_([x, None])
+        assert none is None
+        assert any(o.type == "NoOp" for o in a.op.control_inputs)
+        with pytest.raises(TypeError, match="expected tensors and operations"):
+            i.group(3)
+        with pytest.raises(ValueError, match="at least one"):
+            i.tuple_([None])
+
+
+def test_prevented_gradients_say_why():
+
+    x = convert_to_tensor(1.0)
+    with GradientTape() as tape:
+        tape.watch(x)
+        y = i.prevent_gradient(x, "because")
+    with pytest.raises(LookupError, match="because"):
+        tape.gradient(y, x)
+
+
+def test_timestamp_moves_on():
+    first = i.timestamp().numpy()
+    assert first > 1.6e9
+    assert execute("Timestamp").numpy() >= first
+
+
+def test_of_equal_elements_the_first_come_first():
+    x = convert_to_tensor([1, 3, 3])
+    assert o.top_k(x, 2).indices.numpy().tolist() == [1, 2]
+    assert o.argsort(x, direction="DESCENDING").numpy().tolist() == [1, 2, 0]
+
+
+# ---- composite tensors
+
+
+def test_indexed_slices_become_dense():
+    slices = IndexedSlices(
+        convert_to_tensor([[1.0], [2.0], [4.0]]),
+        convert_to_tensor([2, 0, 2]),
+        convert_to_tensor([3, 1]),
+    )
+    assert slices.shape.as_list() == [3, 1]
+    assert convert_to_tensor(slices).numpy().tolist() == [[2], [0], [5]]
+    assert (-slices).values.numpy().tolist() == [[-1], [-2], [-4]]
+    assert slices._type_spec == IndexedSlicesSpec([3, 1], dt.float32, dt.int32, dt.int32, [3])
+    with pytest.raises(ValueError, match="dense_shape"):
+        convert_to_tensor(IndexedSlices(slices.values, slices.indices))
+    with pytest.raises(ValueError, match="expected dtype int32"):
+        convert_to_tensor(slices, dt.int32)
+
+
+def test_indexed_slices_of_unknown_size_warn():
+    with context.graph_scope(Graph()):
+        unknown = b.placeholder(dt.int32, [None])
+        slices = IndexedSlices(convert_to_tensor([1.0]), convert_to_tensor([0]), unknown)
+        with pytest.warns(UserWarning, match="unknown shape"):
+            convert_to_tensor(slices)
+        known = IndexedSlices(
+            convert_to_tensor([1.0]), convert_to_tensor([0]), convert_to_tensor([4])
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            convert_to_tensor(known)
+
+
+def test_sparse_tensors_are_made_of_three_tensors():
+    sparse = SparseTensor([[0, 1], [2, 0]], [1.0, 2.0], [3, 4])
+    assert sparse.shape.as_list() == [3, 4]
+    assert sparse._type_spec == SparseTensorSpec([3, 4], dt.float32)
+    parts = nest.flatten(sparse, expand_composites=True)
+    assert [p.dtype for p in parts] == [dt.int64, dt.float32, dt.int64]
+    again = nest.pack_sequence_as(sparse, parts, expand_composites=True)
+    assert again.values is sparse.values
+    assert sparse.with_values([1, 2]).dtype is dt.int32
+    with pytest.raises(ValueError, match=r"2.*3|3.*2"):
+        SparseTensor([[0, 1], [2, 0]], [1.0, 2.0, 3.0], [3, 4])
+    with pytest.raises(TypeError, match="Neither"):
+        SparseTensor.from_value([1])
+    with context.graph_scope(Graph()):
+        made = c.sparse_placeholder(dt.float32, [None, 3], name="s")
+        assert made.shape.as_list() == [None, 3]
+        assert made.values.op.name == "s/values"
+
+
+def test_what_is_a_tensor():
+    sparse = SparseTensor([[0]], [1], [1])
+    assert [c.is_tensor(v) for v in (convert_to_tensor(1), sparse, 1, [1], np.zeros(1))] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+    with context.graph_scope(Graph()):
+        symbol = b.placeholder(dt.float32)
+    assert [c.is_symbolic_tensor(v) for v in (symbol, convert_to_tensor(1), sparse, 1)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert c.get_static_value(symbol) is None
+    assert c.get_static_value(convert_to_tensor([1, 2])).tolist() == [1, 2]
+    assert c.convert_to_tensor_or_indexed_slices([1]).dtype is dt.int32
+    with pytest.raises(RuntimeError, match="Sparse dtype mismatch"):
+        c.convert_to_tensor_or_sparse_tensor(sparse, dt.float32)
