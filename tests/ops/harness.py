@@ -62,11 +62,16 @@ def _is_integer(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "iu"
 
 
-def _uniform(rng: np.random.Generator, dtype: np.dtype[Any], shape: Any, low: float, high: float) -> Any:
+def _uniform(
+    rng: np.random.Generator, dtype: np.dtype[Any], shape: Any, low: float, high: float
+) -> Any:
     if dtype == np.bool_:
         return rng.integers(0, 2, shape)
     if dtype == object:
-        return np.array([[b"", b"a", b"bc", b"\xff\x00"][i] for i in rng.integers(0, 4, shape).reshape(-1)], object).reshape(shape)
+        return np.array(
+            [[b"", b"a", b"bc", b"\xff\x00"][i] for i in rng.integers(0, 4, shape).reshape(-1)],
+            object,
+        ).reshape(shape)
     if _is_integer(dtype):
         low = max(low, np.iinfo(dtype).min)
         return rng.integers(int(np.ceil(low)), int(np.floor(high)) + 1, shape)
@@ -142,7 +147,16 @@ def unary_cases(sample: Sample, **attrs: Any) -> list[Case]:
 
 def binary_cases(a: Sample, b: Sample | None = None, **attrs: Any) -> list[Case]:
     """Equal shapes, broadcasting in every way, scalars, one element, none."""
-    shapes = [((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2, 2)), ((), ()), ((1,), (2, 1)), ((0, 3), (1, 3)), ((0,), ())]
+    shapes = [
+        ((2, 3), (2, 3)),
+        ((2, 3), (3,)),
+        ((2, 1), (1, 3)),
+        ((), (2, 2)),
+        ((), ()),
+        ((1,), (2, 1)),
+        ((0, 3), (1, 3)),
+        ((0,), ()),
+    ]
     return [case(a.shaped(*s), (b or a).shaped(*t), **attrs) for s, t in shapes]
 
 
@@ -178,8 +192,9 @@ class Record:
       grad_dtype, grad_tolerance: how gradients are compared with finite differences.
       errors: calls that are refused.
       compiled, graph: whether the operation runs in these ways (False needs a reason in a comment beside it).
+      known: how much of the shapes graphs are built with, see `placeholder`.
       result_dtype: dtype of the first output, when it is not the dtype under test.
-      exact_dtype: whether to look at the output's dtype at all.
+      widen: whether the reference computes in double precision.
       tested_by: the file that tests the operation when the table cannot.
     """
 
@@ -196,6 +211,7 @@ class Record:
     errors: Sequence[Failure] = ()
     compiled: bool = True
     graph: bool = True
+    known: Sequence[str] = ("full", "dims", "rank")
     widen: bool = True
     result_dtype: str | None = None
     tested_by: str | None = None
@@ -263,7 +279,9 @@ def widened(inputs: Sequence[Any]) -> list[Any]:
     return [one(i) for i in inputs]
 
 
-def expected_arrays(record: Record, the_case: Case, inputs: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+def expected_arrays(
+    record: Record, the_case: Case, inputs: Sequence[Any]
+) -> list[np.ndarray[Any, Any]]:
     """What the reference says."""
     assert record.reference is not None
     with np.errstate(all="ignore"):
@@ -284,7 +302,9 @@ def assert_close(got: Any, wanted: Any, tolerance: float, what: str) -> None:
     if got.dtype.kind in "fVc":
         wide = np.complex128 if got.dtype.kind == "c" else np.float64
         with np.errstate(all="ignore"):
-            np.testing.assert_allclose(got.astype(wide), wanted.astype(wide), tolerance, tolerance, err_msg=what)
+            np.testing.assert_allclose(
+                got.astype(wide), wanted.astype(wide), tolerance, tolerance, err_msg=what
+            )
     else:
         np.testing.assert_array_equal(got, wanted, err_msg=what)
 
@@ -310,12 +330,18 @@ def operations_run(record: Record, the_case: Case, dtype: str) -> Seen:
 def prepared_for_compiling(op: Any, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """The prepared operation for eager inputs, which has a compiled kernel."""
     counts = _counts(op, attrs, len(inputs))
-    prepared = prepare(op, tuple(inputs), counts, {n: v for n, v in attrs.items() if v is not None}, "CPU")
-    assert prepared.compiled is not None, f"{op.name} has no compiled kernel for {[t.dtype.name for t in inputs]}"
+    prepared = prepare(
+        op, tuple(inputs), counts, {n: v for n, v in attrs.items() if v is not None}, "CPU"
+    )
+    assert prepared.compiled is not None, (
+        f"{op.name} has no compiled kernel for {[t.dtype.name for t in inputs]}"
+    )
     return prepared
 
 
-def run_compiled_like(op: Any, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[np.ndarray[Any, Any]]:
+def run_compiled_like(
+    op: Any, inputs: Sequence[Any], attrs: dict[str, Any]
+) -> list[np.ndarray[Any, Any]]:
     """Outputs of an operation's compiled kernel for eager inputs."""
     prepared = prepared_for_compiling(op, inputs, attrs)
     return [np.asarray(a) for a in run_compiled(prepared, [t._array for t in inputs])]
@@ -325,11 +351,13 @@ def _counts(op: Any, attrs: dict[str, Any], total: int) -> tuple[int, ...] | Non
     if not any(a.is_list for a in op.inputs):
         return None
     return tuple(
-        attrs[a.number_attr] if a.number_attr else len(attrs[a.type_list_attr]) if a.type_list_attr else 1 for a in op.inputs
+        attrs[a.number_attr]
+        if a.number_attr
+        else len(attrs[a.type_list_attr])
+        if a.type_list_attr
+        else 1
+        for a in op.inputs
     )
-
-
-UNKNOWN = "full", "dims", "rank"
 
 
 def placeholder(array: np.ndarray[Any, Any], known: str) -> Any:

@@ -31,7 +31,11 @@ REALS = (*FLOATS, *HALVES, *SIGNED, *UNSIGNED)
 NUMBERS = (*REALS, *COMPLEX)
 INTEGERS = (*SIGNED, *UNSIGNED)
 CLASH = (Failure((normal(2, 3), normal(2, 4)), "Incompatible shapes"),)
-BY_ZERO = Failure((np.int32([4, 5]), np.int32([1, 0])), "Integer division by zero", graph=errors.InvalidArgumentError)
+BY_ZERO = Failure(
+    (np.int32([4, 5]), np.int32([1, 0])),
+    "Integer division by zero",
+    graph=errors.InvalidArgumentError,
+)
 HALF_LOOSE = {"bfloat16": 4e-2, "float16": 4e-3}
 
 
@@ -108,9 +112,21 @@ def comparisons():
     order = [("Less", np.less, c.less), ("LessEqual", np.less_equal, c.less_equal), ("Greater", np.greater, c.greater),
              ("GreaterEqual", np.greater_equal, c.greater_equal)]  # fmt: skip
     same = [("Equal", np.equal, c.equal), ("NotEqual", np.not_equal, c.not_equal)]
-    logic = [("LogicalAnd", np.logical_and, c.logical_and), ("LogicalOr", np.logical_or, c.logical_or), (".logical_xor", np.logical_xor, c.logical_xor)]
-    bits = [("BitwiseAnd", np.bitwise_and, c.bitwise_and), ("BitwiseOr", np.bitwise_or, c.bitwise_or), ("BitwiseXor", np.bitwise_xor, c.bitwise_xor)]
-    tests = [("IsNan", np.isnan, c.is_nan), ("IsInf", np.isinf, c.is_inf), ("IsFinite", np.isfinite, c.is_finite)]
+    logic = [
+        ("LogicalAnd", np.logical_and, c.logical_and),
+        ("LogicalOr", np.logical_or, c.logical_or),
+        (".logical_xor", np.logical_xor, c.logical_xor),
+    ]
+    bits = [
+        ("BitwiseAnd", np.bitwise_and, c.bitwise_and),
+        ("BitwiseOr", np.bitwise_or, c.bitwise_or),
+        ("BitwiseXor", np.bitwise_xor, c.bitwise_xor),
+    ]
+    tests = [
+        ("IsNan", np.isnan, c.is_nan),
+        ("IsInf", np.isinf, c.is_inf),
+        ("IsFinite", np.isfinite, c.is_finite),
+    ]
     odd = np.float32([np.nan, np.inf, -np.inf, 0, -0.0, 1])
     return [
         *[Record(n, binary_cases(uniform(-2, 2)), r, f, REALS, result_dtype="bool", errors=CLASH) for n, r, f in order],
@@ -138,7 +154,11 @@ YES = np.array([[True, False, True], [False, False, True]])
 
 
 def choices():
-    clip = [case(normal(2, 3), uniform(-1, 0), uniform(0, 1)), case(normal(3), uniform(-1, 0, 3), uniform(0, 1)), case(normal(0), uniform(0, 0), uniform(1, 1))]
+    clip = [
+        case(normal(2, 3), uniform(-1, 0), uniform(0, 1)),
+        case(normal(3), uniform(-1, 0, 3), uniform(0, 1)),
+        case(normal(0), uniform(0, 0), uniform(1, 1)),
+    ]
     return [
         Record("SelectV2", [case(YES, normal(2, 3), normal(3)), case(YES, normal(), normal(2, 1)), case(YES[:, :1], normal(2, 3), normal(1, 3)),
                             case(np.bool_(True).reshape(()), normal(2), normal()), case(YES[:, :0], normal(2, 0), normal())],
@@ -164,7 +184,19 @@ COMPLEX_PAIR = [case(normal(2, 3)), case(normal()), case(normal(0))]
 
 
 def casts():
-    targets = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "int8", "uint8", "complex64", "complex128", "bool")
+    targets = (
+        "float32",
+        "float64",
+        "float16",
+        "bfloat16",
+        "int32",
+        "int64",
+        "int8",
+        "uint8",
+        "complex64",
+        "complex128",
+        "bool",
+    )
     sources = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "uint8", "bool")
     different = [
         Record("Cast", [case(uniform(0, 9, 2, 3), dtype=as_dtype(t)), case(uniform(0, 9), dtype=as_dtype(t)), case(uniform(0, 9, 0), dtype=as_dtype(t))],

@@ -3,10 +3,23 @@
 import math
 
 import numpy as np
+from tests.ops.harness import (
+    COMPLEX,
+    FLOATS,
+    HALVES,
+    SIGNED,
+    UNSIGNED,
+    Record,
+    case,
+    nonzero,
+    normal,
+    unary_cases,
+    uniform,
+    values,
+)
 
 from penstock.ops import math_elementwise as e
 from penstock.ops import math_special as s
-from tests.ops.harness import COMPLEX, FLOATS, HALVES, SIGNED, UNSIGNED, Record, case, nonzero, normal, unary_cases, uniform, values
 
 INEXACT = (*FLOATS, *HALVES, *COMPLEX)
 REAL = (*FLOATS, *HALVES)
@@ -49,18 +62,34 @@ def gradients():
              ("RsqrtGrad", lambda y, d: -0.5 * d * y**3), ("ReciprocalGrad", lambda y, d: -d * y * y), ("InvGrad", lambda y, d: -d * y * y)]  # fmt: skip
     shapes = ((2, 3), (), (0, 2), (1,))
     return [
-        Record(n, [case(nonzero(0.5, 1.5, *t), normal(*t)) for t in shapes], r, None, INEXACT, {**LOOSE, "bfloat16": 8e-2}, differentiable=(0, 1))
+        Record(
+            n,
+            [case(nonzero(0.5, 1.5, *t), normal(*t)) for t in shapes],
+            r,
+            None,
+            INEXACT,
+            {**LOOSE, "bfloat16": 8e-2},
+            differentiable=(0, 1),
+        )
         for n, r in table
     ]
 
 
 def zeta(x, q):
-    return sum((q + k) ** -x for k in range(200000)) + (q + 200000) ** (1 - x) / (x - 1)
+    """The first terms, and Euler and Maclaurin's start of the rest."""
+    last = q + 20000
+    return sum((q + k) ** -x for k in range(20000)) + last ** (1 - x) / (x - 1) + last**-x / 2
 
 
 def specials():
     euler = 0.5772156649015329
-    known = {0.5: -euler - 2 * math.log(2), 1.0: -euler, 2.0: 1 - euler, -0.5: 2 - euler - 2 * math.log(2), 10.5: sum(1 / (k + 0.5) for k in range(10)) - euler - 2 * math.log(2)}
+    known = {
+        0.5: -euler - 2 * math.log(2),
+        1.0: -euler,
+        2.0: 1 - euler,
+        -0.5: 2 - euler - 2 * math.log(2),
+        10.5: sum(1 / (k + 0.5) for k in range(10)) - euler - 2 * math.log(2),
+    }
     points = np.array(list(known))
     pair = ((2, 3), (), (0, 2))
     return [
@@ -86,7 +115,7 @@ def specials():
                grad_tolerance=1e-4),
         Record("Igamma", [case(np.float64([1.0, 1, 2]), uniform(0.3, 3, 3))], lambda a, x: np.where(a == 1, 1 - np.exp(-x), 1 - (1 + x) * np.exp(-x)), s.igamma,
                ("float64",), {"float64": 1e-10}, differentiable=(1,)),
-        Record("Igamma", [case(uniform(0.5, 2, 2, 3), uniform(0.5, 2, 3))], None, s.igamma, FLOATS, SPECIAL, differentiable=(0, 1), order=1),
+        Record("Igamma", [case(uniform(0.5, 2, 2, 3), uniform(0.5, 2, 3))], None, s.igamma, FLOATS, SPECIAL, differentiable=(0, 1), order=1, compiled=False, graph=False),
         Record("Igammac", [case(np.float64([1.0, 1, 2]), uniform(0.3, 3, 3))], lambda a, x: np.where(a == 1, np.exp(-x), (1 + x) * np.exp(-x)), s.igammac,
                ("float64",), {"float64": 1e-10}, differentiable=(0, 1), order=1),
         Record("IgammaGradA", [case(np.float64(1.5).reshape(()), np.float64([0.5, 2]))],
@@ -100,7 +129,7 @@ def specials():
                                       ("BesselI1e", 1, True, s.bessel_i1e)]],
         Record("Spence", [case(np.float64([1.0, 0.5, 2])), case(uniform(0.5, 2, 0))], lambda x: np.array([0.0, math.pi**2 / 12 - math.log(2) ** 2 / 2, -math.pi**2 / 12])[: x.size],
                s.spence, ("float64",), {"float64": 1e-10}),
-        Record("Spence", [case(uniform(0.3, 0.9, 3))], None, s.spence, ("float32",), SPECIAL, differentiable=(0,)),
+        Record("Spence", [case(uniform(0.3, 0.9, 3))], None, s.spence, differentiable=(0,), compiled=False, graph=False),
         Record("Expint", [case(uniform(0.5, 3, 3)), case(uniform(0.5, 3))],
                lambda x: 0.5772156649015329 + np.log(x) + sum(x**k / (k * math.factorial(k)) for k in range(1, 40)), s.expint, FLOATS, SPECIAL,
                differentiable=(0,)),

@@ -1,15 +1,25 @@
 """Records of reductions, scans, sequences and matrix products."""
 
 import numpy as np
+from tests.ops.harness import (
+    COMPLEX,
+    FLOATS,
+    HALVES,
+    SIGNED,
+    UNSIGNED,
+    Failure,
+    Record,
+    case,
+    distinct,
+    normal,
+    uniform,
+)  # fmt: skip
 
 from penstock.ops import math_matmul as mm
 from penstock.ops import math_range as g
 from penstock.ops import math_reduce as r
 from penstock.ops import math_scan as s
 from penstock.types import dtypes as dt
-from tests.ops.harness import (
-    COMPLEX, FLOATS, HALVES, SIGNED, UNSIGNED, Failure, Record, case, distinct, normal, uniform,
-)  # fmt: skip
 
 INEXACT = (*FLOATS, *HALVES, *COMPLEX)
 REALS = (*FLOATS, *HALVES, *SIGNED, *UNSIGNED)
@@ -34,7 +44,12 @@ def over(function, **initial):
             info = np.iinfo(x.dtype) if x.dtype.kind in "iu" else np.finfo(np.float64)
             low = info.min if x.dtype.kind in "iu" else -np.inf
             high = info.max if x.dtype.kind in "iu" else np.inf
-            return function(x, axis=tuple(np.ravel(axes)), keepdims=keep_dims, initial=low if initial["initial"] == "low" else high)
+            return function(
+                x,
+                axis=tuple(np.ravel(axes)),
+                keepdims=keep_dims,
+                initial=low if initial["initial"] == "low" else high,
+            )
         kinds = {"dtype": x.dtype} if x.dtype.kind in "iu" else {}
         return function(x, axis=tuple(np.ravel(axes)), keepdims=keep_dims, **kinds)
 
@@ -50,10 +65,15 @@ def mean_reference(x, axes, keep_dims=False):
 
 
 def norm_reference(x, axes, keep_dims=False):
-    return np.sqrt(np.sum(np.abs(x) ** 2, axis=tuple(np.ravel(axes)), keepdims=keep_dims)).astype(x.dtype)
+    return np.sqrt(np.sum(np.abs(x) ** 2, axis=tuple(np.ravel(axes)), keepdims=keep_dims)).astype(
+        x.dtype
+    )
 
 
-NO_AXIS = (Failure((normal(2, 3), axis(2)), r"axis in \[-2, 2\)"), Failure((normal(2, 3), axis(-3)), r"axis in \[-2, 2\)"))
+NO_AXIS = (
+    Failure((normal(2, 3), axis(2)), r"axis in \[-2, 2\)"),
+    Failure((normal(2, 3), axis(-3)), r"axis in \[-2, 2\)"),
+)
 
 
 def reductions():
@@ -117,14 +137,24 @@ def scans():
         def reference(x, along, output_type=None):
             if not x.size:
                 return np.zeros(np.delete(x.shape, along), np.int64)
-            return function(np.where(np.isnan(x), worst, x), along) if x.dtype.kind == "f" else function(x, along)
+            return (
+                function(np.where(np.isnan(x), worst, x), along)
+                if x.dtype.kind == "f"
+                else function(x, along)
+            )
 
         return reference
 
     at = [case(distinct(2, 3), np.array(1, np.int32)), case(distinct(2, 3), np.array(0, np.int64)), case(distinct(0, 3), np.array(-1, np.int32)),
           case(distinct(4), np.array(0, np.int32))]  # fmt: skip
-    wrong = (Failure((normal(2, 3), np.array(2, np.int32)), r"axis in \[-2, 2\)"), Failure((normal(0), np.array(0, np.int32)), "is empty"))
-    bad = (Failure((normal(2, 3), np.array(2, np.int32)), r"axis in \[-2, 2\)"), Failure((normal(2, 3), axis(0)), "must be a scalar"))
+    wrong = (
+        Failure((normal(2, 3), np.array(2, np.int32)), r"axis in \[-2, 2\)"),
+        Failure((normal(0), np.array(0, np.int32)), "is empty"),
+    )
+    bad = (
+        Failure((normal(2, 3), np.array(2, np.int32)), r"axis in \[-2, 2\)"),
+        Failure((normal(2, 3), axis(0)), "must be a scalar"),
+    )
     return [
         *[Record(n, at, position(f, w), dtypes=(*REALS, "bool") if n == "ArgMax" else REALS, result_dtype="int64", errors=wrong)
           for n, f, w in [("ArgMax", np.argmax, -np.inf), ("ArgMin", np.argmin, np.inf)]],
@@ -181,9 +211,19 @@ def products():
     flags = [case(normal(2, 3, 2), normal(2, 3, 4), adj_x=True), case(normal(2, 2, 3), normal(2, 4, 3), adj_y=True),
              case(normal(2, 3, 2), normal(2, 4, 3), adj_x=True, adj_y=True), case(normal(2, 2, 3), normal(2, 3, 4)), case(normal(0, 2, 3), normal(0, 3, 2)),
              case(normal(2, 2, 0), normal(2, 0, 2))]  # fmt: skip
-    spread = [case(normal(2, 1, 2, 3), normal(3, 3, 2)), case(normal(2, 3), normal(4, 3, 2)), case(normal(1, 2, 3), normal(2, 3, 2))]
-    clash = (Failure((normal(2, 3), normal(2, 3)), "inner sizes that are equal"), Failure((normal(3), normal(3, 2)), "of rank 2"))
-    batch_clash = (Failure((normal(2, 2, 2), normal(3, 2, 2)), "compatible batch dimensions"), Failure((normal(2, 2, 3), normal(2, 2, 3)), "size-incompatible"))
+    spread = [
+        case(normal(2, 1, 2, 3), normal(3, 3, 2)),
+        case(normal(2, 3), normal(4, 3, 2)),
+        case(normal(1, 2, 3), normal(2, 3, 2)),
+    ]
+    clash = (
+        Failure((normal(2, 3), normal(2, 3)), "inner sizes that are equal"),
+        Failure((normal(3), normal(3, 2)), "of rank 2"),
+    )
+    batch_clash = (
+        Failure((normal(2, 2, 2), normal(3, 2, 2)), "compatible batch dimensions"),
+        Failure((normal(2, 2, 3), normal(2, 2, 3)), "size-incompatible"),
+    )
     loose = {"float32": 1e-5, "complex64": 2e-5, **LOOSE}
     return [
         Record("MatMul", plain, product, dtypes=(*INEXACT, "int32", "int64", *UNSIGNED), differentiable=(0, 1), errors=clash, tolerance=loose),

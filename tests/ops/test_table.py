@@ -16,6 +16,7 @@ from tools.op_signature import load_op_defs, signature
 from penstock import errors, ops
 from penstock.autodiff.tape import GradientTape
 from penstock.core import context
+from penstock.core.kernels import kernels_of
 from penstock.core.op_def import parse_signature, registered
 from penstock.types.dims import compatible
 from penstock.types.dtypes import as_dtype
@@ -59,7 +60,9 @@ def test_values_shapes_and_dtypes(record: Record) -> None:
             wanted = harness.expected_arrays(record, the_case, inputs)
             assert len(got) == len(wanted), f"{what}: {len(got)} outputs, expected {len(wanted)}"
             result = record.result_dtype or dtype
-            assert got[0].dtype == as_dtype(result).numpy_dtype, f"{what}: result is {got[0].dtype}, expected {result}"
+            assert got[0].dtype == as_dtype(result).numpy_dtype, (
+                f"{what}: result is {got[0].dtype}, expected {result}"
+            )
             for a, b in zip(got, wanted, strict=True):
                 assert_close(a, b, harness.tolerance_of(record, dtype), what)
 
@@ -79,21 +82,26 @@ def test_compiled_equals_host(record: Record) -> None:
         tolerance = max(harness.tolerance_of(record, dtype), 1e-15)
         for a, b in zip(got, outputs, strict=True):
             assert a.dtype == np.asarray(b._array).dtype
-            assert_close(a, b._array, tolerance, f"{record.op}({record.cases[0]}) compiled in {dtype}")
+            assert_close(
+                a, b._array, tolerance, f"{record.op}({record.cases[0]}) compiled in {dtype}"
+            )
 
 
 @over([r for r in RUN if r.graph])
 def test_graph_equals_eager(record: Record) -> None:
     """A graph gives the eager result, and what it said of the shape before holds, however little it knew."""
     dtype = record.dtypes[0]
-    for the_case in record.cases:
+    has_host = record.is_composed or any(k.kind == "host" for k in kernels_of(record.op))
+    for the_case in record.cases:  # without a host kernel each of them compiles
         inputs = draw_inputs(record, the_case, dtype)
         wanted = arrays_of(record.call(as_tensors(inputs), the_case.attrs))
-        for known in harness.UNKNOWN if the_case is record.cases[0] else ("full",):
+        for known in record.known if the_case is record.cases[0] and has_host else ("full",):
             what = f"{record.op}({the_case}) in a graph, shapes known: {known}"
             symbols, got = harness.run_in_graph(record, the_case, dtype, known)
             for symbol, a, b in zip(symbols, got, wanted, strict=True):
-                assert compatible(symbol.dims, a.shape), f"{what}: said {symbol.shape}, is {a.shape}"
+                assert compatible(symbol.dims, a.shape), (
+                    f"{what}: said {symbol.shape}, is {a.shape}"
+                )
                 assert symbol.dtype.numpy_dtype == a.dtype, what
                 assert_close(a, b, max(harness.tolerance_of(record, dtype), 1e-15), what)
 
@@ -131,7 +139,11 @@ def check_gradient(record: Record, the_case: harness.Case, order: int) -> None:
         given = list(flat)
         for i, a in zip(positions, arrays, strict=True):
             given[i] = a if not isinstance(a, np.ndarray) else harness.eager_tensor(a)
-        outputs = [t for t in harness.flat_tensors(record.call(rebuild(given), the_case.attrs)) if t.dtype.is_floating or t.dtype.is_complex]
+        outputs = [
+            t
+            for t in harness.flat_tensors(record.call(rebuild(given), the_case.attrs))
+            if t.dtype.is_floating or t.dtype.is_complex
+        ]
         if not weights:
             weights.extend(_random_like(rng, np.asarray(t._array)) for t in outputs)
         return _project(outputs, weights)
@@ -153,7 +165,9 @@ def _flattened(inputs: list[Any]) -> tuple[list[Any], Any]:
 
 def _random_like(rng: np.random.Generator, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     value = rng.normal(size=array.shape)
-    return (value + 1j * rng.normal(size=array.shape) if array.dtype.kind == "c" else value).astype(array.dtype)
+    return (value + 1j * rng.normal(size=array.shape) if array.dtype.kind == "c" else value).astype(
+        array.dtype
+    )
 
 
 def _project(tensors: list[Any], weights: list[Any]) -> Any:
@@ -169,7 +183,9 @@ def _project(tensors: list[Any], weights: list[Any]) -> Any:
     return total
 
 
-def _compare(record: Record, the_case: harness.Case, value: Any, points: list[Any], rng: Any, depth: int) -> Any:
+def _compare(
+    record: Record, the_case: harness.Case, value: Any, points: list[Any], rng: Any, depth: int
+) -> Any:
     what = f"{record.op}({the_case}): derivative of order {depth}"
     direction = [_random_like(rng, p) for p in points]
 
@@ -180,7 +196,11 @@ def _compare(record: Record, the_case: harness.Case, value: Any, points: list[An
             result = value(tensors)
         grads = tape.gradient(result, tensors)
         pairs = [(g, d) for g, d in zip(grads, direction, strict=True) if g is not None]
-        return _project([g for g, _ in pairs], [d for _, d in pairs]) if pairs else harness.eager_tensor(np.zeros((), record.grad_dtype))
+        return (
+            _project([g for g, _ in pairs], [d for _, d in pairs])
+            if pairs
+            else harness.eager_tensor(np.zeros((), record.grad_dtype))
+        )
 
     step = 1e-6 if record.grad_dtype in ("float64", "complex128") else 1e-2
     at = [_moved_value(value, points, direction, sign * step) for sign in (1, -1)]
@@ -188,7 +208,13 @@ def _compare(record: Record, the_case: harness.Case, value: Any, points: list[An
         return slope
     got = float(np.asarray(slope(points)._array))
     scale = max(1.0, abs(at[0]))
-    np.testing.assert_allclose(got, (at[0] - at[1]) / (2 * step), record.grad_tolerance, record.grad_tolerance * scale, err_msg=what)
+    np.testing.assert_allclose(
+        got,
+        (at[0] - at[1]) / (2 * step),
+        record.grad_tolerance,
+        record.grad_tolerance * scale,
+        err_msg=what,
+    )
     return slope
 
 
@@ -229,7 +255,9 @@ def test_signature_is_tensorflows(name: str) -> None:
     """Inputs, outputs, attributes, defaults and types are those of the recorded definition."""
     fact = _facts().get(name)
     if fact is None:
-        assert name.startswith("Penstock"), f"{name} is no operation of TensorFlow; name our own Penstock..."
+        assert name.startswith("Penstock"), (
+            f"{name} is no operation of TensorFlow; name our own Penstock..."
+        )
         return
     op = registered()[name]
     inputs, outputs, attrs = parse_signature(signature(name, fact))
@@ -237,9 +265,17 @@ def test_signature_is_tensorflows(name: str) -> None:
     assert op.outputs == outputs
     for key, wanted in attrs.items():
         got = op.attrs[key]
-        assert (got.kind, got.default, got.minimum) == (wanted.kind, wanted.default, wanted.minimum), key
-        assert (got.allowed and frozenset(got.allowed)) == (wanted.allowed and frozenset(wanted.allowed)), key
-    assert list(op.attrs) == list(attrs), "the order of attributes is that of positional arguments of raw_ops"
+        assert (got.kind, got.default, got.minimum) == (
+            wanted.kind,
+            wanted.default,
+            wanted.minimum,
+        ), key
+        assert (got.allowed and frozenset(got.allowed)) == (
+            wanted.allowed and frozenset(wanted.allowed)
+        ), key
+    assert list(op.attrs) == list(attrs), (
+        "the order of attributes is that of positional arguments of raw_ops"
+    )
 
 
 @pytest.mark.parametrize("record", [r for r in RECORDS if r.tested_by], ids=lambda r: r.op)

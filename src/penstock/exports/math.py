@@ -55,6 +55,12 @@ EXPORTS = {
         "not_equal": ["not_equal", "math.not_equal"],
         "right_shift": ["bitwise.right_shift"],
     },
+    "penstock.ops.math_count": {
+        "bincount": ["math.bincount"],
+        "bincount_v1": ["compat.v1.bincount", "compat.v1.math.bincount"],
+        "histogram_fixed_width": ["histogram_fixed_width"],
+        "histogram_fixed_width_bins": ["histogram_fixed_width_bins"],
+    },
     "penstock.ops.math_division": {
         "div": ["compat.v1.div"],
         "div_no_nan": ["compat.v1.div_no_nan"],
@@ -130,7 +136,6 @@ EXPORTS = {
         "norm": ["norm", "linalg.norm"],
         "norm_v1": ["compat.v1.norm", "compat.v1.linalg.norm"],
         "polyval": ["math.polyval"],
-        "zero_fraction": ["math.zero_fraction", "nn.zero_fraction"],
     },
     "penstock.ops.math_range": {
         "linspace": ["linspace", "compat.v1.lin_space"],

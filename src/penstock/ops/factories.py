@@ -18,7 +18,7 @@ from penstock.core.kernels import HOST_LIMIT, quiet, register_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.tensor import EagerTensor, Tensor, wrap
-from penstock.types.dtypes import DType
+from penstock.types.dtypes import DType, as_dtype
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 
@@ -34,14 +34,21 @@ def jnp_function(name: str) -> Callable[..., Any]:
 
 
 def define_elementwise(
-    text: str, host: Callable[..., Any] | None, compiled: Callable[..., Any] | str | None, doc: str, shape: Any, **options: Any
+    text: str,
+    host: Callable[..., Any] | None,
+    compiled: Callable[..., Any] | str | None,
+    doc: str,
+    shape: Any,
+    **options: Any,
 ) -> OpDef:
     """An operation with one kernel for the host and one for compiled regions; `compiled` may name a jax.numpy function."""
     op = define_op(text, shape=shape, doc=doc, **options)
     if host is not None:
         register_kernel(op, host, kind="host")
     if compiled is not None:
-        register_kernel(op, jnp_function(compiled) if isinstance(compiled, str) else compiled, kind="compiled")
+        register_kernel(
+            op, jnp_function(compiled) if isinstance(compiled, str) else compiled, kind="compiled"
+        )
     return op
 
 
@@ -246,15 +253,25 @@ def as_dtype_of(tensor: Tensor, value: Any, name: str | None = None) -> Any:
     dtype = tensor.dtype.base_dtype
     if hasattr(value, "handle") or hasattr(value, "_dense_var_to_tensor"):
         return convert_to_tensor(value, name=name)
-    if value.__class__ is bool and not dtype.is_bool and (dtype.is_integer or dtype.is_floating):
-        value = int(value)
-    return convert_to_tensor(value, dtype, name=name)
+    return convert_to_tensor(number_of(value, dtype), dtype, name=name)
+
+
+_TAKES_BOOL = frozenset(
+    as_dtype(t) for t in "float16 float32 float64 int32 int64 uint64 complex128".split()
+)
+
+
+def number_of(value: Any, dtype: DType) -> Any:
+    """A Python bool as a number beside the dtypes that TensorFlow takes it for; else `value` itself."""
+    return int(value) if value.__class__ is bool and dtype in _TAKES_BOOL else value
 
 
 def unary_function(op: OpDef, name: str, doc: str, argument: str = "x") -> Callable[..., Any]:
     """The public function `name(x, name=None)` of a unary operation."""
     namespace = {"execute": execute, "op": op}
-    source = f"def {name}({argument}, name=None):\n    return execute(op, ({argument},), None, name)"
+    source = (
+        f"def {name}({argument}, name=None):\n    return execute(op, ({argument},), None, name)"
+    )
     exec(source, namespace)
     function: Callable[..., Any] = namespace[name]  # type: ignore[assignment]
     function.__module__ = __name__

@@ -1,8 +1,9 @@
-"""Arithmetic on pairs of tensors: sums, products, extremes, powers; quotients are in `math_division`.
+"""Arithmetic on pairs of tensors: sums, products, extremes, powers.
 
-The public functions take tensors of one dtype, or one tensor and a Python or NumPy value that takes its dtype; there is no
-promotion between dtypes. `reduce_to` is what gradients of broadcasting operations end with: it sums a gradient over
-the axes along which an input was repeated.
+The public functions take tensors of one dtype, or one tensor and a Python or NumPy value that
+takes its dtype; there is no promotion between dtypes. `reduce_to` is what gradients of
+broadcasting operations end with: it sums a gradient over the axes along which an input was
+repeated.
 """
 
 from typing import Any
@@ -16,7 +17,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.tensor import Tensor
-from penstock.ops.factories import binary, binary_function, unary, unary_function
+from penstock.ops.factories import binary, binary_function, number_of, unary, unary_function
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import as_dtype
 from penstock.types.tensor_shape import TensorShape
@@ -38,7 +39,7 @@ def conjugate(x: Any) -> Any:
 
 
 def reduce_to(op: Any, grad: Any, index: int) -> Any:
-    """The gradient of a broadcast input: `grad` summed over the axes along which input `index` was repeated."""
+    """`grad` of the output, summed to the shape of input `index`."""
     return sum_like(grad, op.inputs[index], op.inputs[1 - index])
 
 
@@ -92,7 +93,8 @@ add_v2 = binary_function(ADD_V2, "add_v2", ADD_V2.doc)
 
 ADD = binary(
     "Add",
-    "bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string",
+    "bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128, "
+    "string",
     np.add,
     "add",
     "Adds two tensors of numbers, or joins two tensors of strings, element by element.",
@@ -105,14 +107,16 @@ def _add(x: Any, y: Any, name: str | None) -> Any:
         hint = y.dtype.base_dtype if isinstance(y, Tensor) else None
         x = convert_to_tensor(x, dtype_hint=hint)
     if not isinstance(y, Tensor):
-        if y.__class__ is bool and x.dtype.is_integer:
-            y = int(y)
-        y = convert_to_tensor(y, dtype_hint=x.dtype.base_dtype)
+        hint = x.dtype.base_dtype
+        y = convert_to_tensor(number_of(y, hint), dtype_hint=hint)
     return execute(ADD if x.dtype is dt.string else ADD_V2, (x, y), None, name)
 
 
 add = binary_function(
-    ADD_V2, "add", "Adds two tensors, or joins two tensors of strings, element by element.", slow=_add
+    ADD_V2,
+    "add",
+    "Adds two tensors, or joins two tensors of strings, element by element.",
+    slow=_add,
 )
 
 

@@ -166,7 +166,8 @@ def _bitcast_shape(c: ShapeContext) -> Dims:
     if not dims or (dims[-1] is not None and dims[-1] != after // before):
         c.fail(
             f"a last axis of {after // before}",
-            f"shape {d.text(dims)}: Cannot bitcast from {c.attr('T').name} to {c.attr('type').name}",
+            f"shape {d.text(dims)}: Cannot bitcast from {c.attr('T').name} to "
+            f"{c.attr('type').name}",
         )
     return dims[:-1]
 
@@ -225,7 +226,9 @@ COMPLEX = define_op(
 def _complex(xp: Any, real: Array, imag: Array) -> Array:
     if xp is np:
         return real + np.multiply(imag, np.complex64(1j) if imag.dtype == np.float32 else 1j)
-    return lax.complex(*(xp.broadcast_to(p, np.broadcast_shapes(real.shape, imag.shape)) for p in (real, imag)))
+    return lax.complex(
+        *(xp.broadcast_to(p, np.broadcast_shapes(real.shape, imag.shape)) for p in (real, imag))
+    )
 
 
 @COMPLEX.gradient
@@ -400,7 +403,9 @@ def angle(input: Any, name: str | None = None) -> Any:
     if input.dtype.is_complex:
         return execute(ANGLE, (input,), {"Tout": input.dtype.real_dtype}, name)
     zeros = execute("ZerosLike", (input,))
-    half_turn = execute("Mul", (execute("OnesLike", (input,)), convert_to_tensor(np.pi, input.dtype)))
+    half_turn = execute(
+        "Mul", (execute("OnesLike", (input,)), convert_to_tensor(np.pi, input.dtype))
+    )
     return execute("SelectV2", (execute("Less", (input, zeros)), half_turn, zeros))
 
 

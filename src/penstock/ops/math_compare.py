@@ -1,7 +1,7 @@
 """Comparisons, logic, bits, choices between two tensors, and clipping to a range.
 
-`equal` and `not_equal` take every dtype, strings included. SelectV2, which `where` runs, broadcasts; Select, of compat.v1, does
-not, but lets a vector choose rows.
+`equal` and `not_equal` take every dtype, strings included. SelectV2, which `where` runs,
+broadcasts; Select, of compat.v1, does not, but lets a vector choose rows.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Quotients and remainders, with each of their rounding rules.
 
-`truediv` of integers works in float32 or float64, as Python's `/`; `floordiv` and `floormod` round towards minus infinity, as
-Python's `//` and `%`; `truncatediv` and `truncatemod` round towards zero. Integer division by zero is an error, on
-the host and in compiled regions.
+`truediv` of integers works in float32 or float64, as Python's `/`; `floordiv` and `floormod` round
+towards minus infinity, as Python's `//` and `%`; `truncatediv` and `truncatemod` round towards
+zero. Integer division by zero is an error, on the host and in compiled regions.
 """
 
 from typing import Any
@@ -409,8 +409,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
     """
     x = convert_to_tensor(x)
     if not (x.dtype.is_floating or x.dtype.is_complex):
-        raise TypeError(f"reciprocal_no_nan: expected a floating or complex dtype, got {x.dtype!r}.")
+        raise TypeError(
+            f"reciprocal_no_nan: expected a floating or complex dtype, got {x.dtype!r}."
+        )
     return execute(DIV_NO_NAN, (convert_to_tensor(1, x.dtype), x), None, name)
-
-
-

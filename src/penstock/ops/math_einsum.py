@@ -1,6 +1,7 @@
 """Products named by letters: `einsum`, and `tensordot`.
 
-The operation Einsum takes one or two tensors, as TensorFlow's; `einsum` breaks more of them into a chain.
+The operation Einsum takes one or two tensors, as TensorFlow's; `einsum` breaks more of them into a
+chain.
 """
 
 import re
@@ -29,7 +30,9 @@ def _spread(labels: str, rank: int, index: int, c: ShapeContext) -> list[str]:
     before, dots, after = labels.partition("...")
     hidden = rank - len(before) - len(after)
     if hidden < 0 or (hidden and not dots):
-        c.fail(f"input {index} to have rank {len(labels)}", f"rank {rank} for subscripts {labels!r}")
+        c.fail(
+            f"input {index} to have rank {len(labels)}", f"rank {rank} for subscripts {labels!r}"
+        )
     return [*before, *(f".{i}" for i in range(hidden, 0, -1)), *after]
 
 
@@ -58,6 +61,7 @@ def _einsum_shape(c: ShapeContext) -> Dims:
 
 
 def _agreed(c: ShapeContext, label: str, known: int | None, size: int | None) -> int | None:
+    """The size of a label from two axes; axes of the ellipsis broadcast."""
     if known is None or (known == 1 and label.startswith(".")):
         return size
     if size is None or size == known or (size == 1 and label.startswith(".")):
@@ -96,7 +100,7 @@ def _einsum_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def _input_gradient(grad: Any, output: str, x: Any, labels: str, others: list[Any]) -> Any:
-    """The equation turned round: the labels that `x` alone has are spread over, repeated ones put on a diagonal."""
+    """The equation turned round; labels that only `x` has are spread over afterwards."""
     unique = _unique(labels)
     beside = "".join([output, *(o for o, _ in others)])
     reached = "".join(label for label in unique.replace("...", "") if label in beside)
@@ -121,7 +125,9 @@ def _restore(value: Any, reached: str, x: Any, labels: str) -> Any:
             "The gradient of Einsum: expected inputs of known rank, got unknown rank. Use set_shape."
         )
     axes = _axis_labels(labels, rank)
-    have = _axis_labels(reached, len(value.dims) if value.dims is not None else _count(reached, axes))
+    have = _axis_labels(
+        reached, len(value.dims) if value.dims is not None else _count(reached, axes)
+    )
     hidden = [a for a in axes if a.startswith(".")]
     extra = [a for a in have if a.startswith(".") and a not in hidden]
     if extra:  # the ellipsis of another input has more axes
@@ -145,7 +151,9 @@ def _axis_labels(labels: str, rank: int) -> list[str]:
     return [*before, *(f".{i}" for i in range(hidden, 0, -1)), *after]
 
 
-def _broadcast_labels(value: Any, have: list[str], once: list[str], axes: list[str], shape: Any) -> Any:
+def _broadcast_labels(
+    value: Any, have: list[str], once: list[str], axes: list[str], shape: Any
+) -> Any:
     """`value` with its axes in the order `once`, repeated along labels that it lacks."""
     order = [have.index(a) for a in once if a in have]
     value = execute("Transpose", (value, np.array(order, np.int32)))
@@ -303,7 +311,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     a = convert_to_tensor(a)
     b = b if isinstance(b, Tensor) else convert_to_tensor(b, a.dtype)
     if a.dims is None or b.dims is None:
-        raise ValueError("tensordot: expected tensors of known rank, got unknown rank. Use set_shape.")
+        raise ValueError(
+            "tensordot: expected tensors of known rank, got unknown rank. Use set_shape."
+        )
     of_a, of_b = _contracted(a, b, axes)
     rows, a_shape = _as_matrix(a, of_a, last=True)
     columns, b_shape = _as_matrix(b, of_b, last=False)

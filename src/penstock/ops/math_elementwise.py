@@ -1,7 +1,8 @@
 """Functions of one tensor, element by element: roots, exponentials, trigonometry, rounding.
 
-Most are one line of `unary` each: name, dtypes, NumPy ufunc, jax.numpy function, and a gradient below it. The operations named
-`...Grad` compute the gradient from the function's output and are differentiable in turn.
+Most are one line of `unary` each: name, dtypes, NumPy ufunc, jax.numpy function, and a gradient
+below it. The operations named `...Grad` compute the gradient from the function's output and are
+differentiable in turn.
 """
 
 from collections.abc import Callable
@@ -86,7 +87,9 @@ def _log_gradient(op: Any, grad: Any) -> Any:
     return real_div(grad, conjugate(op.inputs[0]))
 
 
-LOG1P = unary("Log1p", FLOATS_AND_COMPLEX, np.log1p, "log1p", "Returns log(1 + x), exact for small x.")
+LOG1P = unary(
+    "Log1p", FLOATS_AND_COMPLEX, np.log1p, "log1p", "Returns log(1 + x), exact for small x."
+)
 log1p = unary_function(LOG1P, "log1p", LOG1P.doc)
 
 
@@ -196,16 +199,10 @@ def _second_order(op: OpDef, by_y: Callable[[Any, Any, Any], Any]) -> None:
     op.gradient(gradient)
 
 
-_second_order(
-    SIGMOID_GRAD, lambda g, y, dy: multiply(multiply(g, dy), _from(1, _times(y, 2)))
-)
+_second_order(SIGMOID_GRAD, lambda g, y, dy: multiply(multiply(g, dy), _from(1, _times(y, 2))))
 _second_order(TANH_GRAD, lambda g, y, dy: _times(multiply(multiply(g, dy), y), -2))
-_second_order(
-    SQRT_GRAD, lambda g, y, dy: _times(real_div(multiply(g, dy), multiply(y, y)), -0.5)
-)
-_second_order(
-    RSQRT_GRAD, lambda g, y, dy: _times(multiply(multiply(g, dy), multiply(y, y)), -1.5)
-)
+_second_order(SQRT_GRAD, lambda g, y, dy: _times(real_div(multiply(g, dy), multiply(y, y)), -0.5))
+_second_order(RSQRT_GRAD, lambda g, y, dy: _times(multiply(multiply(g, dy), multiply(y, y)), -1.5))
 _second_order(RECIPROCAL_GRAD, lambda g, y, dy: _times(multiply(multiply(g, dy), y), -2))
 _second_order(INV_GRAD, lambda g, y, dy: _times(multiply(multiply(g, dy), y), -2))
 

@@ -1,7 +1,8 @@
 """Products of matrices: `matmul`, batched products, `einsum`, `tensordot`, cross products.
 
-`matmul` uses MatMul for two matrices and BatchMatMulV2 or V3 for stacks of them, whose leading axes broadcast.
-`einsum` of more than two tensors is a chain of products of two, in the order that NumPy's path finder proposes.
+`matmul` uses MatMul for two matrices and BatchMatMulV2 or V3 for stacks of them, whose leading
+axes broadcast. `einsum` of more than two tensors is a chain of products of two, in the order that
+NumPy's path finder proposes.
 """
 
 from typing import Any
@@ -24,9 +25,7 @@ from penstock.types.dtypes import DType, as_dtype
 
 Array = Any  # numpy.ndarray or a JAX tracer
 MATMUL_LIMIT = 262_144  # elements up to which NumPy's BLAS is called: above, XLA uses every core
-BATCH_ATTRS = (
-    "adj_x: bool = False, adj_y: bool = False, grad_x: bool = False, grad_y: bool = False"
-)
+BATCH_ATTRS = "adj_x: bool = False, adj_y: bool = False, grad_x: bool = False, grad_y: bool = False"
 FAST_DTYPES = (dt.float32, dt.float64)
 
 
@@ -145,7 +144,13 @@ BATCH_MAT_MUL_V3 = _define_batch(
 
 @kernel(BATCH_MAT_MUL_V3, limit=MATMUL_LIMIT)
 def _batch_v3(
-    xp: Any, x: Array, y: Array, *, adj_x: bool, adj_y: bool, Tout: DType  # noqa: N803
+    xp: Any,
+    x: Array,
+    y: Array,
+    *,
+    adj_x: bool,
+    adj_y: bool,
+    Tout: DType,
 ) -> Array:
     wide = Tout.numpy_dtype
     x = xp.conj(xp.swapaxes(x, -1, -2)) if adj_x else x
@@ -158,7 +163,9 @@ def _batch_gradient(op: Any, grad: Any) -> list[Any]:
     flags = op.get_attr("adj_x"), op.get_attr("adj_y")
 
     def times(a: Any, b: Any, adj_x: bool, adj_y: bool, wanted: Any) -> Any:
-        a, b = (execute("Cast", (t,), {"DstT": wanted}) if t.dtype is not wanted else t for t in (a, b))
+        a, b = (
+            execute("Cast", (t,), {"DstT": wanted}) if t.dtype is not wanted else t for t in (a, b)
+        )
         return execute(BATCH_MAT_MUL_V2, (a, b), {"adj_x": adj_x, "adj_y": adj_y})
 
     if flags == (False, False):
@@ -174,9 +181,9 @@ def _batch_gradient(op: Any, grad: Any) -> list[Any]:
 
 def _unbatch(grad: Any, x: Any, other: Any) -> Any:
     """`grad` summed over the leading axes along which `x` was repeated."""
-    if x.dims is not None and other.dims is not None and x.dims[:-2] == other.dims[:-2]:
-        if None not in x.dims[:-2]:
-            return grad
+    known = x.dims is not None and other.dims is not None and None not in x.dims
+    if known and x.dims[:-2] == other.dims[:-2]:
+        return grad
     return sum_like(grad, x, grad)
 
 
@@ -222,7 +229,10 @@ def matmul(
       ValueError: both `transpose_` and `adjoint_` of an argument are given.
       InvalidArgumentError, ValueError: the shapes do not fit.
     """
-    for which, transposed, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
+    for which, transposed, adjoint in (
+        ("a", transpose_a, adjoint_a),
+        ("b", transpose_b, adjoint_b),
+    ):
         if transposed and adjoint:
             raise ValueError(
                 f"Only one of `transpose_{which}` and `adjoint_{which}` can be True. Received "

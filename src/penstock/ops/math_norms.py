@@ -1,4 +1,4 @@
-"""Norms and clipping by them, and functions composed of others: `norm`, `clip_by_global_norm`, `polyval`, ..."""
+"""Norms, clipping by them, and a few functions composed of others."""
 
 import functools
 import math
@@ -19,7 +19,6 @@ from penstock.ops.math_cast import cast
 from penstock.ops.math_division import real_div
 from penstock.ops.math_elementwise import sqrt, square
 from penstock.ops.math_reduce import one_of, reduce_all, reduce_max, reduce_sum
-from penstock.types import dtypes as dt
 
 Array = Any  # numpy.ndarray or a JAX tracer
 
@@ -108,7 +107,9 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     squares = reduce_sum(square(values), axes, True)
     positive = execute("Greater", (squares, execute("ZerosLike", (squares,))))
     ones = execute("OnesLike", (squares,))
-    size = execute("SelectV2", (positive, sqrt(execute("SelectV2", (positive, squares, ones))), squares))
+    size = execute(
+        "SelectV2", (positive, sqrt(execute("SelectV2", (positive, squares, ones))), squares)
+    )
     intermediate = multiply(values, largest)
     values.shape.assert_is_compatible_with(intermediate.shape)
     clipped = real_div(intermediate, execute("Maximum", (size, largest)))
@@ -233,12 +234,18 @@ def norm(
         if is_matrix and ord in (2, 2.0):
             result = _spectral_norm(tensor, axes, keep)
         else:
-            squares = multiply(tensor, execute("Conj", (tensor,)) if tensor.dtype.is_complex else tensor)
+            squares = multiply(
+                tensor, execute("Conj", (tensor,)) if tensor.dtype.is_complex else tensor
+            )
             result = absolute(sqrt(reduce_sum(squares, axes, keep)))
         return execute("Identity", (result,), None, name)
     result = absolute(tensor)
     if ord == 1:
-        result = reduce_sum(result, None if axes is None else axes[0], True) if is_matrix else reduce_sum(result, axes, keep)
+        result = (
+            reduce_sum(result, None if axes is None else axes[0], True)
+            if is_matrix
+            else reduce_sum(result, axes, keep)
+        )
         result = reduce_max(result, axes[1], True) if is_matrix else result
     elif ord == np.inf:
         result = reduce_sum(result, axes[1], True) if is_matrix else reduce_max(result, axes, keep)
@@ -258,7 +265,11 @@ def _norm_axes(axis: Any) -> tuple[Any, bool]:
     if not is_matrix:
         return axis if axis is None or isinstance(axis, (int, Tensor)) else list(axis), False
     axes = tuple(axis)
-    if len(axes) != 2 or axes[0] == axes[1] or not all(isinstance(a, (int, np.integer)) for a in axes):
+    if (
+        len(axes) != 2
+        or axes[0] == axes[1]
+        or not all(isinstance(a, (int, np.integer)) for a in axes)
+    ):
         raise ValueError(
             f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
         )
@@ -360,20 +371,3 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
     """
     earlier, later = _differences(x)
     return reduce_all(execute("Less", (earlier, later)), name=name)
-
-
-def zero_fraction(value: Any, name: str | None = None) -> Any:
-    """Returns the fraction of elements that are zero.
-
-    Args:
-      value: tensor of numbers.
-      name: the name of the operation in a graph.
-
-    Returns:
-      Scalar float32; NaN for no elements.
-    """
-    value = convert_to_tensor(value)
-    zeros = cast(execute("Equal", (value, execute("ZerosLike", (value,)))), dt.int64)
-    count = cast(reduce_sum(zeros), dt.float32)
-    size = cast(execute("Size", (value,), {"out_type": dt.int64}), dt.float32)
-    return execute("RealDiv", (count, size), None, name)

@@ -63,9 +63,11 @@ def _range(xp: Any, start: Array, limit: Array, delta: Array) -> Array:
     first, last, step = (int(v) if exact else float(v) for v in (start, limit, delta))
     size = _range_size(first, last, step)
     if exact:
-        return (first + step * np.arange(size, dtype=object)).astype(start.dtype) if _is_wide(
-            first, last, step
-        ) else (first + step * np.arange(size, dtype=np.int64)).astype(start.dtype)
+        return (
+            (first + step * np.arange(size, dtype=object)).astype(start.dtype)
+            if _is_wide(first, last, step)
+            else (first + step * np.arange(size, dtype=np.int64)).astype(start.dtype)
+        )
     return (first + step * np.arange(size, dtype=np.float64)).astype(start.dtype)
 
 
@@ -101,7 +103,9 @@ def range(
     if limit is None:
         start, limit = 0, start
     wanted = None if dtype is None else as_dtype(dtype)
-    given = [v if isinstance(v, Tensor) else convert_to_tensor(v, wanted) for v in (start, limit, delta)]
+    given = [
+        v if isinstance(v, Tensor) else convert_to_tensor(v, wanted) for v in (start, limit, delta)
+    ]
     if wanted is None:
         found = {v.dtype.base_dtype for v in given}
         wanted = max(

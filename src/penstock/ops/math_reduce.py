@@ -1,7 +1,8 @@
-"""Operations over axes: sums, products, means, extremes, norms, and the public `reduce_...` functions.
+"""Operations over axes: sums, means, extremes, norms; the public `reduce_...` functions.
 
-An axis may be given as an int, a list, a tensor, or None for all axes; the functions of compat.v1 take the older argument
-names besides. Empty reductions give the operation's neutral value, as in TensorFlow.
+An axis may be given as an int, a list, a tensor, or None for all axes; the functions of compat.v1
+take the older argument names besides. Empty reductions give the operation's neutral value, as in
+TensorFlow.
 """
 
 from collections.abc import Callable
@@ -189,7 +190,7 @@ MIN.gradient(_extreme_gradient)
 
 @PROD.gradient
 def _prod_gradient(op: Any, grad: Any) -> list[Any]:
-    """Products of the elements before and of those after each one, which holds where some are zero."""
+    """Products of the elements before and after each one, which hold where some are zero."""
     x = op.inputs[0]
     axes, order, back = _reduced_first(x, op.inputs[1])
     moved = execute("Transpose", (x, order))
@@ -211,7 +212,11 @@ def _reduced_first(x: Any, axes: Any) -> tuple[Any, Any, Any]:
         rank = len(x.dims)
         first = [int(a) % rank for a in known.reshape(-1)]
         order = first + [i for i in range(rank) if i not in first]
-        return np.array(first, np.int32), np.array(order, np.int32), np.argsort(order).astype(np.int32)
+        return (
+            np.array(first, np.int32),
+            np.array(order, np.int32),
+            np.argsort(order).astype(np.int32),
+        )
     rank = execute("Rank", (x,))
     axes = execute("Reshape", (cast(axes, dt.int32), np.int32([-1])))
     axes = execute("FloorMod", (add_v2(axes, rank), rank))

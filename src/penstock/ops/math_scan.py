@@ -41,9 +41,7 @@ def _position_shape(c: ShapeContext) -> Dims:
 
 
 def _define_position(name: str, axis_types: str, output_types: str, doc: str) -> OpDef:
-    attrs = (
-        f"T: {ORDERED}, Tidx: {axis_types} = int32, output_type: {output_types} = int64"
-    )
+    attrs = f"T: {ORDERED}, Tidx: {axis_types} = int32, output_type: {output_types} = int64"
     return define_op(
         f"{name}(input: T, dimension: Tidx; {attrs}) -> output: output_type",
         shape=_position_shape,
@@ -72,13 +70,17 @@ def _without_nan(xp: Any, x: Array, worst: float) -> Array:
 
 @kernel(ARG_MAX)
 def _arg_max(xp: Any, x: Array, axis: Array, *, output_type: DType) -> Array:
-    found = xp.argmax(_without_nan(xp, x, -np.inf), int(axis)) if x.size else _no_position(xp, x, axis)
+    found = (
+        xp.argmax(_without_nan(xp, x, -np.inf), int(axis)) if x.size else _no_position(xp, x, axis)
+    )
     return found.astype(output_type.numpy_dtype)
 
 
 @kernel(ARG_MIN)
 def _arg_min(xp: Any, x: Array, axis: Array, *, output_type: DType) -> Array:
-    found = xp.argmin(_without_nan(xp, x, np.inf), int(axis)) if x.size else _no_position(xp, x, axis)
+    found = (
+        xp.argmin(_without_nan(xp, x, np.inf), int(axis)) if x.size else _no_position(xp, x, axis)
+    )
     return found.astype(output_type.numpy_dtype)
 
 
@@ -172,9 +174,8 @@ def _scan_shape(c: ShapeContext) -> Dims:
 
 
 def _define_scan(name: str, types: str, doc: str) -> OpDef:
-    attrs = (
-        f"exclusive: bool = False, reverse: bool = False, T: {types}, Tidx: {{int32, int64}} = int32"
-    )
+    flags = "exclusive: bool = False, reverse: bool = False"
+    attrs = f"{flags}, T: {types}, Tidx: {{int32, int64}} = int32"
     return define_op(
         f"{name}(x: T, axis: Tidx; {attrs}) -> out: T",
         shape=_scan_shape,
@@ -192,8 +193,10 @@ CUMULATIVE_LOGSUMEXP = _define_scan(
 )
 
 
-def _scan(xp: Any, x: Array, axis: Array, run: Any, first: Any, exclusive: bool, reverse: bool) -> Array:
-    """Runs a scan forwards or backwards, with `first` in front and the last left out if exclusive."""
+def _scan(
+    xp: Any, x: Array, axis: Array, run: Any, first: Any, exclusive: bool, reverse: bool
+) -> Array:
+    """Runs a scan forwards or backwards, with `first` in front of it if exclusive."""
     along = int(axis) % x.ndim
     if reverse:
         x = xp.flip(x, along)

@@ -1,7 +1,8 @@
 """Sums, means, products and extremes of rows by segment.
 
-`segment_...` takes sorted ids of one axis; the number of segments is the last id plus one, so it is known only when it runs.
-`unsorted_segment_...` takes ids of any order and a number of segments; a negative id drops its row.
+`segment_...` takes sorted ids of one axis; the number of segments is the last id plus one, so it
+is known only when it runs. `unsorted_segment_...` takes ids of any order and a number of segments;
+a negative id drops its row.
 """
 
 from collections.abc import Callable
@@ -145,7 +146,9 @@ def _rank_ones(sizes: Any, x: Any) -> Any:
     """A vector as a column that broadcasts against the rows of `x`."""
     ones = execute("OnesLike", (execute("Shape", (x,)),))
     head = execute("Shape", (sizes,))
-    tail = execute("StridedSlice", (ones, np.int32([1]), np.int32([0]), np.int32([1])), {"end_mask": 1})
+    tail = execute(
+        "StridedSlice", (ones, np.int32([1]), np.int32([0]), np.int32([1])), {"end_mask": 1}
+    )
     return execute("Reshape", (sizes, execute("ConcatV2", ([head, tail], np.int32(0)))))
 
 
@@ -156,7 +159,7 @@ def _segment_sum_gradient(op: Any, grad: Any) -> list[Any]:
 
 @SEGMENT_MEAN.gradient
 def _segment_mean_gradient(op: Any, grad: Any) -> list[Any]:
-    data, ids = op.inputs
+    ids = op.inputs[1]
     ones = execute("Fill", (execute("Shape", (ids,)), convert_to_tensor(1, grad.dtype)))
     sizes = execute(SEGMENT_SUM, (ones, ids))
     return [_rows(div_no_nan(grad, _rank_ones(sizes, grad)), ids), None]

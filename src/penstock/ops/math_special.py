@@ -1,7 +1,8 @@
 """Special functions: error functions, gamma functions, zeta, Bessel functions.
 
-Compiled kernels are those of `jax.scipy.special`. Host kernels use the C library through `math` where it has the function (some
-60 ns an element), else a series in NumPy; where neither is short, the operation always runs compiled.
+Compiled kernels are those of `jax.scipy.special`. Host kernels use the C library through `math`
+where it has the function (some 60 ns an element), else a series in NumPy; where neither is short,
+the operation always runs compiled.
 """
 
 import math

@@ -1,7 +1,8 @@
 """Operators of tensors: `x + y`, `x @ y`, `x == y`, `~x`, ...
 
-Each operator goes straight to the fast public function. The operand that is no tensor takes the tensor's dtype;
-nothing is promoted. `==` and `!=` compare by value, and by identity once `Tensor.equality_by_value` is off.
+Each operator goes straight to the fast public function. The operand that is no tensor takes the
+tensor's dtype; nothing is promoted. `==` and `!=` compare by value, and by identity once
+`Tensor.equality_by_value` is off.
 """
 
 from collections.abc import Callable

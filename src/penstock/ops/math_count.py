@@ -1,0 +1,281 @@
+"""Counts of values: `bincount`, histograms, confusion matrices."""
+
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
+from penstock.core.lazy import jnp
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.ops.math_arithmetic import add_v2
+from penstock.ops.math_cast import cast
+from penstock.ops.math_reduce import reduce_max
+from penstock.types import dims as d
+from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType, as_dtype
+
+Array = Any  # numpy.ndarray or a JAX tracer
+
+
+def _size(c: ShapeContext, index: int) -> int | None:
+    value = c.constant(index)
+    if value is None:
+        return None
+    size = int(value)
+    if size < 0:
+        c.fail("size >= 0", f"size ({size}) must be non-negative")
+    return size
+
+
+def _check_weights(c: ShapeContext) -> None:
+    weights = c.shape(2)
+    count = d.num_elements(weights)
+    if count and not d.compatible(c.shape(0), weights):
+        c.fail("weights of the shape of the input, or none", f"weights of shape {d.text(weights)}")
+
+
+def _bincount_shape(c: ShapeContext) -> Dims:
+    _check_weights(c)
+    return (_size(c, 1),)
+
+
+def _dense_shape(c: ShapeContext) -> Dims:
+    _check_weights(c)
+    dims, size = c.shape(0), _size(c, 1)
+    if dims is not None and len(dims) not in (1, 2):
+        c.fail("input of rank 1 or 2", f"shape {d.text(dims)}")
+    return None if dims is None else (*dims[:-1], size)
+
+
+BINCOUNT = define_op(
+    "Bincount(arr: int32, size: int32, weights: T; T: {int32, int64, float, double}) -> bins: T",
+    shape=_bincount_shape,
+    host_inputs=("size",),
+    fallible=True,
+    doc="Counts each value from 0 to size - 1, or adds up its weights; larger values are left out.",
+).not_differentiable("TensorFlow has none: counts are whole numbers")
+DENSE_BINCOUNT = define_op(
+    "DenseBincount(input: Tidx, size: Tidx, weights: T; Tidx: {int32, int64}, T: {int32, int64, "
+    "float, double}, binary_output: bool = False) -> output: T",
+    shape=_dense_shape,
+    host_inputs=("size",),
+    fallible=True,
+    doc="Counts values as Bincount does, in a vector or in each row of a matrix.",
+).not_differentiable("TensorFlow has none: counts are whole numbers")
+
+
+def _check_values(ctx: KernelContext, xp: Any, values: Array) -> None:
+    least = values.min() if values.size else xp.asarray(0)
+    ctx.check(
+        least >= 0,
+        errors.InvalidArgumentError,
+        lambda found: f"Input arr must be non-negative! Expected values >= 0, got {found}.",
+        least,
+    )
+
+
+def _counts(xp: Any, values: Array, size: int, weights: Array, binary: bool) -> Array:
+    """Counts along the last axis, as one scatter over all rows."""
+    rows = int(np.prod(values.shape[:-1], dtype=np.int64))
+    inside = (values >= 0) & (values < size)
+    first = xp.arange(rows, dtype=np.int64).reshape(*values.shape[:-1], 1) * size
+    places = xp.where(inside, values + first, rows * size).reshape(-1)
+    given = weights.reshape(-1) if weights.size else xp.ones(values.size, weights.dtype)
+    flat = xp.zeros(rows * size + 1, weights.dtype)  # the last place takes what is left out
+    if binary:
+        given = xp.ones(values.size, weights.dtype)
+    if xp is np:
+        (np.maximum if binary else np.add).at(flat, places, given)
+    else:
+        flat = flat.at[places].max(given) if binary else flat.at[places].add(given)
+    return flat[:-1].reshape(*values.shape[:-1], size)
+
+
+@host_kernel(BINCOUNT)
+def _bincount(ctx: KernelContext, arr: Array, size: Array, weights: Array) -> Array:
+    _check_values(ctx, np, arr)
+    return _counts(np, arr.reshape(-1), int(size), weights, False)
+
+
+@compiled_kernel(BINCOUNT)
+def _bincount_compiled(ctx: KernelContext, arr: Array, size: Array, weights: Array) -> Array:
+    _check_values(ctx, jnp, arr)
+    return _counts(jnp, arr.reshape(-1), int(size), weights, False)
+
+
+@host_kernel(DENSE_BINCOUNT)
+def _dense_bincount(
+    ctx: KernelContext, x: Array, size: Array, weights: Array, *, binary_output: bool
+) -> Array:
+    _check_values(ctx, np, x)
+    return _counts(np, x, int(size), weights, binary_output)
+
+
+@compiled_kernel(DENSE_BINCOUNT)
+def _dense_bincount_compiled(
+    ctx: KernelContext, x: Array, size: Array, weights: Array, *, binary_output: bool
+) -> Array:
+    _check_values(ctx, jnp, x)
+    return _counts(jnp, x, int(size), weights, binary_output)
+
+
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = dt.int32,
+    name: str | None = None,
+    axis: int | None = None,
+    binary_output: bool = False,
+) -> Any:
+    """Counts how often each value occurs, or adds up its weights.
+
+    Args:
+      arr: tensor int32 or int64 of values >= 0.
+      weights: tensor of the shape of `arr`, or None to count.
+      minlength: the least length of the result.
+      maxlength: the greatest; larger values are left out.
+      dtype: the dtype of counts, when `weights` is None.
+      name: the name of the operation in a graph.
+      axis: 0 or None to count all elements together, -1 to count in each row of a matrix.
+      binary_output: whether to say only if a value occurs (1) or not (0).
+
+    Returns:
+      Tensor of `dtype` or of the dtype of `weights`, as long as the largest value plus one.
+
+    Raises:
+      ValueError: another axis.
+      InvalidArgumentError: a negative value.
+    """
+    if axis not in (None, 0, -1):
+        raise ValueError(
+            f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
+        )
+    values = convert_to_tensor(arr)
+    if values.dtype.base_dtype not in (dt.int32, dt.int64) and weights is None and axis is None:
+        values = cast(values, dt.int32)
+    kind = values.dtype.base_dtype
+    size = _length(values, minlength, maxlength, kind)
+    if weights is None:
+        counted = convert_to_tensor(np.zeros(0, as_dtype(dtype).numpy_dtype))
+    else:
+        counted = convert_to_tensor(weights)
+    if axis != -1:
+        values = execute("Reshape", (values, np.int32([-1])))
+        if weights is not None:
+            counted = execute("Reshape", (counted, np.int32([-1])))
+    return execute(DENSE_BINCOUNT, (values, size, counted), {"binary_output": binary_output}, name)
+
+
+def _length(values: Any, least: Any, most: Any, kind: DType) -> Any:
+    zero, one = (convert_to_tensor(v, kind) for v in (0, 1))
+    empty = execute("Equal", (execute("Size", (values,)), np.int32(0)))
+    size = execute("SelectV2", (empty, zero, add_v2(reduce_max(values), one)))
+    if least is not None:
+        size = execute("Maximum", (size, convert_to_tensor(least, kind)))
+    if most is not None:
+        size = execute("Minimum", (size, convert_to_tensor(most, kind)))
+    return execute("Maximum", (size, zero))
+
+
+def bincount_v1(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = dt.int32,
+) -> Any:
+    """`bincount` with compat.v1's arguments."""
+    return bincount(arr, weights, minlength, maxlength, dtype)
+
+
+# histograms
+
+
+def _histogram_shape(c: ShapeContext) -> Dims:
+    limits, count = c.shape(1), c.constant(2)
+    if limits not in (None, (2,), (None,)):
+        c.fail("value_range of shape (2,)", f"shape {d.text(limits)}")
+    if count is None:
+        return (None,)
+    if int(count) <= 0:
+        c.fail("nbins > 0", f"nbins should be a positive number, but got '{int(count)}'")
+    return (int(count),)
+
+
+HISTOGRAM = define_op(
+    "HistogramFixedWidth(values: T, value_range: T, nbins: int32; T: {int32, int64, float, "
+    "double}, dtype: {int32, int64} = int32) -> out: dtype",
+    shape=_histogram_shape,
+    doc="Counts values in bins of equal width; what lies outside counts in the first or last.",
+).not_differentiable("TensorFlow has none: counts are whole numbers")
+
+
+@host_kernel(HISTOGRAM)
+def _histogram(values: Array, value_range: Array, nbins: Array, *, dtype: DType) -> Array:
+    low, high = (float(v) for v in value_range)
+    if not low < high:
+        raise ValueError(
+            f"value_range should satisfy value_range[0] < value_range[1], but got [{low}, {high}]"
+        )
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise ValueError("Histogram values must not contain NaN: drop or replace them first")
+    count = int(nbins)
+    places = np.floor((values.reshape(-1).astype(np.float64) - low) / (high - low) * count)
+    places = np.clip(places, 0, count - 1).astype(np.int64)
+    return np.bincount(places, minlength=count).astype(dtype.numpy_dtype)
+
+
+def histogram_fixed_width(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dt.int32, name: str | None = None
+) -> Any:
+    """Counts values in bins of equal width.
+
+    Args:
+      values: tensor of int32, int64, float32 or float64.
+      value_range: the lower and upper end, of the same dtype.
+      nbins: the number of bins.
+      dtype: int32 or int64.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Vector of `nbins` counts; what lies outside counts in the first or last bin.
+
+    Raises:
+      InvalidArgumentError: the range is empty, or a value is NaN.
+    """
+    values = convert_to_tensor(values)
+    limits = convert_to_tensor(value_range, dtype_hint=values.dtype)
+    return execute(HISTOGRAM, (values, limits, nbins), {"dtype": dtype}, name)
+
+
+def histogram_fixed_width_bins(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dt.int32, name: str | None = None
+) -> Any:
+    """Says in which of several bins of equal width each value lies.
+
+    Args:
+      values: tensor of numbers.
+      value_range: the lower and upper end, of the same dtype.
+      nbins: the number of bins.
+      dtype: int32 or int64.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Tensor of `dtype` and the shape of `values`, from 0 to `nbins` - 1.
+    """
+    values = convert_to_tensor(values)
+    limits = convert_to_tensor(value_range, values.dtype)
+    low, high = (execute("GatherV2", (limits, np.int32(i), np.int32(0))) for i in (0, 1))
+    shares = (values - low) / (high - low)
+    count = convert_to_tensor(nbins, dt.int32)
+    places = execute("Floor", (shares * cast(count, shares.dtype),))
+    last = cast(count - 1, shares.dtype)
+    inside = execute("Minimum", (execute("Maximum", (places, shares * 0)), last))
+    return cast(inside, dtype, name)
