@@ -263,6 +263,22 @@ def test_a_fed_array_may_be_changed_after_the_step(session):
     assert session.run(read(handle)).tolist() == [1, 1, 1]
 
 
+def test_a_fetched_array_that_a_variable_took_is_a_copy(session):
+    handle, x = variable("v", (3,)), placeholder((3,))
+    y = add(x, np.float32(1))
+    got, _ = session.run([y, assign(handle, y)], {x: np.zeros(3)})
+    got[:] = 9
+    assert session.run(read(handle)).tolist() == [1, 1, 1]
+
+
+def test_two_tensors_of_one_value_are_two_arrays(session):
+    x = placeholder((3,))
+    y = add(x, np.float32(1))
+    first, second = session.run([y, identity(y)], {x: np.zeros(3)})
+    first[:] = 9
+    assert second.tolist() == [1, 1, 1]
+
+
 # ---- errors of a step ---------------------------------------------------------------------------
 
 

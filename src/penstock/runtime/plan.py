@@ -46,10 +46,8 @@ class Plan:
         self.resources = resources
         self.device = device
         self.state: dict[Any, Any] = {}
-        self.keeps_feeds = bool(program.feeds) and any(
-            n.stateful and n.inputs for n in program.nodes
-        )
-        self.fresh_fetches = [self._is_fresh(n) for n, _ in program.fetches]
+        self.keeps_feeds = bool(program.feeds) and any(map(_takes_values, program.nodes))
+        self.fresh_fetches = self._fresh()
         self._threads = threads
         self._on_host: set[int] = (
             set()
@@ -62,10 +60,20 @@ class Plan:
         self.items: list[Item] = []
         self._form()
 
-    def _is_fresh(self, node: Node) -> bool:
-        return node.type != FEED and is_fresh(
-            node, prepared_op(node, self.device), compiles(node, self.device)
-        )
+    def _fresh(self) -> list[bool]:
+        """For each fetch, whether the step leaves its array to the caller alone."""
+        if any(_takes_values(n) for n in self.program.nodes):
+            return [False] * len(self.program.fetches)  # a variable may keep the array
+        seen: set[tuple[int, int]] = set()
+        fresh = []
+        for node, index in self.program.fetches:
+            first = (id(node), index) not in seen
+            seen.add((id(node), index))
+            fresh.append(first and node.type != FEED and self._makes_fresh(node))
+        return fresh
+
+    def _makes_fresh(self, node: Node) -> bool:
+        return is_fresh(node, prepared_op(node, self.device), compiles(node, self.device))
 
     def _form(self) -> None:
         """Cuts the program into items."""
@@ -183,6 +191,11 @@ class Plan:
         return "\n".join(
             f"{item.kind} {', '.join(n.name for n in item.nodes)}" for item in self.items
         )
+
+
+def _takes_values(node: Node) -> bool:
+    """Whether a node has effects and takes values, which it may keep."""
+    return node.stateful and any(s.dtypes[i] is not dt.resource for s, i in node.inputs)
 
 
 def _waits(
