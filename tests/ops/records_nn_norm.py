@@ -15,7 +15,17 @@ def _layout(x, data_format):
     return axes, [-1 if i == channel else 1 for i in range(x.ndim)]
 
 
-def _fused(x, scale, offset, mean, variance, epsilon=1e-4, exponential_avg_factor=1.0, data_format="NHWC", is_training=True):
+def _fused(
+    x,
+    scale,
+    offset,
+    mean,
+    variance,
+    epsilon=1e-4,
+    exponential_avg_factor=1.0,
+    data_format="NHWC",
+    is_training=True,
+):
     axes, beside = _layout(x, data_format)
     count = x.size // scale.size
     used = (x.mean(axes), x.var(axes)) if is_training else (mean, variance)
@@ -24,7 +34,9 @@ def _fused(x, scale, offset, mean, variance, epsilon=1e-4, exponential_avg_facto
         kept = (used[0], used[1] * count / (count - 1))
         if exponential_avg_factor != 1.0:
             f = exponential_avg_factor
-            kept = tuple((1 - f) * old + f * new for old, new in zip((mean, variance), kept, strict=True))
+            kept = tuple(
+                (1 - f) * old + f * new for old, new in zip((mean, variance), kept, strict=True)
+            )
     hat = (x - used[0].reshape(beside)) / np.sqrt(used[1].reshape(beside) + epsilon)
     return (hat * scale.reshape(beside) + offset.reshape(beside), *kept, *used)
 
@@ -33,7 +45,9 @@ def _fused_v3(*args, **attrs):
     return (*_fused(*args, **attrs), np.zeros(0))
 
 
-def _fused_grad(g, x, scale, mean, variance, *unused, epsilon=1e-4, data_format="NHWC", is_training=True):
+def _fused_grad(
+    g, x, scale, mean, variance, *unused, epsilon=1e-4, data_format="NHWC", is_training=True
+):
     axes, beside = _layout(x, data_format)
     root = 1 / np.sqrt(variance + epsilon).reshape(beside)
     hat = (x - mean.reshape(beside)) * root
@@ -47,7 +61,11 @@ def _fused_grad(g, x, scale, mean, variance, *unused, epsilon=1e-4, data_format=
 
 def _lrn(x, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5):
     sums = np.stack(
-        [(x[..., max(i - depth_radius, 0) : i + depth_radius + 1] ** 2).sum(-1) for i in range(x.shape[-1])], -1
+        [
+            (x[..., max(i - depth_radius, 0) : i + depth_radius + 1] ** 2).sum(-1)
+            for i in range(x.shape[-1])
+        ],
+        -1,
     )
     return x / (bias + alpha * sums) ** beta
 
@@ -74,7 +92,12 @@ def _weighted(x, axes, frequency_weights):
 
 def _sufficient(x, axes, shift=0.0):
     count = np.prod([x.shape[a] for a in axes])
-    return np.asarray(float(count)), (x - shift).sum(tuple(axes)), ((x - shift) ** 2).sum(tuple(axes)), np.asarray(shift)
+    return (
+        np.asarray(float(count)),
+        (x - shift).sum(tuple(axes)),
+        ((x - shift) ** 2).sum(tuple(axes)),
+        np.asarray(shift),
+    )
 
 
 def _normalise(x, mean, variance, offset, scale, variance_epsilon):
@@ -91,7 +114,8 @@ def _table(params, ids):
 
 
 def _only_y(op):
-    """The operation's first output: gradients of its moments are not passed on, as in TensorFlow."""
+    """The operation's first output: gradients of its moments are not passed on, as in
+    TensorFlow."""
     return lambda *inputs, **attrs: execute(op, inputs, attrs)[0]
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.lazy import jax, jnp, wide_types
+from penstock.core.compiling import compile_function
+from penstock.core.lazy import jnp, wide_types
 from penstock.ops import random_philox as philox
 from penstock.ops.random_philox import Stream
 from penstock.types.dtypes import DType
@@ -49,4 +50,4 @@ def _executable(kind: str, count: int, dtype: DType) -> Callable[..., Array]:
             jnp, Stream(values[0], values[1], values[2]), (count,), dtype, *bounds
         )
 
-    return jax.jit(run)  # type: ignore[no-any-return]
+    return compile_function(run, elementwise=True)

@@ -1,0 +1,171 @@
+"""Random numbers: TensorFlow's streams, seeds, and the distributions they follow."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock import errors
+from penstock.ops import random_draw, random_state
+from penstock.ops import random_philox as philox
+from penstock.types import dtypes
+
+ROOT = Path(__file__).resolve().parents[2]
+FACTS = json.loads((ROOT / "tests" / "data" / "tf_random.json").read_text())
+NORMAL = 1e-6  # by how much logarithm, root and sine may differ
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, Any]:
+    """The same texts, evaluated with Penstock."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        return importlib.import_module("tf_facts_random").draw(tf)  # type: ignore[no-any-return]
+    finally:
+        sys.path.remove(str(ROOT / "tools"))
+
+
+def _tolerance(text: str) -> float:
+    if "ormal" not in text:
+        return 0.0
+    return {"float16": 2e-3, "bfloat16": 2e-2}.get(text.rpartition("dtype='")[2][:-2], 4 * NORMAL)
+
+
+@pytest.mark.parametrize("group", ["alone", "in_order", "graph"])
+def test_numbers_are_tensorflows(drawn: dict[str, Any], group: str) -> None:
+    """Uniform numbers, integers, orders and classes bit for bit; normal ones nearly."""
+    for text, wanted in FACTS[group].items():
+        got = np.array(drawn[group][text])
+        np.testing.assert_allclose(got, np.array(wanted), 0, _tolerance(text), err_msg=text)
+
+
+def test_seeds_are_tensorflows(drawn: dict[str, Any]) -> None:
+    """What global and operation seeds make together."""
+    assert drawn["seeds"] == FACTS["seeds"]
+
+
+def test_without_a_seed_every_start_differs() -> None:
+    """Nobody chose a seed: two operations, and two graphs, draw different numbers."""
+    with tf.Graph().as_default() as graph:
+        a, b = tf.random.uniform([4]), tf.random.uniform([4])
+    with tf.compat.v1.Session(graph=graph) as one, tf.compat.v1.Session(graph=graph) as two:
+        first, second = one.run([a, b])
+        assert not np.array_equal(first, second)
+        assert not np.array_equal(first, two.run(a))
+
+
+def test_set_seed_starts_again() -> None:
+    """The same program after the same seed draws the same."""
+
+    def program() -> list[float]:
+        tf.random.set_seed(5)
+        parts = [tf.random.uniform([3]), tf.random.uniform([2], seed=4), tf.random.normal([3])]
+        return [x for p in parts for x in p.numpy().tolist()]
+
+    assert program() == program()
+
+
+def test_a_function_keeps_its_place() -> None:
+    """A traced function draws on from call to call."""
+    tf.random.set_seed(5)
+    function = tf.function(lambda: tf.random.uniform([4]))
+    first, second = function().numpy(), function().numpy()
+    assert not np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "normal", "truncated_normal"])
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64])
+def test_compiled_draws_equal_host_draws(kind: str, dtype: Any, monkeypatch: Any) -> None:
+    """One stream whichever way it is computed, at sizes that fill no power of two."""
+    stream = random_state.stream_of(np.array([3, 2**64 - 2, 7], np.uint64))
+    on_host = random_draw.draw(kind, stream, (37, 29), dtype)
+    monkeypatch.setattr(random_draw, "COMPILED_FROM", 0)
+    compiled = random_draw.draw(kind, stream, (37, 29), dtype)
+    np.testing.assert_allclose(compiled, on_host, 0, 0 if kind == "uniform" else 2e-6)
+
+
+def test_integers_stay_in_range_and_reach_its_ends() -> None:
+    """[minval, maxval) with both ends."""
+    got = tf.random.stateless_uniform([4000], [1, 2], -3, 4, dtype=tf.int32).numpy()
+    assert (got.min(), got.max()) == (-3, 3)
+
+
+def test_moments_of_the_distributions() -> None:
+    """Mean and variance of 100,000 numbers, within five standard errors."""
+    count = 100_000
+    normal = tf.random.stateless_normal([count], [3, 4]).numpy().astype(np.float64)
+    uniform = tf.random.stateless_uniform([count], [3, 4]).numpy().astype(np.float64)
+    clipped = tf.random.stateless_truncated_normal([count], [3, 4]).numpy().astype(np.float64)
+    for sample, mean, variance in ((normal, 0, 1), (uniform, 0.5, 1 / 12), (clipped, 0, 0.7737)):
+        error = 5 * np.sqrt(variance / count)
+        assert abs(sample.mean() - mean) < error
+        assert abs(sample.var() - variance) < 5 * variance * np.sqrt(2 / count)
+    assert abs(clipped).max() < 2
+
+
+def test_classes_follow_their_probabilities() -> None:
+    """Frequencies of 60,000 draws, within five standard errors; impossible classes never."""
+    logits = np.log(np.array([[0.5, 0.3, 0.2, 1e-300]])).astype(np.float32)
+    got = tf.random.stateless_categorical(logits, 60_000, [1, 2]).numpy().reshape(-1)
+    for number, share in enumerate((0.5, 0.3, 0.2, 0.0)):
+        found = (got == number).mean()
+        assert abs(found - share) <= 5 * np.sqrt(share * (1 - share) / got.size)
+
+
+def test_a_shuffle_keeps_the_rows() -> None:
+    """Every row once, whole."""
+    rows = np.arange(200).reshape(100, 2)
+    got = tf.random.shuffle(rows, seed=1).numpy()
+    assert not np.array_equal(got, rows)
+    np.testing.assert_array_equal(got[got[:, 0].argsort()], rows)
+
+
+def test_dropout_drops_its_share_and_keeps_the_mean() -> None:
+    """Kept elements are scaled by 1 / (1 - rate); the share dropped is the rate."""
+    got = tf.nn.dropout(tf.ones([20_000]), 0.3, seed=1).numpy()
+    np.testing.assert_allclose(got[got != 0], 1 / 0.7, 1e-6)
+    assert abs((got == 0).mean() - 0.3) < 5 * np.sqrt(0.21 / got.size)
+
+
+def test_dropout_along_an_axis_shares_its_choice() -> None:
+    """A noise shape of 1 drops whole rows."""
+    got = tf.nn.dropout(tf.ones([50, 4]), 0.5, noise_shape=[None, 1], seed=1).numpy()
+    assert (got == got[:, :1]).all()
+    assert 0 < (got == 0).mean() < 1
+
+
+def test_the_counter_carries_into_its_upper_half() -> None:
+    """Block 2**64 comes after block 2**64 - 1."""
+    below = philox.Stream(np.uint64(5), np.uint64(2**64 - 1), np.uint64(8))
+    above = philox.Stream(np.uint64(5), np.uint64(0), np.uint64(9))
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(philox.words(np, below, 8)[4:], philox.words(np, above, 4))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: tf.random.uniform([2], dtype=tf.int32), ValueError, "Must specify maxval"),
+        (lambda: tf.random.uniform([2], dtype=tf.uint8), ValueError, "Accepted dtypes"),
+        (lambda: tf.random.uniform([2], 5, 5, tf.int32), errors.InvalidArgumentError, "5 >= 5"),
+        (lambda: tf.random.uniform([-1]), errors.InvalidArgumentError, "dimensions >= 0"),
+        (lambda: tf.random.uniform(2), errors.InvalidArgumentError, "vector"),
+        (lambda: tf.random.stateless_uniform([2], [1, 2, 3]), errors.InvalidArgumentError, "seed"),
+        (lambda: tf.random.stateless_uniform([2], [1, 2], alg="x"), ValueError, "alg"),
+        (lambda: tf.random.categorical([1.0], 2), errors.InvalidArgumentError, "rank 2"),
+        (lambda: tf.random.categorical([[1.0]], -1), errors.InvalidArgumentError, "non-negative"),
+        (lambda: tf.random.set_seed(1.5), TypeError, "integer"),
+        (lambda: tf.nn.dropout([1.0], 1.0), ValueError, "range"),
+        (lambda: tf.nn.dropout([1], 0.5), ValueError, "floating"),
+        (lambda: tf.compat.v1.nn.dropout([1.0]), ValueError, "must be provided"),
+    ],
+)
+def test_refusals(call: Any, error: Any, words: str) -> None:
+    """Bad arguments, with TensorFlow's classes."""
+    with pytest.raises(error, match=words):
+        call()
