@@ -155,6 +155,27 @@ def test_two_variables_never_share_a_buffer(session, handle):
     assert (session.run(read(handle)) == 2).all()
 
 
+def test_nor_do_they_when_the_host_path_assigns(session):
+    small, other = variable("small", (4,)), variable("other", (4,))
+    session.run(assign(small, np.zeros(4, np.float32)))
+    x = placeholder((4,))
+    value = x
+    for _ in range(8):
+        value = add(value, np.float32(1))
+    grow = assign_add(small, value)
+    feed = {x: np.zeros(4)}
+    for _ in range(3):
+        session.run(grow, feed)
+    assert not isinstance(session._direct.resources.lookup("", "small").value, np.ndarray)
+    session.run(assign(other, read(small)))
+    where = pointer(session._direct.resources.lookup("", "small").value)
+    for _ in range(3):
+        session.run(grow, feed)
+    assert pointer(session._direct.resources.lookup("", "small").value) == where
+    assert session.run(read(other)).tolist() == [24] * 4
+    assert session.run(read(small)).tolist() == [48] * 4
+
+
 def test_handles_of_one_variable_in_one_region(session):
     first, second = variable("same", (SIZE,)), variable("same", (SIZE,))
     session.run(assign(first, np.ones(SIZE, np.float32)))

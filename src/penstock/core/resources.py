@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core.lazy import jnp, wide_types
 from penstock.types.dims import Dims, text
 from penstock.types.dtypes import DType
 
@@ -67,7 +68,21 @@ class VariableCell:
         return value
 
     def write(self, value: Any, fresh: bool = False) -> None:
-        """Replaces the array. `fresh`: nobody else holds `value`, so its buffer may be donated later."""
+        """Replaces the array.
+
+        A device array that somebody else may hold is copied: another variable could own it and give
+        A device array that somebody else may hold is copied: another variable could own it and give
+
+        Args:
+          value: the new array.
+          fresh: nobody else holds it, so its buffer may be donated later.
+        """
+        if value.__class__ is np.ndarray:
+            if not value.flags.writeable:
+                value = value.copy()
+        elif not fresh and hasattr(value, "addressable_shards"):
+            with wide_types():
+                value, fresh = jnp.array(value, copy=True), True
         with self.lock:
             self.value = value
             self._lease = None
