@@ -67,7 +67,7 @@ def names(text, before=(), **arguments):
     return [op.name for op in graph.get_operations()][len(before) :]
 
 
-# ---- names -----------------------------------------------------------------------------------------
+# ---- names ---------------------------------------------------------------------------------------
 
 
 def test_prefixes_are_unique_as_in_tensorflow():
@@ -128,7 +128,7 @@ def test_scopes_apply_to_what_is_imported():
     assert x.control_inputs == y.control_inputs == [first]
 
 
-# ---- arguments -------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 def test_input_map_replaces_tensors_and_control_inputs():
@@ -201,7 +201,7 @@ def test_finalized_graph_is_left_alone():
             tf.graph_util.import_graph_def(parse(X))
 
 
-# ---- versions --------------------------------------------------------------------------------------
+# ---- versions ------------------------------------------------------------------------------------
 
 
 def test_versions_merge():
@@ -220,7 +220,10 @@ def test_versions_merge():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("producer: 2474 min_consumer: 2475", "min consumer version 2475 above current version 2474"),
+        (
+            "producer: 2474 min_consumer: 2475",
+            "min consumer version 2475 above current version 2474",
+        ),
         ("producer: 2474 bad_consumers: 2474", "disallows consumer version 2474"),
         ("producer: -1", "producer version -1 below min producer 0"),
     ],
@@ -279,7 +282,7 @@ def test_noted_shapes_refine_and_must_agree():
     assert "(2,) and (7,)" in text
 
 
-# ---- what is refused -------------------------------------------------------------------------------
+# ---- what is refused -----------------------------------------------------------------------------
 
 
 CLASS = 'attr { key: "_class" value { list { s: "loc:@nope" } } }'

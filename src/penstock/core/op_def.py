@@ -57,6 +57,11 @@ class ArgDef:
         """Whether the argument is a list of tensors."""
         return self.number_attr is not None or self.type_list_attr is not None
 
+    @property
+    def type(self) -> int:
+        """The number of its dtype, as in an OpDef message; 0 when an attribute says it."""
+        return 0 if self.dtype is None else self.dtype.as_datatype_enum
+
 
 @dataclass(frozen=True, slots=True)
 class AttrDef:
@@ -67,6 +72,11 @@ class AttrDef:
     default: Any = REQUIRED  # any: what the kind says
     minimum: int | None = None
     allowed: tuple[Any, ...] | None = None
+
+    @property
+    def type(self) -> str:
+        """The kind, under the name that it has in an OpDef message."""
+        return self.kind
 
     @property
     def is_list(self) -> bool:
@@ -122,6 +132,26 @@ class OpDef:
             raise AttributeError(name)
         self.inputs, self.outputs, self.attrs = parse_signature(self.text)
         return getattr(self, name)
+
+    @property
+    def input_arg(self) -> tuple[ArgDef, ...]:
+        """`inputs`, under the name that they have in an OpDef message."""
+        return self.inputs
+
+    @property
+    def output_arg(self) -> tuple[ArgDef, ...]:
+        """`outputs`, under the name that they have in an OpDef message."""
+        return self.outputs
+
+    @property
+    def attr(self) -> tuple[AttrDef, ...]:
+        """The attributes in their order, under the name that they have in an OpDef message."""
+        return tuple(self.attrs.values())
+
+    @property
+    def is_stateful(self) -> bool:
+        """`stateful`, under the name that it has in an OpDef message."""
+        return self.stateful
 
     def __repr__(self) -> str:
         return f"OpDef({self.text!r})"
@@ -228,7 +258,7 @@ def registered() -> dict[str, OpDef]:
 # ---- parsing ---------------------------------------------------------------------------------------------------
 
 
-def _split(text: str, separator: str) -> list[str]:
+def split_text(text: str, separator: str) -> list[str]:
     """Splits at separators outside of brackets and quotes."""
     parts, depth, quote, start = [], 0, "", 0
     for i, c in enumerate(text):
@@ -252,19 +282,19 @@ def parse_signature(text: str) -> tuple[tuple[ArgDef, ...], tuple[ArgDef, ...], 
     head, _, tail = text.partition("->")
     inner = head[head.index("(") + 1 : head.rindex(")")]
     sections = _split_sections(inner)
-    attrs = {a.name: a for a in map(_parse_attr, _split(sections[1], ","))}
-    inputs = tuple(_parse_arg(a, attrs) for a in _split(sections[0], ","))
+    attrs = {a.name: a for a in map(_parse_attr, split_text(sections[1], ","))}
+    inputs = tuple(_parse_arg(a, attrs) for a in split_text(sections[0], ","))
     tail = tail.strip()
     if tail.startswith("(") and tail.endswith(")"):
         tail = tail[1:-1]
-    outputs = tuple(_parse_arg(a, attrs) for a in _split(tail, ","))
+    outputs = tuple(_parse_arg(a, attrs) for a in split_text(tail, ","))
     return inputs, outputs, attrs
 
 
 def _split_sections(inner: str) -> tuple[str, str]:
     if inner.lstrip().startswith(";"):
         return "", inner.lstrip()[1:]
-    parts = _split(inner, ";")
+    parts = split_text(inner, ";")
     return (parts[0] if parts else "", parts[1] if len(parts) > 1 else "")
 
 
@@ -321,7 +351,7 @@ def _parse_kind(text: str) -> tuple[str, tuple[Any, ...] | None]:
     if text in TYPE_GROUPS:
         return "type", tuple(parse_type(t) for t in TYPE_GROUPS[text].split())
     if text.startswith("{"):
-        items = _split(text[1:-1], ",")
+        items = split_text(text[1:-1], ",")
         if items[0][0] in "'\"":
             return "string", tuple(ast.literal_eval(i) for i in items)
         names = [n for i in items for n in TYPE_GROUPS.get(i, i).split()]
@@ -337,14 +367,14 @@ def _parse_default(kind: str, text: str | None) -> Any:
     if text is None:
         return REQUIRED
     if kind.startswith("list("):
-        return tuple(_parse_default(kind[5:-1], item) for item in _split(text[1:-1], ","))
+        return tuple(_parse_default(kind[5:-1], item) for item in split_text(text[1:-1], ","))
     if kind == "type":
         return parse_type(text)
     if kind == "shape":
         return (
             None
             if text == "?"
-            else tuple(None if d == "?" else int(d) for d in _split(text[1:-1], ","))
+            else tuple(None if d == "?" else int(d) for d in split_text(text[1:-1], ","))
         )
     if kind == "float" and text in ("inf", "-inf", "nan"):
         return float(text)

@@ -233,7 +233,7 @@ class Graph:
         plain = {n: v for n, v in (attrs or {}).items()}
         counts = None
         if any(arg.is_list for arg in op.inputs):
-            counts = _counts(op, len(inputs), plain)
+            counts = input_counts(op, len(inputs), plain)
         return self.add_operation(op, inputs, counts, plain, name)
 
     def as_tensor(self, value: Tensor) -> SymbolicTensor:
@@ -662,7 +662,7 @@ def _groups(op: Operation) -> list[str]:
     return [g.decode() for g in op.colocation_groups()]
 
 
-def _counts(op: OpDef, total: int, attrs: dict[str, Any]) -> tuple[int, ...]:
+def input_counts(op: OpDef, total: int, attrs: dict[str, Any]) -> tuple[int, ...]:
     """Tensors per input argument when only the flat number and the attributes are known."""
     known: list[int | None] = []
     for arg in op.inputs:
