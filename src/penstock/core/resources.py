@@ -70,8 +70,8 @@ class VariableCell:
     def write(self, value: Any, fresh: bool = False) -> None:
         """Replaces the array.
 
-        A device array that somebody else may hold is copied: another variable could own it and give
-        A device array that somebody else may hold is copied: another variable could own it and give
+        A device array that somebody else may hold is copied: another variable could own it and
+        give its buffer away. So is a view of one, which would turn updates of its owner into copies.
 
         Args:
           value: the new array.
