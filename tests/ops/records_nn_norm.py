@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from penstock import errors
 from penstock.core.execute import execute
 from penstock.ops import nn_embedding as e
 from penstock.ops import nn_moments as m
@@ -119,6 +120,20 @@ def _only_y(op):
     return lambda *inputs, **attrs: execute(op, inputs, attrs)[0]
 
 
+def _partition(data, partitions, num_partitions):
+    return [data[partitions == i] for i in range(num_partitions)]
+
+
+def _stitch(indices, data):
+    return np.stack([data[0][0], data[1][0, 0], data[0][1], data[1][1, 0]])
+
+
+def _parts(params, ids, partition_strategy="mod"):
+    if partition_strategy == "div":
+        return np.concatenate(params)[ids]
+    return np.stack([params[i % len(params)][i // len(params)] for i in ids.reshape(-1)]).reshape(*ids.shape, -1)
+
+
 X, V, POSITIVE = normal(2, 3, 2, 3), normal(3), uniform(0.5, 2, 3)
 EMPTY = np.zeros(0, np.float32)
 PART = normal(2, 3, 2, 2)
@@ -155,6 +170,20 @@ RECORDS = [
            FLOATS, LOOSE, differentiable=(0, 1, 2, 3, 4)),
     Record(".l2_normalize", [case(normal(2, 3), axis=1), case(normal(2, 3))],
            lambda x, axis=None: x / np.sqrt((x * x).sum(axis, keepdims=True)), m.l2_normalize, FLOATS, LOOSE, differentiable=(0,)),
+    Record(".zero_fraction", [case(uniform(-1, 1, 3, 4))], lambda x: np.float32((x == 0).mean()), m.zero_fraction, ("int32",),
+           result_dtype="float32"),
+    Record("DynamicPartition", [case(normal(4, 2), np.int32([1, 0, 2, 1]), num_partitions=3)], _partition, None, FLOATS,
+           differentiable=(0,), compiled=False, errors=(  # sizes depend on the data
+               Failure((normal(2), np.int32([0, 3])), "\\[0, 3\\), got 3", {"num_partitions": 3}, errors.InvalidArgumentError, None),
+               Failure((normal(2), np.int32([0])), "start with", {"num_partitions": 3}))),
+    *[Record(name, [case([np.int32([0, 2]), np.int32([[1], [3]])], [normal(2, 2), normal(2, 1, 2)])], _stitch, None, FLOATS,
+             differentiable=(2, 3), compiled=False) for name in ("DynamicStitch", "ParallelDynamicStitch")],
+    Record(".embedding_lookup_v1", [
+        case([normal(2, 3), normal(2, 3), normal(1, 3)], np.int32([[4, 0], [3, 1]])),
+        case([normal(2, 3), normal(2, 3), normal(1, 3)], np.int32([4, 0, 2]), partition_strategy="div")],
+        _parts, e.embedding_lookup_v1, FLOATS),
+    Record(".embedding_lookup_norm", [case(3 * np.eye(3, dtype=np.float32), IDS, max_norm=1.0)],
+           lambda t, ids, max_norm: np.eye(3)[ids], e.embedding_lookup),
     Record("LRN", [case(normal(1, 2, 1, 8), depth_radius=2, bias=1.5, alpha=0.5, beta=0.7), case(normal(1, 1, 2, 3))], _lrn,
            r.local_response_normalization, ("float32",), LOOSE, errors=(Failure((normal(2, 3),), "rank 4"),)),
     Record("LRNGrad", [case(normal(1, 2, 1, 4), x, _lrn(x).astype(np.float32)) for x in [np.float32([[[[1, -2, 3, 0.5]], [[2, 1, 1, -1]]]])]],

@@ -13,7 +13,9 @@ def _windows(shape, ksize, strides, padding):
     pads, outs = [], []
     for i, (n, k, s) in enumerate(zip(shape, ksize, strides, strict=True)):
         need = max((-(-n // s) - 1) * s + k - n, 0) if padding == "SAME" else 0
-        pads.append((need // 2, need - need // 2) if isinstance(padding, str) else tuple(padding[i]))
+        pads.append(
+            (need // 2, need - need // 2) if isinstance(padding, str) else tuple(padding[i])
+        )
         outs.append((n + sum(pads[-1]) - k) // s + 1)
     cuts = {}
     for at in itertools.product(*map(range, outs)):
@@ -104,6 +106,13 @@ def _max_cases(second):
     return cases
 
 
+def _dilated(x, window_shape, pooling_type, dilations):
+    choose = np.max if pooling_type == "MAX" else np.mean
+    h, w = (n - (k - 1) * s for n, k, s in zip(x.shape[1:3], window_shape, dilations, strict=True))
+    taps = [x[:, i * 2 : i * 2 + h, j * 2 : j * 2 + w] for i, j in np.ndindex(*window_shape)]
+    return choose(taps, 0)
+
+
 K2, K3 = [1, 2, 2, 1], [1, 3, 3, 1]
 D2 = [1, 2, 2, 2, 1]
 LOOSE = {"float32": 1e-5}
@@ -152,4 +161,6 @@ RECORDS = [
     Record(".pool", [case(normal(2, 5, 4, 2), window_shape=[2, 2], pooling_type="AVG", strides=[2, 1], padding="SAME")],
            lambda x, window_shape, pooling_type, strides, padding: _pool(np.mean)(x, window_shape, strides, padding), p.pool, FLOATS, LOOSE,
            differentiable=(0,)),
+    Record(".pool-dilated", [case(normal(2, 5, 6, 2), window_shape=[2, 3], pooling_type=t, dilations=[2, 2]) for t in ("MAX", "AVG")],
+           _dilated, p.pool, FLOATS, LOOSE, differentiable=(0,)),
 ]  # fmt: skip

@@ -112,6 +112,7 @@ EXPORTS = {
             "compat.v1.nn.batch_norm_with_global_normalization"
         ],
         "l2_normalize": ["nn.l2_normalize", "math.l2_normalize", "linalg.l2_normalize"],
+        "zero_fraction": ["nn.zero_fraction", "math.zero_fraction"],
     },
     "penstock.ops.nn_response": {
         "local_response_normalization": ["nn.local_response_normalization", "nn.lrn"],
@@ -127,5 +128,9 @@ EXPORTS = {
     "penstock.ops.nn_embedding": {
         "embedding_lookup": ["nn.embedding_lookup"],
         "embedding_lookup_v1": ["compat.v1.nn.embedding_lookup"],
+    },
+    "penstock.ops.array_partition": {
+        "dynamic_partition": ["dynamic_partition"],
+        "dynamic_stitch": ["dynamic_stitch"],
     },
 }

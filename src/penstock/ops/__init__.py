@@ -16,6 +16,7 @@ FAMILIES = (
     "array_order",
     "array_pad",
     "array_scatter",
+    "array_partition",
     "array_select",
     "array_shape",
     "array_slice",

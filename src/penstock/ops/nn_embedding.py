@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
-from penstock.ops.composing import cast, number, reshape, scope, tensor
+from penstock.ops.composing import cast, number, reshape, scope, shape_of, tensor
 from penstock.ops.math_arithmetic import add_v2, multiply, subtract
 from penstock.types import dtypes
 
@@ -96,8 +96,8 @@ def _lookup_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: float 
     )
     found = [_gather(table, r) for table, r in zip(parts, rows, strict=True)]
     stitched = execute("DynamicStitch", (list(order), found))
-    tail = [n or -1 for n in (found[0].dims or ())[1:]]
-    shape = execute("ConcatV2", ([execute("Shape", (ids,)), np.int32(tail)], np.int32(0)))
+    tail = execute("StridedSlice", (shape_of(stitched), [1], [0], [1]), {"end_mask": 1})
+    shape = execute("ConcatV2", ([execute("Shape", (ids,)), tail], np.int32(0)))
     return _clipped(execute("Reshape", (stitched, shape)), ids, max_norm)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
-from penstock.ops.composing import cast, like, mean, number, scope, tensor, total
+from penstock.ops.composing import cast, like, mean, number, reshape, scope, tensor, total
 from penstock.ops.math_arithmetic import add_v2, multiply, negative, subtract
 from penstock.types import dtypes
 
@@ -304,6 +304,22 @@ def _all_axes(x: Tensor) -> Any:
     return execute("Range", (np.int32(0), execute("Rank", (x,)), np.int32(1)))
 
 
+def zero_fraction(value: Any, name: str | None = None) -> Any:
+    """The share of elements that are zero.
+
+    Args:
+      value: any number dtype and shape.
+      name: the name in a graph.
+
+    Returns:
+      float32 scalar; NaN for an empty tensor.
+    """
+    with scope(name, "zero_fraction"):
+        value = tensor(value, name="value")
+        zero = execute("Equal", (value, number(0, value.dtype)))
+        return mean(reshape(cast(zero, dtypes.float32), [-1]), [0])
+
+
 __all__ = [
     "batch_norm_with_global_normalization",
     "batch_normalization",
@@ -312,4 +328,5 @@ __all__ = [
     "normalize_moments",
     "sufficient_statistics",
     "weighted_moments",
+    "zero_fraction",
 ]

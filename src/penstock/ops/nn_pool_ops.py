@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+
 from penstock.core.execute import execute
-from penstock.ops.composing import expand, scope, squeeze, tensor
+from penstock.ops.composing import expand, number, scope, squeeze, tensor
+from penstock.ops.math_arithmetic import multiply
 from penstock.ops.nn_conv_arguments import layout_of, padding_attrs, per_axis
+from penstock.ops.nn_conv_geometry import spatial_axes
 from penstock.types import dims as d
 from penstock.types import dtypes
 from penstock.types.dtypes import as_dtype
@@ -282,15 +286,16 @@ def pool(
       strides: one for each spatial axis; all 1 when None.
       padding: "SAME" or "VALID".
       data_format: a layout; channels last when None.
-      dilations: all 1; others are not supported.
+      dilations: one for each spatial axis: the step between taps of the window; above 1 only with
+        "VALID" and strides of 1.
       name: the name in a graph.
 
     Returns:
       A tensor of the same dtype and layout.
 
     Raises:
-      ValueError: `pooling_type` or the number of axes is none of these.
-      NotImplementedError: a dilation is above 1.
+      ValueError: `pooling_type` or the number of axes is none of these, or dilations do not go
+        together with padding or strides.
     """
     count = len(window_shape)
     functions = {
@@ -301,10 +306,60 @@ def pool(
     if chosen is None:
         raise ValueError(f"{count}-D {pooling_type} pooling is not supported.")
     if dilations is not None and any(int(n) > 1 for n in dilations):
-        raise NotImplementedError(f"pool: expected dilations of 1, got {list(dilations)}.")
+        return _dilated(
+            input, window_shape, pooling_type, strides, padding, data_format, dilations, name
+        )
     steps = [1] * count if strides is None else list(strides)
     layout = layout_of(data_format, count)
     return chosen(input, list(window_shape), steps, padding, layout, name)
+
+
+def _dilated(
+    value: Any,
+    window: Any,
+    kind: str,
+    strides: Any,
+    padding: Any,
+    data_format: str | None,
+    dilations: Any,
+    name: str | None,
+) -> Any:
+    """Pooling with holes: what each tap of the window sees, combined."""
+    if padding != "VALID":
+        raise ValueError(
+            "pooling with 'SAME' padding is not implemented for `dilation_rate` > 1. "
+            f"Received: padding={padding} and dilation_rate={list(dilations)}"
+        )
+    if strides is not None and any(int(s) > 1 for s in strides):
+        raise ValueError(
+            "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
+            f"Received: strides={list(strides)} and dilation_rate={list(dilations)}"
+        )
+    layout = layout_of(data_format, len(window))
+    with scope(name, "pool"):
+        value = tensor(value)
+        taps = [_tap(value, layout, p, window, dilations) for p in np.ndindex(*window)]
+        if kind == "MAX":
+            result = taps[0]
+            for tap in taps[1:]:
+                result = execute("Maximum", (result, tap))
+            return result
+        return multiply(execute("AddN", (taps,)), number(1 / len(taps), value.dtype))
+
+
+def _tap(value: Any, layout: str, place: Any, window: Any, dilations: Any) -> Any:
+    """The part of `value` that one tap of a sliding window sees."""
+    begin, end, open_ends = [0] * len(layout), [0] * len(layout), 0
+    spatial = spatial_axes(layout)
+    for axis in range(len(layout)):
+        rest = 0
+        if axis in spatial:
+            i = spatial.index(axis)
+            begin[axis] = place[i] * int(dilations[i])
+            rest = (window[i] - 1 - place[i]) * int(dilations[i])
+        end[axis] = -rest
+        open_ends |= (rest == 0) << axis
+    return execute("StridedSlice", (value, begin, end, [1] * len(layout)), {"end_mask": open_ends})
 
 
 def pool_v1(

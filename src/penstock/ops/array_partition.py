@@ -1,0 +1,176 @@
+"""Dealing rows out to several tensors, and putting them together again.
+
+The sizes of what comes out depend on the data, so there are host kernels only.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.execute import execute
+from penstock.core.kernels import KernelContext, host_kernel
+from penstock.core.op_def import OpDef, define_op
+from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import Tensor
+from penstock.ops.composing import number, shape_of
+from penstock.types import dims as d
+from penstock.types import dtypes
+from penstock.types.dims import Dims
+
+Array = Any
+
+
+def _partition_shape(c: ShapeContext) -> list[Dims]:
+    data, partitions = c.shape(0), c.shape(1)
+    count = c.attr("num_partitions")
+    if data is None or partitions is None:
+        return [None] * count
+    if len(data) < len(partitions) or not d.compatible(data[: len(partitions)], partitions):
+        c.fail(
+            "data.shape to start with partitions.shape",
+            f"data of shape {d.text(data)} and partitions of shape {d.text(partitions)}",
+        )
+    return [(None, *data[len(partitions) :])] * count
+
+
+PARTITION = define_op(
+    "DynamicPartition(data: T, partitions: int32; num_partitions: int >= 1, T: type) -> "
+    "outputs: num_partitions*T",
+    shape=_partition_shape,
+    fallible=True,
+    doc="Deals the rows of data out to num_partitions tensors, by number.",
+)
+
+
+@host_kernel(PARTITION, limit=1 << 62)
+def _partition(ctx: KernelContext, data: Array, partitions: Array, *, num_partitions: int) -> Any:
+    wrong = (partitions < 0) | (partitions >= num_partitions)
+    ctx.check(
+        not wrong.any(),
+        errors.InvalidArgumentError,
+        lambda bad: (
+            f"partitions: expected numbers in [0, {num_partitions}), got {bad[0]}. "
+            "Raise num_partitions or correct the numbers."
+        ),
+        partitions[wrong],
+    )
+    return [data[partitions == i] for i in range(num_partitions)]
+
+
+@PARTITION.gradient
+def _partition_gradient(op: Any, *grads: Any) -> list[Any]:
+    data, partitions = op.inputs
+    count = op.get_attr("num_partitions")
+    shape = shape_of(partitions)
+    size = execute("Size", (partitions,))
+    numbers = execute("Range", (number(0, dtypes.int32), size, number(1, dtypes.int32)))
+    places = execute("Reshape", (numbers, shape))
+    order = execute(PARTITION, (places, partitions), {"num_partitions": count})
+    rows = execute("DynamicStitch", (list(order), list(grads)))
+    return [execute("Reshape", (rows, shape_of(data))), None]
+
+
+def _stitch_shape(c: ShapeContext) -> Dims:
+    count = c.attr("N")
+    tail: Dims = None
+    known: list[Any] = []
+    for i in range(count):
+        indices, data = c.shape(i), c.shape(count + i)
+        known.append(c.constant(i))
+        if indices is None or data is None:
+            continue
+        if len(data) < len(indices) or not d.compatible(data[: len(indices)], indices):
+            c.fail(
+                f"data[{i}].shape to start with indices[{i}].shape",
+                f"{d.text(data)} and {d.text(indices)}",
+            )
+        tail = c.merge(tail, data[len(indices) :])
+    if tail is None:
+        return None
+    size = None
+    if all(k is not None for k in known):
+        size = 1 + max((int(k.max()) for k in known if k.size), default=-1)
+    return (size, *tail)
+
+
+def _define_stitch(name: str, doc: str) -> OpDef:
+    op = define_op(
+        f"{name}(indices: N*int32, data: N*T; N: int >= 1, T: type) -> merged: T",
+        shape=_stitch_shape,
+        fallible=True,
+        doc=doc,
+    )
+
+    @host_kernel(op, limit=1 << 62)
+    def _stitch(ctx: KernelContext, indices: list[Array], data: list[Array]) -> Array:
+        size = 1 + max((int(i.max()) for i in indices if i.size), default=-1)
+        first = indices[0]
+        result = np.zeros((size, *data[0].shape[first.ndim :]), data[0].dtype)
+        for index, rows in zip(indices, data, strict=True):
+            ctx.check(
+                not (index < 0).any(),
+                errors.InvalidArgumentError,
+                lambda bad: f"indices: expected numbers >= 0, got {int(bad.min())}.",
+                index,
+            )
+            result[index] = rows
+        return result
+
+    @op.gradient
+    def _stitch_gradient(operation: Any, grad: Any) -> list[Any]:
+        count = len(operation.inputs) // 2
+        zero = number(0, dtypes.int32)
+        rows = [execute("GatherV2", (grad, i, zero)) for i in operation.inputs[:count]]
+        return [*([None] * count), *rows]
+
+    return op
+
+
+STITCH = _define_stitch("DynamicStitch", "Puts rows at numbered places; later ones win.")
+PARALLEL_STITCH = _define_stitch("ParallelDynamicStitch", "Puts rows at numbered places.")
+
+
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Any]:
+    """Deals the rows of a tensor out to several tensors.
+
+    Args:
+      data: any dtype; its shape starts with that of `partitions`.
+      partitions: int32, any shape: the number of the tensor each row goes to.
+      num_partitions: how many tensors.
+      name: the name in a graph.
+
+    Returns:
+      A list of tensors [rows, ...].
+
+    Raises:
+      InvalidArgumentError: a number is outside [0, num_partitions).
+
+    Example:
+      >>> [t.numpy().tolist() for t in dynamic_partition([1, 2, 3], [0, 1, 0], 2)]
+      [[1, 3], [2]]
+    """
+    attrs = {"num_partitions": num_partitions}
+    return list(execute(PARTITION, (data, partitions), attrs, name))
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """Puts the rows of several tensors together.
+
+    Args:
+      indices: a list of int32 tensors: the place of each row.
+      data: a list of tensors; the shape of each starts with that of its indices.
+      name: the name in a graph.
+
+    Returns:
+      A tensor [largest place + 1, ...]; where a place is named twice, the last row stays.
+
+    Raises:
+      InvalidArgumentError: the shapes do not fit.
+    """
+    return execute(STITCH, (list(indices), list(data)), None, name)  # type: ignore[no-any-return]
+
+
+__all__ = ["dynamic_partition", "dynamic_stitch"]
