@@ -27,6 +27,7 @@ GZIP_ABOVE = 1_000_000
 
 # family -> file name under tests/data
 FAMILIES = {
+    "graphs": "tf_graphs.json",
     "op_defs": "tf_op_defs.json",
     "signatures": "tf_signatures.json",
     "promotion": "tf_promotion.json",

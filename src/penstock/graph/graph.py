@@ -132,7 +132,7 @@ class Graph:
         return [result] if len(op.outputs) == 1 and not op.outputs[0].is_list else result
 
     def _operation_name(self, name: str) -> str:
-        if name.endswith("/"):
+        if isinstance(name, str) and name.endswith("/"):
             name = name[:-1]
             if name in self._ops:
                 raise ValueError(
@@ -446,7 +446,7 @@ class Graph:
         before = self._names.prefix
         if not name:
             new = ""
-        elif name.endswith("/"):
+        elif isinstance(name, str) and name.endswith("/"):
             new = name[:-1]
         else:
             scopes.check_name(name, before)
@@ -489,7 +489,9 @@ class Graph:
             controllers = self._controllers(control_inputs)
             for op in controllers:
                 op._set_attr("_has_manual_control_dependencies", True)
-            stack.control = (*before, scopes.ControlScope(controllers))
+            outside = {op for scope in before for op in scope.ops}
+            new = [op for op in controllers if op not in outside]
+            stack.control = (*before, scopes.ControlScope(new))
         try:
             yield
         finally:

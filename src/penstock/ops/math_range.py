@@ -11,6 +11,7 @@ from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
+from penstock.graph.behavior import name_scope
 from penstock.ops.math_arithmetic import add_v2, multiply, subtract
 from penstock.ops.math_cast import cast
 from penstock.ops.math_division import real_div
@@ -103,16 +104,19 @@ def range(
     if limit is None:
         start, limit = 0, start
     wanted = None if dtype is None else as_dtype(dtype)
-    given = [
-        v if isinstance(v, Tensor) else convert_to_tensor(v, wanted) for v in (start, limit, delta)
-    ]
-    if wanted is None:
-        found = {v.dtype.base_dtype for v in given}
-        wanted = max(
-            found, key=lambda t: _RANGE_ORDER.index(t) if t in _RANGE_ORDER else len(_RANGE_ORDER)
-        )
-    values = [cast(v, wanted) for v in given]
-    return execute(RANGE, values, None, name)
+    with name_scope(name or "range") as scope:
+        named = (("start", start), ("limit", limit), ("delta", delta))
+        given = [
+            v if isinstance(v, Tensor) else convert_to_tensor(v, wanted, name=n) for n, v in named
+        ]
+        if wanted is None:
+            found = {v.dtype.base_dtype for v in given}
+            wanted = max(
+                found,
+                key=lambda t: _RANGE_ORDER.index(t) if t in _RANGE_ORDER else len(_RANGE_ORDER),
+            )
+        values = [cast(v, wanted) for v in given]
+        return execute(RANGE, values, None, scope)
 
 
 # linspace
