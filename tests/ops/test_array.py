@@ -20,6 +20,7 @@ from penstock.ops import array_fill as f
 from penstock.ops import array_identity as i
 from penstock.ops import array_select as w
 from penstock.ops import array_sort as o
+from penstock.ops import array_space as sp
 from penstock.ops import conversion as c
 from penstock.runtime.session import DirectSession
 from penstock.types import dtypes as dt
@@ -153,13 +154,21 @@ def test_slices_of_static_shapes_are_known_when_the_graph_is_built():
 
 def test_constants_have_the_shape_asked_for():
     assert b.constant(7, shape=[2, 1]).numpy().tolist() == [[7], [7]]
-    assert b.constant_v1([1, 2], shape=[3]).numpy().tolist() == [1, 2, 2]
+    assert b.constant_v1(1, shape=[3]).numpy().tolist() == [1, 1, 1]
+    assert b.reshape(np.zeros(0), [0, -1]).shape.as_list() == [0, 1]
     with pytest.raises(TypeError, match="6 elements"):
         b.constant([1, 2], shape=[2, 3])
     with pytest.raises(TypeError, match="expected a value of shape"):
         b.constant_v1([1, 2], shape=[3], verify_shape=True)
-    with pytest.raises(ValueError, match="at most 1 elements"):
-        b.constant_v1([1, 2], shape=[1])
+    with pytest.raises(TypeError, match="expected a value of 4 elements"):
+        b.constant_v1([1, 2], shape=[4])
+    with pytest.raises(TypeError, match=r"Use tf\.cast"):
+        b.constant(convert_to_tensor(1), dt.float32)
+    with context.graph_scope(Graph()):
+        filled = b.constant_v1([1, 2], shape=[3])
+        assert c.get_static_value(filled).tolist() == [1, 2, 2]
+        with pytest.raises(ValueError, match="at most 1 elements"):
+            b.constant_v1([1, 2], shape=[1])
     with context.graph_scope(Graph()):
         assert b.constant([1.0], name="k").op.type == "Const"
 
@@ -223,6 +232,18 @@ def test_of_equal_elements_the_first_come_first():
     x = convert_to_tensor([1, 3, 3])
     assert o.top_k(x, 2).indices.numpy().tolist() == [1, 2]
     assert o.argsort(x, direction="DESCENDING").numpy().tolist() == [1, 2, 0]
+
+
+def test_required_paddings_make_sizes_divisible():
+    pads, crops = sp.required_space_to_batch_paddings([5, 4], [4, 2], [[1, 0], [0, 0]])
+    assert pads.numpy().tolist() == [[1, 2], [0, 0]]
+    assert crops.numpy().tolist() == [[0, 2], [0, 0]]
+    graph = Graph()
+    with context.graph_scope(graph):
+        sizes = b.placeholder(dt.int32, [2])
+        both = sp.required_space_to_batch_paddings(sizes, [4, 2], [[1, 0], [0, 0]])
+    got = run(graph, both, [(sizes, np.int32([5, 4]))])
+    assert [g.tolist() for g in got] == [[[1, 2], [0, 0]], [[0, 2], [0, 0]]]
 
 
 # ---- composite tensors

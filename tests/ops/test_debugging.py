@@ -1,4 +1,4 @@
-"""Assertions, printing and Python functions. Texts and classes of errors were seen in TensorFlow
+"""Assertions, printing (PrintV2 and StringFormat) and Python functions. Texts and classes of errors were seen in TensorFlow
 2.21."""
 
 import io

@@ -18,7 +18,7 @@ from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.types import dtypes
 from penstock.types.composite_specs import IndexedSlicesSpec, SparseTensorSpec
 from penstock.types.composite_values import IndexedSlicesValue, SparseTensorValue
-from penstock.types.dims import Dims
+from penstock.types.dims import Dims, num_elements
 from penstock.types.dtypes import DType
 from penstock.types.tensor_shape import TensorShape
 from penstock.types.type_spec import TypeSpec, ValueHooks, attach_values
@@ -173,7 +173,7 @@ def slices_to_tensor(
         )
     dims = known_shape(value.dense_shape)
     if dims is not None and None not in dims:
-        count = int(np.prod(dims, dtype=np.float64))
+        count = num_elements(dims) or 0
         if count >= LARGE_SPARSE_NUM_ELEMENTS:
             _warn(f"a dense Tensor with {count} elements", value)
     elif not isinstance(value.dense_shape, EagerTensor) and (dims is None or dims[0] is None):
@@ -362,11 +362,7 @@ def _slices_components(spec: Any, value: IndexedSlices) -> tuple[Any, ...]:
 
 def _slices_from(spec: Any, components: Any) -> Any:
     if all(isinstance(c, np.ndarray) for c in components):
-        return (
-            IndexedSlicesValue(*components)
-            if len(components) == 3
-            else IndexedSlicesValue(*components, None)
-        )
+        return IndexedSlicesValue(*components)
     return IndexedSlices(*components)
 
 

@@ -126,6 +126,7 @@ EXPORTS = {
         "batch_to_space_v1": ["compat.v1.batch_to_space"],
         "depth_to_space": ["nn.depth_to_space"],
         "depth_to_space_v1": ["compat.v1.depth_to_space", "compat.v1.nn.depth_to_space"],
+        "required_space_to_batch_paddings": ["required_space_to_batch_paddings"],
         "space_to_batch": ["space_to_batch", "nn.space_to_batch"],
         "space_to_batch_nd": ["space_to_batch_nd", "compat.v1.manip.space_to_batch_nd"],
         "space_to_batch_v1": ["compat.v1.space_to_batch", "compat.v1.nn.space_to_batch"],

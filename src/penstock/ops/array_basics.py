@@ -125,12 +125,9 @@ def _shape(xp: Any, x: Array, *, out_type: Any) -> Array:
 
 def _reshape_shape(c: ShapeContext) -> Dims:
     wanted, dims = c.shape_value(1), c.shape(0)
-    if c.shape(1) is not None and len(c.shape(1)) != 1:
-        c.fail(
-            "a shape that is a vector",
-            f"one of shape {d.text(c.shape(1))}",
-            "Pass a list of sizes.",
-        )
+    sizes = c.shape(1)
+    if sizes is not None and len(sizes) > 1:
+        c.fail("a shape that is a vector", f"one of shape {d.text(sizes)}", "Pass a list.")
     if wanted is None:
         return None
     value = c.constant(1)
@@ -149,6 +146,8 @@ def _reshape_shape(c: ShapeContext) -> Dims:
         return wanted
     if total is None:
         return _reshape_unknown(wanted, dims, known)
+    if known == 0 == total:  # any size would do
+        return tuple(1 if n is None else n for n in wanted)
     if known == 0 or total % known:
         c.fail(
             f"known sizes whose product divides {total} elements",
@@ -183,7 +182,11 @@ RESHAPE = define_op(
 
 @kernel(RESHAPE, limit=1 << 62)
 def _reshape(xp: Any, tensor: Array, shape: Array) -> Array:
-    return xp.reshape(tensor, tuple(shape.tolist()))
+    sizes = shape.reshape(-1).tolist()
+    if not tensor.size and -1 in sizes:
+        known = int(np.prod([n for n in sizes if n >= 0]))
+        sizes[sizes.index(-1)] = 0 if known else 1
+    return xp.reshape(tensor, sizes)
 
 
 @RESHAPE.gradient
@@ -306,6 +309,8 @@ def constant_v1(
         raise TypeError(
             f"constant '{name}': expected a value of shape {wanted}, got shape {array.shape}."
         )
+    if state.graph is None:
+        return constant_tensor(_with_shape(array, wanted).copy(), found)
     count, flat = int(np.prod(wanted, dtype=np.int64)), array.reshape(-1)
     if flat.size > count or (flat.size == 0 and count):
         raise ValueError(
@@ -328,23 +333,17 @@ def _constant(value: Any, dtype: Any, shape: Any, name: str) -> Any:
             "tf.identity."
         )
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
-    if isinstance(value, EagerTensor):
-        value = convert_eager(value, wanted)
+    if isinstance(value, EagerTensor) and wanted not in (None, value.dtype):
+        raise TypeError(
+            f"constant '{name}': expected a value that converts to {wanted.name}, got {value!r} of "
+            f"dtype {value.dtype.name}. Use tf.cast."
+        )
     array, found = to_array(value, wanted)
     if array is value or array.base is not None:
         array = array.copy()
     if shape is not None:
         array = _with_shape(array, tuple(int(n) for n in _dims(shape)))
     return constant_tensor(array, found, name)
-
-
-def convert_eager(value: EagerTensor, wanted: Any) -> Array:
-    """The array of an eager tensor as a constant of `wanted` dtype takes it.
-
-    Cast when it differs.
-    """
-    array = host_array(value)
-    return array if wanted is None or value.dtype is wanted else array.astype(wanted.numpy_dtype)
 
 
 def _with_shape(array: Array, wanted: tuple[int, ...]) -> Array:
@@ -363,7 +362,7 @@ def _with_shape(array: Array, wanted: tuple[int, ...]) -> Array:
 
 def _dims(shape: Any) -> Sequence[int]:
     if isinstance(shape, EagerTensor):
-        return host_array(shape).reshape(-1).tolist()  # type: ignore[no-any-return]
+        return host_array(shape).reshape(-1).tolist()
     dims = TensorShape(shape).dims_tuple
     if dims is None or None in dims:
         raise ValueError(f"constant: expected a fully known shape, got {TensorShape(shape)}.")

@@ -125,7 +125,7 @@ MATRIX_DIAG_V2 = define_op(
 )
 MATRIX_DIAG = define_op(
     "MatrixDiag(diagonal: T; T: type) -> output: T",
-    shape=lambda c: None if c.rank_at_least(0, 1) is None else (*c.shape(0), c.shape(0)[-1]),  # type: ignore[misc,index]
+    shape=lambda c: None if c.rank_at_least(0, 1) is None else (*c.shape(0), c.shape(0)[-1]),
     doc="Matrices with a given main diagonal and 0 elsewhere.",
 )
 

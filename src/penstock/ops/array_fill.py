@@ -398,7 +398,7 @@ def eye(
             else host_array(batch_shape).tolist()
         )
     )
-    if None not in known and batch is not None:
+    if known[0] is not None and known[1] is not None and batch is not None:
         matrix = np.eye(known[0], known[1], dtype=kind.numpy_dtype)
         return constant_tensor(
             np.broadcast_to(matrix, (*batch, *matrix.shape)), kind, name or "eye"

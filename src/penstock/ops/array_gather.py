@@ -64,7 +64,8 @@ def _gather_v2_shape(c: ShapeContext) -> Dims:
         return None
     batch = batch + len(indices) if batch < 0 else batch
     if axis_value is None:
-        return (None,) * (len(params) + len(indices) - 1 - batch)
+        unknown: Dims = (None,) * (len(params) + len(indices) - 1 - batch)
+        return unknown
     axis = c.axis(int(axis_value), len(params))
     if batch > axis:
         c.fail(f"batch_dims <= axis ({axis})", f"{batch}")
@@ -186,7 +187,7 @@ def _dense_gradient(params: Any, indices: Any, grad: Any, axis: int, batch: int)
 GATHER = define_op(
     "Gather(params: Tparams, indices: Tindices; validate_indices: bool = True, Tparams: type, "
     "Tindices: {int32, int64}) -> output: Tparams",
-    shape=lambda c: d.concat(c.shape(1), None if c.rank_at_least(0, 1) is None else c.shape(0)[1:]),  # type: ignore[index]
+    shape=lambda c: d.concat(c.shape(1), None if c.rank_at_least(0, 1) is None else c.shape(0)[1:]),
     fallible=True,
     doc="Slices of the input along its first axis; the old form of GatherV2.",
 )
@@ -346,11 +347,7 @@ def gather(
     ):
         return params.sparse_read(indices, name=name)
     params = convert_to_tensor(params)
-    if (
-        isinstance(axis, (int, np.integer))
-        and isinstance(batch_dims, (int, np.integer))
-        and batch_dims < 0
-    ):
+    if isinstance(axis, (int, np.integer)) and batch_dims < 0:
         indices = convert_to_tensor(indices, dtype_hint=int32)
         batch_dims += len(indices.dims)
     return execute(GATHER_V2, (params, indices, axis), {"batch_dims": batch_dims}, name)

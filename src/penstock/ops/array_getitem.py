@@ -210,7 +210,7 @@ def _iterate(self: Any) -> Iterator[Any]:
 
 def _rows(tensor: EagerTensor) -> Iterator[Any]:
     for i in range(tensor.dims[0]):
-        yield tensor[i]
+        yield getitem(tensor, i)
 
 
 attach_method("__getitem__", getitem)

@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core import attributes
-from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import identity, reshape, shape_of
 from penstock.ops.array_shape import broadcast_to, expand_dims
@@ -108,7 +106,8 @@ def _joined(c: ShapeContext, axis_value: Any, parts: Sequence[Dims]) -> Dims:
     total: int | None = 0
     for part in parts:
         known = (None,) * rank if part is None else part
-        total = None if total is None or known[axis] is None else total + known[axis]
+        size = known[axis]
+        total = None if total is None or size is None else total + size
         try:
             rest = d.merge(rest, (*known[:axis], None, *known[axis + 1 :]))
         except ValueError:
@@ -380,11 +379,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
     if isinstance(values, Tensor):
         values = unstack(values)
     values = list(values)
-    if (
-        axis == 0
-        and values
-        and not any(isinstance(v, Tensor) or hasattr(v, "handle") for v in values)
-    ):
+    if axis == 0 and not any(isinstance(v, Tensor) or hasattr(v, "handle") for v in values):
         try:
             return convert_to_tensor(values, name=name)
         except (TypeError, ValueError):
@@ -524,7 +519,7 @@ def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Any:
       RuntimeError: operations run eagerly.
     """
     first = convert_to_tensor(values[0])
-    if first.__class__.__name__ == "EagerTensor":
+    if isinstance(first, EagerTensor):
         raise RuntimeError(
             "tf.parallel_stack() is not compatible with eager execution. Use tf.stack."
         )
@@ -545,7 +540,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
       A tensor; of rank 1 when `axis` is None.
 
     Raises:
-      InvalidArgumentError, ValueError: `repeats` has another length than `axis`.
+      ValueError: `repeats` has another length than `axis`.
 
     Example:
       >>> repeat([1, 2], [2, 1]).numpy().tolist()
@@ -567,10 +562,9 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         return _repeat_evenly(data, reshape(times, []), axis, rank, name)
     length = None if times.dims is None else times.dims[0]
     if None not in (length, data.dims[axis]) and length != data.dims[axis]:
-        problem = ValueError(
+        raise ValueError(
             f"repeat: expected {data.dims[axis]} repeats, the size along axis {axis}, got {length}."
         )
-        raise attributes.user_error("Repeat", problem, eager=state.graph is None)
     ends = execute("Cumsum", (times, 0))
     total = execute("Sum", (times, [0]))
     places = execute(
@@ -593,7 +587,12 @@ def _repeat_evenly(data: Any, times: Any, axis: int, rank: int, name: str | None
         reshape(length, [1]),
         execute("Slice", (sizes, [axis + 1], [-1])),
     ]
-    return reshape(tile(wide, multiples), concat(head, 0), name)
+    result = reshape(tile(wide, multiples), concat(head, 0), name)
+    if not isinstance(result, EagerTensor):
+        count, size = constant_value(times), data.dims[axis]
+        total = None if count is None or size is None else size * int(count)
+        result.set_shape([*data.dims[:axis], total, *data.dims[axis + 1 :]])
+    return result
 
 
 def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:

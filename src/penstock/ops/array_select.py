@@ -191,9 +191,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         return execute(WHERE, (convert_to_tensor(condition, dtype_hint=bool_),), None, name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return execute(
-        "SelectV2", (convert_to_tensor(condition, dtype_hint=bool_), *_pair(x, y)), None, name
-    )
+    return execute("SelectV2", (convert_to_tensor(condition, dtype_hint=bool_), x, y), None, name)
 
 
 def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
@@ -215,15 +213,7 @@ def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = No
         return execute(WHERE, (convert_to_tensor(condition, dtype_hint=bool_),), None, name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return execute("Select", (condition, *_pair(x, y)), None, name)
-
-
-def _pair(x: Any, y: Any) -> tuple[Any, Any]:
-    """Both as tensors; a Python value takes the other's dtype."""
-    if hasattr(x, "dtype") and not hasattr(y, "dtype"):
-        return convert_to_tensor(x), convert_to_tensor(y, dtype_hint=as_dtype(x.dtype).base_dtype)
-    y = convert_to_tensor(y)
-    return convert_to_tensor(x, dtype_hint=y.dtype.base_dtype), y
+    return execute("Select", (condition, x, y), None, name)
 
 
 def boolean_mask(

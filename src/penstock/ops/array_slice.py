@@ -182,7 +182,7 @@ def _index_shape(c: ShapeContext, dims: Dims, first: int) -> Dims:
     if strides is not None and (strides == 0).any():
         c.fail("strides other than 0", f"{strides.tolist()}")
     lists = [[_UNKNOWN] * count if v is None else v.tolist() for v in (begin, end, strides)]
-    index = dense_index(len(dims), *lists, tuple(c.attr(m) for m in MASKS))
+    index = dense_index(len(dims), lists[0], lists[1], lists[2], tuple(c.attr(m) for m in MASKS))
     result: list[int | None] = []
     axis = 0
     for item in index:
@@ -407,11 +407,12 @@ def _moving_index(
     lists = [
         v.tolist() if isinstance(v, np.ndarray) else [_UNKNOWN] * len(strides) for v in (begin, end)
     ]
-    index = dense_index(x.ndim, *lists, strides.tolist(), masks)
+    index = dense_index(x.ndim, lists[0], lists[1], strides.tolist(), masks)
     moving = iter(
         [begin[i] for i in range(len(strides)) if masks[4] & ~masks[3] & ~masks[2] & 1 << i]
     )
-    axis, whole = 0, []
+    whole: list[Any] = []
+    axis = 0
     for item in index:
         if item is None:
             whole.append(None)

@@ -13,8 +13,10 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.graph.static_values import constant_value
 from penstock.types import dims as d
 from penstock.types.dims import Dims
+from penstock.types.dtypes import int32
 
 Array = Any
 FORMATS = "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"
@@ -146,7 +148,8 @@ def _to_batch_dims(c: ShapeContext, block: Any, pads: Any) -> Dims:
         return None if dims is None else (None,) * len(dims)
     spatial: list[int | None] = []
     for i in range(count):
-        size = None if dims[1 + i] is None or pads is None else dims[1 + i] + int(pads[i].sum())
+        n = dims[1 + i]
+        size = None if n is None or pads is None else n + int(pads[i].sum())
         if size is not None and size % block[i]:
             c.fail(
                 f"padded sizes that the block sizes {block.tolist()} divide",
@@ -166,11 +169,8 @@ def _to_space_dims(c: ShapeContext, block: Any, crops: Any) -> Dims:
         c.fail(f"a batch that {total} divides", f"{dims[0]} in shape {d.text(dims)}")
     spatial: list[int | None] = []
     for i in range(count):
-        size = (
-            None
-            if dims[1 + i] is None or crops is None
-            else dims[1 + i] * int(block[i]) - int(crops[i].sum())
-        )
+        n = dims[1 + i]
+        size = None if n is None or crops is None else n * int(block[i]) - int(crops[i].sum())
         if size is not None and size < 0:
             c.fail("crops that leave something", f"{crops.tolist()} for shape {d.text(dims)}")
         spatial.append(size)
@@ -411,3 +411,44 @@ def batch_to_space_v1(
 def batch_to_space_nd_v1(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Any:
     """The batch moved into blocks of the spatial axes; see `tf.batch_to_space`."""
     return batch_to_space(input, block_shape, crops, name)
+
+
+def required_space_to_batch_paddings(
+    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+) -> tuple[Any, Any]:
+    """The paddings that make sizes divisible by blocks, and the crops that undo what they add.
+
+    Args:
+      input_shape: int32 vector of N spatial sizes.
+      block_shape: int32 vector of N block sizes.
+      base_paddings: int32[N, 2], the least paddings; zeros by default.
+      name: not used; for compatibility.
+
+    Returns:
+      Two int32[N, 2] tensors, paddings and crops; constants when the inputs are known.
+
+    Raises:
+      ValueError: the number of blocks is not known.
+
+    Example:
+      >>> [t.numpy().tolist() for t in required_space_to_batch_paddings([5], [4])]
+      [[[0, 3]], [[0, 3]]]
+    """
+    sizes, blocks = (convert_to_tensor(v, int32) for v in (input_shape, block_shape))
+    if blocks.dims is None or len(blocks.dims) != 1 or blocks.dims[0] is None:
+        raise ValueError(f"expected block_shape of known length, got shape {blocks.shape}.")
+    count = blocks.dims[0]
+    given = np.zeros((count, 2), np.int32) if base_paddings is None else base_paddings
+    base = convert_to_tensor(given, int32)
+    known = [constant_value(t) for t in (sizes, blocks, base)]
+    if all(v is not None for v in known):
+        start, end = known[2].T  # type: ignore[union-attr]
+        extra = -(known[0] + start + end) % known[1]
+        pads, crops = np.stack([start, end + extra], 1), np.stack([0 * extra, extra], 1)
+        return convert_to_tensor(pads.astype(np.int32)), convert_to_tensor(crops.astype(np.int32))
+    start, end = execute("Unpack", (base,), {"num": 2, "axis": 1})
+    full = execute("AddV2", (execute("AddV2", (sizes, start)), end))
+    extra = execute("FloorMod", (execute("Neg", (full,)), blocks))
+    zeros = np.zeros(count, np.int32)
+    pads = execute("Pack", ([start, execute("AddV2", (end, extra))],), {"axis": 1})
+    return pads, execute("Pack", ([zeros, extra],), {"axis": 1})

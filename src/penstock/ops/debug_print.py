@@ -78,7 +78,13 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Any:
       >>> print_v2("x =", [1, 2], output_stream=sys.stdout)
       x = [1, 2]
     """
-    options = {"output_stream": sys.stderr, "summarize": 3, "sep": " ", "end": "\n", "name": None}
+    options: dict[str, Any] = {
+        "output_stream": sys.stderr,
+        "summarize": 3,
+        "sep": " ",
+        "end": "\n",
+        "name": None,
+    }
     unknown = sorted(set(kwargs) - set(options) - {"format"})
     if unknown:
         raise ValueError(

@@ -265,8 +265,9 @@ def _rank_check(
     dims = x.dims
     shown = tuple(values) if words == "in " else values[0]
     if dims is not None and None not in values:
-        held = len(dims) >= values[0] if op == "GreaterEqual" else len(dims) in values
-        if not held:
+        least = values[0]
+        at_least = op == "GreaterEqual" and least is not None and len(dims) >= least
+        if not at_least and (op == "GreaterEqual" or len(dims) not in values):
             raise ValueError(
                 f"{_prefix(message)}Tensor {_named(x)} must have rank {words}{shown}.  Received "
                 f"rank {len(dims)}, shape {x.shape}"

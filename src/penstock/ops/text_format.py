@@ -26,7 +26,7 @@ def element_text(value: Any, quoted: bool) -> str:
     if isinstance(value, (bool, np.bool_)):
         return str(int(value))
     if isinstance(value, (complex, np.complexfloating)):
-        return f"({float_text(value.real, False)},{float_text(value.imag, False)})"
+        return f"({float_text(float(value.real), False)},{float_text(float(value.imag), False)})"
     if isinstance(value, (int, np.integer)):
         return str(int(value))
     try:
