@@ -229,6 +229,10 @@ def matmul(
       ValueError: both `transpose_` and `adjoint_` of an argument are given.
       InvalidArgumentError, ValueError: the shapes do not fit.
     """
+    if not (transpose_a or transpose_b or adjoint_a or adjoint_b) and output_type is None:
+        found = _small_product(a, b)
+        if found is not None:
+            return found
     for which, transposed, adjoint in (
         ("a", transpose_a, adjoint_a),
         ("b", transpose_b, adjoint_b),
@@ -264,7 +268,13 @@ def _operand(a: Any, b: Any) -> Any:
 
 
 def fast_matmul(a: Any, b: Any) -> Any:
-    """`matmul(a, b)`: two small eager matrices go straight to NumPy."""
+    """`matmul(a, b)`, the operator."""
+    found = _small_product(a, b)
+    return matmul(a, b) if found is None else found
+
+
+def _small_product(a: Any, b: Any) -> Any:
+    """The product of two small eager matrices straight from NumPy; None for anything else."""
     if a.__class__ is EagerTensor and b.__class__ is EagerTensor and state.plain:
         dtype = a._dtype
         if dtype is b._dtype and dtype in FAST_DTYPES:
@@ -278,7 +288,7 @@ def fast_matmul(a: Any, b: Any) -> Any:
                 and x.size + y.size <= HOST_LIMIT
             ):
                 return wrap(quiet.run(np.matmul, x, y), dtype)
-    return matmul(a, b)
+    return None
 
 
 def matvec(

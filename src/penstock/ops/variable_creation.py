@@ -76,6 +76,9 @@ def initialize(
             "The `initial_value` arg to `tf.Variable` must be specified except when you are not "
             "providing a `variable_def`. You provided neither."
         )
+    building = state.graph
+    if building is not None and building.building_function:
+        building.note_new_variable(variable)
     with init_scope():
         variable._in_graph_mode = state.graph is not None
         values = () if callable(initial_value) else (initial_value,)
