@@ -32,9 +32,13 @@ class Quick:
     seconds: float
 
 
-QUICK = tuple(
-    Quick("digits.py", ("--variant", variant, "--steps", "20", "--out", "{out}"), 60)
-    for variant in ("eager", "session", "function")
+QUICK = (
+    *(
+        Quick("digits.py", ("--variant", variant, "--steps", "20", "--out", "{out}"), 60)
+        for variant in ("eager", "session", "function")
+    ),
+    Quick("custom_operation.py", (), 30),
+    Quick("graph_session.py", (), 30),
 )
 
 

@@ -1,4 +1,4 @@
-"""The pages: links lead somewhere, and the README's examples do what they say."""
+"""The pages: links lead somewhere, and their examples do what they say."""
 
 import pathlib
 import re
@@ -26,9 +26,9 @@ def test_every_page_is_in_the_index():
     assert set(ROOT.glob("docs/*.md")) - linked == {ROOT / "docs" / "index.md"}
 
 
-def readme_code():
-    """The README's Python as one program, each line where it stands, so that errors point there."""
-    text = (ROOT / "README.md").read_text()
+def code_of(page):
+    """A page's Python as one program, each line where it stands, so that errors point there."""
+    text = page.read_text()
     lines = [""] * (text.count("\n") + 1)
     for block in CODE_BLOCK.finditer(text):
         first = text.count("\n", 0, block.start(1))
@@ -37,11 +37,24 @@ def readme_code():
     return "\n".join(lines)
 
 
-def test_the_readme_has_examples_with_results():
-    assert len(PRINTED.findall(readme_code())) >= 4
+RUNNABLE = [page for page in PAGES if CODE_BLOCK.search(page.read_text())]
 
 
-def test_the_readme_examples_print_what_they_say(capsys):
-    exec(compile(readme_code(), "README.md", "exec", dont_inherit=True), {"__name__": "readme"})
-    printed = capsys.readouterr().out.splitlines()
-    assert printed == PRINTED.findall(readme_code())
+def test_there_are_pages_with_examples():
+    assert {"README.md", "adding_an_operation.md", "from_scratch.md"} <= {p.name for p in RUNNABLE}
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_examples_of_a_page_print_what_they_say(page, capsys):
+    code = code_of(page)
+    wanted = PRINTED.findall(code)
+    assert len(wanted) >= 3
+    exec(compile(code, str(page.relative_to(ROOT)), "exec", dont_inherit=True), {"__name__": "p"})
+    assert capsys.readouterr().out.splitlines() == wanted
+
+
+def test_an_operation_of_ones_own_takes_under_20_lines():
+    (block,) = [code for code in CODE_BLOCK.findall((ROOT / "README.md").read_text())
+                if "define_op" in code]  # fmt: skip
+    definition = block[: block.index("\nx = ")]
+    assert len([line for line in definition.splitlines() if line]) < 20
