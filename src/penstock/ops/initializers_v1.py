@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.convert import to_array
 from penstock.core.execute import execute
 from penstock.ops import initializer_scales as scales
 from penstock.ops.array_basics import constant
@@ -112,7 +113,7 @@ class Constant(Initializer):
         kind = as_dtype(dtype) if dtype is not None else self.dtype
         wanted = tuple(known_dims(shape)) if shape is not None else np.shape(self.value)
         verify = self._verify_shape if verify_shape is None else verify_shape
-        array = np.asarray(constant(self.value, kind))
+        array = to_array(self.value, kind)[0]
         if verify and array.shape != wanted:
             raise TypeError(f"Expected Tensor's shape: {wanted}, got {array.shape}.")
         count = math.prod(wanted)

@@ -7,7 +7,6 @@ from penstock.core.context import state
 from penstock.core.tensor import Tensor, attach_method
 from penstock.ops import overloads
 from penstock.ops.variable_updates import VariableSlice
-from penstock.ops.variables import Variable
 
 DELEGATED = (
     "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __div__ __rdiv__ __truediv__ __rtruediv__ "
@@ -63,20 +62,18 @@ def _slice_assign(tensor: Any) -> Any:
     return source.assign
 
 
-def attach() -> None:
-    """Gives variables their operators, and slices of variables their `assign`."""
+def attach(variable_class: Any) -> None:
+    """Gives a class of variables its operators, and slices of variables their `assign`."""
     for name in DELEGATED:
         if hasattr(Tensor, name):
-            setattr(Variable, name, _delegated(name))
+            setattr(variable_class, name, _delegated(name))
     for name, (sign, instead) in IN_PLACE.items():
-        setattr(Variable, name, _refused(sign, instead))
-    hashed = Variable.__hash__
-    Variable.__eq__ = _equality("__eq__", otherwise=False)  # type: ignore[assignment]
-    Variable.__ne__ = _equality("__ne__", otherwise=True)  # type: ignore[assignment]
-    Variable.__hash__ = hashed  # type: ignore[method-assign]
+        setattr(variable_class, name, _refused(sign, instead))
+    hashed = variable_class.__hash__
+    variable_class.__eq__ = _equality("__eq__", otherwise=False)
+    variable_class.__ne__ = _equality("__ne__", otherwise=True)
+    variable_class.__hash__ = hashed
     attach_method("assign", property(_slice_assign))
 
-
-attach()
 
 __all__ = ["attach", "overloads"]

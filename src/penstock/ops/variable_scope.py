@@ -217,7 +217,7 @@ class VariableScope:
         aggregation: Any = VariableAggregation.NONE,
     ) -> Any:
         """The variable of this name in this scope; arguments as for `get_variable`."""
-        full_name = f"{self._name}/{name}" if self._name and name else (name or self._name or None)
+        full_name = f"{self._name}/{name or ''}" if self._name else name
         getter = custom_getter if custom_getter is not None else self._custom_getter
         if state.graph is None:
             reuse = False

@@ -29,6 +29,7 @@ from penstock.graph.behavior import (
     name_scope_v1,
 )
 from penstock.ops import variable_creation as creation
+from penstock.ops import variable_operators
 from penstock.ops.array_getitem import getitem
 from penstock.ops.state_scatter import GATHER, GATHER_ND
 from penstock.ops.state_variables import READ, VAR_IS_INITIALIZED
@@ -626,6 +627,7 @@ def from_handle(handle: Any, spec: VariableSpec) -> Variable:
     return made
 
 
+variable_operators.attach(Variable)
 register_tensor_conversion_function(Variable, _to_tensor)
 register_type_spec_from_value_converter(Variable, VariableSpec.from_value, allow_subclass=True)
 attach_values(
