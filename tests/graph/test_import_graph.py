@@ -412,6 +412,10 @@ def test_a_large_constant_of_one_element_takes_no_memory():
         tf.graph_util.import_graph_def(parse(text), name="")
     assert graph.get_tensor_by_name("c:0").shape.as_list() == [2**40]
     assert graph.as_graph_def() == parse(text)
+    value = graph.get_operation_by_name("c").attrs["value"]
+    assert hash(value) == hash(value)
+    assert value == type(value)(np.broadcast_to(np.float32(1), (2**40,)), tf.float32)
+    assert value != type(value)(np.broadcast_to(np.float32(2), (2**40,)), tf.float32)
 
 
 def test_loops_of_the_old_kind_may_go_back():

@@ -40,7 +40,10 @@ def register_tensor_conversion_function(
 
 
 class HashableArray:
-    """A NumPy array as an attribute value: equal and hashed by dtype, shape and bytes. Never written to."""
+    """A NumPy array as an attribute value: equal and hashed by dtype, shape and bytes.
+
+    It is never written to. A view that repeats one element differs from an array with copies of it.
+    """
 
     __slots__ = ("_hash", "array", "dtype")
 
@@ -49,14 +52,19 @@ class HashableArray:
         self.dtype = dtype
         self._hash: int | None = None
 
+    @property
+    def repeats(self) -> bool:
+        """Whether the array is a view that repeats one element, and so takes no memory."""
+        return self.array.size > 1 and not any(self.array.strides)
+
+    def _content(self) -> Any:
+        array = self.array.reshape(-1)[:1] if self.repeats else self.array
+        content = tuple(array.reshape(-1)) if array.dtype == object else array.tobytes()
+        return self.dtype, self.array.shape, self.repeats, content
+
     def __hash__(self) -> int:
         if self._hash is None:
-            content = (
-                tuple(self.array.reshape(-1))
-                if self.array.dtype == object
-                else self.array.tobytes()
-            )
-            self._hash = hash((self.dtype, self.array.shape, content))
+            self._hash = hash(self._content())
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -66,9 +74,7 @@ class HashableArray:
             return True
         if self.dtype is not other.dtype or self.array.shape != other.array.shape:
             return False
-        if self.array.dtype == object:
-            return bool((self.array == other.array).all())
-        return self.array.tobytes() == other.array.tobytes()
+        return bool(self._content() == other._content())
 
     def __repr__(self) -> str:
         return f"HashableArray({self.array!r})"

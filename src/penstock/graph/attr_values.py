@@ -129,7 +129,7 @@ def _function_message(value: Any) -> NameAttrList:
 def tensor_message(value: HashableArray) -> TensorProto:
     """The message of a constant: one element when the array repeats one."""
     array = value.array
-    if array.size > 1 and not any(array.strides):
+    if value.repeats:
         return array_to_proto(array.reshape(-1)[:1].copy(), value.dtype, array.shape)
     return array_to_proto(array, value.dtype)
 

@@ -131,7 +131,7 @@ class Graph:
             ) from None
         return [result] if len(op.outputs) == 1 and not op.outputs[0].is_list else result
 
-    def _operation_name(self, name: str) -> str:
+    def _operation_name(self, name: Any) -> str:  # any: users pass all sorts
         if isinstance(name, str) and name.endswith("/"):
             name = name[:-1]
             if name in self._ops:
@@ -140,7 +140,7 @@ class Graph:
                     f"{self._ops[name].location}. Leave out the '/' at the end to get a free name."
                 )
             self._names.claim(name)
-            return name
+            return str(name)
         scopes.check_name(name, self._names.prefix)
         return self._names.unique(name)
 
@@ -441,7 +441,7 @@ class Graph:
         return self._names.unique(name, mark_as_used)
 
     @contextlib.contextmanager
-    def name_scope(self, name: str | None) -> Iterator[str]:
+    def name_scope(self, name: Any) -> Iterator[str]:  # any: users pass all sorts
         """Names inside begin with this scope's; `name` ending in "/" re-enters a scope, "" or None is the root."""
         before = self._names.prefix
         if not name:
@@ -509,9 +509,9 @@ class Graph:
                 and hasattr(value, "op")
             ):
                 value = value.op
-            element = (
-                value if isinstance(value, (Tensor, Operation)) else self.as_graph_element(value)
-            )
+            element: Any = value
+            if not isinstance(value, (Tensor, Operation)):
+                element = self.as_graph_element(value)
             if isinstance(element, SymbolicTensor):
                 element = self.as_tensor(element).op
             elif element.graph is not self:
@@ -549,7 +549,7 @@ class Graph:
             self._container = before
 
     @contextlib.contextmanager
-    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+    def gradient_override_map(self, op_type_map: dict[Any, Any]) -> Iterator[None]:
         """Operations inside of a key's type take the gradient registered under the value's name."""
         if not isinstance(op_type_map, dict):
             raise TypeError("op_type_map must be a dictionary mapping strings to strings")

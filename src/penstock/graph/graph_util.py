@@ -32,7 +32,7 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
       node: an Operation or a NodeDef.
       pin_variables_on_cpu: whether variables count as such.
     """
-    node_def = node.node_def if isinstance(node, Operation) else node
+    node_def: NodeDef = node.node_def if isinstance(node, Operation) else node
     if node_def.op == "Const":
         return node_def.attr["dtype"].type in _HOST_TYPES
     if node_def.op in ("DynamicStitch", "ParallelDynamicStitch"):
@@ -112,7 +112,7 @@ def remove_training_nodes(
     message = as_message(input_graph, "GraphDef", "input_graph")
     kept = set(protected_nodes or ())
     sources = {}
-    used = set()
+    used: set[str] = set()
     for node in message.node:
         edges = [parse_edge(text) for text in node.input]
         used.update(name for name, _ in edges)

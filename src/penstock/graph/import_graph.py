@@ -210,9 +210,9 @@ class Importer:
         for node, (op, body) in zip(nodes, definitions, strict=True):
             self.made[node.name] = self._build_node(node, op, body)
         for node, index in self._back_edges:
-            op = self.made[node.name]
+            made = self.made[node.name]
             tensor = self._source(node, node.inputs[index])
-            op._inputs = (*op._inputs[:index], tensor, *op._inputs[index + 1 :])
+            made._inputs = (*made._inputs[:index], tensor, *made._inputs[index + 1 :])
         for node in nodes:
             self._colocate(node)
         self._check_all_mapped_used()

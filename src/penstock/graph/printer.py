@@ -73,8 +73,7 @@ def _tensor_text(value: HashableArray) -> str:
     array = value.array
     head = f"tensor({value.dtype.name}, {_shape_text(array.shape)}, "
     if array.size > MAX_ELEMENTS:
-        repeated = array.size > 1 and not any(array.strides)
-        data = array.reshape(-1)[:1] if repeated else array
+        data = array.reshape(-1)[:1] if value.repeats else array
         content = repr(data.tolist()).encode() if array.dtype == object else data.tobytes()
         return f"{head}crc32={zlib.crc32(content):08x})"
     return f"{head}{[_number(item) for item in array.reshape(-1)]!r})"

@@ -125,15 +125,16 @@ def _fill(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
 
 
 def _strided_slice(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
-    bounds = [constant_value(t) for t in op.inputs[1:]]
-    if any(b is None for b in bounds):
+    bounds = [value for t in op.inputs[1:] if (value := constant_value(t)) is not None]
+    if len(bounds) < 3:
         return None
     a = op.attrs
     masks = [
         a[m]
         for m in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
     ]
-    index = slice_index(*bounds, *masks)
+    begin, end, strides = bounds
+    index = slice_index(begin, end, strides, *masks)
     value = constant_value(op.inputs[0])
     if value is not None:
         return np.asarray(value[index]) if value.size <= MAX_ELEMENTS else None
@@ -209,7 +210,9 @@ def _range(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
         return None
     if abs((values[1] - values[0]) / values[2]) > MAX_ELEMENTS:
         return None
-    return np.arange(values[0].item(), values[1].item(), values[2].item(), tensor.dtype.numpy_dtype)
+    start, limit, delta = (v.item() for v in values)
+    found: np.ndarray[Any, Any] = np.arange(start, limit, delta, dtype=tensor.dtype.numpy_dtype)
+    return found
 
 
 def _gather(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
@@ -241,7 +244,7 @@ def shape_value(tensor: Tensor) -> Dims:
     assert isinstance(tensor, SymbolicTensor)
     op = tensor.op
     partial = _PARTIAL.get(op.type)
-    found = _once("shapes", partial, tensor) if partial is not None else None
+    found: Dims = _once("shapes", partial, tensor) if partial is not None else None
     if found is not None:
         return found
     dims = tensor.dims

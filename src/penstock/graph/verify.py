@@ -65,8 +65,8 @@ def _check_name(graph: Graph, op: Operation) -> None:
 
 def _check_inputs(graph: Graph, op: Operation) -> None:
     for index, tensor in enumerate(op.inputs):
-        source = tensor.op
-        if graph._ops.get(source.name) is not source:
+        source: Operation = tensor.op
+        if id(graph._ops.get(source.name)) != id(source):
             _fail(op, f"input {index} to be of this graph", repr(tensor))
         position = tensor.value_index
         if position >= len(source._outputs) or source._outputs[position] is not tensor:
