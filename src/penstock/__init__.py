@@ -19,7 +19,8 @@ namespace.install(sys.modules[__name__], "")
 for _package in _PACKAGES_WITH_PUBLIC_NAMES:
     namespace.install(importlib.import_module(f"penstock.{_package}"), _package)
 
-importlib.import_module("penstock.ops.overloads")  # operators of tensors
+for _module in ("overloads", "array_getitem"):  # operators and slices of tensors
+    importlib.import_module(f"penstock.ops.{_module}")
 # The last one added is asked first: our own operations, then those of other packages.
 op_def.add_loader(lambda: importlib.import_module("penstock.core.op_packages").load_packages())
 op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_all())
