@@ -528,6 +528,8 @@ class Graph:
             raise ValueError(
                 "Trying to reset colocation (op is None) but ignore_existing is not True"
             )
+        if hasattr(op, "handle"):  # a variable stands where its handle does
+            op = self.as_tensor(op.handle)
         target = None if op is None else self.as_graph_element(op)
         if isinstance(target, SymbolicTensor):
             target = target.op

@@ -152,7 +152,7 @@ def _compiled_scatter(
         ](x, whole)
     if policy == "IGNORE":  # a position past the end is dropped
         places = (jnp.where(ok, places[0], x.shape[0]), *places[1:])
-    where = x.astype(jnp.int32) if x.dtype == bool else x
+    where = jnp.asarray(x, jnp.int32 if x.dtype == bool else x.dtype)  # x may be a known constant
     result = getattr(where.at[places], method)(updates.astype(where.dtype), mode="drop")
     return result != 0 if x.dtype == bool else result
 
