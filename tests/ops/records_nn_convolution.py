@@ -3,10 +3,10 @@
 import itertools
 
 import numpy as np
+from tests.ops.harness import FLOATS, Failure, Record, case, normal
 
 from penstock.ops import nn_conv_ops as n
 from penstock.ops import nn_conv_transpose as t
-from tests.ops.harness import FLOATS, Failure, Record, case, normal
 
 
 def padded(x, sizes, strides, dilations, padding):
@@ -101,63 +101,268 @@ PADS = [[0, 0], [1, 2], [0, 1], [0, 0]]
 IMAGE, FILTER = normal(2, 5, 4, 2), normal(3, 2, 2, 3)
 
 RECORDS = [
-    Record("Conv2D", [
-        case(IMAGE, FILTER, strides=1, padding="SAME"), case(IMAGE, FILTER, strides=2, padding="SAME"),
-        case(IMAGE, FILTER, strides=[1, 2], padding="VALID"), case(IMAGE, FILTER, strides=2, padding=PADS),
-        case(IMAGE, normal(2, 2, 2, 3), strides=1, padding="SAME", dilations=2),
-        case(normal(2, 4, 5, 3), normal(2, 2, 2, 4), strides=1, padding="VALID", data_format="NCHW"),
-        case(normal(0, 4, 4, 2), FILTER, strides=1, padding="VALID"), case(normal(2, 5, 5, 4), normal(3, 3, 2, 6), strides=1, padding="SAME")],
-        _conv, n.conv2d, FLOATS, LOOSE, differentiable=(0, 1), errors=(
-            Failure((normal(1, 4, 4, 2), normal(2, 2, 3, 4)), "evenly divisible", {"strides": 1, "padding": "SAME"}),
-            Failure((normal(1, 4, 4, 2), normal(2, 2, 1, 3)), "number of groups", {"strides": 1, "padding": "SAME"}),
+    Record(
+        "Conv2D",
+        [
+            case(IMAGE, FILTER, strides=1, padding="SAME"),
+            case(IMAGE, FILTER, strides=2, padding="SAME"),
+            case(IMAGE, FILTER, strides=[1, 2], padding="VALID"),
+            case(IMAGE, FILTER, strides=2, padding=PADS),
+            case(IMAGE, normal(2, 2, 2, 3), strides=1, padding="SAME", dilations=2),
+            case(
+                normal(2, 4, 5, 3),
+                normal(2, 2, 2, 4),
+                strides=1,
+                padding="VALID",
+                data_format="NCHW",
+            ),
+            case(normal(0, 4, 4, 2), FILTER, strides=1, padding="VALID"),
+            case(normal(2, 5, 5, 4), normal(3, 3, 2, 6), strides=1, padding="SAME"),
+        ],
+        _conv,
+        n.conv2d,
+        FLOATS,
+        LOOSE,
+        differentiable=(0, 1),
+        errors=(
+            Failure(
+                (normal(1, 4, 4, 2), normal(2, 2, 3, 4)),
+                "evenly divisible",
+                {"strides": 1, "padding": "SAME"},
+            ),
+            Failure(
+                (normal(1, 4, 4, 2), normal(2, 2, 1, 3)),
+                "number of groups",
+                {"strides": 1, "padding": "SAME"},
+            ),
             Failure((normal(4, 4, 2), FILTER), "rank 4", {"strides": 1, "padding": "SAME"}),
-            Failure((normal(1, 4, 4, 2), normal(5, 5, 2, 1)), "fits", {"strides": 1, "padding": "VALID"}),
+            Failure(
+                (normal(1, 4, 4, 2), normal(5, 5, 2, 1)), "fits", {"strides": 1, "padding": "VALID"}
+            ),
             Failure((IMAGE, FILTER), "positive", {"strides": 0, "padding": "SAME"}),
-            Failure((IMAGE, FILTER), "batch and depth", {"strides": [2, 1, 1, 1], "padding": "SAME"}))),
-    Record(".conv2d", [case(normal(2, 3, 4, 4, 2), normal(2, 2, 2, 3), strides=1, padding="SAME")], _conv_batches, n.conv2d, FLOATS,
-           LOOSE, differentiable=(0, 1), graph=False),  # more batch axes need a known rank
-    Record("Conv2DBackpropInput", [
-        case(np.int32([2, 5, 4, 2]), FILTER, normal(2, 3, 2, 3), strides=TWOS, padding="SAME"),
-        case(np.int32([2, 5, 4, 2]), FILTER, normal(2, 3, 3, 3), strides=ONES, padding="VALID"),
-        case(np.int32([1, 6, 5, 4]), normal(3, 2, 2, 2), normal(1, 2, 2, 2), strides=TWOS, padding="VALID")],
-        _input_of, None, FLOATS, LOOSE, differentiable=(1, 2), errors=(
-            Failure((np.int32([2, 5, 4, 2]), FILTER, normal(2, 3, 3, 3)), "out_backprop of shape", {"strides": TWOS, "padding": "SAME"}),)),
-    Record("Conv2DBackpropFilter", [
-        case(IMAGE, np.int32([3, 2, 2, 3]), normal(2, 3, 2, 3), strides=TWOS, padding="SAME"),
-        case(IMAGE, np.int32([2, 2, 2, 3]), normal(2, 3, 2, 3), strides=ONES, padding="VALID", dilations=TWOS),
-        case(normal(1, 6, 5, 4), np.int32([3, 2, 2, 2]), normal(1, 2, 2, 2), strides=TWOS, padding="VALID")],
-        _filter_of, None, FLOATS, LOOSE, differentiable=(0, 2)),
-    Record("Conv3D", [case(normal(1, 3, 4, 3, 2), normal(2, 2, 2, 2, 2), strides=1, padding="SAME"),
-                      case(normal(1, 3, 4, 3, 2), normal(2, 3, 1, 2, 2), strides=2, padding="VALID")],
-           lambda x, w, strides, padding: convolve(x, w, strides, padding), n.conv3d, FLOATS, LOOSE, differentiable=(0, 1)),
-    Record("Conv3DBackpropInputV2", [
-        case(np.int32([1, 3, 2, 3, 2]), normal(2, 2, 1, 2, 2), normal(1, 2, 1, 2, 2), strides=[1, 2, 2, 2, 1], padding="SAME")],
-        lambda s, w, g, strides, padding: _input_of(s, w, g, strides, padding, (1,) * 5), None, FLOATS, LOOSE, differentiable=(1, 2)),
-    Record("Conv3DBackpropFilterV2", [
-        case(normal(1, 3, 2, 3, 2), np.int32([2, 2, 1, 2, 2]), normal(1, 2, 1, 2, 2), strides=[1, 2, 2, 2, 1], padding="SAME")],
-        lambda x, s, g, strides, padding: _filter_of(x, s, g, strides, padding, (1,) * 5), None, FLOATS, LOOSE, differentiable=(0, 2)),
-    Record("DepthwiseConv2dNative", [
-        case(normal(2, 4, 5, 2), normal(3, 2, 2, 2), strides=ONES, padding="SAME"), case(IMAGE, FILTER, strides=TWOS, padding="VALID"),
-        case(IMAGE, FILTER, strides=ONES, padding="SAME", dilations=[2, 2]), case(IMAGE, FILTER, strides=ONES, padding=PADS),
-        case(normal(2, 2, 4, 5), FILTER, strides=ONES, padding="SAME", data_format="NCHW")],
-        _depthwise, n.depthwise_conv2d, FLOATS, LOOSE, differentiable=(0, 1), errors=(
-            Failure((normal(1, 4, 4, 3), FILTER), "third size", {"strides": ONES, "padding": "SAME"}),)),
-    Record("DepthwiseConv2dNativeBackpropInput", [
-        case(np.int32([1, 4, 3, 2]), normal(2, 2, 2, 2), normal(1, 2, 2, 4), strides=TWOS, padding="SAME")],
-        _depthwise_input_of, None, FLOATS, LOOSE, differentiable=(1, 2)),
-    Record("DepthwiseConv2dNativeBackpropFilter", [
-        case(normal(1, 4, 3, 2), np.int32([2, 2, 2, 2]), normal(1, 2, 2, 4), strides=TWOS, padding="SAME")],
-        _depthwise_filter_of, None, FLOATS, LOOSE, differentiable=(0, 2)),
-    Record(".conv1d", [case(normal(2, 5, 2), normal(3, 2, 3), stride=2, padding="SAME"),
-                       case(normal(2, 2, 5), normal(3, 2, 3), stride=1, padding="VALID", data_format="NCW")],
-           lambda x, w, stride, padding, data_format="NWC": convolve(x, w, stride, padding, 1, data_format == "NCW"), n.conv1d, FLOATS,
-           LOOSE, differentiable=(0, 1)),
-    Record(".conv2d_transpose", [case(normal(1, 2, 3, 2), normal(3, 2, 3, 2), output_shape=[1, 4, 5, 3], strides=2)], _transposed,
-           t.conv2d_transpose, FLOATS, LOOSE, differentiable=(0, 1)),
-    Record(".conv1d_transpose", [case(normal(1, 3, 2), normal(2, 3, 2), output_shape=[1, 6, 3], strides=2)], _transposed,
-           t.conv1d_transpose, FLOATS, LOOSE, differentiable=(0, 1)),
-    Record(".conv3d_transpose", [case(normal(1, 2, 1, 2, 2), normal(2, 1, 2, 1, 2), output_shape=[1, 3, 2, 4, 1], strides=2)],
-           _transposed, t.conv3d_transpose, FLOATS, LOOSE, differentiable=(0, 1)),
-    Record(".separable_conv2d", [case(IMAGE, FILTER, normal(1, 1, 6, 2), strides=ONES, padding="SAME")], _separable, n.separable_conv2d,
-           FLOATS, LOOSE, differentiable=(0, 1, 2)),
-]  # fmt: skip
+            Failure(
+                (IMAGE, FILTER), "batch and depth", {"strides": [2, 1, 1, 1], "padding": "SAME"}
+            ),
+        ),
+    ),
+    Record(
+        ".conv2d",
+        [case(normal(2, 3, 4, 4, 2), normal(2, 2, 2, 3), strides=1, padding="SAME")],
+        _conv_batches,
+        n.conv2d,
+        FLOATS,
+        LOOSE,
+        differentiable=(0, 1),
+        graph=False,
+    ),  # more batch axes need a known rank
+    Record(
+        "Conv2DBackpropInput",
+        [
+            case(np.int32([2, 5, 4, 2]), FILTER, normal(2, 3, 2, 3), strides=TWOS, padding="SAME"),
+            case(np.int32([2, 5, 4, 2]), FILTER, normal(2, 3, 3, 3), strides=ONES, padding="VALID"),
+            case(
+                np.int32([1, 6, 5, 4]),
+                normal(3, 2, 2, 2),
+                normal(1, 2, 2, 2),
+                strides=TWOS,
+                padding="VALID",
+            ),
+        ],
+        _input_of,
+        None,
+        FLOATS,
+        LOOSE,
+        differentiable=(1, 2),
+        errors=(
+            Failure(
+                (np.int32([2, 5, 4, 2]), FILTER, normal(2, 3, 3, 3)),
+                "out_backprop of shape",
+                {"strides": TWOS, "padding": "SAME"},
+            ),
+        ),
+    ),
+    Record(
+        "Conv2DBackpropFilter",
+        [
+            case(IMAGE, np.int32([3, 2, 2, 3]), normal(2, 3, 2, 3), strides=TWOS, padding="SAME"),
+            case(
+                IMAGE,
+                np.int32([2, 2, 2, 3]),
+                normal(2, 3, 2, 3),
+                strides=ONES,
+                padding="VALID",
+                dilations=TWOS,
+            ),
+            case(
+                normal(1, 6, 5, 4),
+                np.int32([3, 2, 2, 2]),
+                normal(1, 2, 2, 2),
+                strides=TWOS,
+                padding="VALID",
+            ),
+        ],
+        _filter_of,
+        None,
+        FLOATS,
+        LOOSE,
+        differentiable=(0, 2),
+    ),
+    Record(
+        "Conv3D",
+        [
+            case(normal(1, 3, 4, 3, 2), normal(2, 2, 2, 2, 2), strides=1, padding="SAME"),
+            case(normal(1, 3, 4, 3, 2), normal(2, 3, 1, 2, 2), strides=2, padding="VALID"),
+        ],
+        lambda x, w, strides, padding: convolve(x, w, strides, padding),
+        n.conv3d,
+        FLOATS,
+        LOOSE,
+        differentiable=(0, 1),
+    ),
+    Record(
+        "Conv3DBackpropInputV2",
+        [
+            case(
+                np.int32([1, 3, 2, 3, 2]),
+                normal(2, 2, 1, 2, 2),
+                normal(1, 2, 1, 2, 2),
+                strides=[1, 2, 2, 2, 1],
+                padding="SAME",
+            )
+        ],
+        lambda s, w, g, strides, padding: _input_of(s, w, g, strides, padding, (1,) * 5),
+        None,
+        FLOATS,
+        LOOSE,
+        differentiable=(1, 2),
+    ),
+    Record(
+        "Conv3DBackpropFilterV2",
+        [
+            case(
+                normal(1, 3, 2, 3, 2),
+                np.int32([2, 2, 1, 2, 2]),
+                normal(1, 2, 1, 2, 2),
+                strides=[1, 2, 2, 2, 1],
+                padding="SAME",
+            )
+        ],
+        lambda x, s, g, strides, padding: _filter_of(x, s, g, strides, padding, (1,) * 5),
+        None,
+        FLOATS,
+        LOOSE,
+        differentiable=(0, 2),
+    ),
+    Record(
+        "DepthwiseConv2dNative",
+        [
+            case(normal(2, 4, 5, 2), normal(3, 2, 2, 2), strides=ONES, padding="SAME"),
+            case(IMAGE, FILTER, strides=TWOS, padding="VALID"),
+            case(IMAGE, FILTER, strides=ONES, padding="SAME", dilations=[2, 2]),
+            case(IMAGE, FILTER, strides=ONES, padding=PADS),
+            case(normal(2, 2, 4, 5), FILTER, strides=ONES, padding="SAME", data_format="NCHW"),
+            case(normal(1, 10, 10, 2), normal(9, 8, 2, 1), strides=ONES, padding="SAME"),
+        ],
+        _depthwise,
+        n.depthwise_conv2d,
+        FLOATS,
+        LOOSE,
+        differentiable=(0, 1),
+        errors=(
+            Failure(
+                (normal(1, 4, 4, 3), FILTER), "third size", {"strides": ONES, "padding": "SAME"}
+            ),
+        ),
+    ),
+    Record(
+        "DepthwiseConv2dNativeBackpropInput",
+        [
+            case(
+                np.int32([1, 4, 3, 2]),
+                normal(2, 2, 2, 2),
+                normal(1, 2, 2, 4),
+                strides=TWOS,
+                padding="SAME",
+            )
+        ],
+        _depthwise_input_of,
+        None,
+        FLOATS,
+        LOOSE,
+        differentiable=(1, 2),
+    ),
+    Record(
+        "DepthwiseConv2dNativeBackpropFilter",
+        [
+            case(
+                normal(1, 4, 3, 2),
+                np.int32([2, 2, 2, 2]),
+                normal(1, 2, 2, 4),
+                strides=TWOS,
+                padding="SAME",
+            )
+        ],
+        _depthwise_filter_of,
+        None,
+        FLOATS,
+        LOOSE,
+        differentiable=(0, 2),
+    ),
+    Record(
+        ".conv1d",
+        [
+            case(normal(2, 5, 2), normal(3, 2, 3), stride=2, padding="SAME"),
+            case(normal(2, 2, 5), normal(3, 2, 3), stride=1, padding="VALID", data_format="NCW"),
+        ],
+        lambda x, w, stride, padding, data_format="NWC": convolve(
+            x, w, stride, padding, 1, data_format == "NCW"
+        ),
+        n.conv1d,
+        FLOATS,
+        LOOSE,
+        differentiable=(0, 1),
+    ),
+    Record(
+        ".conv2d_transpose",
+        [case(normal(1, 2, 3, 2), normal(3, 2, 3, 2), output_shape=[1, 4, 5, 3], strides=2)],
+        _transposed,
+        t.conv2d_transpose,
+        FLOATS,
+        LOOSE,
+        differentiable=(0, 1),
+    ),
+    Record(
+        ".conv1d_transpose",
+        [case(normal(1, 3, 2), normal(2, 3, 2), output_shape=[1, 6, 3], strides=2)],
+        _transposed,
+        t.conv1d_transpose,
+        FLOATS,
+        LOOSE,
+        differentiable=(0, 1),
+    ),
+    Record(
+        ".conv3d_transpose",
+        [
+            case(
+                normal(1, 2, 1, 2, 2),
+                normal(2, 1, 2, 1, 2),
+                output_shape=[1, 3, 2, 4, 1],
+                strides=2,
+            )
+        ],
+        _transposed,
+        t.conv3d_transpose,
+        FLOATS,
+        LOOSE,
+        differentiable=(0, 1),
+    ),
+    Record(
+        ".separable_conv2d",
+        [case(IMAGE, FILTER, normal(1, 1, 6, 2), strides=ONES, padding="SAME")],
+        _separable,
+        n.separable_conv2d,
+        FLOATS,
+        LOOSE,
+        differentiable=(0, 1, 2),
+    ),
+]

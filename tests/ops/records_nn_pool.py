@@ -3,9 +3,9 @@
 import itertools
 
 import numpy as np
+from tests.ops.harness import FLOATS, Failure, Record, case, distinct, normal
 
 from penstock.ops import nn_pool_ops as p
-from tests.ops.harness import FLOATS, Failure, Record, case, distinct, normal
 
 
 def _windows(shape, ksize, strides, padding):
@@ -98,8 +98,10 @@ def grad_case(shape, ksize, strides, padding, **more):
 def _max_cases(second):
     cases = []
     for shape, ksize, strides, padding in (
-        ((2, 4, 4, 2), K2, K2, "VALID"), ((1, 5, 4, 2), K3, K2, "SAME"), ((1, 20, 20, 1), [1, 9, 9, 1], [1, 5, 4, 1], "SAME"),
-    ):  # fmt: skip
+        ((2, 4, 4, 2), K2, K2, "VALID"),
+        ((1, 5, 4, 2), K3, K2, "SAME"),
+        ((1, 20, 20, 1), [1, 9, 9, 1], [1, 5, 4, 1], "SAME"),
+    ):
         x, y, outs, attrs = grad_case(shape, ksize, strides, padding)
         grad = normal(*(shape if second else outs))
         cases.append(case(x, y, grad, **attrs))
@@ -119,48 +121,233 @@ LOOSE = {"float32": 1e-5}
 BIG = Failure((normal(1, 3, 3, 1),), "fits", {"ksize": 4, "strides": 1, "padding": "VALID"})
 X3, Y3, O3, A3 = grad_case((1, 3, 4, 2, 2), D2, D2, "SAME")
 IMAGES = [
-    case(distinct(2, 4, 5, 2), ksize=2, strides=2, padding="VALID"), case(distinct(2, 5, 4, 2), ksize=3, strides=2, padding="SAME"),
+    case(distinct(2, 4, 5, 2), ksize=2, strides=2, padding="VALID"),
+    case(distinct(2, 5, 4, 2), ksize=3, strides=2, padding="SAME"),
     case(distinct(1, 2, 5, 4), ksize=2, strides=1, padding="SAME", data_format="NCHW"),
-    case(distinct(1, 12, 12, 2), ksize=[9, 8], strides=2, padding="VALID"), case(distinct(0, 4, 4, 2), ksize=2, strides=2, padding="VALID"),
-]  # fmt: skip
+    case(distinct(1, 12, 12, 2), ksize=[9, 8], strides=2, padding="VALID"),
+    case(distinct(0, 4, 4, 2), ksize=2, strides=2, padding="VALID"),
+]
 
 RECORDS = [
-    Record("MaxPool", [*IMAGES, case(distinct(1, 4, 4, 2), ksize=2, strides=2, padding=[[0, 0], [1, 1], [0, 1], [0, 0]])],
-           _pool(np.max), p.max_pool2d, (*FLOATS, "int32"), differentiable=(0,), errors=(
-               BIG, Failure((normal(3, 3, 1),), "rank 4", {"ksize": 2, "strides": 1, "padding": "SAME"}),
-               Failure((normal(1, 3, 3, 1),), "batch", {"ksize": [2, 1, 1, 1], "strides": 1, "padding": "SAME"}))),
-    Record("MaxPoolGrad", [case(*c.inputs, **c.attrs) for c in _max_cases(False)], _max_grad, None, ("float64",), differentiable=(2,)),
-    Record("MaxPoolGradGrad", _max_cases(True), _max_grad_grad, None, ("float64",), differentiable=(2,)),
-    Record("MaxPoolV2", [case(distinct(2, 4, 5, 2), np.int32(K2), np.int32(K2), padding="SAME")],
-           lambda x, k, s, padding: _pool(np.max)(x, k, s, padding), None, FLOATS, differentiable=(0,)),
-    Record("MaxPoolGradV2", [case(*c.inputs, np.int32(c.attrs["ksize"]), np.int32(c.attrs["strides"]), padding=c.attrs["padding"])
-                             for c in _max_cases(False)],
-           lambda x, y, g, k, s, padding: _max_grad(x, y, g, k, s, padding), None, ("float64",), differentiable=(2,)),
-    Record("MaxPoolGradGradV2", [case(*c.inputs, np.int32(c.attrs["ksize"]), np.int32(c.attrs["strides"]), padding=c.attrs["padding"])
-                                 for c in _max_cases(True)],
-           lambda x, y, g, k, s, padding: _max_grad_grad(x, y, g, k, s, padding), None, ("float64",), differentiable=(2,)),
-    Record("AvgPool", IMAGES, _pool(np.mean), p.avg_pool2d, FLOATS, LOOSE, differentiable=(0,), errors=(BIG,)),
-    Record("AvgPoolGrad", [case(np.int32([2, 4, 5, 2]), normal(2, 2, 3, 2), ksize=K3, strides=K2, padding="SAME"),
-                           case(np.int32([1, 20, 20, 1]), normal(1, 4, 5, 1), ksize=[1, 9, 9, 1], strides=[1, 5, 4, 1], padding="SAME")],
-           _avg_grad, None, FLOATS, LOOSE, differentiable=(1,)),
-    Record("MaxPool3D", [case(distinct(1, 4, 3, 4, 2), ksize=2, strides=2, padding="SAME")], _pool(np.max), p.max_pool3d, ("float32",)),
-    Record("MaxPool3DGrad", [case(X3.astype(np.float32), Y3.astype(np.float32), normal(*O3), **A3)], _max_grad, None, ("float32",)),
-    Record("MaxPool3DGradGrad", [case(X3.astype(np.float32), Y3.astype(np.float32), normal(*X3.shape), **A3)], _max_grad_grad, None,
-           ("float32",)),
-    Record("AvgPool3D", [case(normal(1, 4, 3, 4, 2), ksize=2, strides=2, padding="SAME")], _pool(np.mean), p.avg_pool3d, FLOATS, LOOSE,
-           differentiable=(0,)),
-    Record("AvgPool3DGrad", [case(np.int32([1, 4, 3, 2, 2]), normal(1, 2, 2, 1, 2), ksize=D2, strides=D2, padding="SAME")], _avg_grad,
-           None, FLOATS, LOOSE, differentiable=(1,)),
-    Record("MaxPoolWithArgmax", [case(distinct(2, 5, 4, 2), ksize=2, strides=2, padding="SAME"),
-                                 case(distinct(2, 5, 4, 2), ksize=2, strides=2, padding="SAME", include_batch_in_index=True)],
-           _argmax, p.max_pool_with_argmax, FLOATS, differentiable=(0,), order=1),
-    Record("MaxPoolGradWithArgmax", [case(normal(2, 2, 2, 1), normal(2, 1, 1, 1), np.int64([[[[1]]], [[[3]]]]), ksize=K2, strides=K2,
-                                          padding="VALID")], _argmax_grad, None, FLOATS),
-    Record(".max_pool1d", [case(distinct(2, 5, 2), ksize=2, strides=2, padding="SAME")],
-           lambda x, ksize, strides, padding: _pool(np.max)(x, [ksize], [strides], padding, "NWC"), p.max_pool1d, FLOATS, differentiable=(0,)),
-    Record(".pool", [case(normal(2, 5, 4, 2), window_shape=[2, 2], pooling_type="AVG", strides=[2, 1], padding="SAME")],
-           lambda x, window_shape, pooling_type, strides, padding: _pool(np.mean)(x, window_shape, strides, padding), p.pool, FLOATS, LOOSE,
-           differentiable=(0,)),
-    Record(".pool-dilated", [case(normal(2, 5, 6, 2), window_shape=[2, 3], pooling_type=t, dilations=[2, 2]) for t in ("MAX", "AVG")],
-           _dilated, p.pool, FLOATS, LOOSE, differentiable=(0,)),
-]  # fmt: skip
+    Record(
+        "MaxPool",
+        [
+            *IMAGES,
+            case(
+                distinct(1, 4, 4, 2), ksize=2, strides=2, padding=[[0, 0], [1, 1], [0, 1], [0, 0]]
+            ),
+        ],
+        _pool(np.max),
+        p.max_pool2d,
+        (*FLOATS, "int32"),
+        differentiable=(0,),
+        errors=(
+            BIG,
+            Failure((normal(3, 3, 1),), "rank 4", {"ksize": 2, "strides": 1, "padding": "SAME"}),
+            Failure(
+                (normal(1, 3, 3, 1),),
+                "batch",
+                {"ksize": [2, 1, 1, 1], "strides": 1, "padding": "SAME"},
+            ),
+        ),
+    ),
+    Record(
+        "MaxPoolGrad",
+        [case(*c.inputs, **c.attrs) for c in _max_cases(False)],
+        _max_grad,
+        None,
+        ("float64",),
+        differentiable=(2,),
+    ),
+    Record(
+        "MaxPoolGradGrad", _max_cases(True), _max_grad_grad, None, ("float64",), differentiable=(2,)
+    ),
+    Record(
+        "MaxPoolV2",
+        [case(distinct(2, 4, 5, 2), np.int32(K2), np.int32(K2), padding="SAME")],
+        lambda x, k, s, padding: _pool(np.max)(x, k, s, padding),
+        None,
+        FLOATS,
+        differentiable=(0,),
+    ),
+    Record(
+        "MaxPoolGradV2",
+        [
+            case(
+                *c.inputs,
+                np.int32(c.attrs["ksize"]),
+                np.int32(c.attrs["strides"]),
+                padding=c.attrs["padding"],
+            )
+            for c in _max_cases(False)
+        ],
+        lambda x, y, g, k, s, padding: _max_grad(x, y, g, k, s, padding),
+        None,
+        ("float64",),
+        differentiable=(2,),
+    ),
+    Record(
+        "MaxPoolGradGradV2",
+        [
+            case(
+                *c.inputs,
+                np.int32(c.attrs["ksize"]),
+                np.int32(c.attrs["strides"]),
+                padding=c.attrs["padding"],
+            )
+            for c in _max_cases(True)
+        ],
+        lambda x, y, g, k, s, padding: _max_grad_grad(x, y, g, k, s, padding),
+        None,
+        ("float64",),
+        differentiable=(2,),
+    ),
+    Record(
+        "AvgPool",
+        IMAGES,
+        _pool(np.mean),
+        p.avg_pool2d,
+        FLOATS,
+        LOOSE,
+        differentiable=(0,),
+        errors=(BIG,),
+    ),
+    Record(
+        "AvgPoolGrad",
+        [
+            case(np.int32([2, 4, 5, 2]), normal(2, 2, 3, 2), ksize=K3, strides=K2, padding="SAME"),
+            case(
+                np.int32([1, 20, 20, 1]),
+                normal(1, 4, 5, 1),
+                ksize=[1, 9, 9, 1],
+                strides=[1, 5, 4, 1],
+                padding="SAME",
+            ),
+        ],
+        _avg_grad,
+        None,
+        FLOATS,
+        LOOSE,
+        differentiable=(1,),
+    ),
+    Record(
+        "MaxPool3D",
+        [case(distinct(1, 4, 3, 4, 2), ksize=2, strides=2, padding="SAME")],
+        _pool(np.max),
+        p.max_pool3d,
+        ("float32",),
+    ),
+    Record(
+        "MaxPool3DGrad",
+        [case(X3.astype(np.float32), Y3.astype(np.float32), normal(*O3), **A3)],
+        _max_grad,
+        None,
+        ("float32",),
+    ),
+    Record(
+        "MaxPool3DGradGrad",
+        [case(X3.astype(np.float32), Y3.astype(np.float32), normal(*X3.shape), **A3)],
+        _max_grad_grad,
+        None,
+        ("float32",),
+    ),
+    Record(
+        "AvgPool3D",
+        [case(normal(1, 4, 3, 4, 2), ksize=2, strides=2, padding="SAME")],
+        _pool(np.mean),
+        p.avg_pool3d,
+        FLOATS,
+        LOOSE,
+        differentiable=(0,),
+    ),
+    Record(
+        "AvgPool3DGrad",
+        [
+            case(
+                np.int32([1, 4, 3, 2, 2]),
+                normal(1, 2, 2, 1, 2),
+                ksize=D2,
+                strides=D2,
+                padding="SAME",
+            )
+        ],
+        _avg_grad,
+        None,
+        FLOATS,
+        LOOSE,
+        differentiable=(1,),
+    ),
+    Record(
+        "MaxPoolWithArgmax",
+        [
+            case(distinct(2, 5, 4, 2), ksize=2, strides=2, padding="SAME"),
+            case(
+                distinct(2, 5, 4, 2),
+                ksize=2,
+                strides=2,
+                padding="SAME",
+                include_batch_in_index=True,
+            ),
+        ],
+        _argmax,
+        p.max_pool_with_argmax,
+        FLOATS,
+        differentiable=(0,),
+        order=1,
+    ),
+    Record(
+        "MaxPoolGradWithArgmax",
+        [
+            case(
+                normal(2, 2, 2, 1),
+                normal(2, 1, 1, 1),
+                np.int64([[[[1]]], [[[3]]]]),
+                ksize=K2,
+                strides=K2,
+                padding="VALID",
+            )
+        ],
+        _argmax_grad,
+        None,
+        FLOATS,
+    ),
+    Record(
+        ".max_pool1d",
+        [case(distinct(2, 5, 2), ksize=2, strides=2, padding="SAME")],
+        lambda x, ksize, strides, padding: _pool(np.max)(x, [ksize], [strides], padding, "NWC"),
+        p.max_pool1d,
+        FLOATS,
+        differentiable=(0,),
+    ),
+    Record(
+        ".pool",
+        [
+            case(
+                normal(2, 5, 4, 2),
+                window_shape=[2, 2],
+                pooling_type="AVG",
+                strides=[2, 1],
+                padding="SAME",
+            )
+        ],
+        lambda x, window_shape, pooling_type, strides, padding: _pool(np.mean)(
+            x, window_shape, strides, padding
+        ),
+        p.pool,
+        FLOATS,
+        LOOSE,
+        differentiable=(0,),
+    ),
+    Record(
+        ".pool-dilated",
+        [
+            case(normal(2, 5, 6, 2), window_shape=[2, 3], pooling_type=t, dilations=[2, 2])
+            for t in ("MAX", "AVG")
+        ],
+        _dilated,
+        p.pool,
+        FLOATS,
+        LOOSE,
+        differentiable=(0,),
+    ),
+]

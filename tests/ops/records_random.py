@@ -3,11 +3,27 @@
 from tests.ops.harness import Record
 
 OPERATIONS = (
-    "RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "RandomShuffle", "Multinomial",
-    "StatelessRandomUniform", "StatelessRandomUniformV2", "StatelessRandomUniformInt", "StatelessRandomUniformIntV2",
-    "StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2", "StatelessRandomNormal", "StatelessRandomNormalV2",
-    "StatelessTruncatedNormal", "StatelessTruncatedNormalV2", "StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg",
-    "StatelessRandomGetAlg", "StatelessShuffle", "StatelessMultinomial",
-)  # fmt: skip
+    "RandomUniform",
+    "RandomUniformInt",
+    "RandomStandardNormal",
+    "TruncatedNormal",
+    "RandomShuffle",
+    "Multinomial",
+    "StatelessRandomUniform",
+    "StatelessRandomUniformV2",
+    "StatelessRandomUniformInt",
+    "StatelessRandomUniformIntV2",
+    "StatelessRandomUniformFullInt",
+    "StatelessRandomUniformFullIntV2",
+    "StatelessRandomNormal",
+    "StatelessRandomNormalV2",
+    "StatelessTruncatedNormal",
+    "StatelessTruncatedNormalV2",
+    "StatelessRandomGetKeyCounter",
+    "StatelessRandomGetKeyCounterAlg",
+    "StatelessRandomGetAlg",
+    "StatelessShuffle",
+    "StatelessMultinomial",
+)
 
 RECORDS = [Record(name, tested_by="tests/ops/test_random.py") for name in OPERATIONS]

@@ -147,6 +147,73 @@ def test_the_counter_carries_into_its_upper_half() -> None:
         np.testing.assert_array_equal(philox.words(np, below, 8)[4:], philox.words(np, above, 4))
 
 
+SHAPE, SEED = [3, 4], [5, 6]
+KEY = {"key": np.uint64([7]), "counter": np.uint64([8, 9]), "alg": 1}
+DRAW = {"seed": 3, "seed2": 4}
+BOUNDS = {"minval": -4, "maxval": 9}
+ROWS = np.arange(24).reshape(12, 2)
+LOGITS = np.float32([[0, 1, 2], [2, 1, 0]])
+CALLS: dict[str, dict[str, Any]] = {
+    "RandomUniform": {"shape": SHAPE, "dtype": "float32", **DRAW},
+    "RandomUniformInt": {"shape": SHAPE, **BOUNDS, **DRAW},
+    "RandomStandardNormal": {"shape": SHAPE, "dtype": "float32", **DRAW},
+    "TruncatedNormal": {"shape": SHAPE, "dtype": "float32", **DRAW},
+    "RandomShuffle": {"value": ROWS, **DRAW},
+    "Multinomial": {"logits": LOGITS, "num_samples": 5, **DRAW},
+    "StatelessRandomUniform": {"shape": SHAPE, "seed": SEED},
+    "StatelessRandomUniformV2": {"shape": SHAPE, **KEY},
+    "StatelessRandomUniformInt": {"shape": SHAPE, "seed": SEED, **BOUNDS},
+    "StatelessRandomUniformIntV2": {"shape": SHAPE, **KEY, **BOUNDS},
+    "StatelessRandomUniformFullInt": {"shape": SHAPE, "seed": SEED},
+    "StatelessRandomUniformFullIntV2": {"shape": SHAPE, **KEY},
+    "StatelessRandomNormal": {"shape": SHAPE, "seed": SEED},
+    "StatelessRandomNormalV2": {"shape": SHAPE, **KEY},
+    "StatelessTruncatedNormal": {"shape": SHAPE, "seed": SEED},
+    "StatelessTruncatedNormalV2": {"shape": SHAPE, **KEY},
+    "StatelessRandomGetKeyCounter": {"seed": SEED},
+    "StatelessRandomGetKeyCounterAlg": {"seed": SEED},
+    "StatelessRandomGetAlg": {},
+    "StatelessShuffle": {"value": ROWS, **KEY},
+    "StatelessMultinomial": {"logits": LOGITS, "num_samples": 5, "seed": SEED},
+}
+
+
+def _arrays(result: Any) -> list[np.ndarray[Any, Any]]:
+    return [np.asarray(r) for r in tf.nest.flatten(result)]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_session_draws_what_an_eager_call_draws(name: str) -> None:
+    """Two draws of each operation, at once and in a step compiled with what follows it."""
+    operation, inputs = getattr(tf.raw_ops, name), CALLS[name]
+    tf.random.set_seed(0)
+    eager = [_arrays(operation(**inputs)) for _ in range(2)]
+    with tf.Graph().as_default() as graph:
+        outputs = [tf.identity(t) for t in tf.nest.flatten(operation(**inputs))]
+    for output, array in zip(outputs, eager[0], strict=True):
+        assert output.shape.is_compatible_with(array.shape)
+    with tf.compat.v1.Session(graph=graph) as session:
+        for expected in eager:
+            for got, wanted in zip(session.run(outputs), expected, strict=True):
+                assert got.dtype == wanted.dtype
+                np.testing.assert_allclose(got, wanted, 0, 2e-6 if "ormal" in name else 0)
+
+
+@pytest.mark.parametrize("name", ["RandomUniform", "RandomStandardNormal", "TruncatedNormal"])
+def test_a_draw_of_a_size_known_late_is_repeatable(name: str) -> None:
+    """The shape is fed: sessions agree with each other, step by step, and steps differ."""
+    with tf.Graph().as_default() as graph:
+        shape = tf.compat.v1.placeholder(tf.int32, [2])
+        drawn = getattr(tf.raw_ops, name)(shape=shape, dtype="float32", seed=1, seed2=2)
+    runs = []
+    for _ in range(2):
+        with tf.compat.v1.Session(graph=graph) as session:
+            runs.append([session.run(drawn, {shape: [n, 3]}) for n in (2, 4, 2, 4)])
+    for one, other in zip(*runs, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(runs[0][0], runs[0][2])
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

@@ -47,6 +47,7 @@ FAMILIES = (
     "nn_batch_norm",
     "nn_bias",
     "nn_convolution",
+    "nn_depthwise",
     "nn_pool",
     "nn_response",
     "nn_softmax",

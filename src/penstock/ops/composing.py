@@ -1,5 +1,4 @@
-"""What public functions that are compositions of operations share: name scopes, and short names for
-common steps.
+"""What public functions that are compositions of operations share: scopes, and common steps.
 
     with scope(name, "crelu", features) as name:
         return concat([relu(x), relu(neg(x))], axis)
@@ -25,7 +24,7 @@ _NOTHING = contextlib.nullcontext("")
 def scope(name: str | None, default: str) -> contextlib.AbstractContextManager[str]:
     """A name scope in the current graph; nothing when operations run at once."""
     graph = state.graph
-    return _NOTHING if graph is None else graph.name_scope(name or default)  # type: ignore[no-any-return]
+    return _NOTHING if graph is None else graph.name_scope(name or default)
 
 
 def tensor(value: Any, dtype: DType | None = None, name: str | None = None) -> Tensor:
@@ -66,9 +65,8 @@ def shape_of(x: Tensor) -> Tensor:
 
 def reshape(x: Tensor, shape: Any) -> Tensor:
     """`x` in another shape: a list of sizes or a tensor."""
-    return execute(
-        "Reshape", (x, shape if isinstance(shape, Tensor) else np.array(shape, np.int32))
-    )  # type: ignore[no-any-return]
+    wanted = shape if isinstance(shape, Tensor) else np.array(shape, np.int32)
+    return execute("Reshape", (x, wanted))  # type: ignore[no-any-return]
 
 
 def expand(x: Tensor, axis: int) -> Tensor:
@@ -106,6 +104,7 @@ def rank_of(x: Tensor, what: str) -> int:
     """
     if x.dims is None:
         raise ValueError(
-            f"{what}: expected an input of known rank, got unknown. Use ensure_shape or set_shape on it."
+            f"{what}: expected an input of known rank, got unknown. Use ensure_shape or set_shape "
+            "on it."
         )
     return len(x.dims)

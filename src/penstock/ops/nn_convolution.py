@@ -265,22 +265,14 @@ def backprop_filter(
 def _register(ops: tuple[OpDef, OpDef, OpDef], names: tuple[str, ...]) -> None:
     """Kernels and gradients of a convolution and its transposes."""
     ahead, to_input, to_filter = ops
-    depthwise = ahead is DEPTHWISE
 
     @compiled_kernel(ahead)
     def _ahead(ctx: Any, image: Array, kernel: Array) -> Array:
-        layout = ctx.attrs["data_format"]
-        window = window_of(layout, image.shape, kernel.shape[:-2], ctx.attrs)
-        kernel, groups = _grouped(kernel, image.shape[channel_axis(layout)], depthwise)
-        return forward(image, kernel, layout, window, groups)
+        return _forward_kernel(ctx, image, kernel, False)
 
     @compiled_kernel(to_input)
     def _to_input(ctx: Any, sizes: Array, kernel: Array, grad: Array) -> Array:
-        layout = ctx.attrs["data_format"]
-        shape = _input_shape(sizes, kernel, grad, layout)
-        window = window_of(layout, shape, kernel.shape[:-2], ctx.attrs)
-        kernel, groups = _grouped(kernel, shape[channel_axis(layout)], depthwise)
-        return backprop_input(shape, kernel, grad, layout, window, groups)
+        return _to_input_kernel(ctx, sizes, kernel, grad, False)
 
     @compiled_kernel(to_filter)
     def _to_filter(ctx: Any, image: Array, sizes: Array, grad: Array) -> Array:
@@ -288,14 +280,48 @@ def _register(ops: tuple[OpDef, OpDef, OpDef], names: tuple[str, ...]) -> None:
         shape = tuple(int(n) for n in sizes)
         window = window_of(layout, image.shape, shape[:-2], ctx.attrs)
         depth = image.shape[channel_axis(layout)]
-        if depthwise:
-            flat = (*shape[:-2], 1, shape[-2] * shape[-1])
-            result = backprop_filter(image, flat, grad, layout, window, depth)
-            return result.reshape(shape)
         groups = depth // shape[-2] if depth else 1
         return backprop_filter(image, shape, grad, layout, window, groups)
 
     _register_gradients(ops, names)
+
+
+def _forward_kernel(ctx: Any, image: Array, kernel: Array, depthwise: bool) -> Array:
+    layout = ctx.attrs["data_format"]
+    window = window_of(layout, image.shape, kernel.shape[:-2], ctx.attrs)
+    kernel, groups = _grouped(kernel, image.shape[channel_axis(layout)], depthwise)
+    return forward(image, kernel, layout, window, groups)
+
+
+def _to_input_kernel(ctx: Any, sizes: Array, kernel: Array, grad: Array, depthwise: bool) -> Array:
+    layout = ctx.attrs["data_format"]
+    shape = _input_shape(sizes, kernel, grad, layout)
+    window = window_of(layout, shape, kernel.shape[:-2], ctx.attrs)
+    kernel, groups = _grouped(kernel, shape[channel_axis(layout)], depthwise)
+    return backprop_input(shape, kernel, grad, layout, window, groups)
+
+
+@compiled_kernel(DEPTHWISE)
+def depthwise_forward(ctx: Any, image: Array, kernel: Array) -> Array:
+    """The kernel of DepthwiseConv2dNative for any device and filter size."""
+    return _forward_kernel(ctx, image, kernel, True)
+
+
+@compiled_kernel(DEPTHWISE_INPUT)
+def depthwise_to_input(ctx: Any, sizes: Array, kernel: Array, grad: Array) -> Array:
+    """The kernel of DepthwiseConv2dNativeBackpropInput for any device and filter size."""
+    return _to_input_kernel(ctx, sizes, kernel, grad, True)
+
+
+@compiled_kernel(DEPTHWISE_FILTER)
+def depthwise_to_filter(ctx: Any, image: Array, sizes: Array, grad: Array) -> Array:
+    """The kernel of DepthwiseConv2dNativeBackpropFilter for any device and filter size."""
+    layout = ctx.attrs["data_format"]
+    shape = tuple(int(n) for n in sizes)
+    window = window_of(layout, image.shape, shape[:-2], ctx.attrs)
+    flat = (*shape[:-2], 1, shape[-2] * shape[-1])
+    depth = image.shape[channel_axis(layout)]
+    return backprop_filter(image, flat, grad, layout, window, depth).reshape(shape)
 
 
 def _grouped(kernel: Array, depth: int, depthwise: bool) -> tuple[Array, int]:
@@ -353,4 +379,4 @@ NAMES_3D = ("strides", "padding", "data_format", "dilations")
 NAMES = (*NAMES_3D, "explicit_paddings")
 _register((CONV_2D, CONV_2D_INPUT, CONV_2D_FILTER), (*NAMES, "use_cudnn_on_gpu"))
 _register((CONV_3D, CONV_3D_INPUT, CONV_3D_FILTER), NAMES_3D)
-_register((DEPTHWISE, DEPTHWISE_INPUT, DEPTHWISE_FILTER), NAMES)
+_register_gradients((DEPTHWISE, DEPTHWISE_INPUT, DEPTHWISE_FILTER), NAMES)

@@ -139,8 +139,8 @@ def _count(x: Tensor, axes: list[int]) -> Any:
     if x.dims is not None and None not in [x.dims[a] for a in axes]:
         sizes = [x.dims[a] or 0 for a in axes]
         return number(float(np.prod(sizes)), x.dtype)
-    picked = execute("GatherV2", (execute("Shape", (x,)), np.int32(axes), np.int32(0)))
-    return execute("Prod", (cast(picked, x.dtype.base_dtype), np.int32([0])))
+    picked = execute("GatherV2", (execute("Shape", (x,)), np.array(axes, np.int32), np.int32(0)))
+    return execute("Prod", (cast(picked, x.dtype.base_dtype), np.zeros(1, np.int32)))
 
 
 def sufficient_statistics_v1(
@@ -285,7 +285,7 @@ def l2_normalize(
     axis = dim if axis is None else axis
     with scope(name, "l2_normalize") as full:
         x = tensor(x, name="x")
-        axes = _all_axes(x) if axis is None else np.int32(_axis_list(axis))
+        axes = _all_axes(x) if axis is None else np.array(_axis_list(axis), np.int32)
         real = x
         squares = multiply(x, x)
         if x.dtype.is_complex:

@@ -137,8 +137,7 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Normal numbers, drawn again while they are two standard deviations or more away from the
-    mean.
+    """Normal numbers, drawn again while two standard deviations or more from the mean.
 
     Args:
       shape: int32 or int64 vector.
@@ -218,8 +217,7 @@ def multinomial(
     name: str | None = None,
     output_dtype: Any = None,
 ) -> Any:
-    """Class numbers drawn from unnormalised log probabilities: `categorical` under its name in
-    compat.v1.
+    """Class numbers from unnormalised log probabilities: `categorical` as compat.v1 has it.
 
     Args:
       logits: float[B, C].

@@ -31,8 +31,7 @@ _WORD = (1 << 64) - 1
 
 
 class _EagerSeeds:
-    """The global seed of eager execution, the seeds derived from it, and the positions of eager
-    operations."""
+    """The global seed of eager execution, and what is derived from it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()  # guards: all fields, and the positions of steps
@@ -157,7 +156,8 @@ def _take(
         found = positions.get(key)
         if found is None:
             found = positions[key] = _Position(attrs)
-        return found.take(blocks)  # type: ignore[no-any-return]
+        taken: np.ndarray[Any, Any] = found.take(blocks)
+        return taken
 
 
 def stream_of(values: Any) -> Stream:
@@ -177,8 +177,7 @@ def stream_on_host(ctx: Any, blocks: int) -> Stream:
 
 
 def step_stream(blocks_of: Any) -> Any:
-    """A step input: the stream of a node in this step. `blocks_of(count, node)`: blocks for that
-    many numbers."""
+    """A step input: a node's stream; `blocks_of(count, node)` says what numbers take up."""
 
     def step_input(step: Any, node: Any) -> np.ndarray[Any, Any]:
         if step is None:

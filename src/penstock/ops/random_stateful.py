@@ -1,7 +1,7 @@
-"""Random operations that read on in a stream of their own: uniform, normal, integers, shuffle,
-categorical.
+"""Random operations that read on in a stream of their own.
 
-Streams and what they give are TensorFlow's; see `random_philox` and `random_state`.
+Uniform, normal and truncated normal numbers, integers, shuffle, categorical. Streams and what they
+give are TensorFlow's; see `random_philox` and `random_state`.
 """
 
 import math
@@ -62,7 +62,8 @@ def numbers_blocks(count: int, node: Any = None) -> int:
 
 def _define(name: str, kind: str, doc: str) -> OpDef:
     op = define_op(
-        f"{name}(shape: T; seed: int = 0, seed2: int = 0, dtype: {{half, bfloat16, float, double}}, T: {{int32, int64}}) "
+        f"{name}(shape: T; seed: int = 0, seed2: int = 0, dtype: {{half, bfloat16, float, "
+        f"double}}, T: {{int32, int64}}) "
         "-> output: dtype",
         shape=shape_from_input,
         stateful=True,
@@ -94,7 +95,8 @@ TRUNCATED_NORMAL = _define(
 )
 
 RANDOM_UNIFORM_INT = define_op(
-    "RandomUniformInt(shape: T, minval: Tout, maxval: Tout; seed: int = 0, seed2: int = 0, Tout: {int32, int64}, "
+    "RandomUniformInt(shape: T, minval: Tout, maxval: Tout; seed: int = 0, seed2: int = 0, Tout: "
+    "{int32, int64}, "
     "T: {int32, int64}) -> output: Tout",
     shape=shape_from_input,
     stateful=True,

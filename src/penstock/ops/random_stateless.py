@@ -88,7 +88,8 @@ def _define_pair(
         doc=doc + " The seed decides.",
     ).not_differentiable(NO_GRADIENT)
     new = define_op(
-        f"Stateless{name}V2(shape: Tshape, key: uint64, counter: uint64, alg: int32; dtype: {types}, "
+        f"Stateless{name}V2(shape: Tshape, key: uint64, counter: uint64, alg: int32; dtype: "
+        f"{types}, "
         "Tshape: {int32, int64} = int32) -> output: dtype",
         shape=_keyed_shape,
         host_inputs=("shape", "alg"),
@@ -141,7 +142,8 @@ FULL_INT, FULL_INT_V2 = _define_pair(
 )
 
 UNIFORM_INT = define_op(
-    "StatelessRandomUniformInt(shape: T, seed: Tseed, minval: dtype, maxval: dtype; dtype: {int32, int64}, T: {int32, int64}, "
+    "StatelessRandomUniformInt(shape: T, seed: Tseed, minval: dtype, maxval: dtype; dtype: {int32, "
+    "int64}, T: {int32, int64}, "
     "Tseed: {int32, int64} = int64) -> output: dtype",
     shape=_seeded_shape,
     host_inputs=("shape",),
@@ -150,7 +152,8 @@ UNIFORM_INT = define_op(
 ).not_differentiable(NO_GRADIENT)
 
 UNIFORM_INT_V2 = define_op(
-    "StatelessRandomUniformIntV2(shape: Tshape, key: uint64, counter: uint64, alg: int32, minval: dtype, maxval: dtype; "
+    "StatelessRandomUniformIntV2(shape: Tshape, key: uint64, counter: uint64, alg: int32, minval: "
+    "dtype, maxval: dtype; "
     "dtype: {int32, int64, uint32, uint64}, Tshape: {int32, int64} = int32) -> output: dtype",
     shape=_keyed_shape,
     host_inputs=("shape", "alg"),
@@ -219,7 +222,8 @@ def _key_counter_shape(c: ShapeContext) -> list[Dims]:
 
 
 GET_KEY_COUNTER = define_op(
-    "StatelessRandomGetKeyCounter(seed: Tseed; Tseed: {int32, int64} = int64) -> key: uint64, counter: uint64",
+    "StatelessRandomGetKeyCounter(seed: Tseed; Tseed: {int32, int64} = int64) -> key: uint64, "
+    "counter: uint64",
     shape=_key_counter_shape,
     doc="The key and the first counter of the stream that a seed stands for.",
 ).not_differentiable("its numbers are integers")
@@ -232,7 +236,8 @@ def _get_key_counter(xp: Any, seed: Array) -> tuple[Array, Array]:
 
 
 GET_KEY_COUNTER_ALG = define_op(
-    "StatelessRandomGetKeyCounterAlg(seed: Tseed; Tseed: {int32, int64} = int64) -> key: uint64, counter: uint64, alg: int32",
+    "StatelessRandomGetKeyCounterAlg(seed: Tseed; Tseed: {int32, int64} = int64) -> key: uint64, "
+    "counter: uint64, alg: int32",
     shape=lambda c: [*_key_counter_shape(c), ()],
     doc="The key, the first counter and the algorithm of the stream that a seed stands for.",
 ).not_differentiable("its numbers are integers")
@@ -291,7 +296,8 @@ def _multinomial_shape(c: ShapeContext) -> Dims:
 
 
 MULTINOMIAL = define_op(
-    "StatelessMultinomial(logits: T, num_samples: int32, seed: Tseed; T: realnumbertype, Tseed: {int32, int64} = int64, "
+    "StatelessMultinomial(logits: T, num_samples: int32, seed: Tseed; T: realnumbertype, Tseed: "
+    "{int32, int64} = int64, "
     "output_dtype: {int32, int64} = int64) -> output: output_dtype",
     shape=_multinomial_shape,
     host_inputs=("num_samples",),

@@ -39,7 +39,8 @@ def _algorithm(alg: Any) -> Algorithm:
         found = _NAMES.get(alg)
         if found is None:
             raise ValueError(
-                f"Argument `alg` got unsupported value {alg}. Supported values are philox for the Philox algorithm, threefry "
+                f"Argument `alg` got unsupported value {alg}. Supported values are philox for the "
+                "Philox algorithm, threefry "
                 "for the ThreeFry algorithm, and auto_select for auto-selection."
             )
         return found
@@ -48,7 +49,8 @@ def _algorithm(alg: Any) -> Algorithm:
     if isinstance(alg, int) and alg in (1, 2, 3):
         return Algorithm(alg)
     raise TypeError(
-        f"Argument `alg` expects a string, an Algorithm or 1, 2, 3, got {alg!r} of type {type(alg).__name__}."
+        f"Argument `alg` expects a string, an Algorithm or 1, 2, 3, got {alg!r} of type "
+        f"{type(alg).__name__}."
     )
 
 
@@ -128,12 +130,14 @@ def _check_bounds(dtype: DType, minval: Any, maxval: Any) -> None:
         return
     if (minval is None) != (maxval is None):
         raise ValueError(
-            f"For integer `dtype` argument {dtype!r}, argument `minval` and `maxval` must be both None or not None. "
+            f"For integer `dtype` argument {dtype!r}, argument `minval` and `maxval` must be both "
+            "None or not None. "
             f"Got `minval`={minval} and `maxval`={maxval}."
         )
     if minval is not None and dtype in (dtypes.uint32, dtypes.uint64):
         raise ValueError(
-            f"Argument `dtype` got invalid value {dtype!r} when argument `minval` is not None. Please don't use unsigned "
+            f"Argument `dtype` got invalid value {dtype!r} when argument `minval` is not None. "
+            "Please don't use unsigned "
             "integers in this case."
         )
 
@@ -174,8 +178,7 @@ def stateless_truncated_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Any:
-    """Normal numbers less than two standard deviations from the mean, the same ones for the same
-    seed.
+    """Normal numbers less than two standard deviations from the mean, given a seed.
 
     Args:
       shape: int32 or int64 vector.
