@@ -249,6 +249,17 @@ def elements(tf):
     return found
 
 
+def operators(tf):
+    x, i = placeholder(tf, "x"), tf.raw_ops.Placeholder(dtype=tf.int32, shape=[], name="i")
+    for _ in range(2):
+        _ = x + 1.0, 1.0 + x, x - 1.0, 1.0 - x, x * 2.0, 2.0 * x, x / 2.0, 2.0 / x, x**2.0, -x
+        _ = i // 2, i % 2, i / 2, x < 1.0, x >= 1.0, x * x
+        _ = tf.reshape(x, [1, 2]) @ [[1.0], [2.0]]
+        _ = tf.add(x, 1.0), tf.add(1.0, x), tf.multiply(x, 2.0), tf.add(x, 1.0, name="named")
+    graph = tf.compat.v1.get_default_graph()
+    return [op.name for op in graph.get_operations()]
+
+
 def constants_made_of_operands(tf):
     x = placeholder(tf, "x")
     tf.raw_ops.AddV2(x=x, y=1.0)
@@ -283,6 +294,7 @@ SCENARIOS = {
         colocation,
         collections,
         elements,
+        operators,
         constants_made_of_operands,
     )
 }

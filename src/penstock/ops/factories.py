@@ -5,6 +5,7 @@ OpDef and the public function. `reduction` does the same for operations with axe
 straight to the host kernel when nothing else wants to see the operation.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -221,6 +222,12 @@ def _bare_ufunc(op: OpDef, dtype: DType) -> Callable[..., Any] | None:
 def _select(op: OpDef, attrs: dict[str, Any]) -> Any:
     from_registry = select(op.name, "host", "CPU", attrs)
     return from_registry.function if from_registry is not None else None
+
+
+def graph_name_scope(name: str) -> contextlib.AbstractContextManager[str]:
+    """A name scope of the graph that is being built; nothing when operations run at once."""
+    graph = state.graph
+    return contextlib.nullcontext(name) if graph is None else graph.name_scope(name)
 
 
 def convert_binary(op: OpDef, x: Any, y: Any, name: str | None) -> Any:

@@ -17,7 +17,14 @@ from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.tensor import Tensor
-from penstock.ops.factories import binary, binary_function, number_of, unary, unary_function
+from penstock.ops.factories import (
+    binary,
+    binary_function,
+    graph_name_scope,
+    number_of,
+    unary,
+    unary_function,
+)
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import as_dtype
 from penstock.types.tensor_shape import TensorShape
@@ -103,13 +110,14 @@ host_kernel(ADD, types={"T": ["string"]})(_add_strings)
 
 
 def _add(x: Any, y: Any, name: str | None) -> Any:
-    if not isinstance(x, Tensor):
-        hint = y.dtype.base_dtype if isinstance(y, Tensor) else None
-        x = convert_to_tensor(x, dtype_hint=hint)
-    if not isinstance(y, Tensor):
-        hint = x.dtype.base_dtype
-        y = convert_to_tensor(number_of(y, hint), dtype_hint=hint)
-    return execute(ADD if x.dtype is dt.string else ADD_V2, (x, y), None, name)
+    with graph_name_scope(name or "Add") as scope:
+        if not isinstance(x, Tensor):
+            hint = y.dtype.base_dtype if isinstance(y, Tensor) else None
+            x = convert_to_tensor(x, dtype_hint=hint, name="x")
+        if not isinstance(y, Tensor):
+            hint = x.dtype.base_dtype
+            y = convert_to_tensor(number_of(y, hint), dtype_hint=hint, name="y")
+        return execute(ADD if x.dtype is dt.string else ADD_V2, (x, y), None, scope)
 
 
 add = binary_function(

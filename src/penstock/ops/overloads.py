@@ -17,7 +17,7 @@ from penstock.ops import math_compare as compare
 from penstock.ops import math_division as division
 from penstock.ops.factories import as_dtype_of
 from penstock.ops.math_cast import abs as absolute
-from penstock.ops.math_matmul import fast_matmul
+from penstock.ops.math_matmul import fast_matmul, matmul
 from penstock.types import dtypes as dt
 
 Function = Callable[..., Any]
@@ -28,20 +28,37 @@ def _yields(value: Any) -> bool:
     return getattr(value, "__array_priority__", 0) > Tensor.__array_priority__
 
 
-def _forward(function: Function) -> Function:
+def _forward(function: Function, name: str = "") -> Function:
     def operator(x: Any, y: Any) -> Any:
-        if y.__class__ is EagerTensor or not _yields(y):
+        if y.__class__ is EagerTensor and x.__class__ is EagerTensor:
             return function(x, y)
-        return NotImplemented
+        if y.__class__ is not EagerTensor and _yields(y):
+            return NotImplemented
+        if name and state.graph is not None:
+            return _in_graph(function, x, y, name)
+        return function(x, y)
 
     return operator
 
 
-def _reflected(function: Function) -> Function:
+def _reflected(function: Function, name: str = "") -> Function:
     def operator(x: Any, y: Any) -> Any:
+        if name and state.graph is not None:
+            return _in_graph(function, y, x, name)
         return function(y if isinstance(y, Tensor) else _as_left(x, y), x)
 
     return operator
+
+
+def _in_graph(function: Function, x: Any, y: Any, name: str) -> Any:
+    """`function` in a scope of the operator's name, where an operand that is no tensor goes too."""
+    with state.graph.name_scope(name) as scope:
+        left, right = ("a", "b") if name == "matmul" else ("x", "y")
+        if not isinstance(x, Tensor):
+            x = as_dtype_of(y, x, left)
+        elif not isinstance(y, Tensor):
+            y = as_dtype_of(x, y, right)
+        return function(x, y, name=scope)
 
 
 def _as_left(tensor: Any, value: Any) -> Any:
@@ -72,6 +89,10 @@ def _absolute(x: Any) -> Any:
     return absolute(x)
 
 
+def _product(x: Any, y: Any, name: str | None = None) -> Any:
+    return fast_matmul(x, y) if name is None else matmul(x, y, name=name)
+
+
 _BINARY: dict[str, Function] = {
     "add": arithmetic.add,
     "sub": arithmetic.subtract,
@@ -81,7 +102,7 @@ _BINARY: dict[str, Function] = {
     "floordiv": division.floordiv,
     "mod": division.floormod,
     "pow": arithmetic.pow,
-    "matmul": fast_matmul,
+    "matmul": _product,
     "and": _logic(compare.bitwise_and, compare.logical_and),
     "or": _logic(compare.bitwise_or, compare.logical_or),
     "xor": _logic(compare.bitwise_xor, lambda x, y: compare.logical_xor(x, y, None)),
@@ -123,8 +144,9 @@ def _equality(op: Any, function: Function, otherwise: bool) -> Function:
 def attach() -> None:
     """Gives every tensor its operators."""
     for name, function in _BINARY.items():
-        attach_method(f"__{name}__", _forward(function))
-        attach_method(f"__r{name}__", _reflected(function))
+        scope = "" if name in ("and", "or", "xor") else name
+        attach_method(f"__{name}__", _forward(function, scope))
+        attach_method(f"__r{name}__", _reflected(function, scope))
     for name, function in _ORDER.items():
         attach_method(f"__{name}__", _forward(function))
     attach_method("__eq__", _equality(compare.EQUAL, compare.equal, otherwise=False))
