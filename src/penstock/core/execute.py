@@ -1,8 +1,8 @@
 """The one way an operation runs: `execute(op, inputs, attrs)`.
 
-In an eager context the kernel runs now; in a graph context an Operation is added. Either way the recorders (tapes,
-accumulators) of the thread are shown what happened. Inputs may be Python values: they are converted to the dtypes
-that the tensors beside them require.
+In an eager context the kernel runs now; in a graph context an Operation is added. Either way the
+recorders (tapes, accumulators) of the thread are shown what happened. Inputs may be Python values:
+they are converted to the dtypes that the tensors beside them require.
 """
 
 from collections.abc import Sequence
@@ -28,12 +28,14 @@ def execute(
 
     Args:
       op: the definition, or its name.
-      inputs: one entry for each input of the definition; a list for a list input. Anything that converts to a tensor.
+      inputs: one entry for each input of the definition; a list for a list input. Anything that
+        converts to a tensor.
       attrs: attributes that do not follow from the inputs; None values stand for the default.
       name: the name of the operation in a graph.
 
     Returns:
-      The output; a list for a list output; a list of these for several outputs. For none: the Operation in a graph, else None.
+      The output; a list for a list output; a list of these for several outputs. For none: the
+      Operation in a graph, else None.
 
     Raises:
       TypeError, ValueError: inputs of wrong dtype or attributes that do not fit (in a graph).
@@ -44,7 +46,8 @@ def execute(
     attrs = NO_ATTRS if attrs is None else attrs
     graph = state.graph
     if graph is not None and not all(map(is_symbolic, inputs)):
-        with graph.name_scope(name or op.name) as scope:  # constants made of inputs are named in it
+        wanted = name or op.name  # type: ignore[union-attr]
+        with graph.name_scope(wanted) as scope:  # constants made of inputs are named in it
             flat, counts = convert_inputs(op, inputs, attrs)  # type: ignore[arg-type]
             return execute_flat(op, flat, counts, attrs, scope)  # type: ignore[arg-type]
     flat, counts = convert_inputs(op, inputs, attrs)  # type: ignore[arg-type]
@@ -65,7 +68,7 @@ def execute_flat(
     attrs: dict[str, Any],
     name: str | None,
 ) -> Any:
-    """`execute` for flat tensors. `counts`: tensors per input argument, None when no input is a list."""
+    """`execute` for flat tensors. `counts`: tensors per input, None when no input is a list."""
     current = state
     graph = current.graph
     if graph is None:
