@@ -220,3 +220,18 @@ def test_function_of_a_function_and_variables():
     dx, dw = tape.gradient(y, [x, w])
     np.testing.assert_allclose(dx.numpy(), [20.0, 30.0])
     np.testing.assert_allclose(dw.numpy(), [10.0, 10.0])
+
+
+def test_watching_a_captured_tensor_inside_of_a_function():
+    x, big = tf.constant(3.0), tf.constant(np.arange(1000, dtype=np.float32))
+
+    @tf.function
+    def f():
+        with tf.GradientTape() as tape:
+            tape.watch([x, big])
+            y = x * x * tf.reduce_sum(big * 2.0)
+        return tape.gradient(y, [x, big])
+
+    dx, dbig = f()
+    assert float(dx) == 2 * 3.0 * 999000.0
+    np.testing.assert_array_equal(dbig.numpy(), np.full(1000, 18.0))

@@ -52,11 +52,11 @@ def disk(environ):
 
 
 def test_a_cache_is_counted_against_its_bound(tmp_path):
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "a").write_bytes(b"x" * 1000)
+    (tmp_path / "xla").mkdir()
+    (tmp_path / "xla" / "a").write_bytes(b"x" * 1000)
     environ = {"PENSTOCK_CACHE_DIR": str(tmp_path), "PENSTOCK_COMPILATION_CACHE_SIZE": "1000"}
     finding = disk(environ)
-    assert finding.value == f"{tmp_path}: 1 files, 1000 B of at most 1000 B"
+    assert finding.value == f"{tmp_path / 'xla'}: 1 files, 1000 B of at most 1000 B"
     assert finding.problem is None
     (tmp_path / "b").write_bytes(b"x")
     over = disk(environ)

@@ -1,7 +1,8 @@
 """`GradientTape`: records what depends on watched tensors and walks it backwards.
 
-A tape is a recorder of its thread while it is entered. It keeps an operation when one of its inputs is watched or follows
-from something watched. Variables are watched when they are read, unless that is turned off.
+A tape is a recorder of its thread while it is entered. It keeps an operation when one of its inputs
+is watched or follows from something watched. Variables are watched when they are read, unless that
+is turned off.
 """
 
 import contextlib
@@ -55,7 +56,7 @@ class GradientTape:
             int, int
         ] = {}  # id of a captured handle inside a function -> id of the variable's handle
 
-    # ---- recording ----------------------------------------------------------------------------------------------
+    # ---- recording -------------------------------------------------------------------------------
 
     def __enter__(self) -> "GradientTape":
         if self._recording:
@@ -122,12 +123,16 @@ class GradientTape:
     def _watch_handle(self, variable: Any) -> None:
         handle = variable.handle
         self._variables[id(handle)] = variable
-        self._tracked[id(handle)] = handle
+        self._track(handle)
+
+    def _track(self, tensor: Tensor) -> None:
+        """Follows a tensor, and inside a function also what stands for it there."""
+        self._tracked[id(tensor)] = tensor
         graph = state.graph
         if graph is not None and graph.building_function:
-            inner = graph.as_tensor(handle)
-            if inner is not handle:
-                self._aliases[id(inner)] = id(handle)
+            inner = graph.as_tensor(tensor)
+            if inner is not tensor:
+                self._aliases[id(inner)] = id(tensor)
                 self._tracked[id(inner)] = inner
 
     def watch(self, tensor: Any) -> None:
@@ -142,7 +147,8 @@ class GradientTape:
                 continue
             if not isinstance(item, Tensor):
                 raise ValueError(
-                    f"Passed in object {item!r} of type {type(item).__name__!r}, not tf.Tensor or tf.Variable or ExtensionType."
+                    f"Passed in object {item!r} of type {type(item).__name__!r}, not tf.Tensor or"
+                    " tf.Variable or ExtensionType."
                 )
             if not (item.dtype.is_floating or item.dtype.is_complex or not is_numeric(item)):
                 get_logger().warning(
@@ -150,7 +156,7 @@ class GradientTape:
                     item.dtype,
                 )
                 continue
-            self._tracked[id(item)] = item
+            self._track(item)
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -177,7 +183,7 @@ class GradientTape:
         """The variables watched so far, in the order of their first read."""
         return tuple(self._variables.values())
 
-    # ---- gradients ----------------------------------------------------------------------------------------------
+    # ---- gradients -------------------------------------------------------------------------------
 
     def gradient(
         self,
@@ -198,12 +204,14 @@ class GradientTape:
           A nest like `sources` of tensors, IndexedSlices (where rows were gathered) or None.
 
         Raises:
-          RuntimeError: a tape that is not persistent is used a second time, or before it recorded anything.
+          RuntimeError: a tape that is not persistent is used a second time, or before it recorded
+            anything.
           TypeError: a source is neither tensor nor variable.
         """
         if self._used and not self._persistent:
             raise RuntimeError(
-                "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+                "A non-persistent GradientTape can only be used to compute one set of gradients (or"
+                " jacobians)"
             )
         if self._recording:
             if not self._persistent:
@@ -214,7 +222,8 @@ class GradientTape:
                 )
         if target is None:
             raise TypeError(
-                "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be differentiated, but received None."
+                "Argument `target` should be a list or nested structure of Tensors, Variables or"
+                " CompositeTensors to be differentiated, but received None."
             )
         flat_sources = [self._source(s) for s in nest.flatten(sources, expand_composites=True)]
         targets, grads = self._targets(target, output_gradients)
@@ -264,7 +273,8 @@ class GradientTape:
                 tensor = convert_to_tensor(tensor)
             if not is_trainable(tensor):
                 get_logger().warning(
-                    "The dtype of the target tensor must be floating (e.g. tf.float32) when calling GradientTape.gradient, got %r",
+                    "The dtype of the target tensor must be floating (e.g. tf.float32) when calling"
+                    " GradientTape.gradient, got %r",
                     tensor.dtype,
                 )
                 continue
@@ -329,7 +339,8 @@ class GradientTape:
         dims = target.dims
         if dims is None or None in dims:
             raise ValueError(
-                f"jacobian needs a target of static shape, got {target!r}. Set its shape with tf.ensure_shape."
+                f"jacobian needs a target of static shape, got {target!r}. Set its shape with"
+                " tf.ensure_shape."
             )
         count = 1
         for n in dims:
@@ -354,7 +365,7 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The jacobian of each example: `target` [B, T...] with respect to `source` [B, S...], without cross terms.
+        """The jacobian of each example: `target` [B, T...] by `source` [B, S...], no cross terms.
 
         Returns:
           A tensor of shape [B, T..., S...], or None.

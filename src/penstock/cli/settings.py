@@ -10,8 +10,8 @@ from typing import Any
 from penstock.cli.findings import Finding
 from penstock.cli.text import format_bytes
 from penstock.config import env
+from penstock.core.compiling import default_cache
 
-DEFAULT_CACHE = Path("~/.cache/penstock")
 _PREFIX = "PENSTOCK_"
 _SHOWN = 60  # characters of a value
 
@@ -64,7 +64,8 @@ def _disk_cache(environ: Mapping[str, str]) -> Finding:
     name = "compilation"
     if not _get("PENSTOCK_COMPILATION_CACHE", environ):
         return Finding(name, "on disk, switched off by PENSTOCK_COMPILATION_CACHE")
-    folder = (_get("PENSTOCK_CACHE_DIR", environ) or DEFAULT_CACHE).expanduser()
+    chosen = _get("PENSTOCK_CACHE_DIR", environ)
+    folder = (chosen.expanduser() if chosen else default_cache()) / "xla"
     bound = _get("PENSTOCK_COMPILATION_CACHE_SIZE", environ)
     files, size = _contents(folder)
     value = f"{folder}: {files} files, {format_bytes(size)} of at most {format_bytes(bound)}"

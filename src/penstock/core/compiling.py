@@ -6,16 +6,26 @@ which XLA does not use by itself: a chain of 3,000 operations takes 0.16 ms inst
 products and convolutions the width is left alone: a residual network is 15% slower with it.
 `benchmarks/compiler_options.py` has the figures. `PENSTOCK_XLA_OPTIONS` adds options and
 overrides these.
+
+Executables are kept on disk between processes by JAX's compilation cache, in the user's cache
+folder and within a bound, unless the program chose a folder itself or `PENSTOCK_COMPILATION_CACHE`
+is off.
 """
 
 import functools
+import hashlib
+import os
+import pathlib
+import platform
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock.config import env
+from penstock.config.logging import get_logger
 from penstock.core.lazy import jax
 
 CPU_FLAGS = "/proc/cpuinfo"
+WORTH_KEEPING_S = 0.2  # compilations that took less are not written to disk
 
 
 def compile_function(
@@ -28,6 +38,7 @@ def compile_function(
       donate: positions of arguments that give their buffers away.
       elementwise: it holds no products, convolutions or windows.
     """
+    use_disk_cache()
     chosen = options(elementwise)
     return jax.jit(function, donate_argnums=donate, compiler_options=chosen)  # type: ignore[no-any-return]
 
@@ -50,6 +61,37 @@ def options(elementwise: bool) -> dict[str, Any] | None:
             chosen["xla_cpu_prefer_vector_width"] = 512
     chosen.update(env.get("PENSTOCK_XLA_OPTIONS"))
     return chosen or None
+
+
+@functools.cache
+def use_disk_cache() -> pathlib.Path | None:
+    """Turns JAX's compilation cache on; returns its folder, None when it is off or not ours."""
+    if not env.get("PENSTOCK_COMPILATION_CACHE") or jax.config.jax_compilation_cache_dir:
+        return None
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        get_logger().warning("no compilation cache: %s. Set PENSTOCK_CACHE_DIR.", problem)
+        return None
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING_S)
+    jax.config.update("jax_compilation_cache_max_size", env.get("PENSTOCK_COMPILATION_CACHE_SIZE"))
+    return folder
+
+
+def cache_folder() -> pathlib.Path:
+    """Where executables for this kind of processor are kept."""
+    chosen = env.get("PENSTOCK_CACHE_DIR")
+    base = chosen if chosen is not None else default_cache()
+    machine = " ".join([platform.machine(), *sorted(cpu_flags())])
+    return pathlib.Path(base) / "xla" / hashlib.sha256(machine.encode()).hexdigest()[:16]
+
+
+def default_cache() -> pathlib.Path:
+    """The user's folder of caches of this package."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "penstock"
 
 
 def cpu_flags(path: str = CPU_FLAGS) -> frozenset[str]:

@@ -1,0 +1,53 @@
+"""Options given to XLA and the folder of its cache."""
+
+import os
+import subprocess
+import sys
+
+from penstock.core import compiling
+
+PROGRAM = """
+import penstock as tf
+f = tf.function(lambda x: tf.tanh(x) @ x)
+f(tf.ones([64, 64]))
+import jax
+print(jax.config.jax_compilation_cache_dir)
+"""
+
+
+def cache_dir(**environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_the_flags_of_the_processor_are_read(tmp_path):
+    file = tmp_path / "cpuinfo"
+    file.write_text("processor : 0\nflags\t\t: sse avx2 avx512f\n")
+    assert compiling.cpu_flags(str(file)) == {"sse", "avx2", "avx512f"}
+    assert compiling.cpu_flags(str(tmp_path / "missing")) == frozenset()
+
+
+def test_products_and_windows_are_not_elementwise():
+    assert compiling.is_elementwise(["AddV2", "Tanh", "Const"])
+    assert not compiling.is_elementwise(["AddV2", "MatMul"])
+    assert not compiling.is_elementwise(["MaxPoolGrad"])
+
+
+def test_the_cache_is_on_by_default_in_the_users_folder(tmp_path):
+    found = cache_dir(XDG_CACHE_HOME=str(tmp_path))
+    assert found.startswith(str(tmp_path / "penstock" / "xla"))
+
+
+def test_one_setting_turns_the_cache_off(tmp_path):
+    assert cache_dir(XDG_CACHE_HOME=str(tmp_path), PENSTOCK_COMPILATION_CACHE="0") == "None"
+
+
+def test_a_folder_that_the_program_chose_is_left_alone(tmp_path):
+    chosen = str(tmp_path / "own")
+    assert cache_dir(JAX_COMPILATION_CACHE_DIR=chosen) == chosen
