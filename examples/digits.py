@@ -36,6 +36,7 @@ v1 = tf.compat.v1
 SPLIT_SEED = 0  # of the held-out quarter: the same in every run, whatever --seed says
 LEARNING_RATE = 2e-3
 SIZE, CLASSES = 8, 10
+LARGEST = 2**31 - 1  # of the numbers on the command line
 
 Array = np.ndarray
 
@@ -222,7 +223,13 @@ def replacing(path: Path, mode: str = "w") -> Iterator[IO]:
 def output_folder(given: Path | None) -> Path:
     """The folder given, or the first `runs/digits/N` that no other run has."""
     if given is not None:
-        given.mkdir(parents=True, exist_ok=True)
+        try:
+            given.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise SystemExit(
+                f"digits: expected --out to be a folder that can be written to, got {given} "
+                f"({problem.strerror}). Name another one."
+            ) from None
         return given
     parent = Path("runs/digits")
     parent.mkdir(parents=True, exist_ok=True)
@@ -310,8 +317,10 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def natural(text: str, least: int = 0) -> int:
-    if not text.isdecimal() or not least <= int(text) < 2**31:
-        raise argparse.ArgumentTypeError(f"expected a whole number from {least}, got {text!r}")
+    if not text.isdecimal() or not least <= int(text) <= LARGEST:
+        raise argparse.ArgumentTypeError(
+            f"expected a whole number from {least} to {LARGEST}, got {text!r}"
+        )
     return int(text)
 
 

@@ -108,6 +108,8 @@ def test_in_a_graph_the_operations_are_collected(tmp_path):
         written = tf.compat.v1.summary.all_v2_summary_ops()
         assert [op.type for op in written] == ["WriteSummary", "WriteRawProtoSummary"]
         assert writer.init().type == "CreateSummaryFileWriter"
+        types = [op.type for op in tf.compat.v1.get_default_graph().get_operations()]
+        assert "FlushSummaryWriter" not in types
         with tf.compat.v1.Session() as session:
             with pytest.raises(tf.errors.FailedPreconditionError, match="init"):
                 session.run(written, {step: 1})

@@ -57,13 +57,14 @@ class SummaryWriter:
 
     @contextlib.contextmanager
     def as_default(self, step: Any = None) -> Iterator["SummaryWriter"]:
-        """A scope in which this is the thread's writer; what was written is flushed at its end."""
+        """A scope in which this is the thread's writer; its end flushes, but in a plain graph."""
         self.check_open()
         before = _state.writer, _state.step
         self.set_as_default(step)
         try:
             yield self
-            self.flush()
+            if context.state.graph is None or context.state.graph.building_function:
+                self.flush()  # in a plain graph the program says when
         finally:
             _state.writer = before[0]
             if step is not None:
