@@ -58,7 +58,7 @@ def test_a_cache_is_counted_against_its_bound(tmp_path):
     finding = disk(environ)
     assert finding.value == f"{tmp_path / 'xla'}: 1 files, 1000 B of at most 1000 B"
     assert finding.problem is None
-    (tmp_path / "b").write_bytes(b"x")
+    (tmp_path / "xla" / "b").write_bytes(b"x")
     over = disk(environ)
     assert "holds 1001 B" in over.problem
     assert f"rm -r {tmp_path}" in over.fix
