@@ -13,7 +13,7 @@ from typing import Any
 from penstock import ops
 from penstock.core import op_def
 from penstock.core.execute import execute
-from penstock.core.op_def import REQUIRED, OpDef
+from penstock.core.op_def import REQUIRED, AttrDef, OpDef
 
 
 def names() -> list[str]:
@@ -35,75 +35,76 @@ def function(name: str) -> Callable[..., Any]:
         op = op_def.find(name)
     if op is None:
         raise AttributeError(
-            f"module 'penstock.raw_ops' has no attribute {name!r}: no operation of that name is registered"
+            f"module 'penstock.raw_ops' has no attribute {name!r}: no operation of that name is"
+            " registered"
         )
     return _make(op)
 
 
+# Parameters that TensorFlow's raw functions call otherwise than the definition does.
+_AXIS_OF_REDUCTION = {"reduction_indices": "axis"}
+RENAMED: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("All", "Any", "EuclideanNorm", "Max", "Mean"), _AXIS_OF_REDUCTION),
+    **dict.fromkeys(("Min", "Prod", "Sum"), _AXIS_OF_REDUCTION),
+    "ExpandDims": {"dim": "axis"},
+    "Select": {"t": "x", "e": "y"},
+    "Split": {"split_dim": "axis"},
+    "SplitV": {"split_dim": "axis"},
+    "Squeeze": {"squeeze_dims": "axis"},
+    "Where": {"input": "condition"},
+}
+
+
 def _make(op: OpDef) -> Callable[..., Any]:
     inferred = {n for a in op.inputs for n in (a.type_attr, a.number_attr, a.type_list_attr) if n}
-    shown = {n: a for n, a in op.attrs.items() if n not in inferred}
-    inputs = [a.name for a in op.inputs]
-    result = (
-        collections.namedtuple(op.name, [a.name for a in op.outputs])
-        if len(op.outputs) > 1
-        else None
-    )  # type: ignore[misc]
+    attrs = {n: a for n, a in op.attrs.items() if n not in inferred}
+    inputs = {a.name: _parameter(op, a.name) for a in op.inputs}
+    named_attrs = {n: _parameter(op, n) for n in attrs}
+    signature = _signature(inputs, attrs, named_attrs)
+    several = len(op.outputs) > 1
+    result = collections.namedtuple(op.name, [a.name for a in op.outputs]) if several else None  # type: ignore[misc]
 
-    def raw(**arguments: Any) -> Any:
-        name = arguments.pop("name", None)
-        values = [arguments.pop(_plain(arguments, i)) for i in inputs]
-        attrs = {_attr_name(shown, n): v for n, v in arguments.items()}
-        made = execute(
-            op,
-            values,
-            {n: v for n, v in attrs.items() if v is not None or shown[n].kind == "shape"},
-            name,
-        )
-        return result(*made) if result is not None else made
-
-    raw.__name__ = raw.__qualname__ = op.name
-    signature = _signature(op, shown)
-
-    @functools.wraps(raw)
-    def checked(*positional: Any, **arguments: Any) -> Any:
+    def raw(*positional: Any, **arguments: Any) -> Any:
         if positional:
             raise TypeError(
-                f"{op.name} only takes keyword args (possible keys: {list(signature.parameters)}). Please pass these args as kwargs instead."
+                f"{op.name} only takes keyword args (possible keys: {list(signature.parameters)})."
+                " Please pass these args as kwargs instead."
             )
         bound = signature.bind(**arguments)
         bound.apply_defaults()
-        return raw(**{n: v for n, v in bound.arguments.items() if v is not _ABSENT})
+        given = bound.arguments
+        values = [given[parameter] for parameter in inputs.values()]
+        chosen = {
+            n: given[parameter]
+            for n, parameter in named_attrs.items()
+            if given[parameter] is not None or attrs[n].kind == "shape"
+        }
+        made = execute(op, values, chosen, given["name"])
+        return result(*made) if result is not None else made
 
-    checked.__signature__ = signature  # type: ignore[attr-defined]
-    checked.__doc__ = _doc(op, shown)
-    checked.__module__ = "penstock.raw_ops"
-    return checked
-
-
-def _attr_name(shown: dict[str, Any], parameter: str) -> str:
-    return parameter if parameter in shown else parameter.rstrip("_")
-
-
-_ABSENT = None
-
-
-def _plain(arguments: dict[str, Any], name: str) -> str:
-    return name if name in arguments else f"{name}_"
+    raw.__name__ = raw.__qualname__ = op.name
+    raw.__signature__ = signature  # type: ignore[attr-defined]
+    raw.__doc__ = _doc(op, attrs, inputs, named_attrs)
+    raw.__module__ = "penstock.raw_ops"
+    return raw
 
 
-def _parameter(name: str) -> str:
+def _parameter(op: OpDef, name: str) -> str:
+    """What the raw function calls an input or attribute."""
+    name = RENAMED.get(op.name, {}).get(name, name)
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def _signature(op: OpDef, shown: dict[str, Any]) -> inspect.Signature:
+def _signature(
+    inputs: dict[str, str], attrs: dict[str, AttrDef], named_attrs: dict[str, str]
+) -> inspect.Signature:
     kind = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter(_parameter(a.name), kind) for a in op.inputs]
-    required = [a for a in shown.values() if a.default is REQUIRED]
-    optional = [a for a in shown.values() if a.default is not REQUIRED]
-    parameters += [inspect.Parameter(_parameter(a.name), kind) for a in required]
+    parameters = [inspect.Parameter(p, kind) for p in inputs.values()]
+    required = [n for n, a in attrs.items() if a.default is REQUIRED]
+    optional = [n for n, a in attrs.items() if a.default is not REQUIRED]
+    parameters += [inspect.Parameter(named_attrs[n], kind) for n in required]
     parameters += [
-        inspect.Parameter(_parameter(a.name), kind, default=_shown_default(a)) for a in optional
+        inspect.Parameter(named_attrs[n], kind, default=_shown_default(attrs[n])) for n in optional
     ]
     parameters.append(inspect.Parameter("name", kind, default=None))
     return inspect.Signature(parameters)
@@ -113,10 +114,15 @@ def _shown_default(attr: Any) -> Any:
     return list(attr.default) if attr.is_list else attr.default
 
 
-def _doc(op: OpDef, shown: dict[str, Any]) -> str:
+def _doc(
+    op: OpDef, attrs: dict[str, AttrDef], inputs: dict[str, str], named_attrs: dict[str, str]
+) -> str:
     lines = [op.doc or op.name, "", "Args:"]
-    lines += [f"  {a.name}: {_arg_text(a)}." for a in op.inputs]
-    lines += [f"  {a.name}: attribute of kind {a.kind}{_default_text(a)}." for a in shown.values()]
+    lines += [f"  {inputs[a.name]}: {_arg_text(a)}." for a in op.inputs]
+    lines += [
+        f"  {named_attrs[n]}: attribute of kind {a.kind}{_default_text(a)}."
+        for n, a in attrs.items()
+    ]
     lines += ["  name: the name of the operation in a graph.", "", "Returns:"]
     lines += [f"  {a.name}: {_arg_text(a)}." for a in op.outputs] or [
         "  The operation in a graph, None eagerly."
