@@ -2,8 +2,8 @@
 
     import penstock as tf
 
-Public names are found at first use; see `penstock.namespace`. Importing this package starts no device and imports neither
-JAX nor protobuf.
+Public names are found at first use; see `penstock.namespace`. Importing this package starts no
+device and imports neither JAX nor protobuf.
 """
 
 import importlib
@@ -13,7 +13,15 @@ from penstock import namespace
 from penstock.core import op_def
 from penstock.version import __version__
 
-_PACKAGES_WITH_PUBLIC_NAMES = ("autodiff", "compat", "config", "errors", "summary", "train", "types")
+_PACKAGES_WITH_PUBLIC_NAMES = (
+    "autodiff",
+    "compat",
+    "config",
+    "errors",
+    "summary",
+    "train",
+    "types",
+)
 
 namespace.install(sys.modules[__name__], "")
 for _package in _PACKAGES_WITH_PUBLIC_NAMES:

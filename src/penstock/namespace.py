@@ -1,8 +1,9 @@
 """The public names, found when they are first used.
 
-`penstock.exports` lists, family by family, which attribute of which module has which dotted public name. A public module
-(`tf.math`, `tf.compat.v1.train`) is either a package of ours or made here; both get a `__getattr__` that imports the module
-behind a name at its first use and keeps the value. So `import penstock` loads no operation that the program does not use.
+`penstock.exports` lists, family by family, which attribute of which module has which dotted public
+name. A public module (`tf.math`, `tf.compat.v1.train`) is either a package of ours or made here;
+both get a `__getattr__` that imports the module behind a name at its first use and keeps the value.
+So `import penstock` loads no operation that the program does not use.
 """
 
 import importlib
@@ -28,7 +29,8 @@ def _collect() -> dict[str, tuple[str, str]]:
                     before = table.setdefault(name, (module, attribute))
                     if before != (module, attribute):
                         raise ImportError(
-                            f"public name {name!r} is listed for {before} and for {(module, attribute)}"
+                            f"public name {name!r} is listed for {before} and for"
+                            f" {(module, attribute)}"
                         )
     return table
 

@@ -1,11 +1,12 @@
 """The reverse of calls of functions.
 
-The reverse of a body is another body: its inputs are the gradients of some outputs and the values of the forward pass that
-the gradient rules use; its outputs are the gradients of the inputs. Values inside the forward pass that it needs become
-further outputs of the forward call.
+The reverse of a body is another body: its inputs are the gradients of some outputs and the values
+of the forward pass that the gradient rules use; its outputs are the gradients of the inputs. Values
+inside the forward pass that it needs become further outputs of the forward call.
 
-`forward_body(body, closed)` is the view of a body that gives these values. For one derivative the values for the outputs'
-gradients suffice; a `closed` view also gives what the derivatives of those values need, to any order.
+`forward_body(body, closed)` is the view of a body that gives these values. For one derivative the
+values for the outputs' gradients suffice; a `closed` view also gives what the derivatives of those
+values need, to any order.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,8 @@ class Reverse:
     Attributes:
       body: the reverse as a body: inputs are the gradients, then the captured values.
       captured: tensors of the forward graph whose values it needs.
-      layout: for each input of the forward body None, an output index, or three of them for IndexedSlices.
+      layout: for each input of the forward body None, an output index, or three of them for
+        IndexedSlices.
     """
 
     __slots__ = ("body", "captured", "layout")
@@ -47,7 +49,7 @@ class Reverse:
 
 
 def reverse_of(body: CallBody, pattern: tuple[bool, ...]) -> Reverse:
-    """The reverse of `body` when the outputs that `pattern` marks have gradients. Kept with the body."""
+    """The reverse of `body` for gradients of outputs that `pattern` marks. Kept with the body."""
     found = body.backward.get(pattern)
     if found is None:
         found = body.backward[pattern] = _build(body, pattern)
@@ -75,7 +77,7 @@ def _build(body: CallBody, pattern: tuple[bool, ...]) -> Reverse:
 
 
 class _ReverseGraph(FuncGraph):
-    """A body whose enclosing scope is the forward graph; constants there are made again instead of captured."""
+    """A body enclosed by the forward graph; constants of that are made again, not captured."""
 
     def __init__(self, name: str, forward: FuncGraph) -> None:
         super().__init__(name)
@@ -115,7 +117,7 @@ def _emit(graph: FuncGraph, gradient: Any) -> Any:
 def records_between(
     ys: Sequence[Any], xs: Sequence[Any], graph: Any
 ) -> tuple[list[Record], set[int]]:
-    """Records of the operations of `graph` from `xs` to `ys`, last first, and the ids of the tensors that depend on an x."""
+    """Records of the operations from `xs` to `ys`, last first; tensor ids that depend on an x."""
     wanted = {id(x) for x in xs}
     records = []
     for op in topological([y for y in ys if isinstance(y, SymbolicTensor)], graph):
@@ -149,11 +151,11 @@ def topological(ys: Sequence[SymbolicTensor], graph: Any) -> list[Operation]:
     return order
 
 
-# ---- the forward view ------------------------------------------------------------------------------------------------
+# ---- the forward view ----------------------------------------------------------------------------
 
 
 def forward_body(body: CallBody, closed: bool) -> CallBody:
-    """The view of `body` whose outputs are those of `body`, then the values that its reverse needs."""
+    """The view of `body` with the same outputs, then the values that its reverse needs."""
     key = ("forward", closed)
     found = body.backward.get(key)
     if found is None:
@@ -189,7 +191,7 @@ def _missing(view: CallBody, reverse: Reverse) -> list[SymbolicTensor]:
     ]
 
 
-# ---- the rule --------------------------------------------------------------------------------------------------------
+# ---- the rule ------------------------------------------------------------------------------------
 
 
 def _gradient_of_call(record: Record, *grads: Any) -> list[Any]:

@@ -24,7 +24,8 @@ class RegisterGradient:
     """Decorator: registers the gradient rule of an operation type.
 
     Args:
-      op_type: the type, or a name that `Graph.gradient_override_map` or the attribute `_gradient_op_type` refers to.
+      op_type: the type, or a name that `Graph.gradient_override_map` or the attribute
+        `_gradient_op_type` refers to.
 
     Raises:
       KeyError: on use, a rule is registered for the type already.
@@ -54,13 +55,14 @@ def NoGradient(op_type: str) -> None:
 def _register(name: str, rule: Callable[..., Any] | None) -> None:
     if name in named_rules:
         raise KeyError(
-            f"Registering two gradient with name '{name}'! (Previous registration was {named_rules[name]!r})"
+            f"Registering two gradient with name '{name}'! (Previous registration was"
+            f" {named_rules[name]!r})"
         )
     named_rules[name] = rule
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Decorator: `f(*args)` returns `(result, grad_fn)`, and `grad_fn(*upstream)` the gradients of the args.
+    """Decorator: `f(*args)` returns `(result, grad_fn)`, `grad_fn(*upstream)` the gradients.
 
     Args:
       f: takes tensors; when it uses variables, `grad_fn` takes a keyword `variables` and returns
@@ -101,7 +103,8 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
     variables = [v for v in tape.watched_variables() if id(v) not in variable_args]
     if variables and not _takes_variables(grad_fn):
         raise TypeError(
-            "If using @custom_gradient with a function that uses variables, then grad_fn must accept a 'variables' keyword argument."
+            "If using @custom_gradient with a function that uses variables, then grad_fn must"
+            " accept a 'variables' keyword argument."
         )
     inputs = [v.handle if _is_variable(v) else v for v in flat_args] + [v.handle for v in variables]
     return result, [convert_to_tensor(r) for r in flat], flat_args, variables, inputs, grad_fn
@@ -132,7 +135,8 @@ def _call_rule(
     flat = nest.flatten(input_grads)
     if len(flat) != count:
         raise ValueError(
-            f"custom_gradient function expected to return {count} gradients, but returned {len(flat)} instead."
+            f"custom_gradient function expected to return {count} gradients, but returned"
+            f" {len(flat)} instead."
         )
     return [*flat, *variable_grads]
 

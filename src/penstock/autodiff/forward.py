@@ -1,7 +1,8 @@
 """`ForwardAccumulator`: derivatives along a direction, computed with the values.
 
-The derivative of each operation along the tangents of its inputs follows from its reverse rule: the reverse is linear in
-the upstream gradient u, and the gradient of <reverse(u), tangents> with respect to u is the forward derivative.
+The derivative of each operation along the tangents of its inputs follows from its reverse rule: the
+reverse is linear in the upstream gradient u, and the gradient of <reverse(u), tangents> with
+respect to u is the forward derivative.
 """
 
 from typing import Any
@@ -43,7 +44,8 @@ class ForwardAccumulator:
         flat_primals, flat_tangents = nest.flatten(primals), nest.flatten(tangents)
         if len(flat_primals) != len(flat_tangents):
             raise ValueError(
-                f"primals and tangents must have the same structure, got {len(flat_primals)} and {len(flat_tangents)} leaves."
+                f"primals and tangents must have the same structure, got {len(flat_primals)} and"
+                f" {len(flat_tangents)} leaves."
             )
         for primal, tangent in zip(flat_primals, flat_tangents, strict=True):
             if tangent is not None:

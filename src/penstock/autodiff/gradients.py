@@ -1,6 +1,7 @@
 """`tf.gradients`: derivatives in a graph.
 
-The operations between `xs` and `ys` become records in topological order and are walked like a tape's.
+The operations between `xs` and `ys` become records in topological order and are walked like a
+tape's.
 """
 
 import contextlib
@@ -60,7 +61,8 @@ def gradients(
     graph = state.graph
     if graph is None:
         raise RuntimeError(
-            "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
+            "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape"
+            " instead."
         )
     del aggregation_method
     ys_list = [_tensor(y) for y in _as_list(ys)]
@@ -97,7 +99,7 @@ def gradients_v2(
     stop_gradients: Any = None,
     unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
 ) -> list[Any]:
-    """Symbolic derivatives of the sum of `ys` with respect to each of `xs`; gradients are placed with their operations.
+    """Symbolic derivatives of the sum of `ys` by each of `xs`, placed with their operations.
 
     See `gradients` for arguments, result and errors.
     """
@@ -142,7 +144,8 @@ def _initial(ys: list[Any], grad_ys: Any) -> list[Any]:
         if grad is None:
             if not is_trainable(y):
                 raise TypeError(
-                    f"Gradients of tensors must be floating or complex, got {y.name} of dtype {y.dtype.name}. Cast it first."
+                    f"Gradients of tensors must be floating or complex, got {y.name} of dtype"
+                    f" {y.dtype.name}. Cast it first."
                 )
             result.append(execute("OnesLike", (y,)))
             continue
@@ -153,7 +156,8 @@ def _initial(ys: list[Any], grad_ys: Any) -> list[Any]:
         )
         if grad.dtype.base_dtype is not y.dtype.base_dtype:
             raise TypeError(
-                f"Gradient type {grad.dtype.name} generated for tensor {y!r} of dtype {y.dtype.name} must match. Cast grad_ys."
+                f"Gradient type {grad.dtype.name} generated for tensor {y!r} of dtype"
+                f" {y.dtype.name} must match. Cast grad_ys."
             )
         if not y.shape.is_compatible_with(grad.shape):
             raise ValueError(

@@ -1,9 +1,10 @@
 """The reverse walk: from gradients of targets to gradients of sources.
 
-`Record` is what a gradient rule sees of an operation: the same type for operations that a tape saw and for operations of
-a graph. `walk` takes records in the order in which they ran and goes through them backwards; a rule gets one gradient for
-each output and returns one for each input. Gradients are added up only when they are needed. Rules run ordinary
-operations, so a second tape or a second walk differentiates them again.
+`Record` is what a gradient rule sees of an operation: the same type for operations that a tape saw
+and for operations of a graph. `walk` takes records in the order in which they ran and goes through
+them backwards; a rule gets one gradient for each output and returns one for each input. Gradients
+are added up only when they are needed. Rules run ordinary operations, so a second tape or a second
+walk differentiates them again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -109,8 +110,9 @@ def rule_of(record: Record) -> Rule | None:
     if record.op_def.gradient_reason is not None:
         return None
     raise LookupError(
-        f"gradient registry has no entry for: {record.type} (operation '{record.name}'). Register one with "
-        f"@tf.RegisterGradient({record.type!r}), or stop the gradient before it with tf.stop_gradient."
+        f"gradient registry has no entry for: {record.type} (operation '{record.name}'). Register"
+        f" one with @tf.RegisterGradient({record.type!r}), or stop the gradient before it with"
+        " tf.stop_gradient."
     )
 
 
@@ -180,7 +182,8 @@ def as_dense(gradient: Gradient) -> Any:
 
 def _no_dense_shape() -> Any:
     raise ValueError(
-        "Tensor conversion requested for IndexedSlices without dense_shape: give it one, or keep the gradient sparse."
+        "Tensor conversion requested for IndexedSlices without dense_shape: give it one, or keep"
+        " the gradient sparse."
     )
 
 
@@ -231,9 +234,11 @@ def _fill(record: Record, grads: list[Gradient]) -> list[Gradient]:
     if len(grads) == 1 or record.type in ACCEPTS_NONE:
         return grads
     return [
-        execute("ZerosLike", (o,))
-        if g is None and is_trainable(o) and o.dtype not in (dt.resource, dt.variant)
-        else g
+        (
+            execute("ZerosLike", (o,))
+            if g is None and is_trainable(o) and o.dtype not in (dt.resource, dt.variant)
+            else g
+        )
         for g, o in zip(grads, record.outputs, strict=True)
     ]
 
@@ -243,7 +248,8 @@ def _distribute(record: Record, results: Any, sums: Sums, wanted: set[int]) -> N
         results = (results,)
     if len(results) != len(record.inputs):
         raise ValueError(
-            f"Num gradients {len(results)} generated for op {record.name} of type {record.type} do not match num inputs {len(record.inputs)}."
+            f"Num gradients {len(results)} generated for op {record.name} of type {record.type} do"
+            f" not match num inputs {len(record.inputs)}."
         )
     for tensor, gradient in zip(record.inputs, results, strict=True):
         if gradient is not None and id(tensor) in wanted:

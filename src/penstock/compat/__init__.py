@@ -1,1 +1,1 @@
-"""TensorFlow's module layout for programs of either generation: `compat.v1` and `compat.v2`, and string helpers."""
+"""TensorFlow's module layout of either generation, `compat.v1` and `v2`, and string helpers."""

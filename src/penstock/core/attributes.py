@@ -1,7 +1,8 @@
-"""Attributes of one operation: inferred from its inputs, completed with defaults, brought to one form.
+"""Attributes of an operation: inferred from inputs, completed with defaults, in one form.
 
-One form: a type is a DType, a shape a tuple with None for unknown (None: unknown rank), a list a tuple, a string a str
-(bytes when it is not UTF-8), a tensor a HashableArray, a function a name or an object with a `name`. All are hashable.
+One form: a type is a DType, a shape a tuple with None for unknown (None: unknown rank), a list a
+tuple, a string a str (bytes when it is not UTF-8), a tensor a HashableArray, a function a name or
+an object with a `name`. All are hashable.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,8 @@ def complete(
       counts: for each input argument, its number of tensors.
 
     Raises:
-      TypeError, ValueError: an attribute is unknown, missing, of the wrong kind, or contradicts the inputs.
+      TypeError, ValueError: an attribute is unknown, missing, of the wrong kind, or contradicts the
+        inputs.
     """
     found = {
         name: canonical(op, _known(op, name), value)
@@ -81,8 +83,8 @@ def _infer(op: OpDef, arg: ArgDef, dtypes: Sequence[DType], found: dict[str, Any
             _agree(op, arg, arg.type_attr, dtype.base_dtype, found)
         elif arg.dtype is not None and dtype.base_dtype is not arg.dtype:
             raise TypeError(
-                f"Input '{arg.name}' of '{op.name}' Op has type {dtype.base_dtype.name} that does not match expected type of "
-                f"{arg.dtype.name}."
+                f"Input '{arg.name}' of '{op.name}' Op has type {dtype.base_dtype.name} that does"
+                f" not match expected type of {arg.dtype.name}."
             )
 
 
@@ -93,8 +95,8 @@ def _agree(op: OpDef, arg: ArgDef, name: str, value: Any, found: dict[str, Any])
     if isinstance(value, DType):
         other = next((a.name for a in op.inputs if a.type_attr == name and a is not arg), name)
         raise TypeError(
-            f"Input '{arg.name}' of '{op.name}' Op has type {value.name} that does not match type {before.name} of argument "
-            f"'{other}'."
+            f"Input '{arg.name}' of '{op.name}' Op has type {value.name} that does not match type"
+            f" {before.name} of argument '{other}'."
         )
     raise ValueError(
         f"{op.name}: input '{arg.name}' gives {name}={value}, but {name}={before} was expected."
@@ -115,7 +117,8 @@ def _check_allowed(op: OpDef, attr: AttrDef, value: Any) -> None:
             if isinstance(item, DType):
                 names = ", ".join(t.name for t in attr.allowed)
                 raise TypeError(
-                    f"{op.name}: Value for attr '{attr.name}' of {item.name} is not in the list of allowed values: {names}"
+                    f"{op.name}: Value for attr '{attr.name}' of {item.name} is not in the list of"
+                    f" allowed values: {names}"
                 )
             raise ValueError(
                 f"{op.name}: attribute {attr.name!r} must be one of {attr.allowed}, got {item!r}."
@@ -132,7 +135,8 @@ def canonical(op: OpDef, attr: AttrDef, value: Any) -> Any:
         return _FORMS[attr.kind](value)
     except (TypeError, ValueError) as problem:
         raise TypeError(
-            f"{op.name}: attribute {attr.name!r} must be {attr.kind}, got {value!r} of type {type(value).__name__} ({problem})."
+            f"{op.name}: attribute {attr.name!r} must be {attr.kind}, got {value!r} of type"
+            f" {type(value).__name__} ({problem})."
         ) from None
 
 
@@ -210,7 +214,7 @@ def output_dtypes(op: OpDef, attrs: dict[str, Any]) -> tuple[DType, ...]:
 
 
 def group_outputs(op: OpDef, attrs: dict[str, Any], flat: Sequence[Any]) -> Any:
-    """Flat outputs as the operation returns them: None, one value, a list, or a list of values and lists."""
+    """Flat outputs as the operation returns them: None, one value, a list, a list with lists."""
     if len(op.outputs) == 1 and not op.outputs[0].is_list:
         return flat[0]
     if not op.outputs:
@@ -233,7 +237,7 @@ def group_outputs(op: OpDef, attrs: dict[str, Any], flat: Sequence[Any]) -> Any:
 
 
 def user_error(op_name: str, problem: Exception, eager: bool) -> Exception:
-    """The exception of a broken rule as the mode raises it: eager operations raise InvalidArgumentError."""
+    """The exception of a broken rule; eager operations raise it as InvalidArgumentError."""
     if (
         eager
         and isinstance(problem, (ValueError, TypeError))

@@ -1,9 +1,10 @@
 """Where operations go: the per-thread stack of interpreters.
 
-`state` is thread-local. `state.graph` is the graph that operations are added to, or None when they run at once;
-`state.recorders` are the tapes and accumulators that see every operation, innermost last; `state.device` is the
-requested device of eager operations. `state.plain` is true when an eager operation needs no attention beyond
-its kernel (no graph, no recorder, no device scope): hot wrappers test only that.
+`state` is thread-local. `state.graph` is the graph that operations are added to, or None when they
+run at once; `state.recorders` are the tapes and accumulators that see every operation, innermost
+last; `state.device` is the requested device of eager operations. `state.plain` is true when an
+eager operation needs no attention beyond its kernel (no graph, no recorder, no device scope): hot
+wrappers test only that.
 
 Graphs keep their own scopes (names, devices, control inputs); this module does not know them.
 """

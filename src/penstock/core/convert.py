@@ -1,8 +1,8 @@
 """Python and NumPy values as tensors.
 
-`to_array` decides dtype and shape as TensorFlow does: Python integers are int32 (int64 when they do not fit), floats
-float32, text and bytes string. `convert_to_tensor` makes an eager tensor or a Const operation, or asks the converter
-registered for the value's type.
+`to_array` decides dtype and shape as TensorFlow does: Python integers are int32 (int64 when they do
+not fit), floats float32, text and bytes string. `convert_to_tensor` makes an eager tensor or a
+Const operation, or asks the converter registered for the value's type.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 def register_tensor_conversion_function(
     base_type: Any, conversion_func: Converter, priority: int = 100
 ) -> None:
-    """Makes `convert_to_tensor` use `conversion_func(value, dtype, name, as_ref)` for values of `base_type`.
+    """Makes `convert_to_tensor` use `conversion_func` for values of `base_type`.
 
     Args:
       base_type: a class or tuple of classes.
@@ -81,7 +81,7 @@ class HashableArray:
 
 
 def to_array(value: Any, dtype: DType | None = None) -> tuple[np.ndarray[Any, Any], DType]:
-    """The NumPy array and dtype that TensorFlow would give a Python or NumPy value. The array may be `value` itself.
+    """The NumPy array (maybe `value` itself) and dtype that TensorFlow gives a value.
 
     Raises:
       ValueError, TypeError: the value has no tensor form, is ragged, or does not fit `dtype`.
@@ -105,7 +105,8 @@ def to_array(value: Any, dtype: DType | None = None) -> tuple[np.ndarray[Any, An
     if hasattr(value, "__array_interface__") or isinstance(value, memoryview):
         return _from_numpy(np.asarray(value), dtype)
     raise ValueError(
-        f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
+        f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a"
+        " Tensor."
     )
 
 
@@ -130,8 +131,8 @@ def _from_scalar(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any],
 
 def _overflow(value: Any, dtype: DType) -> Exception:
     return ValueError(
-        f"Can't convert Python integer {value} to a Tensor of dtype {dtype.name}: it lies outside [{dtype.min}, {dtype.max}]. "
-        "Pass a wider dtype."
+        f"Can't convert Python integer {value} to a Tensor of dtype {dtype.name}: it lies outside"
+        f" [{dtype.min}, {dtype.max}]. Pass a wider dtype."
     )
 
 
@@ -209,7 +210,7 @@ def _numpy_dtype(array: np.ndarray[Any, Any]) -> DType:
 
 
 def _check_cast(array: np.ndarray[Any, Any], found: DType, wanted: DType) -> None:
-    """NumPy values convert to another dtype as `constant(array, dtype)` does: not to or from strings and bools."""
+    """NumPy values convert as `constant(array, dtype)` does: not to or from strings and bools."""
     if wanted.is_bool != found.is_bool and array.size:
         raise _mismatch(array.reshape(-1)[0].item(), wanted)
     if found.is_complex and not wanted.is_complex:
@@ -242,7 +243,8 @@ def _from_object_array(
             return _from_sequence(array.tolist(), None) if array.ndim else to_array(array.item())
         else:
             raise TypeError(
-                f"Unsupported object type {type(item).__name__}: expected str or bytes for a string tensor."
+                f"Unsupported object type {type(item).__name__}: expected str or bytes for a string"
+                " tensor."
             )
     return result.reshape(array.shape), dtypes.string
 
@@ -330,7 +332,8 @@ def _measure(value: Any, leaves: list[Any]) -> tuple[int, ...]:
             dims = found
         elif dims != found:
             raise ValueError(
-                f"Can't convert non-rectangular Python sequence to Tensor: expected items of shape {dims}, got one of shape {found}."
+                "Can't convert non-rectangular Python sequence to Tensor: expected items of shape"
+                f" {dims}, got one of shape {found}."
             )
     return (len(value), *(dims or ()))
 
@@ -350,7 +353,8 @@ def _leaf_dtype(leaf: Any) -> DType:
         return _python_dtype(leaf)
     if leaf is None:
         raise ValueError(
-            "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor."
+            "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a"
+            " Tensor."
         )
     return to_array(leaf)[1]
 
@@ -366,7 +370,8 @@ def _wider(a: DType, b: DType, leaf: Any) -> DType:
         if small.is_floating and large.is_complex:
             return large
     raise ValueError(
-        f"Can't convert Python sequence with mixed types to Tensor: {a.name} and {b.name} (at {leaf!r})."
+        f"Can't convert Python sequence with mixed types to Tensor: {a.name} and {b.name} (at"
+        f" {leaf!r})."
     )
 
 
@@ -375,7 +380,7 @@ def _leaf(leaf: Any, dtype: DType) -> Any:
     return array.item() if array.ndim == 0 and dtype is dtypes.string else array
 
 
-# ---- tensors -------------------------------------------------------------------------------------------------
+# ---- tensors -------------------------------------------------------------------------------------
 
 
 def constant_tensor(array: np.ndarray[Any, Any], dtype: DType, name: str = "Const") -> Tensor:
@@ -398,7 +403,8 @@ def convert_to_tensor(
     """Converts Python, NumPy and other values to a Tensor.
 
     Args:
-      value: a Tensor, Variable, NumPy array, Python number, string or nested sequence, or anything with a registered converter.
+      value: a Tensor, Variable, NumPy array, Python number, string or nested sequence, or anything
+        with a registered converter.
       dtype: the dtype it must have; inferred when None.
       dtype_hint: the dtype to try first when `dtype` is None.
       name: the name of the operation made in a graph.
@@ -501,12 +507,13 @@ def _run_converter(
         return result
     if not isinstance(result, Tensor):
         raise RuntimeError(
-            f"Conversion function {function!r} for type {type(value)} returned non-Tensor: {result!r}"
+            f"Conversion function {function!r} for type {type(value)} returned non-Tensor:"
+            f" {result!r}"
         )
     if wanted is not None and result.dtype.base_dtype is not wanted:
         raise RuntimeError(
-            f"Conversion function {function!r} for type {type(value)} returned incompatible dtype: requested = {wanted.name}, "
-            f"actual = {result.dtype.name}"
+            f"Conversion function {function!r} for type {type(value)} returned incompatible dtype:"
+            f" requested = {wanted.name}, actual = {result.dtype.name}"
         )
     return result
 
@@ -514,8 +521,9 @@ def _run_converter(
 def _convert_tensor(value: Tensor, wanted: DType | None) -> Tensor:
     if wanted is not None and value._dtype.base_dtype is not wanted:
         raise ValueError(
-            f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value._dtype.name}: {value!r}. "
-            f"Use tf.cast(tensor, tf.{wanted.name}) to change its dtype."
+            f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype"
+            f" {value._dtype.name}: {value!r}. Use tf.cast(tensor, tf.{wanted.name}) to change its"
+            " dtype."
         )
     graph = state.graph
     if graph is not None:
@@ -530,13 +538,15 @@ def symbolic_in_eager(value: SymbolicTensor) -> Exception:
     graph = value.graph
     if getattr(graph, "building_function", False):
         return errors.InaccessibleTensorError(
-            f"{value!r} is out of scope and cannot be used here. Use return values, explicit Python locals or TensorFlow "
-            f"collections to access it. It was defined in {graph} at {value.op.location}, and used outside of that function. "
-            "Return it from the function instead."
+            f"{value!r} is out of scope and cannot be used here. Use return values, explicit Python"
+            f" locals or TensorFlow collections to access it. It was defined in {graph} at"
+            f" {value.op.location}, and used outside of that function. Return it from the function"
+            " instead."
         )
     return TypeError(
-        f"{value!r} is a symbolic tensor of a graph, created at {value.op.location}: expected a tensor with a value. Evaluate it with "
-        "Session.run, or use it inside `with graph.as_default():`."
+        f"{value!r} is a symbolic tensor of a graph, created at {value.op.location}: expected a"
+        " tensor with a value. Evaluate it with Session.run, or use it inside `with"
+        " graph.as_default():`."
     )
 
 

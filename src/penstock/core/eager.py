@@ -1,10 +1,11 @@
 """Running one operation now.
 
-`PreparedOp` holds what follows from an operation's definition, the dtypes of its inputs and its attributes: completed
-attributes, output dtypes, kernels with attributes bound. It is built once and found again by that key.
+`PreparedOp` holds what follows from an operation's definition, the dtypes of its inputs and its
+attributes: completed attributes, output dtypes, kernels with attributes bound. It is built once and
+found again by that key.
 
-Small work runs on the host kernel, inline. Large work runs compiled when the shapes came before: a size that is new runs
-on the host, so that sizes that never come back cost no compilation.
+Small work runs on the host kernel, inline. Large work runs compiled when the shapes came before: a
+size that is new runs on the host, so that sizes that never come back cost no compilation.
 """
 
 import threading
@@ -172,7 +173,7 @@ def _keep_leases(
     results: Sequence[Any],
     outputs: Sequence[EagerTensor],
 ) -> None:
-    """An output that shares a variable's array, read or passed through, holds the variable's lease."""
+    """An output that shares a variable's array, read or passed on, holds its lease."""
     for array, output in zip(results, outputs, strict=True):
         if array is None or array.__class__ is np.ndarray:
             continue
@@ -216,7 +217,7 @@ def _jax_loaded() -> bool:
     return "Array" in jax.__dict__ or jax_is_loaded()
 
 
-# ---- host ------------------------------------------------------------------------------------------------------
+# ---- host ----------------------------------------------------------------------------------------
 
 
 def run_host(
@@ -312,7 +313,7 @@ def _object_scalar(value: Any) -> np.ndarray[Any, Any]:
 
 
 def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
-    """Runs the shape rule on the actual shapes (once for each combination, where values do not matter)."""
+    """Runs the shape rule on the actual shapes: once each, where values do not matter."""
     op = prepared.op
     key = tuple([getattr(a, "shape", ()) for a in arrays])
     for position in prepared.refs:
@@ -371,7 +372,7 @@ def _at_user_line() -> str:
     return f" (at {frame.file}:{frame.line})" if frame is not None else ""
 
 
-# ---- compiled ------------------------------------------------------------------------------------------------
+# ---- compiled ------------------------------------------------------------------------------------
 
 
 _executables: "OrderedDict[Any, Any]" = OrderedDict()
@@ -452,9 +453,15 @@ def _static_positions(prepared: PreparedOp) -> tuple[int, ...]:
     positions: list[int] = []
     position = 0
     counts = [
-        (prepared.attrs[a.number_attr] if a.number_attr else len(prepared.attrs[a.type_list_attr]))
-        if a.is_list
-        else 1
+        (
+            (
+                prepared.attrs[a.number_attr]
+                if a.number_attr
+                else len(prepared.attrs[a.type_list_attr])
+            )
+            if a.is_list
+            else 1
+        )
         for a in op.inputs
     ]
     for arg, count in zip(op.inputs, counts, strict=True):

@@ -108,7 +108,8 @@ def convert_inputs(
             return tuple(inputs), None
     if len(inputs) != len(op.inputs):
         raise TypeError(
-            f"{op.name}: expected {len(op.inputs)} inputs ({', '.join(a.name for a in op.inputs)}), got {len(inputs)}."
+            f"{op.name}: expected {len(op.inputs)} inputs ({', '.join(a.name for a in op.inputs)}),"
+            f" got {len(inputs)}."
         )
     known = _known_types(op, inputs, attrs)
     flat: list[Any] = []
@@ -186,8 +187,8 @@ def _wrong_dtype(op: OpDef, arg: ArgDef, tensor: Tensor, dtype: DType) -> Except
     index = op.inputs.index(arg)
     if state.graph is None:
         problem = TypeError(
-            f"cannot compute {op.name} as input #{index}(zero-based) was expected to be a {dtype.name} tensor but is a "
-            f"{tensor.dtype.name} tensor. Use tf.cast to convert it."
+            f"cannot compute {op.name} as input #{index}(zero-based) was expected to be a"
+            f" {dtype.name} tensor but is a {tensor.dtype.name} tensor. Use tf.cast to convert it."
         )
         return attributes.user_error(op.name, problem, eager=True)
     if arg.type_attr is not None:
@@ -196,11 +197,12 @@ def _wrong_dtype(op: OpDef, arg: ArgDef, tensor: Tensor, dtype: DType) -> Except
             arg.type_attr,
         )
         return TypeError(
-            f"Input '{arg.name}' of '{op.name}' Op has type {tensor.dtype.name} that does not match type {dtype.name} of argument "
-            f"'{other}'."
+            f"Input '{arg.name}' of '{op.name}' Op has type {tensor.dtype.name} that does not match"
+            f" type {dtype.name} of argument '{other}'."
         )
     return TypeError(
-        f"Input '{arg.name}' of '{op.name}' Op has type {tensor.dtype.name} that does not match expected type of {dtype.name}."
+        f"Input '{arg.name}' of '{op.name}' Op has type {tensor.dtype.name} that does not match"
+        f" expected type of {dtype.name}."
     )
 
 

@@ -1,14 +1,15 @@
 """Kernels: implementations of operations for a device type and dtypes.
 
-A host kernel works on NumPy arrays, a compiled kernel on JAX arrays or tracers; `kernel` registers one function as
-both, written against `xp`, the array namespace (`numpy` or `jax.numpy`). A kernel function takes
+A host kernel works on NumPy arrays, a compiled kernel on JAX arrays or tracers; `kernel` registers
+one function as both, written against `xp`, the array namespace (`numpy` or `jax.numpy`). A kernel
+function takes
 
     function([ctx,] [xp,] *inputs, *, attribute, ...)
 
-where `ctx` and `xp` are passed when the first parameters have these names, list inputs come as lists, inputs that the
-operation has effects on come as objects with `read()` and `write(value)`, and the keyword-only parameters name the
-attributes it wants. It returns one array for one output, else a flat sequence. The kernel with the most constraints that
-fit wins.
+where `ctx` and `xp` are passed when the first parameters have these names, list inputs come as
+lists, inputs that the operation has effects on come as objects with `read()` and `write(value)`,
+and the keyword-only parameters name the attributes it wants. It returns one array for one output,
+else a flat sequence. The kernel with the most constraints that fit wins.
 """
 
 import contextvars
@@ -31,7 +32,7 @@ HOST_LIMIT = 16_384  # elements up to which NumPy beats a compiled call, by the 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One implementation. `limit`: elements up to which a host kernel is preferred to a compiled one."""
+    """One implementation; `limit`: elements up to which a host kernel is preferred."""
 
     op_name: str
     function: Callable[..., Any]
@@ -89,7 +90,8 @@ def register_kernel(
       kind: "host" or "compiled".
       device: a device type ("CPU", "GPU"), or None for all.
       types: for each type attribute it is limited to, the dtypes.
-      limit: elements of all inputs up to which this host kernel is preferred where a compiled one exists too.
+      limit: elements of all inputs up to which this host kernel is preferred where a compiled one
+        exists too.
       reentrant: it runs user code, or waits.
     """
     name = op if isinstance(op, str) else op.name
@@ -197,15 +199,17 @@ def _bind_plain(
 
 
 def input_groups(op: OpDef, attrs: dict[str, Any]) -> tuple[int | None, ...] | None:
-    """For each input its number of tensors, None for a single one; None altogether when no input is a list."""
+    """For each input its number of tensors, None for a single one; None when no input is a list."""
     if not any(arg.is_list for arg in op.inputs):
         return None
     return tuple(
-        attrs[arg.number_attr]
-        if arg.number_attr
-        else len(attrs[arg.type_list_attr])
-        if arg.type_list_attr
-        else None
+        (
+            attrs[arg.number_attr]
+            if arg.number_attr
+            else len(attrs[arg.type_list_attr])
+            if arg.type_list_attr
+            else None
+        )
         for arg in op.inputs
     )
 
@@ -226,7 +230,7 @@ def regroup(flat: Sequence[Any], groups: tuple[int | None, ...] | None) -> list[
     return result
 
 
-# ---- running host kernels without NumPy's warnings ----------------------------------------------------------------
+# ---- running host kernels without NumPy's warnings -----------------------------------------------
 
 
 class _Quiet(threading.local):
@@ -244,7 +248,7 @@ quiet = (
 
 
 class KernelContext:
-    """What a kernel may ask about its surroundings. Traced regions use a subclass that records checks."""
+    """What a kernel may ask of its surroundings. Traced regions' subclass records checks."""
 
     def __init__(
         self,
@@ -260,9 +264,7 @@ class KernelContext:
         self.device = device
         self.step = step
 
-    def check(
-        self, ok: Any, error: ErrorClass, message: Callable[..., str], *values: Any
-    ) -> None:
+    def check(self, ok: Any, error: ErrorClass, message: Callable[..., str], *values: Any) -> None:
         """Fails the step with `error(message(*values))` unless `ok` (a boolean scalar) holds."""
         if not bool(ok):
             raise error(None, None, message(*values))

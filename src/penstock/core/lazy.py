@@ -1,8 +1,9 @@
 """JAX, imported at first use.
 
-`jax`, `jnp` and `lax` stand for `jax`, `jax.numpy` and `jax.lax`. Touching an attribute imports the module; the
-attribute is then kept on the stand-in, so later accesses cost a plain attribute read. Nothing else in the package
-imports JAX, which keeps `import penstock` and programs that never compile free of its 0.4 s.
+`jax`, `jnp` and `lax` stand for `jax`, `jax.numpy` and `jax.lax`. Touching an attribute imports the
+module; the attribute is then kept on the stand-in, so later accesses cost a plain attribute read.
+Nothing else in the package imports JAX, which keeps `import penstock` and programs that never
+compile free of its 0.4 s.
 """
 
 import contextlib
@@ -40,9 +41,10 @@ def wide_types() -> contextlib.AbstractContextManager[None, bool | None]:
     """A scope in which JAX keeps 64-bit types; tracing and running of kernels happen inside it."""
     if _forked:
         raise RuntimeError(
-            "expected a process that started XLA itself, got a child forked from one that had: its threads do not exist "
-            "here, and a computation would wait for them for ever. Start workers with multiprocessing's 'spawn' or "
-            "'forkserver' method, or fork before the first computation."
+            "expected a process that started XLA itself, got a child forked from one that had: its"
+            " threads do not exist here, and a computation would wait for them for ever. Start"
+            " workers with multiprocessing's 'spawn' or 'forkserver' method, or fork before the"
+            " first computation."
         )
     return jax.enable_x64(True)
 

@@ -1,14 +1,15 @@
 """Definitions of operations.
 
-An `OpDef` says everything about a kind of operation that does not depend on where it runs: name, inputs, outputs,
-attributes with types and defaults, shape rule, gradient, effects on resources, documentation. Its interface is one line
-of text,
+An `OpDef` says everything about a kind of operation that does not depend on where it runs: name,
+inputs, outputs, attributes with types and defaults, shape rule, gradient, effects on resources,
+documentation. Its interface is one line of text,
 
     MatMul(a: T, b: T; transpose_a: bool = False, T: {half, float}) -> product: T
 
-parsed when it is first looked at. Inputs come before the semicolon, attributes after it. `xs: N*T` is a list of N
-tensors of type T, `xs: [Ts]` a list whose types are the attribute Ts. `define_op` registers; `lookup` finds. Kernels and
-gradients attach to the OpDef through its decorators and live in their own registries.
+parsed when it is first looked at. Inputs come before the semicolon, attributes after it. `xs: N*T`
+is a list of N tensors of type T, `xs: [Ts]` a list whose types are the attribute Ts. `define_op`
+registers; `lookup` finds. Kernels and gradients attach to the OpDef through its decorators and live
+in their own registries.
 """
 
 import ast
@@ -65,7 +66,7 @@ class ArgDef:
 
 @dataclass(frozen=True, slots=True)
 class AttrDef:
-    """An attribute: its kind ("int", "type", "list(shape)", ...), default, lower bound and allowed values."""
+    """An attribute: kind ("int", "list(shape)", ...), default, lower bound, allowed values."""
 
     name: str
     kind: str
@@ -90,7 +91,7 @@ class AttrDef:
 
 
 class OpDef:
-    """The definition of a kind of operation. Created by `define_op`; immutable but for what decorators attach."""
+    """The definition of a kind of operation, by `define_op`; only decorators attach to it."""
 
     __slots__ = (
         "attrs", "calls", "doc", "effects", "fallible", "gradient_function", "gradient_reason", "host_inputs", "inputs",
@@ -197,12 +198,16 @@ def define_op(
 
     Args:
       text: the interface in one line, see the module's text.
-      shape: the shape rule: takes a `ShapeContext`, returns the dimensions of each output (one tuple or None for a
-        single output, a list for several).
-      stateful: it has effects or its result differs between runs; never folded, shared or dropped by simplification.
-      effects: for each resource input that the operation touches: "r", "w" (writes without reading) or "rw".
-      host_inputs: inputs whose values its compiled kernels must know while they are traced (shapes, axes).
-      step_input: `function(context, attrs)`, run on the host once a step; its result comes first in the compiled kernel's inputs.
+      shape: the shape rule: takes a `ShapeContext`, returns the dimensions of each output (one
+        tuple or None for a single output, a list for several).
+      stateful: it has effects or its result differs between runs; never folded, shared or dropped
+        by simplification.
+      effects: for each resource input that the operation touches: "r", "w" (writes without reading)
+        or "rw".
+      host_inputs: inputs whose values its compiled kernels must know while they are traced (shapes,
+        axes).
+      step_input: `function(context, attrs)`, run on the host once a step; its result comes first in
+        the compiled kernel's inputs.
       fallible: its compiled kernels call `ctx.check`, so a region that holds it can fail.
       doc: one paragraph for the generated wrapper.
 
@@ -255,7 +260,7 @@ def registered() -> dict[str, OpDef]:
     return dict(_ops)
 
 
-# ---- parsing ---------------------------------------------------------------------------------------------------
+# ---- parsing -------------------------------------------------------------------------------------
 
 
 def split_text(text: str, separator: str) -> list[str]:

@@ -1,12 +1,14 @@
 """State that outlives a step.
 
-A `ResourceManager` owns a task's (or session's) resources by container and name. A `ResourceHandle` is the value of a
-tensor of dtype resource. A `VariableCell` holds a variable's current array and decides who may take its buffer.
+A `ResourceManager` owns a task's (or session's) resources by container and name. A `ResourceHandle`
+is the value of a tensor of dtype resource. A `VariableCell` holds a variable's current array and
+decides who may take its buffer.
 
-Buffers. A compiled region that updates a variable may take the array by donation, after which the old array is
-gone. That is allowed only when the cell is the array's sole holder (`donatable`): values read from the variable carry the
-cell's `Lease` as long as they live, and a value that came from outside is never given away. NumPy and DLPack views need no
-lease: JAX copies instead of updating in place while such a view lives.
+Buffers. A compiled region that updates a variable may take the array by donation, after which the
+old array is gone. That is allowed only when the cell is the array's sole holder (`donatable`):
+values read from the variable carry the cell's `Lease` as long as they live, and a value that came
+from outside is never given away. NumPy and DLPack views need no lease: JAX copies instead of
+updating in place while such a view lives.
 """
 
 import threading
@@ -29,7 +31,7 @@ class Lease:
 
 
 class VariableCell:
-    """A variable's state: dtype, static shape and current array. Its lock guards take, run and put back."""
+    """A variable's state: dtype, static shape, array. Its lock guards take, run, put back."""
 
     __slots__ = (
         "__weakref__",
@@ -71,7 +73,8 @@ class VariableCell:
         """Replaces the array.
 
         A device array that somebody else may hold is copied: another variable could own it and
-        give its buffer away. So is a view of one, which would turn updates of its owner into copies.
+        give its buffer away. So is a view of one, which would turn updates of its owner into
+        copies.
 
         Args:
           value: the new array.
@@ -135,7 +138,10 @@ class ResourceHandle:
         self.device = device
 
     def __repr__(self) -> str:
-        return f"<ResourceHandle(name={self.name!r}, container={self.container!r}, type={type(self.resource).__name__})>"
+        return (
+            f"<ResourceHandle(name={self.name!r}, container={self.container!r},"
+            f" type={type(self.resource).__name__})>"
+        )
 
 
 class ResourceManager:

@@ -1,8 +1,9 @@
 """What shape rules work with.
 
-A shape rule is `rule(c: ShapeContext)` and returns the dimensions of the outputs: one tuple (or None for unknown rank)
-when the operation has one output, else a list of them. It raises ValueError, through `c.fail`, when the inputs cannot
-be right. Rules for common patterns are here; the others stand beside their operation.
+A shape rule is `rule(c: ShapeContext)` and returns the dimensions of the outputs: one tuple (or
+None for unknown rank) when the operation has one output, else a list of them. It raises ValueError,
+through `c.fail`, when the inputs cannot be right. Rules for common patterns are here; the others
+stand beside their operation.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +51,7 @@ class ShapeContext:
         return self._constants(index)
 
     def shape_value(self, index: int) -> Dims:
-        """The value of flat input `index` read as a shape (int vector, -1 is unknown), as far as known."""
+        """Flat input `index` read as a shape (int vector, -1 is unknown), as far as known."""
         return self._shape_values(index)
 
     def variable_shape(self, index: int) -> Dims:
@@ -68,7 +69,7 @@ class ShapeContext:
         )
 
     def rank(self, index: int, expected: int, name: str = "") -> Dims:
-        """The dimensions of an input that must have a certain rank (unknown dimensions when it is unknown)."""
+        """The dimensions of an input that must have a certain rank; unknown where it is unknown."""
         dims = self.shapes[index]
         if dims is None:
             return (None,) * expected
@@ -140,7 +141,8 @@ def broadcast(c: ShapeContext) -> Dims:
         except ValueError:
             listed = " vs. ".join(d.text(s) for s in c.shapes)
             raise ValueError(
-                f"{c.op_name}: Incompatible shapes: {listed}: expected shapes that broadcast together."
+                f"{c.op_name}: Incompatible shapes: {listed}: expected shapes that broadcast"
+                " together."
             ) from None
     return result
 

@@ -1,12 +1,13 @@
 """Tensors: values of one dtype and shape.
 
-`EagerTensor` has data: a NumPy array, a NumPy scalar, a JAX array or, for resources and variants, the Python object
-itself. `SymbolicTensor` is an output of an Operation in a Graph. Both share `Tensor`, whose operators and methods that
-are operations themselves (`x + y`, `x[1:]`) are attached by the package of operations through `attach_method`, so
-that this module knows no operation.
+`EagerTensor` has data: a NumPy array, a NumPy scalar, a JAX array or, for resources and variants,
+the Python object itself. `SymbolicTensor` is an output of an Operation in a Graph. Both share
+`Tensor`, whose operators and methods that are operations themselves (`x + y`, `x[1:]`) are attached
+by the package of operations through `attach_method`, so that this module knows no operation.
 
-An eager tensor's array is never written to. If the array is a variable's current buffer, the tensor holds the
-variable's lease in `_lease`; as long as it lives the variable does not give its buffer away.
+An eager tensor's array is never written to. If the array is a variable's current buffer, the tensor
+holds the variable's lease in `_lease`; as long as it lives the variable does not give its buffer
+away.
 """
 
 import weakref
@@ -23,7 +24,7 @@ from penstock.types.tensor_shape import TensorShape
 
 
 class Tensor:
-    """A multi-dimensional array of one dtype: eager (has data) or symbolic (stands for an operation's output)."""
+    """A multi-dimensional array of one dtype: eager (has data) or symbolic (of a graph)."""
 
     __slots__ = ("__weakref__",)
     __nest_leaf__ = True  # a structure ends here, although specs describe tensors
@@ -71,7 +72,7 @@ class Tensor:
 
     @property
     def compares_by_value(self) -> bool:
-        """Whether == compares elements, which makes the tensor no dictionary key. Tensors of a plain graph compare by identity."""
+        """Whether == compares elements (no dictionary key then); in plain graphs it is identity."""
         return Tensor.equality_by_value and bool(
             getattr(getattr(self, "_op", None), "graph", _NO_GRAPH).building_function
         )
@@ -173,14 +174,16 @@ class EagerTensor(Tensor):
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Refused: an eager tensor has its value already."""
         raise NotImplementedError(
-            "eval is not supported when eager execution is enabled, is .numpy() what you're looking for?"
+            "eval is not supported when eager execution is enabled, is .numpy() what you're looking"
+            " for?"
         )
 
     def set_shape(self, shape: Any) -> None:
         """Checks that the tensor's shape is compatible with `shape`."""
         if not self.shape.is_compatible_with(shape):
             raise ValueError(
-                f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}."
+                f"Tensor's shape {self.shape} is not compatible with supplied shape"
+                f" {TensorShape(shape)}."
             )
 
     def numpy(self) -> Any:
@@ -228,9 +231,13 @@ class EagerTensor(Tensor):
         array = host_array(self)
         if array.size != 1:
             raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+                "The truth value of an array with more than one element is ambiguous. Use a.any()"
+                " or a.all()"
                 if array.size
-                else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
+                else (
+                    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check"
+                    " that an array is not empty."
+                )
             )
         return bool(array.reshape(()).item())
 
@@ -298,7 +305,7 @@ _new_tensor = EagerTensor.__new__
 
 
 def wrap(array: Any, dtype: DType) -> EagerTensor:
-    """An eager tensor around `array` itself. `array` must have the storage type of `dtype` and never change."""
+    """An eager tensor around `array` itself, which has the storage type and never changes."""
     tensor = _new_tensor(EagerTensor)
     tensor._array = array
     tensor._dtype = dtype
@@ -420,32 +427,36 @@ class SymbolicTensor(Tensor):
 
     def __len__(self) -> int:
         raise TypeError(
-            f"len is not well defined for a symbolic Tensor ({self.name}). Please call `x.shape` rather than `len(x)` "
-            "for shape information."
+            f"len is not well defined for a symbolic Tensor ({self.name}). Please call `x.shape`"
+            " rather than `len(x)` for shape information."
         )
 
     def __bool__(self) -> bool:
         raise errors.OperatorNotAllowedInGraphError(
-            f"Using a symbolic `tf.Tensor` ({self.name}) as a Python `bool` is not allowed: its value is known only when the "
-            "graph runs. Use tf.cond to choose between tensors, or run eagerly."
+            f"Using a symbolic `tf.Tensor` ({self.name}) as a Python `bool` is not allowed: its"
+            " value is known only when the graph runs. Use tf.cond to choose between tensors, or"
+            " run eagerly."
         )
 
     __nonzero__ = __bool__
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raise NotImplementedError(
-            f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. This error may indicate that you're trying to "
-            "pass a Tensor to a NumPy call, which is not supported."
+            f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. This error may"
+            " indicate that you're trying to pass a Tensor to a NumPy call, which is not"
+            " supported."
         )
 
     def __index__(self) -> int:
         raise TypeError(
-            f"'{type(self).__name__}' object cannot be interpreted as an integer: {self.name} is symbolic"
+            f"'{type(self).__name__}' object cannot be interpreted as an integer: {self.name} is"
+            " symbolic"
         )
 
     def __reduce__(self) -> Any:
         raise TypeError(
-            f"a symbolic tensor ({self.name}) cannot be pickled; pickle the graph's GraphDef instead"
+            f"a symbolic tensor ({self.name}) cannot be pickled; pickle the graph's GraphDef"
+            " instead"
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "SymbolicTensor":
@@ -455,7 +466,10 @@ class SymbolicTensor(Tensor):
         return self
 
     def __str__(self) -> str:
-        return f'Tensor("{self.name}", shape={self._dims_text()}, dtype={self._dtype.name}{self._device_text()})'
+        return (
+            f'Tensor("{self.name}", shape={self._dims_text()},'
+            f" dtype={self._dtype.name}{self._device_text()})"
+        )
 
     def _dims_text(self) -> str:
         return "<unknown>" if self._dims is None else str(self.shape)
@@ -509,5 +523,3 @@ class WeakTensorMap:
 
     def __iter__(self) -> Iterator[Any]:
         return iter([value for _, value in self._values.values()])
-
-

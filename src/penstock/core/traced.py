@@ -1,8 +1,9 @@
 """What compiled kernels meet while they are traced.
 
-`TracedRef` stands for a variable inside a region: reads see earlier writes of the same trace. `TraceContext` collects the
-checks that kernels make; they become outputs of the region and are looked at after it ran. `Trace` runs one
-operation after another on tracers, evaluating on the host what is known there.
+`TracedRef` stands for a variable inside a region: reads see earlier writes of the same trace.
+`TraceContext` collects the checks that kernels make; they become outputs of the region and are
+looked at after it ran. `Trace` runs one operation after another on tracers, evaluating on the host
+what is known there.
 """
 
 from collections.abc import Callable
@@ -51,8 +52,8 @@ class TracedRef:
         Args:
           value: the new value.
           gated_at: number of checks whose failure already leaves `value` equal to the old one.
-          regate: `regate(ok)` is the same new value, or the region's old one when the boolean scalar `ok` is false; saves a
-            select over the whole value when checks follow the write.
+          regate: `regate(ok)` is the same new value, or the region's old one when the boolean
+            scalar `ok` is false; saves a select over the whole value when checks follow the write.
         """
         self.value = value
         self.written = True
@@ -61,7 +62,7 @@ class TracedRef:
 
 
 class Check:
-    """A condition that a region reports: how to say what went wrong, given the values at that time."""
+    """A condition that a region reports: how to say what went wrong, given the values then."""
 
     __slots__ = ("error", "message", "op_key")
 
@@ -102,7 +103,7 @@ class TraceContext(KernelContext):
 
     @property
     def all_ok(self) -> Any:
-        """True when every check so far holds: a boolean scalar, or Python's True when there was none."""
+        """True when every check so far holds: a boolean scalar, or Python's True without checks."""
         conditions = self.collected.conditions
         if not conditions:
             return True
@@ -124,7 +125,7 @@ class Collected:
 
 
 def gate(collected: Collected, ref: TracedRef, old: Any) -> Any:
-    """The new value of a written variable, which is the old one when a check of the region failed."""
+    """The new value of a written variable: the old one when a check of the region failed."""
     if not collected.conditions or ref.gated_at == len(collected.conditions) or old is None:
         return ref.value
     ok = jnp.stack([jnp.asarray(c).reshape(()) for c in collected.conditions]).all()
@@ -136,7 +137,7 @@ def gate(collected: Collected, ref: TracedRef, old: Any) -> Any:
 def raise_failed(
     checks: list[Check], conditions: Any, values: Any, locate: Callable[[Any], str]
 ) -> None:
-    """Raises the error of the first check that failed; `locate(op_key)` names the operation and the user's line."""
+    """Raises the error of the first failed check; `locate(op_key)` gives name and user line."""
     for check, ok, held in zip(checks, conditions, values, strict=True):
         if not bool(np.asarray(ok)):
             text = check.message(*[np.asarray(v) for v in held])

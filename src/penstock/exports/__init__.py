@@ -1,1 +1,1 @@
-"""The public names, family by family: for each module its attributes and the dotted names they have under the package."""
+"""The public names, family by family: for each module its attributes and their dotted names."""

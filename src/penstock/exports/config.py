@@ -8,10 +8,22 @@ EXPORTS = {
             "config.experimental.VirtualDeviceConfiguration",
         ],
         "PhysicalDevice": ["config.PhysicalDevice"],
-        "list_physical_devices": ["config.list_physical_devices", "config.experimental.list_physical_devices"],
-        "list_logical_devices": ["config.list_logical_devices", "config.experimental.list_logical_devices"],
-        "get_visible_devices": ["config.get_visible_devices", "config.experimental.get_visible_devices"],
-        "set_visible_devices": ["config.set_visible_devices", "config.experimental.set_visible_devices"],
+        "list_physical_devices": [
+            "config.list_physical_devices",
+            "config.experimental.list_physical_devices",
+        ],
+        "list_logical_devices": [
+            "config.list_logical_devices",
+            "config.experimental.list_logical_devices",
+        ],
+        "get_visible_devices": [
+            "config.get_visible_devices",
+            "config.experimental.get_visible_devices",
+        ],
+        "set_visible_devices": [
+            "config.set_visible_devices",
+            "config.experimental.set_visible_devices",
+        ],
         "get_logical_device_configuration": [
             "config.get_logical_device_configuration",
             "config.experimental.get_virtual_device_configuration",
@@ -30,8 +42,12 @@ EXPORTS = {
         "set_inter_op_parallelism_threads": ["config.threading.set_inter_op_parallelism_threads"],
         "get_intra_op_parallelism_threads": ["config.threading.get_intra_op_parallelism_threads"],
         "set_intra_op_parallelism_threads": ["config.threading.set_intra_op_parallelism_threads"],
-        "tensor_float_32_execution_enabled": ["config.experimental.tensor_float_32_execution_enabled"],
-        "enable_tensor_float_32_execution": ["config.experimental.enable_tensor_float_32_execution"],
+        "tensor_float_32_execution_enabled": [
+            "config.experimental.tensor_float_32_execution_enabled"
+        ],
+        "enable_tensor_float_32_execution": [
+            "config.experimental.enable_tensor_float_32_execution"
+        ],
         "is_gpu_available": ["test.is_gpu_available"],
         "gpu_device_name": ["test.gpu_device_name"],
         "is_built_with_cuda": ["test.is_built_with_cuda"],

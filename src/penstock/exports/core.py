@@ -21,7 +21,10 @@ EXPORTS = {
     "penstock.core.convert": {
         "register_tensor_conversion_function": ["register_tensor_conversion_function"],
     },
-    "penstock.core.tensor": {"Tensor": ["Tensor", "__internal__.types.Tensor"], "EagerTensor": ["__internal__.EagerTensor"]},
+    "penstock.core.tensor": {
+        "Tensor": ["Tensor", "__internal__.types.Tensor"],
+        "EagerTensor": ["__internal__.EagerTensor"],
+    },
     "penstock.graph.behavior": {
         "executing_eagerly": ["executing_eagerly", "compat.v1.executing_eagerly"],
         "executing_eagerly_outside_functions": ["compat.v1.executing_eagerly_outside_functions"],
@@ -62,5 +65,8 @@ EXPORTS = {
         "run_functions_eagerly": ["config.run_functions_eagerly"],
         "functions_run_eagerly": ["config.functions_run_eagerly"],
     },
-    "penstock.types.device_spec": {"DeviceSpecV2": ["DeviceSpec"], "DeviceSpecV1": ["compat.v1.DeviceSpec"]},
+    "penstock.types.device_spec": {
+        "DeviceSpecV2": ["DeviceSpec"],
+        "DeviceSpecV1": ["compat.v1.DeviceSpec"],
+    },
 }

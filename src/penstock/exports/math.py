@@ -1,4 +1,4 @@
-"""Public names of mathematics: tf.math, tf.bitwise, parts of tf.linalg, and the short names of tf."""
+"""Public names of mathematics: tf.math, tf.bitwise, parts of tf.linalg, and short names."""
 
 EXPORTS = {
     "penstock.ops.math_arithmetic": {

@@ -1,8 +1,8 @@
 """Public names of dtypes, shapes and specs."""
 
 _DTYPES = (
-    "bfloat16 complex64 complex128 double float16 float32 float64 half int8 int16 int32 int64 qint8 qint16 qint32 quint8 quint16 "
-    "resource string uint8 uint16 uint32 uint64 variant"
+    "bfloat16 complex64 complex128 double float16 float32 float64 half int8 int16 int32 int64 qint8"
+    " qint16 qint32 quint8 quint16 resource string uint8 uint16 uint32 uint64 variant"
 ).split()
 
 EXPORTS = {
@@ -19,7 +19,10 @@ EXPORTS = {
         "dimension_at_index": ["compat.dimension_at_index"],
     },
     "penstock.types.tensor_spec": {"TensorSpec": ["TensorSpec"]},
-    "penstock.types.type_spec": {"TypeSpec": ["TypeSpec"], "type_spec_from_value": ["type_spec_from_value"]},
+    "penstock.types.type_spec": {
+        "TypeSpec": ["TypeSpec"],
+        "type_spec_from_value": ["type_spec_from_value"],
+    },
     "penstock.types.composite_specs": {
         "IndexedSlicesSpec": ["IndexedSlicesSpec"],
         "SparseTensorSpec": ["SparseTensorSpec"],
@@ -27,7 +30,13 @@ EXPORTS = {
     },
     "penstock.util.nest": {
         name: [f"nest.{name}", f"compat.v1.nest.{name}"]
-        for name in ("assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as")
+        for name in (
+            "assert_same_structure",
+            "flatten",
+            "is_nested",
+            "map_structure",
+            "pack_sequence_as",
+        )
     },
     "penstock.config.logging": {"get_logger": ["get_logger"]},
 }

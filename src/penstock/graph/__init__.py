@@ -1,1 +1,1 @@
-"""Graphs: operations and edges, their text and message forms, and the program that a plan is made from."""
+"""Graphs: operations and edges, their text and message forms, and what a plan is made from."""

@@ -1,4 +1,4 @@
-"""Which mode operations run in, and the scopes that work in both: device, names, control inputs, init_scope."""
+"""Which mode operations run in, and scopes for both: device, names, control inputs, init_scope."""
 
 import contextlib
 import threading
@@ -54,7 +54,8 @@ def enable_eager_execution(
       execution_mode: accepted for compatibility; results are awaited when they are read.
 
     Raises:
-      ValueError: the default graph has operations already, or this is called inside of a graph scope.
+      ValueError: the default graph has operations already, or this is called inside of a graph
+        scope.
     """
     if not context.eager_by_default() and global_graph().get_operations():
         raise ValueError("tf.enable_eager_execution must be called at program startup.")
@@ -65,7 +66,8 @@ def enable_eager_execution(
 def _check_at_root(name: str) -> None:
     if state.stack:
         raise ValueError(
-            f"{name} must be called at program startup, outside of `with graph.as_default():` and functions."
+            f"{name} must be called at program startup, outside of `with graph.as_default():` and"
+            " functions."
         )
 
 
@@ -115,7 +117,7 @@ def _eager_device(name: Any) -> Iterator[None]:
 
 
 def device_v1(device_name_or_function: Any) -> contextlib.AbstractContextManager[None]:
-    """A scope in which operations request this device: a name, a DeviceSpec, None, or in a graph a function of the operation."""
+    """A scope in which operations request this device: a name, a spec, a function or None."""
     graph = state.graph
     if graph is not None:
         return graph.device(device_name_or_function)  # type: ignore[no-any-return]
@@ -173,7 +175,7 @@ class name_scope:
 
 
 class _EagerScope:
-    """Names have no operations to go to in eager mode; variables and summaries still ask for the scope."""
+    """The name scope of eager mode, which variables and summaries ask for."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -249,7 +251,7 @@ class name_scope_v1:
 
 
 def graph_of(values: Any) -> Graph | None:
-    """The graph of the first symbolic tensor or operation among `values`, the current one when there is none."""
+    """The graph of the first symbolic tensor or operation in `values`, else the current one."""
     for value in values:
         graph = getattr(value, "graph", None) if not _is_eager(value) else None
         if graph is not None:
@@ -291,7 +293,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
-    """Lifts operations out of functions and control-dependency blocks: into the outermost graph, or eager execution."""
+    """Lifts operations out of functions and control inputs: to the outermost graph or eager."""
     outer: Any = None
     for graph in (state.graph, *reversed(state.stack)):
         if graph is None or not getattr(graph, "building_function", False):
@@ -330,7 +332,7 @@ def container(container_name: str) -> contextlib.AbstractContextManager[str]:
 def colocate_with(
     op: Any, ignore_existing: bool = False
 ) -> contextlib.AbstractContextManager[None]:
-    """A scope of the default graph in which operations are placed with `op`; nothing in eager mode."""
+    """A scope of the default graph that places operations with `op`; nothing in eager mode."""
     if state.graph is None:
         return contextlib.nullcontext()
     return get_default_graph().colocate_with(op, ignore_existing)

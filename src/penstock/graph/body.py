@@ -1,7 +1,8 @@
 """`CallBody`: what the function attribute of a call refers to.
 
-A body is a view of a FuncGraph: its inputs, chosen outputs, and the operations that must run for their effects. The
-forward pass that keeps intermediate values for the reverse is another view of the same graph.
+A body is a view of a FuncGraph: its inputs, chosen outputs, and the operations that must run for
+their effects. The forward pass that keeps intermediate values for the reverse is another view of
+the same graph.
 """
 
 from collections.abc import Sequence

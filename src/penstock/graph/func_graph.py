@@ -1,12 +1,12 @@
 """`FuncGraph`: the body of a function.
 
-Its inputs are placeholders: those of the signature first, then one for each captured tensor. A tensor from outside that
-an operation inside uses is captured: small eager values become constants, others a new input whose outer tensor is
-passed at every call.
+Its inputs are placeholders: those of the signature first, then one for each captured tensor. A
+tensor from outside that an operation inside uses is captured: small eager values become constants,
+others a new input whose outer tensor is passed at every call.
 
-Operations with effects keep program order inside a function: for each resource, writes wait for earlier reads and
-writes, reads for earlier writes; effects without a resource wait for each other. `control_outputs` are the operations
-that must run although no output needs them.
+Operations with effects keep program order inside a function: for each resource, writes wait for
+earlier reads and writes, reads for earlier writes; effects without a resource wait for each other.
+`control_outputs` are the operations that must run although no output needs them.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ class FuncGraph(Graph):
         elif self.outer_graph is not None:
             self._seed = self.outer_graph.seed
 
-    # ---- captures -----------------------------------------------------------------------------------------------
+    # ---- captures --------------------------------------------------------------------------------
 
     @property
     def captures(self) -> list[tuple[Tensor, SymbolicTensor]]:
@@ -135,12 +135,13 @@ class FuncGraph(Graph):
         if graph is None and tensor.graph.building_function:
             from_where = f"It was created at {tensor.op.location} while {tensor.graph} was traced"
             raise _inaccessible(
-                f"{tensor!r} is out of scope and cannot be used in {self}. {from_where}. Return it from that function, or "
-                "compute it again here."
+                f"{tensor!r} is out of scope and cannot be used in {self}. {from_where}. Return it"
+                " from that function, or compute it again here."
             )
         if graph is None and self.outer_graph is not None:
             raise ValueError(
-                f"{tensor!r} must be from the same graph as {self} or an enclosing one; created at {tensor.op.location}."
+                f"{tensor!r} must be from the same graph as {self} or an enclosing one; created at"
+                f" {tensor.op.location}."
             )
 
     def add_input(self, dtype: DType, dims: Dims, name: str, user: bool = True) -> SymbolicTensor:
@@ -163,7 +164,7 @@ class FuncGraph(Graph):
         """Makes `placeholder` stand for `tensor`."""
         self._captures[id(tensor)] = (tensor, placeholder)
 
-    # ---- effects in program order -------------------------------------------------------------------------------
+    # ---- effects in program order ----------------------------------------------------------------
 
     def _insert(self, op: Operation) -> None:
         super()._insert(op)
@@ -182,8 +183,9 @@ class FuncGraph(Graph):
         """
         if not self.allow_variables:
             raise ValueError(
-                f"tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only created "
-                f"once or created outside tf.function ({self.name})."
+                "tf.function only supports singleton tf.Variables created on the first call. Make"
+                " sure the tf.Variable is only created once or created outside tf.function"
+                f" ({self.name})."
             )
         self.new_variables.append(variable)
 
@@ -269,7 +271,7 @@ GLOBAL_EFFECT = "<global>"
 
 
 def effects_of(op: Operation) -> list[tuple[Any, bool]] | None:
-    """(key, writes) for each resource that a stateful operation touches; None when it has no effect others could see."""
+    """(key, writes) per resource that a stateful operation touches; None: no effect to see."""
     definition = op.op_def
     touched: list[tuple[Any, bool]] = []
     position = 0

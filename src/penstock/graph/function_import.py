@@ -164,7 +164,13 @@ def _length(node: NodeDef, op: OpDef, arg: Any) -> int:
     name = arg.number_attr or arg.type_list_attr
     if name not in node.attr:  # a missing one is refused when the node is made
         default = op.attrs[name].default
-        return default if isinstance(default, int) else len(default) if default.__class__ is tuple else 0
+        return (
+            default
+            if isinstance(default, int)
+            else len(default)
+            if default.__class__ is tuple
+            else 0
+        )
     value = node.attr[name]
     return max(0, value.i) if arg.number_attr is not None else len(value.list.type)
 

@@ -1,8 +1,9 @@
 """`Graph`: operations by name, in the order they were added.
 
-`add_operation` is where every operation enters: it brings the inputs into the graph, completes the attributes, infers the
-shapes, takes name, device and control inputs from the scopes, and only then changes the graph, so that a refused
-operation leaves it as it was. Lookup, collections and scopes are TensorFlow's.
+`add_operation` is where every operation enters: it brings the inputs into the graph, completes the
+attributes, infers the shapes, takes name, device and control inputs from the scopes, and only then
+changes the graph, so that a refused operation leaves it as it was. Lookup, collections and scopes
+are TensorFlow's.
 """
 
 import contextlib
@@ -49,7 +50,7 @@ class Graph:
         self.bad_consumers: set[int] = set()
         self._last_random_op = 0
 
-    # ---- adding operations ----------------------------------------------------------------------------------
+    # ---- adding operations -----------------------------------------------------------------------
 
     def add_operation(
         self,
@@ -66,7 +67,8 @@ class Graph:
           inputs: flat tensors: of this graph, or anything `as_tensor` takes.
           counts: number of tensors of each input argument; None when all are single.
           attrs: attributes that do not follow from the inputs.
-          name: its name inside the current scope; a trailing "/" makes it absolute. The definition's name by default.
+          name: its name inside the current scope; a trailing "/" makes it absolute. The
+            definition's name by default.
 
         Raises:
           RuntimeError: the graph is finalized.
@@ -127,7 +129,8 @@ class Graph:
             where = f" at {frames[-1].file}:{frames[-1].line}" if frames else ""
             inputs = ", ".join(f"{t.name} {t.dtype.name}{t.shape}" for t in tensors)
             raise ValueError(
-                f"{problem} (operation '{name or op.name}' of type {op.name}, inputs: {inputs}{where})"
+                f"{problem} (operation '{name or op.name}' of type {op.name}, inputs:"
+                f" {inputs}{where})"
             ) from None
         return [result] if len(op.outputs) == 1 and not op.outputs[0].is_list else result
 
@@ -245,8 +248,9 @@ class Graph:
         if isinstance(value, SymbolicTensor):
             if value.graph is not self:
                 raise ValueError(
-                    f"{value!r} must be from the same graph: it was created at {value.op.location} in another one. Build both "
-                    "operations inside one `with graph.as_default():`, or pass the value through a placeholder."
+                    f"{value!r} must be from the same graph: it was created at {value.op.location}"
+                    " in another one. Build both operations inside one `with graph.as_default():`,"
+                    " or pass the value through a placeholder."
                 )
             return value
         assert isinstance(value, EagerTensor)
@@ -255,7 +259,8 @@ class Graph:
     def _constant(self, value: EagerTensor) -> SymbolicTensor:
         if value.dtype in (dt.resource, dt.variant):
             raise ValueError(
-                f"An eager tensor of dtype {value.dtype.name} cannot be used in a graph: its state belongs to eager execution."
+                f"An eager tensor of dtype {value.dtype.name} cannot be used in a graph: its state"
+                " belongs to eager execution."
             )
         attrs = {
             "value": convert.HashableArray(host_array(value), value.dtype),
@@ -264,7 +269,7 @@ class Graph:
         with self.control_dependencies(None):
             return self.add_operation(lookup("Const"), (), None, attrs, "Const").outputs[0]
 
-    # ---- looking up -----------------------------------------------------------------------------------------
+    # ---- looking up ------------------------------------------------------------------------------
 
     def get_operations(self) -> list[Operation]:
         """The operations in the order they were added."""
@@ -334,8 +339,8 @@ class Graph:
                 )
             if not allow_operation:
                 raise ValueError(
-                    f"The name {name!r} looks like an (invalid) Operation name, not a {kinds}. Tensor names must be of the form "
-                    '"<op_name>:<output_index>".'
+                    f"The name {name!r} looks like an (invalid) Operation name, not a {kinds}."
+                    ' Tensor names must be of the form "<op_name>:<output_index>".'
                 )
             if name not in self._ops:
                 raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
@@ -348,7 +353,8 @@ class Graph:
         op = self._ops.get(op_name)
         if op is None:
             raise KeyError(
-                f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not exist in the graph."
+                f"The name {name!r} refers to a Tensor which does not exist. The operation,"
+                f" {op_name!r}, does not exist in the graph."
             )
         if int(index) >= len(op._outputs):
             raise KeyError(f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists but only has "
@@ -360,7 +366,7 @@ class Graph:
         found = self._consumers.get((tensor.op.name, tensor.value_index), [])
         return list(dict.fromkeys(op for op in found if any(i is tensor for i in op.inputs)))
 
-    # ---- properties -----------------------------------------------------------------------------------------
+    # ---- properties ------------------------------------------------------------------------------
 
     @property
     def version(self) -> int:
@@ -430,7 +436,7 @@ class Graph:
         """
         verify.verify_graph(self)
 
-    # ---- scopes ---------------------------------------------------------------------------------------------
+    # ---- scopes ----------------------------------------------------------------------------------
 
     def as_default(self) -> contextlib.AbstractContextManager["Graph"]:
         """A scope in which operations go to this graph."""
@@ -442,7 +448,7 @@ class Graph:
 
     @contextlib.contextmanager
     def name_scope(self, name: Any) -> Iterator[str]:  # any: users pass all sorts
-        """Names inside begin with this scope's; `name` ending in "/" re-enters a scope, "" or None is the root."""
+        """Names inside begin with this scope's; "a/" re-enters scope a, "" or None the root."""
         before = self._names.prefix
         if not name:
             new = ""
@@ -463,7 +469,7 @@ class Graph:
 
     @contextlib.contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
-        """Operations inside request this device: a name, a DeviceSpec, a function of the operation, or None to lift outer ones."""
+        """Operations inside request this device (name, spec, function); None lifts outer ones."""
         stack = self._scopes
         before = stack.devices
         if device_name_or_function is not None and not callable(device_name_or_function):
@@ -480,7 +486,7 @@ class Graph:
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
-        """Operations inside run after `control_inputs` (tensors, operations, variables); None lifts outer blocks."""
+        """Operations inside run after `control_inputs`; None lifts outer blocks."""
         stack = self._scopes
         before, names = stack.control, self._names.prefix
         if control_inputs is None:
@@ -577,9 +583,9 @@ class Graph:
             stack.attributes = before
 
     def switch_to_thread_local(self) -> None:
-        """Accepted for compatibility: device, control and colocation scopes are always per thread."""
+        """Accepted for compatibility: device, control and colocation scopes are per thread."""
 
-    # ---- collections ----------------------------------------------------------------------------------------
+    # ---- collections -----------------------------------------------------------------------------
 
     def add_to_collection(self, name: Any, value: Any) -> None:
         """Appends `value` to a collection."""
@@ -596,7 +602,7 @@ class Graph:
         return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of the collection; only items whose name matches the regular expression `scope`, when given."""
+        """A copy of the collection; only items whose name matches the pattern `scope`, if given."""
         items = self._collections.get(name, [])
         if scope is None:
             return list(items)
@@ -617,7 +623,7 @@ class Graph:
         self._check_not_finalized()
         self._collections.pop(name, None)
 
-    # ---- feeding and fetching ------------------------------------------------------------------------------
+    # ---- feeding and fetching --------------------------------------------------------------------
 
     def prevent_feeding(self, tensor: Tensor) -> None:
         """Refuses feeds of `tensor`."""
@@ -691,7 +697,7 @@ def input_counts(op: OpDef, total: int, attrs: dict[str, Any]) -> tuple[int, ...
     return tuple(rest if k is None else k for k in known)
 
 
-# ---- the default graph ---------------------------------------------------------------------------------------
+# ---- the default graph ---------------------------------------------------------------------------
 
 _global_graph: Graph | None = None
 _global_lock = threading.Lock()  # guards: _global_graph
@@ -723,8 +729,8 @@ def reset_default_graph() -> None:
     global _global_graph
     if context.state.stack:
         raise AssertionError(
-            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting and create a "
-            "new graph."
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared"
+            " graph, exit the nesting and create a new graph."
         )
     with _global_lock:
         _global_graph = None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Operation:
-    """A node of a graph: a kind of operation with a name, inputs, attributes, a device and control inputs."""
+    """A node of a graph: kind of operation, name, inputs, attributes, device, control inputs."""
 
     __slots__ = (
         "__weakref__", "_control_inputs", "_device", "_id", "_inputs", "_outputs", "attrs", "frames", "graph", "input_counts",
@@ -153,7 +153,8 @@ class Operation:
             raise ValueError(f"{tensor!r} must be from the same graph as operation '{self.name}'.")
         if tensor.dtype.base_dtype is not self._inputs[index].dtype.base_dtype:
             raise TypeError(
-                f"input {index} of '{self.name}' has type {self._inputs[index].dtype.name}, got {tensor.dtype.name}"
+                f"input {index} of '{self.name}' has type {self._inputs[index].dtype.name}, got"
+                f" {tensor.dtype.name}"
             )
         self._inputs = (*self._inputs[:index], tensor, *self._inputs[index + 1 :])
         self.graph.touch()

@@ -1,6 +1,7 @@
 """The scopes that a graph keeps while it is built: names, devices, control inputs, colocation.
 
-Each is a stack of one thread's frames over one graph; the graph asks them what a new operation gets.
+Each is a stack of one thread's frames over one graph; the graph asks them what a new operation
+gets.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Values of symbolic tensors that are known while the graph is built.
 
-`constant_value` gives the whole value or None; `shape_value` reads a tensor as a shape and gives what is known of it,
-dimension by dimension. Shape rules see both.
+`constant_value` gives the whole value or None; `shape_value` reads a tensor as a shape and gives
+what is known of it, dimension by dimension. Shape rules see both.
 """
 
 import threading
@@ -235,7 +235,7 @@ _RULES: dict[str, Callable[..., np.ndarray[Any, Any] | None]] = {
 
 
 def shape_value(tensor: Tensor) -> Dims:
-    """What is known of `tensor` read as a shape: None when not even its length is; -1 is an unknown dimension."""
+    """What is known of `tensor` read as a shape: None when not even its length; -1 is unknown."""
     value = constant_value(tensor)
     if value is not None and value.size > MAX_RANK:
         return None

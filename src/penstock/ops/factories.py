@@ -1,8 +1,9 @@
 """Factories for operations that follow a pattern.
 
-`unary("Tanh", ...)` and `binary("AddV2", ...)` define an operation, register its host and compiled kernels, and return the
-OpDef and the public function. `reduction` does the same for operations with axes. The public functions take eager tensors
-straight to the host kernel when nothing else wants to see the operation.
+`unary("Tanh", ...)` and `binary("AddV2", ...)` define an operation, register its host and compiled
+kernels, and return the OpDef and the public function. `reduction` does the same for operations with
+axes. The public functions take eager tensors straight to the host kernel when nothing else wants to
+see the operation.
 """
 
 import contextlib
@@ -42,7 +43,7 @@ def define_elementwise(
     shape: Any,
     **options: Any,
 ) -> OpDef:
-    """An operation with one kernel for the host and one for compiled regions; `compiled` may name a jax.numpy function."""
+    """An operation with a kernel for the host and one for regions (or a jax.numpy name)."""
     op = define_op(text, shape=shape, doc=doc, **options)
     if host is not None:
         register_kernel(op, host, kind="host")
@@ -76,7 +77,7 @@ def binary(
     signature: str | None = None,
     **options: Any,
 ) -> OpDef:
-    """An element-wise operation of two inputs that broadcast: `Name(x: T, y: T; T: types) -> z: T`."""
+    """An element-wise operation of inputs that broadcast: `Name(x: T, y: T; T: types) -> z: T`."""
     text = signature or f"{name}(x: T, y: T; T: {{{types}}}) -> z: T"
     return define_elementwise(text, host, compiled, doc, shapes.broadcast, **options)
 
@@ -88,7 +89,7 @@ def reduction(
     doc: str,
     signature: str | None = None,
 ) -> OpDef:
-    """An operation over axes: `kernel(xp, x, axes, keep)` for both the host and compiled regions."""
+    """An operation over axes: `kernel(xp, x, axes, keep)` for the host and for compiled regions."""
     attrs = f"keep_dims: bool = False, T: {types}, Tidx: {{int32, int64}} = int32"
     text = signature or f"{name}(input: T, reduction_indices: Tidx; {attrs}) -> output: T"
     op = define_op(text, shape=shapes.reduced, host_inputs=("reduction_indices",), doc=doc)
@@ -112,7 +113,8 @@ def binary_function(
 ) -> Callable[..., Any]:
     """The public function `name(x, y, name=None)` of a binary operation.
 
-    Two small eager tensors of one dtype go to the host ufunc directly when no tape or graph is active.
+    Two small eager tensors of one dtype go to the host ufunc directly when no tape or graph is
+    active.
 
     Args:
       op: the operation.
@@ -164,7 +166,7 @@ def _renamed(function: Callable[..., Any], arguments: tuple[str, str]) -> Callab
 
 
 def _types_of(op: OpDef) -> str:
-    """The dtypes an operation takes, in words: from its text, so that nothing is parsed at import."""
+    """The dtypes an operation takes, in words; from its text, to parse nothing at import."""
     _, found, rest = op.text.partition("T: {")
     if found:
         return rest.partition("}")[0]
@@ -188,7 +190,7 @@ _NUMBERS = (float, int)
 
 
 class _FastBinary:
-    """For each dtype the ufunc that gives exactly that dtype's result, once it is known that one does."""
+    """For each dtype the ufunc that gives exactly that dtype's result, once one is known to."""
 
     def __init__(self, op: OpDef, result: DType | None, ufunc: Any) -> None:
         self.op = op
@@ -231,7 +233,7 @@ def graph_name_scope(name: str) -> contextlib.AbstractContextManager[str]:
 
 
 def convert_binary(op: OpDef, x: Any, y: Any, name: str | None) -> Any:
-    """Runs a binary operation; a Python or NumPy operand takes the dtype of the tensor beside it."""
+    """Runs a binary operation; a Python or NumPy operand takes the dtype of the other tensor."""
     graph = state.graph
     if graph is None or (is_symbolic(x) and is_symbolic(y)):
         x, y = convert_pair(x, y)
@@ -269,7 +271,7 @@ _TAKES_BOOL = frozenset(
 
 
 def number_of(value: Any, dtype: DType) -> Any:
-    """A Python bool as a number beside the dtypes that TensorFlow takes it for; else `value` itself."""
+    """A Python bool as a number beside the dtypes where TensorFlow does so; else `value` itself."""
     return int(value) if value.__class__ is bool and dtype in _TAKES_BOOL else value
 
 

@@ -1,4 +1,4 @@
-"""Calls of functions as operations. Plans replace a call by the body; the kernel serves a call that runs by itself."""
+"""Calls of functions as operations: plans inline the body, the kernel serves single calls."""
 
 from typing import Any
 
@@ -8,10 +8,15 @@ from penstock.core.shapes import ShapeContext
 
 def _call_shape(c: ShapeContext) -> list[Any]:
     body = c.attr("f")
-    return [t.dims for t in body.outputs] if hasattr(body, "outputs") else [None] * len(c.attr("Tout"))
+    return (
+        [t.dims for t in body.outputs] if hasattr(body, "outputs") else [None] * len(c.attr("Tout"))
+    )
 
 
-_ATTRS = "Tin: list(type), Tout: list(type), f: func, config: string = '', config_proto: string = '', executor_type: string = ''"
+_ATTRS = (
+    "Tin: list(type), Tout: list(type), f: func, config: string = '', config_proto: string = '',"
+    " executor_type: string = ''"
+)
 
 PARTITIONED_CALL = define_op(
     f"PartitionedCall(args: [Tin]; {_ATTRS}) -> output: [Tout]",

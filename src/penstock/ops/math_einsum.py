@@ -122,7 +122,8 @@ def _restore(value: Any, reached: str, x: Any, labels: str) -> Any:
     rank = len(x.dims) if x.dims is not None else None
     if rank is None:
         raise ValueError(
-            "The gradient of Einsum: expected inputs of known rank, got unknown rank. Use set_shape."
+            "The gradient of Einsum: expected inputs of known rank, got unknown rank. Use"
+            " set_shape."
         )
     axes = _axis_labels(labels, rank)
     have = _axis_labels(
@@ -333,7 +334,7 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
             raise ValueError(f"`axes` must be at least 0. Received: {axes}.")
         if axes > min(len(a.dims), len(b.dims)):
             raise ValueError(
-                f"`axes` must not be larger than the number of dimensions of the tensors. Received "
+                "`axes` must not be larger than the number of dimensions of the tensors. Received "
                 f"{axes}, vs tensor dimensions {len(a.dims)} and {len(b.dims)}."
             )
         rank = len(a.dims)

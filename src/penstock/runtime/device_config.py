@@ -1,7 +1,8 @@
-"""`tf.config`: the physical devices of this machine, the logical devices made of them, and settings of execution.
+"""`tf.config`: physical devices, the logical devices made of them, and settings of execution.
 
-CPUs can be divided into several logical devices, and devices made invisible, until the runtime starts (JAX's backend is
-first used); from then on these settings are fixed. Listing physical accelerators starts JAX's backend; listing CPUs does not.
+CPUs can be divided into several logical devices, and devices made invisible, until the runtime
+starts (JAX's backend is first used); from then on these settings are fixed. Listing physical
+accelerators starts JAX's backend; listing CPUs does not.
 """
 
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ class LogicalDeviceConfiguration:
 
 
 class _Settings:
-    """What the program asked for before the runtime started, and switches that may change at any time."""
+    """What the program asked for before the runtime started, and switches that may change later."""
 
     def __init__(self) -> None:
         self.visible: dict[str, list[PhysicalDevice]] = {}
@@ -166,13 +167,15 @@ def set_logical_device_configuration(
         and any(c.memory_limit is not None for c in wanted)
     ):
         raise ValueError(
-            "Setting memory limit on CPU virtual devices is currently not supported. Leave memory_limit out."
+            "Setting memory limit on CPU virtual devices is currently not supported. Leave"
+            " memory_limit out."
         )
     if wanted == _settings.logical.get(device):
         return
     if _settings.started:
         raise RuntimeError(
-            "Virtual devices cannot be modified after being initialized. Call this before operations or devices are first used."
+            "Virtual devices cannot be modified after being initialized. Call this before"
+            " operations or devices are first used."
         )
     if wanted is None:
         _settings.logical.pop(device, None)
@@ -238,11 +241,13 @@ def get_memory_info(device: str) -> dict[str, int]:
     )
     if kind == "CPU":
         raise ValueError(
-            f"Allocator stats not available for device '{device}': XLA keeps no account of CPU memory."
+            f"Allocator stats not available for device '{device}': XLA keeps no account of CPU"
+            " memory."
         )
     if int(index or 0) >= len(matching):
         raise ValueError(
-            f"Failed parsing device name: '{device}'. Devices: {[d.name for d in list_logical_devices()]}."
+            f"Failed parsing device name: '{device}'. Devices:"
+            f" {[d.name for d in list_logical_devices()]}."
         )
     stats = matching[int(index or 0)].memory_stats() or {}
     return {
@@ -252,7 +257,7 @@ def get_memory_info(device: str) -> dict[str, int]:
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Whether an operation runs elsewhere when the requested device does not exist or has no kernel for it."""
+    """Whether an operation runs elsewhere when the requested device is missing or has no kernel."""
     _settings.soft_placement = bool(enabled)
 
 

@@ -1,8 +1,8 @@
 """`ConcreteFunction`: one traced graph, ready to be called.
 
-An eager call runs the body's plan on the arguments and the captured values. When a tape listens, it runs the view of the body
-that also gives what the reverse needs, and the tape sees one call. In a graph, or another trace, a call operation is
-added.
+An eager call runs the body's plan on the arguments and the captured values. When a tape listens, it
+runs the view of the body that also gives what the reverse needs, and the tape sees one call. In a
+graph, or another trace, a call operation is added.
 """
 
 import threading
@@ -151,7 +151,7 @@ class ConcreteFunction:
         return tuple(self.graph.trainable_variables)
 
     def call_flat(self, tensors: Sequence[Any]) -> Any:
-        """Calls with the flat tensor arguments; returns what the Python function returned, with values."""
+        """Calls with flat tensor arguments; returns the Python function's structure of values."""
         arguments = [*tensors, *self._captured]
         if state.recorders:
             for variable in self.graph.variables:
@@ -198,7 +198,8 @@ class ConcreteFunction:
         for name in kwargs:
             if name not in named:
                 raise TypeError(
-                    f"{self.name} got unexpected keyword argument(s): {name}. Expected {sorted(named)}."
+                    f"{self.name} got unexpected keyword argument(s): {name}. Expected"
+                    f" {sorted(named)}."
                 )
         rest = iter(values)
         result = []
@@ -207,7 +208,8 @@ class ConcreteFunction:
             value = kwargs[name] if name in kwargs else next(rest, _MISSING)
             if value is _MISSING:
                 raise TypeError(
-                    f"{self.name} is missing required arguments: {name} ({placeholder.dtype.name}{placeholder.shape})."
+                    f"{self.name} is missing required arguments: {name}"
+                    f" ({placeholder.dtype.name}{placeholder.shape})."
                 )
             result.append(self._check(placeholder, value))
         if next(rest, _MISSING) is not _MISSING:
@@ -225,8 +227,10 @@ class ConcreteFunction:
             tensor.shape
         ):
             raise TypeError(
-                f"{self.name}: argument '{self._argument_name(placeholder)}' must be {placeholder.dtype.name}{placeholder.shape}, got "
-                f"{tensor.dtype.name}{tensor.shape}. Call the tf.function itself to trace it for this signature."
+                f"{self.name}: argument '{self._argument_name(placeholder)}' must be"
+                f" {placeholder.dtype.name}{placeholder.shape}, got"
+                f" {tensor.dtype.name}{tensor.shape}. Call the tf.function itself to trace it for"
+                " this signature."
             )
         return tensor
 
@@ -260,7 +264,7 @@ _MISSING = object()
 
 
 def _layout(structure: Any, outputs: Sequence[Any]) -> list[int | None]:
-    """For each leaf of the structure its index among the flat outputs; None for what is no tensor."""
+    """For each leaf of the structure its index in the flat outputs; None for what is no tensor."""
     index = {id(t): i for i, t in reversed(list(enumerate(outputs)))}
     return (
         [index.get(id(leaf)) for leaf in nest.flatten(structure, expand_composites=True)]

@@ -1,4 +1,4 @@
-"""`tf.function`: a Python function that is traced into a graph for each signature it is called with."""
+"""`tf.function`: a Python function that is traced into a graph for each signature of its calls."""
 
 import functools
 import itertools
@@ -67,12 +67,14 @@ def function(
 
     Args:
       func: the function; without it, a decorator is returned.
-      input_signature: a sequence of TensorSpecs, one for each argument: the only signature allowed, traced once.
+      input_signature: a sequence of TensorSpecs, one for each argument: the only signature allowed,
+        traced once.
       autograph: converts Python control flow over tensors.
-      jit_compile: True compiles the whole function or says which operation prevents it, False runs operation by operation, None
-        leaves the choice to the planner.
+      jit_compile: True compiles the whole function or says which operation prevents it, False runs
+        operation by operation, None leaves the choice to the planner.
       reduce_retracing: relaxes a dimension that varies instead of tracing again.
-      experimental_implements: a name under which the function is known to graph rewriters; kept as an attribute.
+      experimental_implements: a name under which the function is known to graph rewriters; kept as
+        an attribute.
       experimental_autograph_options: accepted for compatibility.
       experimental_attributes: attributes kept with the function.
       experimental_relax_shapes: the old name of `reduce_retracing`.
@@ -162,7 +164,7 @@ class Function:
         if signature is not None:
             specs_of(self._input_signature or ())
 
-    # ---- properties ---------------------------------------------------------------------------------------------
+    # ---- properties ------------------------------------------------------------------------------
 
     @property
     def python_function(self) -> Callable[..., Any]:
@@ -230,7 +232,7 @@ class Function:
             pass  # an instance that is no dictionary key is bound anew at each access
         return made
 
-    # ---- calls --------------------------------------------------------------------------------------------------
+    # ---- calls -----------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the trace for these arguments, making it first when there is none."""
@@ -264,7 +266,8 @@ class Function:
             )
         ):
             raise TypeError(
-                f"{self._name}(): arguments do not match input_signature {signature}: got {len(given)} arguments."
+                f"{self._name}(): arguments do not match input_signature {signature}: got"
+                f" {len(given)} arguments."
             )
         tensors: list[Any] = []
         for spec, value in zip(signature, given, strict=False):
@@ -344,7 +347,7 @@ class Function:
         return ConcreteFunction(graph, key, self._jit_compile), graph.new_variables
 
     def _explain(self, key: Any) -> None:
-        """Says why the function is traced again, after the fifth time or when the log asks for it."""
+        """Says why the function is traced again, from the fifth time on or when the log asks."""
         if self._count < WARN_AFTER or self._last_key is None:
             return
         where = user_frame()
@@ -391,8 +394,8 @@ def _to_spec(name: str, spec: Any, value: Any) -> Any:
     tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, spec.dtype)
     if tensor.dtype.base_dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
         raise TypeError(
-            f"{name}(): cannot use {tensor.dtype.name}{tensor.shape} where input_signature says {spec}. Cast or reshape the argument, "
-            "or change the signature."
+            f"{name}(): cannot use {tensor.dtype.name}{tensor.shape} where input_signature says"
+            f" {spec}. Cast or reshape the argument, or change the signature."
         )
     return tensor
 
@@ -446,8 +449,10 @@ def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
             tensor = convert_to_tensor(value)
         except (TypeError, ValueError) as problem:
             raise TypeError(
-                f"To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or None values; in "
-                f"compilation of {name}, found return value of type {type(value).__name__}, which is not a Tensor or ExtensionType. ({problem})"
+                "To be compatible with tf.function, Python functions must return zero or more"
+                f" Tensors or ExtensionTypes or None values; in compilation of {name}, found return"
+                f" value of type {type(value).__name__}, which is not a Tensor or ExtensionType."
+                f" ({problem})"
             ) from None
         if isinstance(tensor, SymbolicTensor) and tensor.op.type == "Placeholder":
             return execute("Identity", (tensor,))

@@ -1,8 +1,9 @@
 """What a traced function is specialised to.
 
-A call's arguments become a key: tensors and arrays by dtype and shape, other values by their own value, variables by
-identity. `bind` brings arguments into the order of the Python function's parameters; `trace_key` makes the key and the list
-of tensors; `placeholders` rebuilds the arguments with a placeholder for each tensor.
+A call's arguments become a key: tensors and arrays by dtype and shape, other values by their own
+value, variables by identity. `bind` brings arguments into the order of the Python function's
+parameters; `trace_key` makes the key and the list of tensors; `placeholders` rebuilds the arguments
+with a placeholder for each tensor.
 """
 
 import inspect
@@ -41,7 +42,7 @@ class Parameters:
     def bind(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Positional and keyword arguments with keywords moved to their position and defaults filled in.
+        """The arguments with keywords moved to their position and defaults filled in.
 
         Raises:
           TypeError: the arguments do not fit the parameters.
@@ -184,7 +185,7 @@ def _sorted(value: Mapping[Any, Any]) -> list[Any]:
 
 
 def substitute(arguments: Any, replacement: Callable[[Any], Any]) -> Any:
-    """The nest with each tensor-like leaf replaced by `replacement(leaf)`, in the order of `trace_key`."""
+    """The nest with each tensor-like leaf replaced, called in the order of `trace_key`."""
     if isinstance(arguments, (Tensor, np.ndarray, np.generic, TensorSpec)):
         return replacement(arguments)
     if isinstance(arguments, (IndexedSlices, SparseTensor)):
@@ -227,7 +228,7 @@ def tensor_keys(key: Any) -> list[TensorKey]:
 
 
 def relax(old: Any, new: Any) -> Any:
-    """A key that accepts both, where they differ in sizes of tensors alone; None when they differ otherwise."""
+    """A key that accepts both when only sizes of tensors differ; None when more does."""
     if isinstance(old, TensorKey) and isinstance(new, TensorKey):
         if old.dtype is not new.dtype:
             return None
@@ -272,6 +273,7 @@ def specs_of(signature: Sequence[Any]) -> list[Any]:
     for spec in flat:
         if not isinstance(spec, TensorSpec):
             raise TypeError(
-                f"input_signature must be a possibly nested sequence of TensorSpec objects, got {spec!r}."
+                "input_signature must be a possibly nested sequence of TensorSpec objects, got"
+                f" {spec!r}."
             )
     return flat

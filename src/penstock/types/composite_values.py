@@ -1,4 +1,4 @@
-"""Composite values on the host: what a session gives for a fetched composite tensor and takes as its feed."""
+"""Composite values on the host: what a session fetches and is fed for a composite tensor."""
 
 from __future__ import annotations
 
