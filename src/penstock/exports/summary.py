@@ -43,4 +43,17 @@ EXPORTS = {
         "FileWriter": ["compat.v1.summary.FileWriter"],
         "FileWriterCache": ["compat.v1.summary.FileWriterCache"],
     },
+    "penstock.summary.reading": {"summary_iterator": ["compat.v1.train.summary_iterator"]},
+    "penstock.proto.event_pb2": {
+        "Event": ["compat.v1.Event", "compat.v1.summary.Event"],
+        "LogMessage": ["compat.v1.LogMessage"],
+        "SessionLog": ["compat.v1.SessionLog", "compat.v1.summary.SessionLog"],
+        "TaggedRunMetadata": ["compat.v1.summary.TaggedRunMetadata"],
+    },
+    "penstock.proto.histogram_pb2": {"HistogramProto": ["compat.v1.HistogramProto"]},
+    "penstock.proto.summary_pb2": {
+        "Summary": ["compat.v1.Summary", "compat.v1.summary.Summary"],
+        "SummaryDescription": ["compat.v1.summary.SummaryDescription"],
+        "SummaryMetadata": ["compat.v1.SummaryMetadata"],
+    },
 }
