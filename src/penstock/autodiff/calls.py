@@ -72,7 +72,7 @@ def _build(body: CallBody, pattern: tuple[bool, ...]) -> Reverse:
             layout.append(_emit(graph, sums.get(id(tensor))))
     graph.inputs = [*grads, *graph.internal_captures]
     graph.finish()
-    captured = [t for t in graph.external_captures]
+    captured = list(graph.external_captures)
     return Reverse(CallBody(graph.name, graph), captured, layout)  # type: ignore[arg-type]
 
 

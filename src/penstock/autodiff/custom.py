@@ -37,6 +37,7 @@ class RegisterGradient:
         self._op_type = op_type
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """Registers the rule `f` and returns it."""
         _register(self._op_type, f)
         return f
 

@@ -224,8 +224,8 @@ def walk(
 
 
 ACCEPTS_NONE = frozenset({
-    "PartitionedCall", "StatefulPartitionedCall", "IdentityN", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits",
-    "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
+    "PartitionedCall", "StatefulPartitionedCall", "IdentityN", "SoftmaxCrossEntropyWithLogits",
+    "SparseSoftmaxCrossEntropyWithLogits", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
 })  # fmt: skip
 
 

@@ -196,8 +196,8 @@ def _same(value: Any) -> Any:
 
 
 _FORMS = {
-    "int": _int, "float": _float, "bool": _bool, "string": _string, "shape": _shape, "tensor": _tensor, "type": _type,
-    "func": _same, "any": _same,
+    "int": _int, "float": _float, "bool": _bool, "string": _string, "shape": _shape,
+    "tensor": _tensor, "type": _type, "func": _same, "any": _same,
 }  # fmt: skip
 
 

@@ -28,7 +28,8 @@ class Recorder(Protocol):
         inputs: "tuple[Tensor, ...]",
         attrs: dict[str, Any],
         outputs: "tuple[Tensor, ...]",
-    ) -> None: ...
+    ) -> None:
+        """Called with each operation after it ran or was added to a graph."""
 
 
 class _State(threading.local):

@@ -452,7 +452,7 @@ def _holds_tensors(value: Any) -> bool:
         if isinstance(item, (list, tuple)):
             if _holds_tensors(item):
                 return True
-        elif isinstance(item, Tensor) or isinstance(item, _converted_types()):
+        elif isinstance(item, (Tensor, *_converted_types())):
             return True
     return False
 
@@ -488,8 +488,8 @@ def _pack(value: Any, wanted: DType | None, name: str | None) -> Tensor:
                     f"Cannot convert a list containing a tensor of dtype {tensor.dtype} to {dtype}"
                 )
             parts.append(tensor)
-    from_pack = execute("Pack", (parts,), {"axis": 0}, name or "packed")
-    return from_pack  # type: ignore[no-any-return]
+    packed: Tensor = execute("Pack", (parts,), {"axis": 0}, name or "packed")
+    return packed
 
 
 def _run_converter(

@@ -57,8 +57,8 @@ class PreparedOp:
     """An operation with known dtypes and attributes, ready to run."""
 
     __slots__ = (
-        "attrs", "compiled", "counts", "device", "host", "host_kernel", "in_dtypes", "limit", "op", "out_dtypes", "out_numpy",
-        "refs", "seen", "single", "static", "validated", "writes",
+        "attrs", "compiled", "counts", "device", "host", "host_kernel", "in_dtypes", "limit", "op",
+        "out_dtypes", "out_numpy", "refs", "seen", "single", "static", "validated", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -78,7 +78,7 @@ class PreparedOp:
             None if t in (dt.resource, dt.variant) else t.numpy_dtype for t in self.out_dtypes
         )
         self.single = len(op.outputs) == 1 and not op.outputs[0].is_list
-        self.refs, self.writes = effect_positions(op, counts)
+        self.refs, self.writes = effect_positions(op, counts, self.attrs)
         self.host_kernel: Kernel | None = select(op.name, "host", device, self.attrs)
         arrays = not any(t is dt.string or t is dt.variant for t in (*in_dtypes, *self.out_dtypes))
         compiled = select(op.name, "compiled", device, self.attrs) if arrays else None
@@ -96,19 +96,13 @@ class PreparedOp:
         self.static = _static_positions(self)
 
 
-def effect_positions(op: OpDef, counts: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def effect_positions(
+    op: OpDef, counts: Sequence[int], attrs: dict[str, Any]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Flat positions of the inputs the operation has effects on, and of those it writes."""
-    refs: list[int] = []
-    writes: list[int] = []
-    position = 0
-    for arg, count in zip(op.inputs, counts, strict=True):
-        effect = op.effects.get(arg.name)
-        if effect is not None:
-            refs.extend(range(position, position + count))
-            if "w" in effect:
-                writes.extend(range(position, position + count))
-        position += count
-    return tuple(refs), tuple(writes)
+    touched = op.effects_at(counts, attrs)
+    refs = sorted(touched)
+    return tuple(refs), tuple(i for i in refs if "w" in touched[i])
 
 
 def prepare(
@@ -252,7 +246,8 @@ def _host_value(array: Any) -> Any:
 
 def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContext | None) -> Any:
     kernel, function = prepared.host_kernel, prepared.host
-    assert kernel is not None and function is not None
+    assert kernel is not None
+    assert function is not None
     if kernel.wants_context:
         if context is None:
             context = KernelContext(
@@ -302,7 +297,7 @@ def conform(prepared: PreparedOp, results: Any) -> list[Any]:
         elif hasattr(array, "addressable_shards"):
             out.append(array if array.dtype == wanted else np.asarray(array).astype(wanted))
         else:
-            out.append(_object_scalar(array) if wanted == object else np.asarray(array, wanted))
+            out.append(_object_scalar(array) if wanted.kind == "O" else np.asarray(array, wanted))
     return out
 
 
@@ -452,19 +447,13 @@ def _static_positions(prepared: PreparedOp) -> tuple[int, ...]:
         return ()
     positions: list[int] = []
     position = 0
-    counts = [
-        (
-            (
-                prepared.attrs[a.number_attr]
-                if a.number_attr
-                else len(prepared.attrs[a.type_list_attr])
-            )
-            if a.is_list
-            else 1
-        )
-        for a in op.inputs
-    ]
-    for arg, count in zip(op.inputs, counts, strict=True):
+    for arg in op.inputs:
+        if not arg.is_list:
+            count = 1
+        elif arg.number_attr:
+            count = prepared.attrs[arg.number_attr]
+        else:
+            count = len(prepared.attrs[arg.type_list_attr])
         if arg.name in op.host_inputs:
             positions.extend(range(position, position + count))
         position += count

@@ -169,9 +169,12 @@ def missing_kernel(op_name: str, device: str, attrs: dict[str, Any]) -> errors.O
     types = {n: v for n, v in attrs.items() if isinstance(v, DType)}
     wanted = ", ".join(f"{n}={t.name}" for n, t in types.items())
     return errors.UnimplementedError(
-        None, None, f"Could not find a kernel of op {op_name} for device {device} and types ({wanted}). Registered:\n{listing}\n"
-        "Cast the inputs to one of these types, or register a kernel with penstock.library.register_kernel."
-    )  # fmt: skip
+        None,
+        None,
+        f"Could not find a kernel of op {op_name} for device {device} and types ({wanted}). "
+        f"Registered:\n{listing}\nCast the inputs to one of these types, or register a kernel "
+        "with penstock.library.register_kernel.",
+    )
 
 
 def bind(op: OpDef, chosen: Kernel, attrs: dict[str, Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ in their own registries.
 """
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,8 +94,9 @@ class OpDef:
     """The definition of a kind of operation, by `define_op`; only decorators attach to it."""
 
     __slots__ = (
-        "attrs", "calls", "doc", "effects", "fallible", "gradient_function", "gradient_reason", "host_inputs", "inputs",
-        "name", "outputs", "prepared", "shape_rule", "stateful", "step_input", "text",
+        "attrs", "calls", "doc", "effects", "fallible", "gradient_function", "gradient_reason",
+        "host_inputs", "inputs", "name", "outputs", "prepared", "shape_rule", "stateful",
+        "step_input", "text",
     )  # fmt: skip
 
     inputs: tuple[ArgDef, ...]
@@ -127,6 +128,7 @@ class OpDef:
         self.gradient_reason: str | None = None
         self.prepared: dict[Any, Any] = {}  # eager dispatch: (dtypes, attrs) -> PreparedOp
         self.calls = False  # whether an attribute names a function that the operation runs
+        self.effect_rule: Callable[[dict[str, Any]], dict[int, str]] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("inputs", "outputs", "attrs"):
@@ -159,6 +161,20 @@ class OpDef:
 
     def __reduce__(self) -> Any:
         return lookup, (self.name,)
+
+    def effects_at(self, counts: Sequence[int], attrs: dict[str, Any]) -> dict[int, str]:
+        """The effect on each flat input that the operation touches.
+
+        "r", "w", "rw"; with a "?" before it where it depends on values whether it does.
+        """
+        found = self.effect_rule(attrs) if self.effect_rule is not None else {}
+        position = 0
+        for arg, count in zip(self.inputs, counts, strict=True):
+            effect = self.effects.get(arg.name)
+            if effect is not None:
+                found.update(dict.fromkeys(range(position, position + count), effect))
+            position += count
+        return found
 
     def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator: `function(op, *grads)` returns the gradient with respect to each input."""
@@ -215,8 +231,8 @@ def define_op(
       AlreadyExistsError: an operation of this name is registered.
     """
     op = OpDef(
-        text, shape=shape, stateful=stateful, effects=effects, host_inputs=host_inputs, step_input=step_input,
-        fallible=fallible, doc=doc,
+        text, shape=shape, stateful=stateful, effects=effects, host_inputs=host_inputs,
+        step_input=step_input, fallible=fallible, doc=doc,
     )  # fmt: skip
     if op.name in _ops:
         raise errors.AlreadyExistsError(
@@ -235,9 +251,11 @@ def lookup(name: str) -> OpDef:
     op = find(name)
     if op is None:
         raise errors.NotFoundError(
-            None, None, f"Op type not registered '{name}'. Expected one of {len(_ops)} registered operations; "
-            "register it with define_op, or import the package that does."
-        )  # fmt: skip
+            None,
+            None,
+            f"Op type not registered '{name}'. Expected one of {len(_ops)} registered operations; "
+            "register it with define_op, or import the package that does.",
+        )
     return op
 
 

@@ -64,9 +64,12 @@ class VariableCell:
         value = self.value
         if value is None:
             raise errors.FailedPreconditionError(
-                None, None, f"Could not find variable {self.name}. This could mean that the variable has been deleted or was "
-                "never initialized. Run its initializer (global_variables_initializer, or assign a value) first."
-            )  # fmt: skip
+                None,
+                None,
+                f"Could not find variable {self.name}. This could mean that the variable has been "
+                "deleted or was never initialized. Run its initializer "
+                "(global_variables_initializer, or assign a value) first.",
+            )
         return value
 
     def write(self, value: Any, fresh: bool = False) -> None:
@@ -169,9 +172,11 @@ class ResourceManager:
                 found = self._resources[key] = create()
         if not isinstance(found, kind):
             raise errors.InvalidArgumentError(
-                None, None, f"Trying to access resource {name} of container {key[0]}: expected {kind.__name__}, found "
-                f"{type(found).__name__}. Give one of them another name."
-            )  # fmt: skip
+                None,
+                None,
+                f"Trying to access resource {name} of container {key[0]}: expected "
+                f"{kind.__name__}, found {type(found).__name__}. Give one of them another name.",
+            )
         return found
 
     def lookup(self, container: str, name: str) -> Any:

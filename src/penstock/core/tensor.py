@@ -131,14 +131,17 @@ class EagerTensor(Tensor):
 
     @property
     def dims(self) -> tuple[int, ...]:
+        """The shape as a tuple."""
         return getattr(self._array, "shape", ())
 
     @property
     def shape(self) -> TensorShape:
+        """The shape, which is fully known."""
         return TensorShape.from_dims(getattr(self._array, "shape", ()))
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(getattr(self._array, "shape", ()))
 
     @property
@@ -153,18 +156,22 @@ class EagerTensor(Tensor):
 
     @property
     def op(self) -> Any:
+        """Refused: only a symbolic tensor has an operation."""
         raise AttributeError(_no_graph("op"))
 
     @property
     def graph(self) -> Any:
+        """Refused: only a symbolic tensor has a graph."""
         raise AttributeError(_no_graph("graph"))
 
     @property
     def name(self) -> str:
+        """Refused: only a symbolic tensor has a name."""
         raise AttributeError(_no_graph("name"))
 
     @property
     def value_index(self) -> int:
+        """Refused: only a symbolic tensor has a place among outputs."""
         raise AttributeError(_no_graph("value_index"))
 
     def consumers(self) -> list[Any]:
@@ -403,10 +410,12 @@ class SymbolicTensor(Tensor):
 
     @property
     def dims(self) -> Dims:
+        """The static shape as a tuple: None for unknown sizes, None for an unknown rank."""
         return self._dims
 
     @property
     def shape(self) -> TensorShape:
+        """The static shape, as far as it is known."""
         return TensorShape.from_dims(self._dims)
 
     def set_shape(self, shape: Any) -> None:

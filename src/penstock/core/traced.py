@@ -66,9 +66,7 @@ class Check:
 
     __slots__ = ("error", "message", "op_key")
 
-    def __init__(
-        self, op_key: Any, error: ErrorClass, message: Callable[..., str]
-    ) -> None:
+    def __init__(self, op_key: Any, error: ErrorClass, message: Callable[..., str]) -> None:
         self.op_key = op_key
         self.error = error
         self.message = message
@@ -90,9 +88,8 @@ class TraceContext(KernelContext):
         self.collected = collected
         self.step_value = step_value
 
-    def check(
-        self, ok: Any, error: ErrorClass, message: Callable[..., str], *values: Any
-    ) -> None:
+    def check(self, ok: Any, error: ErrorClass, message: Callable[..., str], *values: Any) -> None:
+        """Raises at once when `ok` is known to be false; else the region reports it when it ran."""
         if isinstance(ok, (bool, np.bool_)):
             if not ok:
                 raise error(None, None, message(*values))

@@ -21,7 +21,7 @@ class Trackable:
         table = self.__dict__.get("_self_tracked")
         if table is None:
             table = self.__dict__["_self_tracked"] = {}
-        return table  # type: ignore[no-any-return]
+        return table
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
         """Names a child.

@@ -218,8 +218,10 @@ class name_scope_v1:
         self, name: str | None, default_name: str | None = None, values: Any = None
     ) -> None:
         if not (default_name is None or isinstance(default_name, str)):
-            raise TypeError(f"`default_name` type ({type(default_name)}) is not a string type. You likely meant to pass this into "
-                            "the `values` kwarg.")  # fmt: skip
+            raise TypeError(
+                f"`default_name` type ({type(default_name)}) is not a string type. You likely "
+                "meant to pass this into the `values` kwarg."
+            )
         if name is None and values is not None and default_name is None:
             raise ValueError(
                 f"At least one of name ({name}) and default_name ({default_name}) must be provided."

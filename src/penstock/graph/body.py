@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.core.tensor import SymbolicTensor
-from penstock.graph.func_graph import FuncGraph
+from penstock.graph.func_graph import GLOBAL_EFFECT, FuncGraph, effects_of
 from penstock.graph.operation import Operation
+from penstock.types import dtypes as dt
 
 
 class CallBody:
@@ -18,6 +19,7 @@ class CallBody:
 
     __slots__ = (
         "__weakref__",
+        "_effects",
         "backward",
         "control_outputs",
         "graph",
@@ -25,6 +27,7 @@ class CallBody:
         "name",
         "outputs",
         "plan",
+        "traced",
     )
 
     def __init__(
@@ -39,6 +42,8 @@ class CallBody:
             Any, Any
         ] = {}  # which outputs have gradients -> the reverse, see autodiff.calls
         self.plan: Any = None  # the runtime's plan for eager calls
+        self.traced: Any = None  # the runtime's nodes, for use inside compiled regions
+        self._effects: tuple[dict[int, str], bool] | None = None
 
     @property
     def output_dtypes(self) -> tuple[Any, ...]:
@@ -51,6 +56,37 @@ class CallBody:
         return any(
             op.op_def.stateful for op in self.graph.get_operations() if op.type != "Placeholder"
         )
+
+    @property
+    def effects(self) -> dict[int, str]:
+        """For each input that is a resource in use: whether a call may read or write it."""
+        return self._collect_effects()[0]
+
+    @property
+    def orders_all(self) -> bool:
+        """Whether a call has an effect on no resource in particular: it prints, say."""
+        return self._collect_effects()[1]
+
+    def _collect_effects(self) -> tuple[dict[int, str], bool]:
+        if self._effects is None:
+            positions = {id(t): i for i, t in enumerate(self.inputs)}
+            found: dict[int, str] = {}
+            everywhere = False
+            for op in self.graph.get_operations():
+                if not op.op_def.stateful:
+                    continue
+                everywhere = everywhere or any(k == GLOBAL_EFFECT for k, _ in effects_of(op) or ())
+                counts = op.input_counts or (1,) * len(op.op_def.inputs)
+                known = op.op_def.effects_at(counts, op.attrs)
+                for i, tensor in enumerate(op.inputs):
+                    if id(tensor) in positions and tensor.dtype is dt.resource:
+                        at = positions[id(tensor)]
+                        found[at] = found.get(at, "?") + known.get(i, "rw")
+            merged = {
+                i: "?" + "".join(c for c in "rw" if c in effect) for i, effect in found.items()
+            }
+            self._effects = merged, everywhere
+        return self._effects
 
     def __repr__(self) -> str:
         return f"<CallBody {self.name}: {len(self.inputs)} inputs, {len(self.outputs)} outputs>"

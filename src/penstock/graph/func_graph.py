@@ -74,6 +74,7 @@ class FuncGraph(Graph):
         return [inner for _, inner in self._captures.values()]
 
     def as_tensor(self, value: Tensor) -> SymbolicTensor:
+        """`value` itself when it is of this graph, else the placeholder that captures it."""
         if isinstance(value, SymbolicTensor) and value.graph is self:
             return value
         return self.capture(value)
@@ -274,21 +275,29 @@ def effects_of(op: Operation) -> list[tuple[Any, bool]] | None:
     """(key, writes) per resource that a stateful operation touches; None: no effect to see."""
     definition = op.op_def
     touched: list[tuple[Any, bool]] = []
-    position = 0
     counts = op.input_counts or (1,) * len(definition.inputs)
-    for arg, count in zip(definition.inputs, counts, strict=True):
-        effect = definition.effects.get(arg.name)
-        for tensor in op.inputs[position : position + count]:
-            if effect is not None:
-                touched.append((id(tensor), "w" in effect))
-            elif tensor.dtype is dt.resource:
-                touched.append((id(tensor), True))
-        position += count
-    if touched:
+    effects = definition.effects_at(counts, op.attrs)
+    for position, tensor in enumerate(op.inputs):
+        if position in effects:
+            touched.append((id(tensor), "w" in effects[position]))
+        elif tensor.dtype is dt.resource:
+            touched.append((id(tensor), True))
+    if definition.calls and any(body.orders_all for body in bodies_of(op.attrs)):
+        touched.append((GLOBAL_EFFECT, True))
+    if touched or definition.calls:
         return touched
     if definition.step_input is not None or not definition.stateful or definition.name in UNORDERED:
         return None
     return [(GLOBAL_EFFECT, True)]
+
+
+def bodies_of(attrs: dict[str, Any]) -> list[Any]:
+    """The bodies that attributes of an operation name."""
+    found: list[Any] = []
+    for value in attrs.values():
+        items = value if isinstance(value, tuple) else (value,)
+        found += [item for item in items if hasattr(item, "orders_all")]
+    return found
 
 
 UNORDERED = frozenset({"Placeholder", "VarHandleOp", "VarIsInitializedOp"})

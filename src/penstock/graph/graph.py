@@ -120,9 +120,14 @@ class Graph:
         if op.shape_rule is None:
             return (None,) * count
         shape_context = ShapeContext(
-            op.name, [t._dims for t in tensors], [t.dtype for t in tensors], attrs,
-            lambda i: constant_value(tensors[i]), lambda i: shape_value(tensors[i]), lambda i: handle_dims(tensors[i]),
-        )  # fmt: skip
+            op.name,
+            [t._dims for t in tensors],
+            [t.dtype for t in tensors],
+            attrs,
+            lambda i: constant_value(tensors[i]),
+            lambda i: shape_value(tensors[i]),
+            lambda i: handle_dims(tensors[i]),
+        )
         try:
             result = op.shape_rule(shape_context)
         except ValueError as problem:
@@ -233,7 +238,7 @@ class Graph:
     ) -> Operation:
         """Adds an operation of a registered type; output types follow from the definition."""
         op = lookup(op_type)
-        plain = {n: v for n, v in (attrs or {}).items()}
+        plain = dict(attrs or {})
         counts = None
         if any(arg.is_list for arg in op.inputs):
             counts = input_counts(op, len(inputs), plain)
@@ -348,8 +353,10 @@ class Graph:
         if not allow_tensor:
             raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a {kinds}.")
         if not index.isdigit():
-            raise ValueError(f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be of the form "
-                             '"<op_name>:<output_index>".')  # fmt: skip
+            raise ValueError(
+                f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor "
+                'names must be of the form "<op_name>:<output_index>".'
+            )
         op = self._ops.get(op_name)
         if op is None:
             raise KeyError(
@@ -357,8 +364,10 @@ class Graph:
                 f" {op_name!r}, does not exist in the graph."
             )
         if int(index) >= len(op._outputs):
-            raise KeyError(f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists but only has "
-                           f"{len(op._outputs)} outputs.")  # fmt: skip
+            raise KeyError(
+                f"The name {name!r} refers to a Tensor which does not exist. The operation, "
+                f"{op_name!r}, exists but only has {len(op._outputs)} outputs."
+            )
         return op._outputs[int(index)]
 
     def consumers(self, tensor: SymbolicTensor) -> list[Operation]:

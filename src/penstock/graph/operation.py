@@ -19,8 +19,8 @@ class Operation:
     """A node of a graph: kind of operation, name, inputs, attributes, device, control inputs."""
 
     __slots__ = (
-        "__weakref__", "_control_inputs", "_device", "_id", "_inputs", "_outputs", "attrs", "frames", "graph", "input_counts",
-        "name", "op_def", "original_name",
+        "__weakref__", "_control_inputs", "_device", "_id", "_inputs", "_outputs", "attrs",
+        "frames", "graph", "input_counts", "name", "op_def", "original_name",
     )  # fmt: skip
 
     def __init__(

@@ -223,14 +223,24 @@ def _gather(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
     return np.asarray(values[0][values[1]]) if inside else None
 
 
+def _reshape(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
+    values = _known_inputs(op)
+    return None if values is None else values[0].reshape(values[1])
+
+
+def _expand_dims(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
+    values = _known_inputs(op)
+    return None if values is None else np.expand_dims(values[0], int(values[1]))
+
+
 _RULES: dict[str, Callable[..., np.ndarray[Any, Any] | None]] = {
-    "Const": _const, "Shape": _shape, "ShapeN": _shape, "Size": _size, "Rank": _rank, "Pack": _pack, "ConcatV2": _concat, "Cast": _cast,
-    "Identity": _pass, "StopGradient": _pass, "PreventGradient": _pass, "EnsureShape": _pass, "Fill": _fill,
-    "StridedSlice": _strided_slice, "AddV2": _binary(np.add), "Add": _binary(np.add), "Sub": _binary(np.subtract),
-    "Mul": _binary(np.multiply), "Maximum": _binary(np.maximum), "Minimum": _binary(np.minimum), "Equal": _binary(np.equal),
-    "NotEqual": _binary(np.not_equal), "Prod": _prod, "Range": _range, "GatherV2": _gather,
-    "Reshape": lambda op, t: None if (v := _known_inputs(op)) is None else v[0].reshape(v[1]),
-    "ExpandDims": lambda op, t: None if (v := _known_inputs(op)) is None else np.expand_dims(v[0], int(v[1])),
+    "Const": _const, "Shape": _shape, "ShapeN": _shape, "Size": _size, "Rank": _rank,
+    "Pack": _pack, "ConcatV2": _concat, "Cast": _cast, "Identity": _pass, "StopGradient": _pass,
+    "PreventGradient": _pass, "EnsureShape": _pass, "Fill": _fill, "StridedSlice": _strided_slice,
+    "AddV2": _binary(np.add), "Add": _binary(np.add), "Sub": _binary(np.subtract),
+    "Mul": _binary(np.multiply), "Maximum": _binary(np.maximum), "Minimum": _binary(np.minimum),
+    "Equal": _binary(np.equal), "NotEqual": _binary(np.not_equal), "Prod": _prod, "Range": _range,
+    "GatherV2": _gather, "Reshape": _reshape, "ExpandDims": _expand_dims,
 }  # fmt: skip
 
 
@@ -319,8 +329,8 @@ def _partial_pass(op: Any, tensor: SymbolicTensor) -> Dims:
 
 
 _PARTIAL: dict[str, Callable[..., Dims]] = {
-    "Shape": _partial_shape, "Pack": _partial_pack, "ConcatV2": _partial_concat, "StridedSlice": _partial_slice, "Cast": _partial_pass,
-    "Identity": _partial_pass,
+    "Shape": _partial_shape, "Pack": _partial_pack, "ConcatV2": _partial_concat,
+    "StridedSlice": _partial_slice, "Cast": _partial_pass, "Identity": _partial_pass,
 }  # fmt: skip
 
 set_shape_reader(shape_value)

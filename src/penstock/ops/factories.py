@@ -146,9 +146,13 @@ def binary_function(
                     return wrap(result, found[1])
             elif found is None and x._dtype is y._dtype:
                 kernels.learn(x._dtype)
-        elif state.plain and x.__class__ is EagerTensor and y.__class__ in _NUMBERS:
-            if x._dtype.is_floating:
-                return function(x, wrap(np.asarray(y, x._dtype.numpy_dtype), x._dtype), name)
+        elif (
+            state.plain
+            and x.__class__ is EagerTensor
+            and y.__class__ in _NUMBERS
+            and x._dtype.is_floating
+        ):
+            return function(x, wrap(np.asarray(y, x._dtype.numpy_dtype), x._dtype), name)
         return otherwise(x, y, name)
 
     if arguments != ("x", "y"):

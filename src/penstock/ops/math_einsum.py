@@ -64,9 +64,9 @@ def _agreed(c: ShapeContext, label: str, known: int | None, size: int | None) ->
     """The size of a label from two axes; axes of the ellipsis broadcast."""
     if known is None or (known == 1 and label.startswith(".")):
         return size
-    if size is None or size == known or (size == 1 and label.startswith(".")):
-        return known
-    c.fail(f"dimension {known} for label {label!r}", f"dimension {size}")
+    if size is not None and size != known and not (size == 1 and label.startswith(".")):
+        c.fail(f"dimension {known} for label {label!r}", f"dimension {size}")
+    return known
 
 
 EINSUM = define_op(

@@ -1,5 +1,6 @@
 """`tf.function`: a Python function that is traced into a graph for each signature of its calls."""
 
+import contextlib
 import functools
 import itertools
 import threading
@@ -226,10 +227,8 @@ class Function:
             made, inner, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=()
         )
         made.__dict__.pop("__wrapped__", None)
-        try:
+        with contextlib.suppress(TypeError):  # no dictionary key: bound anew at each access
             self._by_instance[instance] = made
-        except TypeError:
-            pass  # an instance that is no dictionary key is bound anew at each access
         return made
 
     # ---- calls -----------------------------------------------------------------------------------
@@ -310,7 +309,7 @@ class Function:
         self._explain(key)
         first = not self._initialized
         concrete, created = self._trace_once(key, args, kwargs, allow_variables=first)
-        if created:  # the body makes its variables at the first call only: the graph that is kept does not make them
+        if created:  # the body makes its variables at the first call: the graph kept does not
             self._created_variables.extend(created)
             concrete, _ = self._trace_once(key, args, kwargs, allow_variables=False)
         self._initialized = True
@@ -352,10 +351,14 @@ class Function:
             return
         where = user_frame()
         get_logger().warning(
-            "%d traces of %s: traced again%s because %s. Pass tensors instead of Python values, use reduce_retracing=True, or give an "
-            "input_signature with None for dimensions that vary.",
-            self._count + 1, self._name, f" at {where}" if where else "", _difference(self._last_key, key),
-        )  # fmt: skip
+            "%d traces of %s: traced again%s because %s. Pass tensors instead of Python values, "
+            "use reduce_retracing=True, or give an input_signature with None for dimensions that "
+            "vary.",
+            self._count + 1,
+            self._name,
+            f" at {where}" if where else "",
+            _difference(self._last_key, key),
+        )
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, which may be TensorSpecs.
