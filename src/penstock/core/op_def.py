@@ -94,8 +94,8 @@ class OpDef:
     """The definition of a kind of operation, by `define_op`; only decorators attach to it."""
 
     __slots__ = (
-        "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "gradient_function", "gradient_reason",
-        "host_inputs", "inputs", "name", "outputs", "prepared", "shape_rule", "stateful",
+        "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "gradient_function",
+        "gradient_reason", "host_inputs", "inputs", "name", "outputs", "prepared", "shape_rule", "stateful",
         "step_input", "text",
     )  # fmt: skip
 
