@@ -95,8 +95,8 @@ class OpDef:
 
     __slots__ = (
         "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "gradient_function",
-        "gradient_reason", "host_inputs", "inputs", "name", "outputs", "prepared", "shape_rule", "stateful",
-        "step_input", "text",
+        "gradient_reason", "host_inputs", "inputs", "name", "outputs", "prepared", "shape_rule",
+        "stateful", "step_input", "text",
     )  # fmt: skip
 
     inputs: tuple[ArgDef, ...]
