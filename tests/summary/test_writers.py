@@ -293,3 +293,46 @@ def test_wav_needs_a_positive_rate():
     assert tf.audio.encode_wav(np.zeros([3, 2], np.float32), 8000).numpy()[:4] == b"RIFF"
     with pytest.raises(tf.errors.InvalidArgumentError, match="positive sample_rate"):
         tf.raw_ops.EncodeWav(audio=np.zeros([3, 2], np.float32), sample_rate=0)
+
+
+def test_every_kind_in_a_function(tmp_path, writer):
+    @tf.function(input_signature=[tf.TensorSpec([None, 2, 3, 1], tf.float32)])
+    def write_all(x):
+        tf.summary.scalar("scalar", tf.reduce_sum(x), step=1)
+        tf.summary.histogram("histogram", x, step=1, buckets=2)
+        tf.summary.image("image", x, step=1)
+        tf.summary.text("text", tf.constant("hello"), step=1)
+        tf.summary.audio("audio", tf.ensure_shape(x[:, :, 0], [2, 2, 1]), 8, step=1)
+
+    with writer.as_default():
+        write_all(tf.ones([2, 2, 3, 1]))
+    found = {tag: value for _, tag, value in values(tmp_path)}
+    assert list(found) == ["scalar", "histogram", "image", "text", "audio"]
+    assert found["scalar"] == 12.0
+    np.testing.assert_array_equal(found["histogram"], [[1, 1, 0], [1, 1, 12]])
+    assert len(found["image"]) == 4
+    assert found["audio"].shape == (2, 2)
+
+
+def test_sizes_that_are_not_known_are_refused_with_a_way_out(writer):
+    @tf.function(input_signature=[tf.TensorSpec([None, None, 3], tf.float32)])
+    def write_image(x):
+        tf.summary.image("image", x[..., None], step=1)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, 1], tf.float32)])
+    def write_audio(x):
+        tf.summary.audio("audio", x, 8, step=1)
+
+    for write, message in ((write_image, "known height and width"), (write_audio, "known batch")):
+        with writer.as_default(), pytest.raises(ValueError, match=rf"{message}.*set_shape"):
+            write.get_concrete_function()
+
+
+def test_a_condition_that_the_graph_computes_is_refused(writer):
+    @tf.function
+    def write(x):
+        with tf.summary.record_if(x > 0.0):
+            tf.summary.scalar("a", x, step=1)
+
+    with writer.as_default(), pytest.raises(tf.errors.UnimplementedError, match="known when the"):
+        write(tf.constant(1.0))
