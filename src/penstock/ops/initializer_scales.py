@@ -46,8 +46,11 @@ def _qr(xp: Any, input: Array, *, full_matrices: bool) -> tuple[Array, Array]:
 
 
 def known_dims(shape: Any) -> list[int]:
-    """A shape as a list of integers."""
-    return [int(n) for n in TensorShape(_plain(shape)).as_list()]
+    """A shape, which must be known, as a list of integers."""
+    sizes = TensorShape(_plain(shape)).as_list()
+    if None in sizes:
+        raise ValueError(f"Expected a fully defined shape to initialize, got {shape}.")
+    return [n for n in sizes if n is not None]
 
 
 def _plain(shape: Any) -> Any:

@@ -182,7 +182,7 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
     def partition(shape: Any, **unused: Any) -> list[int]:
         shape = TensorShape(shape)
         parts = [1] * len(shape)
-        parts[axis] = min(num_shards, int(shape[axis]))  # type: ignore[arg-type]
+        parts[axis] = min(num_shards, int(shape[axis]))
         return parts
 
     return partition
@@ -270,7 +270,7 @@ def min_max_variable_partitioner(
 def _full(shape: TensorShape) -> list[int]:
     if not shape.is_fully_defined():
         raise ValueError(f"Cannot partition a variable of unknown size: {shape}")
-    return [int(n) for n in shape.as_list()]
+    return [n for n in shape.as_list() if n is not None]
 
 
 def slices_along(

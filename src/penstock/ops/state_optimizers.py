@@ -192,7 +192,7 @@ def _apply_shape(
         if not sparse:
             c.merge(held, grad)
             return []
-        (count,) = c.rank(names.index("indices"), 1, "indices")
+        (count,) = c.rank(names.index("indices"), 1, "indices") or (None,)
         if (
             held is not None
             and grad is not None

@@ -17,7 +17,7 @@ from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, k
 from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.state_variables import NUMERIC
+from penstock.ops.state_variables import NUMERIC, variable_shape
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
@@ -125,7 +125,7 @@ def _gather_gradient(op: Any, grad: Any) -> list[Any]:
     handle, indices = op.inputs
     if op.get_attr("batch_dims"):
         return [_dense_gather_gradient(op, grad), None]
-    shape = execute("VariableShape", (handle,), {"out_type": indices.dtype})
+    shape = variable_shape(handle, indices.dtype)
     size = execute("Reshape", (execute("Size", (indices,), {"out_type": indices.dtype}), [1]))
     tail = execute("StridedSlice", (shape, [1], [0], [1]), {"end_mask": 1})
     values = execute("Reshape", (grad, execute("ConcatV2", ([size, tail], 0))))
@@ -138,7 +138,7 @@ def _dense_gather_gradient(op: Any, grad: Any) -> Any:
     batch = op.get_attr("batch_dims")
     batch = batch + len(indices.dims) if batch < 0 else batch
     kind = indices.dtype
-    shape = execute("VariableShape", (handle,), {"out_type": kind})
+    shape = variable_shape(handle, kind)
     front = execute("StridedSlice", (shape, [0], [batch + 1], [1]), {"begin_mask": 1})
     tail = execute("StridedSlice", (shape, [batch + 1], [0], [1]), {"end_mask": 1})
     rows = execute("Prod", (front, [0]))
@@ -227,7 +227,7 @@ def _gather_nd(ctx: Any, xp: Any, resource: Any, indices: Array) -> Array:
 @GATHER_ND.gradient
 def _gather_nd_gradient(op: Any, grad: Any) -> list[Any]:
     handle, indices = op.inputs
-    shape = execute("VariableShape", (handle,), {"out_type": indices.dtype})
+    shape = variable_shape(handle, indices.dtype)
     if indices.dims is not None and len(indices.dims) == 2 and indices.dims[-1] == 1:
         return [
             IndexedSlices(grad, execute("Squeeze", (indices,), {"squeeze_dims": [-1]}), shape),
@@ -458,7 +458,11 @@ def _define_scatter_nd(kind: str, doc: str) -> OpDef:
             good = _inside(indices, params.shape)
             indices, updates = indices[good], updates[good]
         new = np.array(params)
-        HOST_UPDATES[kind](new, tuple(indices[..., i] for i in range(indices.shape[-1])), updates)
+        position = tuple(indices[..., i] for i in range(indices.shape[-1]))
+        if position:
+            HOST_UPDATES[kind](new, position, updates)
+        for row in [] if position else updates.reshape((-1, *params.shape)):
+            HOST_UPDATES[kind](new, ..., row)
         ref.write(new)
 
     @compiled_kernel(op)

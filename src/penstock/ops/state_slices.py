@@ -19,10 +19,12 @@ MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axi
 def _slice_shape(c: ShapeContext) -> list[Dims]:
     bounds = [c.constant(i) for i in (1, 2, 3)]
     held = c.variable_shape(0)
-    if held is None or None in held or c.shape(4) is None or any(b is None for b in bounds):
+    known = [b for b in bounds if b is not None]
+    if held is None or None in held or c.shape(4) is None or len(known) < len(bounds):
         return []
-    index = slice_index(*bounds, *[c.attr(m) for m in MASKS])
-    problem = _slice_problem(held, index, c.shape(4))  # type: ignore[arg-type]
+    begin, end, strides = known
+    index = slice_index(begin, end, strides, *[c.attr(m) for m in MASKS])
+    problem = _slice_problem(tuple(n for n in held if n is not None), index, c.shape(4))
     if problem is not None:
         raise ValueError(f"{c.op_name}: {problem}")
     return []

@@ -11,14 +11,17 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import shapes
+from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.resources import ResourceHandle, VariableCell
 from penstock.core.shapes import ShapeContext
+from penstock.graph.graph import handle_dims
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
+from penstock.types.dtypes import as_dtype
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 
@@ -267,4 +270,7 @@ def variable_shape(handle: Any, out_type: Any = dt.int32, name: str | None = Non
     Returns:
       A vector of `out_type`.
     """
-    return execute(VARIABLE_SHAPE, (handle,), {"out_type": out_type}, name)
+    dims = handle_dims(handle)
+    if dims is None or None in dims:
+        return execute(VARIABLE_SHAPE, (handle,), {"out_type": out_type}, name)
+    return convert_to_tensor(np.array(dims, as_dtype(out_type).numpy_dtype), name=name)

@@ -73,7 +73,7 @@ def attach(variable_class: Any) -> None:
     variable_class.__eq__ = _equality("__eq__", otherwise=False)
     variable_class.__ne__ = _equality("__ne__", otherwise=True)
     variable_class.__hash__ = hashed
-    attach_method("assign", property(_slice_assign))
+    attach_method("assign", property(_slice_assign))  # type: ignore[arg-type]
 
 
 __all__ = ["attach", "overloads"]

@@ -158,7 +158,7 @@ class VariableStore(threading.local):
                 "tf.get_variable(). Did you mean to set reuse=False or reuse=tf.AUTO_REUSE in "
                 "VarScope?"
             )
-        sizes = [int(n) for n in whole.as_list()]
+        sizes = [n for n in whole.as_list() if n is not None]
         parts = []
         for i, (offset, part_shape) in enumerate(slices_along(sizes, partitions)):
             mine = {**options, "dtype": dtype, "initializer": initializer}

@@ -275,7 +275,7 @@ class VariableSlice:
         variable = self.variable
         *bounds, masks = array_getitem.slice_parts(self.spec)
         tensor = convert_to_tensor(value, variable._dtype)
-        parts = array_getitem.index_tensors(bounds) if bounds[0] else _empty_bounds(bounds)
+        parts = array_getitem.index_tensors(tuple(bounds)) if bounds[0] else _empty_bounds(bounds)
         op = execute(STRIDED_SLICE_ASSIGN, (variable._handle, *parts, tensor), masks, name)
         return variable._after(op)
 

@@ -29,11 +29,11 @@ from penstock.graph.behavior import (
     name_scope_v1,
 )
 from penstock.ops import variable_creation as creation
-from penstock.ops import variable_operators
+from penstock.ops import variable_operators, variable_types
 from penstock.ops.array_getitem import getitem
 from penstock.ops.state_scatter import GATHER, GATHER_ND
 from penstock.ops.state_variables import READ, VAR_IS_INITIALIZED
-from penstock.ops.variable_types import SaveSliceInfo, VariableSynchronization, settle_modes
+from penstock.ops.variable_types import VariableSynchronization, settle_modes
 from penstock.ops.variable_updates import Updates, VariableSlice
 from penstock.types import dims as d
 from penstock.types.composite_specs import VariableSpec
@@ -85,7 +85,7 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
       [2.0, 3.0]
     """
 
-    SaveSliceInfo = SaveSliceInfo
+    SaveSliceInfo = variable_types.SaveSliceInfo
     __array_priority__ = 100
     __nest_leaf__ = True
 
@@ -96,7 +96,7 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
     _initial_value: Any = None
     _graph_element: Any = None
     _cached_value: Any = None
-    _save_slice_info: SaveSliceInfo | None = None
+    _save_slice_info: variable_types.SaveSliceInfo | None = None
     _distribute_strategy: Any = None
     _handle_name: str
     _shared_name: str
@@ -271,10 +271,10 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
     def _shape_invariant_to_type_spec(self, shape: Any) -> VariableSpec:
         return VariableSpec(shape, self._dtype, self._trainable)
 
-    def _set_save_slice_info(self, info: SaveSliceInfo) -> None:
+    def _set_save_slice_info(self, info: variable_types.SaveSliceInfo) -> None:
         self._save_slice_info = info
 
-    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+    def _get_save_slice_info(self) -> variable_types.SaveSliceInfo | None:
         return self._save_slice_info
 
     def _as_graph_element(self) -> Any:
@@ -467,7 +467,9 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
                 "__deepcopy__() is only available when eager execution is enabled."
             )
         copied = _rebuild(*self._description())
-        copied._dims = copied._cell.dims = self._dims
+        copied._dims = self._dims
+        if copied._cell is not None:
+            copied._cell.dims = self._dims
         memo[id(self)] = copied
         return copied
 
@@ -531,7 +533,7 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
         self._constraint = self._caching_device = None
         self._validate_shape = True
         if message.HasField("save_slice_info_def"):
-            self._save_slice_info = SaveSliceInfo(
+            self._save_slice_info = variable_types.SaveSliceInfo(
                 save_slice_info_def=message.save_slice_info_def, import_scope=import_scope
             )
 
@@ -594,7 +596,7 @@ def _rebuild(
     cls: type, value: Any, dtype: DType, name: str, trainable: bool, *modes: Any
 ) -> Variable:
     synchronization, aggregation, constraint = modes
-    made = Variable.__new__(cls)
+    made: Variable = Variable.__new__(cls)
     Variable.__init__(
         made, value, trainable, dtype=dtype, name=f"{name}/", constraint=constraint,
         synchronization=synchronization, aggregation=aggregation,

@@ -1,0 +1,29 @@
+"""Operations on variables: all are tested beside the variables they need."""
+
+from tests.ops.harness import Record
+
+from penstock.ops.state_optimizers import APPLY, SPARSE_APPLY
+from penstock.ops.state_scatter import SCATTER, SCATTER_ND
+
+VARIABLES = [
+    "VarHandleOp",
+    "VarIsInitializedOp",
+    "ReadVariableOp",
+    "AssignVariableOp",
+    "AssignAddVariableOp",
+    "AssignSubVariableOp",
+    "DestroyResourceOp",
+    "VariableShape",
+    "ResourceCountUpTo",
+    "ResourceGather",
+    "ResourceGatherNd",
+    "ResourceStridedSliceAssign",
+]
+UPDATES = [op.name for table in (SCATTER, SCATTER_ND) for op in table.values()]
+RULES = [op.name for table in (APPLY, SPARSE_APPLY) for op in table.values()]
+
+RECORDS = [
+    *(Record(name, tested_by="tests/ops/test_state_ops.py") for name in VARIABLES + UPDATES),
+    *(Record(name, tested_by="tests/ops/test_state_rules.py") for name in RULES),
+    Record("Qr", tested_by="tests/ops/test_initializers.py"),
+]
