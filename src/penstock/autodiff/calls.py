@@ -9,7 +9,7 @@ values for the outputs' gradients suffice; a `closed` view also gives what the d
 values need, to any order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock import errors
@@ -53,7 +53,7 @@ def reverse_of(body: CallBody, pattern: tuple[bool, ...]) -> Reverse:
     found = body.backward.get(pattern)
     if found is None:
         found = body.backward[pattern] = _build(body, pattern)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _build(body: CallBody, pattern: tuple[bool, ...]) -> Reverse:
@@ -160,7 +160,7 @@ def forward_body(body: CallBody, closed: bool) -> CallBody:
     found = body.backward.get(key)
     if found is None:
         found = body.backward[key] = _extend(body, closed)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _extend(body: CallBody, closed: bool) -> CallBody:
@@ -184,11 +184,7 @@ def _extend(body: CallBody, closed: bool) -> CallBody:
 
 def _missing(view: CallBody, reverse: Reverse) -> list[SymbolicTensor]:
     have = {id(t) for t in (*view.inputs, *view.outputs)}
-    return [
-        t
-        for t in reverse.captured
-        if isinstance(t, SymbolicTensor) and t.graph is view.graph and id(t) not in have
-    ]
+    return [t for t in reverse.captured if t.graph is view.graph and id(t) not in have]
 
 
 # ---- the rule ------------------------------------------------------------------------------------
@@ -272,7 +268,9 @@ def _no_runner(body: CallBody, arguments: Sequence[Any]) -> list[Any]:
     raise RuntimeError("penstock.tracing is not loaded")
 
 
-run_body: Any = _no_runner  # set by the package that runs functions eagerly
+run_body: Callable[[CallBody, Sequence[Any]], list[Any]] = (
+    _no_runner  # set by the package that runs functions eagerly
+)
 
 
 def set_body_runner(function: Any) -> None:

@@ -195,7 +195,7 @@ def _walk(
 def _gated(results: Any) -> Any:
     """All gradients of an operation, each available only when all are."""
     many = list(results) if isinstance(results, (list, tuple)) else [results]
-    tensors = [g for g in many if isinstance(g, Tensor)]
+    tensors = [g for g in many if isinstance(g, SymbolicTensor)]
     if len(tensors) < 2:
         return results
     with state.graph.control_dependencies([t.op for t in tensors]):

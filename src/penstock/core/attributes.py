@@ -208,7 +208,8 @@ def output_dtypes(op: OpDef, attrs: dict[str, Any]) -> tuple[DType, ...]:
         if arg.type_list_attr is not None:
             result.extend(attrs[arg.type_list_attr])
             continue
-        dtype = attrs[arg.type_attr] if arg.type_attr is not None else arg.dtype
+        # DType: an argument without a type attribute has a dtype
+        dtype: Any = attrs[arg.type_attr] if arg.type_attr is not None else arg.dtype
         result.extend([dtype] * (attrs[arg.number_attr] if arg.number_attr is not None else 1))
     return tuple(result)
 

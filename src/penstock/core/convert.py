@@ -249,7 +249,7 @@ def _from_object_array(
     return result.reshape(array.shape), dtypes.string
 
 
-def _shape_sequence(value: TensorShape) -> list[int]:
+def _shape_sequence(value: TensorShape) -> list[int | None]:
     if not value.is_fully_defined():
         raise ValueError(f"Cannot convert a partially known TensorShape {value} to a Tensor.")
     return value.as_list()

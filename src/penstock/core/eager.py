@@ -219,7 +219,7 @@ def run_host(
 ) -> Sequence[Any]:
     """Runs the host kernel on NumPy arrays and returns flat results in the declared dtypes."""
     op = prepared.op
-    arguments = [a if a.__class__ is np.ndarray else _host_value(a) for a in arrays]
+    arguments: list[Any] = [a if a.__class__ is np.ndarray else _host_value(a) for a in arrays]
     if op.shape_rule is not None:
         validate(prepared, arguments)
     for position in prepared.refs:
@@ -358,7 +358,7 @@ def located(problem: errors.OpError, op_name: str) -> errors.OpError:
     """The error with the operation's name and the user's line, unless it has them."""
     if "[Op:" in problem.message:
         return problem
-    made: ErrorClass = type(problem)  # type: ignore[assignment]
+    made: ErrorClass = type(problem)
     return made(None, None, f"{problem.message} [Op:{op_name}]{_at_user_line()}")
 
 
@@ -404,8 +404,10 @@ def _run_locked(
     values = list(arrays)
     for i, cell in cells.items():
         values[i] = cell.value
+    counts = (1,) * len(prepared.op.inputs)
+    touched = prepared.op.effects_at(counts, prepared.attrs) if prepared.refs else {}
     for i in prepared.refs:
-        if i not in prepared.writes or prepared.op.effects[_arg_name(prepared.op, i)] != "w":
+        if touched[i] in ("r", "rw"):
             cells[i].read()
     known = {i: np.asarray(values[i]) for i in static}
     executable = _executable(prepared, values, known)
@@ -426,10 +428,6 @@ def _taken(cell: Any) -> Any:
     return value if value is None or cell.donatable else jnp.array(value, copy=True)
 
 
-def _arg_name(op: OpDef, position: int) -> str:
-    return op.inputs[position].name if position < len(op.inputs) else op.inputs[-1].name
-
-
 def _with_small_vectors(static: tuple[int, ...], arrays: list[Any]) -> tuple[int, ...]:
     """`static` and the positions of integer vectors on the host that may be indices or sizes."""
     more = [
@@ -448,12 +446,12 @@ def _static_positions(prepared: PreparedOp) -> tuple[int, ...]:
     positions: list[int] = []
     position = 0
     for arg in op.inputs:
-        if not arg.is_list:
-            count = 1
-        elif arg.number_attr:
+        if arg.number_attr is not None:
             count = prepared.attrs[arg.number_attr]
-        else:
+        elif arg.type_list_attr is not None:
             count = len(prepared.attrs[arg.type_list_attr])
+        else:
+            count = 1
         if arg.name in op.host_inputs:
             positions.extend(range(position, position + count))
         position += count

@@ -11,7 +11,7 @@ from typing import Any
 from penstock.core import attributes, convert
 from penstock.core.context import state
 from penstock.core.eager import run_eager
-from penstock.core.op_def import REQUIRED, ArgDef, OpDef, lookup
+from penstock.core.op_def import ArgDef, OpDef, lookup
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
 from penstock.types.dtypes import DType, as_dtype
 
@@ -176,7 +176,7 @@ def _convert(
         tensor = convert.convert_to_tensor(value, dtype, name=name)
     else:
         default = op.attrs[arg.type_attr].default if arg.type_attr else None
-        hint = default if isinstance(default, DType) and default is not REQUIRED else None
+        hint = default if isinstance(default, DType) else None
         tensor = convert.convert_to_tensor(value, dtype_hint=hint, name=name)
         if arg.type_attr is not None and tensor.dtype.is_compatible_with(tensor.dtype.base_dtype):
             known[arg.type_attr] = tensor.dtype.base_dtype

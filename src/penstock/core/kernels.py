@@ -14,7 +14,7 @@ else a flat sequence. The kernel with the most constraints that fit wins.
 
 import contextvars
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +78,7 @@ def register_kernel(
     *,
     kind: str,
     device: str | None = None,
-    types: dict[str, Sequence[Any]] | None = None,
+    types: Mapping[str, Sequence[Any]] | None = None,
     limit: int = HOST_LIMIT,
     reentrant: bool = False,
 ) -> None:

@@ -37,7 +37,7 @@ def jax_is_loaded() -> bool:
     return "jax" in sys.modules
 
 
-def wide_types() -> contextlib.AbstractContextManager[None, bool | None]:
+def wide_types() -> contextlib.AbstractContextManager[None]:
     """A scope in which JAX keeps 64-bit types; tracing and running of kernels happen inside it."""
     if _forked:
         raise RuntimeError(
@@ -46,7 +46,8 @@ def wide_types() -> contextlib.AbstractContextManager[None, bool | None]:
             " workers with multiprocessing's 'spawn' or 'forkserver' method, or fork before the"
             " first computation."
         )
-    return jax.enable_x64(True)
+    scope: contextlib.AbstractContextManager[None] = jax.enable_x64(True)
+    return scope
 
 
 _forked = False  # this process was forked from one that had JAX loaded
@@ -58,4 +59,4 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)  # type: ignore[no-any-return]
+    os.register_at_fork(after_in_child=_after_fork)

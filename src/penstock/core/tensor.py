@@ -217,9 +217,9 @@ class EagerTensor(Tensor):
 
     def __dlpack__(self, **arguments: Any) -> Any:
         array: Any = self._array
-        return (np.asarray(array) if isinstance(array, np.generic) else array).__dlpack__(
-            **arguments
-        )
+        if isinstance(array, np.generic):
+            array = np.asarray(array)
+        return array.__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> Any:
         array = self._array
@@ -332,7 +332,7 @@ def host_array(tensor: EagerTensor) -> np.ndarray[Any, Any]:
     """
     array = tensor._array
     if array.__class__ is np.ndarray:
-        return array  # type: ignore[no-any-return]
+        return array
     if tensor._dtype is dtypes.resource or tensor._dtype is dtypes.variant:
         raise TypeError(f"Cannot convert a Tensor of dtype {tensor._dtype.name} to a NumPy array.")
     return np.asarray(array)

@@ -20,9 +20,7 @@ EXPORTS = {
         "log_softmax": ["nn.log_softmax", "math.log_softmax"],
         "log_softmax_v1": ["compat.v1.nn.log_softmax", "compat.v1.math.log_softmax"],
         "softmax_cross_entropy_with_logits": ["nn.softmax_cross_entropy_with_logits"],
-        "softmax_cross_entropy_with_logits_v1": [
-            "compat.v1.nn.softmax_cross_entropy_with_logits"
-        ],
+        "softmax_cross_entropy_with_logits_v1": ["compat.v1.nn.softmax_cross_entropy_with_logits"],
         "softmax_cross_entropy_with_logits_v2": [
             "compat.v1.nn.softmax_cross_entropy_with_logits_v2"
         ],

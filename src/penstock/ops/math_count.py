@@ -167,9 +167,9 @@ def bincount(
     else:
         counted = convert_to_tensor(weights)
     if axis != -1:
-        values = execute("Reshape", (values, np.int32([-1])))
+        values = execute("Reshape", (values, np.array([-1], np.int32)))
         if weights is not None:
-            counted = execute("Reshape", (counted, np.int32([-1])))
+            counted = execute("Reshape", (counted, np.array([-1], np.int32)))
     return execute(DENSE_BINCOUNT, (values, size, counted), {"binary_output": binary_output}, name)
 
 

@@ -244,7 +244,7 @@ def _truncate_mod_gradient(op: Any, grad: Any) -> list[Any]:
 # products with logarithms that are zero where x is
 
 
-def _define_xlog(name: str, doc: str) -> Any:
+def _define_xlog(name: str, doc: str) -> OpDef:
     types = "half, bfloat16, float, double, complex64, complex128"
     return binary(name, types, None, None, doc)
 

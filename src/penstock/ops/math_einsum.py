@@ -346,7 +346,7 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
         raise ValueError(
             f"Different number of contraction axes `a` and `b`, {len(of_a)} != {len(of_b)}."
         )
-    return [i % len(a.dims) for i in of_a], [i % len(b.dims) for i in of_b]
+    return [int(i) % len(a.dims) for i in of_a], [int(i) % len(b.dims) for i in of_b]
 
 
 def _as_matrix(x: Any, axes: list[int], last: bool) -> tuple[Any, Any]:
@@ -366,6 +366,6 @@ def _as_matrix(x: Any, axes: list[int], last: bool) -> tuple[Any, Any]:
     shape = execute("Shape", (x,))
     rest = execute("GatherV2", (shape, np.array(free, np.int32), np.int32(0)))
     inner_sizes = execute("GatherV2", (shape, np.array(axes, np.int32), np.int32(0)))
-    parts = [execute("Prod", (s, np.int32([0]))) for s in (rest, inner_sizes)]
+    parts = [execute("Prod", (s, np.array([0], np.int32))) for s in (rest, inner_sizes)]
     sizes = execute("Pack", (parts if last else parts[::-1],), {"axis": 0})
     return execute("Reshape", (x_moved, sizes)), rest

@@ -338,10 +338,12 @@ def polyval(coeffs: list[Any], x: Any, name: str | None = None) -> Any:
 
 
 def _differences(x: Any) -> tuple[Any, Any]:
-    flat = execute("Reshape", (convert_to_tensor(x), np.int32([-1])))
-    one, zero, step = np.int32([1]), np.int32([0]), np.int32([1])
+    flat = execute("Reshape", (convert_to_tensor(x), np.array([-1], np.int32)))
+    one, zero, step = np.array([1], np.int32), np.array([0], np.int32), np.array([1], np.int32)
     later = execute("StridedSlice", (flat, one, zero, step), {"end_mask": 1})
-    earlier = execute("StridedSlice", (flat, zero, np.int32([-1]), step), {"begin_mask": 1})
+    earlier = execute(
+        "StridedSlice", (flat, zero, np.array([-1], np.int32), step), {"begin_mask": 1}
+    )
     return earlier, later
 
 

@@ -25,9 +25,9 @@ Array = Any  # numpy.ndarray or a JAX tracer
 # range
 
 
-def _range_size(start: Any, limit: Any, delta: Any) -> int:
+def _range_size(start: float, limit: float, delta: float) -> int:
     if isinstance(start, int):
-        return max(0, -(-(limit - start) // delta))
+        return int(max(0, -(-(limit - start) // delta)))
     return max(0, math.ceil(abs((limit - start) / delta)))
 
 
@@ -72,7 +72,7 @@ def _range(xp: Any, start: Array, limit: Array, delta: Array) -> Array:
     return (first + step * np.arange(size, dtype=np.float64)).astype(start.dtype)
 
 
-def _is_wide(*values: int) -> bool:
+def _is_wide(*values: float) -> bool:
     return any(v >= 2**62 for v in values)
 
 
@@ -160,8 +160,8 @@ def _lin_space_gradient(op: Any, grad: Any) -> list[Any]:
     num = op.inputs[2]
     zero, one = (convert_to_tensor(v, grad.dtype) for v in (0, 1))
     weights = execute(LIN_SPACE, (zero, one, num))
-    falling = execute("Sum", (multiply(grad, subtract(one, weights)), np.int32([0])))
-    rising = execute("Sum", (multiply(grad, weights), np.int32([0])))
+    falling = execute("Sum", (multiply(grad, subtract(one, weights)), np.array([0], np.int32)))
+    rising = execute("Sum", (multiply(grad, weights), np.array([0], np.int32)))
     return [falling, rising, None]
 
 
@@ -224,5 +224,5 @@ def _one_long_axis(x: Any, axis: int) -> Any:
     rank = execute("Rank", (x,))
     ones = execute("Fill", (execute("ExpandDims", (rank, np.int32(0))), np.int32(1)))
     place = execute("FloorMod", (add_v2(np.int32(axis), rank), rank))
-    places = execute("Reshape", (place, np.int32([1, 1])))
-    return execute("TensorScatterUpdate", (ones, places, np.int32([-1])))
+    places = execute("Reshape", (place, np.array([1, 1], np.int32)))
+    return execute("TensorScatterUpdate", (ones, places, np.array([-1], np.int32)))

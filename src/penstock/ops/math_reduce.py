@@ -128,7 +128,7 @@ def _kept_shape(op: Any) -> Any:
 
 def _dynamic_kept_shape(shape: Any, axes: Any) -> Any:
     rank = execute("Size", (shape,))
-    axes = execute("Reshape", (cast(axes, dt.int32), np.int32([-1])))
+    axes = execute("Reshape", (cast(axes, dt.int32), np.array([-1], np.int32)))
     axes = execute("FloorMod", (add_v2(axes, rank), rank))
     ones = execute("Fill", (execute("Shape", (axes,)), np.int32(1)))
     places = execute("ExpandDims", (axes, np.int32(-1)))
@@ -195,8 +195,8 @@ def _prod_gradient(op: Any, grad: Any) -> list[Any]:
     axes, order, back = _reduced_first(x, op.inputs[1])
     moved = execute("Transpose", (x, order))
     sizes = execute("GatherV2", (_shape_of(x), axes, np.int32(0)))
-    count = execute(PROD, (sizes, np.int32([0])))
-    total = execute(PROD, (_shape_of(x), np.int32([0])))
+    count = execute(PROD, (sizes, np.array([0], np.int32)))
+    total = execute(PROD, (_shape_of(x), np.array([0], np.int32)))
     others = execute("FloorDiv", (total, execute("Maximum", (count, np.int32(1)))))
     rows = execute("Reshape", (moved, execute("Pack", ([count, others],), {"axis": 0})))
     before = execute("Cumprod", (rows, np.int32(0)), {"exclusive": True})
@@ -218,7 +218,7 @@ def _reduced_first(x: Any, axes: Any) -> tuple[Any, Any, Any]:
             np.argsort(order).astype(np.int32),
         )
     rank = execute("Rank", (x,))
-    axes = execute("Reshape", (cast(axes, dt.int32), np.int32([-1])))
+    axes = execute("Reshape", (cast(axes, dt.int32), np.array([-1], np.int32)))
     axes = execute("FloorMod", (add_v2(axes, rank), rank))
     everything = execute("Range", (np.int32(0), rank, np.int32(1)))
     others = execute("ListDiff", (everything, axes))[0]

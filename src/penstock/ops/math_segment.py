@@ -147,7 +147,9 @@ def _rank_ones(sizes: Any, x: Any) -> Any:
     ones = execute("OnesLike", (execute("Shape", (x,)),))
     head = execute("Shape", (sizes,))
     tail = execute(
-        "StridedSlice", (ones, np.int32([1]), np.int32([0]), np.int32([1])), {"end_mask": 1}
+        "StridedSlice",
+        (ones, np.array([1], np.int32), np.array([0], np.int32), np.array([1], np.int32)),
+        {"end_mask": 1},
     )
     return execute("Reshape", (sizes, execute("ConcatV2", ([head, tail], np.int32(0)))))
 

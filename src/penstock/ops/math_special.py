@@ -410,7 +410,7 @@ def lbeta(x: Any, name: str | None = None) -> Any:
       Tensor without the last axis; -inf where that axis is empty.
     """
     x = convert_to_tensor(x)
-    last = np.int32([-1])
+    last = np.array([-1], np.int32)
     logs = execute("Sum", (lgamma(x), last))
     return execute("Sub", (logs, lgamma(execute("Sum", (x, last)))), None, name)
 

@@ -62,7 +62,7 @@ def _make(op: OpDef) -> Callable[..., Any]:
     named_attrs = {n: _parameter(op, n) for n in attrs}
     signature = _signature(inputs, attrs, named_attrs)
     several = len(op.outputs) > 1
-    result = collections.namedtuple(op.name, [a.name for a in op.outputs]) if several else None  # type: ignore[misc]
+    result = collections.namedtuple(op.name, [a.name for a in op.outputs]) if several else None
 
     def raw(*positional: Any, **arguments: Any) -> Any:
         if positional:

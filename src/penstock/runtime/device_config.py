@@ -127,7 +127,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices that operations can be placed on. Starts the runtime."""
     start()
-    result = []
+    result: list[LogicalDevice] = []
     for physical in get_visible_devices(device_type):
         parts = max(len(_settings.logical.get(physical, ())), 1)
         base = sum(d.device_type == physical.device_type for d in result)

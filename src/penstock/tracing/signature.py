@@ -170,7 +170,8 @@ def _slow_key(value: Any, tensors: list[Any]) -> Any:
         hash(value)
     except TypeError:
         return _Opaque(value)
-    if type(value).__eq__ is object.__eq__:
+    equality: object = type(value).__eq__
+    if equality is object.__eq__:
         return _Opaque(value)
     return (type(value), value)
 
@@ -211,11 +212,10 @@ def substitute(arguments: Any, replacement: Callable[[Any], Any]) -> Any:
 
 def _rebuild_mapping(like: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
     flat = [values[k] for k in sorted(values)]
-    return (
-        nest.pack_sequence_as(like, flat)
-        if all(not nest.is_nested(v) for v in flat)
-        else type(like)(values)
-    )  # type: ignore[call-arg]
+    if not any(nest.is_nested(v) for v in flat):
+        return nest.pack_sequence_as(like, flat)
+    kind: Any = type(like)  # a Mapping promises no constructor; nests rebuild with this one
+    return kind(values)
 
 
 def tensor_keys(key: Any) -> list[TensorKey]:
