@@ -1,1 +1,1 @@
-"""What users test with: `TestCase`, gradient checks, and contract suites for implementations of our interfaces."""
+"""What users test with: `TestCase`, gradient checks, and contract suites for our interfaces."""

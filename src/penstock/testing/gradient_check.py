@@ -23,17 +23,20 @@ def compute_gradient(
     Args:
       f: takes the tensors of `x`, returns one tensor.
       x: a list of values, float or complex.
-      delta: the step of the central difference; 2**-10 divided down by the precision of the dtype when None.
+      delta: the step of the central difference; 2**-10 divided down by the precision of the dtype
+        when None.
 
     Returns:
-      Two tuples with a matrix [size of x_i, size of y] transposed to [size of y, size of x_i] for each x; complex sizes count twice.
+      Two tuples with a matrix [size of x_i, size of y] transposed to [size of y, size of x_i] for
+      each x; complex sizes count twice.
 
     Raises:
       ValueError: `x` is no list, or a value has a dtype without gradients.
     """
     if not isinstance(x, (list, tuple)):
         raise ValueError(
-            f"`x` must be a list or tuple of values convertible to a Tensor (arguments to `f`), not a {type(x)}"
+            "compute_gradient: expected `x` to be a list or tuple of values for the arguments of "
+            f"`f`, got a {type(x).__name__}. Write [x] for a single one."
         )
     tensors = [convert_to_tensor(v) for v in x]
     for tensor in tensors:
@@ -113,7 +116,7 @@ def _numerical(f: Callable[..., Any], tensors: list[Any], index: int, delta: flo
     return jacobian.astype(real)
 
 
-# ---- graphs ------------------------------------------------------------------------------------------------------------
+# ---- graphs --------------------------------------------------------------------------------------
 
 
 def compute_gradient_v1(
@@ -126,7 +129,7 @@ def compute_gradient_v1(
     init_targets: Any = None,
     extra_feed_dict: Any = None,
 ) -> Any:
-    """The theoretical and numerical Jacobians [x size, y size] of a graph's `y` with respect to `x`, in the default session.
+    """The theoretical and numerical Jacobians [x size, y size] of a graph's `y` by `x`.
 
     Args:
       x: a tensor, or a list of them.
@@ -144,7 +147,8 @@ def compute_gradient_v1(
     session = get_default_session()
     if session is None:
         raise ValueError(
-            "compute_gradient needs a default session: call it inside of `with session.as_default():`."
+            "compute_gradient needs a default session: call it inside of "
+            "`with session.as_default():`."
         )
     for target in (
         [init_targets]

@@ -1,0 +1,249 @@
+"""Assertions about numbers, arrays and nests of them."""
+
+import unittest
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from penstock.core.tensor import EagerTensor, Tensor
+from penstock.testing.values import host_value
+
+Array = np.ndarray[Any, Any]
+
+
+class NumberAssertions(unittest.TestCase):
+    """What a test says about arrays and tensors."""
+
+    def evaluate(self, tensors: Any) -> Any:
+        """The NumPy value of a nest of tensors; a test case with sessions says how."""
+        raise NotImplementedError
+
+    def evaluate_if_both_tensors(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """Two tensors of a graph as arrays from one run, so that random ones agree."""
+        if all(isinstance(v, Tensor) and not isinstance(v, EagerTensor) for v in (a, b)):
+            a, b = self.evaluate([a, b])
+        return a, b
+
+    def _array(self, value: Any) -> Array:
+        if isinstance(value, Tensor) and not isinstance(value, EagerTensor):
+            value = self.evaluate(value)
+        if hasattr(value, "read_value"):
+            value = self.evaluate(value)
+        array = np.asarray(host_value(value))
+        if array.dtype.kind != "U":
+            return array
+        return np.array([t.encode() for t in array.flat], object).reshape(array.shape)
+
+    def assertAllClose(
+        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
+    ) -> None:
+        """Two nests of numbers agree: |a - b| <= atol + rtol * |b|."""
+        a, b = self.evaluate_if_both_tensors(a, b)
+        self._close_nests(a, b, rtol, atol, "", msg)
+
+    def _close_nests(
+        self, a: Any, b: Any, rtol: float, atol: float, path: str, msg: str | None
+    ) -> None:
+        if hasattr(a, "_asdict"):
+            a = a._asdict()
+        if hasattr(b, "_asdict"):
+            b = b._asdict()
+        a, b = _as_list(a), _as_list(b)
+        if isinstance(a, Mapping) != isinstance(b, Mapping):
+            raise ValueError(f"Can't compare dict to non-dict, a{path} vs b{path}. {msg or ''}")
+        if isinstance(a, Mapping):
+            self.assertCountEqual(
+                a.keys(), b.keys(), f"mismatched keys: a{path} and b{path}. {msg or ''}"
+            )
+            for key in a:
+                self._close_nests(a[key], b[key], rtol, atol, f"{path}[{key!r}]", msg)
+        elif isinstance(a, (list, tuple)) and not _is_rectangular(a):
+            self.assertEqual(len(a), len(b), f"mismatched length: a{path} and b{path}. {msg or ''}")
+            for i, (x, y) in enumerate(zip(a, b, strict=True)):
+                self._close_nests(x, y, rtol, atol, f"{path}[{i}]", msg)
+        else:
+            self._close_arrays(self._array(a), self._array(b), rtol, atol, path, msg)
+
+    def _close_arrays(
+        self, a: Any, b: Any, rtol: float, atol: float, path: str, msg: str | None
+    ) -> None:
+        self.assertEqual(
+            a.shape,
+            b.shape,
+            f"Shape mismatch: expected {a.shape}, got {b.shape} at a{path}. {msg or ''}",
+        )
+        if object in (a.dtype, b.dtype):  # text
+            self.assertAllEqual(a, b, msg)
+            return
+        a64, b64 = _wide(a), _wide(b)
+        if not np.allclose(a64, b64, rtol=rtol, atol=atol, equal_nan=True):
+            bad = ~np.isclose(a64, b64, rtol=rtol, atol=atol, equal_nan=True)
+            where = tuple(np.argwhere(bad)[0].tolist())
+            raise self.failureException(
+                f"{msg or ''} not close: {int(bad.sum())} of {bad.size} elements of a{path} and "
+                f"b{path} differ by more than {atol} + {rtol} * |b|; first at {where}: "
+                f"{a[where]!r} and {b[where]!r}; largest difference "
+                f"{np.nanmax(np.abs(a64 - b64)) if a64.size else 0}.\na = {a}\nb = {b}"
+            )
+
+    def assertAllCloseAccordingToType(
+        self,
+        a: Any,
+        b: Any,
+        rtol: float = 1e-6,
+        atol: float = 1e-6,
+        float_rtol: float = 1e-6,
+        float_atol: float = 1e-6,
+        half_rtol: float = 1e-3,
+        half_atol: float = 1e-3,
+        bfloat16_rtol: float = 1e-2,
+        bfloat16_atol: float = 1e-2,
+        msg: str | None = None,
+    ) -> None:
+        """`assertAllClose` with tolerances of the least precise dtype."""
+        for dtype, more_r, more_a in (
+            ("float32", float_rtol, float_atol), ("complex64", float_rtol, float_atol),
+            ("float16", half_rtol, half_atol),
+            ("bfloat16", bfloat16_rtol, bfloat16_atol),
+        ):  # fmt: skip
+            if dtype in (self._array(a).dtype.name, self._array(b).dtype.name):
+                rtol, atol = max(rtol, more_r), max(atol, more_a)
+        self.assertAllClose(a, b, rtol, atol, msg)
+
+    def assertNotAllClose(
+        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
+    ) -> None:
+        """Some element differs by more than the tolerance."""
+        try:
+            self.assertAllClose(a, b, rtol, atol)
+        except self.failureException:
+            return
+        raise self.failureException(f"The two values are close at all elements. {msg or ''}")
+
+    def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+        """Two arrays are equal in shape and every element; NaN equals NaN."""
+        a, b = self.evaluate_if_both_tensors(a, b)
+        a, b = _as_list(a), _as_list(b)
+        if isinstance(a, list) and isinstance(b, list) and not _is_rectangular(a):
+            self.assertEqual(a, b, msg)
+            return
+        x, y = self._array(a), self._array(b)
+        self.assertEqual(
+            x.shape,
+            y.shape,
+            f"Shape mismatch: expected {x.shape}, got {y.shape} with contents {y}. {msg or ''}",
+        )
+        same = x == y
+        if x.dtype.kind in "fc" and y.dtype.kind in "fc":
+            same = np.logical_or(same, np.logical_and(np.isnan(x), np.isnan(y)))
+        if not np.all(same):
+            bad = np.argwhere(~np.asarray(same))
+            where = tuple(bad[0].tolist())
+            raise self.failureException(
+                f"{msg or ''} not equal: {len(bad)} elements differ, first at "
+                f"{where}: {x[where]!r} and {y[where]!r}.\na = {x}\nb = {y}"
+            )
+
+    def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+        """Some element differs."""
+        try:
+            self.assertAllEqual(a, b)
+        except self.failureException:
+            return
+        raise self.failureException(f"The two values are equal at all elements. {msg or ''}")
+
+    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
+        """Every element is greater."""
+        self.assertGreater(np.min(self._array(a)), comparison_target)
+
+    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
+        """Every element is greater or equal."""
+        self.assertGreaterEqual(np.min(self._array(a)), comparison_target)
+
+    def assertAllLess(self, a: Any, comparison_target: Any) -> None:
+        """Every element is less."""
+        self.assertLess(np.max(self._array(a)), comparison_target)
+
+    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
+        """Every element is less or equal."""
+        self.assertLessEqual(np.max(self._array(a)), comparison_target)
+
+    def assertAllInRange(
+        self,
+        target: Any,
+        lower_bound: Any,
+        upper_bound: Any,
+        open_lower_bound: bool = False,
+        open_upper_bound: bool = False,
+    ) -> None:
+        """Every element lies between the bounds."""
+        array = self._array(target)
+        low = array <= lower_bound if open_lower_bound else array < lower_bound
+        high = array >= upper_bound if open_upper_bound else array > upper_bound
+        bad = low | high | np.isnan(_wide(array))
+        if bad.any():
+            left, right = "(" if open_lower_bound else "[", ")" if open_upper_bound else "]"
+            raise self.failureException(
+                f"{int(bad.sum())} elements are outside of {left}{lower_bound}, "
+                f"{upper_bound}{right}, the first {array[bad][0]!r}"
+            )
+
+    def assertAllInSet(self, target: Any, expected_set: Iterable[Any]) -> None:
+        """Every element is one of the set."""
+        unexpected = set(self._array(target).reshape(-1).tolist()) - set(expected_set)
+        if unexpected:
+            raise self.failureException(
+                f"{len(unexpected)} unexpected element(s): {sorted(unexpected, key=repr)[:10]}"
+            )
+
+    def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
+        """|f1 - f2| <= err."""
+        self.assertTrue(
+            f1 == f2 or abs(f1 - f2) <= err,
+            f"{f1!r} != {f2!r} +/- {err!r} ({f1 - f2!r}){f' ({msg})' if msg else ''}",
+        )
+
+    def assertArrayNear(
+        self, farray1: Any, farray2: Any, err: float, msg: str | None = None
+    ) -> None:
+        """Each pair of elements is near."""
+        self.assertEqual(len(farray1), len(farray2), msg)
+        for f1, f2 in zip(farray1, farray2, strict=True):
+            self.assertNear(float(f1), float(f2), err, msg)
+
+    def assertNDArrayNear(
+        self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None
+    ) -> None:
+        """The Euclidean distance of two arrays is less than `err`."""
+        self.assertEqual(np.shape(ndarray1), np.shape(ndarray2), msg)
+        self.assertLess(
+            float(np.linalg.norm(np.asarray(ndarray1, np.float64) - ndarray2)), err, msg
+        )
+
+    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: str | None = None) -> None:
+        """Minv <= value <= maxv."""
+        self.assertTrue(
+            minv <= value <= maxv, msg or f"{value!r} is not between {minv!r} and {maxv!r}"
+        )
+
+
+def _wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _is_rectangular(value: Any) -> bool:
+    try:
+        return (
+            np.asarray(
+                [host_value(v) if not isinstance(v, (list, tuple)) else v for v in value]
+            ).dtype
+            != object
+        )
+    except (ValueError, TypeError):
+        return False
+
+
+def _as_list(value: Any) -> Any:
+    """A ragged tensor as the nested list that it is compared as; other values as they are."""
+    return value.to_list() if hasattr(value, "row_splits") else value
