@@ -32,7 +32,11 @@ class Updates:
     _dtype: Any
     _handle: Any
     _validate_shape: bool
-    name: str
+
+    @property
+    def name(self) -> str:
+        """The name with an output index."""
+        raise NotImplementedError
 
     def _after(self, op: Any) -> Any:
         """This variable as it is after the operation `op`."""

@@ -493,7 +493,7 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
         if export_scope and not self.name.startswith(export_scope):
             return None
         strip = functools.partial(_strip_scope, scope=export_scope)
-        message = proto.variable_pb2.VariableDef()
+        message: Any = proto.variable_pb2.VariableDef()  # enum fields take plain numbers
         message.variable_name = strip(self.handle.name)
         message.initial_value_name = strip(self._initial_value.name)
         message.initializer_name = strip(self._initializer_op.name)

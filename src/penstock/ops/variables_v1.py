@@ -115,7 +115,7 @@ class VariableV1(Variable):
         super()._add_to_collections(self._given_collections)
 
     @staticmethod
-    def _creation_arguments(
+    def _creation_arguments(  # type: ignore[override]  # each generation has arguments of its own
         initial_value: Any = None,
         trainable: bool | None = None,
         collections: Any = None,

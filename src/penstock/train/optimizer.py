@@ -24,7 +24,6 @@ from penstock.graph.behavior import (
     init_scope,
     name_scope_v1,
 )
-from penstock.ops.variables import Variable
 from penstock.ops.variables_v1 import GraphKeys, VariableV1, trainable_variables
 from penstock.train import slots as slot_creator
 from penstock.types import dtypes as dt
@@ -214,8 +213,7 @@ class Optimizer(Trackable):
                 applied = self._finish_with_step(updates, global_step, scope)
         if state.graph is None:
             return None
-        if isinstance(applied, (Tensor, Variable)):
-            applied = applied.op
+        applied = getattr(applied, "op", applied)  # of a tensor or variable that `_finish` gave
         collection = state.graph.get_collection_ref(GraphKeys.TRAIN_OP)
         if applied not in collection:
             collection.append(applied)
@@ -410,8 +408,8 @@ def _variables(var_list: Any) -> list[Any]:
         graph = state.graph
         extra = graph.get_collection(GraphKeys.TRAINABLE_RESOURCE_VARIABLES)
         inside = list(graph.trainable_variables) if graph.building_function else []
-        return trainable_variables() + extra + inside
-    return list(nest.flatten(var_list))
+        return [*trainable_variables(), *extra, *inside]
+    return nest.flatten(var_list)
 
 
 def _as_gradient(grad: Any) -> Any:
