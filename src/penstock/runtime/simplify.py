@@ -17,6 +17,8 @@ from penstock.core.eager import PreparedOp, run_host
 from penstock.core.kernels import missing_kernel
 from penstock.core.op_def import lookup
 from penstock.runtime.program import FEED, Node, Program, Ref, sort
+from penstock.types import dtypes as dt
+from penstock.types.dtypes import DType
 
 MAX_FOLDED_BYTES = 1 << 20
 PREPARED = 4096  # prepared operations kept per kind of operation
@@ -76,19 +78,48 @@ def _rewire(program: Program, replaced: dict[int, list[Ref]], gone: dict[int, No
 
 
 def forward_identities(program: Program) -> Program:
-    """Takes the input of an identity in its place."""
+    """Takes the inputs of an identity in its place.
+
+    A value that is fed keeps its identity, so that what is fetched is not the caller's own array;
+    a handle has none to keep.
+    """
     replaced, gone = {}, {}
+    added: list[Node] = []
     for node in program.nodes:
-        if (
-            node.type in PASS_THROUGH
-            and not node.control
-            and node.device in ("", node.inputs[0][0].device)
-        ):
-            source, index = node.inputs[0]
-            if source.type != FEED and source.dtypes[index] is node.dtypes[0]:
-                replaced[id(node)] = [node.inputs[0]]
-                gone[id(node)] = source
+        if node.control or (node.type not in PASS_THROUGH and node.type != "IdentityN"):
+            continue
+        if any(node.device not in ("", source.device) for source, _ in node.inputs):
+            continue
+        if node.type == "IdentityN":
+            replaced[id(node)], gone[id(node)] = _apart(node, added)
+        elif _forwards(node.inputs[0], node.dtypes[0]):
+            replaced[id(node)] = [node.inputs[0]]
+            gone[id(node)] = node.inputs[0][0]
+    program.nodes += added
     return _rewire(program, replaced, gone) if replaced else program
+
+
+def _forwards(ref: Ref, dtype: DType) -> bool:
+    source, index = ref
+    return (source.type != FEED or dtype is dt.resource) and source.dtypes[index] is dtype
+
+
+def _apart(node: Node, added: list[Node]) -> tuple[list[Ref], Node]:
+    """An IdentityN as one identity for each value that needs one, and what stands for its end."""
+    refs: list[Ref] = []
+    for ref, dtype, dims in zip(node.inputs, node.dtypes, node.shapes, strict=True):
+        if not _forwards(ref, dtype):
+            single = node.copy([ref], [])
+            single.type, single.op, single.attrs = "Identity", lookup("Identity"), {"T": dtype}
+            single.dtypes, single.shapes, single.counts = [dtype], [dims], None
+            added.append(single)
+            ref = (single, 0)
+        refs.append(ref)
+    end = node.copy([], list(dict.fromkeys(source for source, _ in refs)))
+    end.type, end.op, end.attrs = "NoOp", lookup("NoOp"), {}
+    end.dtypes, end.shapes, end.counts = [], [], None
+    added.append(end)
+    return refs, end
 
 
 def fold_constants(program: Program) -> Program:
