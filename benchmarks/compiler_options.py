@@ -2,8 +2,8 @@
 
     python benchmarks/compiler_options.py
 
-Prints for each option set the seconds to compile and the median and least milliseconds to run. The choice in
-`penstock.core.compiling` follows from this table.
+Prints for each option set the seconds to compile and the median and least milliseconds to run. The
+choice in `penstock.core.compiling` follows from this table.
 """
 
 import time

@@ -168,7 +168,7 @@ def test_a_step_without_rule_stops_the_gradient():
 
 
 def test_watch_refuses_what_is_no_tensor():
-    with tf.GradientTape() as tape, pytest.raises(ValueError, match="not tf.Tensor"):
+    with tf.GradientTape() as tape, pytest.raises(ValueError, match=r"not tf\.Tensor"):
         tape.watch("text")
 
 

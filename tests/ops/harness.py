@@ -1,15 +1,17 @@
 """Records of the operation table, and the checks that `test_table.py` runs over them.
 
-A `Record` says how one operation (or one composed public function) is called, with which inputs, and what NumPy says the
-answer is. Inputs are `Sample`s, drawn anew for each dtype, or fixed values that are passed as they are. A case with
-several inputs of one dtype names each of them by a sample; sizes 0 and 1 belong in the cases.
+A `Record` says how one operation (or one composed public function) is called, with which inputs,
+and what NumPy says the answer is. Inputs are `Sample`s, drawn anew for each dtype, or fixed values
+that are passed as they are. A case with several inputs of one dtype names each of them by a sample;
+sizes 0 and 1 belong in the cases.
 
     RECORDS = [
-        Record("AddV2", binary_cases(normal()), np.add, function=add, dtypes=FLOATS + ("int32",), differentiable=(0, 1)),
-        Record("Sum", [case(normal(2, 3), fixed(np.int32([1])), keep_dims=True)], sum_reference, differentiable=(0,)),
+        Record("AddV2", binary_cases(normal()), np.add, function=add, dtypes=FLOATS),
+        Record("Sum", [case(normal(2, 3), fixed(np.int32([1])), keep_dims=True)], sum_reference),
     ]
 
-What cannot be said this way (resources, queues, functions) says `tested_by="tests/ops/test_....py"` instead.
+What cannot be said this way (resources, queues, functions) says `tested_by="tests/ops/test_....py"`
+instead.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +37,8 @@ SIGNED = ("int32", "int64", "int8", "int16")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 COMPLEX = ("complex64", "complex128")
 TOLERANCE = {
-    "float64": 1e-12, "complex128": 1e-12, "float32": 2e-6, "complex64": 4e-6, "float16": 2e-3, "bfloat16": 1.6e-2,
+    "float64": 1e-12, "complex128": 1e-12, "float32": 2e-6, "complex64": 4e-6,
+    "float16": 2e-3, "bfloat16": 1.6e-2,
 }  # fmt: skip
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -67,7 +70,7 @@ def _uniform(
 ) -> Any:
     if dtype == np.bool_:
         return rng.integers(0, 2, shape)
-    if dtype == object:
+    if dtype.kind == "O":
         return np.array(
             [[b"", b"a", b"bc", b"\xff\x00"][i] for i in rng.integers(0, 4, shape).reshape(-1)],
             object,
@@ -81,7 +84,7 @@ def _uniform(
 
 
 def uniform(low: float, high: float, *shape: int) -> Sample:
-    """Evenly between `low` and `high` (whole numbers for integer dtypes, both parts for complex ones)."""
+    """Evenly between `low` and `high`; whole numbers for integer dtypes."""
     return Sample(shape, lambda rng, dtype, dims: _uniform(rng, dtype, dims, low, high))
 
 
@@ -89,7 +92,7 @@ def normal(*shape: int) -> Sample:
     """Around zero, without zeros for floating dtypes; -3 to 3 for integers."""
 
     def draw(rng: np.random.Generator, dtype: np.dtype[Any], dims: tuple[int, ...]) -> Any:
-        if _is_integer(dtype) or dtype == np.bool_ or dtype == object:
+        if _is_integer(dtype) or dtype.kind in "bO":
             return _uniform(rng, dtype, dims, -3, 3)
         value = rng.uniform(0.2, 2.0, dims) * rng.choice([-1.0, 1.0], dims)
         return value + 1j * rng.uniform(0.2, 2.0, dims) if dtype.kind == "c" else value
@@ -125,7 +128,7 @@ def values(*numbers: float) -> Sample:
 
 @dataclass(frozen=True)
 class Case:
-    """One call: inputs (samples, or values passed as they are; lists for list inputs) and attributes."""
+    """One call: inputs (samples, values passed as they are, lists of these) and attributes."""
 
     inputs: tuple[Any, ...]
     attrs: dict[str, Any] = field(default_factory=dict)
@@ -167,7 +170,7 @@ def list_cases(sample: Sample, counts: Iterable[int] = (1, 2, 3), **attrs: Any) 
 
 @dataclass(frozen=True)
 class Failure:
-    """A call that is refused: by which class when it runs at once, and when a graph is built (None: only when it runs)."""
+    """A refused call: its error at once, and when a graph is built (None: only when it runs)."""
 
     inputs: tuple[Any, ...]
     match: str
@@ -181,17 +184,21 @@ class Record:
     """How one operation is tested.
 
     Attributes:
-      op: the operation's name; for a composed public function, the function's name with a leading dot (".reduce_std").
+      op: the operation's name; for a composed public function, the function's name with a leading
+        dot (".reduce_std").
       cases: the calls; the first is the one that is compared compiled and differentiated.
-      reference: `reference(*arrays, **attrs)` in NumPy, computed in the widest dtype of the kind and cast down when `widen`.
-      function: the public function, called `function(*inputs, **attrs)`; the operation itself when None.
+      reference: `reference(*arrays, **attrs)` in NumPy, computed in the widest dtype of the kind
+        and cast down when `widen`.
+      function: the public function, called `function(*inputs, **attrs)`; the operation itself when
+        None.
       dtypes: dtypes that samples take.
       tolerance: relative and absolute error by dtype name, over `TOLERANCE`.
       differentiable: positions of flat inputs whose gradient is checked (in float64).
       order: highest derivative that is checked.
       grad_dtype, grad_tolerance: how gradients are compared with finite differences.
       errors: calls that are refused.
-      compiled, graph: whether the operation runs in these ways (False needs a reason in a comment beside it).
+      compiled, graph: whether the operation runs in these ways (False needs a reason in a comment
+        beside it).
       known: how much of the shapes graphs are built with, see `placeholder`.
       result_dtype: dtype of the first output, when it is not the dtype under test.
       widen: whether the reference computes in double precision.
@@ -228,7 +235,7 @@ class Record:
         return execute(self.op, inputs, attrs)
 
 
-# ---- running a record -------------------------------------------------------------------------------------------
+# ---- running a record ----------------------------------------------------------------------------
 
 
 def draw_inputs(record: Record, the_case: Case, dtype: str, seed: int = 0) -> list[Any]:
@@ -372,8 +379,9 @@ def run_in_graph(
 ) -> tuple[list[Any], list[Any]]:
     """Builds the call in a graph and runs it: symbolic outputs and their arrays.
 
-    Samples become placeholders. Fixed arrays become constants when shapes are fully known, else placeholders too, so that
-    operations are seen with and without the values of their axes and sizes.
+    Samples become placeholders. Fixed arrays become constants when shapes are fully known, else
+    placeholders too, so that operations are seen with and without the values of their axes and
+    sizes.
     """
     graph, feeds, values = Graph(), [], []
 

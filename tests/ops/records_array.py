@@ -218,7 +218,10 @@ def diagonals():
     k, minus = np.int32(0), np.int32(-1)
     main = [case(normal(3)), case(normal(2, 2)), case(normal(1)), case(normal(0, 2))]
     many = np.int32([-1, 1])
-    diag_v3 = lambda d: b.execute("MatrixDiagV2", (d, k, minus, minus, f.zeros([], d.dtype)))
+
+    def diag_v3(d):
+        return b.execute("MatrixDiagV2", (d, k, minus, minus, f.zeros([], d.dtype)))
+
     return [
         Record("MatrixDiag", main, diag, dtypes=ALL, differentiable=(0,)),
         Record("MatrixDiagV2", main, diag, diag_v3, ALL, differentiable=(0,)),
@@ -312,7 +315,10 @@ def spaces():
         ]
 
     block, edge = ints(2, 3), np.int32([[1, 0], [0, 1]])
-    square = lambda fn: lambda x, n, block_size: fn(x, [block_size] * 2, n)
+
+    def square(function):
+        return lambda x, n, block_size: function(x, [block_size] * 2, n)
+
     return [
         Record("SpaceToDepth", [case(normal(2, 4, 6, 3), block_size=2), case(normal(0, 2, 2, 1), block_size=2)], to_depth, sp.space_to_depth, ALL,
                differentiable=(0,), errors=(Failure((normal(1, 3, 2, 1),), "2 divides", {"block_size": 2}),)),

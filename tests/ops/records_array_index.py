@@ -156,7 +156,9 @@ def scatters():
             errors=(outside, wrong),
         )
 
-    zeros = lambda i, u, n: scattered(np.add)(np.zeros(n, u.dtype), i, u)
+    def zeros(i, u, n):
+        return scattered(np.add)(np.zeros(n, u.dtype), i, u)
+
     return [
         Record("ScatterNd", [case(pairs, normal(3), ints(3, 2)), case(rows, normal(2, 4), ints(3, 4)), case(np.zeros((0, 1), np.int32), normal(0), ints(2))],
                zeros, k.scatter_nd, NUMBERS, differentiable=(1,), tolerance={"bfloat16": 4e-2, "float16": 4e-3},

@@ -1,5 +1,7 @@
-"""Assertions, printing (PrintV2 and StringFormat) and Python functions. Texts and classes of errors were seen in TensorFlow
-2.21."""
+"""Assertions, printing (PrintV2 and StringFormat) and Python functions.
+
+Texts and classes of errors were seen in TensorFlow 2.21.
+"""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""Broadcasting and dtypes of operands: against NumPy for random shapes, and against what TensorFlow was seen to do."""
+"""Broadcasting and dtypes of operands: against NumPy, and what TensorFlow was seen to do."""
 
 import gzip
 import json
@@ -84,7 +84,8 @@ PYTHON = {
     "True": True,
 }
 FUNCTIONS = {
-    "a + b": operator.add, "a - b": operator.sub, "a * b": operator.mul, "a / b": operator.truediv, "a // b": operator.floordiv, "a % b": operator.mod,
+    "a + b": operator.add, "a - b": operator.sub, "a * b": operator.mul,
+    "a / b": operator.truediv, "a // b": operator.floordiv, "a % b": operator.mod,
     "a < b": operator.lt, "a >= b": operator.ge, "a == b": operator.eq, "a != b": operator.ne,
 }  # fmt: skip
 TYPES = ("float32", "float64", "int32", "int64", "uint8", "complex64", "bfloat16", "float16")
@@ -92,7 +93,7 @@ TYPES = ("float32", "float64", "int32", "int64", "uint8", "complex64", "bfloat16
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_python_operands_take_the_tensors_dtype(name: str) -> None:
-    """A Python value becomes the tensor's dtype or is refused, with TensorFlow's classes of error."""
+    """A Python value becomes the tensor's dtype or is refused, with TensorFlow's errors."""
     wrong = []
     for text, value in PYTHON.items():
         for dtype in TYPES:

@@ -1,4 +1,4 @@
-"""Runs every record of every `records_*.py` beside this file, and checks that every operation has one."""
+"""Runs every record of the `records_*.py` beside this file; every operation must have one."""
 
 import functools
 import importlib
@@ -89,7 +89,7 @@ def test_compiled_equals_host(record: Record) -> None:
 
 @over([r for r in RUN if r.graph])
 def test_graph_equals_eager(record: Record) -> None:
-    """A graph gives the eager result, and what it said of the shape before holds, however little it knew."""
+    """A graph gives the eager result, and what it said of the shape before holds."""
     dtype = record.dtypes[0]
     has_host = record.is_composed or any(k.kind == "host" for k in kernels_of(record.op))
     for the_case in record.cases:  # without a host kernel each of them compiles
@@ -223,7 +223,7 @@ def _moved_value(value: Any, points: list[Any], direction: list[Any], step: floa
     return float(np.asarray(value(moved)._array))
 
 
-# ---- completeness -----------------------------------------------------------------------------------------------
+# ---- completeness --------------------------------------------------------------------------------
 
 
 @functools.cache

@@ -156,7 +156,7 @@ def test_variable_made_at_the_first_call_only():
     def bad(x):
         return tf.Variable(1.0) + x
 
-    with pytest.raises(ValueError, match="singleton tf.Variables"):
+    with pytest.raises(ValueError, match=r"singleton tf\.Variables"):
         bad(tf.constant(1.0))
 
 
@@ -234,7 +234,9 @@ def test_concrete_function_arguments():
     def f(a, b):
         return a - b
 
-    concrete = f.get_concrete_function(tf.TensorSpec([None], tf.float32), tf.TensorSpec([], tf.float32))
+    concrete = f.get_concrete_function(
+        tf.TensorSpec([None], tf.float32), tf.TensorSpec([], tf.float32)
+    )
     np.testing.assert_array_equal(concrete(tf.constant([3.0]), tf.constant(1.0)).numpy(), [2.0])
     np.testing.assert_array_equal(concrete(a=tf.constant([3.0]), b=tf.constant(1.0)).numpy(), [2.0])
     with pytest.raises(TypeError):
@@ -315,7 +317,8 @@ def test_many_threads_call_one_function():
 
 def test_sizes_that_vary_do_not_compile_each_time():
     f = tf.function(
-        lambda x: tf.matmul(x, tf.ones([4, 3])), input_signature=[tf.TensorSpec([None, 4], tf.float32)]
+        lambda x: tf.matmul(x, tf.ones([4, 3])),
+        input_signature=[tf.TensorSpec([None, 4], tf.float32)],
     )
     for n in range(1, 40):
         assert f(tf.ones([n, 4])).shape.as_list() == [n, 3]
