@@ -5,6 +5,9 @@ not fit), floats float32, text and bytes string. `convert_to_tensor` makes an ea
 Const operation, or asks the converter registered for the value's type.
 """
 
+import collections
+import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -94,15 +97,15 @@ def to_array(value: Any, dtype: DType | None = None) -> tuple[np.ndarray[Any, An
         return _from_scalar(value, dtype)
     if isinstance(value, (TensorShape, tuple, list, range)):
         return _from_sequence(value, dtype)
-    if isinstance(value, DType):
-        return np.asarray(value.as_datatype_enum, np.int32), dtypes.int32
+    if isinstance(value, (bytearray, memoryview, collections.deque)):
+        return _from_sequence(list(value), dtype)
     if isinstance(value, EagerTensor):
         return _from_numpy(host_array(value), dtype)
     if isinstance(value, Dimension):
         return _from_scalar(_known_dimension(value), dtype or dtypes.int32)
     if hasattr(value, "__array__"):
         return _from_numpy(np.asarray(value), dtype)
-    if hasattr(value, "__array_interface__") or isinstance(value, memoryview):
+    if hasattr(value, "__array_interface__"):
         return _from_numpy(np.asarray(value), dtype)
     raise ValueError(
         f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a"
@@ -117,22 +120,46 @@ def _known_dimension(value: Dimension) -> int:
 
 
 def _from_scalar(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
-    kind = type(value)
+    kind = _kind(value)
     if dtype is None:
         dtype = _python_dtype(value)
     elif not _accepts(dtype, kind):
         raise _mismatch(value, dtype)
     if dtype is dtypes.string:
         return _string_array(value), dtype
-    if kind is int and dtype.is_integer and not dtype.min <= value <= dtype.max:
+    if kind is int and not _fits(value, dtype):
         raise _overflow(value, dtype)
-    return np.asarray(value, dtype.numpy_dtype), dtype
+    with np.errstate(over="ignore"):  # a float too large for the dtype asked for is infinite in it
+        return np.asarray(value, dtype.numpy_dtype), dtype
+
+
+_KINDS = (bool, int, float, complex, str, bytes)  # in this order: a bool is an int
+
+
+def _kind(value: Any) -> type:
+    """The Python type of a scalar; an enum or other subclass counts as what it derives from."""
+    return next(kind for kind in _KINDS if isinstance(value, kind))
+
+
+def _fits(value: int, dtype: DType) -> bool:
+    if dtype.is_integer or dtype.is_quantized:
+        low, high = _integer_range(dtype)
+        return low <= value <= high
+    return True
+
+
+def _integer_range(dtype: DType) -> tuple[int, int]:
+    if not dtype.is_quantized:
+        return dtype.min, dtype.max
+    storage = np.iinfo(np.dtype(dtype.name[1:]))
+    return int(storage.min), int(storage.max)
 
 
 def _overflow(value: Any, dtype: DType) -> Exception:
+    low, high = _integer_range(dtype)
     return ValueError(
-        f"Can't convert Python integer {value} to a Tensor of dtype {dtype.name}: it lies outside"
-        f" [{dtype.min}, {dtype.max}]. Pass a wider dtype."
+        f"Can't convert Python integer {value} to a Tensor of dtype {dtype.name}: expected a "
+        f"value in [{low}, {high}]. Pass a wider dtype, or an array of NumPy to keep the low bits."
     )
 
 
@@ -144,21 +171,38 @@ def _python_dtype(value: Any) -> DType:
             return dtypes.int32
         if -(2**63) <= value < 2**63:
             return dtypes.int64
-        if value < 2**64:
-            return dtypes.uint64
         raise ValueError(
-            f"Attempt to convert a value ({value}) that fits no integer dtype to a Tensor."
+            f"Can't convert Python integer {value} to a Tensor: expected a value that fits int64. "
+            "Pass dtype=tf.uint64 or a float dtype."
         )
     if isinstance(value, float):
+        _check_float32(value)
         return dtypes.float32
     if isinstance(value, complex):
         return dtypes.complex128
     return dtypes.string
 
 
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+def _check_float32(*values: float) -> None:
+    """Refuses what only float64 holds: it would be infinite in a dtype that nobody asked for."""
+    for value in values:
+        if abs(value) > _FLOAT32_MAX and math.isfinite(value):
+            raise ValueError(
+                f"Can't convert Python float {value!r} to a Tensor: it does not fit float32, the "
+                f"dtype of "
+                "Python floats. Pass dtype=tf.float64."
+            )
+
+
+_OF_BOOL = ("bool", "float16", "float32", "float64", "int32", "int64", "uint64", "complex128")
+
+
 def _accepts(dtype: DType, kind: type) -> bool:
     if kind is bool:
-        return dtype.is_bool
+        return dtype.name in _OF_BOOL
     if kind is int:
         return dtype.is_integer or dtype.is_floating or dtype.is_complex or dtype.is_quantized
     if kind is float:
@@ -193,11 +237,14 @@ def _from_numpy(
     else:
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
+        if dtype is not None and array.dtype == np.longdouble:
+            return array.astype(dtype.numpy_dtype), dtype
         found = _numpy_dtype(array)
     if dtype is None or dtype is found:
         return array, found
-    _check_cast(array, found, dtype)
-    return array.astype(dtype.numpy_dtype), dtype
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # the caller asked for the dtype
+        return array.astype(dtype.numpy_dtype), dtype
 
 
 def _numpy_dtype(array: np.ndarray[Any, Any]) -> DType:
@@ -209,43 +256,30 @@ def _numpy_dtype(array: np.ndarray[Any, Any]) -> DType:
         ) from None
 
 
-def _check_cast(array: np.ndarray[Any, Any], found: DType, wanted: DType) -> None:
-    """NumPy values convert as `constant(array, dtype)` does: not to or from strings and bools."""
-    if wanted.is_bool != found.is_bool and array.size:
-        raise _mismatch(array.reshape(-1)[0].item(), wanted)
-    if found.is_complex and not wanted.is_complex:
-        raise _mismatch(array.reshape(-1)[0].item() if array.size else 0j, wanted)
-    if (
-        found.is_floating
-        and wanted.is_integer
-        and array.size
-        and state.graph is None
-        and array.ndim == 0
-    ):
-        raise _mismatch(array.item(), wanted)
-
-
 def _from_object_array(
     array: np.ndarray[Any, Any], dtype: DType | None
 ) -> tuple[np.ndarray[Any, Any], DType]:
+    """Arrays of text and of Python objects; without a dtype the objects are text."""
     if dtype is not None and dtype is not dtypes.string:
-        if array.dtype == object:
-            return _from_sequence(array.tolist(), dtype)
-        raise _mismatch(array.reshape(-1)[0] if array.size else "", dtype)
-    result = np.empty(array.shape, object)
-    flat, source = result.reshape(-1), array.reshape(-1)
-    for i, item in enumerate(source):
-        if isinstance(item, str):
-            flat[i] = item.encode()
-        elif isinstance(item, bytes):
-            flat[i] = bytes(item)
-        elif dtype is None and array.dtype == object:
-            return _from_sequence(array.tolist(), None) if array.ndim else to_array(array.item())
-        else:
-            raise TypeError(
-                f"Unsupported object type {type(item).__name__}: expected str or bytes for a string"
-                " tensor."
+        if array.dtype == object and not any(isinstance(v, (str, bytes)) for v in array.flat):
+            return (
+                _from_sequence(array.tolist(), dtype) if array.ndim else to_array(array[()], dtype)
             )
+        raise ValueError(
+            f"Can't convert a NumPy array of {array.dtype} to a Tensor of dtype {dtype.name}: "
+            f"expected numbers. "
+            "Use tf.strings.to_number for text."
+        )
+    result = np.empty(array.shape, object)
+    flat = result.reshape(-1)
+    for i, item in enumerate(array.reshape(-1)):
+        if not isinstance(item, (str, bytes)):
+            raise ValueError(
+                f"Failed to convert a NumPy array to a Tensor (Unsupported object type "
+                f"{type(item).__name__}): "
+                "expected str or bytes. Pass the dtype of the numbers, or an array of them."
+            )
+        flat[i] = item.encode() if isinstance(item, str) else bytes(item)
     return result.reshape(array.shape), dtypes.string
 
 
@@ -266,14 +300,20 @@ def _from_sequence(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any
     dims = _measure(value, leaves)
     if dtype is None:
         dtype = _common_dtype(leaves)
+    elif len({isinstance(leaf, (str, bytes)) for leaf in leaves}) > 1:
+        raise ValueError(
+            f"Can't convert Python sequence with mixed types to Tensor: text and other values in "
+            f"{value!r}."
+        )
     if not leaves:
         return np.empty(dims, dtype.numpy_dtype), dtype
-    converted = [_leaf(leaf, dtype) for leaf in leaves]
-    if isinstance(converted[0], np.ndarray) and converted[0].ndim:
-        return np.stack(converted).reshape(dims + converted[0].shape), dtype
-    result = np.empty(len(converted), dtype.numpy_dtype)
-    for i, item in enumerate(converted):
-        result[i] = item
+    bool_is_number = not isinstance(leaves[0], (bool, np.bool_))
+    result = np.empty(int(np.prod(dims)), dtype.numpy_dtype)
+    start = 0
+    for leaf in leaves:
+        part = _leaf(leaf, dtype, bool_is_number)
+        result[start : start + part.size] = part.reshape(-1)
+        start += part.size
     return result.reshape(dims), dtype
 
 
@@ -298,6 +338,8 @@ def _from_plain_numbers(
     except (ValueError, TypeError, OverflowError, NotImplementedError):
         return None
     if array.dtype == np.float64 and kind is float and _all_of(value, float):
+        if dtype is None and array.size:
+            _check_float32(float(array.max()), float(array.min()))
         return array.astype(wanted.numpy_dtype), wanted
     if array.dtype == np.int64 and kind is int and _all_of(value, int):
         if array.min() < wanted.min or array.max() > wanted.max:
@@ -321,7 +363,10 @@ def _all_of(value: Any, kind: type) -> bool:
 
 
 def _measure(value: Any, leaves: list[Any]) -> tuple[int, ...]:
-    """Collects the leaves of a nested sequence and returns its shape."""
+    """Collects the leaves of a nested sequence, arrays whole, and returns its shape."""
+    if isinstance(value, (np.ndarray, Tensor)):
+        leaves.append(value)
+        return tuple(value.shape)
     if not isinstance(value, (list, tuple, range)):
         leaves.append(value)
         return ()
@@ -339,45 +384,76 @@ def _measure(value: Any, leaves: list[Any]) -> tuple[int, ...]:
 
 
 def _common_dtype(leaves: list[Any]) -> DType:
+    """The dtype of a nested list: its first element's, made wider by what follows.
+
+    Integers of Python and NumPy are int32 here, or int64 when a value needs it; they give way to a
+    float, and True counts as 1 among numbers. The first of several float dtypes wins.
+
+    Raises:
+      ValueError: text with numbers, complex after real numbers, or a number after True.
+    """
     found: DType | None = None
     for leaf in leaves:
-        this = leaf.dtype if isinstance(leaf, Tensor) else _leaf_dtype(leaf)
+        this = _leaf_dtype(leaf)
         found = this if found is None else _wider(found, this, leaf)
     return found or dtypes.float32
 
 
 def _leaf_dtype(leaf: Any) -> DType:
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        return to_array(leaf)[1]
-    if isinstance(leaf, (bool, int, float, complex, str, bytes)):
-        return _python_dtype(leaf)
+    if isinstance(leaf, Tensor):
+        return leaf.dtype
     if leaf is None:
         raise ValueError(
-            "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a"
-            " Tensor."
+            "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a "
+            "Tensor."
         )
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        found = to_array(leaf)[1]
+        if not found.is_integer:
+            return found
+        values = np.asarray(leaf)
+        extremes = (int(values.min()), int(values.max())) if values.size else (0,)
+        return max((_python_dtype(v) for v in extremes), key=lambda d: int(d.size))
+    if isinstance(leaf, (bool, int, float, complex, str, bytes)):
+        return _python_dtype(leaf)
     return to_array(leaf)[1]
 
 
 def _wider(a: DType, b: DType, leaf: Any) -> DType:
-    if a is b:
+    """The dtype of a list of `a` that a leaf of dtype `b` is added to."""
+    if a is b or (b.is_bool and not a.is_bool and a is not dtypes.string):
         return a
-    for small, large in ((a, b), (b, a)):
-        if small.is_integer and large.is_integer and small.size < large.size:
-            return large
-        if small.is_integer and (large.is_floating or large.is_complex):
-            return large
-        if small.is_floating and large.is_complex:
-            return large
+    if a.is_integer:
+        if b.is_integer:
+            return a if a.size >= b.size else b
+        if b.is_floating:
+            return b
+    elif a.is_floating:
+        if b.is_integer or (b.is_floating and dtypes.bfloat16 not in (a, b)):
+            return a
+    elif a.is_complex and (b.is_integer or b.is_floating or b.is_complex):
+        return a
     raise ValueError(
-        f"Can't convert Python sequence with mixed types to Tensor: {a.name} and {b.name} (at"
-        f" {leaf!r})."
+        f"Can't convert Python sequence with mixed types to Tensor: {a.name}, then {b.name} (at "
+        f"{leaf!r}). "
+        "Convert the elements to one type first."
     )
 
 
-def _leaf(leaf: Any, dtype: DType) -> Any:
-    array = to_array(leaf, dtype)[0]
-    return array.item() if array.ndim == 0 and dtype is dtypes.string else array
+def _leaf(leaf: Any, dtype: DType, bool_is_number: bool) -> np.ndarray[Any, Any]:
+    """An element of a list as an array; NumPy's scalars convert here as Python's do."""
+    if isinstance(leaf, (bool, np.bool_)):
+        if bool_is_number and not dtype.is_bool and dtype is not dtypes.string:
+            leaf = int(leaf)
+        else:
+            leaf = bool(leaf)
+    elif isinstance(leaf, (np.ndarray, np.generic)):
+        kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}.get(
+            np.asarray(leaf).dtype.kind
+        )
+        if kind is not None and not _accepts(dtype, kind):
+            raise _mismatch(leaf, dtype)
+    return to_array(leaf, dtype)[0]
 
 
 # ---- tensors -------------------------------------------------------------------------------------
@@ -444,6 +520,14 @@ def convert_to_tensor(
 def _convert_value(value: Any, wanted: DType | None, name: str | None) -> tuple[Any, Any]:
     if isinstance(value, (list, tuple)) and _holds_tensors(value):
         return _pack(value, wanted, name), None
+    if isinstance(value, (TensorShape, Dimension)):
+        found = to_array(value)
+        if wanted not in (None, dtypes.int32, dtypes.int64):
+            raise TypeError(
+                f"Cannot convert {value!r} to dtype {wanted.name}: expected int32 or int64. "
+                "Use tf.cast after the conversion, or tf.constant."
+            )
+        return found if wanted is None else to_array(value, wanted)
     return to_array(value, wanted)
 
 
@@ -475,21 +559,39 @@ def _tensors_in(value: Any) -> list[Tensor]:
 
 
 def _pack(value: Any, wanted: DType | None, name: str | None) -> Tensor:
-    """A list or tuple that holds tensors, packed along a new first axis."""
-    dtype = wanted or _tensors_in(value)[0].dtype
+    """A list or tuple that holds tensors, packed along a new first axis.
+
+    The first tensor's dtype is that of the numbers beside it. If another is wanted, all are cast.
+    """
+    found = _tensors_in(value)[0].dtype
+    packed = _pack_parts(value, found, wanted if wanted is not found else None)
+    return execute("Pack", (packed,), {"axis": 0}, name or "packed")  # type: ignore[no-any-return]
+
+
+def _pack_parts(value: Any, found: DType, cast_to: DType | None) -> list[Tensor]:
     parts = []
     for item in value:
         if isinstance(item, (list, tuple)) and _holds_tensors(item):
-            parts.append(_pack(item, dtype, None))
-        else:
-            tensor = convert_to_tensor(item, dtype=None if isinstance(item, Tensor) else dtype)
-            if tensor.dtype is not dtype:
-                raise TypeError(
-                    f"Cannot convert a list containing a tensor of dtype {tensor.dtype} to {dtype}"
-                )
-            parts.append(tensor)
-    packed: Tensor = execute("Pack", (parts,), {"axis": 0}, name or "packed")
-    return packed
+            inner = _pack_parts(item, found, cast_to)
+            parts.append(execute("Pack", (inner,), {"axis": 0}, "packed"))
+            continue
+        is_tensor = isinstance(item, (Tensor, *_converted_types()))
+        tensor = convert_to_tensor(item, dtype=None if is_tensor else cast_to or found)
+        if cast_to is not None and tensor.dtype is not cast_to:
+            tensor = execute("Cast", (tensor,), {"DstT": cast_to}, None)
+        elif cast_to is None and tensor.dtype is not found:
+            problem = TypeError if state.graph is not None else _invalid_argument
+            raise problem(
+                f"Pack: expected tensors of one dtype in a list, got {found.name} and "
+                f"{tensor.dtype.name}. "
+                f"Use tf.cast(tensor, tf.{found.name})."
+            )
+        parts.append(tensor)
+    return parts
+
+
+def _invalid_argument(message: str) -> Exception:
+    return errors.InvalidArgumentError(None, None, message)
 
 
 def _run_converter(

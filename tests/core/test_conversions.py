@@ -1,0 +1,189 @@
+"""Python and NumPy values as tensors: dtypes, shapes and errors that TensorFlow was seen to give.
+
+Every difference from TensorFlow is named in DIFFERENCES with its reason; one that
+nothing shows any more fails too.
+"""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from tests.ops.test_promotion import FACTS
+
+import penstock as tf
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+
+
+@pytest.fixture(scope="module")
+def tool() -> Iterator[Any]:
+    """The tool that recorded the facts: it reads its own notation."""
+    sys.path.insert(0, str(TOOLS))
+    import tf_facts_promotion
+
+    yield tf_facts_promotion
+    sys.path.remove(str(TOOLS))
+
+
+class Row(NamedTuple):
+    """One conversion: of what to what (or nothing), what came out, what TensorFlow gives."""
+
+    section: str
+    value: str
+    dtype: str
+    got: str
+    wanted: str
+
+
+def _refused(text: str) -> bool:
+    return text.startswith("!")
+
+
+_WITH_TENSOR = ("tf.constant(", "tf.Variable(")
+
+DIFFERENCES: dict[str, Callable[[Row], bool]] = {
+    # TensorFlow keeps the low bits of a Python integer that does not fit; NumPy refuses.
+    "integers do not wrap": lambda r: (
+        r.got == "!ValueError" or r.section == "convert_hint"
+    ) and _integers_overflow(r.value),
+    # No reason to refuse what a cast of the same value gives.
+    "float8 is made of integers": lambda r: r.dtype.startswith("float8"),
+    "complex64 holds what complex128 holds": lambda r: r.dtype == "complex64"
+    and r.got == f"complex64 {r.got.partition(' ')[2]}",
+    "bfloat16 in lists": lambda r: "ml_dtypes.bfloat16(1), " in r.value,
+    "constant packs lists with tensors": lambda r: r.section == "constant"
+    and any(t in r.value for t in _WITH_TENSOR),
+    "every dtype that has a cast": lambda r: any(t in r.value for t in _WITH_TENSOR)
+    and r.dtype in ("int4", "uint4", "string"),
+    "range of every integer dtype": lambda r: r.value.startswith("range("),
+    # TensorFlow reads the bytes or pointers of such arrays as booleans and numbers.
+    "objects, text and dates are no numbers": lambda r: _refused(r.got)
+    and any(
+        t in r.value
+        for t in ("object", "datetime64", "np.array(['a'", "np.array([b'a'", "_('a')", "_(b'a')")
+    ),
+    "objects, text and dates are no hint": lambda r: r.section == "convert_hint"
+    and any(
+        t in r.value
+        for t in ("object", "datetime64", "np.array(['a'", "np.array([b'a'", "_('a')", "_(b'a')")
+    ),
+    # Both refuse; the first element that does not fit says why.
+    "class of error": lambda r: _refused(r.got) and _refused(r.wanted),
+    "an error inside of TensorFlow": lambda r: r.wanted == "!SystemError",
+}  # fmt: skip
+
+
+def _integers_overflow(value: str) -> bool:
+    return any(t in value for t in ("2**", "300", "-1", "bytearray", "memoryview"))
+
+
+@cache
+def _rows(tool: Any) -> list[Row]:
+    names = tool.environment(tf)
+    functions = {
+        "constant": (tf.constant, "dtype"),
+        "convert": (tf.convert_to_tensor, "dtype"),
+        "convert_hint": (tf.convert_to_tensor, "dtype_hint"),
+    }
+    rows = []
+    for section, (function, argument) in functions.items():
+        for value, facts in FACTS[section].items():
+            if "ragged" in value:
+                continue
+            wanted = {**tool.expand(facts, FACTS["dtypes"]), "": facts[""]}
+            for dtype, outcome in wanted.items():
+                call = lambda f=function, v=value, **k: f(eval(v, names), **k)  # noqa: E731
+                given = {argument: dtype} if dtype else {}
+                got = tool.outcome(call, shape=True, **given)
+                rows.append(Row(section, value, dtype, got, outcome))
+    return rows
+
+
+def test_conversions_are_tensorflows(tool: Any) -> None:
+    wrong, seen = [], set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a conversion that was asked for warns of nothing
+        rows = _rows(tool)
+    assert len(rows) > 11_000
+    for row in rows:
+        if row.got == row.wanted:
+            continue
+        names = [name for name, holds in DIFFERENCES.items() if holds(row)]
+        seen.update(names)
+        if not names:
+            wrong.append(row)
+    assert not wrong, "\n".join(str(row) for row in wrong[:50])
+    assert seen == set(DIFFERENCES)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(300, "int8"), (-1, "uint8"), (2**31, "int32"), (128, "qint8"), ([1, 2**40], "int32")],
+)
+def test_integers_that_do_not_fit_are_refused(value: Any, dtype: str) -> None:
+    low, high = {
+        "int8": (-128, 127), "uint8": (0, 255), "qint8": (-128, 127), "int32": (-(2**31), 2**31 - 1)
+    }[dtype]  # fmt: skip
+    with pytest.raises(ValueError, match=rf"expected a value in \[{low}, {high}\]"):
+        tf.constant(value, dtype)
+    assert tf.constant(high, dtype).dtype.name == dtype
+    assert tf.constant(low, dtype).dtype.name == dtype
+
+
+def test_floats_that_only_float64_holds_are_refused() -> None:
+    largest = float(np.finfo(np.float32).max)
+    assert tf.constant(largest).numpy() == np.float32(largest)
+    for value in (1e39, [1.0, -1e39]):
+        with pytest.raises(ValueError, match="float64"):
+            tf.constant(value)
+    assert tf.constant(1e39, tf.float64).numpy() == 1e39
+    assert np.isinf(tf.constant(float("inf")).numpy())
+
+
+def test_values_of_mixed_lists() -> None:
+    cases: list[tuple[Any, str, Any]] = [
+        ([np.int64(1), 2], "int32", [1, 2]),
+        ([2.5, np.float64(1)], "float32", [2.5, 1.0]),
+        ([np.float64(0.1), 1], "float64", [0.1, 1.0]),
+        ([1, True], "int32", [1, 1]),
+        ([[1, 2], np.array([3, 4])], "int32", [[1, 2], [3, 4]]),
+        ([np.ones(2), [3, 4]], "float64", [[1.0, 1.0], [3.0, 4.0]]),
+        ([1, 2**40], "int64", [1, 2**40]),
+        ((np.float32(1), range(0)), "", None),
+    ]
+    for value, dtype, expected in cases[:-1]:
+        tensor = tf.constant(value)
+        assert (tensor.dtype.name, tensor.numpy().tolist()) == (dtype, expected)
+    with pytest.raises(ValueError, match="non-rectangular"):
+        tf.constant(cases[-1][0])
+    for value in ([1, 2j], [True, 1], ["a", 1]):
+        with pytest.raises(ValueError, match="mixed types"):
+            tf.constant(value)
+
+
+def test_lists_with_tensors_are_packed_and_cast() -> None:
+    packed = tf.convert_to_tensor([tf.constant(1), [2][0], tf.Variable(3)])
+    assert (packed.dtype.name, packed.numpy().tolist()) == ("int32", [1, 2, 3])
+    cast = tf.convert_to_tensor([[tf.constant(1.5), 2.0], [3.0, 4.0]], tf.float64)
+    assert (cast.dtype.name, cast.numpy().tolist()) == ("float64", [[1.5, 2.0], [3.0, 4.0]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one dtype"):
+        tf.convert_to_tensor([tf.constant(1.0), tf.constant(2)])
+    with tf.Graph().as_default(), pytest.raises(TypeError, match="one dtype"):
+        tf.convert_to_tensor([tf.constant(1.0), tf.constant(2)])
+
+
+def test_numpy_operands_take_the_tensors_dtype() -> None:
+    assert (tf.constant(2) + np.int64(3)).dtype is tf.int32
+    assert (tf.constant(2.0) + np.float64(0.5)).numpy() == np.float32(2.5)
+
+
+def test_the_callers_array_is_not_shared() -> None:
+    array = np.ones(3, np.float32)
+    tensor = tf.constant(array)
+    array[0] = 7
+    assert tensor.numpy().tolist() == [1, 1, 1]
