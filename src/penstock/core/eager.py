@@ -57,8 +57,9 @@ class PreparedOp:
     """An operation with known dtypes and attributes, ready to run."""
 
     __slots__ = (
-        "attrs", "compiled", "counts", "device", "host", "host_kernel", "in_dtypes", "limit", "op",
-        "out_dtypes", "out_numpy", "refs", "seen", "single", "static", "validated", "writes",
+        "attrs", "compiled", "counts", "device", "host", "host_kernel", "in_dtypes", "leasing",
+        "limit", "op", "out_dtypes", "out_numpy", "refs", "seen", "single", "static", "validated",
+        "writes",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +73,7 @@ class PreparedOp:
         self.op = op
         self.device = device
         self.in_dtypes = in_dtypes
+        self.counts = tuple(counts)
         self.attrs = attributes.complete(op, in_dtypes, given, counts)
         self.out_dtypes = attributes.output_dtypes(op, self.attrs)
         self.out_numpy = tuple(
@@ -91,6 +93,9 @@ class PreparedOp:
             (bind(op, compiled, self.attrs), compiled.wants_context) if compiled else None
         )
         self.limit = self.host_kernel.limit if self.host_kernel else 0
+        reentrant = self.host_kernel is not None and self.host_kernel.reentrant
+        # Whether outputs may be variables' own arrays; user code takes no part in it.
+        self.leasing = bool(self.refs and self.out_dtypes) and not reentrant
         self.validated: set[Any] = set()
         self.seen: set[Any] = set()
         self.static = _static_positions(self)
@@ -145,11 +150,27 @@ def run_eager(
     device = device_type(state.device)
     prepared = prepare(op, flat, counts, attrs, device)
     arrays = [t._array for t in flat]
+    if prepared.leasing:
+        cells = [arrays[i].resource for i in prepared.refs]
+        return _locked(cells, lambda: _run_leasing(prepared, flat, arrays)), prepared.attrs
     results = run_prepared(prepared, arrays)
     outputs = [wrap(a, t) for a, t in zip(results, prepared.out_dtypes, strict=True)]
     if prepared.refs or not op.stateful:
         _keep_leases(prepared, flat, results, outputs)
     return outputs, prepared.attrs
+
+
+def _run_leasing(
+    prepared: PreparedOp, flat: Sequence[EagerTensor], arrays: list[Any]
+) -> list[EagerTensor]:
+    """Runs, and leases the variables' arrays that outputs share, all under the variables' locks.
+
+    Another thread could give such an array away between the run and the lease.
+    """
+    results = run_prepared(prepared, arrays)
+    outputs = [wrap(a, t) for a, t in zip(results, prepared.out_dtypes, strict=True)]
+    _keep_leases(prepared, flat, results, outputs)
+    return outputs
 
 
 def run_prepared(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
@@ -174,7 +195,9 @@ def _keep_leases(
         for position in prepared.refs:
             cell = flat[position]._array.resource
             if getattr(cell, "value", None) is array:
-                output._lease = cell.lease()
+                value, lease = cell.borrow()
+                if value is array:
+                    output._lease = lease
         for tensor in flat:
             if tensor._array is array and hasattr(tensor, "_lease"):
                 output._lease = tensor._lease
@@ -248,6 +271,7 @@ def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContex
     kernel, function = prepared.host_kernel, prepared.host
     assert kernel is not None
     assert function is not None
+    touched = [arguments[i] for i in prepared.refs]
     if kernel.wants_context:
         if context is None:
             context = KernelContext(
@@ -256,19 +280,17 @@ def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContex
         if kernel.reentrant:
             return function(context, *arguments)
         with np.errstate(all="ignore"):
-            return _locked(prepared, arguments, lambda: function(context, *arguments))
+            return _locked(touched, lambda: function(context, *arguments))
     if kernel.reentrant:
         return function(*arguments)
-    if prepared.refs:
-        return _locked(prepared, arguments, lambda: quiet.run(function, *arguments))
+    if touched:
+        return _locked(touched, lambda: quiet.run(function, *arguments))
     return quiet.run(function, *arguments)
 
 
-def _locked(prepared: PreparedOp, arguments: list[Any], run: Callable[[], Any]) -> Any:
+def _locked(touched: Sequence[Any], run: Callable[[], Any]) -> Any:
     """Runs while holding the locks of the variables that are touched, taken in one order."""
-    locks = sorted(
-        {id(c): c for c in (arguments[i] for i in prepared.refs) if hasattr(c, "lock")}.items()
-    )
+    locks = sorted({id(c): c for c in touched if hasattr(c, "lock")}.items())
     if not locks:
         return run()
     held = []
@@ -404,8 +426,7 @@ def _run_locked(
     values = list(arrays)
     for i, cell in cells.items():
         values[i] = cell.value
-    counts = (1,) * len(prepared.op.inputs)
-    touched = prepared.op.effects_at(counts, prepared.attrs) if prepared.refs else {}
+    touched = prepared.op.effects_at(prepared.counts, prepared.attrs) if prepared.refs else {}
     for i in prepared.refs:
         if touched[i] in ("r", "rw"):
             cells[i].read()
