@@ -268,9 +268,8 @@ def _no_runner(body: CallBody, arguments: Sequence[Any]) -> list[Any]:
     raise RuntimeError("penstock.tracing is not loaded")
 
 
-run_body: Callable[[CallBody, Sequence[Any]], list[Any]] = (
-    _no_runner  # set by the package that runs functions eagerly
-)
+# Set by the package that runs functions eagerly.
+run_body: Callable[[CallBody, Sequence[Any]], list[Any]] = _no_runner
 
 
 def set_body_runner(function: Any) -> None:

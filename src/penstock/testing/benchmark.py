@@ -9,7 +9,7 @@ from typing import Any
 from penstock import proto
 from penstock.config.logging import get_logger
 from penstock.core import context
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import SymbolicTensor
 from penstock.util import nest
 
 _classes: list[type["Benchmark"]] = []
@@ -39,7 +39,9 @@ class Benchmark:
         """The NumPy values of a nest of tensors; those of a graph in the default session."""
         if context.executing_eagerly():
             return nest.map_structure(lambda t: t.numpy() if hasattr(t, "numpy") else t, tensors)
-        return nest.map_structure(lambda t: t.eval() if isinstance(t, Tensor) else t, tensors)
+        return nest.map_structure(
+            lambda t: t.eval() if isinstance(t, SymbolicTensor) else t, tensors
+        )
 
     def report_benchmark(
         self,
@@ -111,7 +113,7 @@ class Benchmark:
         """
         if min_iters < 1:
             raise ValueError(f"run_op_benchmark: expected min_iters >= 1, got {min_iters}")
-        target = op_or_tensor.op if isinstance(op_or_tensor, Tensor) else op_or_tensor
+        target = op_or_tensor.op if isinstance(op_or_tensor, SymbolicTensor) else op_or_tensor
         for _ in range(burn_iters):
             sess.run(target, feed_dict)
         times = [_timed(sess, target, feed_dict) for _ in range(min_iters)]

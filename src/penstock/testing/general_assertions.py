@@ -33,10 +33,8 @@ class GeneralAssertions(unittest.TestCase):
         if actual.endswith(unexpected_end):
             self.fail(_with(f"{actual!r} does end with {unexpected_end!r}", msg))
 
-    def assertRegexMatch(
-        self, actual_str: str | bytes, regexes: Any, message: str | None = None
-    ) -> None:
-        """Some of the patterns (one, or a list of them) is found in the text."""
+    def assertRegexMatch(self, actual_str: Any, regexes: Any, message: str | None = None) -> None:
+        """Some of the patterns (one, or a list of them) is found in the text, str or bytes."""
         patterns = [regexes] if isinstance(regexes, (str, bytes)) else list(regexes)
         self.assertTrue(patterns, "no pattern given")
         if not any(re.search(p, actual_str, re.MULTILINE) for p in patterns):
@@ -106,8 +104,9 @@ class GeneralAssertions(unittest.TestCase):
     ) -> None:
         """Elements are almost equal, as `assertAlmostEqual` means it."""
         self.assertEqual(len(expected_seq), len(actual_seq), msg)
+        close: Any = self.assertAlmostEqual  # its types are those of either places or delta
         for expected, actual in zip(expected_seq, actual_seq, strict=True):
-            self.assertAlmostEqual(expected, actual, places, msg, delta)
+            close(expected, actual, places, msg, delta)
 
     def assertDictAlmostEqual(
         self,
@@ -118,10 +117,11 @@ class GeneralAssertions(unittest.TestCase):
         delta: float | None = None,
     ) -> None:
         """The same keys with almost equal values; values that are no numbers are equal."""
+        close: Any = self.assertAlmostEqual  # its types are those of either places or delta
         self.assertEqual(set(a), set(b), msg)
         for key, value in a.items():
             if isinstance(value, float) or isinstance(b[key], float):
-                self.assertAlmostEqual(value, b[key], places, msg, delta)
+                close(value, b[key], places, msg, delta)
             else:
                 self.assertEqual(value, b[key], msg)
 
@@ -170,8 +170,10 @@ class GeneralAssertions(unittest.TestCase):
         first, second = urllib.parse.urlsplit(a), urllib.parse.urlsplit(b)
         for x, y in ((first[:3], second[:3]), (first.fragment, second.fragment)):
             self.assertEqual(x, y, msg)
-        queries = [urllib.parse.parse_qsl(u.query, keep_blank_values=True) for u in (first, second)]
-        self.assertCountEqual(*queries, msg)
+        of_first, of_second = (
+            urllib.parse.parse_qsl(u.query, keep_blank_values=True) for u in (first, second)
+        )
+        self.assertCountEqual(of_first, of_second, msg)
 
     def assertTotallyOrdered(self, *groups: Iterable[Any], **kwargs: Any) -> None:
         """Each group's elements are equal to each other and less than those of later groups."""

@@ -61,9 +61,9 @@ def assert_equal_graph_def_v1(
             raise TypeError(f"Expected a GraphDef, got {type(value).__name__}")
     nodes = [{n.name: n for n in g.node} for g in (actual, expected)]
     for name in sorted(set(nodes[0]) | set(nodes[1])):
-        pair = [n.get(name) for n in nodes]
-        if pair[0] is None or pair[1] is None:
+        if name not in nodes[0] or name not in nodes[1]:
             raise AssertionError(f"node {name!r} is in one of the graphs only")
+        pair = [n[name] for n in nodes]
         texts = [n.SerializeToString(deterministic=True) for n in pair]
         if texts[0] != texts[1]:
             raise AssertionError(f"node {name!r} differs:\n{pair[0]}\nand\n{pair[1]}")

@@ -11,7 +11,7 @@ class CheckedThread:
     def __init__(
         self, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        self._target = lambda: target(*args, **kwargs)
+        self._target: Callable[[], Any] = lambda: target(*args, **kwargs)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._problem: BaseException | None = None
         self._joined = False
