@@ -125,12 +125,12 @@ def test_bytes_are_tensorflows_in_both_directions(make: Callable[[], Any], recor
 
 def test_a_session_takes_settings_and_fills_metadata() -> None:
     with tf.Graph().as_default():
-        x = tf.constant([1.0, 2.0])
+        x = v1.placeholder(tf.float32, [2])
         y = tf.add(tf.multiply(x, x), 1.0, name="y")
         metadata = v1.RunMetadata()
         options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
         with v1.Session(config=v1.ConfigProto(allow_soft_placement=True)) as session:
-            got = session.run(y, options=options, run_metadata=metadata)
+            got = session.run(y, {x: [1.0, 2.0]}, options=options, run_metadata=metadata)
     np.testing.assert_array_equal(got, [2.0, 5.0])
     devices = metadata.step_stats.dev_stats
     assert devices
