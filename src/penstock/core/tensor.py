@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core.lazy import jnp, wide_types
 from penstock.types import dtypes
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -109,6 +110,10 @@ class Reference:
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Reference):
+            if isinstance(other, Tensor):
+                raise TypeError(
+                    "Cannot compare wrapped object with unwrapped object: use other.ref()"
+                )
             return NotImplemented
         return self._wrapped is other._wrapped
 
@@ -194,17 +199,17 @@ class EagerTensor(Tensor):
             )
 
     def numpy(self) -> Any:
-        """The data as a NumPy array (a scalar of NumPy for rank 0, bytes for a scalar string).
+        """A copy of the data as a NumPy array; a scalar of NumPy, or bytes, for rank 0.
 
-        The array may share memory with the tensor and must not be written to.
+        `np.asarray(tensor)` shares memory instead where it can, and cannot be written to.
 
         Raises:
           TypeError: the tensor holds a resource or a variant.
         """
         array = host_array(self)
-        if self._dtype is dtypes.string and array.ndim == 0:
-            return array.item()
-        return array[()] if array.ndim == 0 else array
+        if array.ndim:
+            return array.copy()
+        return array.item() if self._dtype is dtypes.string else array[()]
 
     def _numpy(self) -> Any:
         return host_array(self)
@@ -212,18 +217,26 @@ class EagerTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         array = host_array(self)
         if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError(
+                    f"np.asarray of a tensor of dtype {self._dtype.name}: expected the same "
+                    f"dtype for copy=False, got {np.dtype(dtype)}. Allow a copy with copy=None."
+                )
             return array.astype(dtype)
-        return array.copy() if copy else array
+        if copy:
+            return array.copy()
+        view = array.view()
+        view.flags.writeable = False
+        return view
 
     def __dlpack__(self, **arguments: Any) -> Any:
-        array: Any = self._array
-        if isinstance(array, np.generic):
-            array = np.asarray(array)
-        return array.__dlpack__(**arguments)
+        return _exchangeable(self).__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> Any:
-        array = self._array
-        return (np.asarray(array) if isinstance(array, np.generic) else array).__dlpack_device__()
+        return _exchangeable(self).__dlpack_device__()
+
+    def __bytes__(self) -> bytes:
+        return host_array(self).tobytes()
 
     def __buffer__(self, flags: int) -> memoryview:
         return memoryview(host_array(self))  # type: ignore[arg-type]
@@ -236,16 +249,14 @@ class EagerTensor(Tensor):
 
     def __bool__(self) -> bool:
         array = host_array(self)
-        if array.size != 1:
+        if array.size > 1:
             raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. Use a.any()"
-                " or a.all()"
-                if array.size
-                else (
-                    "The truth value of an empty array is ambiguous. Use `array.size > 0` to check"
-                    " that an array is not empty."
-                )
+                f"The truth value of a tensor of shape {self.shape} is ambiguous: expected one "
+                f"element. "
+                "Use tf.reduce_any or tf.reduce_all."
             )
+        if not array.size:
+            return False
         return bool(array.reshape(()).item())
 
     __nonzero__ = __bool__
@@ -268,9 +279,12 @@ class EagerTensor(Tensor):
 
     def _scalar(self, kind: str) -> Any:
         array = host_array(self)
-        if array.size != 1:
-            raise TypeError("Only length-1 arrays can be converted to Python scalars")
-        return array.reshape(()).item()
+        if array.ndim:
+            raise TypeError(
+                f"{kind}() of a tensor: expected rank 0, got shape {self.shape}. Take one "
+                f"element, as tensor[0]."
+            )
+        return array.item()
 
     def __round__(self, digits: int | None = None) -> Any:
         return round(self.numpy(), digits) if digits is not None else round(self.numpy())
@@ -296,7 +310,8 @@ class EagerTensor(Tensor):
         return wrap(host_array(self).copy(), self._dtype)
 
     def __str__(self) -> str:
-        return f"tf.Tensor({value_text(self, False)}, shape={self.shape}, dtype={self._dtype.name})"
+        text = _own_lines(value_text(self, False))
+        return f"tf.Tensor({text}, shape={self.shape}, dtype={self._dtype.name})"
 
     def __repr__(self) -> str:
         return (
@@ -353,8 +368,33 @@ def value_text(tensor: EagerTensor, is_repr: bool) -> str:
         return repr(value) if tensor._dtype is dtypes.string and not tensor.ndim else str(value)
     if not tensor.ndim:
         return f"numpy={value!r}" if tensor._dtype is dtypes.string else f"numpy={value}"
-    text = repr(value)
-    return f"numpy=\n{text}" if "\n" in text else f"numpy={text}"
+    return f"numpy={_own_lines(repr(value))}"
+
+
+def _own_lines(text: str) -> str:
+    """Text of several lines begins on a line of its own."""
+    return f"\n{text}" if "\n" in text else text
+
+
+def _exchangeable(tensor: EagerTensor) -> Any:
+    """The array behind a tensor in a form that DLPack can hand to others.
+
+    Raises:
+      InvalidArgumentError: the elements are no numbers.
+    """
+    if tensor._dtype in (dtypes.string, dtypes.resource, dtypes.variant):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"DLPack: expected a tensor of numbers or bools, got dtype {tensor._dtype.name}.",
+        )
+    array = tensor._array
+    if not isinstance(array, (np.ndarray, np.generic)):
+        return array
+    if array.dtype.kind == "V":  # bfloat16 and its like, which NumPy does not export
+        with wide_types():
+            return jnp.asarray(array)
+    return np.asarray(array) if array.flags.writeable else np.array(array)
 
 
 def _no_graph(what: str) -> str:
@@ -475,10 +515,8 @@ class SymbolicTensor(Tensor):
         return self
 
     def __str__(self) -> str:
-        return (
-            f'Tensor("{self.name}", shape={self._dims_text()},'
-            f" dtype={self._dtype.name}{self._device_text()})"
-        )
+        shape = "" if self._dims is None else f", shape={self.shape}"
+        return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name}{self._device_text()})'
 
     def _dims_text(self) -> str:
         return "<unknown>" if self._dims is None else str(self.shape)
