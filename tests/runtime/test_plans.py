@@ -279,7 +279,9 @@ def test_a_device_that_is_not_there(session):
     assert "Cannot assign a device for operation" in text
     assert "available devices are [ /job:localhost/replica:0/task:0/device:CPU:0 ]" in text
     assert "toys.py" in text
-    assert session.run(c) == 3
+    soft = proto.config_pb2.ConfigProto(allow_soft_placement=True)
+    with Session(graph=graph, config=soft) as lenient:
+        assert lenient.run(c) == 3
 
 
 def test_contradicting_requests_in_one_group(session):

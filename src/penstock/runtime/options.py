@@ -58,7 +58,7 @@ def read_config(config: Any) -> SessionOptions:
       TypeError: `config` is no ConfigProto.
     """
     if config is None:
-        return SessionOptions()
+        return SessionOptions(soft_placement=False)
     if type(config).__name__ != "ConfigProto" or not hasattr(config, "SerializeToString"):
         raise TypeError(
             f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"'

@@ -3,8 +3,8 @@
 A node goes where it asks to go, if a device of that name has a kernel for it. Nodes that must stay
 together form a group: those that name each other in `_class`, and those that touch a resource with
 the operation that makes its handle. A group takes the first device, in the order given, that fits
-what all its nodes ask for. With soft placement a node that cannot have its device gets another one;
-without, it is an error that lists the devices.
+what all its nodes ask for. With soft placement a node that cannot have its device gets another one
+of the same task; without, it is an error that lists the devices.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -113,7 +113,7 @@ def _choose(
     for device in able:
         if device in named:
             return device
-    if wanted is not None and not soft_placement:
+    if wanted is not None and not (soft_placement and _same_task(wanted, devices)):
         raise _refused(group, named, devices)
     return able[0] if able else devices[-1]  # without any kernel: running it names those there are
 
@@ -149,6 +149,12 @@ def _compatible(a: DeviceSpecV2, b: DeviceSpecV2) -> bool:
     return all(
         None in (getattr(a, p), getattr(b, p)) or getattr(a, p) == getattr(b, p) for p in _PARTS
     )
+
+
+def _same_task(wanted: DeviceSpecV2, devices: Sequence[Candidate]) -> bool:
+    """Whether a device of the task asked for is there: soft placement stays within it."""
+    task = DeviceSpecV2(wanted.job, wanted.replica, wanted.task)
+    return any(_matches(task, d.name) for d in devices)
 
 
 def _matches(wanted: DeviceSpecV2, name: str) -> bool:
