@@ -66,6 +66,8 @@ def test_what_is_refused(session, parts):
         {a: 1, b: 2},
         "Fetch second:0 can't be computed from the feeds that have been fed so far",
     )
+    assert session.partial_run(handle, first, {a: 3, b: 2}) == 5  # what was refused fed nothing
+    handle = session.partial_run_setup([first, second], [a, b, c])
     x = placeholder((), name="x")
     refused(session, handle, first, {x: 1}, "The feed x:0 was not specified in partial_run_setup")
     handle = session.partial_run_setup([first, second], [a, b, c])

@@ -9,7 +9,7 @@ what is asked for.
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,10 +101,10 @@ class PartialRuns:
             )
         with partial.lock:
             _check(partial, fetches.tensors, feeds.tensors)
-            for tensor_id, array in arrays.items():
-                partial.values[id(partial.feeds[tensor_id]), 0] = array
             refs = [partial.wanted[id(t)] for t in fetches.tensors]
-            self._check_fed(partial, fetches.tensors, refs)
+            given = {(id(partial.feeds[t]), 0): array for t, array in arrays.items()}
+            self._check_fed(partial, fetches.tensors, refs, given)
+            partial.values.update(given)
             self._compute(partial, refs)
             partial.fetched.update(id(t) for t in fetches.tensors)
             if len(partial.fetched) == len(partial.wanted) and all(
@@ -119,11 +119,17 @@ class PartialRuns:
         self._compute(partial, [])
 
     def _check_fed(
-        self, partial: _Partial, tensors: Sequence[SymbolicTensor], refs: Sequence[Ref]
+        self,
+        partial: _Partial,
+        tensors: Sequence[SymbolicTensor],
+        refs: Sequence[Ref],
+        given: Mapping[tuple[int, int], Any],
     ) -> None:
+        """What is refused here has fed nothing: the handle stays as it was."""
+        known = partial.values.keys() | given.keys()
         for tensor, ref in zip(tensors, refs, strict=True):
             for node in _needed(partial, [ref[0]]):
-                if node.type == FEED and (id(node), 0) not in partial.values:
+                if node.type == FEED and (id(node), 0) not in known:
                     raise errors.InvalidArgumentError(
                         None,
                         None,
