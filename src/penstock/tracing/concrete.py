@@ -222,7 +222,15 @@ class ConcreteFunction:
         return str(placeholder.op.attrs.get("_user_specified_name", placeholder.op.name))
 
     def _check(self, placeholder: Any, value: Any) -> Any:
-        tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, placeholder.dtype)
+        try:
+            tensor = (
+                value if isinstance(value, Tensor) else convert_to_tensor(value, placeholder.dtype)
+            )
+        except ValueError as problem:
+            raise TypeError(
+                f"{self.name}: argument '{self._argument_name(placeholder)}' must be"
+                f" {placeholder.dtype.name}{placeholder.shape}, got {value!r}: {problem}"
+            ) from None
         if tensor.dtype is not placeholder.dtype or not placeholder.shape.is_compatible_with(
             tensor.shape
         ):

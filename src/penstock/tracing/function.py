@@ -18,7 +18,6 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph.func_graph import FuncGraph
-from penstock.graph.operation import Operation
 from penstock.tracing.concrete import ConcreteFunction
 from penstock.tracing.signature import (
     Parameters,
@@ -270,7 +269,10 @@ class Function:
             )
         tensors: list[Any] = []
         for spec, value in zip(signature, given, strict=False):
-            nest.assert_same_structure(spec, value, expand_composites=True)
+            if isinstance(spec, TensorSpec):  # a list of numbers is one tensor
+                tensors.append(_to_spec(self._name, spec, value))
+                continue
+            _check_structure(self._name, spec, value)
             flat = zip(
                 nest.flatten(spec, expand_composites=True),
                 nest.flatten(value, expand_composites=True),
@@ -393,8 +395,22 @@ class Function:
         return f"<penstock.tracing.function.Function {self._name}, {self._count} traces>"
 
 
+def _check_structure(name: str, spec: Any, value: Any) -> None:
+    try:
+        nest.assert_same_structure(spec, value, expand_composites=True)
+    except ValueError as problem:
+        raise TypeError(
+            f"{name}(): cannot use {value!r} where input_signature says {spec}: {problem}"
+        ) from None
+
+
 def _to_spec(name: str, spec: Any, value: Any) -> Any:
-    tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, spec.dtype)
+    try:
+        tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, spec.dtype)
+    except ValueError as problem:
+        raise TypeError(
+            f"{name}(): cannot use {value!r} where input_signature says {spec}: {problem}"
+        ) from None
     if tensor.dtype.base_dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
         raise TypeError(
             f"{name}(): cannot use {tensor.dtype.name}{tensor.shape} where input_signature says"
@@ -444,7 +460,7 @@ def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
     """What the Python function returned, with every value as a tensor of the graph."""
 
     def convert(value: Any) -> Any:
-        if value is None or isinstance(value, Operation):
+        if value is None:
             return None
         if isinstance(value, (IndexedSlices, SparseTensor)):
             return nest.map_structure(lambda t: graph.as_tensor(t), value, expand_composites=True)
