@@ -70,8 +70,9 @@ def gradients(
     stops = [_source(s) for s in _as_list(stop_gradients)] if stop_gradients is not None else []
     with graph.name_scope(name) if name else contextlib.nullcontext():
         sums = Sums()
-        for y, grad in zip(ys_list, _initial(ys_list, grad_ys), strict=True):
-            sums.add(y, grad)
+        for y, grad in zip(ys_list, _initial(ys_list, xs_list, grad_ys), strict=True):
+            if grad is not None:
+                sums.add(y, grad)
         if not xs_list:
             return []
         stop_ids = frozenset(id(s) for s in stops)
@@ -135,19 +136,21 @@ def _source(value: Any) -> Any:
     return state.graph.as_tensor(tensor) if not isinstance(tensor, SymbolicTensor) else tensor
 
 
-def _initial(ys: list[Any], grad_ys: Any) -> list[Any]:
+def _initial(ys: list[Any], xs: list[Any], grad_ys: Any) -> list[Any]:
+    """The gradient each of `ys` starts with; None where no derivative flows back from it."""
     given = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
     if len(given) != len(ys):
         raise ValueError(f"Length mismatch. gradients() got {len(ys)} ys and {len(given)} grad_ys.")
     result = []
     for y, grad in zip(ys, given, strict=True):
         if grad is None:
-            if not is_trainable(y):
+            if y.dtype.is_complex:
                 raise TypeError(
-                    f"Gradients of tensors must be floating or complex, got {y.name} of dtype"
-                    f" {y.dtype.name}. Cast it first."
+                    f"Gradients of complex tensors need grad_ys, got {y.name} of dtype"
+                    f" {y.dtype.name}. Give grad_ys, or take the real part first."
                 )
-            result.append(execute("OnesLike", (y,)))
+            flows = y.dtype.is_floating or (y.dtype.is_integer and any(y is x for x in xs))
+            result.append(execute("OnesLike", (y,)) if flows else None)
             continue
         grad = (
             grad

@@ -2,7 +2,11 @@
 
 EXPORTS = {
     "penstock.graph.import_graph": {
-        "import_graph_def": ["graph_util.import_graph_def", "compat.v1.import_graph_def"],
+        "import_graph_def": [
+            "import_graph_def",
+            "graph_util.import_graph_def",
+            "compat.v1.import_graph_def",
+        ],
     },
     "penstock.graph.graph_files": {
         "write_graph": ["io.write_graph", "compat.v1.train.write_graph"],

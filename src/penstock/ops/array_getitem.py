@@ -197,14 +197,14 @@ def _is_mask(spec: Any) -> bool:
 
 
 def _iterate(self: Any) -> Iterator[Any]:
+    if self.dims == ():
+        raise TypeError("Cannot iterate over a scalar tensor.")
     if not isinstance(self, EagerTensor):
         raise errors.OperatorNotAllowedInGraphError(
             f"Iterating over a symbolic `tf.Tensor` ({self.name}) is not allowed: its length is "
             "known only when the graph runs. Use "
             "tf.map_fn or tf.while_loop, let AutoGraph convert the loop, or run eagerly."
         )
-    if not self.dims:
-        raise TypeError("Cannot iterate over a scalar tensor.")
     return _rows(self)
 
 

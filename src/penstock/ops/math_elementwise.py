@@ -317,7 +317,7 @@ SIGN = unary(
     "Returns -1, 0 or 1 as x is negative, zero or positive; x / abs(x) for complex x.",
 )
 sign = unary_function(SIGN, "sign", SIGN.doc)
-_no_slope(SIGN)
+SIGN.gradient(lambda node, grad: execute("ZerosLike", (node.inputs[0],)))
 
 ABS = unary(
     "Abs",

@@ -50,12 +50,14 @@ def _count(x: Array, axes: tuple[int, ...]) -> int:
 
 
 def _mean_kernel(xp: Any, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
-    total = _sum_kernel(xp, x, axes, keep)
     count = _count(x, axes)
-    if x.dtype.kind in "iu":  # the quotient is rounded towards zero
+    if x.dtype.kind in "iu":  # summed in 64 bits; the quotient is rounded towards zero
+        wide = np.dtype(np.int64 if x.dtype.kind == "i" else np.uint64)
+        total = xp.sum(x, axis=axes, keepdims=keep, dtype=wide)
         if count == 0:
-            return xp.zeros_like(total)
+            return xp.zeros_like(total, dtype=x.dtype)
         return (xp.sign(total) * (xp.abs(total) // count)).astype(x.dtype)
+    total = _sum_kernel(xp, x, axes, keep)
     return total / np.asarray(count, total.dtype) if count else total * np.nan
 
 

@@ -11,7 +11,6 @@ from penstock.core.lazy import lax
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.math_arithmetic import conjugate, multiply, subtract
-from penstock.ops.math_division import real_div
 from penstock.ops.math_elementwise import exp, log
 from penstock.ops.math_reduce import one_of
 from penstock.types import dtypes as dt
@@ -250,7 +249,7 @@ def _cumprod_gradient(op: Any, grad: Any) -> list[Any]:
     x, axis = op.inputs
     product = execute(CUMPROD, (x, axis), _flags(op))
     sums = execute(CUMSUM, (multiply(conjugate(product), grad), axis), _flags(op, turned=True))
-    return [real_div(sums, conjugate(x)), None]
+    return [execute("DivNoNan", (sums, conjugate(x))), None]
 
 
 @CUMULATIVE_LOGSUMEXP.gradient
