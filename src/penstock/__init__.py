@@ -21,6 +21,7 @@ _PACKAGES_WITH_PUBLIC_NAMES = (
     "summary",
     "train",
     "types",
+    "version",
 )
 
 namespace.install(sys.modules[__name__], "")

@@ -1,6 +1,43 @@
-"""Public names of what exchanges tensors with other libraries."""
+"""Public names of what describes this build, and of exchange with other libraries."""
+
+_BUILD = "COMPILER_VERSION GIT_VERSION VERSION".split()
+_GRAPH_DEF = (
+    "GRAPH_DEF_VERSION GRAPH_DEF_VERSION_MIN_CONSUMER GRAPH_DEF_VERSION_MIN_PRODUCER".split()
+)
 
 EXPORTS = {
+    "penstock.core.trackable": {
+        "AutoTrackable": ["__internal__.tracking.AutoTrackable"],
+        "Trackable": ["__internal__.tracking.Trackable"],
+        "no_automatic_dependency_tracking": [
+            "__internal__.tracking.no_automatic_dependency_tracking"
+        ],
+    },
+    "penstock.tracing.concrete": {"ConcreteFunction": ["types.experimental.ConcreteFunction"]},
+    "penstock.tracing.function": {
+        "Function": ["types.experimental.GenericFunction", "types.experimental.PolymorphicFunction"]
+    },
+    "penstock.core.build_info": {
+        **{name: [f"version.{name}", f"compat.v1.{name}"] for name in (*_BUILD, *_GRAPH_DEF)},
+        "get_build_info": ["sysconfig.get_build_info"],
+        "CXX11_ABI_FLAG": ["sysconfig.CXX11_ABI_FLAG", "compat.v1.CXX11_ABI_FLAG"],
+        "CXX_VERSION": ["sysconfig.CXX_VERSION", "compat.v1.CXX_VERSION"],
+        "MONOLITHIC_BUILD": ["sysconfig.MONOLITHIC_BUILD", "compat.v1.MONOLITHIC_BUILD"],
+    },
+    "penstock.util.text": {
+        name: [f"compat.{name}"]
+        for name in (
+            "as_bytes",
+            "as_str",
+            "as_str_any",
+            "as_text",
+            "bytes_or_text_types",
+            "complex_types",
+            "integral_types",
+            "path_to_str",
+            "real_types",
+        )
+    },
     "penstock.core.dlpack": {
         "to_dlpack": ["experimental.dlpack.to_dlpack"],
         "from_dlpack": ["experimental.dlpack.from_dlpack"],
