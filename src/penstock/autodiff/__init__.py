@@ -1,5 +1,7 @@
 """Gradients: one registry of rules, one reverse walk, used by the tape and by `tf.gradients`."""
 
+from penstock.autodiff import branches as _branches  # noqa: F401  registers rules
+from penstock.autodiff import loops as _loops  # noqa: F401  registers rules
 from penstock.autodiff.tape import GradientTape
 from penstock.core import context
 

@@ -52,11 +52,14 @@ def reverse_of(body: CallBody, pattern: tuple[bool, ...]) -> Reverse:
     """The reverse of `body` for gradients of outputs that `pattern` marks. Kept with the body."""
     found = body.backward.get(pattern)
     if found is None:
-        found = body.backward[pattern] = _build(body, pattern)
+        found = body.backward[pattern] = build_reverse(body, pattern)
     return found
 
 
-def _build(body: CallBody, pattern: tuple[bool, ...]) -> Reverse:
+def build_reverse(
+    body: CallBody, pattern: Sequence[bool], sources: Sequence[bool] | None = None
+) -> Reverse:
+    """The reverse of `body`, with gradients for the inputs that `sources` marks; all by default."""
     forward = body.graph
     graph = _ReverseGraph(f"__backward_{body.name}", forward)
     with context.graph_scope(graph), context.no_recording():
@@ -65,11 +68,13 @@ def _build(body: CallBody, pattern: tuple[bool, ...]) -> Reverse:
         sums = Sums()
         for target, grad in zip(targets, grads, strict=True):
             sums.add(target, grad)
-        records, wanted = records_between(targets, list(body.inputs), forward)
+        marks = sources if sources is not None else [True] * len(body.inputs)
+        inputs = [t for t, marked in zip(body.inputs, marks, strict=True) if marked]
+        records, wanted = records_between(targets, inputs, forward)
         walk(records, sums, wanted, call_rule)
         layout = []
-        for tensor in body.inputs:
-            layout.append(_emit(graph, sums.get(id(tensor))))
+        for tensor, marked in zip(body.inputs, marks, strict=True):
+            layout.append(_emit(graph, sums.get(id(tensor)) if marked else None))
     graph.inputs = [*grads, *graph.internal_captures]
     graph.finish()
     captured = list(graph.external_captures)
@@ -218,10 +223,11 @@ def _gradient_of_call(record: Record, *grads: Any) -> list[Any]:
         values.get(id(t), t) for t in reverse.captured
     ]
     results = call(reverse.body, arguments)
-    return [_gather(results, where) for where in reverse.layout]
+    return [gather(results, where) for where in reverse.layout]
 
 
-def _gather(results: Sequence[Any], where: Any) -> Any:
+def gather(results: Sequence[Any], where: Any) -> Any:
+    """The gradient at a place of `Reverse.layout`."""
     if where is None:
         return None
     if isinstance(where, tuple):

@@ -27,7 +27,7 @@ named_rules: dict[
 class Record:
     """An operation that ran, as gradient rules see it."""
 
-    __slots__ = ("attrs", "inputs", "name", "op_def", "outputs", "source")
+    __slots__ = ("attrs", "inputs", "name", "needed", "op_def", "outputs", "source")
 
     def __init__(
         self,
@@ -44,6 +44,7 @@ class Record:
         self.outputs = outputs
         self.name = name or op_def.name
         self.source = source  # the Operation, when there is one
+        self.needed: Sequence[bool] | None = None  # set by the walk: inputs that a source reaches
 
     @property
     def type(self) -> str:
@@ -209,7 +210,8 @@ def walk(
         outputs = record.outputs
         if not any(o in sums and id(o) not in stop for o in outputs):
             continue
-        if not any(id(i) in wanted for i in record.inputs):
+        record.needed = [id(i) in wanted for i in record.inputs]
+        if not any(record.needed):
             continue
         grads = [None if id(o) in stop else sums.get(id(o)) for o in outputs]
         for output in outputs:
@@ -226,6 +228,7 @@ def walk(
 ACCEPTS_NONE = frozenset({
     "PartitionedCall", "StatefulPartitionedCall", "IdentityN", "SoftmaxCrossEntropyWithLogits",
     "SparseSoftmaxCrossEntropyWithLogits", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
+    "If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile",
 })  # fmt: skip
 
 

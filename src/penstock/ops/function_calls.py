@@ -4,6 +4,7 @@ from typing import Any
 
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.control_flow import effects_after
 
 
 def _call_shape(c: ShapeContext) -> list[Any]:
@@ -14,8 +15,8 @@ def _call_shape(c: ShapeContext) -> list[Any]:
 
 
 _ATTRS = (
-    "Tin: list(type), Tout: list(type), f: func, config: string = '', config_proto: string = '',"
-    " executor_type: string = ''"
+    "Tin: list(type) >= 0, Tout: list(type) >= 0, f: func, config: string = '', "
+    "config_proto: string = '', executor_type: string = ''"
 )
 
 PARTITIONED_CALL = define_op(
@@ -30,3 +31,7 @@ STATEFUL_PARTITIONED_CALL = define_op(
     stateful=True,
     doc="Calls a function that may have effects.",
 )
+
+for _op in (PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL):
+    _op.calls = True
+    _op.effect_rule = effects_after(0)

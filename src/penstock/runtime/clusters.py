@@ -8,6 +8,8 @@ from typing import Any
 
 from penstock import errors
 from penstock.core.kernels import select
+from penstock.graph.func_graph import bodies_of
+from penstock.runtime.bodies import compiles_inside
 from penstock.runtime.program import FEED, Node, Program
 from penstock.types import dtypes as dt
 
@@ -20,8 +22,20 @@ def compiles(node: Node, device: str) -> bool:
         return node.dtypes[0] is not dt.string
     if node.op is None or not select(node.type, "compiled", device, node.attrs):
         return False
+    if node.op.calls and not _bodies_compile(node, device):
+        return False
     taken = [source.dtypes[index] for source, index in node.inputs]
     return all(t is not dt.string and t is not dt.variant for t in [*node.dtypes, *taken])
+
+
+def _bodies_compile(node: Node, device: str) -> bool:
+    """Whether the bodies of a conditional or loop do, and touch each resource they are given."""
+    assert node.op is not None
+    touched = node.op.effects_at(node.counts or (1,) * len(node.op.inputs), node.attrs)
+    for position, (source, index) in enumerate(node.inputs):
+        if source.dtypes[index] is dt.resource and position not in touched:
+            return False
+    return all(compiles_inside(body, device) for body in bodies_of(node.attrs))
 
 
 def cluster(program: Program, on_host: set[int], device: str) -> list[tuple[str, list[Node]]]:

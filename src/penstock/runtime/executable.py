@@ -90,7 +90,7 @@ class Executable:
             zip(region.nodes, region.prepared, strict=True)
         ):
             if (id(node), 0) not in values:
-                _trace_node(node, prepared, values, refs, collected, step_values.get(position))
+                trace_node(node, prepared, values, refs, collected, step_values.get(position))
         self._note(collected.checks)
         outer = {id(v) for v in [*inputs, *kept, *taken]}
         written = [
@@ -128,7 +128,7 @@ def _own(value: Any, outer: set[int]) -> Any:
     return value if isinstance(value, jax.Array) else jnp.asarray(value)
 
 
-def _trace_node(
+def trace_node(
     node: Node,
     prepared: PreparedOp,
     values: dict[Any, Any],
@@ -136,6 +136,7 @@ def _trace_node(
     collected: Collected,
     step_value: Any,
 ) -> None:
+    """Runs one node on what `values` and `refs` hold, and adds its outputs to `values`."""
     if node.type == "Const":
         values[id(node), 0] = node.attrs["value"].array
         return

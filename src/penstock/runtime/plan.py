@@ -15,6 +15,8 @@ from typing import Any, cast
 
 from penstock.config import env, logging
 from penstock.core.traced import NotStatic
+from penstock.runtime import control_flow as _kernels  # noqa: F401  registers kernels
+from penstock.runtime.bodies import set_plan_maker
 from penstock.runtime.clusters import BIND_ONCE, cluster, compiles, used_outside
 from penstock.runtime.executor import Executor
 from penstock.runtime.host_path import is_fresh, run_node
@@ -259,5 +261,7 @@ def make_plan(
         return cast(Plan, ReferencePlan(program))  # it has what runs a plan, and nothing more
     return Plan(simplify(program) if optimize else program, resources, device, threads)
 
+
+set_plan_maker(make_plan)
 
 __all__ = ["Plan", "make_plan"]

@@ -12,11 +12,13 @@ from penstock import errors
 from penstock.core.op_def import OpDef, find
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph.operation import Operation
+from penstock.types import dtypes as dt
 from penstock.types.dims import Dims, text
 from penstock.types.dtypes import DType
 
 FEED = "_Feed"
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+LOOPS = frozenset({"While", "StatelessWhile"})
 
 
 class Node:
@@ -260,6 +262,10 @@ class _Builder:
             op,
         )
         self.values[id(op)] = [(node, i) for i in range(len(op._outputs))]
+        if op.type in LOOPS:  # a handle stays what it was
+            for i, (source, index) in enumerate(inputs):
+                if source.dtypes[index] is dt.resource:
+                    self.values[id(op)][i] = (source, index)
         self.ends[id(op)] = node
 
     def _inline(self, op: Operation, inputs: list[Ref], control: list[Node]) -> None:

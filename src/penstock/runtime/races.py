@@ -69,13 +69,11 @@ def accesses(node: Node) -> list[tuple[Ref, bool]]:
     if node.op is None or not node.op.stateful:
         return []
     found: list[tuple[Ref, bool]] = []
-    position = 0
     counts = node.counts or (1,) * len(node.op.inputs)
-    for arg, count in zip(node.op.inputs, counts, strict=True):
-        for source, index in node.inputs[position : position + count]:
-            if source.dtypes[index] is dt.resource:
-                found.append(((source, index), "w" in node.op.effects.get(arg.name, "rw")))
-        position += count
+    touched = node.op.effects_at(counts, node.attrs)
+    for position, (source, index) in enumerate(node.inputs):
+        if source.dtypes[index] is dt.resource:
+            found.append(((source, index), "w" in touched.get(position, "rw")))
     return found
 
 

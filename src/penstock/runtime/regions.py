@@ -91,7 +91,7 @@ class Region:
                 if key not in positions:
                     positions[key] = len(self.variables)
                     self.variables.append((source, index))
-                    self.reads.append(_effect(node, position) != "w")
+                    self.reads.append(_effect(node, position) in ("r", "rw"))
                     self.writes.append(False)
                     self._readers.append(node)
                 if position in prepared.writes:
@@ -106,7 +106,8 @@ class Region:
         """
         if self._on_host and self.variables and not self.inputs and True not in self.reads:
             return True  # an initializer runs once: compiling it costs more than running it
-        if len(self.nodes) > TINY_NODES or not self._on_host:
+        loops = any(n.op is not None and n.op.calls for n in self.nodes)
+        if len(self.nodes) > TINY_NODES or loops or not self._on_host:
             return False
         known = [s for n in self.nodes for s in n.shapes] + [n.shapes[i] for n, i in self.inputs]
         sizes = [num_elements(dims) for dims in known]
@@ -306,15 +307,10 @@ def _copy(value: Any) -> Any:
 
 
 def _effect(node: Node, position: int) -> str:
-    """What the node does to the resource at a flat input: "r", "w" or "rw"."""
+    """What the node does to the resource at a flat input, see `OpDef.effects_at`."""
     assert node.op is not None
-    offset = 0
     counts = node.counts or (1,) * len(node.op.inputs)
-    for arg, count in zip(node.op.inputs, counts, strict=True):
-        if offset <= position < offset + count:
-            return node.op.effects.get(arg.name, "rw")
-        offset += count
-    return "rw"
+    return node.op.effects_at(counts, node.attrs).get(position, "rw")
 
 
 __all__ = ["NotStatic", "PreparedOp", "Region", "run_node"]

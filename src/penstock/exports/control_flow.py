@@ -1,0 +1,15 @@
+"""Public names of conditionals and loops."""
+
+EXPORTS = {
+    "penstock.ops.conditionals": {
+        "cond": ["cond"],
+        "cond_v1": ["compat.v1.cond"],
+        "case": ["case"],
+        "case_v1": ["compat.v1.case"],
+        "switch_case": ["switch_case"],
+    },
+    "penstock.ops.loops": {
+        "while_loop": ["while_loop"],
+        "while_loop_v1": ["compat.v1.while_loop"],
+    },
+}

@@ -1,0 +1,138 @@
+"""Bodies made of Python functions, for conditionals and loops.
+
+`BodyGraph` is the graph of such a body. The variables that a loop only reads are read once, before
+the loop: their values do not change in it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.core import context
+from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import record
+from penstock.core.op_def import OpDef
+from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.graph.body import CallBody
+from penstock.graph.func_graph import FuncGraph
+from penstock.graph.operation import Operation
+from penstock.util import nest
+
+
+class BodyGraph(FuncGraph):
+    """The graph of a branch or of a round of a loop.
+
+    Attributes:
+      hoists: whether variables are read in the graph around it.
+      reads: what was read there: (definition, handle, attributes, value).
+    """
+
+    def __init__(self, name: str, hoists: bool = False) -> None:
+        super().__init__(name)
+        self.hoists = hoists
+        self.reads: dict[int, tuple[OpDef, Tensor, dict[str, Any], Tensor]] = {}
+        self.allow_variables = getattr(self.outer_graph, "allow_variables", True)
+
+    def add_operation(
+        self,
+        op: OpDef,
+        inputs: Sequence[Tensor],
+        counts: Sequence[int] | None,
+        attrs: dict[str, Any],
+        name: str | None = None,
+    ) -> Operation:
+        """Adds an operation; the read of a variable may happen outside."""
+        if self.hoists and op.name == "ReadVariableOp":
+            handle = self._outside(inputs[0])
+            if handle is not None:
+                return self._read_outside(op, handle, attrs)
+        return super().add_operation(op, inputs, counts, attrs, name)
+
+    def _outside(self, handle: Tensor) -> Tensor | None:
+        """The tensor of the graph around that `handle` is, or None when it is of this graph."""
+        if not isinstance(handle, SymbolicTensor) or handle.graph is not self:
+            return handle
+        return next((outer for outer, inner in self.captures if inner is handle), None)
+
+    def _read_outside(self, op: OpDef, handle: Tensor, attrs: dict[str, Any]) -> Operation:
+        found = self.reads.get(id(handle))
+        if found is None:
+            outer = self.outer_graph
+            with context.graph_scope(outer), context.no_recording():
+                value = outer.add_operation(op, (handle,), None, attrs).outputs[0]
+            found = self.reads[id(handle)] = (op, handle, attrs, value)
+        return self.capture(found[3]).op  # type: ignore[no-any-return]
+
+    def writes_what_it_read(self) -> bool:
+        """Whether the body may write a variable that was read outside of it."""
+        effects = CallBody(self.name, self).effects
+        places = {id(t): i for i, t in enumerate(self.inputs)}
+        return any(
+            id(outer) in self.reads and "w" in effects.get(places[id(inner)], "")
+            for outer, inner in self.captures
+        )
+
+
+def trace(graph: BodyGraph, function: Callable[[], Any]) -> Any:
+    """Runs a Python function in a body's graph; what it returned, as tensors of that graph."""
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, Operation):
+            with graph.control_dependencies([value]):
+                return convert_to_tensor(True)
+        return graph.as_tensor(convert_to_tensor(value))
+
+    with context.graph_scope(graph), context.no_recording():
+        result = function()
+        result = (
+            None if result is None else nest.map_structure(convert, result, expand_composites=True)
+        )
+    flat = nest.flatten(result, expand_composites=True)
+    graph.structured_outputs = result
+    graph.outputs = [t for t in flat if t is not None]
+    return result
+
+
+def share_captures(graphs: Sequence[BodyGraph], own: int = 0) -> list[Tensor]:
+    """Gives all graphs the same captured inputs after their first `own`, and says which."""
+    outer: dict[int, Tensor] = {}
+    for graph in graphs:
+        used = {id(t) for op in graph.get_operations() for t in op.inputs}
+        used.update(map(id, graph.outputs))
+        graph.reset_captures([(t, inner) for t, inner in graph.captures if id(inner) in used])
+        outer.update({id(t): t for t in graph.external_captures})
+    for graph in graphs:
+        inner = [graph.capture(t) for t in outer.values()]
+        graph.inputs = [*graph.inputs[:own], *inner]
+        graph.finish()
+    return list(outer.values())
+
+
+def note_uses(graphs: Sequence[BodyGraph]) -> None:
+    """Tells the recorders and the function around which variables the bodies read and made."""
+    for graph in graphs:
+        for variable in graph.variables:
+            for recorder in state.recorders:
+                recorder.watch_variable(variable)
+        for op, handle, attrs, value in graph.reads.values():
+            if state.recorders:
+                record(op, (state.graph.as_tensor(handle),), attrs, (value,))
+        if isinstance(graph.outer_graph, FuncGraph):
+            graph.outer_graph.new_variables.extend(graph.new_variables)
+
+
+def emit(
+    op: OpDef,
+    inputs: Sequence[Tensor],
+    counts: Sequence[int],
+    attrs: dict[str, Any],
+    name: str | None,
+) -> Operation:
+    """Adds the operation that runs the bodies, and shows it to the recorders."""
+    graph = state.graph
+    node = graph.add_operation(op, inputs, tuple(counts), attrs, name)
+    if state.recorders and node.outputs:
+        record(op, node.inputs, node.attrs, tuple(node._outputs))
+    return node  # type: ignore[no-any-return]

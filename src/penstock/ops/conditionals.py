@@ -1,0 +1,351 @@
+"""`tf.cond`, `tf.case` and `tf.switch_case`."""
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock import errors
+from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.tensor import Tensor
+from penstock.graph.body import CallBody
+from penstock.ops.bodies import BodyGraph, emit, note_uses, share_captures, trace
+from penstock.ops.control_flow import CASE, IF, STATELESS_CASE, STATELESS_IF
+from penstock.types import dtypes as dt
+from penstock.util import nest
+from penstock.util.frames import user_frame
+
+_numbers = itertools.count()
+Branch = Callable[[], Any]
+
+
+def cond(
+    pred: Any,
+    true_fn: Branch | None = None,
+    false_fn: Branch | None = None,
+    name: str | None = None,
+) -> Any:
+    """What `true_fn()` returns if `pred` is true, else what `false_fn()` returns.
+
+    Args:
+      pred: bool[]; eagerly anything with a truth value.
+      true_fn: takes nothing, returns a nest of tensors.
+      false_fn: likewise, of the same structure and dtypes.
+      name: the name of the operation in a graph.
+
+    Returns:
+      A nest of tensors.
+
+    Raises:
+      TypeError: a function is not callable, `pred` is no boolean tensor (in a graph), or the two
+        return different structures or dtypes.
+
+    Example:
+      >>> import penstock as tf
+      >>> float(tf.cond(tf.constant(True), lambda: tf.constant(1.0), lambda: tf.constant(2.0)))
+      1.0
+    """
+    for label, function in (("true_fn", true_fn), ("false_fn", false_fn)):
+        if not callable(function):
+            raise TypeError(f"'{label}' must be callable.")
+    assert true_fn is not None
+    assert false_fn is not None
+    if state.graph is None:
+        return (true_fn if pred else false_fn)()
+    if isinstance(pred, bool):
+        raise TypeError("pred must not be a Python bool", pred)
+    pred = convert_to_tensor(pred)
+    if pred.dtype is not dt.bool_:
+        raise TypeError(
+            f"tf.cond{_at()}: expected 'pred' of dtype bool, got {pred.dtype.name}. Compare it "
+            "with something, or cast it."
+        )
+    graphs = [_graph(name or "cond", label) for label in ("true", "false")]
+    labels = ("true_fn", "false_fn")
+    structure, captured = _trace_branches(graphs, (true_fn, false_fn), labels, "tf.cond")
+    bodies = [CallBody(g.name, g) for g in graphs]
+    attrs = {
+        "Tcond": pred.dtype,
+        **_types(captured, bodies[0]),
+        "then_branch": bodies[0],
+        "else_branch": bodies[1],
+    }
+    op = IF if any(b.stateful for b in bodies) else STATELESS_IF
+    node = emit(op, (pred, *captured), (1, len(captured)), attrs, name or "cond")
+    return _pack(structure, node)
+
+
+def cond_v1(
+    pred: Any,
+    true_fn: Branch | None = None,
+    false_fn: Branch | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Branch | None = None,
+    fn2: Branch | None = None,
+) -> Any:
+    """`cond` with its older names; eagerly, a list of one result is that result unless `strict`."""
+    true_fn = _renamed(true_fn, fn1, "fn1", "true_fn")
+    false_fn = _renamed(false_fn, fn2, "fn2", "false_fn")
+    result = cond(pred, true_fn, false_fn, name)
+    if state.graph is None and not strict and isinstance(result, (list, tuple)):
+        return result[0] if len(result) == 1 else result
+    return result
+
+
+def _renamed(value: Any, old: Any, old_name: str, new_name: str) -> Any:
+    if value is not None and old is not None:
+        raise TypeError(f"Cannot specify both {new_name} and {old_name}.")
+    return value if old is None else old
+
+
+def switch_case(
+    branch_index: Any,
+    branch_fns: Any,
+    default: Branch | None = None,
+    name: str | None = "switch_case",
+) -> Any:
+    """What the function with number `branch_index` returns.
+
+    Args:
+      branch_index: int32[].
+      branch_fns: a list of functions, a dict from int to function, or a list of such pairs.
+      default: runs for a number that no function has; the last function does otherwise.
+      name: the name of the operation in a graph.
+
+    Returns:
+      A nest of tensors.
+
+    Raises:
+      TypeError: `branch_index` is no integer, a function is not callable, or two functions return
+        different structures or dtypes.
+      ValueError: there are no functions, or their numbers are not 0, 1, ....
+
+    Example:
+      >>> import penstock as tf
+      >>> int(tf.switch_case(tf.constant(1), [lambda: tf.constant(5), lambda: tf.constant(6)]))
+      6
+    """
+    functions = _numbered(branch_fns, default)
+    index = branch_index if isinstance(branch_index, Tensor) else convert_to_tensor(branch_index)
+    if not index.dtype.is_integer:
+        raise TypeError(f"'branch_index' must be an integer Tensor, got {index.dtype!r}")
+    if state.graph is None:
+        number = int(index)
+        return (functions[number if 0 <= number < len(functions) else -1])()
+    name = name or "switch_case"
+    graphs = [_graph(name, f"branch{i}") for i in range(len(functions))]
+    labels = [f"branches[{i}]" for i in range(len(functions))]
+    structure, captured = _trace_branches(graphs, functions, labels, "tf.switch_case")
+    bodies = [CallBody(g.name, g) for g in graphs]
+    attrs = {**_types(captured, bodies[0]), "branches": tuple(bodies)}
+    op = CASE if any(b.stateful for b in bodies) else STATELESS_CASE
+    if index.dtype is not dt.int32:
+        raise TypeError(
+            f"Input 'branch_index' of '{op.name}' Op has type {index.dtype.name} that does not "
+            f"match expected type of int32{_at()}. Cast it to int32."
+        )
+    node = emit(op, (index, *captured), (1, len(captured)), attrs, name)
+    return _pack(structure, node)
+
+
+def _numbered(branch_fns: Any, default: Branch | None) -> list[Branch]:
+    """The functions by number, with the default at the end."""
+    if isinstance(branch_fns, dict):
+        branch_fns = list(branch_fns.items())
+    if not isinstance(branch_fns, (list, tuple)):
+        raise TypeError(
+            f"'branch_fns' must be a list, tuple, or dict. Received: {type(branch_fns)}"
+        )
+    if not branch_fns:
+        raise ValueError("Must provide at least one item in 'branch_fns'")
+    if all(callable(f) for f in branch_fns):
+        branch_fns = list(enumerate(branch_fns))
+    for pair in branch_fns:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], int):
+            raise TypeError(
+                f"Each entry in 'branch_fns' must be a tuple of int and function. Received {pair}."
+            )
+        if not callable(pair[1]):
+            raise TypeError(f"fn for branch {pair[0]} must be callable.")
+    ordered = sorted(branch_fns, key=lambda pair: pair[0])
+    keys = [k for k, _ in ordered]
+    if keys != list(range(len(keys))):
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(keys)}) but found "
+            f"{{{','.join(map(str, keys))}}}"
+        )
+    functions = [f for _, f in ordered]
+    return functions if default is None else [*functions, default]
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Branch | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """What the function beside the first true predicate returns.
+
+    Args:
+      pred_fn_pairs: a list of (bool[], function), or a dict of such.
+      default: runs when no predicate is true; without it that is an error.
+      exclusive: whether more than one true predicate is an error (in a graph).
+      strict: accepted; results keep their structure either way.
+      name: the name of the operations in a graph.
+
+    Returns:
+      A nest of tensors.
+
+    Raises:
+      TypeError: the pairs are none, a predicate is no tensor, or a function is not callable.
+      InvalidArgumentError: when it runs, no predicate is true and there is no default, or two are
+        and `exclusive` is set.
+    """
+    pairs = _pairs(pred_fn_pairs)
+    if state.graph is None:
+        chosen = next((f for p, f in pairs if bool(p)), default)
+        if chosen is None:
+            raise _none_true(pairs)
+        return chosen()
+    checks = []
+    predicates = [p for p, _ in pairs]
+    many = execute("Pack", (predicates,), {"axis": 0})
+    if exclusive:
+        count = execute("Sum", (execute("Cast", (many,), {"DstT": dt.int32}), 0))
+        ok = execute("LessEqual", (count, 1))
+        text = "Input error: more than one condition is true, which exclusive=True forbids:"
+        checks.append(execute("Assert", (ok, [text, many])))
+    if default is None:
+        text = "Input error: None of conditions evaluated as True:"
+        checks.append(execute("Assert", (execute("Any", (many, 0)), [text, many])))
+        pairs, default = pairs[:-1], pairs[-1][1]
+    run = default
+    for predicate, function in reversed(pairs):
+        run = functools.partial(cond, predicate, function, run, name)
+    with state.graph.control_dependencies(checks):
+        result = run()
+        if pairs:
+            return result
+        return nest.map_structure(  # the only function runs after the check
+            lambda v: execute("Identity", (v,)), result, expand_composites=True
+        )
+
+
+def case_v1(
+    pred_fn_pairs: Any,
+    default: Branch | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """`case`; eagerly, a list of one result is that result unless `strict`."""
+    result = case(pred_fn_pairs, default, exclusive, strict, name)
+    if state.graph is None and not strict and isinstance(result, (list, tuple)):
+        return result[0] if len(result) == 1 else result
+    return result
+
+
+def _pairs(pred_fn_pairs: Any) -> list[tuple[Any, Branch]]:
+    if isinstance(pred_fn_pairs, dict):
+        pred_fn_pairs = list(pred_fn_pairs.items())
+    if not isinstance(pred_fn_pairs, (list, tuple)):
+        raise TypeError(
+            f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(pred_fn_pairs)}"
+        )
+    if not pred_fn_pairs:
+        raise ValueError("'pred_fn_pairs' must hold at least one pair, got none")
+    for pair in pred_fn_pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
+        predicate, function = pair
+        predicate = predicate.deref() if hasattr(predicate, "deref") else predicate
+        if not isinstance(predicate, Tensor):
+            raise TypeError(f"pred must be a Tensor, got: {predicate}")
+        if predicate.dtype is not dt.bool_:
+            raise TypeError(f"pred must be Tensor of type bool: {predicate.dtype!r}")
+        if not callable(function):
+            raise TypeError(f"fn for pred {predicate!r} must be callable.")
+    return [(p.deref() if hasattr(p, "deref") else p, f) for p, f in pred_fn_pairs]
+
+
+def _none_true(pairs: Sequence[tuple[Any, Branch]]) -> Exception:
+    got = ", ".join(str(bool(p)) for p, _ in pairs)
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"tf.case{_at()}: Input error: None of conditions evaluated as True: expected one to be "
+        f"true, got {got}. Give a default.",
+    )
+
+
+# ---- common steps ----------------------------------------------------------------------------
+
+
+def _at() -> str:
+    where = user_frame()
+    return f" at {where}" if where else ""
+
+
+def _graph(name: str, part: str) -> BodyGraph:
+    return BodyGraph(f"{name.replace('/', '_')}_{part}_{next(_numbers)}")
+
+
+def _types(captured: Sequence[Tensor], body: CallBody) -> dict[str, Any]:
+    return {"Tin": tuple(t.dtype for t in captured), "Tout": body.output_dtypes}
+
+
+def _trace_branches(
+    graphs: Sequence[BodyGraph], functions: Sequence[Branch], labels: Sequence[str], what: str
+) -> tuple[Any, list[Tensor]]:
+    """Traces the branches; what they return in common, and what they capture."""
+    results = [trace(g, f) for g, f in zip(graphs, functions, strict=True)]
+    for i in range(1, len(results)):
+        _check_same(results[0], results[i], (labels[0], labels[i]), what)
+    captured = share_captures(graphs)
+    note_uses(graphs)
+    return results[0], captured
+
+
+def _check_same(a: Any, b: Any, labels: Sequence[str], what: str) -> None:
+    """Refuses branches of different structures or dtypes."""
+    problem = None
+    try:
+        nest.assert_same_structure(a, b, expand_composites=True)
+        pairs = zip(
+            nest.flatten(a, expand_composites=True),
+            nest.flatten(b, expand_composites=True),
+            strict=True,
+        )
+        for x, y in pairs:
+            if (x is None) != (y is None):
+                problem = "one returns None where the other returns a tensor"
+            elif x is not None and x.dtype is not y.dtype:
+                problem = f"dtypes {x.dtype.name} and {y.dtype.name} differ"
+    except (TypeError, ValueError) as error:
+        problem = str(error)
+    if problem is not None:
+        raise TypeError(
+            f"{labels[0]} and {labels[1]} arguments to {what}{_at()} must have the same number, "
+            f"type, and overall structure of return values.\n\n{labels[0]} output: {a}\n"
+            f"{labels[1]} output: {b}\n\nError details:\n{problem}\n\nReturn the same structure "
+            "and dtypes from both; tf.cast and tf.zeros can fill in."
+        )
+
+
+def _pack(structure: Any, node: Any) -> Any:
+    """The outputs of the operation in the structure that the branches returned."""
+    outputs = iter(node._outputs)
+    flat = [
+        None if leaf is None else next(outputs)
+        for leaf in nest.flatten(structure, expand_composites=True)
+    ]
+    if structure is None:
+        return None
+    return nest.pack_sequence_as(structure, flat, expand_composites=True)
+
+
+__all__ = ["case", "case_v1", "cond", "cond_v1", "switch_case"]

@@ -1,0 +1,208 @@
+"""Operations that choose among bodies and repeat them, and the stacks that loops keep values on.
+
+A stack has one row for each round of a loop with a known bound, so it is an array like others; a
+history grows with the rounds, so loops with one run on the host. The kernels of the control flow
+itself belong to the runtime, its gradients to `penstock.autodiff`.
+"""
+
+from typing import Any
+
+from penstock import errors
+from penstock.core.execute import execute
+from penstock.core.kernels import compiled_kernel, host_kernel
+from penstock.core.lazy import jax
+from penstock.core.op_def import OpDef, define_op
+from penstock.core.shapes import ShapeContext
+from penstock.graph.func_graph import bodies_of
+from penstock.types.dims import Dims, union
+
+Array = Any  # numpy.ndarray or jax.Array
+
+_IF = (
+    "Tcond: type, Tin: list(type) >= 0, Tout: list(type) >= 0, then_branch: func, "
+    "else_branch: func, output_shapes: list(shape) = []"
+)
+_CASE = (
+    "Tin: list(type) >= 0, Tout: list(type) >= 0, branches: list(func) >= 1, "
+    "output_shapes: list(shape) = []"
+)
+_WHILE = (
+    "T: list(type) >= 0, cond: func, body: func, output_shapes: list(shape) = [], "
+    "parallel_iterations: int = 10"
+)
+
+
+def _branch_shapes(c: ShapeContext) -> list[Dims]:
+    bodies = bodies_of(c.attrs)
+    if not bodies:
+        return [None] * len(c.attr("Tout"))
+    rows = zip(*[[t.dims for t in body.outputs] for body in bodies], strict=True)
+    result: list[Dims] = []
+    for first, *rest in rows:
+        for dims in rest:
+            first = union(first, dims)
+        result.append(first)
+    return result
+
+
+def _loop_shapes(c: ShapeContext) -> list[Dims]:
+    bodies = bodies_of({"body": c.attr("body")})
+    if not bodies:
+        return [None] * len(c.attr("T"))
+    return [t.dims for t in bodies[0].inputs]
+
+
+def effects_after(offset: int) -> Any:
+    """The effects of the bodies, whose inputs are those of the operation from `offset` on."""
+
+    def effects(attrs: dict[str, Any]) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for body in bodies_of(attrs):
+            for i, effect in body.effects.items():
+                both = set(effect) | set(found.get(i + offset, ""))
+                found[i + offset] = "?" + "".join(c for c in "rw" if c in both)
+        return found
+
+    return effects
+
+
+def _needs_autodiff(op: Any, *grads: Any) -> Any:
+    raise RuntimeError(f"the gradient of {op.type} needs penstock.autodiff, which is not loaded")
+
+
+def _define(name: str, text: str, shape: Any, offset: int, doc: str) -> tuple[OpDef, OpDef]:
+    made = []
+    for prefix, more in (("", ""), ("Stateless", " The bodies have no effects.")):
+        op = define_op(
+            f"{prefix}{name}{text}",
+            shape=shape,
+            stateful=not prefix,
+            fallible=True,
+            doc=doc + more,
+        )
+        op.calls = True
+        op.effect_rule = effects_after(offset)
+        op.gradient(_needs_autodiff)
+        made.append(op)
+    return made[0], made[1]
+
+
+IF, STATELESS_IF = _define(
+    "If",
+    f"(cond: Tcond, input: [Tin]; {_IF}) -> output: [Tout]",
+    _branch_shapes,
+    1,
+    "Runs one of two bodies.",
+)
+CASE, STATELESS_CASE = _define(
+    "Case",
+    f"(branch_index: int32, input: [Tin]; {_CASE}) -> output: [Tout]",
+    _branch_shapes,
+    1,
+    "Runs the body with a number, the last one for a number that none has.",
+)
+WHILE, STATELESS_WHILE = _define(
+    "While",
+    f"(input: [T]; {_WHILE}) -> output: [T]",
+    _loop_shapes,
+    0,
+    "Runs a body on its own results as long as another body says so.",
+)
+
+# ---- what loops keep for their gradients ------------------------------------------------------
+
+STACK_WRITE = define_op(
+    "PenstockStackWrite(stack: T, index: int32, value: T; T: type) -> output: T",
+    shape=lambda c: c.shape(0),
+    doc="The stack with `value` as row `index`.",
+)
+
+
+@host_kernel(STACK_WRITE)
+def _write_on_host(stack: Array, index: Array, value: Array) -> Array:
+    result = stack.copy()
+    result[int(index)] = value
+    return result
+
+
+@compiled_kernel(STACK_WRITE)
+def _write_compiled(stack: Array, index: Array, value: Array) -> Array:
+    return jax.lax.dynamic_update_index_in_dim(stack, value, index, 0)
+
+
+@STACK_WRITE.gradient
+def _write_gradient(op: Any, grad: Any) -> list[Any]:
+    index = op.inputs[1]
+    nothing = execute("ZerosLike", (op.inputs[2],))
+    return [execute(STACK_WRITE, (grad, index, nothing)), None, execute(STACK_READ, (grad, index))]
+
+
+STACK_READ = define_op(
+    "PenstockStackRead(stack: T, index: int32; T: type) -> value: T",
+    shape=lambda c: None if c.shape(0) is None else c.shape(0)[1:],
+    doc="Row `index` of the stack.",
+)
+
+
+@host_kernel(STACK_READ, limit=1 << 62)
+def _read_on_host(stack: Array, index: Array) -> Array:
+    return stack[int(index)]
+
+
+@compiled_kernel(STACK_READ)
+def _read_compiled(stack: Array, index: Array) -> Array:
+    return jax.lax.dynamic_index_in_dim(stack, index, 0, keepdims=False)
+
+
+@STACK_READ.gradient
+def _read_gradient(op: Any, grad: Any) -> list[Any]:
+    zeros = execute("ZerosLike", (op.inputs[0],))
+    return [execute(STACK_WRITE, (zeros, op.inputs[1], grad)), None]
+
+
+HISTORY_EMPTY = define_op(
+    "PenstockHistoryEmpty() -> history: variant",
+    shape=lambda c: (),
+    doc="A history without values.",
+).not_differentiable("it has no inputs")
+
+HISTORY_PUSH = define_op(
+    "PenstockHistoryPush(history: variant, value: T; T: type) -> output: variant",
+    shape=lambda c: (),
+    doc="The history with one more value.",
+)
+
+HISTORY_POP = define_op(
+    "PenstockHistoryPop(history: variant; T: type, shape: shape) -> (output: variant, value: T)",
+    shape=lambda c: [(), c.attr("shape")],
+    doc="The history without its last value, and that value.",
+)
+
+
+@host_kernel(HISTORY_EMPTY)
+def _history_empty() -> Any:
+    return ()
+
+
+@host_kernel(HISTORY_PUSH)
+def _history_push(history: Any, value: Array) -> Any:
+    return (value, history)
+
+
+@host_kernel(HISTORY_POP)
+def _history_pop(history: Any) -> Any:
+    value, rest = history
+    return rest, value
+
+
+def _no_second_order(op: Any, *grads: Any) -> Any:
+    raise errors.UnimplementedError(
+        None,
+        None,
+        f"{op.name}: expected a loop with a known bound, and values of known shapes in it, for a "
+        "derivative of its gradient, got one without. Give tf.while_loop maximum_iterations.",
+    )
+
+
+HISTORY_PUSH.gradient(_no_second_order)
+HISTORY_POP.gradient(_no_second_order)

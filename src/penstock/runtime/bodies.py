@@ -1,0 +1,114 @@
+"""Bodies of functions as parts of other things that run.
+
+`body_plan` gives the plan with which a kernel on the host runs a body. `trace_body` runs a body's
+nodes on tracers, as a part of the region that is being compiled; `compiles_inside` says beforehand
+whether that can work.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.core.kernels import KernelContext, select
+from penstock.core.traced import Collected, NotStatic, TracedRef
+from penstock.graph.body import CallBody
+from penstock.graph.func_graph import bodies_of
+from penstock.runtime.executable import trace_node
+from penstock.runtime.program import FEED, build
+from penstock.runtime.simplify import prepared_op, simplify
+from penstock.runtime.step import Step
+from penstock.types import dtypes as dt
+
+_make_plan: dict[str, Callable[..., Any]] = {}
+
+
+def set_plan_maker(function: Callable[..., Any]) -> None:
+    """Installs what makes plans: `penstock.runtime.plan.make_plan`."""
+    _make_plan["make"] = function
+
+
+def run_body(ctx: KernelContext, body: CallBody, arguments: Sequence[Any]) -> list[Any]:
+    """Runs a body's plan on the host, inside the step that `ctx` belongs to."""
+    step = ctx.step if ctx.step is not None else Step(ctx.resources)
+    key = ("body", id(body))
+    kept = step.state.get(key)
+    if kept is None:
+        program = build(body.outputs, body.inputs, body.control_outputs)
+        device = ctx.device or "CPU"
+        plan = _make_plan["make"](program, ctx.resources, device, threads=1)
+        kept = step.state[key] = (body, plan)  # the body lives as long as its id is a key
+    step.check(ctx.op_name)
+    return list(kept[1].run(arguments, step))
+
+
+class TracedBody:
+    """The nodes of a body, simplified, with their kernels.
+
+    Attributes:
+      program: what the body computes; its feeds are the inputs.
+      prepared: the kernels, one entry for each node that is no feed.
+      checks: whether a node can fail while it runs.
+    """
+
+    def __init__(self, body: CallBody, device: str) -> None:
+        program = simplify(build(body.outputs, body.inputs, body.control_outputs))
+        self.program = program
+        self.nodes = [n for n in program.nodes if n.type not in (FEED, "NoOp")]
+        self.prepared = [prepared_op(n, device) for n in self.nodes]
+        self.checks = any(n.op is not None and (n.op.fallible or n.op.calls) for n in self.nodes)
+
+
+def traced_body(body: CallBody, device: str) -> TracedBody:
+    """The nodes of a body, made once."""
+    if body.traced is None or body.traced[0] != device:
+        body.traced = (device, TracedBody(body, device))
+    return body.traced[1]  # type: ignore[no-any-return]
+
+
+def trace_body(
+    body: CallBody, device: str, arguments: Sequence[Any], collected: Collected
+) -> list[Any]:
+    """The outputs of a body, run on tracers; a variable's argument is a TracedRef.
+
+    Raises:
+      NotStatic: a node cannot be compiled, or needs a value that is not known.
+    """
+    traced = traced_body(body, device)
+    values: dict[Any, Any] = {}
+    refs: dict[Any, Any] = {}
+    for feed, value in zip(traced.program.feeds, arguments, strict=True):
+        (refs if isinstance(value, TracedRef) else values)[id(feed), 0] = value
+    for node, prepared in zip(traced.nodes, traced.prepared, strict=True):
+        if node.type != "Const" and prepared.compiled is None:
+            known = all(isinstance(values.get((id(n), i)), np.ndarray) for n, i in node.inputs)
+            if not known or node.stateful:
+                raise NotStatic(node, "there is no kernel for it in compiled regions")
+        trace_node(node, prepared, values, refs, collected, None)
+    values.update(refs)
+    return [values[id(n), i] for n, i in traced.program.fetches]
+
+
+def compiles_inside(body: CallBody, device: str) -> bool:
+    """Whether a body may become part of a compiled region."""
+    if body.traced is not None and body.traced[0] == device:
+        return body.traced[1] is not None
+    if any(t.dtype in (dt.string, dt.variant) for t in (*body.inputs, *body.outputs)):
+        return False
+    program = build(body.outputs, body.inputs, body.control_outputs)
+    return all(_compiles(n, device) for n in program.nodes if n.type not in (FEED, "NoOp"))
+
+
+def _compiles(node: Any, device: str) -> bool:
+    if any(t in (dt.string, dt.variant, dt.resource) for t in node.dtypes):
+        return False
+    if node.type == "Const":
+        return True
+    if node.op.step_input is not None or not select(node.type, "compiled", device, node.attrs):
+        return False
+    counts = node.counts or (1,) * len(node.op.inputs)
+    touched = node.op.effects_at(counts, node.attrs)
+    resources = {i for i, (s, k) in enumerate(node.inputs) if s.dtypes[k] is dt.resource}
+    if not resources <= set(touched):
+        return False
+    return all(compiles_inside(body, device) for body in bodies_of(node.attrs))

@@ -1,0 +1,17 @@
+from tests.ops.harness import Record
+
+OPERATIONS = (
+    "If",
+    "StatelessIf",
+    "Case",
+    "StatelessCase",
+    "While",
+    "StatelessWhile",
+    "PenstockStackWrite",
+    "PenstockStackRead",
+    "PenstockHistoryEmpty",
+    "PenstockHistoryPush",
+    "PenstockHistoryPop",
+)
+
+RECORDS = [Record(name, tested_by="tests/ops/test_control_flow.py") for name in OPERATIONS]
