@@ -7,7 +7,6 @@ A function's body shares the store of the graph around it. In eager mode variabl
 import functools
 import inspect
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -295,8 +294,8 @@ def _regularize(variable: Any, name: str, regularizer: Any) -> None:
 
 
 _eager_store = VariableStore({}, {})
-_stores: "weakref.WeakKeyDictionary[Any, VariableStore]" = weakref.WeakKeyDictionary()
-_stores_lock = threading.Lock()  # guards: _stores
+_KEY = ("__variable_store",)  # the graph owns its store: variables refer to their graph
+_stores_lock = threading.Lock()  # guards: making the store of a graph
 
 
 def current_store() -> VariableStore:
@@ -307,7 +306,8 @@ def current_store() -> VariableStore:
     if graph is None:
         return _eager_store
     with _stores_lock:
-        found = _stores.get(graph)
-        if found is None:
-            found = _stores[graph] = VariableStore({}, {})
+        kept = graph.get_collection_ref(_KEY)
+        if not kept:
+            kept.append(VariableStore({}, {}))
+        found: VariableStore = kept[0]
         return found
