@@ -1,0 +1,17 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.runtime.device_config import LogicalDevice as LogicalDevice
+from penstock.runtime.device_config import LogicalDeviceConfiguration as LogicalDeviceConfiguration
+from penstock.runtime.device_config import PhysicalDevice as PhysicalDevice
+from penstock.tracing.function import functions_run_eagerly as functions_run_eagerly
+from penstock.runtime.device_config import get_logical_device_configuration as get_logical_device_configuration
+from penstock.runtime.device_config import get_soft_device_placement as get_soft_device_placement
+from penstock.runtime.device_config import get_visible_devices as get_visible_devices
+from penstock.runtime.device_config import list_logical_devices as list_logical_devices
+from penstock.runtime.device_config import list_physical_devices as list_physical_devices
+from penstock.tracing.function import run_functions_eagerly as run_functions_eagerly
+from penstock.runtime.device_config import set_logical_device_configuration as set_logical_device_configuration
+from penstock.runtime.device_config import set_soft_device_placement as set_soft_device_placement
+from penstock.runtime.device_config import set_visible_devices as set_visible_devices
+from penstock._stubs import compat_v1_config_experimental as experimental
+from penstock._stubs import compat_v1_config_threading as threading

@@ -1,0 +1,31 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.ops.debug_asserts import assert_that as Assert
+from penstock.ops.debug_asserts import verify_tensor_all_finite as assert_all_finite
+from penstock.ops.debug_asserts import assert_equal_v1 as assert_equal
+from penstock.ops.debug_asserts import assert_greater_v1 as assert_greater
+from penstock.ops.debug_asserts import assert_greater_equal_v1 as assert_greater_equal
+from penstock.ops.debug_shapes import assert_integer as assert_integer
+from penstock.ops.debug_asserts import assert_less_v1 as assert_less
+from penstock.ops.debug_asserts import assert_less_equal_v1 as assert_less_equal
+from penstock.ops.debug_asserts import assert_near_v1 as assert_near
+from penstock.ops.debug_asserts import assert_negative_v1 as assert_negative
+from penstock.ops.debug_asserts import assert_non_negative_v1 as assert_non_negative
+from penstock.ops.debug_asserts import assert_non_positive_v1 as assert_non_positive
+from penstock.ops.debug_asserts import assert_none_equal_v1 as assert_none_equal
+from penstock.ops.debug_asserts import assert_positive_v1 as assert_positive
+from penstock.ops.debug_shapes import assert_proper_iterable as assert_proper_iterable
+from penstock.ops.debug_shapes import assert_rank_v1 as assert_rank
+from penstock.ops.debug_shapes import assert_rank_at_least_v1 as assert_rank_at_least
+from penstock.ops.debug_shapes import assert_rank_in_v1 as assert_rank_in
+from penstock.ops.debug_shapes import assert_same_float_dtype as assert_same_float_dtype
+from penstock.ops.debug_shapes import assert_scalar_v1 as assert_scalar
+from penstock.ops.debug_shapes import assert_shapes as assert_shapes
+from penstock.ops.debug_shapes import assert_type as assert_type
+from penstock.ops.array_identity import check_numerics as check_numerics
+from penstock.ops.math_compare import is_finite as is_finite
+from penstock.ops.math_compare import is_inf as is_inf
+from penstock.ops.math_compare import is_nan as is_nan
+from penstock.ops.math_norms import is_non_decreasing as is_non_decreasing
+from penstock.ops.debug_shapes import is_numeric_tensor as is_numeric_tensor
+from penstock.ops.math_norms import is_strictly_increasing as is_strictly_increasing

@@ -1,0 +1,32 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.types.dtypes import DType as DType
+from penstock.types.dtypes import as_dtype as as_dtype
+from penstock.types.dtypes import bfloat16 as bfloat16
+from penstock.types.dtypes import bool_ as bool
+from penstock.ops.math_cast import cast as cast
+from penstock.ops.math_cast import complex as complex
+from penstock.types.dtypes import complex128 as complex128
+from penstock.types.dtypes import complex64 as complex64
+from penstock.types.dtypes import double as double
+from penstock.types.dtypes import float16 as float16
+from penstock.types.dtypes import float32 as float32
+from penstock.types.dtypes import float64 as float64
+from penstock.types.dtypes import half as half
+from penstock.types.dtypes import int16 as int16
+from penstock.types.dtypes import int32 as int32
+from penstock.types.dtypes import int64 as int64
+from penstock.types.dtypes import int8 as int8
+from penstock.types.dtypes import qint16 as qint16
+from penstock.types.dtypes import qint32 as qint32
+from penstock.types.dtypes import qint8 as qint8
+from penstock.types.dtypes import quint16 as quint16
+from penstock.types.dtypes import quint8 as quint8
+from penstock.types.dtypes import resource as resource
+from penstock.ops.math_cast import saturate_cast as saturate_cast
+from penstock.types.dtypes import string as string
+from penstock.types.dtypes import uint16 as uint16
+from penstock.types.dtypes import uint32 as uint32
+from penstock.types.dtypes import uint64 as uint64
+from penstock.types.dtypes import uint8 as uint8
+from penstock.types.dtypes import variant as variant

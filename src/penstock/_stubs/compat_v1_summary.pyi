@@ -1,0 +1,29 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.proto.event_pb2 import Event as Event
+from penstock.summary.file_writer import FileWriter as FileWriter
+from penstock.summary.file_writer import FileWriterCache as FileWriterCache
+from penstock.proto.event_pb2 import SessionLog as SessionLog
+from penstock.proto.summary_pb2 import Summary as Summary
+from penstock.proto.summary_pb2 import SummaryDescription as SummaryDescription
+from penstock.summary.writers import SummaryWriter as SummaryWriter
+from penstock.proto.event_pb2 import TaggedRunMetadata as TaggedRunMetadata
+from penstock.summary.writers import all_v2_summary_ops as all_v2_summary_ops
+from penstock.summary.merged import audio as audio
+from penstock.summary.writers import create_file_writer as create_file_writer
+from penstock.summary.writers import create_noop_writer as create_noop_writer
+from penstock.summary.writers import flush as flush
+from penstock.summary.merged import get_summary_description as get_summary_description
+from penstock.summary.writers import graph as graph
+from penstock.summary.merged import histogram as histogram
+from penstock.summary.merged import image as image
+from penstock.summary.writers import initialize as initialize
+from penstock.summary.merged import merge as merge
+from penstock.summary.merged import merge_all as merge_all
+from penstock.summary.writers import record_if as record_if
+from penstock.summary.merged import scalar as scalar
+from penstock.summary.writers import should_record_summaries as should_record_summaries
+from penstock.summary.merged import tensor_summary as tensor_summary
+from penstock.summary.merged import text as text
+from penstock.summary.writers import write as write
+from penstock._stubs import compat_v1_summary_experimental as experimental

@@ -1,0 +1,30 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.train.optimizers import AdadeltaOptimizer as AdadeltaOptimizer
+from penstock.train.optimizers import AdagradOptimizer as AdagradOptimizer
+from penstock.train.optimizers import AdamOptimizer as AdamOptimizer
+from penstock.proto.feature_pb2 import BytesList as BytesList
+from penstock.proto.cluster_pb2 import ClusterDef as ClusterDef
+from penstock.proto.example_pb2 import Example as Example
+from penstock.proto.feature_pb2 import Feature as Feature
+from penstock.proto.feature_pb2 import FeatureList as FeatureList
+from penstock.proto.feature_pb2 import FeatureLists as FeatureLists
+from penstock.proto.feature_pb2 import Features as Features
+from penstock.proto.feature_pb2 import FloatList as FloatList
+from penstock.train.optimizers import FtrlOptimizer as FtrlOptimizer
+from penstock.train.optimizers import GradientDescentOptimizer as GradientDescentOptimizer
+from penstock.proto.feature_pb2 import Int64List as Int64List
+from penstock.proto.cluster_pb2 import JobDef as JobDef
+from penstock.train.optimizers import MomentumOptimizer as MomentumOptimizer
+from penstock.train.optimizer import Optimizer as Optimizer
+from penstock.train.optimizers import RMSPropOptimizer as RMSPropOptimizer
+from penstock.proto.saver_pb2 import SaverDef as SaverDef
+from penstock.proto.example_pb2 import SequenceExample as SequenceExample
+from penstock.proto.tensorflow_server_pb2 import ServerDef as ServerDef
+from penstock.train.global_step import assert_global_step as assert_global_step
+from penstock.train.global_step import create_global_step as create_global_step
+from penstock.train.global_step import get_global_step as get_global_step
+from penstock.train.global_step import get_or_create_global_step as get_or_create_global_step
+from penstock.train.global_step import global_step as global_step
+from penstock.summary.reading import summary_iterator as summary_iterator
+from penstock.graph.graph_files import write_graph as write_graph

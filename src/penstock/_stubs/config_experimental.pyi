@@ -1,0 +1,15 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.runtime.device_config import LogicalDeviceConfiguration as VirtualDeviceConfiguration
+from penstock.runtime.device_config import enable_tensor_float_32_execution as enable_tensor_float_32_execution
+from penstock.runtime.device_config import get_device_details as get_device_details
+from penstock.runtime.device_config import get_memory_growth as get_memory_growth
+from penstock.runtime.device_config import get_memory_info as get_memory_info
+from penstock.runtime.device_config import get_logical_device_configuration as get_virtual_device_configuration
+from penstock.runtime.device_config import get_visible_devices as get_visible_devices
+from penstock.runtime.device_config import list_logical_devices as list_logical_devices
+from penstock.runtime.device_config import list_physical_devices as list_physical_devices
+from penstock.runtime.device_config import set_memory_growth as set_memory_growth
+from penstock.runtime.device_config import set_logical_device_configuration as set_virtual_device_configuration
+from penstock.runtime.device_config import set_visible_devices as set_visible_devices
+from penstock.runtime.device_config import tensor_float_32_execution_enabled as tensor_float_32_execution_enabled

@@ -1,0 +1,6 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.runtime.device_config import get_inter_op_parallelism_threads as get_inter_op_parallelism_threads
+from penstock.runtime.device_config import get_intra_op_parallelism_threads as get_intra_op_parallelism_threads
+from penstock.runtime.device_config import set_inter_op_parallelism_threads as set_inter_op_parallelism_threads
+from penstock.runtime.device_config import set_intra_op_parallelism_threads as set_intra_op_parallelism_threads

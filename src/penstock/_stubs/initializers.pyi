@@ -1,0 +1,36 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.ops.initializers import Constant as Constant
+from penstock.ops.initializers import GlorotNormal as GlorotNormal
+from penstock.ops.initializers import GlorotUniform as GlorotUniform
+from penstock.ops.initializers import HeNormal as HeNormal
+from penstock.ops.initializers import HeUniform as HeUniform
+from penstock.ops.initializers import Identity as Identity
+from penstock.ops.initializers import Initializer as Initializer
+from penstock.ops.initializers import LecunNormal as LecunNormal
+from penstock.ops.initializers import LecunUniform as LecunUniform
+from penstock.ops.initializers import Ones as Ones
+from penstock.ops.initializers import Orthogonal as Orthogonal
+from penstock.ops.initializers import RandomNormal as RandomNormal
+from penstock.ops.initializers import RandomUniform as RandomUniform
+from penstock.ops.initializers import TruncatedNormal as TruncatedNormal
+from penstock.ops.initializers import VarianceScaling as VarianceScaling
+from penstock.ops.initializers import Zeros as Zeros
+from penstock.ops.initializers import Constant as constant
+from penstock.ops.initializers import deserialize as deserialize
+from penstock.ops.initializers import get as get
+from penstock.ops.initializers import GlorotNormal as glorot_normal
+from penstock.ops.initializers import GlorotUniform as glorot_uniform
+from penstock.ops.initializers import HeNormal as he_normal
+from penstock.ops.initializers import HeUniform as he_uniform
+from penstock.ops.initializers import Identity as identity
+from penstock.ops.initializers import LecunNormal as lecun_normal
+from penstock.ops.initializers import LecunUniform as lecun_uniform
+from penstock.ops.initializers import Ones as ones
+from penstock.ops.initializers import Orthogonal as orthogonal
+from penstock.ops.initializers import RandomNormal as random_normal
+from penstock.ops.initializers import RandomUniform as random_uniform
+from penstock.ops.initializers import serialize as serialize
+from penstock.ops.initializers import TruncatedNormal as truncated_normal
+from penstock.ops.initializers import VarianceScaling as variance_scaling
+from penstock.ops.initializers import Zeros as zeros

@@ -1,0 +1,3 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.graph.behavior import tf2_enabled as enabled
