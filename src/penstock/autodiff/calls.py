@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.autodiff.walk import Record, Rule, Sums, as_dense, is_trainable, named_rules, walk
+from penstock.autodiff.widening import add_outputs
 from penstock.core import context
 from penstock.core.attributes import output_dtypes
 from penstock.core.composite import IndexedSlices
@@ -241,13 +242,9 @@ def gather(results: Sequence[Any], where: Any) -> Any:
 def _widen(op: Operation, body: CallBody, missing: list[SymbolicTensor]) -> CallBody:
     """Makes a call in a graph give further values of the body as outputs."""
     view = CallBody(body.name, body.graph, [*body.outputs, *missing])
-    op.attrs["f"] = view
-    op.attrs["Tout"] = tuple(t.dtype for t in view.outputs)
-    start = len(op._outputs)
-    new = [SymbolicTensor(op, start + i, t.dtype, t.dims) for i, t in enumerate(missing)]
-    op._outputs = (*op._outputs, *new)
+    attrs = {"f": view, "Tout": tuple(t.dtype for t in view.outputs)}
+    add_outputs(op, attrs, [t.dtype for t in missing], [t.dims for t in missing])
     assert len(output_dtypes(op.op_def, op.attrs)) == len(op._outputs)
-    op.graph.touch()
     return view
 
 
