@@ -120,6 +120,8 @@ from penstock.ops.conditionals import case_v1 as case
 from penstock.ops.math_cast import cast as cast
 from penstock.ops.math_elementwise import ceil as ceil
 from penstock.ops.array_identity import check_numerics as check_numerics
+from penstock.ops.linalg_solve import cholesky as cholesky
+from penstock.ops.linalg_solve import cholesky_solve as cholesky_solve
 from penstock.ops.math_norms import clip_by_average_norm as clip_by_average_norm
 from penstock.ops.math_norms import clip_by_global_norm as clip_by_global_norm
 from penstock.ops.math_norms import clip_by_norm as clip_by_norm
@@ -259,10 +261,16 @@ from penstock.graph.tensor_proto import make_tensor_proto as make_tensor_proto
 from penstock.ops.io_files import matching_files as matching_files
 from penstock.ops.math_matmul import matmul as matmul
 from penstock.ops.array_diag import band_part as matrix_band_part
+from penstock.ops.linalg_solve import det as matrix_determinant
 from penstock.ops.array_diag import diag as matrix_diag
 from penstock.ops.array_diag import diag_part as matrix_diag_part
+from penstock.ops.linalg_solve import inv as matrix_inverse
 from penstock.ops.array_diag import set_diag as matrix_set_diag
+from penstock.ops.linalg_solve import solve as matrix_solve
+from penstock.ops.linalg_functions import lstsq as matrix_solve_ls
+from penstock.ops.linalg_functions import sqrtm as matrix_square_root
 from penstock.ops.array_order import matrix_transpose as matrix_transpose
+from penstock.ops.linalg_solve import triangular_solve as matrix_triangular_solve
 from penstock.ops.math_arithmetic import maximum as maximum
 from penstock.ops.array_join import meshgrid as meshgrid
 from penstock.ops.partitioned import min_max_variable_partitioner as min_max_variable_partitioner
@@ -299,6 +307,7 @@ from penstock.ops.py_functions import py_function as py_function
 from penstock.types.dtypes import qint16 as qint16
 from penstock.types.dtypes import qint32 as qint32
 from penstock.types.dtypes import qint8 as qint8
+from penstock.ops.linalg_decompose import qr as qr
 from penstock.types.dtypes import quint16 as quint16
 from penstock.types.dtypes import quint8 as quint8
 from penstock.ops.random_ops import random_crop as random_crop
@@ -355,6 +364,8 @@ from penstock.ops.math_segment import segment_mean as segment_mean
 from penstock.ops.math_segment import segment_min as segment_min
 from penstock.ops.math_segment import segment_prod as segment_prod
 from penstock.ops.math_segment import segment_sum as segment_sum
+from penstock.ops.linalg_decompose import eigh as self_adjoint_eig
+from penstock.ops.linalg_decompose import eigvalsh as self_adjoint_eigvals
 from penstock.ops.array_fill import sequence_mask as sequence_mask
 from penstock.ops.random_state import set_seed as set_random_seed
 from penstock.ops.array_select import setdiff1d as setdiff1d
@@ -381,6 +392,7 @@ from penstock.ops.array_identity import stop_gradient as stop_gradient
 from penstock.ops.array_getitem import strided_slice as strided_slice
 from penstock.types.dtypes import string as string
 from penstock.ops.math_arithmetic import subtract as subtract
+from penstock.ops.linalg_decompose import svd as svd
 from penstock.ops.conditionals import switch_case as switch_case
 from penstock.ops.math_elementwise import tan as tan
 from penstock.ops.math_elementwise import tanh as tanh
