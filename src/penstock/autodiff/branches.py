@@ -57,7 +57,8 @@ def operation_of(record: Record) -> Operation:
             f"{record.type}: expected it in a graph or function to take its gradient, got an eager "
             "call. Call tf.cond, tf.switch_case or tf.while_loop instead.",
         )
-    return record.source  # type: ignore[no-any-return]
+    op: Operation = record.source
+    return op
 
 
 def _reverse(body: CallBody, pattern: tuple[bool, ...], sources: tuple[bool, ...]) -> Reverse:
@@ -65,7 +66,7 @@ def _reverse(body: CallBody, pattern: tuple[bool, ...], sources: tuple[bool, ...
     found = body.backward.get(key)
     if found is None:
         found = body.backward[key] = build_reverse(body, pattern, sources)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _keep_values(op: Operation, reverses: Sequence[Reverse]) -> None:

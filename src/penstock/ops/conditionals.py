@@ -129,12 +129,15 @@ def switch_case(
       6
     """
     functions = _numbered(branch_fns, default)
-    index = branch_index if isinstance(branch_index, Tensor) else convert_to_tensor(branch_index)
+    # Any: eager tensors convert to int, by a method that the package of operations attaches
+    index: Any = (
+        branch_index if isinstance(branch_index, Tensor) else convert_to_tensor(branch_index)
+    )
     if not index.dtype.is_integer:
         raise TypeError(f"'branch_index' must be an integer Tensor, got {index.dtype!r}")
     if state.graph is None:
         number = int(index)
-        return (functions[number if 0 <= number < len(functions) else -1])()
+        return functions[number if 0 <= number < len(functions) else -1]()
     name = name or "switch_case"
     graphs = [_graph(name, f"branch{i}") for i in range(len(functions))]
     labels = [f"branches[{i}]" for i in range(len(functions))]

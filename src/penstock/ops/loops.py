@@ -5,6 +5,7 @@ and of what they capture, which stays the same in all rounds; with `maximum_iter
 comes first.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph.body import CallBody
 from penstock.graph.static_values import constant_value
 from penstock.ops.bodies import BodyGraph, emit, note_uses, share_captures, trace
@@ -130,7 +131,7 @@ def _bound(value: Any) -> Tensor:
     bound = convert_to_tensor(value, dt.int32) if not isinstance(value, Tensor) else value
     if bound.shape.rank not in (0, None):
         raise ValueError(f"'maximum_iterations' must be a scalar. Received shape: {bound.shape}")
-    return bound if bound.dtype is dt.int32 else execute("Cast", (bound,), {"DstT": dt.int32})  # type: ignore[no-any-return]
+    return bound if bound.dtype is dt.int32 else execute("Cast", (bound,), {"DstT": dt.int32})
 
 
 def _as_given(loop_vars: Any, result: Any) -> Any:
@@ -213,7 +214,7 @@ class _LoopBuilder:
                 for i, (t, dims) in enumerate(zip(self._flat, self._dims, strict=True))
             ]
             packed = nest.pack_sequence_as(self._vars, places, expand_composites=True)
-            trace(graph, lambda f=function, c=counter, p=packed: f(cond, body, c, p))
+            trace(graph, functools.partial(function, cond, body, counter, packed))
         return graphs
 
     def _cond(self, cond: Any, body: Any, counter: Any, packed: Any) -> Any:
@@ -253,7 +254,7 @@ class _LoopBuilder:
             )
 
 
-def _invariants(flat: Sequence[Tensor], given: Any) -> list[Dims]:
+def _invariants(flat: Sequence[SymbolicTensor], given: Any) -> list[Dims]:
     if given is None:
         return [t.dims for t in flat]
     shapes = nest.flatten(given, expand_composites=True)
@@ -269,7 +270,8 @@ def _invariants(flat: Sequence[Tensor], given: Any) -> list[Dims]:
         if not is_subtype(tensor.dims, dims):
             raise ValueError(
                 f"The shape invariant{_at()} must hold when the loop starts: expected "
-                f"{text(dims)}, got {text(tensor.dims)} for {tensor.name}. Make it less specific."
+                f"{text(dims)}, got {text(tensor.dims)} for loop variable {len(result)}. Make it "
+                "less specific."
             )
         result.append(dims)
     return result

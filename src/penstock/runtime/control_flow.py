@@ -138,7 +138,8 @@ def _switch(
         def run(position: int) -> Any:
             collected = Collected()
             outputs, state = branch(collected, branches[position])
-            oks, held = [], []
+            oks: list[Any] = []
+            held: list[Any] = []
             for i, (_, conditions, shapes) in enumerate(probes):
                 mine = i == position
                 oks += collected.conditions if mine else [True] * len(conditions)
