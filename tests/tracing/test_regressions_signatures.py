@@ -47,3 +47,9 @@ def test_an_operation_is_no_result() -> None:
 
     with pytest.raises(TypeError, match="found return value of type Operation"):
         operation()
+
+
+@pytest.mark.parametrize("value", [3, "name", [tf.TensorSpec([])]])
+def test_only_what_can_be_called_is_traced(value) -> None:
+    with pytest.raises(TypeError, match="expected a callable, got"):
+        tf.function(value)

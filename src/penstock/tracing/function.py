@@ -101,6 +101,11 @@ def function(
         jit_compile = experimental_compile
 
     def decorate(inner: Callable[..., Any]) -> Function:
+        if not callable(inner):
+            raise TypeError(
+                f"tf.function expected a callable, got {inner!r} of type {type(inner).__name__}."
+                " Options such as input_signature are given by keyword."
+            )
         made = Function(
             inner,
             _name_of(inner),
