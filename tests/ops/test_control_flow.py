@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.autodiff.trip_count import bound_of
 
 
 def run_all_ways(function, *values):
@@ -322,10 +323,16 @@ X = np.array([0.3, -0.5, 0.7])
 W = np.array([[0.5, -0.2, 0.1], [0.3, 0.4, -0.6], [-0.1, 0.2, 0.9]])
 
 
-def recurrent(bound):
+def limit(n, x, bound):
+    """A number of rounds: one that the graph does not tell when there is to be no bound."""
+    return n if bound is not None else n + tf.cast(tf.reduce_sum(x) * 0, tf.int32)
+
+
+def recurrent(bound, told=True):
     def run(x, w):
+        end = limit(4, x, bound if told else 4)
         return tf.while_loop(
-            lambda i, h: i < 4,
+            lambda i, h: i < end,
             lambda i, h: (i + 1, tf.tanh(tf.linalg.matvec(w, h)) + x),
             (tf.constant(0), x),
             maximum_iterations=bound,
@@ -354,7 +361,8 @@ def loop_of_branches(bound):
             h = tf.cond(i % 2 == 0, lambda: tf.sin(h) * w[0], lambda: h * h + w[1])
             return i + 1, h
 
-        return tf.while_loop(lambda i, h: i < 3, body, (0, x), maximum_iterations=bound)[1]
+        end = limit(3, x, bound)
+        return tf.while_loop(lambda i, h: i < end, body, (0, x), maximum_iterations=bound)[1]
 
     return run
 
@@ -363,14 +371,15 @@ def loop_in_loop(bound):
     def run(x, w):
         def inner(i, h):
             loop = tf.while_loop(
-                lambda j, g: j < 2,
+                lambda j, g: j < limit(2, x, bound),
                 lambda j, g: (j + 1, tf.sin(g) * w[i] + x),
                 (0, h),
                 maximum_iterations=bound,
             )
             return i + 1, loop[1]
 
-        return tf.while_loop(lambda i, h: i < 3, inner, (0, x), maximum_iterations=bound)[1]
+        end = limit(3, x, bound)
+        return tf.while_loop(lambda i, h: i < end, inner, (0, x), maximum_iterations=bound)[1]
 
     return run
 
@@ -378,6 +387,7 @@ def loop_in_loop(bound):
 CASES = {
     "recurrent, bounded": recurrent(6),
     "recurrent": recurrent(None),
+    "recurrent, bounded by counting": recurrent(None, told=False),
     "cond": branching,
     "switch_case": switching,
     "branches in a loop, bounded": loop_of_branches(3),
@@ -428,9 +438,9 @@ def test_a_second_derivative_needs_a_bound():
 
 
 def test_how_values_are_kept():
-    def kinds(bound):
+    def kinds(bound, told=True):
         def run(x, w):
-            return tf.gradients(recurrent(bound)(x, w), [x, w])
+            return tf.gradients(recurrent(bound, told)(x, w), [x, w])
 
         graph = tf.function(run).get_concrete_function(tf.constant(X), tf.constant(W)).graph
         loops = [op for op in graph.get_operations() if op.type == "StatelessWhile"]
@@ -440,6 +450,7 @@ def test_how_values_are_kept():
         return {t for t in inside | around if t.startswith("Penstock")}
 
     assert kinds(6) == {"PenstockStackWrite", "PenstockStackRead"}
+    assert kinds(None, told=False) == {"PenstockStackWrite", "PenstockStackRead"}
     assert kinds(None) == {"PenstockHistoryEmpty", "PenstockHistoryPush", "PenstockHistoryPop"}
 
 
@@ -477,6 +488,52 @@ def test_gradients_stop_without_back_prop():
         return tf.gradients(y, x, unconnected_gradients="zero")[0]
 
     assert float(slope(tf.constant(1.0))) == 0
+
+
+@pytest.mark.parametrize(
+    ("bound", "cond", "body", "start"),
+    [
+        (5, lambda i: i < 5, lambda i: i + 1, 0),
+        (3, lambda i: i <= 5, lambda i: i + 2, 0),
+        (3, lambda i: i <= 4, lambda i: 2 + i, 0),
+        (3, lambda i: i > 5, lambda i: i - 2, 10),
+        (3, lambda i: i >= 5, lambda i: i - 2, 9),
+        (5, lambda i: 5 > tf.identity(i), lambda i: i + 1, 0),  # noqa: SIM300
+        (2, lambda i: (i < 5) & (i < 2), lambda i: i + 1, 0),
+        (0, lambda i: i < 5, lambda i: i + 1, 7),
+        (None, lambda i: i < 5, lambda i: i * 2, 1),
+        (None, lambda i: i < 5, lambda i: i - 1, 0),
+        (None, lambda i: (i < 5) | (i < 7), lambda i: i + 1, 0),
+        (None, lambda i: i < i + 1, lambda i: i + 1, 0),
+    ],
+)
+def test_bound_of_a_loop_that_counts(bound, cond, body, start):
+    with tf.Graph().as_default():
+        (result,) = tf.while_loop(cond, lambda i: (body(i),), (tf.constant(start),))
+        assert bound_of(result.op) == bound
+        if bound is not None:
+            rounds = tf.while_loop(
+                lambda i, n: cond(i), lambda i, n: (body(i), n + 1), (tf.constant(start), 0)
+            )[1]
+            with tf.compat.v1.Session() as session:
+                assert session.run(rounds) == bound
+
+
+def test_graph_def_and_back():
+    def build(x):
+        y = loop_of_branches(3)(x, tf.constant(W))
+        return tf.identity(y, name="y"), tf.identity(tf.gradients(y, x)[0], name="slope")
+
+    first, second = tf.Graph(), tf.Graph()
+    with first.as_default():
+        build(tf.compat.v1.placeholder(tf.float64, [3], name="x"))
+    with second.as_default():
+        tf.import_graph_def(first.as_graph_def(), name="")
+    results = []
+    for graph in (first, second):
+        with tf.compat.v1.Session(graph=graph) as session:
+            results.append(session.run(["y:0", "slope:0"], {"x:0": X}))
+    np.testing.assert_array_equal(results[0], results[1])
 
 
 # ---- errors -----------------------------------------------------------------------------------

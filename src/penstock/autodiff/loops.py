@@ -13,6 +13,7 @@ import numpy as np
 
 from penstock.autodiff.branches import operation_of
 from penstock.autodiff.calls import Reverse, build_reverse, call, gather, records_between
+from penstock.autodiff.trip_count import bound_of
 from penstock.autodiff.walk import Record, as_dense, is_trainable, named_rules
 from penstock.autodiff.widening import add_outputs, is_dense, zeros_for
 from penstock.core import context
@@ -100,7 +101,7 @@ class _Keeper:
         self._op = op
         self._body: CallBody = op.attrs["body"]
         self._cond: CallBody = op.attrs["cond"]
-        self._bound = op.attrs.get("_maximum_iterations")
+        self._bound = bound_of(op)
         self._outputs: list[Any] = []
         self._starts: list[Any] = []
 
@@ -144,7 +145,7 @@ class _Keeper:
     def _add(self, tensor: Any, kept: dict[Any, int]) -> None:
         dense = self._bound is not None and is_full(tensor.dims) and tensor.dtype is not dt.variant
         if dense:
-            dims = (max(self._bound, 0), *tensor.dims)
+            dims = (self._bound, *tensor.dims)
             place = self._place(tensor.dtype, dims, "stack")
             with _inside(self._op.graph):
                 zero = execute("Cast", (np.zeros((), np.int32),), {"DstT": tensor.dtype})
@@ -246,7 +247,7 @@ class _Reversal:
         results = while_loop(
             lambda k, *rest: execute("Greater", (k, 0)), self._round, state, invariants
         )
-        bound = self._op.attrs.get("_maximum_iterations")
+        bound = bound_of(self._op)
         if bound is not None:
             loop = results[0].op
             loop.attrs = {**loop.attrs, "_maximum_iterations": bound}

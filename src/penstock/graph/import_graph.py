@@ -187,6 +187,7 @@ class Importer:
         self.prefix = prefix
         self.producer_ops = {op.name: op for op in producer_ops.op} if producer_ops else {}
         self.functions = dict(graph._functions)
+        self._is_body = functions is not None  # whose arguments need not be used
         if functions is None:
             functions = read_library(message.library.function, Importer)
         self.functions.update(functions)
@@ -215,7 +216,8 @@ class Importer:
             made._inputs = (*made._inputs[:index], tensor, *made._inputs[index + 1 :])
         for node in nodes:
             self._colocate(node)
-        self._check_all_mapped_used()
+        if not self._is_body:
+            self._check_all_mapped_used()
 
     def commit(self) -> None:
         """Adds what was made to the graph."""
@@ -397,6 +399,8 @@ class Importer:
         for group in groups:
             target = group.removeprefix("loc:@") if isinstance(group, str) else group
             if target != group and target not in self._names:
+                if self._is_body:  # it names an operation of the graph around the function
+                    continue
                 raise ValueError(
                     f"Node '{node.name}' expects to be colocated with unknown node '{target}'"
                 )

@@ -1,0 +1,96 @@
+"""How often a loop can run at most, where its operations tell: it counts in steps to a limit.
+
+`bound_of` looks for a comparison in the condition (alone, or one of several that must all hold)
+between a loop variable, which starts at a known integer and grows or shrinks by a known step, and
+a known limit.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.graph.body import CallBody
+from penstock.graph.operation import Operation
+from penstock.graph.static_values import constant_value
+
+COMPARISONS = {"Less": 1, "LessEqual": 1, "Greater": -1, "GreaterEqual": -1}
+LONGEST = 1 << 20  # rounds that are still worth an array
+
+
+def bound_of(op: Operation) -> int | None:
+    """A bound on the rounds of a While, or None."""
+    given = op.attrs.get("_maximum_iterations")
+    if given is not None:
+        return max(int(given), 0)
+    cond: CallBody = op.attrs["cond"]
+    found = [_rounds(op, part) for part in _conjuncts(cond.outputs[0])]
+    known = [n for n in found if n is not None and n <= LONGEST]
+    return min(known) if known else None
+
+
+def _conjuncts(tensor: Any) -> Iterator[Operation]:
+    stack = [tensor]
+    while stack:
+        op = _root(stack.pop()).op
+        if op.type == "LogicalAnd":
+            stack.extend(op.inputs)
+        elif op.type in COMPARISONS:
+            yield op
+
+
+def _root(tensor: Any) -> Any:
+    while tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
+def _rounds(op: Operation, comparison: Operation) -> int | None:
+    """The rounds until a comparison fails."""
+    left, right = (_root(t) for t in comparison.inputs)
+    sign = COMPARISONS[comparison.type]
+    number = _number(op.attrs["cond"], left)
+    if number is None or _known(op, right) is None:
+        left, right, sign = right, left, -sign
+        number = _number(op.attrs["cond"], left)
+    limit = _known(op, right)
+    if number is None or limit is None or not left.dtype.is_integer:
+        return None
+    start, step = constant_value(op.inputs[number]), _step(op.attrs["body"], number)
+    if start is None or start.ndim or step is None or step * sign <= 0:
+        return None
+    distance = (limit - int(start)) * sign
+    if comparison.type.endswith("Equal"):
+        distance += 1
+    return max(0, -(-distance // (step * sign)))
+
+
+def _number(cond: CallBody, tensor: Any) -> int | None:
+    return next((i for i, t in enumerate(cond.inputs) if t is tensor), None)
+
+
+def _known(op: Operation, tensor: Any) -> int | None:
+    """The value of a scalar in the condition that is the same in all rounds."""
+    cond, body = op.attrs["cond"], op.attrs["body"]
+    number = _number(cond, tensor)
+    if number is not None:
+        if _root(body.outputs[number]) is not body.inputs[number]:
+            return None
+        tensor = op.inputs[number]
+    value = constant_value(tensor)
+    if value is None or value.ndim or value.dtype.kind not in "iu":
+        return None
+    return int(value)
+
+
+def _step(body: CallBody, number: int) -> int | None:
+    """What a round adds to a loop variable."""
+    op = _root(body.outputs[number]).op
+    if op.type not in ("Add", "AddV2", "Sub"):
+        return None
+    place = body.inputs[number]
+    left, right = (_root(t) for t in op.inputs)
+    if right is place and op.type != "Sub":
+        left, right = right, left
+    value = constant_value(right) if left is place else None
+    if value is None or value.ndim:
+        return None
+    return -int(value) if op.type == "Sub" else int(value)
