@@ -6,43 +6,14 @@ from typing import Any
 
 from penstock.core import shapes
 from penstock.core.execute import execute
-from penstock.core.kernels import kernel
-from penstock.core.op_def import define_op
-from penstock.core.shapes import ShapeContext
 from penstock.ops.array_fill import eye
-from penstock.types.dims import Dims
+from penstock.ops.linalg_decompose import QR
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import TensorShape
 
-Array = Any  # numpy.ndarray, jax.Array or a tracer
 TRUNCATED_STDDEV = 0.87962566103423978  # of a normal distribution cut at two standard deviations
 MODES = ("fan_in", "fan_out", "fan_avg")
 DISTRIBUTIONS = ("uniform", "truncated_normal", "untruncated_normal")
-
-
-def _qr_shape(c: ShapeContext) -> list[Dims]:
-    dims = c.rank_at_least(0, 2, "input")
-    if dims is None:
-        return [None, None]
-    *batch, rows, columns = dims
-    small = None if rows is None or columns is None else min(rows, columns)
-    if c.attr("full_matrices"):
-        return [(*batch, rows, rows), (*batch, rows, columns)]
-    return [(*batch, rows, small), (*batch, small, columns)]
-
-
-QR = define_op(
-    "Qr(input: T; full_matrices: bool = False, T: {double, float, half, complex64, complex128}) "
-    "-> q: T, r: T",
-    shape=_qr_shape,
-    doc="Matrices as products of one with orthonormal columns and an upper triangular one.",
-).not_differentiable("its gradient needs the linear algebra family, which is not there yet")
-
-
-@kernel(QR, types={"T": ["float32", "float64", "complex64", "complex128"]})
-def _qr(xp: Any, input: Array, *, full_matrices: bool) -> tuple[Array, Array]:
-    q, r = xp.linalg.qr(input, mode="complete" if full_matrices else "reduced")
-    return q, r
 
 
 def known_dims(shape: Any) -> list[int]:
