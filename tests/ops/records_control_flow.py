@@ -7,6 +7,8 @@ OPERATIONS = (
     "StatelessCase",
     "While",
     "StatelessWhile",
+    "PartitionedCall",
+    "StatefulPartitionedCall",
     "PenstockStackWrite",
     "PenstockStackRead",
     "PenstockHistoryEmpty",

@@ -481,6 +481,75 @@ def test_gradients_of_a_variable_that_a_branch_in_a_loop_reads():
     np.testing.assert_allclose(slope(tf.constant(X)), tf.function(slope)(tf.constant(X)), 1e-6)
 
 
+def test_functions_called_in_a_loop():
+    """A call is a PartitionedCall, or a StatefulPartitionedCall where it reads a variable."""
+    w = tf.Variable(W)
+    layer = tf.function(lambda h: tf.linalg.matvec(w, tf.tanh(h)))
+    double = tf.function(lambda h: h * 2)
+
+    def slope(x):
+        with tf.GradientTape() as tape:
+            y = tf.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, double(layer(h))), (0, x))
+            y = tf.reduce_sum(y[1])
+        return tape.gradient(y, w)
+
+    traced = tf.function(slope)
+    np.testing.assert_allclose(slope(tf.constant(X)), traced(tf.constant(X)), 1e-6)
+    graph = traced.get_concrete_function(tf.constant(X)).graph
+    loops = [op for op in graph.get_operations() if op.type == "While"]
+    kinds = {op.type for op in loops[0].attrs["body"].graph.get_operations()}
+    assert {"PartitionedCall", "StatefulPartitionedCall"} <= kinds
+
+
+def test_gradients_past_a_variable_that_the_loop_writes():
+    v = tf.Variable(2.0)
+
+    def slope(x):
+        def body(i, h):
+            v.assign_add(1.0)
+            return i + 1, h * v
+
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.while_loop(lambda i, h: i < 3, body, (0, x))[1]
+        return tape.gradient(y, x)
+
+    for way in (slope, tf.function(slope)):
+        v.assign(2.0)
+        assert float(way(tf.constant(1.5))) == 3 * 4 * 5
+        assert float(v) == 5
+
+
+def test_sparse_gradients_in_a_loop():
+    table = tf.Variable(np.ones((5, 3), F))
+
+    def slope(ids):
+        def body(i, h):
+            return i + 1, h * tf.gather(table, ids[i])
+
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.while_loop(lambda i, h: i < 3, body, (0, tf.ones([3])))[1])
+        return tf.convert_to_tensor(tape.gradient(y, table))
+
+    expected = np.zeros((5, 3), F)
+    expected[[1, 4]] = [[2], [1]]
+    for way in (slope, tf.function(slope)):
+        np.testing.assert_array_equal(way(tf.constant([1, 1, 4])), expected)
+
+
+def test_gradients_for_sizes_that_vary():
+    def slope(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, tf.sin(h) * x), (0, x))[1]
+        return tape.gradient(y, x)
+
+    traced = tf.function(slope, input_signature=[tf.TensorSpec([None], tf.float64)])
+    for n in (3, 3, 3, 2):
+        x = tf.constant(X[:n])
+        np.testing.assert_allclose(traced(x), slope(x), 1e-9)
+
+
 def test_gradients_stop_without_back_prop():
     @tf.function
     def slope(x):

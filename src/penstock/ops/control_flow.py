@@ -66,7 +66,8 @@ def effects_after(offset: int) -> Any:
     return effects
 
 
-def _needs_autodiff(op: Any, *grads: Any) -> Any:
+def needs_autodiff(op: Any, *grads: Any) -> Any:
+    """Stands for a rule of `penstock.autodiff`, which goes before it where it is loaded."""
     raise RuntimeError(f"the gradient of {op.type} needs penstock.autodiff, which is not loaded")
 
 
@@ -82,7 +83,7 @@ def _define(name: str, text: str, shape: Any, offset: int, doc: str) -> tuple[Op
         )
         op.calls = True
         op.effect_rule = effects_after(offset)
-        op.gradient(_needs_autodiff)
+        op.gradient(needs_autodiff)
         made.append(op)
     return made[0], made[1]
 

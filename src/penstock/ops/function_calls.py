@@ -4,7 +4,7 @@ from typing import Any
 
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.control_flow import effects_after
+from penstock.ops.control_flow import effects_after, needs_autodiff
 
 
 def _call_shape(c: ShapeContext) -> list[Any]:
@@ -35,3 +35,4 @@ STATEFUL_PARTITIONED_CALL = define_op(
 for _op in (PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL):
     _op.calls = True
     _op.effect_rule = effects_after(0)
+    _op.gradient(needs_autodiff)
