@@ -203,6 +203,7 @@ class Record:
       result_dtype: dtype of the first output, when it is not the dtype under test.
       widen: whether the reference computes in double precision.
       tested_by: the file that tests the operation when the table cannot.
+      named_by: what that file names instead of the operation: the table it goes through.
     """
 
     op: str
@@ -222,6 +223,7 @@ class Record:
     widen: bool = True
     result_dtype: str | None = None
     tested_by: str | None = None
+    named_by: str | None = None
 
     @property
     def is_composed(self) -> bool:

@@ -14,7 +14,6 @@ VARIABLES = [
     "AssignSubVariableOp",
     "DestroyResourceOp",
     "VariableShape",
-    "ResourceCountUpTo",
     "ResourceGather",
     "ResourceGatherNd",
     "ResourceStridedSliceAssign",
@@ -23,7 +22,9 @@ UPDATES = [op.name for table in (SCATTER, SCATTER_ND) for op in table.values()]
 RULES = [op.name for table in (APPLY, SPARSE_APPLY) for op in table.values()]
 
 RECORDS = [
-    *(Record(name, tested_by="tests/ops/test_state_ops.py") for name in VARIABLES + UPDATES),
-    *(Record(name, tested_by="tests/ops/test_state_rules.py") for name in RULES),
+    *(Record(name, tested_by="tests/ops/test_state_ops.py") for name in VARIABLES),
+    Record("ResourceCountUpTo", tested_by="tests/ops/test_state_ops.py", named_by="count_up_to"),
+    *(Record(name, tested_by="tests/ops/test_state_ops.py", named_by="scatter_") for name in UPDATES),
+    *(Record(name, tested_by="tests/ops/test_state_rules.py", named_by="SPARSE_APPLY") for name in RULES),
     Record("Qr", tested_by="tests/ops/test_initializers.py"),
 ]

@@ -263,7 +263,12 @@ def find(name: str) -> OpDef | None:
     """The operation registered under `name`, or None."""
     found = _ops.get(name)
     while found is None and _loaders:
-        _loaders.pop()()
+        loader = _loaders.pop()
+        try:
+            loader()
+        except BaseException:  # a Ctrl-C too: it is asked again at the next name
+            _loaders.append(loader)
+            raise
         found = _ops.get(name)
     return found
 

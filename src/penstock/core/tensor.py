@@ -239,7 +239,7 @@ class EagerTensor(Tensor):
         return host_array(self).tobytes()
 
     def __buffer__(self, flags: int) -> memoryview:
-        return memoryview(host_array(self))  # type: ignore[arg-type]
+        return memoryview(host_array(self)).toreadonly()  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         dims = self.dims
