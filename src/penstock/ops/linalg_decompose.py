@@ -264,12 +264,21 @@ EIGH = define_op(
 )
 
 
+def _finite_only(xp: Any, x: Array, *results: Array) -> list[Array]:
+    """Results, as NaN where a matrix is not finite: LAPACK would give any numbers."""
+    fine = xp.isfinite(xp.tril(x)).all(axis=(-1, -2))
+    return [
+        xp.where(fine.reshape(fine.shape + (1,) * (r.ndim - fine.ndim)), r, np.nan) for r in results
+    ]
+
+
 @host_kernel(EIGH)
 def _eigh_host(x: Array, *, compute_v: bool) -> tuple[Array, Array]:
     x = wide(x)
     if not compute_v:
-        return by_matrix(np.linalg.eigvalsh, x).astype(x.dtype), np.zeros((0,), x.dtype)
-    values, vectors = by_matrix(lambda m: tuple(np.linalg.eigh(m)), x)
+        values = _finite_only(np, x, by_matrix(np.linalg.eigvalsh, x))[0]
+        return values.astype(x.dtype), np.zeros((0,), x.dtype)
+    values, vectors = _finite_only(np, x, *by_matrix(lambda m: tuple(np.linalg.eigh(m)), x))
     return values.astype(x.dtype), vectors
 
 
@@ -277,6 +286,7 @@ def _eigh_host(x: Array, *, compute_v: bool) -> tuple[Array, Array]:
 def _eigh_compiled(x: Array, *, compute_v: bool) -> tuple[Array, Array]:
     x = wide(x)
     vectors, values = lax.linalg.eigh(x, lower=True, symmetrize_input=False)
+    values, vectors = _finite_only(jnp, x, values, vectors)
     return values.astype(x.dtype), vectors if compute_v else jnp.zeros((0,), x.dtype)
 
 

@@ -203,7 +203,7 @@ def _square_root_gradient(op: Any, grad: Any) -> Any:
     right = execute("Mul", (conjugate(root)[..., None, :, None, :], one[:, None, :, None]))
     sides = concat([shape[:-2], n * n, n * n], 0)
     whole = execute("Reshape", (execute("AddV2", (left, right)), sides))
-    column = execute("Reshape", (grad, concat([shape[:-2], n * n, np.int32([1])], 0)))
+    column = execute("Reshape", (grad, concat([shape[:-2], n * n, np.array([1], np.int32)], 0)))
     return execute("Reshape", (solve(whole, column), shape))
 
 
@@ -356,7 +356,7 @@ def lstsq(
 
 def _limit(a: Any, s: Any, factor: Any) -> Any:
     """A bound on singular values: `factor` times the largest of each matrix."""
-    largest = execute("Max", (s, np.int32([-1])), {"keep_dims": True})
+    largest = execute("Max", (s, np.array([-1], np.int32)), {"keep_dims": True})
     return execute("Mul", (largest, factor))
 
 
@@ -365,7 +365,7 @@ def _smallest_part(a: Any, times: float) -> Any:
     scale = times * np.finfo(a.dtype.real_dtype.numpy_dtype).eps
     if a.dims is not None and None not in a.dims[-2:]:
         return convert_to_tensor(max(a.dims[-2:]) * scale, a.dtype.real_dtype)
-    sides = execute("Max", (execute("Shape", (a,))[-2:], np.int32([0])))
+    sides = execute("Max", (execute("Shape", (a,))[-2:], np.array([0], np.int32)))
     return execute(
         "Mul", (cast(sides, a.dtype.real_dtype), convert_to_tensor(scale, a.dtype.real_dtype))
     )
@@ -434,7 +434,7 @@ def matrix_rank(
     s = svd(a, compute_uv=False)
     bound = _limit(a, s, _smallest_part(a, 1.0)) if tol is None else convert_to_tensor(tol, s.dtype)
     above = cast(execute("Greater", (s, bound)), dt.int32)
-    return execute("Sum", (above, np.int32([-1])), None, name)
+    return execute("Sum", (above, np.array([-1], np.int32)), None, name)
 
 
 # ---- from LU decompositions
@@ -479,8 +479,8 @@ def lu_solve(
         raise ValueError("Input `rhs` must have at least 2 dimensions.")
     lead = np.broadcast_shapes(rhs.dims[:-2], perm.dims[:-1]) if perm.dims[:-1] else ()
     if lead:
-        rhs = execute("BroadcastTo", (rhs, np.int32([*lead, *rhs.dims[-2:]])))
-        perm = execute("BroadcastTo", (perm, np.int32([*lead, perm.dims[-1]])))
+        rhs = execute("BroadcastTo", (rhs, np.array([*lead, *rhs.dims[-2:]], np.int32)))
+        perm = execute("BroadcastTo", (perm, np.array([*lead, perm.dims[-1]], np.int32)))
     inner = triangular_solve(lower, _in_order(rhs, perm))
     return triangular_solve(upper, inner, lower=False, name=name)
 
