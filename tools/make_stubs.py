@@ -77,14 +77,15 @@ def render(root: str, prefix: str, modules: dict[str, Any]) -> str:
 
 def raw_ops(names: list[str], function: Any) -> str:
     """Return the stub of `tf.raw_ops`."""
-    lines = ["from typing import Any", ""]
+    lines = ["import typing", ""]  # an operation is called Any
     for name in names:
         parameters = inspect.signature(function(name)).parameters.values()
         shown = [
-            f"{p.name}: Any" + (" = ..." if p.default is not p.empty else "") for p in parameters
+            f"{p.name}: typing.Any" + (" = ..." if p.default is not p.empty else "")
+            for p in parameters
         ]
         star = "*, " if shown else ""
-        lines.append(f"def {name}({star}{', '.join(shown)}) -> Any: ...")
+        lines.append(f"def {name}({star}{', '.join(shown)}) -> typing.Any: ...")
     return HEADER + "\n".join(lines) + "\n"
 
 

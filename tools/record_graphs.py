@@ -41,7 +41,6 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     import numpy as np
     import tensorflow as tf
-
     from tests.graph import programs
 
     OUT.mkdir(parents=True, exist_ok=True)
