@@ -119,6 +119,15 @@ BAD_LABEL = "Received a label value of 3 which is outside the valid range of \\[
 
 RECORDS = [
     Record(
+        ".log_sigmoid",
+        unary_cases(uniform(-30, 30)),
+        lambda x: -np.logaddexp(0, -x),
+        function=a.log_sigmoid,
+        dtypes=ALL_FLOATS,
+        tolerance=HALF,
+        differentiable=(0,),
+    ),
+    Record(
         "Relu",
         unary_cases(normal()),
         lambda x: np.maximum(x, 0),

@@ -8,6 +8,7 @@ EXPORTS = {
         "case_v1": ["compat.v1.case"],
         "switch_case": ["switch_case"],
     },
+    "penstock.ops.smart_cond": {"smart_cond": ["__internal__.smart_cond.smart_cond"]},
     "penstock.ops.loops": {
         "while_loop": ["while_loop"],
         "while_loop_v1": ["compat.v1.while_loop"],

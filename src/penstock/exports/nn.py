@@ -7,6 +7,7 @@ EXPORTS = {
         "elu": ["nn.elu"],
         "selu": ["nn.selu"],
         "leaky_relu": ["nn.leaky_relu"],
+        "log_sigmoid": ["math.log_sigmoid", "compat.v1.log_sigmoid"],
         "softplus": ["nn.softplus", "math.softplus"],
         "softsign": ["nn.softsign", "math.softsign"],
         "crelu": ["nn.crelu"],
@@ -126,6 +127,10 @@ EXPORTS = {
     "penstock.ops.nn_embedding": {
         "embedding_lookup": ["nn.embedding_lookup"],
         "embedding_lookup_v1": ["compat.v1.nn.embedding_lookup"],
+    },
+    "penstock.ops.nn_loss_scaling": {
+        "compute_average_loss": ["nn.compute_average_loss"],
+        "scale_regularization_loss": ["nn.scale_regularization_loss"],
     },
     "penstock.ops.array_partition": {
         "dynamic_partition": ["dynamic_partition"],

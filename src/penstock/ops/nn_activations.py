@@ -349,6 +349,20 @@ def softplus(features: Any, name: str | None = None) -> Any:
     return execute(SOFTPLUS, (features,), None, name)
 
 
+def log_sigmoid(x: Any, name: str | None = None) -> Any:
+    """log(1 / (1 + exp(-x))), exact for large negative `x`.
+
+    Args:
+      x: floating dtype, any shape.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of the same dtype and shape.
+    """
+    with scope(name, "LogSigmoid") as full:
+        return execute("Neg", (softplus(negative(tensor(x, name="x"))),), None, full)
+
+
 def softsign(features: Any, name: str | None = None) -> Any:
     """Gives features / (abs(features) + 1).
 
