@@ -167,7 +167,7 @@ def substitute(a: Array, b: Array, lower: bool, unit: bool = False) -> Array:
     return x
 
 
-@host_kernel(TRIANGULAR_SOLVE)
+@host_kernel(TRIANGULAR_SOLVE, limit=2048)  # row by row in Python: 180 us for 64 rows
 def _triangular_host(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -> Array:
     matrix = turned(np, wide(matrix)) if adjoint else wide(matrix)
     return substitute(matrix, wide(rhs), lower != adjoint)
@@ -255,7 +255,7 @@ def _require_pivots(ctx: KernelContext, xp: Any, lu: Array, what: str) -> None:
     ctx.check((pivots != 0).all(), errors.InvalidArgumentError, lambda: f"{what} {SINGULAR}")
 
 
-@host_kernel(LU)
+@host_kernel(LU, limit=1024)  # column by column: 680 us for 64 columns
 def _lu_host(ctx: KernelContext, x: Array) -> tuple[Array, Array]:
     lu, order = lu_by_rows(wide(x))
     _require_pivots(ctx, np, lu, "Input")
