@@ -24,7 +24,13 @@ RULES = [op.name for table in (APPLY, SPARSE_APPLY) for op in table.values()]
 RECORDS = [
     *(Record(name, tested_by="tests/ops/test_state_ops.py") for name in VARIABLES),
     Record("ResourceCountUpTo", tested_by="tests/ops/test_state_ops.py", named_by="count_up_to"),
-    *(Record(name, tested_by="tests/ops/test_state_ops.py", named_by="scatter_") for name in UPDATES),
-    *(Record(name, tested_by="tests/ops/test_state_rules.py", named_by="SPARSE_APPLY") for name in RULES),
+    *(
+        Record(name, tested_by="tests/ops/test_state_ops.py", named_by="scatter_")
+        for name in UPDATES
+    ),
+    *(
+        Record(name, tested_by="tests/ops/test_state_rules.py", named_by="SPARSE_APPLY")
+        for name in RULES
+    ),
     Record("Qr", tested_by="tests/ops/test_initializers.py"),
 ]

@@ -10,6 +10,7 @@ from penstock.ops.nn_pool_ops import avg_pool as avg_pool_v2
 from penstock.ops.nn_moments import batch_norm_with_global_normalization_v1 as batch_norm_with_global_normalization
 from penstock.ops.nn_moments import batch_normalization as batch_normalization
 from penstock.ops.nn_bias import bias_add as bias_add
+from penstock.ops.nn_loss_scaling import compute_average_loss as compute_average_loss
 from penstock.ops.nn_conv_ops import conv1d_v1 as conv1d
 from penstock.ops.nn_conv_transpose import conv1d_transpose as conv1d_transpose
 from penstock.ops.nn_conv_ops import conv2d_v1 as conv2d
@@ -55,6 +56,7 @@ from penstock.ops.nn_pool_ops import pool_v1 as pool
 from penstock.ops.nn_activations import relu as relu
 from penstock.ops.nn_activations import relu6 as relu6
 from penstock.ops.nn_bias import relu_layer as relu_layer
+from penstock.ops.nn_loss_scaling import scale_regularization_loss as scale_regularization_loss
 from penstock.ops.nn_activations import selu as selu
 from penstock.ops.nn_conv_ops import separable_conv2d_v1 as separable_conv2d
 from penstock.ops.math_elementwise import sigmoid as sigmoid

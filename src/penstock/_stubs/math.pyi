@@ -60,6 +60,7 @@ from penstock.ops.math_compare import less_equal as less_equal
 from penstock.ops.math_special import lgamma as lgamma
 from penstock.ops.math_elementwise import log as log
 from penstock.ops.math_elementwise import log1p as log1p
+from penstock.ops.nn_activations import log_sigmoid as log_sigmoid
 from penstock.ops.nn_losses import log_softmax as log_softmax
 from penstock.ops.math_compare import logical_and as logical_and
 from penstock.ops.math_compare import logical_not as logical_not

@@ -9,6 +9,7 @@ from penstock.ops.nn_pool_ops import avg_pool3d as avg_pool3d
 from penstock.ops.nn_moments import batch_norm_with_global_normalization as batch_norm_with_global_normalization
 from penstock.ops.nn_moments import batch_normalization as batch_normalization
 from penstock.ops.nn_bias import bias_add as bias_add
+from penstock.ops.nn_loss_scaling import compute_average_loss as compute_average_loss
 from penstock.ops.nn_conv_ops import conv1d as conv1d
 from penstock.ops.nn_conv_transpose import conv1d_transpose as conv1d_transpose
 from penstock.ops.nn_conv_ops import conv2d as conv2d
@@ -44,6 +45,7 @@ from penstock.ops.nn_moments import normalize_moments as normalize_moments
 from penstock.ops.nn_pool_ops import pool as pool
 from penstock.ops.nn_activations import relu as relu
 from penstock.ops.nn_activations import relu6 as relu6
+from penstock.ops.nn_loss_scaling import scale_regularization_loss as scale_regularization_loss
 from penstock.ops.nn_activations import selu as selu
 from penstock.ops.nn_conv_ops import separable_conv2d as separable_conv2d
 from penstock.ops.math_elementwise import sigmoid as sigmoid

@@ -252,6 +252,7 @@ from penstock.ops.variables_v1 import local_variables as local_variables
 from penstock.ops.variables_v1 import local_variables_initializer as local_variables_initializer
 from penstock.ops.math_elementwise import log as log
 from penstock.ops.math_elementwise import log1p as log1p
+from penstock.ops.nn_activations import log_sigmoid as log_sigmoid
 from penstock.ops.math_compare import logical_and as logical_and
 from penstock.ops.math_compare import logical_not as logical_not
 from penstock.ops.math_compare import logical_or as logical_or
