@@ -18,8 +18,11 @@ def test_an_empty_environment_is_fine():
 
 
 def test_set_variables_are_shown_and_long_values_shortened():
-    summary, threads, config = check_environment(
-        {"PENSTOCK_THREADS": "3", "TF_CONFIG": '{"cluster": {}, "x": "' + "y" * 100 + '"}'}
+    summary, config, threads = check_environment(
+        {
+            "PENSTOCK_THREADS": "3",
+            "PENSTOCK_XLA_OPTIONS": '{"cluster": {}, "x": "' + "y" * 100 + '"}',
+        }
     )
     assert "2 set, 0 malformed" in summary.value
     assert (threads.name, threads.value, threads.problem) == ("PENSTOCK_THREADS", "3", None)

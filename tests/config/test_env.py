@@ -18,8 +18,8 @@ READ = [
     ("PENSTOCK_CACHE_DIR", "/tmp/x", pathlib.Path("/tmp/x")),
     ("PENSTOCK_CACHE_DIR", "", None),
     ("PENSTOCK_LOG_LEVEL", "INFO", "INFO"),
-    ("TF_CONFIG", '{"task": {"index": 1}}', {"task": {"index": 1}}),
-    ("TF_CONFIG", "", {}),
+    ("PENSTOCK_XLA_OPTIONS", '{"task": {"index": 1}}', {"task": {"index": 1}}),
+    ("PENSTOCK_XLA_OPTIONS", "", {}),
 ]
 MALFORMED = [
     ("PENSTOCK_VERIFY", "maybe", "one of 1, true, yes, on"),
@@ -30,7 +30,7 @@ MALFORMED = [
     ("PENSTOCK_COMPILATION_CACHE_SIZE", "inf", "a size in bytes"),
     ("PENSTOCK_COMPILATION_CACHE_SIZE", "big", "a size in bytes"),
     ("PENSTOCK_LOG_LEVEL", "LOUD", "one of , DEBUG, INFO"),
-    ("TF_CONFIG", "{", "JSON"),
+    ("PENSTOCK_XLA_OPTIONS", "{", "JSON"),
 ]
 
 

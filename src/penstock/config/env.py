@@ -190,68 +190,11 @@ _ROWS: tuple[Variable, ...] = (
         "Whether errors show the frames of this package too.",
     ),
     Variable(
-        "PENSTOCK_NATIVE",
-        "bool",
-        True,
-        "Whether native kernels are used where they were built.",
-    ),
-    Variable(
-        "TF_CPP_MIN_LOG_LEVEL",
-        "int",
-        0,
-        "Lowest level of messages of native code: 0 all, 1 warnings, 2 errors, 3 fatal ones.",
-        minimum=0,
-    ),
-    Variable(
-        "TF_CPP_MAX_VLOG_LEVEL",
-        "int",
-        0,
-        "Highest number of verbose messages that are logged.",
-        minimum=0,
-    ),
-    Variable(
-        "TF_DETERMINISTIC_OPS",
-        "bool",
-        False,
-        "Whether only kernels are used that give the same bits in every run.",
-    ),
-    Variable(
-        "TF_CONFIG",
-        "json",
-        {},
-        "The cluster and the role of this process in it, as a JSON object.",
-    ),
-    Variable(
         "TF_NUM_INTEROP_THREADS",
         "int",
         0,
         "Threads that run operations at the same time; 0 leaves it to PENSTOCK_THREADS.",
         minimum=0,
-    ),
-    Variable(
-        "TF_NUM_INTRAOP_THREADS",
-        "int",
-        0,
-        "Threads inside one operation; 0 leaves the choice to the system.",
-        minimum=0,
-    ),
-    Variable(
-        "TF_FORCE_GPU_ALLOW_GROWTH",
-        "bool",
-        False,
-        "Whether GPU memory is taken as needed instead of most of it at the start.",
-    ),
-    Variable(
-        "TF_XLA_FLAGS",
-        "str",
-        "",
-        "Of these flags, --tf_xla_auto_jit=2 compiles every function as a whole.",
-    ),
-    Variable(
-        "TF_ENABLE_ONEDNN_OPTS",
-        "bool",
-        True,
-        "Whether native CPU kernels may reorder sums for speed.",
     ),
 )
 

@@ -639,7 +639,7 @@ def symbolic_in_eager(value: SymbolicTensor) -> Exception:
     """The error for a graph's tensor that is used where operations run at once."""
     graph = value.graph
     if getattr(graph, "building_function", False):
-        return errors.InaccessibleTensorError(
+        return TypeError(  # TensorFlow's class here; inside of another function it is ValueError's
             f"{value!r} is out of scope and cannot be used here. Use return values, explicit Python"
             f" locals or TensorFlow collections to access it. It was defined in {graph} at"
             f" {value.op.location}, and used outside of that function. Return it from the function"
