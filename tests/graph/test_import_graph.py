@@ -46,12 +46,12 @@ def refusal(text, kind=ValueError, **arguments):
     """The text of the error; the graph must be as it was."""
     with tf.Graph().as_default() as graph:
         tf.raw_ops.NoOp(name="before")
-        names = dict(graph._names._used)
+        names = dict(graph._names._used._next)
         message = parse(text) if isinstance(text, str) else text
         with pytest.raises(kind) as caught:
             tf.graph_util.import_graph_def(message, **arguments)
     assert [op.name for op in graph.get_operations()] == ["before"]
-    assert graph._names._used == names
+    assert graph._names._used._next == names
     assert graph.version == 1
     assert graph.producer == 2474
     graph.verify()

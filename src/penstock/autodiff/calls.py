@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock import errors
-from penstock.autodiff.walk import Record, Rule, Sums, as_dense, is_trainable, named_rules, walk
+from penstock.autodiff.walk import Record, Sums, as_dense, is_trainable, named_rules, walk
 from penstock.autodiff.widening import add_outputs
 from penstock.core import context
 from penstock.core.attributes import output_dtypes
@@ -24,11 +24,6 @@ from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
 from penstock.graph.operation import Operation
-
-
-def call_rule(record: Record, rule: Rule, grads: list[Any]) -> Any:
-    """Runs a gradient rule."""
-    return rule(record, *grads)
 
 
 class Reverse:
@@ -72,7 +67,7 @@ def build_reverse(
         marks = sources if sources is not None else [True] * len(body.inputs)
         inputs = [t for t, marked in zip(body.inputs, marks, strict=True) if marked]
         records, wanted = records_between(targets, inputs, forward)
-        walk(records, sums, wanted, call_rule)
+        walk(records, sums, wanted)
         layout = []
         for tensor, marked in zip(body.inputs, marks, strict=True):
             layout.append(_emit(graph, sums.get(id(tensor)) if marked else None))

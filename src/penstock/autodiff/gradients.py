@@ -7,7 +7,7 @@ tape's.
 import contextlib
 from typing import Any
 
-from penstock.autodiff.calls import call_rule, records_between
+from penstock.autodiff.calls import records_between
 from penstock.autodiff.unconnected import UnconnectedGradients
 from penstock.autodiff.walk import Record, Rule, Sums, as_dense, is_trainable, walk
 from penstock.core.composite import IndexedSlices
@@ -189,7 +189,7 @@ def _walk(
         with contextlib.ExitStack() as stack:
             for scope in scopes:
                 stack.enter_context(scope)
-            results = call_rule(record, rule, grads)
+            results = rule(record, *grads)
             return _gated(results) if gate else results
 
     walk(records, sums, wanted, wrapped, stops, keep)

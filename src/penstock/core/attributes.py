@@ -13,7 +13,6 @@ import numpy as np
 from penstock import errors
 from penstock.core.convert import HashableArray, to_array
 from penstock.core.op_def import REQUIRED, ArgDef, AttrDef, OpDef
-from penstock.core.tensor import EagerTensor
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import TensorShape
 
@@ -246,8 +245,3 @@ def user_error(op_name: str, problem: Exception, eager: bool) -> Exception:
     ):
         return errors.InvalidArgumentError(None, None, f"{problem} [Op:{op_name}]")
     return problem
-
-
-def constant_of(value: Any) -> np.ndarray[Any, Any] | None:
-    """The host array of an eager tensor, None for anything else."""
-    return np.asarray(value._array) if isinstance(value, EagerTensor) else None

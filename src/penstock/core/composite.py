@@ -145,14 +145,6 @@ class IndexedSlices(CompositeTensor):
         return IndexedSlicesSpec(shape, self.dtype, self._indices.dtype, dense_dtype, [shape[0]])
 
 
-def scale_slices(factor: Any, slices: IndexedSlices) -> IndexedSlices:
-    """`slices` with every value multiplied by `factor`, a scalar of the same dtype."""
-    factor = convert.convert_to_tensor(factor, slices.dtype)
-    return IndexedSlices(
-        convert.execute("Mul", (slices.values, factor)), slices.indices, slices.dense_shape
-    )
-
-
 def slices_to_tensor(
     value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> Any:

@@ -39,7 +39,6 @@ class _State(threading.local):
     recorders: tuple[Any, ...] = ()
     device: str | None = None
     plain: bool = True
-    inside_init_scope: bool = False
     stack: tuple[Any, ...] = ()
 
     def __init__(self) -> None:

@@ -10,8 +10,7 @@ holds the variable's lease in `_lease`; as long as it lives the variable does no
 away.
 """
 
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -353,11 +352,6 @@ def host_array(tensor: EagerTensor) -> np.ndarray[Any, Any]:
     return np.asarray(array)
 
 
-def lease_of(tensor: Tensor) -> Any:
-    """The lease on a variable's buffer that the tensor holds, or None."""
-    return getattr(tensor, "_lease", None)
-
-
 def value_text(tensor: EagerTensor, is_repr: bool) -> str:
     """The data as it is shown in `repr` ("numpy=...") and `str`."""
     array = tensor._array
@@ -551,22 +545,3 @@ def _no_evaluator(tensor: Tensor, feed_dict: Any, session: Any) -> Any:
 
 
 evaluate: Callable[..., Any] = _no_evaluator
-
-
-class WeakTensorMap:
-    """A mapping from tensors to values that does not keep the tensors alive."""
-
-    def __init__(self) -> None:
-        self._values: dict[int, tuple[weakref.ref[Tensor], Any]] = {}
-
-    def __setitem__(self, tensor: Tensor, value: Any) -> None:
-        key = id(tensor)
-        self._values[key] = (weakref.ref(tensor, lambda _: self._values.pop(key, None)), value)
-
-    def get(self, tensor: Tensor, default: Any = None) -> Any:
-        """The value of `tensor`, or `default`."""
-        entry = self._values.get(id(tensor))
-        return entry[1] if entry is not None and entry[0]() is tensor else default
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([value for _, value in self._values.values()])

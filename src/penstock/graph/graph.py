@@ -9,7 +9,7 @@ are TensorFlow's.
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from penstock.core import attributes, context, convert
@@ -746,8 +746,3 @@ def reset_default_graph() -> None:
     if not context.eager_by_default():
         context.state.graph = global_graph()
         context.refresh()
-
-
-def run_without_eager(function: Callable[..., Any]) -> None:
-    """Internal switch: operations go to the global graph by default."""
-    context.set_default_graph_factory(function)

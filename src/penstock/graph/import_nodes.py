@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock import proto
-from penstock.graph.scopes import OP_NAME
 from penstock.graph.verify import BACK_EDGES
+from penstock.util.names import OP_NAME, is_valid_op_name
 
 if TYPE_CHECKING:
     from penstock.proto.graph_pb2 import GraphDef
@@ -107,7 +107,7 @@ def read_nodes(message: GraphDef, mapped: Iterable[Edge]) -> list[ReadNode]:
 
 
 def _read_node(node: NodeDef) -> ReadNode:
-    if not OP_NAME.match(node.name) or node.name.endswith("\n"):
+    if not is_valid_op_name(node.name):
         raise ValueError(
             f"Node '{node.name}': Node name contains invalid characters. Expected a name that "
             f"matches {OP_NAME.pattern}."

@@ -4,17 +4,14 @@ Each is a stack of one thread's frames over one graph; the graph asks them what 
 gets.
 """
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.types.device_spec import DeviceSpecV2
+from penstock.util.names import OP_NAME, SCOPE_NAME, UniqueNames
 
 if TYPE_CHECKING:
     from penstock.graph.operation import Operation
-
-OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
-SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
 def check_name(name: str, prefix: str) -> None:
@@ -27,7 +24,7 @@ def check_name(name: str, prefix: str) -> None:
     pattern, kind = (SCOPE_NAME, "scope") if prefix else (OP_NAME, "root scope")
     if not isinstance(name, str):
         raise TypeError(f"expected text as a name, got {name!r} of type {type(name).__name__}")
-    if not pattern.match(name):
+    if not pattern.fullmatch(name):
         raise ValueError(
             f"'{name}' is not a valid {kind} name. A {kind} name has to match the following "
             f"pattern: {pattern.pattern}"
@@ -39,36 +36,23 @@ class Names:
 
     def __init__(self) -> None:
         self.prefix = ""
-        self._used: dict[str, int] = {}  # lower-case name -> next number to try
+        self._used = UniqueNames()
 
     def unique(self, name: str, mark: bool = True) -> str:
         """`name` inside the current scope, with `_N` appended when it is taken."""
-        full = f"{self.prefix}/{name}" if self.prefix else name
-        key = full.lower()
-        count = self._used.get(key, 0)
-        if mark:
-            self._used[key] = count + 1
-        if count:
-            base = key
-            while key in self._used:
-                key = f"{base}_{count}"
-                count += 1
-            if mark:
-                self._used[key] = 1
-            full = f"{full}_{count - 1}"
-        return full
+        return self._used.unique(f"{self.prefix}/{name}" if self.prefix else name, mark)
 
     def claim(self, name: str) -> None:
         """Marks a full name as used."""
-        self._used.setdefault(name.lower(), 1)
+        self._used.mark(name)
 
     def release(self, name: str) -> None:
         """Makes a full name free again."""
-        self._used.pop(name.lower(), None)
+        self._used.release(name)
 
     def is_used(self, name: str) -> bool:
         """Whether a full name is taken."""
-        return name.lower() in self._used
+        return self._used.is_taken(name)
 
 
 class ControlScope:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NoReturn
 from penstock import errors
 from penstock.core import attributes
 from penstock.graph.printer import operation_text
-from penstock.graph.scopes import OP_NAME
 from penstock.types import dims as d
+from penstock.util.names import OP_NAME, is_valid_op_name
 from penstock.util.toposort import CycleError, topological_sort
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _check_name(graph: Graph, op: Operation) -> None:
         _fail(op, "its name to lead to it", f"{graph._ops.get(op.name)!r}")
     if op.graph is not graph:
         _fail(op, f"an operation of {graph!r}", f"one of {op.graph!r}")
-    if not OP_NAME.match(op.name):
+    if not is_valid_op_name(op.name):
         _fail(op, f"a name that matches {OP_NAME.pattern}", repr(op.name))
 
 

@@ -252,13 +252,3 @@ def _text_array(tensor: SymbolicTensor, value: Any) -> Any:
     if isinstance(value, (int, float)):
         raise _too_large(value, object)
     return to_array(value, dt.string)[0]
-
-
-def feed_array(tensor: SymbolicTensor, value: Any) -> Any:
-    """A fed value as an array of the tensor's dtype.
-
-    Raises:
-      TypeError: a tensor was fed, or the value does not convert.
-      ValueError: the shape is not compatible.
-    """
-    return converter(tensor)(value)

@@ -5,7 +5,7 @@ nodes; calls of functions are replaced by the body. Passes take a program and re
 holds between them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock import errors
@@ -336,6 +336,3 @@ def sort(feeds: list[Node], fetches: list[Ref], targets: list[Node]) -> Program:
     for i, node in enumerate(order):
         node.id = i
     return Program(order, feeds, fetches, targets)
-
-
-Pass = Callable[[Program], Program]

@@ -117,9 +117,6 @@ class TensorKey:
         return f"Tensor(dtype={self.dtype.name}, shape={d.text(self.dims)})"
 
 
-Key = tuple[Any, ...]
-
-
 def trace_key(arguments: Any, tensors: list[Any]) -> Any:
     """The key of a nest of arguments; the tensors found are appended to `tensors` in order."""
     kind = arguments.__class__

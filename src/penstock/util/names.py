@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import re
 
-_OP_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
-_SCOPE_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*")
+OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
 def is_valid_op_name(name: str) -> bool:
     """True when an operation, or the outermost scope, may have this name."""
-    return _OP_NAME.fullmatch(name) is not None
+    return OP_NAME.fullmatch(name) is not None
 
 
 def is_valid_scope_name(name: str) -> bool:
     """True when a scope inside another may have this name."""
-    return _SCOPE_NAME.fullmatch(name) is not None
+    return SCOPE_NAME.fullmatch(name) is not None
 
 
 def check_op_name(name: str) -> str:
@@ -31,7 +31,7 @@ def check_op_name(name: str) -> str:
     if is_valid_op_name(name):
         return name
     raise ValueError(
-        f"{name!r} is not a valid node name: expected a name that matches ^{_OP_NAME.pattern}$, "
+        f"{name!r} is not a valid node name: expected a name that matches {OP_NAME.pattern}, "
         f"got {name!r}. Use letters, digits and _ . / - only, and start with a letter or a digit."
     )
 
@@ -46,12 +46,12 @@ def check_scope_name(name: str, root: bool = False) -> str:
     Raises:
       ValueError: the name is not valid.
     """
-    pattern = _OP_NAME if root else _SCOPE_NAME
+    pattern = OP_NAME if root else SCOPE_NAME
     if pattern.fullmatch(name) is not None:
         return name
     kind = "root scope name" if root else "scope name"
     raise ValueError(
-        f"{name!r} is not a valid {kind}: expected a name that matches ^{pattern.pattern}$, "
+        f"{name!r} is not a valid {kind}: expected a name that matches {pattern.pattern}, "
         f"got {name!r}. Use letters, digits and _ . / - only."
     )
 
@@ -99,6 +99,10 @@ class UniqueNames:
     def mark(self, name: str) -> None:
         """Takes `name` without making it unique, for names that come from a file."""
         self._next.setdefault(name.lower(), 1)
+
+    def release(self, name: str) -> None:
+        """Makes `name` free again."""
+        self._next.pop(name.lower(), None)
 
     def copy(self) -> UniqueNames:
         """An independent copy, for undoing what a failed import took."""
