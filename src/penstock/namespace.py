@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock import exports
+from penstock.core import dispatch
 
 V1, V2 = "compat.v1.", "compat.v2."
 
@@ -67,7 +68,11 @@ def find(prefix: str, name: str) -> Any:
     full = f"{prefix}.{name}" if prefix else name
     entry = TABLE.get(full) or TABLE.get(plain_name(full))
     if entry is not None:
-        return getattr(importlib.import_module(entry[0]), entry[1])
+        value = getattr(importlib.import_module(entry[0]), entry[1])
+        if isinstance(value, types.FunctionType) and entry[0].startswith(dispatch.PREFIX):
+            module = f"penstock.{prefix}" if prefix else "penstock"
+            return dispatch.dispatching(value, module, name)
+        return value
     if full in _modules or plain_name(full) in _modules:
         return public_module(full)
     if plain_name(prefix) == "raw_ops":

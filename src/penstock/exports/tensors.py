@@ -13,6 +13,17 @@ EXPORTS = {
             "__internal__.tracking.no_automatic_dependency_tracking"
         ],
     },
+    "penstock.ops.dispatch_for": {
+        "dispatch_for_api": ["experimental.dispatch_for_api"],
+        "dispatch_for_binary_elementwise_apis": [
+            "experimental.dispatch_for_binary_elementwise_apis"
+        ],
+        "dispatch_for_binary_elementwise_assert_apis": [
+            "experimental.dispatch_for_binary_elementwise_assert_apis"
+        ],
+        "dispatch_for_unary_elementwise_apis": ["experimental.dispatch_for_unary_elementwise_apis"],
+        "unregister_dispatch_for": ["experimental.unregister_dispatch_for"],
+    },
     "penstock.tracing.concrete": {"ConcreteFunction": ["types.experimental.ConcreteFunction"]},
     "penstock.tracing.function": {
         "Function": ["types.experimental.GenericFunction", "types.experimental.PolymorphicFunction"]

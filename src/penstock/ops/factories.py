@@ -7,16 +7,17 @@ see the operation.
 """
 
 import contextlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from penstock.core import shapes
+from penstock.core import dispatch, shapes
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute, is_symbolic
-from penstock.core.kernels import HOST_LIMIT, quiet, register_kernel
+from penstock.core.kernels import HOST_LIMIT, quiet, register_kernel, select
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.tensor import EagerTensor, Tensor, wrap
@@ -128,6 +129,8 @@ def binary_function(
     kernels = _FastBinary(op, result_dtype, ufunc)
     fast = kernels.table
     otherwise = slow or (lambda x, y, name: convert_binary(op, x, y, name))
+    module = sys._getframe(1).f_globals["__name__"]
+    key = f"{module.removeprefix(dispatch.PREFIX)}.{name}"
 
     def function(x: Any, y: Any, name: str | None = None) -> Any:
         if x.__class__ is EagerTensor and y.__class__ is EagerTensor and state.plain:
@@ -153,13 +156,17 @@ def binary_function(
             and x._dtype.is_floating
         ):
             return function(x, wrap(np.asarray(y, x._dtype.numpy_dtype), x._dtype), name)
+        if dispatch.kinds and dispatch.wanted((x, y), {}):
+            result = dispatch.call(public, key, (x, y), {} if name is None else {"name": name})
+            if result is not dispatch.UNHANDLED:
+                return result
         return otherwise(x, y, name)
 
-    if arguments != ("x", "y"):
-        function = _renamed(function, arguments)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = _binary_doc(op, doc, arguments)
-    return function
+    public = function if arguments == ("x", "y") else _renamed(function, arguments)
+    public.__name__ = public.__qualname__ = name
+    public.__module__ = module
+    public.__doc__ = _binary_doc(op, doc, arguments)
+    return dispatch.dispatches_itself(public)
 
 
 def _renamed(function: Callable[..., Any], arguments: tuple[str, str]) -> Callable[..., Any]:
@@ -287,7 +294,7 @@ def unary_function(op: OpDef, name: str, doc: str, argument: str = "x") -> Calla
     )
     exec(source, namespace)
     function: Callable[..., Any] = namespace[name]  # type: ignore[assignment]
-    function.__module__ = __name__
+    function.__module__ = sys._getframe(1).f_globals["__name__"]
     result = "bool" if "-> y: bool" in op.text else f"of the dtype of `{argument}`"
     function.__doc__ = (
         f"{doc}\n\n"
@@ -296,6 +303,3 @@ def unary_function(op: OpDef, name: str, doc: str, argument: str = "x") -> Calla
         f"Returns:\n  Tensor {result}, of the same shape.\n"
     )
     return function
-
-
-from penstock.core.kernels import select  # noqa: E402  (below its only users, which run later)
