@@ -20,6 +20,13 @@ from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
 from penstock.types import dtypes
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import Dimension, TensorShape
+from penstock.types.tensor_spec import TensorSpec
+from penstock.types.type_spec import (
+    ValueHooks,
+    attach_values,
+    register_type_spec_fallback,
+    register_type_spec_from_value_converter,
+)
 
 Converter = Callable[..., Any]
 _converters: list[tuple[int, int, Any, Converter]] = []
@@ -657,3 +664,37 @@ def _no_execute(*arguments: Any) -> Any:
 
 
 execute: Callable[..., Any] = _no_execute  # set by penstock.core.execute, which imports this module
+
+
+# ---- the specs of tensors
+
+
+def _spec_of_tensor(value: Tensor) -> TensorSpec:
+    return TensorSpec(value.shape, value.dtype)
+
+
+def _cast_to_spec(spec: TensorSpec, value: Any, context: Any) -> Tensor:
+    del context
+    tensor: Tensor = convert_to_tensor(value, spec.dtype)
+    if not spec.is_compatible_with(tensor):
+        raise TypeError(
+            f"Cannot cast {value!r} to {spec}: expected a compatible value, got one of"
+            f" {_spec_of_tensor(tensor)}."
+        )
+    return tensor
+
+
+def _spec_of_convertible(value: Any) -> TensorSpec | None:
+    """The spec of the tensor that a number, text or list of these converts to; None without one."""
+    try:
+        return _spec_of_tensor(convert_to_tensor(value))
+    except (TypeError, ValueError):
+        return None
+
+
+register_type_spec_from_value_converter(Tensor, _spec_of_tensor, allow_subclass=True)
+register_type_spec_fallback(_spec_of_convertible)
+attach_values(
+    TensorSpec,
+    ValueHooks(Tensor, lambda spec, value: value, lambda spec, value: value, cast=_cast_to_spec),
+)

@@ -11,6 +11,7 @@ imports nothing.
 
 import functools
 import inspect
+import typing
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -64,7 +65,7 @@ def add_elementwise(kind: str, keys: Iterable[str]) -> None:
 
 
 def elementwise_kind(key: str) -> str | None:
-    """ "unary", "binary", "assert", or None."""
+    """The kind of a function, "unary", "binary" or "assert"; None when it is not element-wise."""
     return _kind_of.get(key)
 
 
@@ -197,10 +198,9 @@ def _with(
 
 def matches(value: Any, annotation: Any) -> bool:
     """Whether `value` is what a class, a union of such, or `list[C]` describes."""
-    if isinstance(annotation, type) and not hasattr(annotation, "__origin__"):
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is None:
         return isinstance(value, annotation)
-    origin = getattr(annotation, "__origin__", None)
-    arguments = getattr(annotation, "__args__", ())
     if origin in (list, tuple):
         return isinstance(value, (list, tuple)) and all(matches(v, arguments[0]) for v in value)
     return any(matches(value, a) for a in arguments)
@@ -234,6 +234,7 @@ def dispatching(function: Callable[..., Any], module: str, name: str) -> Callabl
                     return result
             return function(*args, **kwargs)
 
-        public.__module__, public.__qualname__ = module, name
-        found = _wrapped[function] = public
+        form: Callable[..., Any] = public
+        form.__module__, form.__qualname__ = module, name
+        found = _wrapped[function] = form
     return found

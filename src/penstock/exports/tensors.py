@@ -13,6 +13,13 @@ EXPORTS = {
             "__internal__.tracking.no_automatic_dependency_tracking"
         ],
     },
+    "penstock.core.extension_type": {
+        "BatchableExtensionType": ["experimental.BatchableExtensionType"],
+        "ExtensionType": ["experimental.ExtensionType"],
+        "ExtensionTypeBatchEncoder": ["experimental.ExtensionTypeBatchEncoder"],
+        "ExtensionTypeSpec": ["experimental.ExtensionTypeSpec"],
+        "as_dict": ["experimental.extension_type.as_dict"],
+    },
     "penstock.ops.dispatch_for": {
         "dispatch_for_api": ["experimental.dispatch_for_api"],
         "dispatch_for_binary_elementwise_apis": [

@@ -85,7 +85,6 @@ def dispatch_for_api(
         type is given.
 
     Example:
-
         @tf.experimental.dispatch_for_api(tf.shape)
         def masked_shape(input: MaskedTensor, out_type=None, name=None):
             return tf.shape(input.values)

@@ -8,17 +8,19 @@ import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from penstock.config.logging import get_logger
 from penstock.core import context
-from penstock.core.composite import IndexedSlices, SparseTensor
+from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph.func_graph import FuncGraph
-from penstock.tracing.concrete import ConcreteFunction
+from penstock.runtime.whole import WholePlan
+from penstock.tracing.compiler_ir import feed_of, show
+from penstock.tracing.concrete import ConcreteFunction, plan_of
 from penstock.tracing.signature import (
     Parameters,
     TensorKey,
@@ -385,6 +387,54 @@ class Function:
             key = (key, trace_key(kwargs, tensors))
         return self._find_or_trace(key, args, kwargs)
 
+    def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """What the compiler makes of the function for these arguments.
+
+        Args:
+          *args: as in a call; a TensorSpec of known shape may stand for a tensor.
+          **kwargs: likewise.
+
+        Returns:
+          `ir(stage="hlo", device_name=None, platform_name=None)` gives text for the stages hlo,
+          stablehlo and optimized_hlo, bytes for hlo_serialized and optimized_hlo_serialized. The
+          names of device and platform are accepted; the default device is lowered for.
+
+        Raises:
+          ValueError: the function was not made with jit_compile=True, a shape is unknown, or there
+            is no such stage.
+          InvalidArgumentError: an operation cannot be compiled.
+        """
+        if not self._jit_compile:
+            raise ValueError(
+                "Compiler IR can only be returned for functions marked with 'jit_compile=True',"
+                f" got tf.function {self._name} with jit_compile={self._jit_compile}."
+            )
+        concrete, tensors = self._concrete_and_tensors(args, kwargs)
+        body = concrete.body
+        feeds = [feed_of(t, p) for t, p in zip(tensors, body.inputs, strict=False)]
+        feeds += [t._array for t in concrete.captured_inputs]
+
+        def ir(
+            stage: str = "hlo", device_name: str | None = None, platform_name: str | None = None
+        ) -> str | bytes:
+            return show(cast(WholePlan, plan_of(body)), feeds, stage)
+
+        return ir
+
+    def _concrete_and_tensors(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[ConcreteFunction, list[Any]]:
+        """The trace for these arguments, and the tensors or specs among them."""
+        args, kwargs = self._parameters.bind(args, kwargs)
+        if self._input_signature is not None:
+            key, tensors = self._signature_key(args, kwargs)
+            return self._find_or_trace(key, args, kwargs), tensors
+        tensors = []
+        key = trace_key(args, tensors)
+        if kwargs:
+            key = (key, trace_key(kwargs, tensors))
+        return self._find_or_trace(key, args, kwargs), tensors
+
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """The signatures traced so far, as text."""
         return "\n\n".join(
@@ -467,7 +517,7 @@ def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
     def convert(value: Any) -> Any:
         if value is None:
             return None
-        if isinstance(value, (IndexedSlices, SparseTensor)):
+        if isinstance(value, CompositeTensor):
             return nest.map_structure(lambda t: graph.as_tensor(t), value, expand_composites=True)
         try:
             tensor = convert_to_tensor(value)

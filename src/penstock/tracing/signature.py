@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.composite import IndexedSlices, SparseTensor
+from penstock.core.composite import CompositeTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import EagerTensor, Tensor
 from penstock.types import dims as d
+from penstock.types.spec_parts import hashable, map_parts
+from penstock.types.tensor_shape import TensorShape
 from penstock.types.tensor_spec import TensorSpec
+from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
 
 
@@ -148,9 +151,10 @@ def _slow_key(value: Any, tensors: list[Any]) -> Any:
     if isinstance(value, TensorSpec):
         tensors.append(value)
         return TensorKey(value.dtype, value.shape.dims_tuple, value.name)
-    if isinstance(value, (IndexedSlices, SparseTensor)):
+    if isinstance(value, CompositeTensor):
         return (
             type(value),
+            _static_parts(value._type_spec),
             *[trace_key(c, tensors) for c in nest.flatten(value, expand_composites=True)],
         )
     if hasattr(value, "handle") and hasattr(value, "read_value"):
@@ -173,6 +177,18 @@ def _slow_key(value: Any, tensors: list[Any]) -> Any:
     return (type(value), value)
 
 
+def _static_parts(spec: TypeSpec) -> Any:
+    """What a composite's spec says beside the shapes and dtypes of its tensors."""
+    return hashable(
+        tuple(
+            map_parts(
+                lambda part: None if isinstance(part, (TypeSpec, TensorShape)) else part,
+                spec._serialize(),
+            )
+        )
+    )
+
+
 def _sorted(value: Mapping[Any, Any]) -> list[Any]:
     try:
         return sorted(value)
@@ -186,7 +202,7 @@ def substitute(arguments: Any, replacement: Callable[[Any], Any]) -> Any:
     """The nest with each tensor-like leaf replaced, called in the order of `trace_key`."""
     if isinstance(arguments, (Tensor, np.ndarray, np.generic, TensorSpec)):
         return replacement(arguments)
-    if isinstance(arguments, (IndexedSlices, SparseTensor)):
+    if isinstance(arguments, CompositeTensor):
         parts = [
             substitute(c, replacement) for c in nest.flatten(arguments, expand_composites=True)
         ]
