@@ -74,7 +74,9 @@ def build_reverse(
     graph.inputs = [*grads, *graph.internal_captures]
     graph.finish()
     captured = list(graph.external_captures)
-    return Reverse(CallBody(graph.name, graph), captured, layout)  # type: ignore[arg-type]
+    reverse = CallBody(graph.name, graph)
+    reverse.must_compile = body.must_compile
+    return Reverse(reverse, captured, layout)  # type: ignore[arg-type]
 
 
 class _ReverseGraph(FuncGraph):
@@ -175,6 +177,7 @@ def _extend(body: CallBody, closed: bool) -> CallBody:
             return view
         count = len(view.outputs)
         view = CallBody(f"{body.name}_forward", body.graph, [*view.outputs, *missing])
+        view.must_compile = body.must_compile
         if not closed:
             first = (*pattern, *([False] * (len(view.outputs) - count)))
             view.backward[first] = (
@@ -237,6 +240,7 @@ def gather(results: Sequence[Any], where: Any) -> Any:
 def _widen(op: Operation, body: CallBody, missing: list[SymbolicTensor]) -> CallBody:
     """Makes a call in a graph give further values of the body as outputs."""
     view = CallBody(body.name, body.graph, [*body.outputs, *missing])
+    view.must_compile = body.must_compile
     attrs = {"f": view, "Tout": tuple(t.dtype for t in view.outputs)}
     add_outputs(op, attrs, [t.dtype for t in missing], [t.dims for t in missing])
     assert len(output_dtypes(op.op_def, op.attrs)) == len(op._outputs)

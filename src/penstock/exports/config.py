@@ -1,6 +1,10 @@
 """Public names of devices and execution settings."""
 
 EXPORTS = {
+    "penstock.config.optimizer": {
+        "get_jit": ["config.optimizer.get_jit"],
+        "set_jit": ["config.optimizer.set_jit"],
+    },
     "penstock.runtime.device_config": {
         "LogicalDevice": ["config.LogicalDevice"],
         "LogicalDeviceConfiguration": [

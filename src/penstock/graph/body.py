@@ -24,6 +24,7 @@ class CallBody:
         "control_outputs",
         "graph",
         "inputs",
+        "must_compile",
         "name",
         "outputs",
         "plan",
@@ -41,6 +42,7 @@ class CallBody:
         self.backward: dict[
             Any, Any
         ] = {}  # which outputs have gradients -> the reverse, see autodiff.calls
+        self.must_compile = False  # it runs as one compiled region, or not at all
         self.plan: Any = None  # the runtime's plan for eager calls
         self.traced: Any = None  # the runtime's nodes, for use inside compiled regions
         self._effects: tuple[dict[int, str], bool] | None = None

@@ -16,7 +16,7 @@ from penstock import errors
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.kernels import KernelContext, host_kernel
+from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, Tensor, host_array
@@ -50,6 +50,23 @@ def _assert(
     if not bool(condition):
         shown = " ".join(f"[{summarize_flat(a, summarize)}]" for a in data)
         raise errors.InvalidArgumentError(None, None, f"assertion failed: {shown}")
+    return ()
+
+
+@compiled_kernel(ASSERT)
+def _assert_compiled(
+    ctx: KernelContext, condition: Array, data: list[Array], *, summarize: int
+) -> tuple[()]:
+    """In regions that must compile; others leave assertions, which have texts, to the host."""
+    texts = {i: a for i, a in enumerate(data) if a.dtype == object}
+
+    def message(*values: Array) -> str:
+        rest = iter(values)
+        shown = [texts[i] if i in texts else next(rest) for i in range(len(data))]
+        return "assertion failed: " + " ".join(f"[{summarize_flat(a, summarize)}]" for a in shown)
+
+    numbers = [a for i, a in enumerate(data) if i not in texts]
+    ctx.check(condition, errors.InvalidArgumentError, message, *numbers)
     return ()
 
 

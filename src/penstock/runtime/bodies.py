@@ -28,15 +28,24 @@ def set_plan_maker(function: Callable[..., Any]) -> None:
     _make_plan["make"] = function
 
 
+def set_whole_plan_maker(function: Callable[..., Any]) -> None:
+    """Installs what makes plans of one region: `penstock.runtime.whole.make_whole_plan`."""
+    _make_plan["whole"] = function
+
+
 def run_body(ctx: KernelContext, body: CallBody, arguments: Sequence[Any]) -> list[Any]:
     """Runs a body's plan on the host, inside the step that `ctx` belongs to."""
     step = ctx.step if ctx.step is not None else Step(ctx.resources)
     key = ("body", id(body))
     kept = step.state.get(key)
     if kept is None:
-        program = build(body.outputs, body.inputs, body.control_outputs)
+        whole = body.must_compile
+        program = build(body.outputs, body.inputs, body.control_outputs, inline_all=whole)
         device = ctx.device or "CPU"
-        plan = _make_plan["make"](program, ctx.resources, device, threads=1)
+        if whole:
+            plan = _make_plan["whole"](program, ctx.resources, body.name, device)
+        else:
+            plan = _make_plan["make"](program, ctx.resources, device, threads=1)
         kept = step.state[key] = (body, plan)  # the body lives as long as its id is a key
     step.check(ctx.op_name)
     return list(kept[1].run(arguments, step))
@@ -52,7 +61,7 @@ class TracedBody:
     """
 
     def __init__(self, body: CallBody, device: str) -> None:
-        program = simplify(build(body.outputs, body.inputs, body.control_outputs))
+        program = simplify(build(body.outputs, body.inputs, body.control_outputs, inline_all=True))
         self.program = program
         self.nodes = [n for n in program.nodes if n.type not in (FEED, "NoOp")]
         self.prepared = [prepared_op(n, device) for n in self.nodes]
@@ -95,7 +104,7 @@ def compiles_inside(body: CallBody, device: str) -> bool:
         return body.traced[1] is not None
     if any(t.dtype in (dt.string, dt.variant) for t in (*body.inputs, *body.outputs)):
         return False
-    program = build(body.outputs, body.inputs, body.control_outputs)
+    program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
     return all(_compiles(n, device) for n in program.nodes if n.type not in (FEED, "NoOp"))
 
 

@@ -25,7 +25,7 @@ ON_HOST = 1 << 62  # eager calls run the bodies' own plans
 # ---- on the host -----------------------------------------------------------------------------
 
 
-def _with_handles(values: Sequence[Any], bodies: Sequence[CallBody]) -> list[Any]:
+def with_handles(values: Sequence[Any], bodies: Sequence[CallBody]) -> list[Any]:
     """The inputs as bodies take them: kernels get the resources of those that bodies touch."""
     touched = {i for body in bodies for i in body.effects}
     return [ResourceHandle("", "", v) if i in touched else v for i, v in enumerate(values)]
@@ -35,7 +35,7 @@ def _if_on_host(
     ctx: KernelContext, cond: Any, input: Any, *, then_branch: Any, else_branch: Any
 ) -> Any:
     chosen = then_branch if _truth(cond) else else_branch
-    return run_body(ctx, chosen, _with_handles(input, (then_branch, else_branch)))
+    return run_body(ctx, chosen, with_handles(input, (then_branch, else_branch)))
 
 
 def _truth(value: Any) -> bool:
@@ -47,11 +47,11 @@ def _truth(value: Any) -> bool:
 def _case_on_host(ctx: KernelContext, branch_index: Any, input: Any, *, branches: Any) -> Any:
     index = int(branch_index)
     chosen = branches[index if 0 <= index < len(branches) else -1]
-    return run_body(ctx, chosen, _with_handles(input, branches))
+    return run_body(ctx, chosen, with_handles(input, branches))
 
 
 def _while_on_host(ctx: KernelContext, input: Any, *, cond: Any, body: Any) -> Any:
-    values = _with_handles(input, (cond, body))
+    values = with_handles(input, (cond, body))
     while _truth(run_body(ctx, cond, values)[0]):
         results = run_body(ctx, body, values)
         values = [

@@ -19,6 +19,7 @@ from penstock.core.traced import Check, Collected, NotStatic, TraceContext, Trac
 from penstock.runtime.program import Node, Ref
 from penstock.types import dtypes as dt
 
+NO_KERNEL = "there is no kernel for it in compiled regions"
 LARGE_CONSTANT = (
     4096  # elements above which a constant is an argument of the executable instead of part of it
 )
@@ -157,7 +158,9 @@ def trace_node(
 def _trace_compiled(
     node: Node, prepared: PreparedOp, arguments: list[Any], collected: Collected, step_value: Any
 ) -> list[Any]:
-    function, wants_context = prepared.compiled  # type: ignore[misc]
+    if prepared.compiled is None:
+        raise NotStatic(node, NO_KERNEL)
+    function, wants_context = prepared.compiled
     _require_static(node, prepared, arguments)
     head = (
         (TraceContext(node.name, prepared.attrs, node, collected, step_value),)

@@ -22,7 +22,7 @@ from penstock.runtime.executor import Executor
 from penstock.runtime.host_path import is_fresh, run_node
 from penstock.runtime.items import HostItem, Item, RegionItem, TracedItem
 from penstock.runtime.placer import place_program
-from penstock.runtime.program import FEED, Node, Program
+from penstock.runtime.program import FEED, Node, Program, Ref
 from penstock.runtime.races import find_races
 from penstock.runtime.reference import ReferencePlan
 from penstock.runtime.regions import Region
@@ -83,7 +83,7 @@ class Plan:
         numbers = {(id(n), i): (n, i) for n in program.nodes for i in range(len(n.dtypes))}
         slots = {key: number for number, key in enumerate(numbers)}
         template: list[Any] = [None] * len(slots)
-        clusters = cluster(program, self._on_host, self.device)
+        clusters = self._clusters()
         wanted = used_outside(program, clusters)
         made: list[Item | None] = []
         for kind, nodes in clusters:
@@ -91,20 +91,25 @@ class Plan:
                 outputs = [
                     (n, i) for n in nodes for i in range(len(n.dtypes)) if (id(n), i) in wanted
                 ]
-                made.append(
-                    RegionItem(Region(nodes, outputs, self.device), slots, self._not_static)
-                )
+                made.append(RegionItem(self._region(nodes, outputs), slots, self._not_static))
             else:
                 made.append(self._host_item(nodes[0], slots, template))
         self._retired = self.compiled_count
         self.items = [item for item in made if item is not None]
-        self._template = template
+        self._template, self._slots = template, slots
         self._executor = Executor(self.items, _waits(program, clusters, made), self._threads)
         self._feed_slots = [slots[id(n), 0] for n in program.feeds]
         self._fetch_slots = [slots[id(n), i] for n, i in program.fetches]
         self._generation = getattr(self.resources, "generation", 0)
         self._whole = self._whole_region()
         self._stale = False
+
+    def _clusters(self) -> list[tuple[str, list[Node]]]:
+        """The parts of the program: ("region", nodes) and ("host", [node]), in order of running."""
+        return cluster(self.program, self._on_host, self.device)
+
+    def _region(self, nodes: list[Node], outputs: list[Ref]) -> Region:
+        return Region(nodes, outputs, self.device)
 
     def _whole_region(self) -> Region | None:
         """The region that is the whole plan, taking the feeds and giving the fetches as they are.
@@ -220,8 +225,9 @@ def _waits(
         before: set[int] = set()
         for node in nodes:
             for source in [s for s, _ in node.inputs] + node.control:
-                if source.type != FEED and owner[id(source)] != k:
-                    before |= reached[owner[id(source)]]
+                before_it = owner.get(id(source), k)  # feeds, and what is left out, are no item
+                if before_it != k:
+                    before |= reached[before_it]
         if k in numbers:
             result.append(before)
             reached.append({numbers[k]})

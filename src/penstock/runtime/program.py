@@ -155,10 +155,17 @@ class Program:
 
 
 def build(
-    fetches: Sequence[SymbolicTensor], feeds: Sequence[SymbolicTensor], targets: Sequence[Operation]
+    fetches: Sequence[SymbolicTensor],
+    feeds: Sequence[SymbolicTensor],
+    targets: Sequence[Operation],
+    inline_all: bool = False,
 ) -> Program:
-    """The program that computes `fetches` and runs `targets` when `feeds` are given."""
-    builder = _Builder()
+    """The program that computes `fetches` and runs `targets` when `feeds` are given.
+
+    Calls of functions that must be one compiled region stay calls, unless `inline_all`: the program
+    is itself part of a region then.
+    """
+    builder = _Builder(inline_all=inline_all)
     feed_nodes = [builder.feed(t) for t in feeds]
     builder.visit([t.op for t in fetches if id(t) not in builder.fed] + list(targets))
     wanted = [builder.ref(t) for t in fetches]
@@ -172,8 +179,11 @@ class _Builder:
     Without recursion over the graph.
     """
 
-    def __init__(self, prefix: str = "", gate: Node | None = None) -> None:
+    def __init__(
+        self, prefix: str = "", gate: Node | None = None, inline_all: bool = False
+    ) -> None:
         self.prefix = prefix
+        self.inline_all = inline_all
         self.gate = gate  # inside a call: what operations without inputs wait for
         self.fed: dict[int, Node | Ref] = {}
         self.values: dict[int, list[Ref]] = {}  # id(operation) -> its outputs
@@ -242,7 +252,7 @@ class _Builder:
         control = list(dict.fromkeys(self.ends[id(c)] for c in op._control_inputs))
         if self.gate is not None and (not inputs or op.op_def.stateful):
             control.append(self.gate)
-        if op.type in CALLS:
+        if op.type in CALLS and (self.inline_all or not op.attrs["f"].must_compile):
             self._inline(op, inputs, control)
             return
         if op.type == "Placeholder":
@@ -274,7 +284,7 @@ class _Builder:
         enter = Node(
             "NoOp", find("NoOp"), f"{name}/enter", {}, [], control, [], [], location=op.location
         )
-        inner = _Builder(f"{name}/", enter)
+        inner = _Builder(f"{name}/", enter, self.inline_all)
         for tensor, ref in zip(body.inputs, inputs, strict=True):
             inner.bind(tensor, ref)
         inner.visit(

@@ -46,7 +46,13 @@ class Region:
       compiled_count: executables made so far.
     """
 
-    def __init__(self, nodes: Sequence[Node], outputs: Sequence[Ref], device: str = "CPU") -> None:
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        outputs: Sequence[Ref],
+        device: str = "CPU",
+        must_compile: bool = False,
+    ) -> None:
         self.nodes = list(nodes)
         self.outputs = list(outputs)
         self.device = device
@@ -68,7 +74,7 @@ class Region:
             if n.op is not None and n.op.step_input is not None
         ]
         self._path = HostPath(self.nodes, self.prepared, self.inputs, self.variables, self.outputs)
-        self._on_host = all(p.host is not None for p in self.prepared)
+        self._on_host = not must_compile and all(p.host is not None for p in self.prepared)
         self._small: dict[Any, bool] = {}
         self._always_small = self._static_smallness()
         self._lock = threading.Lock()  # guards: _variants, _met

@@ -21,6 +21,7 @@ from penstock.graph.func_graph import FuncGraph
 from penstock.runtime.plan import Plan, make_plan
 from penstock.runtime.program import build
 from penstock.runtime.step import Step
+from penstock.runtime.whole import make_whole_plan
 from penstock.types.tensor_spec import TensorSpec
 from penstock.util import nest
 
@@ -34,10 +35,16 @@ def plan_of(body: CallBody) -> Plan:
         with _plan_lock:
             plan = body.plan
             if plan is None:
-                plan = body.plan = make_plan(
-                    build(body.outputs, body.inputs, body.control_outputs), eager_resources
-                )
+                plan = body.plan = _make(body)
     return plan  # type: ignore[no-any-return]
+
+
+def _make(body: CallBody) -> Plan:
+    whole = body.must_compile
+    program = build(body.outputs, body.inputs, body.control_outputs, inline_all=whole)
+    if whole:
+        return make_whole_plan(program, eager_resources, body.name)
+    return make_plan(program, eager_resources)
 
 
 def run_body(body: CallBody, tensors: Sequence[Any]) -> list[Any]:
@@ -94,6 +101,7 @@ class ConcreteFunction:
         self.key = key
         self.jit_compile = jit_compile
         self.body = CallBody(graph.name, graph)
+        self.body.must_compile = bool(jit_compile)
         self._argument_count = len(graph.inputs) - len(graph.captures)
         self._template = graph.structured_outputs
         self._flat_layout = _layout(graph.structured_outputs, graph.outputs)

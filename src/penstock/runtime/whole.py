@@ -1,0 +1,164 @@
+"""Plans of functions that must be compiled as a whole: `tf.function(jit_compile=True)`.
+
+A `WholePlan` is one region, always compiled, for every size it meets; what keeps an operation out
+of it is an error at the first call and never a reason to run on the host. `unsupported` says
+beforehand which operations have no place in it; others show when the region is traced.
+"""
+
+import copy
+from typing import Any, NoReturn
+
+from penstock import errors
+from penstock.core.eager import PreparedOp
+from penstock.core.kernels import bind, register_kernel, select
+from penstock.core.traced import NotStatic
+from penstock.graph.func_graph import bodies_of
+from penstock.runtime.bodies import compiles_inside, run_body, set_whole_plan_maker
+from penstock.runtime.clusters import BIND_ONCE
+from penstock.runtime.control_flow import ON_HOST, with_handles
+from penstock.runtime.executable import NO_KERNEL
+from penstock.runtime.items import RegionItem
+from penstock.runtime.placer import place_program
+from penstock.runtime.plan import Plan
+from penstock.runtime.program import CALLS, FEED, Node, Program
+from penstock.runtime.regions import Region
+from penstock.runtime.simplify import prepared_op, simplify
+from penstock.types import dtypes as dt
+
+OUTSIDE = frozenset({FEED, "NoOp"}) | BIND_ONCE  # what no region holds
+_NO_ARRAYS = (dt.string, dt.variant)
+
+
+def unsupported(node: Node, device: str) -> str | None:
+    """Why a node cannot be part of a compiled region; None when nothing is known against it."""
+    if node.type in OUTSIDE or node.type == "Const":
+        return None
+    assert node.op is not None
+    taken = [(s, s.dtypes[i]) for s, i in node.inputs]
+    for dtype in [*node.dtypes, *(t for s, t in taken if s.type != "Const")]:
+        if dtype in _NO_ARRAYS:
+            return f"compiled regions hold no values of dtype {dtype.name}"
+    for body in bodies_of(node.attrs):
+        if not compiles_inside(body, device):
+            return _inside(body, device)
+    if select(node.type, "compiled", device, node.attrs):
+        return None
+    foldable = not node.stateful and node.inputs and prepared_op(node, device).host is not None
+    return None if foldable else NO_KERNEL
+
+
+def _inside(body: Any, device: str) -> str:
+    """Which operations of a body of a conditional or loop stand in the way."""
+    from_body = [
+        f"{op.type} '{op.name}' defined at {op.location}"
+        for op in body.graph.get_operations()
+        if op.type not in OUTSIDE
+        and op.type not in CALLS
+        and op.type != "Placeholder"
+        and op.type != "Const"
+        and not select(op.type, "compiled", device, op.attrs)
+    ]
+    return f"its body {body.name} holds {', '.join(from_body) or 'what cannot be compiled'}"
+
+
+class WholePlan(Plan):
+    """A plan of one region. Thread-safe.
+
+    Raises:
+      InvalidArgumentError: an operation cannot be compiled; names each one and its line.
+    """
+
+    def __init__(
+        self, program: Program, resources: Any, device: str = "CPU", name: str = ""
+    ) -> None:
+        self.name = name
+        found = [(n, why) for n in program.nodes if (why := unsupported(n, device)) is not None]
+        if found:
+            _refuse(name, found)
+        super().__init__(program, resources, device)
+
+    @property
+    def region(self) -> Region | None:
+        """The one region; None when there is nothing to compute."""
+        return next((i.region for i in self.items if isinstance(i, RegionItem)), None)
+
+    @property
+    def bound(self) -> dict[int, Any]:
+        """By id of their node, the handles that are the same in every step."""
+        nodes = [n for n in self.program.nodes if n.type in BIND_ONCE]
+        return {id(n): self._template[self._slots[id(n), 0]] for n in nodes}
+
+    def _clusters(self) -> list[tuple[str, list[Node]]]:
+        outside: list[tuple[str, list[Node]]] = [
+            ("host", [n]) for n in self.program.nodes if n.type in BIND_ONCE
+        ]
+        inside = [n for n in self.program.nodes if n.type not in OUTSIDE]
+        return [*outside, ("region", inside)] if inside else outside
+
+    def _region(self, nodes: list[Node], outputs: Any) -> Region:
+        region = Region(nodes, outputs, self.device, must_compile=True)
+        region.prepared = list(map(_with_texts, nodes, region.prepared))
+        return region
+
+    def _not_static(self, signal: NotStatic) -> NoReturn:
+        if signal.key is None:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{self.name}: jit_compile=True expected variables that differ, got one twice."
+                " Pass it once, or leave jit_compile out.",
+            ) from signal
+        _refuse(self.name, [(signal.key, str(signal).partition(": ")[2])])
+
+
+def _with_texts(node: Node, prepared: PreparedOp) -> PreparedOp:
+    """The kernels of a node that takes constant texts, which other regions leave to the host."""
+    if prepared.compiled is not None or node.op is None or node.type == "Const":
+        return prepared
+    kernel = select(node.type, "compiled", prepared.device, node.attrs)
+    if kernel is None:
+        return prepared
+    made = copy.copy(prepared)
+    made.compiled = (bind(node.op, kernel, prepared.attrs), kernel.wants_context)
+    return made
+
+
+def _refuse(name: str, found: list[tuple[Node, str]]) -> NoReturn:
+    listed = "; ".join(f"{node.type} {node.where()} ({why})" for node, why in found)
+    raise errors.InvalidArgumentError(
+        None,
+        found[0][0].origin,
+        f"Detected unsupported operations when trying to compile {name} with jit_compile=True:"
+        f" expected operations that XLA compiles, got {listed}. Move them out of the function, or"
+        " leave jit_compile out: then what can be compiled is.",
+    )
+
+
+def make_whole_plan(program: Program, resources: Any, name: str, device: str = "CPU") -> WholePlan:
+    """The plan of a function that must be compiled as a whole.
+
+    Args:
+      program: from `build` with `inline_all`; the passes change it.
+      resources: the resource manager of its variables.
+      name: the function's, for errors.
+      device: the device type that runs it.
+
+    Raises:
+      InvalidArgumentError: an operation cannot be compiled.
+    """
+    place_program(program, device, True)
+    return WholePlan(simplify(program), resources, device, name)
+
+
+set_whole_plan_maker(make_whole_plan)
+
+
+def _call_on_host(ctx: Any, args: Any, *, f: Any) -> Any:
+    """A call that was not inlined: of a function that must be one region."""
+    return run_body(ctx, f, with_handles(args, (f,)))
+
+
+for _name in CALLS:
+    register_kernel(_name, _call_on_host, kind="host", limit=ON_HOST, reentrant=True)
+
+__all__ = ["WholePlan", "make_whole_plan", "unsupported"]

@@ -1,0 +1,102 @@
+"""What the compiler makes of a function: `Function.experimental_get_compiler_ir`.
+
+The function's plan is one region; the region's executable is lowered for the shapes asked for, by
+JAX's public interface, and shown as text or bytes. Nothing runs, and no variable changes.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.core.eager import eager_resources
+from penstock.core.lazy import jax, wide_types
+from penstock.core.tensor import EagerTensor
+from penstock.runtime.executable import Executable
+from penstock.runtime.regions import Region
+from penstock.runtime.step import Step
+from penstock.runtime.whole import WholePlan
+from penstock.types import dtypes as dt
+
+Stage = Callable[[Any], "str | bytes"]
+
+# What a stage needs: the lowered computation, or the executable made from it.
+_LOWERED: dict[str, Stage] = {
+    "hlo": lambda lowered: str(lowered.compiler_ir("hlo").as_hlo_text()),
+    "hlo_serialized": lambda lowered: bytes(
+        lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
+    ),
+    "stablehlo": lambda lowered: str(lowered.as_text("stablehlo")),
+}
+_COMPILED: dict[str, Stage] = {
+    "optimized_hlo": lambda compiled: str(compiled.as_text()),
+    "optimized_hlo_serialized": lambda compiled: bytes(
+        compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
+    ),
+}
+STAGES = (*_LOWERED, *_COMPILED)
+
+
+def show(plan: WholePlan, feeds: Sequence[Any], stage: str) -> str | bytes:
+    """The compiler's view of a plan at a stage.
+
+    Args:
+      plan: of one region.
+      feeds: for each feed of the program an array or handle, or what gives its shape.
+      stage: one of `STAGES`.
+
+    Raises:
+      ValueError: there is no such stage, or the plan computes nothing.
+    """
+    if stage not in STAGES:
+        raise ValueError(
+            f"Invalid stage selected: expected one of {', '.join(map(repr, STAGES))},"
+            f" got {stage!r}."
+        )
+    if plan.region is None:
+        raise ValueError(
+            f"{plan.name}: expected a function that computes something, got one that does"
+            " not: there is nothing to compile."
+        )
+    with wide_types():
+        lowered = _lower(plan, plan.region, feeds)
+        if stage in _LOWERED:
+            return _LOWERED[stage](lowered)
+        return _COMPILED[stage](lowered.compile())
+
+
+def _lower(plan: WholePlan, region: Region, feeds: Sequence[Any]) -> Any:
+    values = {id(n): v for n, v in zip(plan.program.feeds, feeds, strict=True)}
+    values.update(plan.bound)
+    executable = Executable(region)
+    step = Step(eager_resources, {})
+    steps = [
+        n.op.step_input(step, n)  # type: ignore[union-attr, misc]
+        for n in (region.nodes[i] for i in region.step_nodes)
+    ]
+    cells = [values[id(n)].resource for n, _ in region.variables]
+    held = [None if c.value is None else _like(c.value) for c in cells]
+    kept = [v for v, w in zip(held, region.writes, strict=True) if not w]
+    taken = [v for v, w in zip(held, region.writes, strict=True) if w]
+    inputs = [_like(values[id(n)]) for n, _ in region.inputs]
+    return executable.function.lower(executable.constants, steps, inputs, kept, taken)  # type: ignore[attr-defined]
+
+
+def _like(value: Any) -> Any:
+    return jax.ShapeDtypeStruct(value.shape, value.dtype)
+
+
+def feed_of(argument: Any, placeholder: Any) -> Any:
+    """An argument, a tensor or a spec, as `show` takes it.
+
+    Raises:
+      ValueError: its shape is not known.
+    """
+    if isinstance(argument, EagerTensor):
+        return argument._array
+    shape, dtype = argument.shape, argument.dtype
+    if not shape.is_fully_defined() or dtype in (dt.resource, dt.variant, dt.string):
+        raise ValueError(
+            "Only support static input shape but got inputs ="
+            f" [{placeholder.name}: {dtype.name}{shape}]. Give a tensor, or a TensorSpec whose"
+            " sizes are all known."
+        )
+    return jax.ShapeDtypeStruct(tuple(shape.as_list()), dtype.numpy_dtype)

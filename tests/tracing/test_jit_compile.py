@@ -1,0 +1,221 @@
+"""jit_compile=True: one compiled region, or an error that names what stands in the way."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.tracing.concrete import plan_of
+
+
+def _plan(function, *args):
+    return plan_of(function.get_concrete_function(*args).body)
+
+
+def test_the_whole_function_is_one_compiled_region() -> None:
+    v = tf.Variable([1.0, 2.0])
+
+    @tf.function(jit_compile=True)
+    def f(x):
+        v.assign_add(x)
+        return x * 2.0 + v
+
+    x = tf.constant([1.0, 1.0])
+    np.testing.assert_array_equal(f(x).numpy(), [4.0, 5.0])
+    np.testing.assert_array_equal(v.numpy(), [2.0, 3.0])
+    assert [item.kind for item in _plan(f, x).items] == ["region"]
+    assert _plan(f, x).compiled_count == 1
+
+
+def test_every_size_is_compiled() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)], jit_compile=True)
+    def f(x):
+        return tf.reduce_sum(x)
+
+    assert [float(f(tf.ones([n]))) for n in (1, 2, 3)] == [1.0, 2.0, 3.0]
+    assert _plan(f).compiled_count == 3
+
+
+@pytest.mark.parametrize("choice", [False, None])
+def test_otherwise_nothing_is_refused(choice) -> None:
+    @tf.function(jit_compile=choice)
+    def f(x):
+        return tf.strings.format("{}", x)
+
+    assert f(tf.constant(3)).numpy() == b"3"
+
+
+def _refused(call):
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        call()
+    text = str(caught.value)
+    assert "Detected unsupported operations" in text
+    assert "test_jit_compile.py:" in text
+    assert "leave jit_compile out" in text
+    return text
+
+
+def test_operations_that_cannot_be_compiled_are_all_named() -> None:
+    @tf.function(jit_compile=True)
+    def f(x):
+        (y,) = tf.numpy_function(lambda a: a, [x], [tf.float32])
+        return tf.strings.format("{}", y)
+
+    text = _refused(lambda: f(tf.constant(1.0)))
+    assert "PyFunc" in text
+    assert "StringFormat" in text
+    assert "in compiled regions" in text
+
+
+def test_operations_in_branches_are_named() -> None:
+    @tf.function(jit_compile=True)
+    def f(x):
+        def loud():
+            tf.print(x)
+            return x
+
+        return tf.cond(x > 0.0, loud, lambda: -x)
+
+    assert "PrintV2" in _refused(lambda: f(tf.constant(1.0)))
+
+
+def test_a_size_that_only_the_values_say_is_refused_by_name() -> None:
+    @tf.function(jit_compile=True)
+    def f(x):
+        return tf.zeros(tf.cast(tf.reduce_sum(x), tf.int32)[None])
+
+    assert "Fill" in _refused(lambda: f(tf.constant([1.0, 2.0])))
+
+
+def test_a_call_inside_another_function_keeps_the_promise() -> None:
+    v = tf.Variable(0.0)
+
+    @tf.function(jit_compile=True)
+    def inner(x):
+        v.assign_add(x)
+        return v * 2.0
+
+    @tf.function
+    def outer(x):
+        first = inner(x)
+        second = inner(x)
+        tf.numpy_function(lambda a: a, [second], tf.float32)
+        return first, second
+
+    assert [float(r) for r in outer(tf.constant(1.0))] == [2.0, 4.0]
+    assert float(v) == 2.0
+
+    @tf.function(jit_compile=True)
+    def bad(x):
+        return tf.numpy_function(lambda a: a, [x], tf.float32)
+
+    @tf.function
+    def calls_bad(x):
+        return bad(x)
+
+    _refused(lambda: calls_bad(tf.constant(1.0)))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        assert session.run(tf.function(lambda x: x * 3.0, jit_compile=True)(2.0)) == 6.0
+        _refused(lambda: session.run(bad(tf.constant(1.0))))
+
+
+def test_a_compiled_function_in_a_compiled_one_is_part_of_its_region() -> None:
+    inner = tf.function(lambda x: x * 2.0, jit_compile=True)
+
+    @tf.function(jit_compile=True)
+    def outer(x):
+        return tf.while_loop(lambda a: a < 10.0, lambda a: (inner(a),), (x,))[0]
+
+    x = tf.constant(1.0)
+    assert float(outer(x)) == 16.0
+    assert [item.kind for item in _plan(outer, x).items] == ["region"]
+
+
+def test_gradients_are_compiled_as_a_whole_too() -> None:
+    f = tf.function(lambda x: tf.tanh(x) * x, jit_compile=True)
+    plain = tf.function(lambda x: tf.tanh(x) * x)
+    x = tf.constant([0.5, 1.5])
+
+    def slopes(function):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = function(x)
+            first = inner.gradient(y, x)
+        return [first, outer.gradient(first, x)]
+
+    for got, wanted in zip(slopes(f), slopes(plain), strict=True):
+        np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-5)
+    body = f.get_concrete_function(x).body
+    made = [view for view in body.backward.values() if hasattr(view, "must_compile")]
+    made += [kept.body for kept in body.backward.values() if hasattr(kept, "body")]
+    assert made
+    assert all(view.must_compile for view in made)
+
+
+def test_assertions_are_checked_inside() -> None:
+    v = tf.Variable(0.0)
+
+    @tf.function(jit_compile=True)
+    def f(x):
+        tf.debugging.assert_positive(x, message="no luck")
+        v.assign(x)
+        return x
+
+    assert float(f(tf.constant(2.0))) == 2.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no luck"):
+        f(tf.constant(-1.0))
+    assert float(v) == 2.0
+
+
+def test_one_variable_given_twice_is_refused() -> None:
+    v = tf.Variable(1.0)
+
+    @tf.function(jit_compile=True)
+    def f(one):
+        v.assign(2.0)
+        return tf.raw_ops.ReadVariableOp(resource=one, dtype=tf.float32)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one twice"):
+        f(v.handle)
+
+
+def test_what_the_compiler_makes() -> None:
+    v = tf.Variable([1.0, 2.0])
+
+    @tf.function(jit_compile=True)
+    def f(x):
+        return v.assign_add(x) * 2.0
+
+    ir = f.experimental_get_compiler_ir(tf.TensorSpec([2], tf.float32))
+    assert "HloModule" in ir()
+    assert "f32[2]" in ir(stage="hlo")
+    assert "stablehlo.add" in ir(stage="stablehlo")
+    assert "is_scheduled=true" in ir(stage="optimized_hlo")
+    assert isinstance(ir(stage="hlo_serialized"), bytes)
+    assert isinstance(ir(stage="optimized_hlo_serialized"), bytes)
+    np.testing.assert_array_equal(v.numpy(), [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"Invalid stage selected.*'optimized_hlo'.*got 'x'"):
+        ir(stage="x")
+
+
+def test_what_has_no_compiler_ir() -> None:
+    x = tf.constant([1.0])
+    with pytest.raises(ValueError, match="jit_compile=True"):
+        tf.function(lambda x: x + 1.0).experimental_get_compiler_ir(x)
+    f = tf.function(lambda x: x + 1.0, jit_compile=True)
+    with pytest.raises(ValueError, match="static input shape"):
+        f.experimental_get_compiler_ir(tf.TensorSpec([None], tf.float32))()
+    nothing = tf.function(lambda x: None, jit_compile=True)
+    with pytest.raises(ValueError, match="nothing to compile"):
+        nothing.experimental_get_compiler_ir(x)()
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [(True, "autoclustering"), ("autoclustering", "autoclustering"), (3, "")]
+)
+def test_the_setting_is_kept(given, kept) -> None:
+    tf.config.optimizer.set_jit(given)
+    assert tf.config.optimizer.get_jit() == kept
+    tf.config.optimizer.set_jit(False)
+    assert tf.config.optimizer.get_jit() == ""
