@@ -29,6 +29,8 @@ FAMILIES = (
     "debug_shapes",
     "function_calls",
     "initializer_scales",
+    "io_checkpoint",
+    "io_checkpoint_v1",
     "io_files",
     "linalg_decompose",
     "linalg_functions",

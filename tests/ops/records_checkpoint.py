@@ -1,0 +1,9 @@
+"""Operations on checkpoints have a test file of their own."""
+
+from tests.ops.harness import Record
+
+OPERATIONS = (
+    "SaveV2 RestoreV2 MergeV2Checkpoints ShardedFilename ShardedFilespec Save SaveSlices Restore "
+    "RestoreSlice"
+).split()
+RECORDS = [Record(name, tested_by="tests/ops/test_checkpoint_ops.py") for name in OPERATIONS]
