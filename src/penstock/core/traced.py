@@ -101,10 +101,7 @@ class TraceContext(KernelContext):
     @property
     def all_ok(self) -> Any:
         """True when every check so far holds: a boolean scalar, or Python's True without checks."""
-        conditions = self.collected.conditions
-        if not conditions:
-            return True
-        return jnp.stack([jnp.asarray(c).reshape(()) for c in conditions]).all()
+        return self.collected.all_ok if self.collected.conditions else True
 
     @property
     def checks_so_far(self) -> int:
@@ -119,16 +116,39 @@ class Collected:
         self.checks: list[Check] = []
         self.conditions: list[Any] = []
         self.values: list[tuple[Any, ...]] = []
+        self._all_ok: tuple[int, Any] = (0, None)  # of how many conditions, and whether they hold
+
+    @property
+    def all_ok(self) -> Any:
+        """Whether every condition holds, a boolean scalar; there must be one."""
+        count, ok = self._all_ok
+        if count != len(self.conditions):
+            ok = jnp.stack([jnp.asarray(c).reshape(()) for c in self.conditions]).all()
+            self._all_ok = len(self.conditions), ok
+        return ok
 
 
 def gate(collected: Collected, ref: TracedRef, old: Any) -> Any:
     """The new value of a written variable: the old one when a check of the region failed."""
-    if not collected.conditions or ref.gated_at == len(collected.conditions) or old is None:
+    count = len(collected.conditions)
+    if not count or ref.gated_at == count or old is None:
         return ref.value
-    ok = jnp.stack([jnp.asarray(c).reshape(()) for c in collected.conditions]).all()
     if ref.regate is not None:
-        return ref.regate(ok)
-    return jnp.where(ok, ref.value, old) if ref.value.shape == old.shape else ref.value
+        return ref.regate(collected.all_ok)
+    if ref.value.shape != old.shape:
+        return ref.value
+    return jnp.where(collected.all_ok, ref.value, old)
+
+
+def gate_now(collected: Collected, ref: TracedRef, old: Any) -> None:
+    """Gates a variable that was just written, so that what is computed from it shares the result.
+
+    Gated at the end alone, the old value would have to be kept for the selection, and what was
+    computed from the new one would be computed again: XLA keeps no result beside its gated form.
+    """
+    count = len(collected.conditions)
+    if ref.written and ref.regate is None and ref.gated_at != count:
+        ref.write(gate(collected, ref, old), gated_at=count)
 
 
 def raise_failed(

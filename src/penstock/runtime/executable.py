@@ -15,7 +15,15 @@ from penstock import errors
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.eager import PreparedOp, run_host
 from penstock.core.lazy import jax, jnp
-from penstock.core.traced import Check, Collected, NotStatic, TraceContext, TracedRef, gate
+from penstock.core.traced import (
+    Check,
+    Collected,
+    NotStatic,
+    TraceContext,
+    TracedRef,
+    gate,
+    gate_now,
+)
 from penstock.runtime.program import Node, Ref
 from penstock.types import dtypes as dt
 
@@ -85,13 +93,15 @@ class Executable:
             {(key, 0): value for (key, _), value in zip(self._large, constants, strict=True)}
         )
         refs = _traced_refs(region, iter(kept), iter(taken))
-        old = [r.value for r in refs.values()]
+        old = {key: ref.value for key, ref in refs.items()}
         step_values = dict(zip(region.step_nodes, steps, strict=True))
         for position, (node, prepared) in enumerate(
             zip(region.nodes, region.prepared, strict=True)
         ):
             if (id(node), 0) not in values:
                 trace_node(node, prepared, values, refs, collected, step_values.get(position))
+                for key in _keys(node, prepared.writes):
+                    gate_now(collected, refs[key], old[key])
         self._note(collected.checks)
         outer = {id(v) for v in [*inputs, *kept, *taken]}
         written = [
@@ -109,6 +119,11 @@ class Executable:
             raise VariesByShapeError
         self._traced = True
         self.checks[:] = checks
+
+
+def _keys(node: Node, positions: Sequence[int]) -> list[tuple[int, int]]:
+    """The values that the node takes at these positions."""
+    return [(id(source), index) for source, index in map(node.inputs.__getitem__, positions)]
 
 
 def _traced_refs(region: Traceable, kept: Any, taken: Any) -> dict[tuple[int, int], TracedRef]:
@@ -142,7 +157,9 @@ def trace_node(
         values[id(node), 0] = node.attrs["value"].array
         return
     arguments = []
-    known = not node.stateful and prepared.host is not None
+    # Bodies are traced even when all is known: on the host they would start regions of their own.
+    calls = node.op is not None and node.op.calls
+    known = not node.stateful and prepared.host is not None and not calls
     for position, (source, index) in enumerate(node.inputs):
         value = refs[id(source), index] if position in prepared.refs else values[id(source), index]
         known = known and isinstance(value, np.ndarray)
