@@ -241,7 +241,7 @@ def test_concrete_function_arguments():
     np.testing.assert_array_equal(concrete(a=tf.constant([3.0]), b=tf.constant(1.0)).numpy(), [2.0])
     with pytest.raises(TypeError):
         concrete(tf.constant([3.0]))
-    with pytest.raises(TypeError):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="float32 tensor but is a int32"):
         concrete(tf.constant([3]), tf.constant(1.0))
     assert concrete.structured_outputs.shape.as_list() == [None]
 

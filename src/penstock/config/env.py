@@ -138,6 +138,12 @@ _ROWS: tuple[Variable, ...] = (
         minimum=1,
     ),
     Variable(
+        "PENSTOCK_LOG_RETRACES",
+        "bool",
+        False,
+        "Whether every retrace of a function is logged with its cause, not just the first too many.",
+    ),
+    Variable(
         "PENSTOCK_REGION_CACHE",
         "int",
         1024,

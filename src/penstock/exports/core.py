@@ -62,8 +62,18 @@ EXPORTS = {
     "penstock.graph.operation": {"Operation": ["Operation"]},
     "penstock.tracing.function": {
         "function": ["function"],
-        "run_functions_eagerly": ["config.run_functions_eagerly"],
-        "functions_run_eagerly": ["config.functions_run_eagerly"],
+        "run_functions_eagerly": [
+            "config.run_functions_eagerly",
+            "config.experimental_run_functions_eagerly",
+        ],
+        "functions_run_eagerly": [
+            "config.functions_run_eagerly",
+            "config.experimental_functions_run_eagerly",
+        ],
+    },
+    "penstock.tracing.retraces": {
+        "get_log_retraces": ["config.experimental.get_log_retraces"],
+        "set_log_retraces": ["config.experimental.set_log_retraces"],
     },
     "penstock.types.device_spec": {
         "DeviceSpecV2": ["DeviceSpec"],

@@ -9,19 +9,21 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from penstock import errors
 from penstock.autodiff import calls
 from penstock.autodiff.tape import GradientTape
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.eager import eager_resources
 from penstock.core.op_def import lookup
-from penstock.core.tensor import Tensor, wrap
+from penstock.core.tensor import SymbolicTensor, Tensor, wrap
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
 from penstock.runtime.plan import Plan, make_plan
 from penstock.runtime.program import build
 from penstock.runtime.step import Step
 from penstock.runtime.whole import make_whole_plan
+from penstock.tracing.signature import restore
 from penstock.types.tensor_spec import TensorSpec
 from penstock.util import nest
 
@@ -107,6 +109,7 @@ class ConcreteFunction:
         self._flat_layout = _layout(graph.structured_outputs, graph.outputs)
         self._single = isinstance(self._template, Tensor)
         self._captured = tuple(graph.external_captures)
+        self.captures_symbolic = any(isinstance(t, SymbolicTensor) for t in self._captured)
 
     @property
     def name(self) -> str:
@@ -131,7 +134,7 @@ class ConcreteFunction:
     @property
     def structured_input_signature(self) -> Any:
         """(args, kwargs) with a TensorSpec for each tensor."""
-        return self.graph.structured_input_signature
+        return restore(self.graph.structured_input_signature)
 
     @property
     def output_dtypes(self) -> Any:
@@ -239,9 +242,15 @@ class ConcreteFunction:
                 f"{self.name}: argument '{self._argument_name(placeholder)}' must be"
                 f" {placeholder.dtype.name}{placeholder.shape}, got {value!r}: {problem}"
             ) from None
-        if tensor.dtype is not placeholder.dtype or not placeholder.shape.is_compatible_with(
-            tensor.shape
-        ):
+        if tensor.dtype is not placeholder.dtype:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{self.name}: argument '{self._argument_name(placeholder)}' was expected to be a"
+                f" {placeholder.dtype.name} tensor but is a {tensor.dtype.name} tensor. Cast it, or"
+                " call the tf.function itself to trace it for this dtype.",
+            )
+        if not placeholder.shape.is_compatible_with(tensor.shape):
             raise TypeError(
                 f"{self.name}: argument '{self._argument_name(placeholder)}' must be"
                 f" {placeholder.dtype.name}{placeholder.shape}, got"

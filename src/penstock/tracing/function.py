@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from penstock.config.logging import get_logger
+from penstock.config import env
 from penstock.core import context
 from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
@@ -21,6 +21,7 @@ from penstock.graph.func_graph import FuncGraph
 from penstock.runtime.whole import WholePlan
 from penstock.tracing.compiler_ir import feed_of, show
 from penstock.tracing.concrete import ConcreteFunction, plan_of
+from penstock.tracing.retraces import Retrace, RetraceLog, note_first_trace
 from penstock.tracing.signature import (
     Parameters,
     TensorKey,
@@ -30,13 +31,12 @@ from penstock.tracing.signature import (
     substitute,
     tensor_keys,
     trace_key,
+    weaken,
 )
 from penstock.types.tensor_spec import TensorSpec
 from penstock.util import nest
-from penstock.util.frames import user_frame
 
-MAX_TRACES = 512  # traces kept per function; the least recently used goes first
-WARN_AFTER = 5  # retraces after which each further one is explained in the log
+ALIASES = 16  # keys of calls remembered for each trace that may be kept
 
 _run_eagerly = {"on": False}
 _numbers = itertools.count()
@@ -151,10 +151,13 @@ class Function:
         self._reduce_retracing = reduce_retracing
         self.attributes = dict(attributes or {})
         self._parameters = Parameters(python_function)
-        self._lock = threading.RLock()  # guards: _traces, _first, _count, _by_instance
-        self._traces: OrderedDict[Any, ConcreteFunction] = OrderedDict()
+        # guards: _traces, _known, _count, _retraces, _initialized, _by_instance
+        self._lock = threading.RLock()
+        self._traces: OrderedDict[Any, ConcreteFunction] = OrderedDict()  # last used last
+        self._known: dict[Any, ConcreteFunction] = {}  # keys of calls -> what serves them
+        self._max_traces: int = env.get("PENSTOCK_PLAN_CACHE")
         self._count = 0
-        self._last_key: Any = None
+        self._retraces = RetraceLog(name)
         self._created_variables: list[Any] = []
         self._initialized = False
         self._by_instance: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
@@ -211,12 +214,8 @@ class Function:
 
     def _bound_to(self, instance: Any) -> "Function":
         """A function of its own for each instance, which does not keep the instance alive."""
-        reference = weakref.ref(instance)
         inner = self._python_function
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            return inner(reference(), *args, **kwargs)
-
+        method = _Method(inner, weakref.ref(instance))
         unbound = types.MethodType(inner, instance)
         made = Function(
             method,
@@ -249,14 +248,19 @@ class Function:
             key = trace_key(args, tensors)
             if kwargs:
                 key = (key, trace_key(kwargs, tensors))
-            if state.graph is not None:
-                key = (key, id(state.graph) if not state.graph.building_function else None)
         else:
             key, tensors = self._signature_key(args, kwargs)
-        concrete = self._traces.get(key)
+        if state.graph is not None:
+            key = self._key_in_graph(key, state.graph)
+        concrete = self._known.get(key)
         if concrete is None:
             concrete = self._find_or_trace(key, args, kwargs)
         return concrete.call_flat(tensors)
+
+    def _key_in_graph(self, key: Any, graph: Any) -> Any:
+        """Functions share traces with eager calls, unless they capture what is not eager."""
+        own = (key, id(graph))
+        return own if not graph.building_function or own in self._known else key
 
     def _signature_key(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -295,27 +299,53 @@ class Function:
         self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ConcreteFunction:
         with self._lock:
-            found = self._traces.get(key)
-            if found is not None:
-                return found
-            for known, concrete in self._traces.items():
-                if accepts(known, key):
-                    self._traces[key] = concrete
-                    return concrete
-            wanted = key
-            if self._reduce_retracing and self._last_key is not None:
-                wanted = relax(self._last_key, key) or key
-            concrete = self._trace(wanted, args, kwargs)
-            self._traces[wanted] = concrete
-            if wanted is not key:
-                self._traces[key] = concrete
-            while len(self._traces) > MAX_TRACES:
-                self._traces.popitem(last=False)
-            self._last_key = wanted
+            served_by = self._serves(key)
+            if served_by is not None:
+                self._traces.move_to_end(served_by)
+                concrete = self._traces[served_by]
+            else:
+                wanted = self._relaxed(key) if self._reduce_retracing else key
+                concrete = self._trace(wanted, args, kwargs)
+                if state.graph is not None and concrete.captures_symbolic:
+                    key = wanted = (key, id(state.graph))
+                self._traces[wanted] = concrete
+                self._make_room()
+            self._known[key] = concrete
             return concrete
 
+    def _serves(self, key: Any) -> Any:
+        """The key of the most specific trace that serves a call; None when there is none."""
+        if key in self._traces:
+            return key
+        best = None
+        for known in self._traces:
+            if accepts(known, key) and (best is None or accepts(best, known)):
+                best = known
+        return best
+
+    def _relaxed(self, key: Any) -> Any:
+        """The key that serves this call and those of all traces that differ in sizes alone."""
+        for known in self._traces:
+            key = relax(known, key) or key
+        return key
+
+    def _make_room(self) -> None:
+        """Drops the traces that were not used for longest.
+
+        Calls do not note which trace they use: now and then all keys are forgotten, and those still
+        in use are found again, which makes their traces young.
+        """
+        while len(self._traces) > self._max_traces:
+            self._traces.popitem(last=False)
+            self._known.clear()
+        if len(self._known) > ALIASES * self._max_traces:
+            self._known.clear()
+
     def _trace(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
-        self._explain(key)
+        if self._count == 0:
+            note_first_trace(self._name, self._python_function)
+        elif key != "signature":
+            self._retraces.add(self._count + 1, self._parameters.names, self._traces, key)
         first = not self._initialized
         concrete, created = self._trace_once(key, args, kwargs, allow_variables=first)
         if created:  # the body makes its variables at the first call: the graph kept does not
@@ -346,28 +376,37 @@ class Function:
             new_kwargs = (
                 substitute(kwargs, placeholder) if self._input_signature is None else kwargs
             )
-            result = self._python_function(*new_args, **new_kwargs)
+            result = self._run_body(new_args, new_kwargs)
             graph.structured_outputs = _outputs(result, graph, self._name)
         flat = nest.flatten(graph.structured_outputs, expand_composites=True)
         graph.outputs = list({id(t): t for t in flat if isinstance(t, SymbolicTensor)}.values())
-        graph.structured_input_signature = (_specs(new_args), _specs(new_kwargs))
+        graph.structured_input_signature = weaken((_specs(new_args), _specs(new_kwargs)))
         graph.finish()
         return ConcreteFunction(graph, key, self._jit_compile), graph.new_variables
 
-    def _explain(self, key: Any) -> None:
-        """Says why the function is traced again, from the fifth time on or when the log asks."""
-        if self._count < WARN_AFTER or self._last_key is None:
-            return
-        where = user_frame()
-        get_logger().warning(
-            "%d traces of %s: traced again%s because %s. Pass tensors instead of Python values, "
-            "use reduce_retracing=True, or give an input_signature with None for dimensions that "
-            "vary.",
-            self._count + 1,
-            self._name,
-            f" at {where}" if where else "",
-            _difference(self._last_key, key),
-        )
+    def _run_body(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls the Python function, with its control flow converted unless that is off."""
+        body: Any = self._python_function
+        if isinstance(body, _Method):
+            body, args = body.function, (body.instance(), *args)
+        return body(*args, **kwargs)
+
+    def experimental_get_retrace_report(self) -> tuple[Retrace, ...]:
+        """Why the function was traced again: its last retraces, oldest first.
+
+        Returns:
+          Each says at which line of yours, which arguments differ from the nearest signature, what
+          they were and are, and what would avoid it; `str` of one is a sentence.
+
+        Example:
+          >>> import penstock as tf
+          >>> f = tf.function(lambda x: x)
+          >>> _ = f(tf.ones([2])), f(tf.ones([3]))
+          >>> f.experimental_get_retrace_report()[0].changes[0].new
+          'Tensor(shape=(3,), dtype=float32)'
+        """
+        with self._lock:
+            return self._retraces.retraces
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, which may be TensorSpecs.
@@ -448,6 +487,17 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<penstock.tracing.function.Function {self._name}, {self._count} traces>"
+
+
+class _Method:
+    """A method of an instance that it does not keep alive."""
+
+    def __init__(self, function: Callable[..., Any], instance: Callable[[], Any]) -> None:
+        self.function = function
+        self.instance = instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(self.instance(), *args, **kwargs)
 
 
 def _check_structure(name: str, spec: Any, value: Any) -> None:
@@ -546,17 +596,6 @@ def _specs(arguments: Any) -> Any:
             t.op.attrs.get("_user_specified_name") if isinstance(t, SymbolicTensor) else None,
         ),
     )
-
-
-def _difference(old: Any, new: Any, where: str = "an argument") -> str:
-    """The first difference between two keys, in words."""
-    if isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new):
-        for i, (a, b) in enumerate(zip(old, new, strict=True)):
-            if a != b:
-                return _difference(
-                    a, b, f"argument {i - 1}" if i and where == "an argument" else where
-                )
-    return f"{where} was {old!r} and is now {new!r}"
 
 
 __all__ = ["Function", "function", "functions_run_eagerly", "run_functions_eagerly"]

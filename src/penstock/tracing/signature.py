@@ -9,7 +9,7 @@ with a placeholder for each tensor.
 import inspect
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Parameters:
         return bound.args, bound.kwargs
 
 
-class _Opaque:
+class Opaque:
     """Key of a value that can only be told apart by identity."""
 
     __slots__ = ("_id", "_ref")
@@ -76,14 +76,62 @@ class _Opaque:
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, _Opaque)
+            isinstance(other, Opaque)
             and self._id == other._id
             and self._ref() is not None
             and self._ref() is other._ref()
         )
 
+    @property
+    def value(self) -> Any:
+        """The value; None when it is gone."""
+        return self._ref()
+
     def __repr__(self) -> str:
-        return f"<{type(self._ref()).__name__} at {self._id:#x}>"
+        value = self._ref()
+        kind = "object that is gone" if value is None else f"{type(value).__name__} object"
+        return f"<{kind} at {self._id:#x}>"
+
+
+def weaken(structure: Any) -> Any:
+    """The nest with what can only be told apart by identity in an Opaque, which lets go of it."""
+    return nest.map_structure(lambda leaf: Opaque(leaf) if _by_identity(leaf) else leaf, structure)
+
+
+def restore(structure: Any) -> Any:
+    """The nest that `weaken` was given; None for what is gone."""
+    return nest.map_structure(
+        lambda leaf: leaf.value if isinstance(leaf, Opaque) else leaf, structure
+    )
+
+
+def _by_identity(value: Any) -> bool:
+    equality: object = type(value).__eq__
+    return equality is object.__eq__ and value is not None
+
+
+class CallKey(NamedTuple):
+    """The key of a call, taken apart.
+
+    Attributes:
+      args: the key of the positional arguments: their class, then one key for each.
+      kwargs: that of the keyword arguments, or ().
+      graph: the id of the graph that the trace belongs to, or None.
+    """
+
+    args: Any
+    kwargs: Any
+    graph: int | None
+
+
+def call_key(key: Any) -> CallKey:
+    """A key as `trace_key` makes it, alone or with that of keywords or the id of a graph."""
+    graph = None
+    if len(key) == 2 and isinstance(key[1], int):
+        key, graph = key
+    if isinstance(key[0], type):
+        return CallKey(key, (), graph)
+    return CallKey(key[0], key[1], graph)
 
 
 class TensorKey:
@@ -126,18 +174,16 @@ def trace_key(arguments: Any, tensors: list[Any]) -> Any:
     if kind is EagerTensor:
         tensors.append(arguments)
         return TensorKey(arguments._dtype, arguments.dims)
-    if (
-        kind is int
-        or kind is float
-        or kind is str
-        or kind is bool
-        or kind is bytes
-        or arguments is None
-    ):
+    if kind is int or kind is str or kind is bool or kind is bytes or arguments is None:
         return (kind, arguments)
+    if kind is float:
+        return (float, arguments) if arguments == arguments else _NAN
     if kind is tuple or kind is list:
         return (kind, *[trace_key(a, tensors) for a in arguments])
     return _slow_key(arguments, tensors)
+
+
+_NAN = (float, "nan")  # which is not equal to itself
 
 
 def _slow_key(value: Any, tensors: list[Any]) -> Any:
@@ -158,7 +204,7 @@ def _slow_key(value: Any, tensors: list[Any]) -> Any:
             *[trace_key(c, tensors) for c in nest.flatten(value, expand_composites=True)],
         )
     if hasattr(value, "handle") and hasattr(value, "read_value"):
-        return _Opaque(value)
+        return Opaque(value)
     if isinstance(value, Mapping):
         return (type(value), *[(k, trace_key(value[k], tensors)) for k in _sorted(value)])
     if isinstance(value, (tuple, list)):
@@ -170,11 +216,12 @@ def _slow_key(value: Any, tensors: list[Any]) -> Any:
     try:
         hash(value)
     except TypeError:
-        return _Opaque(value)
-    equality: object = type(value).__eq__
-    if equality is object.__eq__:
-        return _Opaque(value)
-    return (type(value), value)
+        raise TypeError(
+            f"Could not generate a generic TraceType for {value!r}: expected a tensor, a nest or a"
+            f" value that can be hashed, got one of type {type(value).__name__}, which cannot."
+            " Pass its tensors, or give its class __tf_tracing_type__."
+        ) from None
+    return Opaque(value) if _by_identity(value) else (type(value), value)
 
 
 def _static_parts(spec: TypeSpec) -> Any:
