@@ -33,8 +33,10 @@ FLOAT_TYPES = {"T": ["bfloat16", "half", "float32", "float64"]}
 COMPLEX_TYPES = {"T": ["complex64", "complex128"]}
 
 
-def _safe_divisor(ctx: Any, xp: Any, y: Array) -> Array:
+def _safe_divisor(ctx: Any, xp: Any, x: Array, y: Array) -> Array:
     """The divisor, checked to hold no zero, and with 1 in place of zeros where a region runs on."""
+    if x.size == 0:
+        return xp.ones_like(y)  # nothing is divided, by whatever zeros
     zero = y == 0
     ctx.check(
         xp.logical_not(xp.any(zero)),
@@ -127,7 +129,7 @@ TRUNCATE_DIV = binary(
 @kernel(TRUNCATE_DIV, types=INTEGER_TYPES)
 @kernel(DIV, types=INTEGER_TYPES)
 def _truncate_div_integers(ctx: Any, xp: Any, x: Array, y: Array) -> Array:
-    return _truncated(xp, x, _safe_divisor(ctx, xp, y))
+    return _truncated(xp, x, _safe_divisor(ctx, xp, x, y))
 
 
 @kernel(TRUNCATE_DIV, types=FLOAT_TYPES)
@@ -149,7 +151,7 @@ FLOOR_DIV = binary(
 
 @kernel(FLOOR_DIV, types=INTEGER_TYPES)
 def _floor_div_integers(ctx: Any, xp: Any, x: Array, y: Array) -> Array:
-    return xp.floor_divide(x, _safe_divisor(ctx, xp, y))
+    return xp.floor_divide(x, _safe_divisor(ctx, xp, x, y))
 
 
 @kernel(FLOOR_DIV, types=FLOAT_TYPES)
@@ -182,7 +184,7 @@ FLOOR_MOD = binary(
 
 @kernel(FLOOR_MOD, types=INTEGER_TYPES)
 def _floor_mod_integers(ctx: Any, xp: Any, x: Array, y: Array) -> Array:
-    return xp.mod(x, _safe_divisor(ctx, xp, y))
+    return xp.mod(x, _safe_divisor(ctx, xp, x, y))
 
 
 @kernel(FLOOR_MOD, types=FLOAT_TYPES)
@@ -222,7 +224,7 @@ MOD = binary(
 @kernel(TRUNCATE_MOD, types=INTEGER_TYPES)
 @kernel(MOD, types=INTEGER_TYPES)
 def _truncate_mod_integers(ctx: Any, xp: Any, x: Array, y: Array) -> Array:
-    return xp.fmod(x, _safe_divisor(ctx, xp, y))
+    return xp.fmod(x, _safe_divisor(ctx, xp, x, y))
 
 
 @kernel(TRUNCATE_MOD, types=FLOAT_TYPES)
