@@ -3,9 +3,9 @@
 LLVM runs at its first level: code from the higher ones is no faster, and takes up to three times
 as long to make. On CPUs with AVX-512, element-wise regions get the full width of the registers,
 which XLA does not use by itself: a chain of 3,000 operations takes 0.16 ms instead of 0.27. Beside
-products and convolutions the width is left alone: a residual network is 15% slower with it. Copies
-that protect a donated array are placed by the finer of XLA's two analyses, which spares a training
-step copies of its weights: a dense network's step takes 3 to 5% less.
+products and convolutions the width is left alone: a residual network is 15% slower with it. The
+finer of XLA's analyses for copies of donated arrays, worth 3 to 5% of a dense network's step, stays
+off: with it XLA computes loops within loops wrongly (`tests/runtime/test_nested_loops.py`).
 `benchmarks/compiler_options.py` has the figures. `PENSTOCK_XLA_OPTIONS` adds options and
 overrides these.
 
@@ -59,7 +59,6 @@ def options(elementwise: bool) -> dict[str, Any] | None:
     chosen: dict[str, Any] = {}
     if jax.default_backend() == "cpu":
         chosen["xla_backend_optimization_level"] = 1
-        chosen["xla_cpu_copy_insertion_use_region_analysis"] = True
         if elementwise and "avx512f" in cpu_flags():
             chosen["xla_cpu_prefer_vector_width"] = 512
     chosen.update(env.get("PENSTOCK_XLA_OPTIONS"))
