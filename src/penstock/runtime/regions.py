@@ -13,9 +13,11 @@ from operator import methodcaller
 from types import NoneType
 from typing import Any
 
+import numpy as np
+
 from penstock import errors
 from penstock.core.eager import PreparedOp
-from penstock.core.lazy import jnp, wide_types
+from penstock.core.lazy import jax, jnp, wide_types
 from penstock.core.traced import NotStatic, raise_failed
 from penstock.runtime.executable import Executable, VariesByShapeError
 from penstock.runtime.host_path import HostPath, located, run_node
@@ -309,6 +311,8 @@ def _put_back(cells: Sequence[Any], values: Sequence[Any]) -> None:
 def _copy(value: Any) -> Any:
     """An array that may be donated, in place of one that somebody else holds."""
     with wide_types():
+        if value.__class__ is np.ndarray:  # `jnp.array` would compile a copy for each shape
+            return jax.device_put(value, may_alias=False)
         return jnp.array(value, copy=True)
 
 
