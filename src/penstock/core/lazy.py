@@ -1,13 +1,14 @@
-"""JAX, imported at first use.
+"""JAX, and the library that rewrites Python functions, imported at first use.
 
-`jax`, `jnp` and `lax` stand for `jax`, `jax.numpy` and `jax.lax`. Touching an attribute imports the
-module; the attribute is then kept on the stand-in, so later accesses cost a plain attribute read.
-Nothing else in the package imports JAX, which keeps `import penstock` and programs that never
-compile free of its 0.4 s.
+`jax`, `jnp` and `lax` stand for `jax`, `jax.numpy` and `jax.lax`, `malt` for itself. Touching an
+attribute imports the module; the attribute is then kept on the stand-in, so later accesses cost a
+plain attribute read. Nothing else in the package imports them, which keeps `import penstock` and
+programs that never compile free of JAX's 0.4 s.
 """
 
 import contextlib
 import importlib
+import importlib.util  # malt uses it without importing it
 import os
 import sys
 from typing import Any
@@ -30,6 +31,7 @@ class LazyModule:
 jax: Any = LazyModule("jax")
 jnp: Any = LazyModule("jax.numpy")
 lax: Any = LazyModule("jax.lax")
+malt: Any = LazyModule("malt")
 
 
 def jax_is_loaded() -> bool:

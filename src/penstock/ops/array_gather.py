@@ -98,6 +98,10 @@ def _gather_v2(
 def take(xp: Any, params: Array, indices: Array, axis: int, batch: int) -> Array:
     """Slices of `params` along `axis`; the first `batch` axes of both belong together."""
     if not batch:
+        if xp is not np and not params.shape[axis]:  # the check has failed, or nothing is taken
+            return xp.zeros(
+                (*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :]), params.dtype
+            )
         return (
             np.take(params, indices, axis)
             if xp is np

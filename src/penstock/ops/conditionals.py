@@ -62,9 +62,21 @@ def cond(
             f"tf.cond{_at()}: expected 'pred' of dtype bool, got {pred.dtype.name}. Compare it "
             "with something, or cast it."
         )
-    graphs = [_graph(name or "cond", label) for label in ("true", "false")]
+    graphs = branch_graphs(name)
     labels = ("true_fn", "false_fn")
     structure, captured = _trace_branches(graphs, (true_fn, false_fn), labels, "tf.cond")
+    return _pack(structure, emit_if(pred, graphs, captured, name))
+
+
+def branch_graphs(name: str | None = None) -> list[BodyGraph]:
+    """Empty graphs for the two branches of a conditional."""
+    return [_graph(name or "cond", label) for label in ("true", "false")]
+
+
+def emit_if(
+    pred: Tensor, graphs: Sequence[BodyGraph], captured: Sequence[Tensor], name: str | None = None
+) -> Any:
+    """Adds the operation that runs one of two traced branches, which share what they capture."""
     bodies = [CallBody(g.name, g) for g in graphs]
     attrs = {
         "Tcond": pred.dtype,
@@ -73,8 +85,7 @@ def cond(
         "else_branch": bodies[1],
     }
     op = IF if any(b.stateful for b in bodies) else STATELESS_IF
-    node = emit(op, (pred, *captured), (1, len(captured)), attrs, name or "cond")
-    return _pack(structure, node)
+    return emit(op, (pred, *captured), (1, len(captured)), attrs, name or "cond")
 
 
 def cond_v1(
@@ -351,4 +362,4 @@ def _pack(structure: Any, node: Any) -> Any:
     return nest.pack_sequence_as(structure, flat, expand_composites=True)
 
 
-__all__ = ["case", "case_v1", "cond", "cond_v1", "switch_case"]
+__all__ = ["branch_graphs", "case", "case_v1", "cond", "cond_v1", "emit_if", "switch_case"]

@@ -19,6 +19,7 @@ from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph.func_graph import FuncGraph
 from penstock.runtime.whole import WholePlan
+from penstock.tracing.autograph import calls as autograph
 from penstock.tracing.compiler_ir import feed_of, show
 from penstock.tracing.concrete import ConcreteFunction, plan_of
 from penstock.tracing.retraces import Retrace, RetraceLog, note_first_trace
@@ -77,7 +78,7 @@ def function(
       reduce_retracing: relaxes a dimension that varies instead of tracing again.
       experimental_implements: a name under which the function is known to graph rewriters; kept as
         an attribute.
-      experimental_autograph_options: accepted for compatibility.
+      experimental_autograph_options: a `tf.autograph.experimental.Feature`, or a tuple of them.
       experimental_attributes: attributes kept with the function.
       experimental_relax_shapes: the old name of `reduce_retracing`.
       experimental_compile: the old name of `jit_compile`.
@@ -116,6 +117,7 @@ def function(
             jit_compile,
             reduce_retracing,
             experimental_attributes,
+            experimental_autograph_options,
         )
         if experimental_implements is not None:
             made.attributes["_implements"] = experimental_implements
@@ -143,8 +145,10 @@ class Function:
         jit_compile: bool | None = None,
         reduce_retracing: bool = False,
         attributes: dict[str, Any] | None = None,
+        autograph_options: Any = None,
     ) -> None:
         self._python_function = python_function
+        self._autograph_options = autograph_options
         self._name = name
         self._autograph = autograph
         self._jit_compile = jit_compile
@@ -225,6 +229,7 @@ class Function:
             self._jit_compile,
             self._reduce_retracing,
             self.attributes,
+            self._autograph_options,
         )
         made._parameters = Parameters(unbound)
         made._input_signature = self._input_signature
@@ -389,7 +394,9 @@ class Function:
         body: Any = self._python_function
         if isinstance(body, _Method):
             body, args = body.function, (body.instance(), *args)
-        return body(*args, **kwargs)
+        if not self._autograph:
+            return body(*args, **kwargs)
+        return autograph.run(body, args, kwargs, self._autograph_options)
 
     def experimental_get_retrace_report(self) -> tuple[Retrace, ...]:
         """Why the function was traced again: its last retraces, oldest first.
