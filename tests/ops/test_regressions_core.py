@@ -61,10 +61,11 @@ def test_gradients_of_integers_are_unconnected() -> None:
 
 def test_iterating_over_a_symbolic_scalar() -> None:
     with tf.Graph().as_default():
-        with pytest.raises(TypeError, match="Cannot iterate over a scalar tensor"):
-            iter(tf.constant(1.0))
-        with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
-            iter(tf.constant([1.0]))
+        for value in (1.0, [1.0]):
+            with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+                iter(tf.constant(value))
+    with pytest.raises(TypeError, match="Cannot iterate over a scalar tensor"):
+        iter(tf.constant(1.0))
 
 
 def test_import_graph_def_is_a_main_name() -> None:

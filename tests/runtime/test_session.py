@@ -355,8 +355,10 @@ def test_callables(session):
     assert run(X.tolist())["y"].tolist() == (2 * X).tolist()
     with pytest.raises(ValueError, match="Cannot feed value of shape"):
         run(np.ones((3, 3)))
-    with pytest.raises(ValueError, match="expected 1 arguments"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"expected 1 arguments.* got 0"):
         run()
+    with pytest.raises(ValueError, match=r"expected 1 arguments.* got 2"):
+        run(X, X)
     assert session.make_callable(identity(s), [s])("x") == b"x"
     assert session.make_callable(no_op())() is None
     with pytest.raises(TypeError, match="`feed_list` must be a list or tuple"):

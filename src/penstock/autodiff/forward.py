@@ -49,7 +49,7 @@ class ForwardAccumulator:
             )
         for primal, tangent in zip(flat_primals, flat_tangents, strict=True):
             if tangent is not None:
-                self._watch(primal, convert_to_tensor(tangent))
+                self._watch(primal, convert_to_tensor(tangent, dtype=primal.dtype))
 
     def _watch(self, primal: Any, tangent: Any) -> None:
         target = (

@@ -44,6 +44,7 @@ class GradientTape:
         self._watch_accessed_variables = watch_accessed_variables
         self._recording = False
         self._used = False
+        self._entered = False
         self._clear()
 
     def _clear(self) -> None:
@@ -62,7 +63,7 @@ class GradientTape:
         if self._recording:
             raise ValueError("Tape is already recording.")
         context.push_recorder(self)
-        self._recording = True
+        self._recording = self._entered = True
         return self
 
     def __exit__(self, *problem: Any) -> None:
@@ -212,6 +213,11 @@ class GradientTape:
             raise RuntimeError(
                 "A non-persistent GradientTape can only be used to compute one set of gradients (or"
                 " jacobians)"
+            )
+        if not self._entered:
+            raise RuntimeError(
+                "GradientTape.gradient: expected a tape that recorded something, got one that was"
+                " never entered. Compute the target inside `with tf.GradientTape() as tape:`."
             )
         if self._recording:
             if not self._persistent:

@@ -114,10 +114,19 @@ def to_array(value: Any, dtype: DType | None = None) -> tuple[np.ndarray[Any, An
         return _from_numpy(np.asarray(value), dtype)
     if hasattr(value, "__array_interface__"):
         return _from_numpy(np.asarray(value), dtype)
-    raise ValueError(
+    raise _unsupported(value, ValueError if value is None else _refusal())
+
+
+def _unsupported(value: Any, error: type[Exception]) -> Exception:
+    return error(
         f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a"
         " Tensor."
     )
+
+
+def _refusal() -> type[Exception]:
+    """The class for values that cannot be tensors: another one in a graph, as in TensorFlow."""
+    return ValueError if state.graph is None else TypeError
 
 
 def _known_dimension(value: Dimension) -> int:
@@ -178,7 +187,7 @@ def _python_dtype(value: Any) -> DType:
             return dtypes.int32
         if -(2**63) <= value < 2**63:
             return dtypes.int64
-        raise ValueError(
+        raise _refusal()(
             f"Can't convert Python integer {value} to a Tensor: expected a value that fits int64. "
             "Pass dtype=tf.uint64 or a float dtype."
         )
@@ -308,7 +317,7 @@ def _from_sequence(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any
     if dtype is None:
         dtype = _common_dtype(leaves)
     elif len({isinstance(leaf, (str, bytes)) for leaf in leaves}) > 1:
-        raise ValueError(
+        raise _refusal()(
             f"Can't convert Python sequence with mixed types to Tensor: text and other values in "
             f"{value!r}."
         )
@@ -410,10 +419,7 @@ def _leaf_dtype(leaf: Any) -> DType:
     if isinstance(leaf, Tensor):
         return leaf.dtype
     if leaf is None:
-        raise ValueError(
-            "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a "
-            "Tensor."
-        )
+        raise _unsupported(leaf, _refusal())
     if isinstance(leaf, (np.ndarray, np.generic)):
         found = to_array(leaf)[1]
         if not found.is_integer:
@@ -440,7 +446,7 @@ def _wider(a: DType, b: DType, leaf: Any) -> DType:
             return a
     elif a.is_complex and (b.is_integer or b.is_floating or b.is_complex):
         return a
-    raise ValueError(
+    raise _refusal()(
         f"Can't convert Python sequence with mixed types to Tensor: {a.name}, then {b.name} (at "
         f"{leaf!r}). "
         "Convert the elements to one type first."

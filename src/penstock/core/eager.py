@@ -133,6 +133,9 @@ def prepare(
     if found is None:
         if len(op.prepared) > 4096:
             op.prepared.clear()
+        for name, value in attrs.items():  # a value of the wrong kind is a TypeError here too
+            if value is not None and name in op.attrs:
+                attributes.canonical(op, op.attrs[name], value)
         try:
             found = PreparedOp(op, in_dtypes, counts or (1,) * len(op.inputs), attrs, device)
         except errors.UnimplementedError as problem:  # no kernel: eager TensorFlow says not found
@@ -250,7 +253,7 @@ def run_host(
     try:
         results = _call_host(prepared, arguments, context)
     except errors.OpError as problem:
-        raise located(problem, op.name) from None
+        raise located(problem, op.name) from problem.__cause__
     except (ValueError, TypeError, IndexError, OverflowError) as problem:
         kernel = prepared.host_kernel
         if kernel is not None and kernel.reentrant:
@@ -411,7 +414,7 @@ def run_compiled(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
             prepared.static = _with_small_vectors(prepared.static, arrays)
             return _run_locked(prepared, arrays, prepared.static, cells)
     except errors.OpError as problem:
-        raise located(problem, prepared.op.name) from None
+        raise located(problem, prepared.op.name) from problem.__cause__
     finally:
         for cell in taken:
             cell.lock.release()

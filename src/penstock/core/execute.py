@@ -178,9 +178,21 @@ def _convert(
         default = op.attrs[arg.type_attr].default if arg.type_attr else None
         hint = default if isinstance(default, DType) else None
         tensor = convert.convert_to_tensor(value, dtype_hint=hint, name=name)
+        if hint is not None and isinstance(value, float):
+            _check_default(op, arg, tensor, hint)
         if arg.type_attr is not None and tensor.dtype.is_compatible_with(tensor.dtype.base_dtype):
             known[arg.type_attr] = tensor.dtype.base_dtype
     return tensor
+
+
+def _check_default(op: OpDef, arg: ArgDef, tensor: Tensor, default: DType) -> None:
+    """Refuses a Python float where only integers are allowed: a TypeError, eagerly too."""
+    allowed = op.attrs[arg.type_attr or ""].allowed
+    if allowed is not None and tensor.dtype not in allowed:
+        raise TypeError(
+            f"{op.name}: expected '{arg.name}' to convert to {default.name}, got a value of dtype"
+            f" {tensor.dtype.name}. Pass one of {', '.join(t.name for t in allowed)}."
+        )
 
 
 def _wrong_dtype(op: OpDef, arg: ArgDef, tensor: Tensor, dtype: DType) -> Exception:

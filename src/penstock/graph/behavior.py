@@ -272,25 +272,25 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
         yield scope
 
 
-@contextlib.contextmanager
-def control_dependencies(control_inputs: Any) -> Iterator[None]:
+def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
     """Operations inside run after `control_inputs`; in eager mode everything runs in order anyway.
 
     Args:
       control_inputs: tensors, operations or (in eager mode) callables; None lifts outer blocks.
+
+    Raises:
+      TypeError, ValueError, KeyError: in a graph, an input is none of its operations or tensors.
     """
     graph = state.graph
-    if graph is None:
-        if callable(control_inputs):
-            control_inputs()
-        else:
-            for item in control_inputs or ():
-                if callable(item):
-                    item()
-        yield
-        return
-    with graph.control_dependencies(control_inputs):
-        yield
+    if graph is not None:
+        return graph.control_dependencies(control_inputs)  # type: ignore[no-any-return]
+    if callable(control_inputs):
+        control_inputs()
+    else:
+        for item in () if control_inputs is None else control_inputs:
+            if callable(item):
+                item()
+    return contextlib.nullcontext()
 
 
 @contextlib.contextmanager

@@ -133,9 +133,9 @@ class Graph:
         except ValueError as problem:
             where = f" at {frames[-1].file}:{frames[-1].line}" if frames else ""
             inputs = ", ".join(f"{t.name} {t.dtype.name}{t.shape}" for t in tensors)
+            shown = (name or op.name).removesuffix("/")
             raise ValueError(
-                f"{problem} (operation '{name or op.name}' of type {op.name}, inputs:"
-                f" {inputs}{where})"
+                f"{problem} (operation '{shown}' of type {op.name}, inputs: {inputs}{where})"
             ) from None
         return [result] if len(op.outputs) == 1 and not op.outputs[0].is_list else result
 
@@ -493,15 +493,25 @@ class Graph:
         """A device as canonical text."""
         return scopes.device_text(device)
 
+    def control_dependencies(
+        self, control_inputs: Iterable[Any] | None
+    ) -> contextlib.AbstractContextManager[None]:
+        """Operations inside run after `control_inputs`; None lifts outer blocks.
+
+        Raises:
+          TypeError, ValueError, KeyError: an input is no operation or tensor of this graph.
+        """
+        return self._control_scope(
+            None if control_inputs is None else self._controllers(control_inputs)
+        )
+
     @contextlib.contextmanager
-    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
-        """Operations inside run after `control_inputs`; None lifts outer blocks."""
+    def _control_scope(self, controllers: list[Operation] | None) -> Iterator[None]:
         stack = self._scopes
         before, names = stack.control, self._names.prefix
-        if control_inputs is None:
+        if controllers is None:
             stack.control = ()
         else:
-            controllers = self._controllers(control_inputs)
             for op in controllers:
                 op._set_attr("_has_manual_control_dependencies", True)
             outside = {op for scope in before for op in scope.ops}

@@ -46,9 +46,15 @@ PLACEHOLDER = define_op(
     doc="A tensor whose value is given when the graph runs.",
 ).not_differentiable("it has no inputs")
 
+
+def _fed_shape(c: ShapeContext) -> Dims:
+    c.merge(c.shape(0), c.attr("shape"))  # the input must fit; what is fed may differ from it
+    return c.attr("shape")  # type: ignore[no-any-return]
+
+
 PLACEHOLDER_WITH_DEFAULT = define_op(
     "PlaceholderWithDefault(input: dtype; dtype: type, shape: shape) -> output: dtype",
-    shape=lambda c: c.attr("shape"),
+    shape=_fed_shape,
     doc="The input, unless a value is fed.",
 )
 
@@ -471,4 +477,6 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     Returns:
       A tensor of the dtype of `input`.
     """
+    if state.graph is None:  # nothing is fed
+        return convert_to_tensor(input)
     return execute(PLACEHOLDER_WITH_DEFAULT, (input,), {"shape": shape}, name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core import shapes
+from penstock.core import attributes, shapes
 from penstock.core.context import state
 from penstock.core.convert import constant_tensor, convert_to_tensor
 from penstock.core.execute import execute
@@ -360,6 +360,10 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
       >>> fill([2], 7).numpy().tolist()
       [7, 7]
     """
+    if state.graph is None and (
+        isinstance(dims, (int, np.integer)) or (isinstance(dims, Tensor) and dims.dims == ())
+    ):
+        dims = reshape(dims, [1])  # eagerly one number stands for a vector of one
     return execute(FILL, (dims, value), None, name)
 
 
@@ -389,6 +393,9 @@ def eye(
     columns = num_rows if num_columns is None else num_columns
     kind = as_dtype(dtype).base_dtype
     known = [_known_size(n) for n in (num_rows, columns)]
+    if any(n is not None and n < 0 for n in known):
+        problem = ValueError(f"tf.eye: expected sizes >= 0, got {known[0]} and {known[1]}.")
+        raise attributes.user_error("eye", problem, eager=state.graph is None)
     batch = (
         ()
         if batch_shape is None
@@ -418,7 +425,13 @@ def eye(
 def _known_size(value: Any) -> int | None:
     if isinstance(value, EagerTensor):
         return int(host_array(value))
-    return None if isinstance(value, Tensor) else int(value)
+    if isinstance(value, Tensor):
+        return None
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise TypeError(
+            f"tf.eye: expected integers for num_rows and num_columns, got {value!r}. Round it."
+        )
+    return int(value)
 
 
 def one_hot(

@@ -197,9 +197,10 @@ def _is_mask(spec: Any) -> bool:
 
 
 def _iterate(self: Any) -> Iterator[Any]:
-    if self.dims == ():
-        raise TypeError("Cannot iterate over a scalar tensor.")
-    if not isinstance(self, EagerTensor):
+    if isinstance(self, EagerTensor):
+        if self.dims == ():
+            raise TypeError("Cannot iterate over a scalar tensor.")
+    else:
         raise errors.OperatorNotAllowedInGraphError(
             f"Iterating over a symbolic `tf.Tensor` ({self.name}) is not allowed: its length is "
             "known only when the graph runs. Use "

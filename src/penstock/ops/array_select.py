@@ -191,7 +191,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         return execute(WHERE, (convert_to_tensor(condition, dtype_hint=bool_),), None, name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return execute("SelectV2", (convert_to_tensor(condition, dtype_hint=bool_), x, y), None, name)
+    return execute("SelectV2", (condition, x, y), None, name)
 
 
 def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:

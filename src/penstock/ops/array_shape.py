@@ -387,11 +387,17 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
     axes = (
         ()
         if axis is None
-        else (int(axis),)
+        else (_axis(axis),)
         if np.isscalar(axis) or getattr(axis, "shape", None) == ()
-        else tuple(int(a) for a in axis)
+        else tuple(_axis(a) for a in axis)
     )
     return execute(SQUEEZE, (input,), {"squeeze_dims": axes}, name)
+
+
+def _axis(value: Any) -> int:
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"tf.squeeze: expected integers as axes, got {value!r}. Pass axis=0, say.")
+    return int(value)
 
 
 def squeeze_v1(

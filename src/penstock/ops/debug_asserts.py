@@ -13,31 +13,35 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import attributes
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.op_def import define_op
-from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.graph.graph import get_default_graph
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_identity import check_numerics, no_op
 from penstock.ops.text_format import summarize, summarize_flat
-from penstock.types.dims import Dims
 from penstock.types.dtypes import as_dtype
 
 Array = Any
 
 
-def _assert_shape(c: ShapeContext) -> list[Dims]:
-    c.rank(0, 0, "condition")
-    return []
+def _check_condition(condition: Array) -> None:
+    if condition.ndim:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Assert: expected a scalar condition, got shape {condition.shape}. Use "
+            "tf.reduce_all(condition).",
+        )
 
 
 ASSERT = define_op(
     "Assert(condition: bool, data: [T]; T: list(type) >= 1, summarize: int = 3) -> ",
-    shape=_assert_shape,
+    shape=lambda c: [],
     stateful=True,
     doc="Fails the step with the data unless the condition holds.",
 ).not_differentiable("it has no outputs")
@@ -47,6 +51,7 @@ ASSERT = define_op(
 def _assert(
     ctx: KernelContext, condition: Array, data: list[Array], *, summarize: int
 ) -> tuple[()]:
+    _check_condition(condition)
     if not bool(condition):
         shown = " ".join(f"[{summarize_flat(a, summarize)}]" for a in data)
         raise errors.InvalidArgumentError(None, None, f"assertion failed: {shown}")
@@ -58,6 +63,7 @@ def _assert_compiled(
     ctx: KernelContext, condition: Array, data: list[Array], *, summarize: int
 ) -> tuple[()]:
     """In regions that must compile; others leave assertions, which have texts, to the host."""
+    _check_condition(condition)
     texts = {i: a for i, a in enumerate(data) if a.dtype == object}
 
     def message(*values: Array) -> str:
@@ -93,12 +99,21 @@ def assert_that(
     count = 3 if summarize is None else summarize
     if state.graph is None:
         tensor = convert_to_tensor(condition)
-        if not bool(host_array(tensor).all()):
+        if tensor.dims:
+            raise ValueError(
+                f"tf.debugging.Assert: expected a scalar condition, got shape {tensor.shape}. Use"
+                " tf.reduce_all(condition)."
+            )
+        if not bool(host_array(tensor)):
             shown = "\n".join(_shown(d, count) for d in data)
             raise errors.InvalidArgumentError(
                 None, None, f"Expected '{condition}' to be true. Summarized data: {shown}"
             )
         return None
+    if not isinstance(data, (list, tuple)):
+        raise TypeError(
+            f"tf.debugging.Assert: expected a list of what the error shows, got {data!r}."
+        )
     return execute(
         ASSERT, (condition, [convert_to_tensor(d) for d in data]), {"summarize": count}, name
     )
@@ -145,6 +160,12 @@ def _compare(
     """The assertion that `x sign y` holds everywhere."""
     x = convert_to_tensor(x, dtype_hint=y.dtype if isinstance(y, Tensor) else None)
     y = convert_to_tensor(y, dtype_hint=x.dtype)
+    if x.dtype is not y.dtype:
+        problem = TypeError(
+            f"Input 'y' of '{op}' Op has type {y.dtype.name} that does not match type"
+            f" {x.dtype.name} of argument 'x'. Use tf.cast(y, tf.{x.dtype.name})."
+        )
+        raise attributes.user_error(op, problem, eager=state.graph is None)
     a, b = known(x), known(y)
     if a is not None and b is not None:
         try:

@@ -285,6 +285,11 @@ def l2_normalize(
     axis = dim if axis is None else axis
     with scope(name, "l2_normalize") as full:
         x = tensor(x, name="x")
+        if not (x.dtype.is_floating or x.dtype.is_complex):
+            raise TypeError(
+                f"tf.nn.l2_normalize: expected a floating or complex dtype, got {x.dtype.name}."
+                " Use tf.cast."
+            )
         axes = _all_axes(x) if axis is None else np.array(_axis_list(axis), np.int32)
         real = x
         squares = multiply(x, x)

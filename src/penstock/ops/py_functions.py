@@ -55,6 +55,7 @@ class _Function:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
+        self.name = getattr(function, "__name__", "of class " + type(function).__name__)
         self.wants_tapes = False
         self.tapes: deque[tuple[Any, Any, list[Any], list[Any]]] = deque(maxlen=KEPT_TAPES)
         self.lock = threading.Lock()  # guards: tapes
@@ -101,6 +102,38 @@ def _lookup(token: Any) -> _Function:
 
 # ---- kernels
 
+_STATUS = (  # the first that fits: the status of an operation whose function raised
+    ((TypeError, ValueError), errors.InvalidArgumentError),
+    ((StopIteration,), errors.OutOfRangeError),
+    ((MemoryError,), errors.ResourceExhaustedError),
+    ((NotImplementedError,), errors.UnimplementedError),
+    ((Exception,), errors.UnknownError),
+)
+
+
+class _Raised:
+    """A context in which what a function raises becomes the error of the operation that calls it.
+
+    The exception itself stays the cause. KeyboardInterrupt and SystemExit pass.
+    """
+
+    def __init__(self, name: str, passing: tuple[type[Exception], ...] = ()) -> None:
+        self.name = name
+        self.passing = passing
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, problem: BaseException | None, traceback: Any) -> None:
+        if isinstance(problem, Exception) and not isinstance(problem, self.passing):
+            error = next(status for kinds, status in _STATUS if isinstance(problem, kinds))
+            raise error(
+                None,
+                None,
+                f"{type(problem).__name__}: {problem}\n\nRaised by the Python function "
+                f"{self.name}; its traceback is above.",
+            ) from problem
+
 
 def _outputs(result: Any, types: Sequence[DType], name: str) -> list[Array]:
     """What a function returned as arrays of the declared dtypes."""
@@ -139,7 +172,10 @@ def _as_output(value: Any, dtype: DType, index: int, name: str) -> Array:
 def _call_on_arrays(token: Any, arrays: Sequence[Array], types: Sequence[DType]) -> list[Array]:
     held = _lookup(token)
     with context.graph_scope(None), context.no_recording():
-        return _outputs(held.function(*[a[()] if a.ndim == 0 else a for a in arrays]), types, token)
+        with _Raised(held.name):
+            result = held.function(*[a[()] if a.ndim == 0 else a for a in arrays])
+        with _Raised(held.name, passing=(errors.OpError,)):
+            return _outputs(result, types, held.name)
 
 
 for _op in (PY_FUNC, PY_FUNC_STATELESS):
@@ -157,12 +193,16 @@ def _eager_py_func(
     tensors = [wrap(a, t) for a, t in zip(inputs, Tin, strict=True)]
     _step.current = ctx.step
     with context.graph_scope(None), context.no_recording():
-        if not held.wants_tapes:
-            return _outputs(held.function(*tensors), Tout, token)
-        entry = _record(held, tensors)
-        with held.lock:
-            held.tapes.append((ctx.step, *entry))
-        return _outputs(entry[2], Tout, token)
+        with _Raised(held.name):
+            if held.wants_tapes:
+                entry = _record(held, tensors)
+                result: Any = entry[2]
+                with held.lock:
+                    held.tapes.append((ctx.step, *entry))
+            else:
+                result = held.function(*tensors)
+        with _Raised(held.name, passing=(errors.OpError,)):
+            return _outputs(result, Tout, held.name)
 
 
 def _record(held: _Function, tensors: list[Any]) -> tuple[Any, list[Any], list[Any]]:
@@ -300,23 +340,26 @@ def _run(op: OpDef, func: Any, inp: Any, wanted: Any, name: str | None) -> Any:
 def _run_now(op: OpDef, func: Any, tensors: list[Any], types: list[DType]) -> list[Any]:
     name = getattr(func, "__name__", "the function")
     if op is EAGER_PY_FUNC:
-        result = func(*tensors)
-        given = [result] if len(types) == 1 and not isinstance(result, (list, tuple)) else result
-        if (
-            isinstance(given, (list, tuple))
-            and len(given) == len(types)
-            and all(
-                isinstance(v, EagerTensor) and v.dtype is t
-                for v, t in zip(given, types, strict=True)
-            )
-        ):
-            return list(given)  # the same tensors, so that tapes know them
-        return [
-            constant_tensor(a, t) for a, t in zip(_outputs(result, types, name), types, strict=True)
-        ]
+        with _Raised(name):
+            result = func(*tensors)
+        with _Raised(name, passing=(errors.OpError,)):
+            return _as_tensors(result, types, name)
     arrays = [np.asarray(t._array) for t in tensors]
     with context.no_recording():
         result = func(*[a[()] if a.ndim == 0 else a for a in arrays])
-    return [
-        constant_tensor(a, t) for a, t in zip(_outputs(result, types, name), types, strict=True)
-    ]
+    return _as_tensors(result, types, name)
+
+
+def _as_tensors(result: Any, types: list[DType], name: str) -> list[Any]:
+    """What a function returned as eager tensors: the same ones where it can, so tapes know them."""
+    given = [result] if len(types) == 1 and not isinstance(result, (list, tuple)) else result
+    if (
+        isinstance(given, (list, tuple))
+        and len(given) == len(types)
+        and all(
+            isinstance(v, EagerTensor) and v.dtype is t for v, t in zip(given, types, strict=True)
+        )
+    ):
+        return list(given)
+    arrays = _outputs(result, types, name)
+    return [constant_tensor(a, t) for a, t in zip(arrays, types, strict=True)]

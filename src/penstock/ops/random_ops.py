@@ -164,13 +164,12 @@ def _normal(
 ) -> Any:
     dtype = as_dtype(dtype)
     with scope(name, default) as full:
-        drawn = execute(op, (shape_tensor(shape),), {**seed_attrs(seed), "dtype": dtype})
-        plain = is_number(mean, 0) and is_number(stddev, 1)
-        if plain and state.graph is None:
-            return drawn
-        return scaled(
-            drawn, tensor(stddev, dtype, "stddev"), tensor(mean, dtype, "mean"), dtype, full, plain
-        )
+        sizes = shape_tensor(shape)
+        plain = is_number(mean, 0) and is_number(stddev, 1) and dtype.is_floating
+        if not (plain and state.graph is None):
+            mean, stddev = tensor(mean, dtype, "mean"), tensor(stddev, dtype, "stddev")
+        drawn = execute(op, (sizes,), {**seed_attrs(seed), "dtype": dtype})
+        return scaled(drawn, stddev, mean, dtype, full, plain)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:

@@ -20,7 +20,7 @@ from penstock.runtime import trace
 from penstock.runtime.devices import DeviceAttributes, session_devices
 from penstock.runtime.feeds import Feeds, check_feed_dict
 from penstock.runtime.fetches import IDENTITY_CLASSES, Fetches, fingerprint, finisher
-from penstock.runtime.options import read_config, read_run_options
+from penstock.runtime.options import check_pool, read_config, read_run_options
 from penstock.runtime.partial_run import PartialRuns
 from penstock.runtime.plan import Plan
 from penstock.runtime.session import DirectSession, reset_sessions
@@ -133,6 +133,7 @@ class BaseSession:
         self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any
     ) -> Any:
         chosen = read_run_options(options)
+        check_pool(chosen.pool, self._direct.options.pools)
         wanted, feeds = self._compile(fetches, feed_dict)
         arrays = feeds.arrays(() if feed_dict is None else feed_dict.values())
         by_id = {id(t): t for t in feeds.tensors}
@@ -174,7 +175,16 @@ class BaseSession:
         lookup: dict[str, tuple[int, Runner]] = {}  # the one runner, once it is made
 
         def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
-            if len(values) != len(keys):
+            if len(values) < len(keys):
+                missing = feeds.tensors[len(values)]
+                raise errors.InvalidArgumentError(
+                    None,
+                    missing.op,
+                    f"the callable expected {len(keys)} arguments "
+                    f"({', '.join(t.name for t in feeds.tensors)}), got {len(values)}. Pass a value"
+                    f" for '{missing.name}' too.",
+                )
+            if len(values) > len(keys):
                 raise ValueError(
                     f"the callable expected {len(keys)} arguments "
                     f"({', '.join(t.name for t in feeds.tensors)}), got {len(values)}."

@@ -7,7 +7,7 @@ imported only when one is given, so that sessions without settings do not load p
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock import proto
+from penstock import errors, proto
 
 NO_OPTIMIZATION = -1  # OptimizerOptions.L0
 NO_TRACE = 0
@@ -24,6 +24,7 @@ class SessionOptions:
       soft_placement: whether an operation may run on another device than it asks for.
       log_placement: whether each operation's device is logged when its plan is made.
       device_count: how many devices of a type to use at most.
+      pools: how many pools of threads a step may name; all are the one shared pool.
     """
 
     timeout_s: float | None = None
@@ -32,15 +33,21 @@ class SessionOptions:
     soft_placement: bool = True
     log_placement: bool = False
     device_count: dict[str, int] = field(default_factory=dict)
+    pools: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    """Settings of one step."""
+    """Settings of one step.
+
+    `report_tensor_allocations_upon_oom` has no effect: the allocators are XLA's and NumPy's, whose
+    own errors say what they could not get.
+    """
 
     timeout_s: float | None = None
     trace: bool = False
     partition_graphs: bool = False
+    pool: int = 0
 
 
 def as_message(kind: Any, value: Any) -> Any:
@@ -67,11 +74,34 @@ def read_config(config: Any) -> SessionOptions:
     return SessionOptions(
         timeout_s=message.operation_timeout_in_ms / 1000 or None,
         optimize=message.graph_options.optimizer_options.opt_level != NO_OPTIMIZATION,
-        threads=max(message.inter_op_parallelism_threads, 0),
+        threads=_threads(message),
         soft_placement=message.allow_soft_placement,
         log_placement=message.log_device_placement,
         device_count=dict(message.device_count),
+        pools=max(len(message.session_inter_op_thread_pool), 1),
     )
+
+
+def _threads(message: Any) -> int:
+    """The bound on parallel items: that of the first pool, when the session describes pools."""
+    pools = message.session_inter_op_thread_pool
+    count = pools[0].num_threads if pools else message.inter_op_parallelism_threads
+    return max(count, 0)
+
+
+def check_pool(index: int, count: int) -> None:
+    """Refuses a pool of threads that the session does not have; -1 is the calling thread.
+
+    Raises:
+      InvalidArgumentError: there is no such pool.
+    """
+    if not -1 <= index < count:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"RunOptions.inter_op_thread_pool: expected a number from -1 to {count - 1}, got"
+            f" {index}. Describe more pools in ConfigProto.session_inter_op_thread_pool.",
+        )
 
 
 def read_run_options(options: Any) -> StepOptions:
@@ -87,4 +117,5 @@ def read_run_options(options: Any) -> StepOptions:
         timeout_s=message.timeout_in_ms / 1000 or None,
         trace=message.trace_level != NO_TRACE,
         partition_graphs=message.output_partition_graphs,
+        pool=message.inter_op_thread_pool,
     )
