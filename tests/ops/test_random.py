@@ -236,3 +236,15 @@ def test_refusals(call: Any, error: Any, words: str) -> None:
     """Bad arguments, with TensorFlow's classes."""
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("low", [0, 2**64 - 2])
+@pytest.mark.parametrize("high", [7, 2**64 - 1])
+def test_a_few_blocks_are_the_first_of_many(low, high) -> None:
+    stream = philox.Stream(np.uint64(0x0123456789ABCDEF), np.uint64(low), np.uint64(high))
+    with np.errstate(over="ignore"):
+        many = philox.blocks(np, stream, np.arange(philox.FEW + 5, dtype=np.uint64))
+        few = philox.blocks(np, stream, np.arange(philox.FEW, dtype=np.uint64))
+    for long, short in zip(many, few, strict=True):
+        assert short.dtype == long.dtype == np.uint32
+        np.testing.assert_array_equal(short, long[: philox.FEW])

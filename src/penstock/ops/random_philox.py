@@ -24,11 +24,18 @@ Array = Any  # numpy.ndarray, jax.Array or a tracer
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 ROUNDS = 10
+WORD = 0xFFFFFFFF
+FEW = 12  # blocks up to which one at a time beats arrays
 SCRAMBLE_KEY = 0x02461E293EC8F720  # the key under which a stateless seed becomes key and counter
 TINY = 1.0e-7  # the smallest uniform number whose logarithm is taken
 TRUNCATED_BLOCKS = 64  # blocks set apart for each output of a truncated normal
 
 WIDE = (dtypes.float64, dtypes.int64, dtypes.uint64)  # a number takes two words
+UNIT_BITS = {  # bits of the mantissa, and the exponent of one
+    dtypes.float32: (23, 127),
+    dtypes.float16: (10, 15),
+    dtypes.bfloat16: (7, 127),
+}
 
 
 class Stream(NamedTuple):
@@ -62,6 +69,8 @@ def skip(xp: Any, stream: Stream, count: Array) -> Stream:
 
 def blocks(xp: Any, stream: Stream, index: Array) -> tuple[Array, Array, Array, Array]:
     """The words of the blocks at `index`: four arrays, uint32, of its shape (uint64)."""
+    if xp is np and index.ndim == 1 and index.size <= FEW and np.ndim(stream.low) == 0:
+        return _few_blocks(stream, index)
     low = stream.low + index
     high = stream.high + (low < index).astype(xp.uint64)
     c0, c1, c2, c3 = _low(xp, low), _high(xp, low), _low(xp, high), _high(xp, high)
@@ -76,6 +85,27 @@ def blocks(xp: Any, stream: Stream, index: Array) -> tuple[Array, Array, Array, 
             _low(xp, product0),
         )
         k0, k1 = k0 + np.uint32(KEY_STEPS[0]), k1 + np.uint32(KEY_STEPS[1])
+    return c0, c1, c2, c3
+
+
+def _few_blocks(stream: Stream, index: Array) -> tuple[Array, Array, Array, Array]:
+    """`blocks` for a handful: whole numbers of Python are faster than arrays of a few words."""
+    start, key = int(stream.low) | int(stream.high) << 64, int(stream.key)
+    rows = [_block(start + i, key & WORD, key >> 32) for i in index.tolist()]
+    columns = np.array(rows, np.uint32).reshape(len(rows), 4).T
+    return columns[0], columns[1], columns[2], columns[3]
+
+
+def _block(counter: int, k0: int, k1: int) -> tuple[int, int, int, int]:
+    """One block as whole numbers; the counter may have grown beyond its 128 bits."""
+    c0, c1 = counter & WORD, counter >> 32 & WORD
+    c2, c3 = counter >> 64 & WORD, counter >> 96 & WORD
+    (by0, by1), (step0, step1) = MULTIPLIERS, KEY_STEPS
+    for _ in range(ROUNDS):
+        product0, product1 = c0 * by0, c2 * by1
+        c0, c1 = product1 >> 32 ^ c1 ^ k0, product1 & WORD
+        c2, c3 = product0 >> 32 ^ c3 ^ k1, product0 & WORD
+        k0, k1 = k0 + step0 & WORD, k1 + step1 & WORD
     return c0, c1, c2, c3
 
 
@@ -122,6 +152,8 @@ def word_pairs(xp: Any, stream: Stream, count: int) -> tuple[Array, Array]:
 
 def _flat(xp: Any, columns: list[Array], shape: tuple[int, ...]) -> Array:
     """Columns as one sequence, row by row, cut to the shape."""
+    if xp is np:
+        return np.array(columns).T.reshape(-1)[: math.prod(shape)].reshape(shape)
     return xp.stack(columns, axis=-1).reshape(-1)[: math.prod(shape)].reshape(shape)
 
 
@@ -151,11 +183,7 @@ def _bits_to_float(xp: Any, bits: Array, dtype: DType) -> Array:
 
 def _unit(xp: Any, word: Array, dtype: DType) -> Array:
     """One word as a number in [0, 1): its low bits become the mantissa of a number in [1, 2)."""
-    mantissa, one = {
-        dtypes.float32: (23, 127),
-        dtypes.float16: (10, 15),
-        dtypes.bfloat16: (7, 127),
-    }[dtype]
+    mantissa, one = UNIT_BITS[dtype]
     width = xp.uint32 if dtype is dtypes.float32 else xp.uint16
     bits = (word & np.uint32((1 << mantissa) - 1)).astype(width) | np.asarray(
         one << mantissa, width

@@ -34,14 +34,14 @@ def shape_from_input(c: ShapeContext) -> Dims:
             f"shape {list(dims)}",
             "Write [n] for one dimension.",
         )
-    if value is not None and (np.asarray(value) < 0).any():
+    if value is not None and min(np.asarray(value).reshape(-1).tolist(), default=0) < 0:
         c.fail("dimensions >= 0", f" {np.asarray(value).tolist()}")
     return c.shape_value(0)
 
 
 def dimensions(shape: Array) -> tuple[int, ...]:
     """A shape input as a tuple."""
-    return tuple(int(n) for n in np.asarray(shape).reshape(-1))
+    return tuple(np.asarray(shape).reshape(-1).tolist())
 
 
 def check_range(ctx: Any, low: Array, high: Array) -> None:

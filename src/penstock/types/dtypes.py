@@ -11,6 +11,7 @@ Entry points: `as_dtype` for anything, `from_numpy` for the NumPy type of an arr
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
@@ -118,6 +119,7 @@ class DType:
         """
         return self._extreme("maximum", "max")
 
+    @functools.cache  # noqa: B019  types live as long as the process
     def _extreme(self, word: str, which: str) -> Any:
         if self.is_integer:
             info = _ml().iinfo if self._storage else np.iinfo
