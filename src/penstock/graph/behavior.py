@@ -12,7 +12,7 @@ from penstock.graph.graph import Graph, get_default_graph, global_graph
 from penstock.graph.scopes import device_text, fill_device
 from penstock.types import tensor_shape
 
-_v2 = {"enabled": True}
+_v2 = {"enabled": True, "control_flow": True}
 
 
 def executing_eagerly() -> bool:
@@ -90,6 +90,25 @@ def enable_v2_behavior() -> None:
 def tf2_enabled() -> bool:
     """Whether the behaviour of the second generation is on."""
     return _v2["enabled"]
+
+
+def control_flow_v2_enabled() -> bool:
+    """Whether control flow is asked to be made of functions.
+
+    Conditionals and loops that this library builds always are; those of the first kind come with a
+    GraphDef, or from `tf.raw_ops.Switch` and the like.
+    """
+    return _v2["control_flow"]
+
+
+def disable_control_flow_v2() -> None:
+    """Accepted for compatibility, see `control_flow_v2_enabled`."""
+    _v2["control_flow"] = False
+
+
+def enable_control_flow_v2() -> None:
+    """Undoes `disable_control_flow_v2`."""
+    _v2["control_flow"] = True
 
 
 def disable_tensor_equality() -> None:

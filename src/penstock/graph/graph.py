@@ -370,6 +370,11 @@ class Graph:
             )
         return op._outputs[int(index)]
 
+    def add_consumer(self, op: Operation, tensor: SymbolicTensor) -> None:
+        """Notes that an existing operation has `tensor` as an input now."""
+        self._consumers.setdefault((tensor.op.name, tensor.value_index), []).append(op)
+        self.touch()
+
     def consumers(self, tensor: SymbolicTensor) -> list[Operation]:
         """The operations with `tensor` as a data input."""
         found = self._consumers.get((tensor.op.name, tensor.value_index), [])

@@ -157,7 +157,7 @@ class Operation:
                 f" {tensor.dtype.name}"
             )
         self._inputs = (*self._inputs[:index], tensor, *self._inputs[index + 1 :])
-        self.graph.touch()
+        self.graph.add_consumer(self, tensor)
 
     _update_input = update_input
 

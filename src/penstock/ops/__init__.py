@@ -26,6 +26,8 @@ FAMILIES = (
     "conversion",
     "debug_asserts",
     "debug_print",
+    "control_frames",
+    "control_stacks",
     "debug_shapes",
     "function_calls",
     "initializer_scales",

@@ -4,6 +4,7 @@ Regions never wait for something that waits for them: a node's depth grows by on
 between kinds, and nodes of one depth and device that compile form one region.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from penstock import errors
@@ -38,11 +39,15 @@ def _bodies_compile(node: Node, device: str) -> bool:
     return all(compiles_inside(body, device) for body in bodies_of(node.attrs))
 
 
-def cluster(program: Program, on_host: set[int], device: str) -> list[tuple[str, list[Node]]]:
+def cluster(
+    program: Program, on_host: set[int], device: str, zones: Mapping[int, Any] | None = None
+) -> list[tuple[str, list[Node]]]:
     """Nodes grouped into ("region", nodes) and ("host", [node]).
 
-    In an order in which they can run.
+    In an order in which they can run. Nodes of one region are of one zone, see
+    `penstock.runtime.frames`; without `zones` all are.
     """
+    zone: dict[int, Any] = dict(zones) if zones is not None else {}
     depth: dict[int, int] = {}
     kinds: dict[int, bool] = {}
     for node in program.nodes:
@@ -56,19 +61,20 @@ def cluster(program: Program, on_host: set[int], device: str) -> list[tuple[str,
                 crossing = False
             level = max(level, depth[id(source)] + crossing)
         depth[id(node)] = level
-    _place_constants(program, depth, kinds)
-    groups: dict[tuple[int, bool, Any], list[Node]] = {}
+    _place_constants(program, depth, kinds, zone)
+    groups: dict[tuple[int, bool, Any, Any], list[Node]] = {}
     for node in program.nodes:
         if node.type != FEED:
             inside = kinds[id(node)]
-            groups.setdefault(
-                (depth[id(node)], inside, node.device if inside else node.id), []
-            ).append(node)
+            place = (node.device, zone.get(id(node))) if inside else (id(node), None)
+            groups.setdefault((depth[id(node)], inside, *place), []).append(node)
     ordered = sorted(groups.items(), key=lambda g: (g[0][0], g[1][0].id))
     return _settle([("region" if key[1] else "host", nodes) for key, nodes in ordered], program)
 
 
-def _place_constants(program: Program, depth: dict[int, int], kinds: dict[int, bool]) -> None:
+def _place_constants(
+    program: Program, depth: dict[int, int], kinds: dict[int, bool], zone: dict[int, Any]
+) -> None:
     """A constant that only one region uses belongs to that region.
 
     Others are values given from outside.
@@ -78,7 +84,7 @@ def _place_constants(program: Program, depth: dict[int, int], kinds: dict[int, b
         for source, _ in node.inputs:
             if source.type == "Const":
                 users.setdefault(id(source), set()).add(
-                    (depth[id(node)], node.device) if kinds[id(node)] else None
+                    (depth[id(node)], node.device, zone.get(id(node))) if kinds[id(node)] else None
                 )
     fetched = {id(n) for n, _ in program.fetches}
     for node in program.nodes:
@@ -86,9 +92,10 @@ def _place_constants(program: Program, depth: dict[int, int], kinds: dict[int, b
             continue
         places = users.get(id(node), set())
         if len(places) == 1 and None not in places and id(node) not in fetched:
-            ((level, device),) = places
+            ((level, device, where),) = places
             depth[id(node)] = level
             node.device = device
+            zone[id(node)] = where
         else:
             kinds[id(node)] = False
 

@@ -62,6 +62,13 @@ class PartialRuns:
             )
         graph = self._session.graph
         program = build(fetches.tensors, feeds.tensors, fetches.targets)
+        if program.flow:
+            raise errors.UnimplementedError(
+                None,
+                None,
+                "partial_run expected a graph without Switch, Merge, Enter and Exit, got one that "
+                "has them among what is to be computed. Run it as a whole with Session.run.",
+            )
         key = (
             tuple(map(id, fetches.tensors)),
             tuple(map(id, feeds.tensors)),

@@ -19,10 +19,12 @@ from penstock.runtime import control_flow as _kernels  # noqa: F401  registers k
 from penstock.runtime.bodies import set_plan_maker
 from penstock.runtime.clusters import BIND_ONCE, cluster, compiles, used_outside
 from penstock.runtime.executor import Executor
+from penstock.runtime.flow import FlowExecutor, FlowLayout
+from penstock.runtime.frames import ROOT, Frame
 from penstock.runtime.host_path import is_fresh, run_node
 from penstock.runtime.items import HostItem, Item, RegionItem, TracedItem
 from penstock.runtime.placer import place_program
-from penstock.runtime.program import FEED, Node, Program, Ref
+from penstock.runtime.program import FEED, FLOW, Node, Program, Ref
 from penstock.runtime.races import find_races
 from penstock.runtime.reference import ReferencePlan
 from penstock.runtime.regions import Region
@@ -60,6 +62,7 @@ class Plan:
         )  # guards: _on_host, _stale, and the items while they are formed again
         self._retired = 0  # executables of regions that are no more
         self.items: list[Item] = []
+        self._flow = FlowLayout(program) if program.flow else None
         self._form()
 
     def _fresh(self) -> list[bool]:
@@ -80,9 +83,13 @@ class Plan:
     def _form(self) -> None:
         """Cuts the program into items."""
         program = self.program
-        numbers = {(id(n), i): (n, i) for n in program.nodes for i in range(len(n.dtypes))}
-        slots = {key: number for number, key in enumerate(numbers)}
-        template: list[Any] = [None] * len(slots)
+        flow = self._flow
+        if flow is None:
+            numbers = {(id(n), i): (n, i) for n in program.nodes for i in range(len(n.dtypes))}
+            slots = {key: number for number, key in enumerate(numbers)}
+            templates: dict[Frame, list[Any]] = {ROOT: [None] * len(slots)}
+        else:
+            slots, templates = flow.slots, flow.templates()
         clusters = self._clusters()
         wanted = used_outside(program, clusters)
         made: list[Item | None] = []
@@ -93,20 +100,27 @@ class Plan:
                 ]
                 made.append(RegionItem(self._region(nodes, outputs), slots, self._not_static))
             else:
-                made.append(self._host_item(nodes[0], slots, template))
+                frame = ROOT if flow is None else flow.frames.gives_in[id(nodes[0])]
+                made.append(self._host_item(nodes[0], slots, templates[frame]))
         self._retired = self.compiled_count
         self.items = [item for item in made if item is not None]
-        self._template, self._slots = template, slots
-        self._executor = Executor(self.items, _waits(program, clusters, made), self._threads)
+        self._template, self._slots = templates[ROOT], slots
+        self._executor: Executor | FlowExecutor
+        if flow is None:
+            self._executor = Executor(self.items, _waits(program, clusters, made), self._threads)
+            self._fetch_slots = [slots[id(n), i] for n, i in program.fetches]
+        else:
+            self._executor = FlowExecutor(program, flow, clusters, made, templates)
+            self._fetch_slots = flow.fetch_slots
         self._feed_slots = [slots[id(n), 0] for n in program.feeds]
-        self._fetch_slots = [slots[id(n), i] for n, i in program.fetches]
         self._generation = getattr(self.resources, "generation", 0)
         self._whole = self._whole_region()
         self._stale = False
 
     def _clusters(self) -> list[tuple[str, list[Node]]]:
         """The parts of the program: ("region", nodes) and ("host", [node]), in order of running."""
-        return cluster(self.program, self._on_host, self.device)
+        zones = None if self._flow is None else self._flow.frames.zones
+        return cluster(self.program, self._on_host, self.device, zones)
 
     def _region(self, nodes: list[Node], outputs: list[Ref]) -> Region:
         return Region(nodes, outputs, self.device)
@@ -116,7 +130,7 @@ class Plan:
 
         None otherwise.
         """
-        if len(self.items) != 1 or not isinstance(self.items[0], RegionItem):
+        if len(self.items) != 1 or not isinstance(self.items[0], RegionItem) or self._flow:
             return None
         item = self.items[0]
         same = item.inputs == self._feed_slots and item.outputs == self._fetch_slots
@@ -129,7 +143,7 @@ class Plan:
 
         None for one whose value is known now, or that does nothing.
         """
-        if node.type == "NoOp":
+        if node.type == "NoOp" or node.type in FLOW:
             return None
         if node.type == "Const":
             template[slots[id(node), 0]] = node.attrs["value"].array
@@ -160,7 +174,7 @@ class Plan:
         for slot, value in zip(self._feed_slots, feeds, strict=True):
             slots[slot] = value
         fetch_slots = self._fetch_slots
-        if step.events is None:
+        if step.events is None or self._flow is not None:
             self._executor.run(slots, step)
         else:
             self._traced_executor().run(slots, step)
@@ -168,6 +182,7 @@ class Plan:
 
     def _traced_executor(self) -> Executor:
         executor = self._executor
+        assert isinstance(executor, Executor)  # the other one traces its items itself
         traced = [TracedItem(item, item.nodes[0].device) for item in executor.items]
         return Executor(traced, executor._waits, self._threads)
 
@@ -265,7 +280,9 @@ def make_plan(
             logging.warning("%s", race)
     if env.get("PENSTOCK_EXECUTOR") == "reference":
         return cast(Plan, ReferencePlan(program))  # it has what runs a plan, and nothing more
-    return Plan(simplify(program) if optimize else program, resources, device, threads)
+    if optimize and not program.flow:
+        program = simplify(program)
+    return Plan(program, resources, device, threads)
 
 
 set_plan_maker(make_plan)

@@ -19,6 +19,8 @@ from penstock.types.dtypes import DType
 FEED = "_Feed"
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 LOOPS = frozenset({"While", "StatelessWhile"})
+FLOW = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
+BACK = {"NextIteration": "Merge", "RefNextIteration": "RefMerge"}  # edges to the next round
 
 
 class Node:
@@ -110,7 +112,12 @@ Ref = tuple[Node, int]
 
 
 class Program:
-    """Nodes in topological order, the feeds, and what is wanted."""
+    """Nodes in topological order, the feeds, and what is wanted.
+
+    Attributes:
+      flow: whether it has control flow of the first kind, see `penstock.runtime.frames`.
+      back: the ways back of its loops, which are no inputs: (merge, number of the input, value).
+    """
 
     def __init__(
         self, nodes: list[Node], feeds: list[Node], fetches: list[Ref], targets: list[Node]
@@ -119,6 +126,8 @@ class Program:
         self.feeds = feeds
         self.fetches = fetches
         self.targets = targets
+        self.flow = False
+        self.back: list[tuple[Node, int, Ref]] = []
 
     def __str__(self) -> str:
         wanted = ", ".join(f"{n.name}:{i}" for n, i in self.fetches)
@@ -170,7 +179,10 @@ def build(
     builder.visit([t.op for t in fetches if id(t) not in builder.fed] + list(targets))
     wanted = [builder.ref(t) for t in fetches]
     ends = [builder.end(op) for op in targets]
-    return sort(feed_nodes, wanted, list(dict.fromkeys([*ends, *builder.effects])))
+    turns = [source for _, _, (source, _) in builder.back]
+    program = sort(feed_nodes, wanted, list(dict.fromkeys([*ends, *builder.effects, *turns])))
+    program.flow, program.back = builder.flow, builder.back
+    return program
 
 
 class _Builder:
@@ -189,6 +201,9 @@ class _Builder:
         self.values: dict[int, list[Ref]] = {}  # id(operation) -> its outputs
         self.ends: dict[int, Node] = {}  # id(operation) -> the node to wait for
         self.effects: list[Node] = []  # what calls must run, whichever outputs are wanted
+        self.flow = False  # whether an operation of `FLOW` was met
+        self.back: list[tuple[Node, int, Ref]] = []
+        self._open_back: list[tuple[Node, int, SymbolicTensor]] = []
         self.keep: list[Any] = []
 
     def feed(self, tensor: SymbolicTensor) -> Node:
@@ -220,6 +235,13 @@ class _Builder:
         return self.ends[id(op)]
 
     def visit(self, roots: Iterable[Operation]) -> None:
+        self._visit(roots)
+        while self._open_back:
+            merge, position, tensor = self._open_back.pop()
+            self._visit([tensor.op])
+            self.back.append((merge, position, self.ref(tensor)))
+
+    def _visit(self, roots: Iterable[Operation]) -> None:
         stack = [(op, False) for op in roots]
         open_ops: set[int] = set()
         while stack:
@@ -243,12 +265,16 @@ class _Builder:
             open_ops.add(id(op))
             stack.append((op, True))
             for tensor in op.inputs:
-                if id(tensor) not in self.fed and id(tensor.op) not in self.ends:
+                known = id(tensor) in self.fed or id(tensor.op) in self.ends
+                if not known and BACK.get(tensor.op.type) != op.type:
                     stack.append((tensor.op, False))
             stack.extend((c, False) for c in op._control_inputs if id(c) not in self.ends)
 
+    def _is_back(self, op: Operation, tensor: SymbolicTensor) -> bool:
+        return BACK.get(tensor.op.type) == op.type and id(tensor) not in self.fed
+
     def _copy(self, op: Operation) -> None:
-        inputs = [self.ref(t) for t in op.inputs]
+        inputs = [self.ref(t) for t in op.inputs if not self._is_back(op, t)]
         control = list(dict.fromkeys(self.ends[id(c)] for c in op._control_inputs))
         if self.gate is not None and (not inputs or op.op_def.stateful):
             control.append(self.gate)
@@ -272,19 +298,44 @@ class _Builder:
             op,
         )
         self.values[id(op)] = [(node, i) for i in range(len(op._outputs))]
+        if op.type in FLOW:
+            self._note_flow(op, node)
         if op.type in LOOPS:  # a handle stays what it was
             for i, (source, index) in enumerate(inputs):
                 if source.dtypes[index] is dt.resource:
                     self.values[id(op)][i] = (source, index)
         self.ends[id(op)] = node
 
+    def _arrived(self, name: str, ref: Ref) -> Ref:
+        """An input of a call as the output of a node that runs only where the input is alive."""
+        source, index = ref
+        if source.type not in FLOW:
+            return ref
+        made = source.copy([ref], [])
+        made.type, made.op, made.attrs = "Identity", find("Identity"), {"T": source.dtypes[index]}
+        made.name, made.counts = f"{name}/input", None
+        made.dtypes, made.shapes = [source.dtypes[index]], [source.shapes[index]]
+        return made, 0
+
+    def _note_flow(self, op: Operation, node: Node) -> None:
+        self.flow = True
+        if op.type == "Enter" and self.prefix:  # a loop of each call of a function
+            node.attrs = {**op.attrs, "frame_name": f"{self.prefix}{op.attrs['frame_name']}"}
+        for i, tensor in enumerate(op.inputs):
+            if self._is_back(op, tensor):
+                self._open_back.append((node, i, tensor))
+
     def _inline(self, op: Operation, inputs: list[Ref], control: list[Node]) -> None:
         body = op.attrs["f"]
         name = self.prefix + op.name
+        if self.flow:  # all of a call is alive, or nothing, and in one round
+            inputs = [self._arrived(name, ref) for ref in inputs]
+            control = list(dict.fromkeys([*control, *(source for source, _ in inputs)]))
         enter = Node(
             "NoOp", find("NoOp"), f"{name}/enter", {}, [], control, [], [], location=op.location
         )
         inner = _Builder(f"{name}/", enter, self.inline_all)
+        inner.flow = self.flow
         for tensor, ref in zip(body.inputs, inputs, strict=True):
             inner.bind(tensor, ref)
         inner.visit(
@@ -305,6 +356,8 @@ class _Builder:
         self.values[id(op)] = [inner.ref(t) for t in body.outputs]
         self.ends[id(op)] = leave
         self.effects += [*ends, *inner.effects]
+        self.flow = self.flow or inner.flow
+        self.back += inner.back
         self.keep.append(inner)
 
 

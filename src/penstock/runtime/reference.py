@@ -15,6 +15,7 @@ from penstock.core.tensor import SymbolicTensor
 from penstock.graph.operation import Operation
 from penstock.runtime.host_path import run_node
 from penstock.runtime.program import FEED, Program, build
+from penstock.runtime.reference_flow import FlowWalk
 from penstock.runtime.simplify import prepared_op
 from penstock.runtime.step import Step
 
@@ -32,6 +33,8 @@ class ReferencePlan:
 
     def run(self, feeds: Sequence[Any], step: Step) -> list[Any]:
         """Runs all nodes; `feeds` in the order of the program's feeds. Returns the fetched."""
+        if self.program.flow:
+            return FlowWalk(self.program, feeds, step).run()
         values: dict[tuple[int, int], Any] = {}
         given = iter(feeds)
         for node in self.program.nodes:

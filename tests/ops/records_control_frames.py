@@ -1,0 +1,18 @@
+from tests.ops.harness import Record
+
+OPERATIONS = (
+    "Switch",
+    "Merge",
+    "Enter",
+    "Exit",
+    "NextIteration",
+    "LoopCond",
+    "ControlTrigger",
+    "Abort",
+    "StackV2",
+    "StackPushV2",
+    "StackPopV2",
+    "StackCloseV2",
+)
+
+RECORDS = [Record(name, tested_by="tests/runtime/test_flow.py") for name in OPERATIONS]
