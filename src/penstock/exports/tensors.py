@@ -31,10 +31,6 @@ EXPORTS = {
         "dispatch_for_unary_elementwise_apis": ["experimental.dispatch_for_unary_elementwise_apis"],
         "unregister_dispatch_for": ["experimental.unregister_dispatch_for"],
     },
-    "penstock.tracing.concrete": {"ConcreteFunction": ["types.experimental.ConcreteFunction"]},
-    "penstock.tracing.function": {
-        "Function": ["types.experimental.GenericFunction", "types.experimental.PolymorphicFunction"]
-    },
     "penstock.core.build_info": {
         **{name: [f"version.{name}", f"compat.v1.{name}"] for name in (*_BUILD, *_GRAPH_DEF)},
         "get_build_info": ["sysconfig.get_build_info"],

@@ -23,6 +23,21 @@ EXPORTS = {
         "TypeSpec": ["TypeSpec"],
         "type_spec_from_value": ["type_spec_from_value"],
     },
+    "penstock.types.callables": {
+        "AtomicFunction": ["types.experimental.AtomicFunction"],
+        "Callable": ["types.experimental.Callable"],
+        "ConcreteFunction": ["types.experimental.ConcreteFunction"],
+        "PolymorphicFunction": [
+            "types.experimental.GenericFunction",
+            "types.experimental.PolymorphicFunction",
+        ],
+    },
+    "penstock.types.trace_type": {
+        "SupportsTracingProtocol": ["types.experimental.SupportsTracingProtocol"],
+        "TraceType": ["types.experimental.TraceType"],
+    },
+    "penstock.tracing.signature": {"TensorLike": ["types.experimental.TensorLike"]},
+    "penstock.tracing.function_type": {"FunctionType": ["types.experimental.FunctionType"]},
     "penstock.types.composite_specs": {
         "IndexedSlicesSpec": ["IndexedSlicesSpec"],
         "SparseTensorSpec": ["SparseTensorSpec"],

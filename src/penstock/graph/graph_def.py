@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from penstock.graph.body import CallBody
     from penstock.graph.graph import Graph
     from penstock.graph.operation import Operation
+    from penstock.proto.function_pb2 import FunctionDef
     from penstock.proto.graph_pb2 import GraphDef
     from penstock.proto.node_def_pb2 import NodeDef
     from penstock.proto.versions_pb2 import VersionDef
@@ -148,6 +149,15 @@ def _bodies(ops: Iterable[Operation]) -> Iterator[CallBody]:
 def is_body(value: Any) -> bool:
     """Whether an attribute's value is a function with a graph."""
     return hasattr(value, "graph") and hasattr(value, "control_outputs")
+
+
+def function_def_of(body: CallBody) -> FunctionDef:
+    """The FunctionDef of a body; functions that it calls are named in it."""
+    callees, names = functions_of(body.graph.get_operations())
+    del callees
+    message = proto.function_pb2.FunctionDef()
+    write_function(body, {**names, id(body): body.name}, message)
+    return message
 
 
 def write_function(body: CallBody, names: Names, message: Any) -> None:

@@ -5,6 +5,8 @@ runs the view of the body that also gives what the reverse needs, and the tape s
 graph, or another trace, a call operation is added.
 """
 
+import functools
+import inspect
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -19,11 +21,15 @@ from penstock.core.op_def import lookup
 from penstock.core.tensor import SymbolicTensor, Tensor, wrap
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
+from penstock.graph.graph_def import function_def_of
 from penstock.runtime.plan import Plan, make_plan
 from penstock.runtime.program import build
 from penstock.runtime.step import Step
 from penstock.runtime.whole import make_whole_plan
-from penstock.tracing.signature import restore
+from penstock.tracing.binding import FlatSignature
+from penstock.tracing.function_type import FunctionType, concrete_type
+from penstock.tracing.signature import restore, specs_of_values
+from penstock.types import callables
 from penstock.types.tensor_spec import TensorSpec
 from penstock.util import nest
 
@@ -89,7 +95,7 @@ def _interested(recorder: Any, tensors: Sequence[Any]) -> bool:
 calls.set_body_runner(run_body)
 
 
-class ConcreteFunction:
+class ConcreteFunction(callables.ConcreteFunction):
     """A function traced for one signature. Thread-safe.
 
     Attributes:
@@ -98,8 +104,15 @@ class ConcreteFunction:
       structured_input_signature: (args, kwargs) of TensorSpecs and other values.
     """
 
-    def __init__(self, graph: FuncGraph, key: Any = None, jit_compile: bool | None = None) -> None:
+    def __init__(
+        self,
+        graph: FuncGraph,
+        key: Any = None,
+        jit_compile: bool | None = None,
+        signature: inspect.Signature | None = None,
+    ) -> None:
         self.graph = graph
+        self._signature = signature
         self.key = key
         self.jit_compile = jit_compile
         self.body = CallBody(graph.name, graph)
@@ -190,44 +203,12 @@ class ConcreteFunction:
         return nest.pack_sequence_as(self._template, flat, expand_composites=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls with the tensors of the signature, in order or by name.
+        """Calls with arguments as it was traced for, or with its flat tensors in order or by name.
 
         Raises:
           TypeError: a tensor is missing, superfluous, or of another dtype or shape.
         """
-        return self.call_flat(self._bind(args, kwargs))
-
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        placeholders = self.graph.inputs[: self._argument_count]
-        flat = nest.flatten(args, expand_composites=True)
-        values = (
-            [v for v in flat if isinstance(v, Tensor) or not isinstance(v, (str, type(None)))]
-            if len(flat) != len(placeholders)
-            else flat
-        )
-        named = {self._argument_name(p): p for p in placeholders}
-        for name in kwargs:
-            if name not in named:
-                raise TypeError(
-                    f"{self.name} got unexpected keyword argument(s): {name}. Expected"
-                    f" {sorted(named)}."
-                )
-        rest = iter(values)
-        result = []
-        for placeholder in placeholders:
-            name = self._argument_name(placeholder)
-            value = kwargs[name] if name in kwargs else next(rest, _MISSING)
-            if value is _MISSING:
-                raise TypeError(
-                    f"{self.name} is missing required arguments: {name}"
-                    f" ({placeholder.dtype.name}{placeholder.shape})."
-                )
-            result.append(self._check(placeholder, value))
-        if next(rest, _MISSING) is not _MISSING:
-            raise TypeError(
-                f"{self.name} takes {len(placeholders)} tensors, got {len(values) + len(kwargs)}."
-            )
-        return result
+        return self.call_flat(self._flat_signature.bind(args, kwargs, self.function_type))
 
     def _argument_name(self, placeholder: Any) -> str:
         return str(placeholder.op.attrs.get("_user_specified_name", placeholder.op.name))
@@ -260,18 +241,50 @@ class ConcreteFunction:
         return tensor
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
-        """The signature as text: inputs, outputs and, when `verbose`, captured values."""
-        lines = [f"{self.name}("]
-        lines += [
-            f"  {self._argument_name(p)}: {p.dtype.name}{p.shape}"
-            for p in self.graph.inputs[: self._argument_count]
-        ]
-        lines.append(") -> " + ", ".join(f"{o.dtype.name}{o.shape}" for o in self.graph.outputs))
-        if verbose and self._captured:
-            lines.append(
-                "Captures: " + ", ".join(f"{t.dtype.name}{t.shape}" for t in self._captured)
+        """The signature as text: on one line, or with kinds and captures when `verbose`."""
+        return str(self.function_type) if verbose else repr(self.function_type)
+
+    @functools.cached_property
+    def function_type(self) -> FunctionType:
+        """The parameters with their types, the type of the result, and those of the captures."""
+        return concrete_type(
+            self._signature,
+            self.graph.structured_input_signature,
+            specs_of_values(self._template),
+            {id(t): TensorSpec(t.shape, t.dtype) for t in self._captured},
+        )
+
+    @functools.cached_property
+    def _flat_signature(self) -> FlatSignature:
+        placeholders = self.graph.inputs[: self._argument_count]
+        return FlatSignature(
+            self.graph.structured_input_signature,
+            list(self.function_type.parameters.values()),
+            [self._argument_name(p) for p in placeholders],
+            lambda i, value: self._check(placeholders[i], value),
+        )
+
+    @property
+    def inference_fn(self) -> "FlatFunction":
+        """The function of flat tensors that a call runs."""
+        return FlatFunction(self)
+
+    @property
+    def function_def(self) -> Any:
+        """The body as a FunctionDef message."""
+        return function_def_of(self.body)
+
+    def set_external_captures(self, captures: Sequence[Any]) -> None:
+        """Replaces the captured values, in the order of `captured_inputs`.
+
+        Raises:
+          ValueError: there are not as many.
+        """
+        if len(captures) != len(self._captured):
+            raise ValueError(
+                f"{self.name}: expected {len(self._captured)} captures, got {len(captures)}."
             )
-        return "\n".join(lines)
+        self._captured = tuple(captures)
 
     @property
     def input_specs(self) -> list[TensorSpec]:
@@ -281,11 +294,38 @@ class ConcreteFunction:
             for p in self.graph.inputs[: self._argument_count]
         ]
 
+    def __str__(self) -> str:
+        return f"ConcreteFunction {self.function_type}"
+
     def __repr__(self) -> str:
-        return f"<ConcreteFunction {self.pretty_printed_signature(verbose=False)}>"
+        return f"<ConcreteFunction {self.function_type!r} at 0x{id(self):X}>"
 
 
-_MISSING = object()
+class FlatFunction(callables.AtomicFunction):
+    """The function of flat tensors behind a concrete function; gives a list of tensors."""
+
+    def __init__(self, concrete: ConcreteFunction) -> None:
+        self._concrete = concrete
+
+    @property
+    def name(self) -> str:
+        """The function's unique name."""
+        return self._concrete.name
+
+    @property
+    def function_type(self) -> FunctionType:
+        """That of the concrete function."""
+        return self._concrete.function_type
+
+    def __call__(self, *args: Any) -> list[Any]:
+        """Calls with flat tensors: arguments, then captured values."""
+        return calls.call(self._concrete.body, args)
+
+    def call_with_captures(self, args: Any, kwargs: Any, captures: Any) -> Any:
+        """Calls with arguments as the concrete function takes them, and these captured values."""
+        concrete = self._concrete
+        tensors = concrete._flat_signature.bind(tuple(args), dict(kwargs), concrete.function_type)
+        return concrete._pack(calls.call(concrete.body, [*tensors, *captures]))
 
 
 def _layout(structure: Any, outputs: Sequence[Any]) -> list[int | None]:

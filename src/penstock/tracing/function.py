@@ -1,6 +1,7 @@
 """`tf.function`: a Python function that is traced into a graph for each signature of its calls."""
 
 import contextlib
+import copy
 import functools
 import itertools
 import threading
@@ -22,21 +23,32 @@ from penstock.runtime.whole import WholePlan
 from penstock.tracing.autograph import calls as autograph
 from penstock.tracing.compiler_ir import feed_of, show
 from penstock.tracing.concrete import ConcreteFunction, plan_of
+from penstock.tracing.function_type import FunctionSpec, FunctionType, trace_type
 from penstock.tracing.retraces import Retrace, RetraceLog, note_first_trace
 from penstock.tracing.signature import (
     Parameters,
     TensorKey,
     accepts,
+    placeholder_for,
     relax,
     specs_of,
+    specs_of_values,
     substitute,
     tensor_keys,
     trace_key,
+    type_keys,
     weaken,
 )
+from penstock.types import callables
 from penstock.types.tensor_spec import TensorSpec
 from penstock.util import nest
+from penstock.util.frames import without_internal_frames
 
+ATTRIBUTES = frozenset(  # that experimental_attributes may name
+    "_OutputsOnOpDevice _disable_acd _implements _noinline _tf_data_function api_implements"
+    " api_preferred_device disable_summaries_at_runtime experimental_ints_on_device"
+    " function_runs_at_most_once go_backwards runtime_constant_optimization time_major".split()
+)
 ALIASES = 16  # keys of calls remembered for each trace that may be kept
 
 _run_eagerly = {"on": False}
@@ -88,7 +100,8 @@ def function(
       A `Function`, called like `func`.
 
     Raises:
-      TypeError: `input_signature` is no sequence of specs.
+      TypeError: `func` cannot be called, or `input_signature` is no list of specs that fits it.
+      ValueError: there is no attribute of a name in `experimental_attributes`.
 
     Example:
       >>> import penstock as tf
@@ -102,6 +115,7 @@ def function(
         reduce_retracing = experimental_relax_shapes
     if experimental_compile is not None:
         jit_compile = experimental_compile
+    _check_attributes(experimental_attributes)
 
     def decorate(inner: Callable[..., Any]) -> Function:
         if not callable(inner):
@@ -126,6 +140,20 @@ def function(
     return decorate if func is None else decorate(func)
 
 
+def _is_method_body(function: Any, names: Sequence[str]) -> bool:
+    """Whether it looks like the body of a method, whose first parameter no signature describes."""
+    return isinstance(function, types.FunctionType) and names[:1] == ["self"]
+
+
+def _check_attributes(attributes: dict[str, Any] | None) -> None:
+    for name in attributes or ():
+        if name not in ATTRIBUTES:
+            raise ValueError(
+                f"`{name} is not supported by tf.function as an attribute: expected one of"
+                f" {', '.join(sorted(ATTRIBUTES))}. Leave it out of experimental_attributes."
+            )
+
+
 def _name_of(inner: Any) -> str:
     while isinstance(inner, functools.partial):
         inner = inner.func
@@ -133,7 +161,7 @@ def _name_of(inner: Any) -> str:
     return "lambda" if name == "<lambda>" else str(name)
 
 
-class Function:
+class Function(callables.PolymorphicFunction):
     """A Python function with its traces. Thread-safe."""
 
     def __init__(
@@ -174,9 +202,16 @@ class Function:
         )
 
     def _set_signature(self, signature: Sequence[Any] | None) -> None:
+        if signature is not None and not isinstance(signature, (list, tuple)):
+            raise TypeError(
+                f"input_signature must be either a tuple or a list, got {type(signature)}. Put the"
+                " specs into a list, one for each argument."
+            )
         self._input_signature = None if signature is None else tuple(signature)
         if signature is not None:
             specs_of(self._input_signature or ())
+            if not _is_method_body(self._python_function, self._parameters.names):
+                self._parameters.check_signature(signature)
 
     # ---- properties ------------------------------------------------------------------------------
 
@@ -196,9 +231,22 @@ class Function:
         return self._input_signature
 
     @property
-    def function_spec(self) -> Any:
-        """The signature of the Python function."""
-        return self._parameters.signature
+    def function_type(self) -> FunctionType:
+        """The parameters of the Python function, with the types that `input_signature` gives."""
+        signature = self._input_signature
+        types = None if signature is None else [trace_type(spec) for spec in signature]
+        return FunctionType.of_parameters(self._parameters.signature, types)
+
+    @property
+    def function_spec(self) -> FunctionSpec:
+        """The Python function's arguments, their defaults and the input signature."""
+        return FunctionSpec(
+            self._parameters.signature,
+            self._input_signature,
+            self.function_type,
+            self._name,
+            self._jit_compile,
+        )
 
     def experimental_get_tracing_count(self) -> int:
         """How often the Python function was traced."""
@@ -273,16 +321,13 @@ class Function:
         """With an input signature: the one key, and the arguments as tensors of it."""
         signature = self._input_signature or ()
         given = [*args, *kwargs.values()]
-        if len(given) < len(signature) or any(
-            v is not d_
-            for v, d_ in zip(
-                given[len(signature) :], self._defaults_after(len(signature)), strict=False
-            )
-        ):
+        if len(given) < len(signature):
             raise TypeError(
-                f"{self._name}(): arguments do not match input_signature {signature}: got"
-                f" {len(given)} arguments."
+                f"Binding inputs to tf.function failed due to `missing arguments`. Received"
+                f" {len(given)} arguments for {self._name} with input_signature {signature}: one"
+                " is expected for each spec."
             )
+        self._check_defaults(given[len(signature) :], len(signature))
         tensors: list[Any] = []
         for spec, value in zip(signature, given, strict=False):
             if isinstance(spec, TensorSpec):  # a list of numbers is one tensor
@@ -297,8 +342,20 @@ class Function:
             tensors.extend(_to_spec(self._name, s, v) for s, v in flat)
         return "signature", tensors
 
-    def _defaults_after(self, count: int) -> list[Any]:
-        return [self._parameters.defaults.get(n) for n in self._parameters.names[count:]]
+    def _check_defaults(self, values: Sequence[Any], start: int) -> None:
+        """With an input signature, what it does not describe keeps its default.
+
+        Raises:
+          TypeError: a value is another.
+        """
+        for name, value in zip(self._parameters.names[start:], values, strict=False):
+            default = self._parameters.defaults.get(name)
+            if value is not default and trace_key(value, []) != trace_key(default, []):
+                raise TypeError(
+                    f"Binding inputs to tf.function failed due to `Can not cast {value!r} to"
+                    f" Literal[{default!r}]`: input_signature of {self._name} says nothing of"
+                    f" {name!r}, so it keeps its default. Add a TensorSpec for it, or leave it out."
+                )
 
     def _find_or_trace(
         self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -310,7 +367,12 @@ class Function:
                 concrete = self._traces[served_by]
             else:
                 wanted = self._relaxed(key) if self._reduce_retracing else key
-                concrete = self._trace(wanted, args, kwargs)
+                try:
+                    concrete = self._trace(wanted, args, kwargs)
+                except Exception as error:
+                    if not env.get("PENSTOCK_FULL_TRACEBACKS"):
+                        error.__traceback__ = without_internal_frames(error.__traceback__)
+                    raise
                 if state.graph is not None and concrete.captures_symbolic:
                     key = wanted = (key, id(state.graph))
                 self._traces[wanted] = concrete
@@ -368,6 +430,7 @@ class Function:
         keys = iter(
             tensor_keys(key) if self._input_signature is None else _spec_keys(self._input_signature)
         )
+        kinds = iter(type_keys(key))
         names = _ArgumentNames(self._parameters, args, kwargs)
         with context.graph_scope(graph), context.no_recording():
 
@@ -376,18 +439,22 @@ class Function:
                 name = spec.name or names.next()
                 return graph.add_input(spec.dtype, spec.dims, name)
 
+            def custom(value: Any) -> Any:
+                return placeholder_for(next(kinds), placeholder)
+
             inner_args = _to_structure(self._input_signature, args)
-            new_args = substitute(inner_args, placeholder)
-            new_kwargs = (
-                substitute(kwargs, placeholder) if self._input_signature is None else kwargs
-            )
+            new_args = substitute(inner_args, placeholder, custom)
+            new_kwargs = kwargs
+            if self._input_signature is None:
+                new_kwargs = substitute(kwargs, placeholder, custom)
             result = self._run_body(new_args, new_kwargs)
             graph.structured_outputs = _outputs(result, graph, self._name)
         flat = nest.flatten(graph.structured_outputs, expand_composites=True)
         graph.outputs = list({id(t): t for t in flat if isinstance(t, SymbolicTensor)}.values())
-        graph.structured_input_signature = weaken((_specs(new_args), _specs(new_kwargs)))
+        graph.structured_input_signature = weaken(specs_of_values((new_args, new_kwargs)))
         graph.finish()
-        return ConcreteFunction(graph, key, self._jit_compile), graph.new_variables
+        made = ConcreteFunction(graph, key, self._jit_compile, self._parameters.signature)
+        return made, graph.new_variables
 
     def _run_body(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the Python function, with its control flow converted unless that is off."""
@@ -483,8 +550,26 @@ class Function:
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """The signatures traced so far, as text."""
-        return "\n\n".join(
-            c.pretty_printed_signature(verbose) for c in dict.fromkeys(self._traces.values())
+        return "\n".join(c.pretty_printed_signature(verbose) for c in self._traces.values())
+
+    def __copy__(self) -> "Function":
+        """A function of the same Python function, not traced yet."""
+        return self._with(self._python_function)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Function":
+        """The same of a deep copy of the Python function: a method of the copied object, say."""
+        return self._with(copy.deepcopy(self._python_function, memo))
+
+    def _with(self, python_function: Callable[..., Any]) -> "Function":
+        return Function(
+            python_function,
+            self._name,
+            self._input_signature,
+            self._autograph,
+            self._jit_compile,
+            self._reduce_retracing,
+            self.attributes,
+            self._autograph_options,
         )
 
     def __getstate__(self) -> Any:
@@ -592,17 +677,6 @@ def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
     if result is None:
         return None
     return nest.map_structure(convert, result)
-
-
-def _specs(arguments: Any) -> Any:
-    return substitute(
-        arguments,
-        lambda t: TensorSpec(
-            t.shape,
-            t.dtype,
-            t.op.attrs.get("_user_specified_name") if isinstance(t, SymbolicTensor) else None,
-        ),
-    )
 
 
 __all__ = ["Function", "function", "functions_run_eagerly", "run_functions_eagerly"]

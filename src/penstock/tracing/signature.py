@@ -20,8 +20,15 @@ from penstock.types import dims as d
 from penstock.types.spec_parts import hashable, map_parts
 from penstock.types.tensor_shape import TensorShape
 from penstock.types.tensor_spec import TensorSpec
+from penstock.types.trace_type import TracingContext
 from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
+
+# What functions take where they take a tensor.
+TensorLike = (
+    Tensor | int | float | bool | str | bytes | complex | tuple[Any, ...] | list[Any]
+    | np.ndarray[Any, Any] | np.generic
+)  # fmt: skip
 
 
 class Parameters:
@@ -54,9 +61,52 @@ class Parameters:
             return args, kwargs
         if self.simple and not kwargs and len(args) == len(self.names):
             return args, kwargs
-        bound = self.signature.bind(*args, **kwargs)
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as problem:
+            raise TypeError(
+                f"Binding inputs to tf.function failed due to `{problem}`. Received args: {args}"
+                f" and kwargs: {kwargs} for signature: {self.text()}."
+            ) from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
+
+    def text(self) -> str:
+        """The parameters as the user wrote them, in one line."""
+        return "(unknown)" if self.signature is None else str(self.signature)
+
+    def check_signature(self, signature: Sequence[Any]) -> None:
+        """Checks that an input signature has a type for each parameter that needs one.
+
+        Raises:
+          TypeError: it has too few or too many.
+        """
+        if self.signature is None:
+            return
+        kinds, empty = inspect.Parameter, inspect.Parameter.empty
+        known = list(self.signature.parameters.values())
+        for p in known:
+            if p.kind is kinds.KEYWORD_ONLY and p.default is empty:
+                raise TypeError(
+                    f"Since input_signature is defined, keyword-only parameter `{p.name}` must have"
+                    f" a default value; got {self.text()}. Give it one, or make it positional."
+                )
+        listed = [
+            p for p in known if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+        ]
+        for p in listed[len(signature) :]:
+            if p.default is empty:
+                raise TypeError(
+                    f"input_signature missing type constraint for {p.name}: expected one for each"
+                    f" parameter without a default in {self.text()}, got {len(signature)}. Add a"
+                    " TensorSpec for it."
+                )
+        extra = len(signature) - len(listed)
+        if extra > 0 and not any(p.kind is kinds.VAR_POSITIONAL for p in known):
+            raise TypeError(
+                f"input_signature contains {extra} extra type constraints: expected at most"
+                f" {len(listed)} for {self.text()}, got {len(signature)}. Drop the last ones."
+            )
 
 
 class Opaque:
@@ -91,6 +141,20 @@ class Opaque:
         value = self._ref()
         kind = "object that is gone" if value is None else f"{type(value).__name__} object"
         return f"<{kind} at {self._id:#x}>"
+
+
+def specs_of_values(structure: Any) -> Any:
+    """The nest with the spec of each tensor and composite value in its place."""
+    return nest.map_structure(_spec_of_value, structure)
+
+
+def _spec_of_value(value: Any) -> Any:
+    if isinstance(value, CompositeTensor):
+        return value._type_spec
+    if isinstance(value, Tensor):
+        name = value.op.attrs.get("_user_specified_name") if hasattr(value, "_op") else None
+        return TensorSpec(value.shape, value.dtype, name)
+    return value
 
 
 def weaken(structure: Any) -> Any:
@@ -168,6 +232,40 @@ class TensorKey:
         return f"Tensor(dtype={self.dtype.name}, shape={d.text(self.dims)})"
 
 
+class TypeKey:
+    """Key of a value that follows the tracing protocol: its type."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypeKey) and bool(self.kind == other.kind)
+
+    def __repr__(self) -> str:
+        return repr(self.kind)
+
+
+CONTEXT = TracingContext()
+
+
+def placeholder_for(key: TypeKey, replacement: Callable[[Any], Any]) -> Any:
+    """What the Python function gets for a value of a type, with `replacement(spec)` for tensors."""
+    parts = [replacement(spec) for spec in key.kind.flatten()]
+    return key.kind.from_tensors(iter(parts)) if parts else key.kind.placeholder_value(CONTEXT)
+
+
+def type_keys(key: Any) -> list[TypeKey]:
+    """The keys of types inside a key, in order."""
+    if isinstance(key, TypeKey):
+        return [key]
+    return [k for part in key for k in type_keys(part)] if isinstance(key, tuple) else []
+
+
 def trace_key(arguments: Any, tensors: list[Any]) -> Any:
     """The key of a nest of arguments; the tensors found are appended to `tensors` in order."""
     kind = arguments.__class__
@@ -203,14 +301,21 @@ def _slow_key(value: Any, tensors: list[Any]) -> Any:
             _static_parts(value._type_spec),
             *[trace_key(c, tensors) for c in nest.flatten(value, expand_composites=True)],
         )
-    if hasattr(value, "handle") and hasattr(value, "read_value"):
+    if _is_variable(value):
         return Opaque(value)
     if isinstance(value, Mapping):
         return (type(value), *[(k, trace_key(value[k], tensors)) for k in _sorted(value)])
     if isinstance(value, (tuple, list)):
         return (type(value), *[trace_key(a, tensors) for a in value])
+    if isinstance(value, TypeSpec):
+        specs = value.flatten()
+        tensors += specs
+        parts = [TensorKey(s.dtype, s.shape.dims_tuple) for s in specs]
+        return (value.value_type, _static_parts(value), *parts)
     if hasattr(value, "__tf_tracing_type__"):
-        return value.__tf_tracing_type__(None)
+        kind = value.__tf_tracing_type__(CONTEXT)
+        tensors += kind.to_tensors(value)
+        return TypeKey(kind)
     if nest.is_nested(value):
         return (type(value), *[trace_key(a, tensors) for a in nest.flatten(value)])
     try:
@@ -236,6 +341,10 @@ def _static_parts(spec: TypeSpec) -> Any:
     )
 
 
+def _is_variable(value: Any) -> bool:
+    return hasattr(value, "handle") and hasattr(value, "read_value")
+
+
 def _sorted(value: Mapping[Any, Any]) -> list[Any]:
     try:
         return sorted(value)
@@ -245,28 +354,40 @@ def _sorted(value: Mapping[Any, Any]) -> list[Any]:
         ) from problem
 
 
-def substitute(arguments: Any, replacement: Callable[[Any], Any]) -> Any:
-    """The nest with each tensor-like leaf replaced, called in the order of `trace_key`."""
+def substitute(
+    arguments: Any, replacement: Callable[[Any], Any], custom: Callable[[Any], Any]
+) -> Any:
+    """The nest with each tensor-like leaf replaced, called in the order of `trace_key`.
+
+    Args:
+      arguments: the nest.
+      replacement: gives what stands for a tensor, an array or a spec.
+      custom: gives what stands for a value of a class with the tracing protocol.
+    """
+
+    def inside(value: Any) -> Any:
+        return substitute(value, replacement, custom)
+
     if isinstance(arguments, (Tensor, np.ndarray, np.generic, TensorSpec)):
         return replacement(arguments)
     if isinstance(arguments, CompositeTensor):
-        parts = [
-            substitute(c, replacement) for c in nest.flatten(arguments, expand_composites=True)
-        ]
+        parts = [inside(c) for c in nest.flatten(arguments, expand_composites=True)]
         return nest.pack_sequence_as(arguments, parts, expand_composites=True)
+    if isinstance(arguments, TypeSpec):
+        return arguments.from_tensors(iter([replacement(spec) for spec in arguments.flatten()]))
     if isinstance(arguments, Mapping):
-        order = {k: substitute(arguments[k], replacement) for k in _sorted(arguments)}
+        order = {k: inside(arguments[k]) for k in _sorted(arguments)}
         made = {k: order[k] for k in arguments}
         return made if type(arguments) is dict else _rebuild_mapping(arguments, made)
     if isinstance(arguments, (tuple, list)):
-        parts = [substitute(a, replacement) for a in arguments]
+        parts = [inside(a) for a in arguments]
         if hasattr(arguments, "_fields"):
             return type(arguments)(*parts)
         return tuple(parts) if isinstance(arguments, tuple) else parts
+    if hasattr(arguments, "__tf_tracing_type__") and not _is_variable(arguments):
+        return custom(arguments)
     if nest.is_nested(arguments):
-        return nest.pack_sequence_as(
-            arguments, [substitute(a, replacement) for a in nest.flatten(arguments)]
-        )
+        return nest.pack_sequence_as(arguments, [inside(a) for a in nest.flatten(arguments)])
     return arguments
 
 
@@ -282,6 +403,8 @@ def tensor_keys(key: Any) -> list[TensorKey]:
     """The tensor keys inside a key, in order."""
     if isinstance(key, TensorKey):
         return [key]
+    if isinstance(key, TypeKey):
+        return [TensorKey(s.dtype, s.shape.dims_tuple) for s in key.kind.flatten()]
     if isinstance(key, tuple):
         return [k for part in key for k in tensor_keys(part)]
     return []
@@ -297,6 +420,9 @@ def relax(old: Any, new: Any) -> Any:
         return TensorKey(
             old.dtype, tuple(a if a == b else None for a, b in zip(old.dims, new.dims, strict=True))
         )
+    if isinstance(old, TypeKey) and isinstance(new, TypeKey):
+        common = old.kind.most_specific_common_supertype([new.kind])
+        return None if common is None else TypeKey(common)
     if isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new):
         parts = [relax(a, b) for a, b in zip(old, new, strict=True)]
         return None if any(p is None for p in parts) else tuple(parts)
@@ -314,6 +440,8 @@ def accepts(known: Any, asked: Any) -> bool:
     """Whether a graph traced for `known` serves a call of key `asked`."""
     if isinstance(known, TensorKey):
         return isinstance(asked, TensorKey) and known.accepts(asked)
+    if isinstance(known, TypeKey):
+        return isinstance(asked, TypeKey) and bool(asked.kind.is_subtype_of(known.kind))
     if isinstance(known, tuple):
         return (
             isinstance(asked, tuple)
