@@ -1,14 +1,21 @@
 """Objects that a checkpoint can follow: a graph of named children.
 
 A `Trackable` names its children explicitly with `_track_trackable`. An `AutoTrackable` has its
-attributes for children: trackable objects, and lists, tuples and dictionaries that hold some,
-found when they are asked for, so that a deleted attribute is gone from the graph too. Attributes
-set inside a method wrapped by `no_automatic_dependency_tracking` are left out.
+attributes for children: trackable objects, and lists, tuples and dictionaries, found when they are
+asked for, so that a deleted attribute is gone from the graph too. Lists and dictionaries become a
+`ListWrapper` and a `DictWrapper` when they are set, which are lists and dictionaries that name
+their elements. Attributes set inside a method wrapped by `no_automatic_dependency_tracking` are
+left out.
+
+An object's own state goes through `_serialize_to_tensors` and `_restore_from_tensors`. A checkpoint
+that is restored before all objects exist waits in `_self_pending` of those that do: whoever adds a
+child calls `_child_added`, which hands the child its part. What waits has `bind_child(node, name,
+child)` and `slot_added(node, variable, name, slot)`; `penstock.checkpoint` defines it.
 """
 
 import functools
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 TrackableReference = namedtuple("TrackableReference", ["name", "ref"])
@@ -16,6 +23,8 @@ TrackableReference = namedtuple("TrackableReference", ["name", "ref"])
 
 class Trackable:
     """The base class of objects with state that checkpoints save."""
+
+    _self_pending: list[tuple[Any, int]]  # checkpoints that wait for children, with node numbers
 
     def _children_table(self) -> dict[str, Any]:
         table = self.__dict__.get("_self_tracked")
@@ -48,7 +57,18 @@ class Trackable:
                 f"overwrite=True)."
             )
         table[name] = trackable
+        self._child_added(name, trackable)
         return trackable
+
+    def _child_added(self, name: str, child: "Trackable") -> None:
+        """Gives a new child its part of the checkpoints that wait for it."""
+        for waiting, node in list(self.__dict__.get("_self_pending", ())):
+            waiting.bind_child(node, name, child)
+
+    def _slot_added(self, variable: Any, name: str, slot: Any) -> None:
+        """Gives a new slot of an optimizer its part of the checkpoints that wait for it."""
+        for waiting, node in list(self.__dict__.get("_self_pending", ())):
+            waiting.slot_added(node, variable, name, slot)
 
     def _lookup_dependency(self, name: str, cached_dependencies: Any = None) -> Any:
         """The child of that name, or None."""
@@ -76,11 +96,14 @@ class Trackable:
         return value
 
     def _serialize_to_tensors(self) -> dict[str, Any]:
-        """The tensors that a checkpoint saves, by name."""
+        """The tensors that a checkpoint saves, by name; none for an object without state."""
         return {}
 
     def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> Any:
-        """Takes the state from tensors that `_serialize_to_tensors` named."""
+        """Takes the state from tensors that `_serialize_to_tensors` named.
+
+        In a graph it adds the operations that do so, and returns them: one, or a list.
+        """
         raise NotImplementedError(f"{type(self).__name__} saves no tensors")
 
     @property
@@ -104,11 +127,17 @@ class AutoTrackable(Trackable):
 
     def __setattr__(self, name: str, value: Any) -> None:
         hidden = self.__dict__.setdefault("_self_hidden", set())
-        if self._setattr_tracking:
-            hidden.discard(name)
-        else:
+        if not self._setattr_tracking:
             hidden.add(name)
+            super().__setattr__(name, value)
+            return
+        hidden.discard(name)
+        value = wrapped(value)
         super().__setattr__(name, value)
+        if "_self_pending" in self.__dict__:
+            child = as_child(self, name, value)
+            if child is not None:
+                self._child_added(name, child)
 
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
         found = dict(self._children_table())
@@ -122,7 +151,7 @@ class AutoTrackable(Trackable):
 
 
 class Container(Trackable):
-    """A list, tuple or dictionary among the attributes of an AutoTrackable."""
+    """A tuple, or a list or dictionary of a class of its own, that holds trackable objects."""
 
     def __init__(self, values: Any) -> None:
         self._values = values
@@ -135,6 +164,122 @@ class Container(Trackable):
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
         children = {name: as_child(self, name, value) for name, value in self._items()}
         return {name: child for name, child in children.items() if child is not None}
+
+
+class Wrapper(Trackable):
+    """What `ListWrapper` and `DictWrapper` have in common."""
+
+    def _hand_over(self, name: str, value: Any) -> None:
+        if "_self_pending" in self.__dict__:
+            child = as_child(self, name, value)
+            if child is not None:
+                self._child_added(name, child)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        plain = dict if isinstance(self, dict) else list
+        return type(self), (plain(self),)  # type: ignore[call-overload]  # one of the two
+
+
+class ListWrapper(Wrapper, list):  # type: ignore[type-arg]  # of anything
+    """A list whose elements are children, named by their positions.
+
+    Elements may be appended at any time. After a change that moves or removes elements, a list
+    with trackable elements cannot be saved, for the positions in a checkpoint would lie.
+    """
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        super().__init__(wrapped(value) for value in values)
+
+    def append(self, value: Any) -> None:
+        """Adds an element."""
+        value = wrapped(value)
+        super().append(value)
+        self._hand_over(str(len(self) - 1), value)
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Adds elements."""
+        for value in values:
+            self.append(value)
+
+    def __iadd__(self, values: Iterable[Any]) -> Any:  # type: ignore[override,misc]
+        self.extend(values)
+        return self
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        children = {str(i): as_child(self, str(i), value) for i, value in enumerate(self)}
+        found = {name: child for name, child in children.items() if child is not None}
+        moved = self.__dict__.get("_self_moved")
+        if moved is not None and (found or moved):
+            raise ValueError(
+                f"Unable to save the object {self!r}: expected a list that only grew, got one "
+                "whose element was replaced, moved or deleted. Positions name the elements in a "
+                "checkpoint. Make a new list of the elements, or hide this one from checkpoints: "
+                "set it in a method under no_automatic_dependency_tracking."
+            )
+        return found
+
+
+class DictWrapper(Wrapper, dict):  # type: ignore[type-arg]  # of anything
+    """A dictionary whose values are children, named by their keys, which are strings."""
+
+    def __init__(self, values: Any = (), **more: Any) -> None:
+        super().__init__({k: wrapped(v) for k, v in dict(values, **more).items()})
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        value = wrapped(value)
+        super().__setitem__(key, value)
+        self._hand_over(str(key), value)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """The value of a key, which gets one when it has none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def update(self, *values: Any, **more: Any) -> None:
+        """Sets several values."""
+        for key, value in dict(*values, **more).items():
+            self[key] = value
+
+    def __ior__(self, values: Any) -> Any:  # type: ignore[override,misc]
+        self.update(values)
+        return self
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        children = {key: as_child(self, str(key), value) for key, value in self.items()}
+        found = {key: child for key, child in children.items() if child is not None}
+        odd = [key for key in found if not isinstance(key, str)]
+        if odd:
+            raise ValueError(
+                f"Unable to save the object {self!r}: expected strings as keys of trackable "
+                f"values, got the key {odd[0]!r}. Use strings, or hide it from checkpoints: "
+                "set it in a method under no_automatic_dependency_tracking."
+            )
+        return found
+
+
+def _marking(method: str) -> Callable[..., Any]:
+    plain = getattr(list, method)
+
+    @functools.wraps(plain)
+    def changed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        held = any(as_child(self, str(i), v) is not None for i, v in enumerate(self))
+        result = plain(self, *args, **kwargs)
+        self.__dict__["_self_moved"] = held or self.__dict__.get("_self_moved", False)
+        return result
+
+    return changed
+
+
+for _method in "__setitem__ __delitem__ __imul__ insert pop remove clear sort reverse".split():
+    setattr(ListWrapper, _method, _marking(_method))
+
+
+def wrapped(value: Any) -> Any:
+    """A list or dictionary as one that names its elements; anything else as it is."""
+    if type(value) is list:
+        return ListWrapper(value)
+    return DictWrapper(value) if type(value) is dict else value
 
 
 def as_child(owner: Trackable, name: str, value: Any) -> Trackable | None:

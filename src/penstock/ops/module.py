@@ -15,7 +15,9 @@ from penstock.ops.variables import Variable
 from penstock.util import nest_paths
 
 _NAME = re.compile(r"^[A-Za-z_]([A-Za-z0-9_])*$")
-_IGNORED = frozenset({"_self_tracked", "_self_hidden", "_self_containers", "_name_scope"})
+_IGNORED = frozenset(
+    {"_self_tracked", "_self_hidden", "_self_containers", "_self_pending", "_name_scope"}
+)
 
 
 class Module(AutoTrackable):

@@ -45,6 +45,8 @@ from penstock.types.type_spec import (
     register_type_spec_from_value_converter,
 )
 
+VARIABLE_VALUE = "VARIABLE_VALUE"  # what checkpoints call a variable's value
+
 
 class VariableMeta(type):
     """Sends `Variable(...)` through the creators in force; subclasses are made as usual."""
@@ -397,6 +399,28 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
             self.assign(value)
             return
         self._initializer_op.run({self._initializer_op.inputs[1]: value}, session)
+
+    # Checkpoints.
+
+    def _serialize_to_tensors(self) -> dict[str, Any]:
+        return {VARIABLE_VALUE: self.read_value_no_copy()}
+
+    def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> Any:
+        value = restored_tensors[VARIABLE_VALUE]
+        if not d.compatible(value.dims, self._dims):
+            raise ValueError(
+                f"Received incompatible tensor with shape {_shape_text(value.dims)} when "
+                f"attempting to restore variable with shape {_shape_text(self._dims)} and name "
+                f"{self.name}. Restore it into a variable of the shape that was saved."
+            )
+        if value.dtype is not self._dtype:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{self.name}; expected dtype {self._dtype.name} does not equal original dtype "
+                f"{value.dtype.name}. Restore it into a variable of the dtype that was saved.",
+            )
+        return self.assign(value, read_value=False)
 
     def __getitem__(self, slice_spec: Any) -> Any:
         tensor = getitem(self.value(), slice_spec)

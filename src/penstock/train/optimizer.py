@@ -336,7 +336,12 @@ class Optimizer(Trackable):
         key = _var_key(var)
         if key not in named:
             named[key] = make()
+            self._slot_added(var, slot_name, named[key])
         return named[key]
+
+    def _make_restored_slot(self, var: Any, value: Any, slot_name: str, op_name: str) -> Any:
+        """The slot of a variable, made with the value that a checkpoint has; the eager way."""
+        return self._get_or_make_slot(var, value, slot_name, op_name)
 
     def get_slot(self, var: Any, name: str) -> Any:
         """The slot of a variable, None when there is none.
@@ -370,7 +375,13 @@ class Optimizer(Trackable):
             with name_scope_v1(scope), _together(colocate_with):
                 found = VariableV1(initial_value, name=name, trainable=False)
             self._non_slot_dict[key] = found
+            self._child_added(name, found)
         return found
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        graph = state.graph
+        own = {name: v for (name, g), v in self._non_slot_dict.items() if g is None or g is graph}
+        return {**super()._trackable_children(save_type, **kwargs), **dict(sorted(own.items()))}
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
         """A variable of the optimizer itself, None when there is none."""

@@ -1,0 +1,81 @@
+"""`CheckpointOptions`, and the policies that cut a checkpoint into several data files."""
+
+import abc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
+class CheckpointOptions:
+    """How a checkpoint is written and read.
+
+    Args:
+      experimental_io_device: accepted for compatibility: files are local to the calling process.
+      experimental_enable_async_checkpoint: the same as `enable_async`.
+      experimental_write_callbacks: functions without arguments, or of the path, that are called
+        after each write.
+      enable_async: whether `save` and `write` return once the values are held, and a thread writes
+        them; training goes on meanwhile. `Checkpoint.sync` waits for it.
+      experimental_skip_slot_variables: whether slots of optimizers are left out when restoring.
+      experimental_sharding_callback: accepted for compatibility: one data file is written.
+    """
+
+    __slots__ = (
+        "enable_async",
+        "experimental_enable_async_checkpoint",
+        "experimental_io_device",
+        "experimental_sharding_callback",
+        "experimental_skip_slot_variables",
+        "experimental_write_callbacks",
+    )
+
+    def __init__(
+        self,
+        experimental_io_device: str | None = None,
+        experimental_enable_async_checkpoint: bool = False,
+        experimental_write_callbacks: Sequence[Callable[..., Any]] | None = None,
+        enable_async: bool = False,
+        experimental_skip_slot_variables: bool = False,
+        experimental_sharding_callback: Any = None,
+    ) -> None:
+        self.experimental_io_device = experimental_io_device
+        self.enable_async = experimental_enable_async_checkpoint or enable_async
+        self.experimental_enable_async_checkpoint = self.enable_async
+        if experimental_write_callbacks is not None:
+            for callback in experimental_write_callbacks:
+                if not callable(callback):
+                    raise TypeError(
+                        f"experimental_write_callbacks: expected functions, got {callback!r}."
+                    )
+        self.experimental_write_callbacks = experimental_write_callbacks
+        self.experimental_skip_slot_variables = experimental_skip_slot_variables
+        self.experimental_sharding_callback = experimental_sharding_callback
+
+
+def checked(options: Any) -> CheckpointOptions:
+    """`options`, or the usual ones for None.
+
+    Raises:
+      TypeError: it is something else.
+    """
+    if options is None:
+        return CheckpointOptions()
+    if not isinstance(options, CheckpointOptions):
+        raise TypeError(
+            f"options: expected a tf.train.CheckpointOptions or None, got {options!r} of type "
+            f"{type(options).__name__}. Pass tf.train.CheckpointOptions(...)."
+        )
+    return options
+
+
+class PythonStateBase(abc.ABC):
+    """What `PythonState` asks of its subclasses."""
+
+    @abc.abstractmethod
+    def serialize(self) -> Any:
+        """The state as a string."""
+
+    @abc.abstractmethod
+    def deserialize(self, string_value: Any) -> None:
+        """Takes the state from what `serialize` returned, as bytes."""
