@@ -12,7 +12,7 @@ import contextlib
 import functools
 import sys
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import NamedTuple
 
 _PACKAGE: str = f"{Path(__file__).resolve().parents[1]}/"
@@ -91,3 +91,17 @@ def user_stack(skip: int = 1, limit: int | None = None) -> tuple[Frame, ...]:
             found.append(Frame(file, frame.f_lineno, frame.f_code.co_name))
         frame = frame.f_back
     return tuple(reversed(found))
+
+
+def without_internal_frames(stack: TracebackType | None) -> TracebackType | None:
+    """A traceback with the user's frames only; itself when it has none of those."""
+    parts = []
+    part = stack
+    while part is not None:
+        if not _classify(part.tb_frame.f_code.co_filename):
+            parts.append(part)
+        part = part.tb_next
+    following: TracebackType | None = None
+    for part in reversed(parts):
+        following = TracebackType(following, part.tb_frame, part.tb_lasti, part.tb_lineno)
+    return following or stack

@@ -16,10 +16,13 @@ from typing import Any
 
 from penstock.config.logging import get_logger
 from penstock.core.lazy import malt
+from penstock.core.tensor import Tensor
+from penstock.ops.variables import Variable
 from penstock.tracing.autograph import builtins, status
 from penstock.tracing.autograph.convert import Converter
 from penstock.tracing.autograph.namespace import FunctionScope, operators
 from penstock.tracing.autograph.options import DIRECTIVES, library_options
+from penstock.tracing.autograph.scan import Scanner
 
 _PLAIN_PACKAGES = frozenset(sys.stdlib_module_names) | {
     *("absl", "hypothesis", "jax", "jaxlib", "keras", "malt", "matplotlib", "ml_dtypes", "numpy"),
@@ -70,6 +73,8 @@ def converted_call(
         return f(*args, **kwargs)
     if target.__code__.co_flags & _NOT_FUNCTIONS or target.__code__.co_filename == "<string>":
         return f(*args, **kwargs)
+    if _scanner.is_plain(target, _our_parameters(target, target_args)):
+        return f(*args, **kwargs)
     try:
         verbosity.log(1, "Converted call: %s", f)
         converted = converter().convert(target, options)
@@ -109,6 +114,15 @@ def _is_plain(target: types.FunctionType) -> bool:
         return True
     module = target.__globals__.get("__name__") or ""
     return module.partition(".")[0] in _PLAIN_PACKAGES
+
+
+_scanner = Scanner(_is_plain, builtins.OVERLOADS)
+
+
+def _our_parameters(target: types.FunctionType, args: tuple[Any, ...]) -> list[str]:
+    """The parameters that are given tensors: their methods need no conversion."""
+    named = target.__code__.co_varnames[: target.__code__.co_argcount]
+    return [n for n, v in zip(named, args, strict=False) if isinstance(v, (Tensor, Variable))]
 
 
 @dataclasses.dataclass(slots=True)
@@ -166,6 +180,10 @@ def run(
       kwargs: its keyword arguments.
       features: optional features, beside those always on.
     """
+    target, given = _target(function, args)
+    may_be_plain = features is None and target is not None
+    if may_be_plain and _scanner.is_plain(target, _our_parameters(target, given)):
+        return function(*args, **kwargs)
     asked = library_options(features, user_requested=True)
     with status.scope(status.Status.ENABLED):
         return converted_call(function, args, kwargs, options=asked)

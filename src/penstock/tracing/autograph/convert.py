@@ -20,6 +20,7 @@ from penstock.core.lazy import malt
 from penstock.tracing.autograph.syntax import prepare, repair_contexts
 
 OPERATORS = "ag__"  # how the generated code calls the namespace of operators
+_OUTER, _INNER = "ag__outer", "ag__inner"  # no names of the user's: they would hide globals
 _FUTURE_FLAGS = sum(
     getattr(__future__, name).compiler_flag for name in __future__.all_feature_names
 )
@@ -99,8 +100,8 @@ class Converter:
         file = function.__code__.co_filename
         flags = function.__code__.co_flags & _FUTURE_FLAGS
         compiled = compile(module, file, "exec", flags, dont_inherit=True)
-        inner = _code_named(compiled, "outer").co_consts
-        factory = next(c for c in inner if isinstance(c, types.CodeType) and c.co_name == "inner")
+        inner = _code_named(compiled, _OUTER).co_consts
+        factory = next(c for c in inner if isinstance(c, types.CodeType) and c.co_name == _INNER)
         consts = tuple(
             _rename(c, function.__name__, own_names) if isinstance(c, types.CodeType) else c
             for c in factory.co_consts
@@ -138,11 +139,11 @@ class Converter:
 
 
 def _wrap(node: ast.stmt, name: str, closure: tuple[str, ...]) -> ast.FunctionDef:
-    """`def outer(<closure>): def inner(ag__): <node>; return <name>`."""
+    """`def ag__outer(<closure>): def ag__inner(ag__): <node>; return <name>`."""
     inner = ast.FunctionDef(
-        "inner", _arguments((OPERATORS,)), [node, ast.Return(ast.Name(name, ast.Load()))], []
+        _INNER, _arguments((OPERATORS,)), [node, ast.Return(ast.Name(name, ast.Load()))], []
     )
-    return ast.FunctionDef("outer", _arguments(closure), [inner], [])
+    return ast.FunctionDef(_OUTER, _arguments(closure), [inner], [])
 
 
 def _arguments(names: tuple[str, ...]) -> ast.arguments:
