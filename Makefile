@@ -9,6 +9,7 @@ PIP    := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt \
           PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m pip
 PYTEST := $(BIN)/python -m pytest
 JOBS   ?= 2
+NATIVE := $(wildcard native/*)
 
 # The first Python on the path that is new enough; `make PYTHON=/path/to/python3` chooses another.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -16,7 +17,8 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test smoke lint format types examples docs docs-check bench wheel constraints clean
+.PHONY: help demo test smoke lint format types examples docs docs-check bench native wheel \
+	constraints clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +55,9 @@ docs-check: $(VENV)/.stamp-dev ## Fail where a generated page is out of date
 bench: $(VENV)/.stamp-demo ## Measure the latency of a step; ARGS="..." go to it
 	$(BIN)/python benchmarks/step_latency.py $(ARGS)
 
+native: $(VENV)/.stamp-dev ## Compile the native kernels anew
+	$(BIN)/python native/build.py
+
 wheel: $(VENV)/.stamp-dev ## Build the wheel and the source distribution into dist/
 	$(BIN)/python -m build --no-isolation
 
@@ -60,14 +65,14 @@ constraints: $(VENV)/.stamp-dev ## Pin what .venv holds now
 	$(BIN)/python tools/make_constraints.py
 
 clean: ## Remove what was built, and .venv
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist src/penstock/_native .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp says that .venv holds this set of packages in these versions. A .venv without stamps is filled, not replaced.
-$(VENV)/.stamp-demo: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.stamp-demo: pyproject.toml constraints.txt hatch_build.py $(NATIVE) | $(BIN)/python
 	$(call install,demo)
 
-$(VENV)/.stamp-dev: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.stamp-dev: pyproject.toml constraints.txt hatch_build.py $(NATIVE) | $(BIN)/python
 	$(call install,dev)
 	@touch $(VENV)/.stamp-demo  # the set "dev" holds the set "demo"
 

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from penstock.cli import devices, doctor
 from penstock.cli.findings import Finding
 from penstock.cli.main import main
+from penstock.core import native
 
 
 @pytest.fixture
@@ -22,7 +23,15 @@ def invoke(monkeypatch):
 def test_the_report_has_all_parts(invoke, tmp_path, monkeypatch):
     monkeypatch.setenv("PENSTOCK_CACHE_DIR", str(tmp_path))
     output = invoke().output
-    for part in ("Versions", "Optional", "Bytecode", "Devices", "Caches", "Environment"):
+    for part in (
+        "Versions",
+        "Optional",
+        "Bytecode",
+        "Devices",
+        "Native kernels",
+        "Caches",
+        "Environment",
+    ):
         assert f"\n{part}\n" in f"\n{output}"
     for package in ("python", "penstock", "jax", "numpy", "ml-dtypes", "protobuf", "grpcio"):
         assert f"  {package} " in output.replace("!", " ")
@@ -81,3 +90,13 @@ def test_missing_bytecode_is_a_problem(tmp_path, monkeypatch):
     tag = sys.implementation.cache_tag
     (package / "__pycache__" / f"__init__.{tag}.pyc").touch()
     assert doctor.check_bytecode(["bytecodeless"])[0].problem is None
+
+
+def test_native_kernels_that_are_missing_are_a_problem(monkeypatch):
+    finding = doctor.check_native(native.State(None, "", "no native kernels", "build them"))
+    assert finding.problem == "no native kernels"
+    assert finding.fix == "build them"
+    there = native.State(object(), "avx2")
+    assert "avx2" in doctor.check_native(there).value
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    assert "PENSTOCK_NATIVE_KERNELS" in doctor.check_native(there).value

@@ -17,6 +17,8 @@ from penstock.cli.devices import list_devices
 from penstock.cli.findings import Finding, Requirement, check_extras, check_requirements
 from penstock.cli.settings import check_caches, check_environment
 from penstock.cli.text import format_bytes, format_table
+from penstock.config import env
+from penstock.core import native
 from penstock.version import __version__
 
 NVIDIA_NODE = "/dev/nvidiactl"
@@ -53,6 +55,7 @@ def examine() -> list[Section]:
         Section("Optional", check_extras(requirements, _version_of)),
         Section("Bytecode", check_bytecode(["jax", "numpy"])),
         Section("Devices", check_devices()),
+        Section("Native kernels", [check_native(native.state())]),
         Section("Caches", check_caches(environment)),
         Section("Environment", check_environment(environment)),
     ]
@@ -78,6 +81,15 @@ def check_devices(accelerator_node: str = NVIDIA_NODE) -> list[Finding]:
         fix = "pip install 'jax[cuda13]' ('jax[cuda12]' for older drivers), and unset JAX_PLATFORMS"
         findings.append(Finding("GPU", "not used", problem, fix))
     return findings
+
+
+def check_native(state: native.State) -> Finding:
+    """Whether the native kernels are there and can be used."""
+    if state.problem:
+        return Finding("library", "not in use", state.problem, state.fix)
+    if not env.get("PENSTOCK_NATIVE_KERNELS"):
+        return Finding("library", "switched off by PENSTOCK_NATIVE_KERNELS")
+    return Finding("library", f"uses {state.instructions} instructions")
 
 
 def check_bytecode(packages: Iterable[str]) -> list[Finding]:

@@ -151,6 +151,12 @@ _ROWS: tuple[Variable, ...] = (
         minimum=1,
     ),
     Variable(
+        "PENSTOCK_NATIVE_KERNELS",
+        "bool",
+        True,
+        "Whether compiled steps on CPU call the native kernels; XLA's own when not.",
+    ),
+    Variable(
         "PENSTOCK_XLA_OPTIONS",
         "json",
         {},

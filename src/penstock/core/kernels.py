@@ -9,13 +9,14 @@ function takes
 where `ctx` and `xp` are passed when the first parameters have these names, list inputs come as
 lists, inputs that the operation has effects on come as objects with `read()` and `write(value)`,
 and the keyword-only parameters name the attributes it wants. It returns one array for one output,
-else a flat sequence. The kernel with the most constraints that fit wins.
+else a flat sequence. The kernel with the most constraints that fit wins. A kernel for some shapes
+alone has a predicate, `when`; where that says no, the next kernel in line serves.
 """
 
 import contextvars
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,20 @@ from penstock.core.op_def import OpDef
 from penstock.types.dtypes import DType, as_dtype
 
 ErrorClass = Callable[[Any, Any, str], errors.OpError]  # (node_def, op, message)
+When = Callable[..., bool]  # (attrs, *flat inputs): arrays or tracers, of known shape and dtype
 
 HOST_LIMIT = 16_384  # elements up to which NumPy beats a compiled call, by the dispatch benchmark
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One implementation; `limit`: elements up to which a host kernel is preferred."""
+    """One implementation.
+
+    Attributes:
+      limit: elements up to which a host kernel is preferred.
+      when: the inputs that it serves; None for all.
+      otherwise: what serves the other inputs; set by `select` on a kernel with `when`.
+    """
 
     op_name: str
     function: Callable[..., Any]
@@ -44,6 +52,8 @@ class Kernel:
     wants_context: bool
     wants_namespace: bool
     attr_names: tuple[str, ...]
+    when: When | None = None
+    otherwise: "Kernel | None" = None
 
     def fits(self, kind: str, device: str, attrs: dict[str, Any]) -> bool:
         """Whether the kernel serves this kind, device type and these attributes."""
@@ -54,7 +64,7 @@ class Kernel:
     @property
     def specificity(self) -> int:
         """More constraints, more specific."""
-        return 2 * len(self.types) + (self.device is not None)
+        return 2 * len(self.types) + (self.device is not None) + (self.when is not None)
 
     def describe(self) -> str:
         """One line for error messages."""
@@ -62,7 +72,8 @@ class Kernel:
             ", ".join(f"{n} in {{{', '.join(t.name for t in ts)}}}" for n, ts in self.types)
             or "any types"
         )
-        return f"{self.kind} on {self.device or 'any device'} for {types}"
+        some = "" if self.when is None else ", some shapes"
+        return f"{self.kind} on {self.device or 'any device'} for {types}{some}"
 
 
 def _type_fits(value: Any, allowed: tuple[DType, ...]) -> bool:
@@ -81,6 +92,7 @@ def register_kernel(
     types: Mapping[str, Sequence[Any]] | None = None,
     limit: int = HOST_LIMIT,
     reentrant: bool = False,
+    when: When | None = None,
 ) -> None:
     """Adds a kernel.
 
@@ -93,6 +105,8 @@ def register_kernel(
       limit: elements of all inputs up to which this host kernel is preferred where a compiled one
         exists too.
       reentrant: it runs user code, or waits.
+      when: `when(attrs, *inputs)` says whether it serves inputs of these shapes; all when None.
+        Its function must want a context where the kernel next in line does.
     """
     name = op if isinstance(op, str) else op.name
     code = getattr(function, "__code__", None)
@@ -116,6 +130,7 @@ def register_kernel(
         wants_context,
         wants_namespace,
         attr_names,
+        when,
     )
     _kernels.setdefault(name, []).append(made)
 
@@ -151,9 +166,18 @@ def _decorator(
 
 
 def select(op_name: str, kind: str, device: str, attrs: dict[str, Any]) -> Kernel | None:
-    """The most specific kernel, the latest among equals; None when none fits."""
-    fitting = [k for k in _kernels.get(op_name, ()) if k.fits(kind, device, attrs)]
-    return max(reversed(fitting), key=lambda k: k.specificity) if fitting else None
+    """The most specific kernel, the latest among equals; None when none fits.
+
+    A kernel for some inputs comes with the one that serves the others; it needs one.
+    """
+    fitting = [k for k in reversed(_kernels.get(op_name, ())) if k.fits(kind, device, attrs)]
+    chosen: Kernel | None = None
+    for each in sorted(fitting, key=lambda k: k.specificity):
+        if each.when is None:
+            chosen = each
+        elif chosen is not None:
+            chosen = replace(each, otherwise=chosen)
+    return chosen
 
 
 def kernels_of(op_name: str) -> tuple[Kernel, ...]:
@@ -179,6 +203,8 @@ def missing_kernel(op_name: str, device: str, attrs: dict[str, Any]) -> errors.O
 
 def bind(op: OpDef, chosen: Kernel, attrs: dict[str, Any]) -> Callable[..., Any]:
     """The kernel with its attributes fixed: takes `ctx` when it wants one, then the flat inputs."""
+    if chosen.when is not None and chosen.otherwise is not None:
+        return _bind_either(op, chosen, chosen.when, chosen.otherwise, attrs)
     function, namespace = chosen.function, np if chosen.kind == "host" else jnp
     wanted = {name: attrs[name] for name in chosen.attr_names}
     groups = input_groups(op, attrs)
@@ -190,6 +216,24 @@ def bind(op: OpDef, chosen: Kernel, attrs: dict[str, Any]) -> Callable[..., Any]
     if groups is None:
         return _bind_plain(function, head, wanted)
     return lambda *inputs: function(*head, *regroup(inputs, groups), **wanted)
+
+
+def _bind_either(
+    op: OpDef, chosen: Kernel, when: When, otherwise: Kernel, attrs: dict[str, Any]
+) -> Callable[..., Any]:
+    """The kernel for some inputs, or the next in line, as the inputs of each call say."""
+    special = bind(op, replace(chosen, when=None, otherwise=None), attrs)
+    general = bind(op, otherwise, attrs)
+    if not chosen.wants_context:
+        assert not otherwise.wants_context, f"{chosen.describe()}: it must want a context"
+        return lambda *inputs: (special if when(attrs, *inputs) else general)(*inputs)
+
+    def run(ctx: Any, *inputs: Any) -> Any:
+        if when(attrs, *inputs):
+            return special(ctx, *inputs)
+        return general(ctx, *inputs) if otherwise.wants_context else general(*inputs)
+
+    return run
 
 
 def _bind_plain(

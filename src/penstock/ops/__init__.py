@@ -1,9 +1,12 @@
 """Operations by family.
 
-`FAMILIES` lists the modules; `load_all` imports them, which registers their operations.
+`FAMILIES` lists the modules; `load_all` imports them, which registers their operations. Kernels of
+particular devices register for the names of operations, ahead of the families.
 """
 
 import importlib
+
+from penstock.ops.kernels import cpu as _cpu  # noqa: F401
 
 FAMILIES = (
     "array_basics",

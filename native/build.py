@@ -1,0 +1,126 @@
+"""Builds the native kernels: one shared library that Python loads with ctypes.
+
+    python native/build.py                       # into src/penstock/_native
+    python native/build.py --sanitize address    # the same, with a sanitizer, for `make sanitize`
+
+It needs a C++17 compiler (`CXX`, else c++, g++ or clang++) and jaxlib's headers, and nothing else.
+The library has no Python in it, so one build serves every Python version. The kernels (`isa.cc`)
+are compiled once for each instruction set; the library picks one when it is loaded.
+"""
+
+import argparse
+import importlib.util
+import os
+import pathlib
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+HERE = pathlib.Path(__file__).resolve().parent
+TARGET = HERE.parent / "src/penstock/_native/libpenstock_kernels.so"
+COMMON = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
+X86 = {  # the instruction sets, and what the compiler is told for each
+    "plain": (),
+    "avx2": ("-mavx2", "-mfma"),
+    "avx512": ("-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"),
+}
+INSTRUCTION_SETS = {"x86_64": X86, "aarch64": {"plain": ()}, "arm64": {"plain": ()}}
+
+
+class CannotBuildError(Exception):
+    """The library cannot be built here; the text says why."""
+
+
+def compiler() -> list[str] | None:
+    """The command of a C++ compiler, None when there is none."""
+    given = os.environ.get("CXX")
+    names = [given] if given else ["c++", "g++", "clang++"]
+    for name in names:
+        command = shlex.split(name)
+        if command and shutil.which(command[0]):
+            return command
+    return None
+
+
+def headers() -> pathlib.Path:
+    """The folder of XLA's headers in the installed jaxlib."""
+    spec = importlib.util.find_spec("jaxlib")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        folder = pathlib.Path(place) / "include"
+        if (folder / "xla/ffi/api/ffi.h").exists():
+            return folder
+    raise CannotBuildError("jaxlib, whose headers the native kernels need, is not installed")
+
+
+def build(target: pathlib.Path = TARGET, sanitize: str = "") -> pathlib.Path:
+    """Compiles the library.
+
+    Args:
+      target: the file to write.
+      sanitize: what `-fsanitize=` names, or nothing.
+
+    Returns:
+      `target`.
+
+    Raises:
+      CannotBuildError: there is no compiler or no header, the processor is none of those known, or
+        the compiler fails.
+    """
+    command = compiler()
+    if command is None:
+        raise CannotBuildError("no C++ compiler was found (c++, g++ or clang++; or set CXX)")
+    sets = INSTRUCTION_SETS.get(platform.machine())
+    if sets is None or not sys.platform.startswith("linux"):
+        raise CannotBuildError(f"no native kernels for {sys.platform} on {platform.machine()}")
+    flags = [*COMMON, "-isystem", str(headers()), f"-I{HERE}"]
+    if "avx2" in sets:
+        flags.append("-DPENSTOCK_X86")
+    if sanitize:
+        flags += [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", "-g"]
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = {
+            f"{folder}/{name}.o": [str(HERE / "isa.cc"), f"-DPENSTOCK_ISA={name}", *extra]
+            for name, extra in reversed(sets.items())
+        }
+        for source in ("handlers", "dispatch"):
+            jobs[f"{folder}/{source}.o"] = [str(HERE / f"{source}.cc")]
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            commands = ([*command, *flags, *rest, "-c", "-o", to] for to, rest in jobs.items())
+            list(pool.map(_run, commands))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made = f"{folder}/made.so"
+        _run([*command, *flags, "-shared", "-Wl,--gc-sections", "-o", made, *jobs])
+        shutil.copy(made, target.with_suffix(".new"))
+        os.replace(target.with_suffix(".new"), target)  # a process may have the old one open
+    return target
+
+
+def _run(command: Iterable[str]) -> None:
+    command = list(command)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        shown = shlex.join(command)
+        raise CannotBuildError(f"the C++ compiler failed: {shown}\n{done.stderr[-4000:]}")
+    if done.stderr:
+        print(done.stderr, file=sys.stderr)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--target", type=pathlib.Path, default=TARGET)
+    parser.add_argument("--sanitize", default="", help="address, undefined, thread ...")
+    arguments = parser.parse_args()
+    try:
+        print(build(arguments.target, arguments.sanitize))
+    except CannotBuildError as problem:
+        sys.exit(f"native/build.py: {problem}")
+
+
+if __name__ == "__main__":
+    main()

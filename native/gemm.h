@@ -1,0 +1,196 @@
+// Products of matrices, one or a batch of them. Part of isa.cc.
+#pragma once
+
+#include "kernels.h"
+#include "tile.h"
+
+namespace {
+
+using penstock::Product;
+using penstock::Workers;
+
+const long DEPTH = 256;  // k's that a packed panel holds: a panel of b and a strip of a fit into L1
+const long BLOCK_ROWS = 10 * ROWS;
+const long PANEL_BYTES = 8l << 20;  // of b packed at a time
+
+inline void copy(float* to, const float* from, long count) {
+  __builtin_memcpy(to, from, (unsigned long)count * sizeof(float));
+}
+
+typedef float Four __attribute__((vector_size(16)));
+typedef float FourUnaligned __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int FourInts __attribute__((vector_size(16)));
+
+inline Four shuffled(Four a, Four b, FourInts places) { return __builtin_shuffle(a, b, places); }
+
+// to[j * to_row + i] = from[i * from_row + j] for 4 x 4 elements
+inline void transpose4(float* to, long to_row, const float* from, long from_row) {
+  const Four a = *(const FourUnaligned*)from, b = *(const FourUnaligned*)(from + from_row);
+  const Four c = *(const FourUnaligned*)(from + 2 * from_row);
+  const Four d = *(const FourUnaligned*)(from + 3 * from_row);
+  const FourInts low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, first = {0, 1, 4, 5},
+                 second = {2, 3, 6, 7};
+  const Four ab = shuffled(a, b, low), cd = shuffled(c, d, low);
+  const Four ab2 = shuffled(a, b, high), cd2 = shuffled(c, d, high);
+  *(FourUnaligned*)to = shuffled(ab, cd, first);
+  *(FourUnaligned*)(to + to_row) = shuffled(ab, cd, second);
+  *(FourUnaligned*)(to + 2 * to_row) = shuffled(ab2, cd2, first);
+  *(FourUnaligned*)(to + 3 * to_row) = shuffled(ab2, cd2, second);
+}
+
+// A panel of b: `depth` rows of COLUMNS floats, with zeros right of the last column.
+void pack_panel(float* to, const float* b, long b_row, long b_col, long depth, long columns) {
+  if (b_col == 1) {
+    for (long k = 0; k < depth; ++k, to += COLUMNS, b += b_row) {
+      if (columns == COLUMNS) {
+        store(to, load(b));
+        store(to + LANES, load(b + LANES));
+        continue;
+      }
+      for (long j = 0; j < columns; ++j) to[j] = b[j];
+      for (long j = columns; j < COLUMNS; ++j) to[j] = 0;
+    }
+    return;
+  }
+  long j = 0;
+  for (; j + 4 <= columns; j += 4) {
+    long k = 0;
+    for (; k + 4 <= depth; k += 4)
+      transpose4(to + k * COLUMNS + j, COLUMNS, b + j * b_col + k, b_col);
+    for (; k < depth; ++k)
+      for (long i = j; i < j + 4; ++i) to[k * COLUMNS + i] = b[i * b_col + k];
+  }
+  for (; j < COLUMNS; ++j)
+    for (long k = 0; k < depth; ++k) to[k * COLUMNS + j] = j < columns ? b[j * b_col + k * b_row] : 0;
+}
+
+struct Panels {  // b, or some columns of it, in panels: [k block][panel][depth][COLUMNS]
+  const float* data;
+  long count;
+  const float* at(long k, long depth, long panel) const {
+    return data + (k * count + panel * depth) * COLUMNS;
+  }
+};
+
+// Rows [first, last) of the result and the columns of panels [begin, end).
+void multiply(const Product& p, const float* a, Panels b, float* c, long first, long last,
+              long begin, long end, long columns) {
+  const bool copied = end - begin > 2;
+  for (long row = first; row < last; row += BLOCK_ROWS) {
+    const long height = least(BLOCK_ROWS, last - row);
+    const Strips strips(height);
+    for (long k = 0; k < p.k; k += DEPTH) {
+      const long depth = least(DEPTH, p.k - k);
+      const float* left = a + row * p.a_row + k * p.a_col;
+      long a_row = p.a_row, a_col = p.a_col;
+      if (copied) {
+        // Rows of a are far apart; side by side they share no set of the cache.
+        const bool flat = a_col == 1;
+        const long count = flat ? height : depth, width = flat ? depth : height;
+        const long from = flat ? a_row : a_col, to = up(width, 16) * 16 + 16;
+        float* block = penstock::scratch(0, BLOCK_ROWS * (DEPTH + 32) + DEPTH * 32);
+        for (long i = 0; i < count; ++i) copy(block + i * to, left + i * from, width);
+        left = block;
+        (flat ? a_row : a_col) = to;
+      }
+      for (long panel = begin; panel < end; ++panel)
+        for (long s = 0; s < strips.count; ++s) {
+          Tile t;
+          t.a = left + strips.begin(s) * a_row;
+          t.a_row = a_row;
+          t.a_col = a_col;
+          t.starts = NO_START;
+          t.segments = 1;
+          t.length = depth;
+          t.b = b.at(k, depth, panel);
+          t.b_row = COLUMNS;
+          t.c = c + (row + strips.begin(s)) * p.n + panel * COLUMNS;
+          t.c_row = p.n;
+          t.columns = least(COLUMNS, columns - panel * COLUMNS);
+          t.add = k > 0;
+          run_tile(strips.rows(s), t);
+        }
+    }
+  }
+}
+
+void pack_panels(float* to, const Product& p, const float* b, long count, long columns, long panel) {
+  for (long k = 0; k < p.k; k += DEPTH) {
+    const long depth = least(DEPTH, p.k - k);
+    pack_panel(to + (k * count + panel * depth) * COLUMNS,
+               b + k * p.b_row + panel * COLUMNS * p.b_col, p.b_row, p.b_col, depth,
+               least(COLUMNS, columns - panel * COLUMNS));
+  }
+}
+
+// One big product: b is packed by all threads, then blocks of the result are shared out.
+struct Big {
+  const Product* p;
+  const float *a, *b;
+  float* c;
+  float* panels;
+  long count, columns;               // panels, and columns of the result in them
+  long row_blocks, rows, col_blocks, width;  // width in panels
+};
+
+void pack_task(const void* argument, long task) {
+  const Big& big = *(const Big*)argument;
+  pack_panels(big.panels, *big.p, big.b, big.count, big.columns, task);
+}
+
+void multiply_task(const void* argument, long task) {
+  const Big& big = *(const Big*)argument;
+  const long row = task / big.col_blocks * big.rows, col = task % big.col_blocks * big.width;
+  multiply(*big.p, big.a, Panels{big.panels, big.count}, big.c, row, least(row + big.rows, big.p->m),
+           col, least(col + big.width, big.count), big.columns);
+}
+
+void big_product(const Product& p, long entry, Workers& workers) {
+  const long most_columns =
+      most(COLUMNS, PANEL_BYTES / 4 / most(p.k, 1) / COLUMNS * COLUMNS);
+  for (long col = 0; col < p.n; col += most_columns) {
+    Big big;
+    big.p = &p;
+    big.a = p.a + p.a_start[entry];
+    big.b = p.b + p.b_start[entry] + col * p.b_col;
+    big.c = p.c + entry * p.m * p.n + col;
+    big.columns = least(most_columns, p.n - col);
+    big.count = up(big.columns, COLUMNS);
+    big.panels = penstock::scratch(1, big.count * COLUMNS * p.k);
+    const long wanted = 4 * workers.threads();
+    big.rows = least(BLOCK_ROWS, most(ROWS, up(up(p.m, wanted), ROWS) * ROWS));
+    big.row_blocks = up(p.m, big.rows);
+    big.width = big.row_blocks >= wanted ? big.count
+                                         : most(4, up(big.count * big.row_blocks, wanted));
+    big.col_blocks = up(big.count, big.width);
+    workers.run(big.count, pack_task, &big);
+    workers.run(big.row_blocks * big.col_blocks, multiply_task, &big);
+  }
+}
+
+// One of many small products, by one thread.
+void small_product_task(const void* argument, long entry) {
+  const Product& p = *(const Product*)argument;
+  const long count = up(p.n, COLUMNS);
+  float* panels = penstock::scratch(1, count * COLUMNS * p.k);
+  for (long panel = 0; panel < count; ++panel)
+    pack_panels(panels, p, p.b + p.b_start[entry], count, p.n, panel);
+  multiply(p, p.a + p.a_start[entry], Panels{panels, count}, p.c + entry * p.m * p.n, 0, p.m, 0,
+           count, p.n);
+}
+
+void product(const Product& p, Workers& workers) {
+  if (p.k == 0) {
+    __builtin_memset(p.c, 0, (unsigned long)(p.batch * p.m * p.n) * sizeof(float));
+    return;
+  }
+  if (p.m == 0 || p.n == 0) return;
+  const long work = p.m * p.n * p.k;
+  if (p.batch >= 2 * workers.threads() && work <= 64l << 20) {
+    workers.run(p.batch, small_product_task, &p);
+    return;
+  }
+  for (long entry = 0; entry < p.batch; ++entry) big_product(p, entry, workers);
+}
+
+}  // namespace

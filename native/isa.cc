@@ -1,0 +1,17 @@
+// All kernels for one instruction set: the build compiles this file once for each, with
+// PENSTOCK_ISA naming it and the compiler's options choosing it.
+#include "gemm.h"
+
+#define PENSTOCK_TEXT_(x) #x
+#define PENSTOCK_TEXT(x) PENSTOCK_TEXT_(x)
+#define PENSTOCK_JOIN_(a, b) a##b
+#define PENSTOCK_JOIN(a, b) PENSTOCK_JOIN_(a, b)
+
+namespace penstock {
+
+extern const Kernels PENSTOCK_JOIN(kernels_, PENSTOCK_ISA);
+const Kernels PENSTOCK_JOIN(kernels_, PENSTOCK_ISA) = {
+    PENSTOCK_TEXT(PENSTOCK_ISA), product, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+};
+
+}  // namespace penstock

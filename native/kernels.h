@@ -1,0 +1,71 @@
+// What the native kernels compute, and how they are chosen.
+//
+// Every kernel is compiled once for each instruction set (see isa.cc); `best_kernels` picks the
+// widest that the processor has. Kernels split their work into numbered tasks that write disjoint
+// parts of the result, each in a fixed order, so results do not depend on threads or timing.
+#pragma once
+
+namespace penstock {
+
+// Runs body(argument, task) for every task in [0, count), on several threads where that pays.
+class Workers {
+ public:
+  virtual ~Workers() = default;
+  virtual void run(long count, void (*body)(const void* argument, long task),
+                   const void* argument) = 0;
+  virtual long threads() const = 0;
+};
+
+// c[m, n] = sum over k of a(m, k) * b(k, n), once for each entry of the batch. Strides count
+// floats; c is dense and row-major, its entries follow each other.
+struct Product {
+  const float* a;
+  const float* b;
+  float* c;
+  long m, n, k;
+  long a_row, a_col, b_row, b_col;  // one of each pair is 1
+  long batch;
+  const long* a_start;  // for each entry of the batch, where its matrix begins
+  const long* b_start;
+};
+
+// A convolution over x[images, height, width, channels] with w[rows, cols, channels, filters],
+// giving y[images, out_height, out_width, filters].
+struct Conv {
+  long images, height, width, channels;
+  long rows, cols, filters;
+  long out_height, out_width;
+  long stride_y, stride_x, dilation_y, dilation_x;
+  long pad_top, pad_left;
+};
+
+// Pooling of x[images, height, width, channels] to y[images, out_height, out_width, channels].
+struct Pool {
+  long images, height, width, channels;
+  long rows, cols;
+  long out_height, out_width;
+  long stride_y, stride_x;
+  long pad_top, pad_left;
+};
+
+struct Kernels {
+  const char* name;
+  void (*product)(const Product&, Workers&);
+  void (*conv)(const Conv&, const float* x, const float* w, float* y, Workers&);
+  void (*conv_input_grad)(const Conv&, const float* w, const float* dy, float* dx, Workers&);
+  void (*conv_filter_grad)(const Conv&, const float* x, const float* dy, float* dw, Workers&);
+  void (*max_pool)(const Pool&, const float* x, float* y, Workers&);
+  void (*max_pool_grad)(const Pool&, const float* x, const float* y, const float* dy, float* dx,
+                        Workers&);
+  void (*avg_pool)(const Pool&, const float* x, float* y, Workers&);
+  void (*avg_pool_grad)(const Pool&, const float* dy, float* dx, Workers&);
+};
+
+const Kernels& best_kernels();
+
+// Memory of the calling thread, kept for its next call: at least `floats` floats, aligned to a
+// cache line. Each slot is a block of its own. Throws std::bad_alloc.
+const int SCRATCH_SLOTS = 4;
+float* scratch(int slot, long floats);
+
+}  // namespace penstock

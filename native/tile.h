@@ -1,0 +1,156 @@
+// The inner kernel: a tile of the result held in registers while sums run over k.
+//
+// Part of isa.cc, which is compiled once for each instruction set: everything is static, and
+// nothing of the standard library is used, so that no function for a wide instruction set can
+// stand in for one of the same name elsewhere.
+#pragma once
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#if defined(__AVX512F__)
+#define PENSTOCK_VECTOR_BYTES 64
+static const int ROWS = 14;  // 28 sums, 2 vectors of b and 1 of a in 32 registers
+#elif defined(__AVX2__)
+#define PENSTOCK_VECTOR_BYTES 32
+static const int ROWS = 6;  // 12 sums, 2 vectors of b and 1 of a in 16 registers
+#elif defined(__aarch64__)
+#define PENSTOCK_VECTOR_BYTES 16
+static const int ROWS = 12;
+#else
+#define PENSTOCK_VECTOR_BYTES 16
+static const int ROWS = 6;
+#endif
+
+typedef float Vector __attribute__((vector_size(PENSTOCK_VECTOR_BYTES)));
+typedef float Unaligned
+    __attribute__((vector_size(PENSTOCK_VECTOR_BYTES), aligned(4), may_alias));
+
+static const long LANES = PENSTOCK_VECTOR_BYTES / 4;
+static const long COLUMNS = 2 * LANES;  // of a tile
+
+static inline Vector load(const float* from) { return *(const Unaligned*)from; }
+static inline void store(float* to, Vector value) { *(Unaligned*)to = value; }
+
+static inline Vector splat(float value) {
+#if defined(__AVX512F__)
+  return (Vector)_mm512_set1_ps(value);
+#elif defined(__AVX2__)
+  return (Vector)_mm256_set1_ps(value);
+#else
+  return Vector{value, value, value, value};
+#endif
+}
+
+static inline long least(long a, long b) { return a < b ? a : b; }
+static inline long most(long a, long b) { return a > b ? a : b; }
+static inline long up(long value, long step) { return (value + step - 1) / step; }
+
+// Element (i, k) of segment s of a is a[starts[s] + i * a_row + k * a_col]; row k of b follows on
+// from segment to segment: b[(s * length + k) * b_row ...].
+struct Tile {
+  const float* a;
+  long a_row, a_col;
+  const long* starts;
+  long segments, length;
+  const float* b;
+  long b_row;
+  float* c;
+  long c_row;
+  long columns;  // to store, at most COLUMNS; b must have a full vector wherever one begins
+  bool add;      // to what c holds
+};
+
+static const long NO_START[1] = {0};
+
+// `rows` rows of sums, dense, into the columns of c that there are.
+static __attribute__((noinline)) void store_part(const Tile& t, const float* sums, long rows,
+                                                 long width) {
+  for (long i = 0; i < rows; ++i)
+    for (long j = 0; j < t.columns; ++j) {
+      float* to = t.c + i * t.c_row + j;
+      *to = t.add ? *to + sums[i * width + j] : sums[i * width + j];
+    }
+}
+
+template <int R, int V>
+static void tile(const Tile& t) {
+  Vector sums[R][V];
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i)
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) sums[i][v] = Vector{};
+  const float* b = t.b;
+  const long row = t.a_row, col = t.a_col, b_row = t.b_row;
+  for (long s = 0; s < t.segments; ++s) {
+    // One pointer for three rows: row and 2 * row are addressing modes of the processor.
+    const float* a[(R + 2) / 3];
+#pragma GCC unroll 8
+    for (int g = 0; g < (R + 2) / 3; ++g) a[g] = t.a + t.starts[s] + 3 * g * row;
+    for (long k = 0; k < t.length; ++k) {
+      Vector right[V];
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) right[v] = load(b + v * LANES);
+#pragma GCC unroll 16
+      for (int i = 0; i < R; ++i) {
+        const Vector left = splat(a[i / 3][(i % 3) * row]);
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v) sums[i][v] += left * right[v];
+      }
+#pragma GCC unroll 8
+      for (int g = 0; g < (R + 2) / 3; ++g) a[g] += col;
+      b += b_row;
+    }
+  }
+  if (t.columns < V * LANES) {
+    alignas(64) float all[R * V * LANES];
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i)
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) store(all + (i * V + v) * LANES, sums[i][v]);
+    store_part(t, all, R, V * LANES);
+    return;
+  }
+  float* c = t.c;
+  if (t.add) {
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i)
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) sums[i][v] += load(c + i * t.c_row + v * LANES);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i)
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) store(c + i * t.c_row + v * LANES, sums[i][v]);
+}
+
+typedef void (*TileFunction)(const Tile&);
+
+#define PENSTOCK_TILES(R) {tile<R, 1>, tile<R, 2>}
+static const TileFunction TILES[][2] = {
+    PENSTOCK_TILES(1), PENSTOCK_TILES(2),  PENSTOCK_TILES(3),  PENSTOCK_TILES(4),
+    PENSTOCK_TILES(5), PENSTOCK_TILES(6),
+#if defined(__AVX512F__) || defined(__aarch64__)
+    PENSTOCK_TILES(7), PENSTOCK_TILES(8),  PENSTOCK_TILES(9),  PENSTOCK_TILES(10),
+    PENSTOCK_TILES(11), PENSTOCK_TILES(12),
+#endif
+#if defined(__AVX512F__)
+    PENSTOCK_TILES(13), PENSTOCK_TILES(14),
+#endif
+};
+
+static inline void run_tile(long rows, const Tile& t) {
+  TILES[rows - 1][t.columns > LANES](t);
+}
+
+// `total` rows in strips of nearly equal height, none above ROWS.
+struct Strips {
+  long count, height, taller;  // the first `taller` strips have height + 1 rows
+  explicit Strips(long total)
+      : count(up(total, ROWS)), height(count ? total / count : 0), taller(count ? total % count : 0) {}
+  long begin(long strip) const { return strip * height + least(strip, taller); }
+  long rows(long strip) const { return height + (strip < taller); }
+};

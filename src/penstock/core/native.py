@@ -1,0 +1,124 @@
+"""The native kernels: a shared library of functions that compiled code on CPU calls.
+
+`native/` holds the source; the package's build compiles it where there is a C++ compiler. The
+library is loaded, and its functions registered with XLA, when the first kernel asks for it. It is
+used only where XLA's interface is at least as new as the one it was compiled for: XLA refuses
+handlers that are newer than itself, and with them the whole CPU backend. Without the library, or
+with ``PENSTOCK_NATIVE_KERNELS=0``, every operation has a kernel of XLA's own.
+
+`available` says whether the library is in use and `state` why not; `call` makes a call.
+"""
+
+import ctypes
+import functools
+import pathlib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.config import env
+from penstock.core.lazy import jax
+
+LIBRARY = pathlib.Path(__file__).parent.parent / "_native" / "libpenstock_kernels.so"
+FUNCTIONS = ("product",)
+PREFIX = "penstock."
+REVISION = "1"  # part of the names that executables on disk hold; raise it when a meaning changes
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Whether the native kernels are in use.
+
+    Attributes:
+      library: the loaded library, None when there is none.
+      instructions: the instruction set it uses, "avx512", "avx2" or "plain"; empty without it.
+      problem: why it is not in use, empty when it is.
+      fix: what to do about it.
+    """
+
+    library: ctypes.CDLL | None
+    instructions: str
+    problem: str = ""
+    fix: str = ""
+
+
+def available() -> bool:
+    """Whether compiled code may call the library: it is loaded, not switched off, and on CPU."""
+    if not env.get("PENSTOCK_NATIVE_KERNELS"):
+        return False
+    return jax.default_backend() == "cpu" and _registered()
+
+
+def call(function: str, result: Any, *arguments: Any, **attrs: Any) -> Any:
+    """A call of a function of the library, inside code that is being compiled.
+
+    Args:
+      function: a name of FUNCTIONS.
+      result: a `jax.ShapeDtypeStruct`.
+      arguments: arrays or tracers, float32, of any layout: XLA brings them into row-major order.
+      attrs: NumPy scalars and vectors, as the handler names them.
+
+    Returns:
+      An array of the shape and dtype of `result`.
+    """
+    return jax.ffi.ffi_call(f"{PREFIX}{function}.{REVISION}", result)(*arguments, **attrs)
+
+
+@functools.cache
+def state() -> State:
+    """Loads the library; thread-safe, as loading twice gives the same one."""
+    return load(LIBRARY)
+
+
+def load(path: pathlib.Path) -> State:
+    """Loads the library at `path` and compares its version with jaxlib's."""
+    if not path.exists():
+        return State(
+            None,
+            "",
+            "this installation has no native kernels, so products and convolutions are slower",
+            "install a C++ compiler, then pip install --force-reinstall penstock",
+        )
+    try:
+        library = ctypes.CDLL(str(path))
+        built_for = int(library.penstock_interface())
+        library.penstock_isa.restype = ctypes.c_char_p
+        library.penstock_use_isa.argtypes = [ctypes.c_char_p]
+        library.penstock_use_isa.restype = ctypes.c_bool
+        instructions = library.penstock_isa().decode()
+    except (OSError, AttributeError) as problem:
+        fix = "build them again: pip install --force-reinstall penstock"
+        return State(None, "", f"the native kernels do not load: {problem}", fix)
+    here = interface_version(pathlib.Path(jax.ffi.include_dir()))
+    if here is None or built_for // 1000 != here // 1000 or built_for > here:
+        return State(
+            None,
+            "",
+            f"the native kernels were built for version {built_for / 1000:.3f} of XLA's interface, "
+            f"jaxlib has {'an unknown one' if here is None else f'{here / 1000:.3f}'}",
+            "build them again: pip install --force-reinstall penstock",
+        )
+    return State(library, instructions)
+
+
+def interface_version(headers: pathlib.Path) -> int | None:
+    """1000 * major + minor of XLA's interface, as the headers beside jaxlib state it."""
+    try:
+        text = (headers / "xla/ffi/api/c_api.h").read_text()
+    except OSError:
+        return None
+    found = [re.search(rf"#define XLA_FFI_API_{part} (\d+)", text) for part in ("MAJOR", "MINOR")]
+    if found[0] is None or found[1] is None:
+        return None
+    return 1000 * int(found[0].group(1)) + int(found[1].group(1))
+
+
+@functools.cache
+def _registered() -> bool:
+    library = state().library
+    if library is None:
+        return False
+    for name in FUNCTIONS:
+        handler = jax.ffi.pycapsule(getattr(library, f"penstock_{name}"))
+        jax.ffi.register_ffi_target(f"{PREFIX}{name}.{REVISION}", handler, platform="cpu")
+    return True
