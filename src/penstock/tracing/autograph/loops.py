@@ -134,7 +134,9 @@ def _for_range(
 
     loop = _Loop(symbol_names, get_state, set_state, opts)
     loop.least_rounds = 0 if extra_test is not None else _static_length(iterated)
-    loop.run(extra_test, body, (start, ahead, lambda i: execute("AddV2", (i, delta)), lambda i: i))
+    # A known step is a constant of the body: so the number of rounds can be told from it.
+    added = delta if step is None else int(step)
+    loop.run(extra_test, body, (start, ahead, lambda i: execute("AddV2", (i, added)), lambda i: i))
 
 
 def _less(a: Any, b: Any) -> Any:
