@@ -15,7 +15,31 @@ _LOSSES = (
     " softmax_cross_entropy sparse_softmax_cross_entropy"
 ).split()
 
+_MEANS = (
+    "accuracy false_negatives false_positives mean mean_absolute_error mean_cosine_distance"
+    " mean_iou mean_per_class_accuracy mean_relative_error mean_squared_error mean_tensor"
+    " percentage_below precision recall root_mean_squared_error true_negatives true_positives"
+).split()
+_THRESHOLDS = (
+    "auc false_negatives_at_thresholds false_positives_at_thresholds precision_at_thresholds"
+    " recall_at_thresholds sensitivity_at_specificity specificity_at_sensitivity"
+    " true_negatives_at_thresholds true_positives_at_thresholds"
+).split()
+_AT_K = (
+    "average_precision_at_k precision_at_k precision_at_top_k recall_at_k recall_at_top_k"
+    " sparse_average_precision_at_k sparse_precision_at_k"
+).split()
+
 EXPORTS = {
+    "penstock.train.metrics_means": {name: [f"compat.v1.metrics.{name}"] for name in _MEANS},
+    "penstock.train.metrics_thresholds": {
+        name: [f"compat.v1.metrics.{name}"] for name in _THRESHOLDS
+    },
+    "penstock.train.metrics_at_k": {name: [f"compat.v1.metrics.{name}"] for name in _AT_K},
+    "penstock.ops.math_confusion": {
+        "confusion_matrix": ["math.confusion_matrix"],
+        "confusion_matrix_v1": ["compat.v1.math.confusion_matrix", "compat.v1.confusion_matrix"],
+    },
     "penstock.train.losses": {name: [f"compat.v1.losses.{name}"] for name in _LOSSES},
     "penstock.train.optimizer": {"Optimizer": ["compat.v1.train.Optimizer"]},
     "penstock.train.optimizers": {name: [f"compat.v1.train.{name}"] for name in _OPTIMIZERS},
