@@ -11,9 +11,7 @@ OPERATIONS = (
     "StatefulPartitionedCall",
     "PenstockStackWrite",
     "PenstockStackRead",
-    "PenstockHistoryEmpty",
-    "PenstockHistoryPush",
-    "PenstockHistoryPop",
+    "PenstockStackAdd",
 )
 
 RECORDS = [Record(name, tested_by="tests/ops/test_control_flow.py") for name in OPERATIONS]

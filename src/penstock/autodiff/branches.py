@@ -12,7 +12,7 @@ import numpy as np
 from penstock import errors
 from penstock.autodiff.calls import Reverse, build_reverse, call, gather
 from penstock.autodiff.walk import Record, as_dense, named_rules
-from penstock.autodiff.widening import add_outputs, is_dense, zeros_for
+from penstock.autodiff.widening import add_outputs, carries_gradient, zeros_for
 from penstock.core import context
 from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor
@@ -28,7 +28,9 @@ def _gradient_of_branches(record: Record, *grads: Any) -> list[Any]:
     """The gradient rule of If and Case."""
     op = operation_of(record)
     given = [*grads, *[None] * (len(op._outputs) - len(grads))]
-    pattern = tuple(g is not None and is_dense(o) for g, o in zip(given, op._outputs, strict=True))
+    pattern = tuple(
+        g is not None and carries_gradient(o) for g, o in zip(given, op._outputs, strict=True)
+    )
     count = len(op.inputs) - 1
     sources = tuple(record.needed[1:]) if record.needed is not None else (True,) * count
     if not any(pattern):
@@ -111,10 +113,15 @@ def _stand_in(body: CallBody, tensor: Any) -> Any:
     """What a branch gives in place of a value that another one computes."""
     with context.graph_scope(body.graph), context.no_recording():
         if tensor.dtype is dt.variant:
-            return execute("PenstockHistoryEmpty")
+            return execute("TensorListReserve", (-1, 0), {"element_dtype": _elements_of(tensor)})
         dims = [1 if n is None else n for n in tensor.dims or ()]
         zero = execute("Cast", (np.zeros((), np.int32),), {"DstT": tensor.dtype})
         return execute("Fill", (np.array(dims, np.int32), zero))
+
+
+def _elements_of(tensor: Any) -> Any:
+    """The dtype of the elements of a list, as far as the operation that made it says."""
+    return tensor.op.attrs.get("element_dtype", dt.float32)
 
 
 def _branch(

@@ -87,6 +87,26 @@ class _ReverseGraph(FuncGraph):
         self.outer_graph = forward
         self._constants: dict[int, SymbolicTensor] = {}
 
+    def add_operation(
+        self,
+        op: Any,
+        inputs: Sequence[Tensor],
+        counts: Sequence[int] | None,
+        attrs: dict[str, Any],
+        name: str | None = None,
+    ) -> Operation:
+        """Adds an operation; what is asked of a list of the forward graph is asked there.
+
+        So that the reverse keeps a number instead of the list.
+        """
+        if op.name in ("TensorListLength", "TensorListElementShape"):
+            (handle,) = inputs
+            if isinstance(handle, SymbolicTensor) and handle.graph is self.outer_graph:
+                with context.graph_scope(self.outer_graph), context.no_recording():
+                    made = self.outer_graph.add_operation(op, inputs, counts, attrs, name)
+                return self.capture(made.outputs[0]).op
+        return super().add_operation(op, inputs, counts, attrs, name)
+
     def capture(self, tensor: Tensor, name: str | None = None) -> SymbolicTensor:
         if (
             isinstance(tensor, SymbolicTensor)

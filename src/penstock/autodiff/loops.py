@@ -13,16 +13,17 @@ import numpy as np
 
 from penstock.autodiff.branches import operation_of
 from penstock.autodiff.calls import Reverse, build_reverse, call, gather, records_between
-from penstock.autodiff.trip_count import bound_of
 from penstock.autodiff.walk import Record, as_dense, is_trainable, named_rules
-from penstock.autodiff.widening import add_outputs, is_dense, zeros_for
+from penstock.autodiff.widening import add_outputs, carries_gradient, zeros_for
 from penstock.core import context
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph.body import CallBody
 from penstock.graph.operation import Operation
+from penstock.graph.trip_count import bound_of
 from penstock.ops.loops import while_loop
+from penstock.ops.tensor_lists import shape_input
 from penstock.types import dtypes as dt
 from penstock.types.dims import is_full
 from penstock.types.tensor_shape import TensorShape
@@ -37,7 +38,7 @@ def _gradient_of_while(record: Record, *grads: Any) -> list[Any]:
     given = [*grads, *[None] * (len(op._outputs) - len(grads))]
     needed = record.needed if record.needed is not None else [True] * len(record.inputs)
     reached = _reached(body, {i for i, wanted in enumerate(needed) if wanted})
-    start = {i for i in reached if given[i] is not None and is_dense(body.inputs[i])}
+    start = {i for i in reached if given[i] is not None and carries_gradient(body.inputs[i])}
     if not start:
         return [None] * len(record.inputs)
     flowing, reverse = _reverse(body, start, reached)
@@ -68,7 +69,7 @@ def _reverse(body: CallBody, flowing: set[int], reached: set[int]) -> tuple[set[
         more = flowing | {
             i
             for i, where in enumerate(reverse.layout)
-            if where is not None and is_dense(body.inputs[i])
+            if where is not None and carries_gradient(body.inputs[i])
         }
         if more == flowing:
             found = body.backward[key] = (flowing, reverse)
@@ -156,9 +157,11 @@ class _Keeper:
         else:
             place = self._place(dt.variant, (), "history")
             with _inside(self._op.graph):
-                start = execute("PenstockHistoryEmpty")
+                shape = np.int32(-1) if tensor.dims is None else shape_input(tensor.dims)
+                attrs = {"element_dtype": tensor.dtype}
+                start = execute("EmptyTensorList", (shape, -1), attrs)
             with _inside(self._body.graph):
-                output = execute("PenstockHistoryPush", (place, tensor))
+                output = execute("TensorListPushBack", (place, tensor))
         self._note(id(tensor), kept, start, output)
 
     def _finish(self) -> None:
@@ -262,8 +265,10 @@ class _Reversal:
         left = list(state[count + handles :])
         values: dict[int, Any] = {}
         for i, tensor in enumerate(self._histories):
-            attrs = {"T": tensor.dtype, "shape": tensor.dims}
-            left[i], values[id(tensor)] = execute("PenstockHistoryPop", (left[i],), attrs)
+            attrs = {"element_dtype": tensor.dtype}
+            left[i], values[id(tensor)] = execute(
+                "TensorListPopBack", (left[i], shape_input(tensor.dims)), attrs
+            )
         arguments = [self._value(t, k, values) for t in self._reverse.captured]
         results = call(self._reverse.body, [*grads, *arguments])
         layout = self._reverse.layout
@@ -271,7 +276,8 @@ class _Reversal:
         for i, old in zip(self._flowing, grads, strict=True):
             found = gather(results, layout[i])
             found = execute("ZerosLike", (old,)) if found is None else as_dense(found)
-            found.set_shape(self._body.inputs[i].shape)
+            if found.dtype is not dt.variant:
+                found.set_shape(self._body.inputs[i].shape)
             new.append(found)
         sums = [
             execute("AddV2", (total, as_dense(gather(results, layout[i]))))

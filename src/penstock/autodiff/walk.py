@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from penstock.core.composite import IndexedSlices
+from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.types import dtypes as dt
 
 Gradient = Any  # Tensor | IndexedSlices | None
@@ -168,7 +169,36 @@ def add_gradients(parts: Sequence[Gradient]) -> Gradient:
             ]
         values = execute("ConcatV2", ([p.values for p in parts], 0))
         return IndexedSlices(values, execute("ConcatV2", (indices, 0)), parts[0].dense_shape)
-    return execute("AddN", ([as_dense(p) for p in parts],))
+    return _add_dense([as_dense(p) for p in parts])
+
+
+def _add_dense(parts: Sequence[Any]) -> Any:
+    """The sum of tensors. One row of zeros is added to the others without making the zeros."""
+    rows = [p for p in parts if _row_adder(p) is not None]
+    rest = [p for p in parts if _row_adder(p) is None]
+    if not rows or not rest:
+        return execute("AddN", (parts,))
+    total = execute("AddN", (rest,)) if len(rest) > 1 else rest[0]
+    for part in rows:
+        _, index, row = part.op.inputs
+        total = execute(_row_adder(part), (total, index, row))
+    return total
+
+
+ROW_ADDERS = {  # (what sets a row, what makes the zeros around it) -> what adds to a row
+    ("PenstockStackWrite", "ZerosLike"): "PenstockStackAdd",
+    ("TensorListSetItem", "TensorListReserve"): "PenstockTensorListAddItem",
+}
+
+
+def _row_adder(part: Any) -> str | None:
+    """The operation that adds the one row that a tensor of a graph has; None for other tensors."""
+    if not isinstance(part, SymbolicTensor) or part.graph is not state.graph:
+        return None
+    op = part.op
+    if op.type not in ("PenstockStackWrite", "TensorListSetItem"):
+        return None
+    return ROW_ADDERS.get((op.type, op.inputs[0].op.type))
 
 
 def as_dense(gradient: Gradient) -> Any:

@@ -47,6 +47,11 @@ def is_dense(tensor: Any) -> bool:
     return is_trainable(tensor) and tensor.dtype not in (dt.resource, dt.variant)
 
 
+def carries_gradient(tensor: Any) -> bool:
+    """Whether loops hand on gradients of a tensor: dense ones, and lists of lists' gradients."""
+    return is_dense(tensor) or tensor.dtype is dt.variant
+
+
 def zeros_for(tensor: Any) -> Any:
     """Zeros like a tensor, or like the variable that a handle refers to."""
     if tensor.dtype is not dt.resource:

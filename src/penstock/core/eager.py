@@ -82,7 +82,7 @@ class PreparedOp:
         self.single = len(op.outputs) == 1 and not op.outputs[0].is_list
         self.refs, self.writes = effect_positions(op, counts, self.attrs)
         self.host_kernel: Kernel | None = select(op.name, "host", device, self.attrs)
-        arrays = not any(t is dt.string or t is dt.variant for t in (*in_dtypes, *self.out_dtypes))
+        arrays = not any(t is dt.string for t in (*in_dtypes, *self.out_dtypes))
         compiled = select(op.name, "compiled", device, self.attrs) if arrays else None
         if self.host_kernel is None and compiled is None:
             raise missing_kernel(op.name, device, self.attrs)
@@ -93,6 +93,8 @@ class PreparedOp:
             (bind(op, compiled, self.attrs), compiled.wants_context) if compiled else None
         )
         self.limit = self.host_kernel.limit if self.host_kernel else 0
+        if dt.variant in in_dtypes or dt.variant in self.out_dtypes:
+            self.limit = 1 << 62  # only regions hold lists as arrays
         reentrant = self.host_kernel is not None and self.host_kernel.reentrant
         # Whether outputs may be variables' own arrays; user code takes no part in it.
         self.leasing = bool(self.refs and self.out_dtypes) and not reentrant

@@ -13,4 +13,6 @@ EXPORTS = {
         "while_loop": ["while_loop"],
         "while_loop_v1": ["compat.v1.while_loop"],
     },
+    "penstock.ops.tensor_array": {"TensorArray": ["TensorArray"]},
+    "penstock.types.tensor_array_spec": {"TensorArraySpec": ["TensorArraySpec"]},
 }

@@ -2,10 +2,10 @@
 
 `bound_of` looks for a comparison in the condition (alone, or one of several that must all hold)
 between a loop variable, which starts at a known integer and grows or shrinks by a known step, and
-a known limit.
+a known limit. `rounds` does so for values that are known otherwise than from the graph.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from penstock.graph.body import CallBody
@@ -14,6 +14,7 @@ from penstock.graph.static_values import constant_value
 
 COMPARISONS = {"Less": 1, "LessEqual": 1, "Greater": -1, "GreaterEqual": -1}
 LONGEST = 1 << 20  # rounds that are still worth an array
+Known = Callable[[int], Any]  # the value of an input of the loop, None for one that is not known
 
 
 def bound_of(op: Operation) -> int | None:
@@ -21,10 +22,14 @@ def bound_of(op: Operation) -> int | None:
     given = op.attrs.get("_maximum_iterations")
     if given is not None:
         return max(int(given), 0)
-    cond: CallBody = op.attrs["cond"]
-    found = [_rounds(op, part) for part in _conjuncts(cond.outputs[0])]
-    known = [n for n in found if n is not None and n <= LONGEST]
-    return min(known) if known else None
+    return rounds(op.attrs["cond"], op.attrs["body"], lambda i: constant_value(op.inputs[i]))
+
+
+def rounds(cond: CallBody, body: CallBody, known: Known) -> int | None:
+    """A bound on the rounds of a loop whose inputs are known as far as `known(number)` says."""
+    found = [_rounds(cond, body, known, part) for part in _conjuncts(cond.outputs[0])]
+    bounds = [n for n in found if n is not None and n <= LONGEST]
+    return min(bounds) if bounds else None
 
 
 def _conjuncts(tensor: Any) -> Iterator[Operation]:
@@ -43,18 +48,18 @@ def _root(tensor: Any) -> Any:
     return tensor
 
 
-def _rounds(op: Operation, comparison: Operation) -> int | None:
+def _rounds(cond: CallBody, body: CallBody, known: Known, comparison: Operation) -> int | None:
     """The rounds until a comparison fails."""
     left, right = (_root(t) for t in comparison.inputs)
     sign = COMPARISONS[comparison.type]
-    number = _number(op.attrs["cond"], left)
-    if number is None or _known(op, right) is None:
+    number = _number(cond, left)
+    if number is None or _limit(cond, body, known, right) is None:
         left, right, sign = right, left, -sign
-        number = _number(op.attrs["cond"], left)
-    limit = _known(op, right)
+        number = _number(cond, left)
+    limit = _limit(cond, body, known, right)
     if number is None or limit is None or not left.dtype.is_integer:
         return None
-    start, step = constant_value(op.inputs[number]), _step(op.attrs["body"], number)
+    start, step = known(number), _step(body, number)
     if start is None or start.ndim or step is None or step * sign <= 0:
         return None
     distance = (limit - int(start)) * sign
@@ -67,15 +72,15 @@ def _number(cond: CallBody, tensor: Any) -> int | None:
     return next((i for i, t in enumerate(cond.inputs) if t is tensor), None)
 
 
-def _known(op: Operation, tensor: Any) -> int | None:
+def _limit(cond: CallBody, body: CallBody, known: Known, tensor: Any) -> int | None:
     """The value of a scalar in the condition that is the same in all rounds."""
-    cond, body = op.attrs["cond"], op.attrs["body"]
     number = _number(cond, tensor)
     if number is not None:
         if _root(body.outputs[number]) is not body.inputs[number]:
             return None
-        tensor = op.inputs[number]
-    value = constant_value(tensor)
+        value = known(number)
+    else:
+        value = constant_value(tensor)
     if value is None or value.ndim or value.dtype.kind not in "iu":
         return None
     return int(value)

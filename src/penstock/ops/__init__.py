@@ -73,6 +73,8 @@ FAMILIES = (
     "state_variables",
     "summary_messages",
     "summary_writers",
+    "tensor_list_stacks",
+    "tensor_lists",
     "text_format",
     "variable_operators",
     "variables",

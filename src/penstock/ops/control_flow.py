@@ -1,16 +1,15 @@
 """Operations that choose among bodies and repeat them, and the stacks that loops keep values on.
 
-A stack has one row for each round of a loop with a known bound, so it is an array like others; a
-history grows with the rounds, so loops with one run on the host. The kernels of the control flow
-itself belong to the runtime, its gradients to `penstock.autodiff`.
+A stack has one row for each round of a loop with a known bound, so it is an array like others;
+other loops keep values in lists (`tensor_lists`). The kernels of the control flow itself belong to
+the runtime, its gradients to `penstock.autodiff`.
 """
 
 from typing import Any
 
-from penstock import errors
 from penstock.core.execute import execute
 from penstock.core.kernels import compiled_kernel, host_kernel
-from penstock.core.lazy import jax
+from penstock.core.lazy import jax, jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.graph.func_graph import bodies_of
@@ -128,6 +127,8 @@ def _write_on_host(stack: Array, index: Array, value: Array) -> Array:
 
 @compiled_kernel(STACK_WRITE)
 def _write_compiled(stack: Array, index: Array, value: Array) -> Array:
+    if not stack.shape[0]:
+        return stack  # in a loop without rounds
     return jax.lax.dynamic_update_index_in_dim(stack, value, index, 0)
 
 
@@ -152,6 +153,8 @@ def _read_on_host(stack: Array, index: Array) -> Array:
 
 @compiled_kernel(STACK_READ)
 def _read_compiled(stack: Array, index: Array) -> Array:
+    if not stack.shape[0]:
+        return jnp.zeros(stack.shape[1:], stack.dtype)  # in a loop without rounds
     return jax.lax.dynamic_index_in_dim(stack, index, 0, keepdims=False)
 
 
@@ -161,49 +164,28 @@ def _read_gradient(op: Any, grad: Any) -> list[Any]:
     return [execute(STACK_WRITE, (zeros, op.inputs[1], grad)), None]
 
 
-HISTORY_EMPTY = define_op(
-    "PenstockHistoryEmpty() -> history: variant",
-    shape=lambda c: (),
-    doc="A history without values.",
-).not_differentiable("it has no inputs")
-
-HISTORY_PUSH = define_op(
-    "PenstockHistoryPush(history: variant, value: T; T: type) -> output: variant",
-    shape=lambda c: (),
-    doc="The history with one more value.",
-)
-
-HISTORY_POP = define_op(
-    "PenstockHistoryPop(history: variant; T: type, shape: shape) -> (output: variant, value: T)",
-    shape=lambda c: [(), c.attr("shape")],
-    doc="The history without its last value, and that value.",
+STACK_ADD = define_op(
+    "PenstockStackAdd(stack: T, index: int32, value: T; T: type) -> output: T",
+    shape=lambda c: c.shape(0),
+    doc="The stack with `value` added to row `index`.",
 )
 
 
-@host_kernel(HISTORY_EMPTY)
-def _history_empty() -> Any:
-    return ()
+@host_kernel(STACK_ADD)
+def _add_on_host(stack: Array, index: Array, value: Array) -> Array:
+    result = stack.copy()
+    result[int(index)] += value
+    return result
 
 
-@host_kernel(HISTORY_PUSH)
-def _history_push(history: Any, value: Array) -> Any:
-    return (value, history)
+@compiled_kernel(STACK_ADD)
+def _add_compiled(stack: Array, index: Array, value: Array) -> Array:
+    if not stack.shape[0]:
+        return stack
+    row = jax.lax.dynamic_index_in_dim(stack, index, 0, keepdims=False)
+    return jax.lax.dynamic_update_index_in_dim(stack, row + value, index, 0)
 
 
-@host_kernel(HISTORY_POP)
-def _history_pop(history: Any) -> Any:
-    value, rest = history
-    return rest, value
-
-
-def _no_second_order(op: Any, *grads: Any) -> Any:
-    raise errors.UnimplementedError(
-        None,
-        None,
-        f"{op.name}: expected a loop with a known bound, and values of known shapes in it, for a "
-        "derivative of its gradient, got one without. Give tf.while_loop maximum_iterations.",
-    )
-
-
-HISTORY_PUSH.gradient(_no_second_order)
-HISTORY_POP.gradient(_no_second_order)
+@STACK_ADD.gradient
+def _add_gradient(op: Any, grad: Any) -> list[Any]:
+    return [grad, None, execute(STACK_READ, (grad, op.inputs[1]))]

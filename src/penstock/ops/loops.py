@@ -10,14 +10,17 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph.body import CallBody
 from penstock.graph.static_values import constant_value
+from penstock.graph.trip_count import bound_of
 from penstock.ops.bodies import BodyGraph, emit, note_uses, share_captures, trace
 from penstock.ops.control_flow import STATELESS_WHILE, WHILE
+from penstock.ops.tensor_array import TensorArray
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims, is_subtype, text
 from penstock.types.tensor_shape import TensorShape
@@ -119,12 +122,17 @@ def _loop(
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise ValueError("'loop_vars' must be provided.")
     bound = None if maximum_iterations is None else _bound(maximum_iterations)
-    loop_vars = nest.map_structure(convert_to_tensor, loop_vars, expand_composites=True)
     if state.graph is None:
-        return _run_now(cond, body, loop_vars, bound)
+        return _run_now(cond, body, nest.map_structure(_as_tensor, loop_vars), bound)
+    loop_vars = nest.map_structure(_as_tensor, loop_vars)
     return _LoopBuilder(name or "while", loop_vars, shape_invariants, bound).build(
         cond, body, parallel_iterations
     )
+
+
+def _as_tensor(value: Any) -> Any:
+    """A loop variable as a tensor; one that is made of tensors stays as it is."""
+    return value if isinstance(value, CompositeTensor) else convert_to_tensor(value)
 
 
 def _bound(value: Any) -> Tensor:
@@ -144,7 +152,7 @@ def _as_given(loop_vars: Any, result: Any) -> Any:
         result = [result]
     if isinstance(result, (list, tuple)) and not hasattr(result, "_fields"):
         result = type(loop_vars)(result) if not hasattr(loop_vars, "_fields") else result
-    nest.assert_same_structure(loop_vars, result, expand_composites=True)
+    nest.assert_same_structure(loop_vars, result)
     return result
 
 
@@ -153,7 +161,7 @@ def _run_now(cond: Any, body: Any, loop_vars: Any, bound: Tensor | None) -> Any:
     rounds = 0
     while (limit is None or rounds < limit) and bool(cond(*loop_vars)):
         result = _as_given(loop_vars, body(*loop_vars))
-        loop_vars = nest.map_structure(convert_to_tensor, result, expand_composites=True)
+        loop_vars = nest.map_structure(_as_tensor, result)
         rounds += 1
     return loop_vars
 
@@ -172,6 +180,7 @@ class _LoopBuilder:
         self._dims = _invariants(self._flat, shape_invariants)
         self._bound = bound
         self._hoists = True
+        self._result: Any = None  # what the body returned
 
     def build(self, cond: Any, body: Any, parallel_iterations: int) -> Any:
         """Adds the operation and returns the packed results."""
@@ -197,9 +206,14 @@ class _LoopBuilder:
             attrs["_maximum_iterations"] = int(known)
         op = WHILE if any(b.stateful for b in bodies) else STATELESS_WHILE
         node = emit(op, inputs, (len(inputs),), attrs, self._name)
-        return nest.pack_sequence_as(
+        if "_maximum_iterations" not in attrs:
+            most = bound_of(node)
+            if most is not None:
+                node.attrs = {**node.attrs, "_maximum_iterations": most}
+        results = nest.pack_sequence_as(
             self._vars, node._outputs[len(counter) : own], expand_composites=True
         )
+        return nest.map_structure(_learn, results, self._result)
 
     def _trace(self, cond: Any, body: Any) -> list[BodyGraph]:
         number = next(_numbers)
@@ -230,7 +244,7 @@ class _LoopBuilder:
         return execute("LogicalAnd", (execute("Less", (counter, self._bound)), result))
 
     def _body(self, cond: Any, body: Any, counter: Any, packed: Any) -> Any:
-        result = _as_given(self._vars, body(*packed))
+        result = self._result = _as_given(self._vars, body(*packed))
         flat = [convert_to_tensor(v) for v in nest.flatten(result, expand_composites=True)]
         for i, new in enumerate(flat):
             self._check(i, new)
@@ -252,6 +266,13 @@ class _LoopBuilder:
                 f"shape {text(dims)} that it enters the loop with, got {text(new.dims)} after one "
                 "iteration. Say which dimensions vary with shape_invariants, or use set_shape."
             )
+
+
+def _learn(value: Any, example: Any) -> Any:
+    """A result of the loop, with the shape of elements that a round told."""
+    if isinstance(value, TensorArray):
+        value._note(example.element_shape)
+    return value
 
 
 def _invariants(flat: Sequence[SymbolicTensor], given: Any) -> list[Dims]:

@@ -102,14 +102,14 @@ def compiles_inside(body: CallBody, device: str) -> bool:
     """Whether a body may become part of a compiled region."""
     if body.traced is not None and body.traced[0] == device:
         return body.traced[1] is not None
-    if any(t.dtype in (dt.string, dt.variant) for t in (*body.inputs, *body.outputs)):
+    if any(t.dtype is dt.string for t in (*body.inputs, *body.outputs)):
         return False
     program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
     return all(_compiles(n, device) for n in program.nodes if n.type not in (FEED, "NoOp"))
 
 
 def _compiles(node: Any, device: str) -> bool:
-    if any(t in (dt.string, dt.variant, dt.resource) for t in node.dtypes):
+    if any(t in (dt.string, dt.resource) for t in node.dtypes):
         return False
     if node.type == "Const":
         return True

@@ -26,7 +26,7 @@ def compiles(node: Node, device: str) -> bool:
     if node.op.calls and not _bodies_compile(node, device):
         return False
     taken = [source.dtypes[index] for source, index in node.inputs]
-    return all(t is not dt.string and t is not dt.variant for t in [*node.dtypes, *taken])
+    return all(t is not dt.string for t in [*node.dtypes, *taken])
 
 
 def _bodies_compile(node: Node, device: str) -> bool:

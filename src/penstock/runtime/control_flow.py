@@ -15,8 +15,10 @@ from penstock import errors
 from penstock.core.kernels import KernelContext, register_kernel
 from penstock.core.lazy import jax, jnp
 from penstock.core.resources import ResourceHandle
+from penstock.core.tensor_list import StackedList, joined
 from penstock.core.traced import Collected, NotStatic, TraceContext, TracedRef
 from penstock.graph.body import CallBody
+from penstock.graph.trip_count import rounds
 from penstock.runtime.bodies import run_body, trace_body, traced_body
 from penstock.types import dtypes as dt
 
@@ -72,6 +74,10 @@ def _refuse_empty(ctx: TraceContext, values: Sequence[Any]) -> None:
 def _array(value: Any, tensor: Any) -> Any:
     if tensor.dtype is dt.resource:
         return jnp.zeros((), bool)  # the plan takes the handle from the input
+    if tensor.dtype is dt.variant:
+        if not isinstance(value, StackedList):
+            raise NotStatic(None, "a variant is no list")
+        return value
     return jnp.asarray(value, tensor.dtype.numpy_dtype)
 
 
@@ -135,9 +141,12 @@ def _switch(
             for body in branches
         ]
 
+        forms = _forms_of_branches(branches, lambda body: branch(Collected(), body)[0])
+
         def run(position: int) -> Any:
             collected = Collected()
             outputs, state = branch(collected, branches[position])
+            outputs = [o.in_form(forms[i]) if i in forms else o for i, o in enumerate(outputs)]
             oks: list[Any] = []
             held: list[Any] = []
             for i, (_, conditions, shapes) in enumerate(probes):
@@ -154,6 +163,19 @@ def _switch(
         values[i].write(value)
     _hand_on(ctx, checks, oks, held)
     return outputs
+
+
+def _forms_of_branches(branches: Sequence[CallBody], run: Callable[..., Any]) -> dict[int, Any]:
+    """For each output that is a list the form that the lists of all branches can take."""
+    lists = [i for i, t in enumerate(branches[0].outputs) if t.dtype is dt.variant]
+    forms: dict[int, Any] = {}
+    if lists:
+        for body in branches:
+            outputs = jax.eval_shape(lambda b=body: run(b))
+            for i in lists:
+                form = outputs[i].form
+                forms[i] = joined(forms[i], form) if i in forms else form
+    return forms
 
 
 def _zeros(shapes: Any) -> Any:
@@ -232,6 +254,8 @@ class _Loop:
         self._values = values
         self._cond = cond
         self._body = body
+        self._forms: dict[int, Any] = {}  # of the lists among what is carried
+        self._attrs = getattr(ctx.op_key, "attrs", ctx.attrs)
         fixed = handed_through(body)
         self.carried = [
             i for i, v in enumerate(values) if not fixed[i] and not isinstance(v, TracedRef)
@@ -248,7 +272,50 @@ class _Loop:
         arguments = self._arguments(carried, state)
         results = trace_body(self._body, self._device, arguments, collected)
         outputs = [_array(results[i], self._body.outputs[i]) for i in self.carried]
+        for k, form in self._forms.items():
+            outputs[k] = outputs[k].in_form(form)
         return outputs, [arguments[i].value for i in self.written]
+
+    def _settle(self, carried: list[Any], state: list[Any]) -> list[Any]:
+        """What is carried, with lists in the form that they have in every round.
+
+        Raises:
+          NotStatic: a list grows without a known bound, or changes form again and again.
+        """
+        lists = [k for k, v in enumerate(carried) if isinstance(v, StackedList)]
+        for _ in range(5):
+            if not lists:
+                return carried
+            after, _ = jax.eval_shape(lambda c, s: self._round(Collected(), c, s), carried, state)
+            forms = {k: self._form(carried[k].form, after[k].form) for k in lists}
+            if all(forms[k] == carried[k].form == after[k].form for k in lists):
+                self._forms = forms
+                return carried
+            carried = [v.in_form(forms[k]) if k in forms else v for k, v in enumerate(carried)]
+        raise NotStatic(None, "the form of a list changes with each round")
+
+    def _form(self, before: Any, after: Any) -> Any:
+        """The form of a list that goes into a round as `before` and comes out as `after`."""
+        form = joined(before, after)
+        more = after[2] - before[2]
+        if more <= 0:
+            return form
+        most = self._bound()
+        if most is None:
+            raise NotStatic(None, "a list grows in a loop without a known bound")
+        return (*form[:2], before[2] + more * most, None, True)
+
+    def _bound(self) -> int | None:
+        """The most rounds that there can be."""
+        given = self._attrs.get("_maximum_iterations")
+        if given is not None:
+            return max(int(given), 0)
+        values = self._values
+        return rounds(
+            self._cond,
+            self._body,
+            lambda i: values[i] if isinstance(values[i], np.ndarray) else None,
+        )
 
     def _goes_on(self, carried: Any, state: Any, oks: Any) -> Any:
         collected = Collected()
@@ -266,6 +333,7 @@ class _Loop:
         inputs = self._body.inputs
         carried = [_array(self._values[i], inputs[i]) for i in self.carried]
         state = [jnp.asarray(self._values[i].value) for i in self.written]
+        carried = self._settle(carried, state)
         checks, oks, held = (
             _probe(self._round, carried, state)
             if traced_body(self._body, self._device).checks

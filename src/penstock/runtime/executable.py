@@ -15,6 +15,7 @@ from penstock import errors
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.eager import PreparedOp, run_host
 from penstock.core.lazy import jax, jnp
+from penstock.core.tensor_list import StackedList
 from penstock.core.traced import (
     Check,
     Collected,
@@ -138,6 +139,8 @@ def _own(value: Any, outer: set[int]) -> Any:
 
     JAX would give an argument, or one result twice, as the same array.
     """
+    if isinstance(value, StackedList):
+        return jax.tree.map(lambda part: _own(part, outer), value)
     if id(value) in outer:
         return jnp.copy(value)
     outer.add(id(value))
@@ -160,6 +163,7 @@ def trace_node(
     # Bodies are traced even when all is known: on the host they would start regions of their own.
     calls = node.op is not None and node.op.calls
     known = not node.stateful and prepared.host is not None and not calls
+    known = known and dt.variant not in node.dtypes  # lists stay in the region's form
     for position, (source, index) in enumerate(node.inputs):
         value = refs[id(source), index] if position in prepared.refs else values[id(source), index]
         known = known and isinstance(value, np.ndarray)
@@ -210,6 +214,8 @@ def _trace_compiled(
 
 
 def _as_declared(result: Any, wanted: Any) -> Any:
+    if wanted is None:
+        return result
     if isinstance(result, (np.ndarray, np.generic)) or not hasattr(result, "dtype"):
         return np.asarray(result, wanted)
     return result if result.dtype == wanted else result.astype(wanted)

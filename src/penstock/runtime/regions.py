@@ -18,12 +18,14 @@ import numpy as np
 from penstock import errors
 from penstock.core.eager import PreparedOp
 from penstock.core.lazy import jax, jnp, wide_types
+from penstock.core.tensor_list import form_of, stacked
 from penstock.core.traced import NotStatic, raise_failed
 from penstock.runtime.executable import Executable, VariesByShapeError
 from penstock.runtime.host_path import HostPath, located, run_node
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.simplify import prepared_op
 from penstock.runtime.step import Step
+from penstock.types import dtypes as dt
 from penstock.types.dims import is_full, num_elements
 
 TINY_NODES = 6  # regions up to this size ...
@@ -67,6 +69,7 @@ class Region:
         self._collect_inputs({id(n) for n in nodes})
         self._written = [i for i, w in enumerate(self.writes) if w]
         self._dynamic = [i for i, (n, k) in enumerate(self.inputs) if not is_full(n.shapes[k])]
+        self._lists = [i for i, (n, k) in enumerate(self.inputs) if n.dtypes[k] is dt.variant]
         self.step_nodes = [
             i for i, n in enumerate(self.nodes) if n.op is not None and n.op.step_input is not None
         ]
@@ -137,6 +140,8 @@ class Region:
             key = tuple([inputs[i].shape for i in self._dynamic])
             if key in self._small or self._prefers_host(key, inputs):
                 return self._path.run(inputs, handles, step)
+        if self._lists:
+            key = (key, *[form_of(inputs[i]) for i in self._lists])
         return self._run_compiled(key, inputs, handles, step)
 
     def run_singly(
@@ -174,7 +179,7 @@ class Region:
             return self._run_reading(key, inputs, handles, step)
         except VariesByShapeError:
             with self._lock:
-                self._dynamic = list(range(len(self.inputs)))
+                self._dynamic = [i for i in range(len(self.inputs)) if i not in self._lists]
                 self._variants.clear()
             return self.run(inputs, handles, step)
 
@@ -231,7 +236,8 @@ class Region:
                 key = (key, *[None if c.value is None else c.value.shape for c in bound.loose])
         variant = self._variants.get(key) or self._new_variant(key)
         steps = [step_input(step, node) for step_input, node in self._step_inputs]
-        arguments = (variant.constants, steps, list(inputs), kept, taken)
+        given = self._stacked(inputs) if self._lists else list(inputs)
+        arguments = (variant.constants, steps, given, kept, taken)
         results: list[Any] = []
         with wide_types():
             if not taken:
@@ -247,6 +253,20 @@ class Region:
         if conditions:
             raise_failed(variant.checks, conditions, held, lambda node: f"{node.where()}: ")
         return outputs  # type: ignore[no-any-return]
+
+    def _stacked(self, inputs: Sequence[Any]) -> list[Any]:
+        """The inputs, lists among them as rows of an array.
+
+        Raises:
+          NotStatic: a list has elements of several shapes, or a variant is something else.
+        """
+        result = list(inputs)
+        for i in self._lists:
+            result[i] = stacked(result[i])
+            if result[i] is None:
+                user = next(n for n in self.nodes if self.inputs[i] in n.inputs)
+                raise NotStatic(user, "a list cannot be one array")
+        return result
 
     def _take(self, cell: Any) -> Any:
         """The array to donate: a copy where somebody else holds it."""

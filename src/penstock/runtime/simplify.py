@@ -171,6 +171,8 @@ def _fold(
         return None
     if not all(id(source) in values for source, _ in node.inputs):
         return None
+    if dt.variant in node.dtypes or dt.resource in node.dtypes:
+        return None  # a constant holds an array
     arguments = [values[id(source)][index] for source, index in node.inputs]
     if sum(a.nbytes for a in arguments) > MAX_FOLDED_BYTES or _known_bytes(node) > MAX_FOLDED_BYTES:
         return None

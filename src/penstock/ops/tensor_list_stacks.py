@@ -1,0 +1,690 @@
+"""Lists of tensors made of tensors, and tensors made of lists.
+
+Stack and FromTensor see the elements as rows, Gather and Scatter as some rows, Concat and Split as
+pieces of different lengths.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.execute import execute
+from penstock.core.kernels import compiled_kernel, host_kernel
+from penstock.core.lazy import jnp
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.core.tensor_list import StackedList, TensorList
+from penstock.core.traced import NotStatic, TraceContext
+from penstock.ops.tensor_lists import (
+    ELEMENTS,
+    LARGE,
+    LENGTH,
+    OPEN,
+    check_item,
+    dims_of,
+    element_dims,
+    filling,
+    invalid,
+    known_count,
+    list_of,
+    merged,
+    rows_of,
+    shape_input,
+    stacked_of,
+    zeros_of,
+)
+from penstock.types import dims as d
+from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+
+Array = Any
+
+
+def _attrs(op: Any) -> dict[str, Any]:
+    return {"element_dtype": op.get_attr("element_dtype")}
+
+
+def _row_shape(grad: Any) -> Any:
+    return shape_input(None if grad.dims is None else grad.dims[1:])
+
+
+def _from_rows(c: ShapeContext, rows: int, element: int) -> Dims:
+    """The check of an input whose rows are elements of a given shape; the output is a list."""
+    dims = c.rank_at_least(rows, 1, "tensor")
+    wanted = element_dims(c, element)
+    if dims is not None and not d.compatible(dims[1:], wanted):
+        c.fail(
+            f"rows of shape {d.text(wanted)}",
+            f"a list with shape {d.text(wanted)} from a tensor with shape {d.text(dims[1:])}",
+            "Give that as element_shape.",
+        )
+    return ()
+
+
+# ---- all elements as rows ----------------------------------------------------------------------
+
+
+def _stack_shape(c: ShapeContext) -> Dims:
+    dims = element_dims(c, 1)
+    count = c.attr("num_elements")
+    return None if dims is None else (None if count < 0 else count, *dims)
+
+
+STACK = define_op(
+    "TensorListStack(input_handle: variant, element_shape: int32; element_dtype: type, "
+    "num_elements: int = -1) -> tensor: element_dtype",
+    shape=_stack_shape,
+    doc="The elements as rows of a tensor.",
+)
+
+
+def _check_count(wanted: int, count: int) -> None:
+    if wanted not in (-1, count):
+        raise invalid(
+            f"Operation expected a list with {wanted} elements but got a list with {count} "
+            "elements. Set as many elements as the list was made for."
+        )
+
+
+def _rows(held: TensorList, wanted: Dims, items: list[Any], doing: str) -> Array:
+    """Elements stacked."""
+    if not items:
+        dims = merged(held, wanted)
+        if not d.is_full(dims):
+            raise invalid(
+                f"{doing} of an empty list with non-fully-defined element_shape: {d.text(dims)}. "
+                "Give an element_shape."
+            )
+        assert dims is not None
+        return zeros_of(held.dtype, (0, *dims))
+    items = filling(held, wanted, items, f"{doing} that are uninitialized")
+    for item in items:
+        if not d.compatible(wanted, item.shape) or item.shape != items[0].shape:
+            raise invalid(
+                f"{doing}: expected elements of one shape {d.text(wanted)}, got "
+                f"{d.text(items[0].shape)} and {d.text(item.shape)}. Use concat for pieces of "
+                "different lengths."
+            )
+    return np.stack(items)
+
+
+@host_kernel(STACK, limit=LARGE)
+def _stack(
+    input_handle: Any, element_shape: Array, *, element_dtype: DType, num_elements: int
+) -> Array:
+    held = list_of(input_handle, element_dtype)
+    _check_count(num_elements, held.length)
+    return _rows(held, dims_of(element_shape), held.items, "Tried to stack elements")
+
+
+@compiled_kernel(STACK, types=ELEMENTS)
+def _stack_compiled(
+    ctx: TraceContext, input_handle: Any, element_shape: Any, *, num_elements: int
+) -> Any:
+    held = rows_of(ctx, stacked_of(ctx, input_handle), element_shape)
+    if not isinstance(held.length, int):
+        raise NotStatic(ctx.op_key, "the length of a list is needed to stack it")
+    if num_elements not in (-1, held.length):
+        raise NotStatic(ctx.op_key, "the list has another length")
+    return held.rows[: held.length]
+
+
+@STACK.gradient
+def _stack_gradient(op: Any, grad: Any) -> list[Any]:
+    return [execute(FROM_TENSOR, (grad, _row_shape(grad))), None]
+
+
+FROM_TENSOR = define_op(
+    f"TensorListFromTensor(tensor: element_dtype, element_shape: shape_type; {OPEN}) "
+    "-> output_handle: variant",
+    shape=lambda c: _from_rows(c, 0, 1),
+    doc="The rows of a tensor as a list.",
+)
+
+
+@host_kernel(FROM_TENSOR, limit=LARGE)
+def _from_tensor(tensor: Array, element_shape: Array, *, element_dtype: DType) -> Any:
+    _from_rows_now(tensor, dims_of(element_shape))
+    dims = tensor.shape[1:]
+    return TensorList(element_dtype, dims, [_row(tensor, i) for i in range(len(tensor))])
+
+
+def _row(tensor: Array, index: int) -> Array:
+    return np.asarray(tensor[index], tensor.dtype)
+
+
+def _from_rows_now(tensor: Array, wanted: Dims) -> None:
+    if not d.compatible(wanted, tensor.shape[1:]):
+        raise invalid(
+            f"Specified a list with shape {d.text(wanted)} from a tensor with shape "
+            f"{d.text(tensor.shape[1:])}. Give that as element_shape."
+        )
+
+
+@compiled_kernel(FROM_TENSOR, types=ELEMENTS)
+def _from_tensor_compiled(tensor: Any, element_shape: Any, *, element_dtype: DType) -> Any:
+    count = tensor.shape[0]
+    return StackedList(element_dtype, tuple(tensor.shape[1:]), count, jnp.asarray(tensor), count)
+
+
+@FROM_TENSOR.gradient
+def _from_tensor_gradient(op: Any, grad: Any) -> list[Any]:
+    shape = _row_shape(op.inputs[0])
+    found = execute(STACK, (grad, shape), _attrs(op))
+    found.set_shape(op.inputs[0].shape)
+    return [found, None]
+
+
+# ---- some elements as rows ---------------------------------------------------------------------
+
+
+def _gather_shape(c: ShapeContext) -> Dims:
+    dims, rows = element_dims(c, 2), c.rank(1, 1)
+    assert rows is not None
+    return None if dims is None else (*rows, *dims)
+
+
+GATHER = define_op(
+    "TensorListGather(input_handle: variant, indices: int32, element_shape: int32; element_dtype: "
+    "type) -> values: element_dtype",
+    shape=_gather_shape,
+    fallible=True,
+    doc="Some elements as rows of a tensor.",
+)
+
+
+@host_kernel(GATHER, limit=LARGE)
+def _gather(
+    input_handle: Any, indices: Array, element_shape: Array, *, element_dtype: DType
+) -> Array:
+    held = list_of(input_handle, element_dtype)
+    for index in indices:
+        if not 0 <= index < held.length:
+            raise invalid(
+                f"Index {index} out of range; list only has {held.length} elements. Use indices "
+                f"from 0 to {held.length - 1}."
+            )
+    items = held.items
+    chosen = [items[i] for i in indices]
+    return _rows(held, dims_of(element_shape), chosen, "Tried to gather elements")
+
+
+@compiled_kernel(GATHER, types=ELEMENTS)
+def _gather_compiled(ctx: TraceContext, input_handle: Any, indices: Any, element_shape: Any) -> Any:
+    held = rows_of(ctx, stacked_of(ctx, input_handle), element_shape)
+    length = held.length
+    if indices.shape[0] and held.capacity == 0:
+        raise NotStatic(ctx.op_key, "the list is empty")
+    outside = (indices < 0) | (indices >= length)
+    if indices.shape[0]:
+        worst = jnp.asarray(indices)[jnp.argmax(outside)]
+        ctx.check(
+            ~jnp.asarray(outside).any(),
+            errors.InvalidArgumentError,
+            lambda i, n: (
+                f"Index {int(i)} out of range; list only has {int(n)} elements. Use "
+                f"indices from 0 to {int(n) - 1}."
+            ),
+            worst,
+            jnp.asarray(length, jnp.int32),
+        )
+    return jnp.take(held.rows, jnp.asarray(indices), axis=0, mode="clip")
+
+
+@GATHER.gradient
+def _gather_gradient(op: Any, grad: Any) -> list[Any]:
+    count = execute(LENGTH, (op.inputs[0],))
+    rows = execute("UnsortedSegmentSum", (grad, op.inputs[1], count))
+    return [execute(FROM_TENSOR, (rows, _row_shape(grad))), None, None]
+
+
+SCATTER = define_op(
+    "TensorListScatter(tensor: element_dtype, indices: int32, element_shape: shape_type; "
+    f"{OPEN}) -> output_handle: variant",
+    shape=lambda c: _from_rows(c, 0, 2),
+    doc="A list with rows of a tensor at indices.",
+)
+SCATTER_V2 = define_op(
+    "TensorListScatterV2(tensor: element_dtype, indices: int32, element_shape: shape_type, "
+    f"num_elements: int32; {OPEN}) -> output_handle: variant",
+    shape=lambda c: _from_rows(c, 0, 2),
+    doc="A list of a length (-1: as long as needed) with rows of a tensor at indices.",
+)
+SCATTER_INTO = define_op(
+    "TensorListScatterIntoExistingList(input_handle: variant, tensor: element_dtype, indices: "
+    "int32; element_dtype: type) -> output_handle: variant",
+    shape=lambda c: (c.rank_at_least(1, 1, "tensor"), ())[1],
+    doc="The list with rows of a tensor at indices.",
+)
+
+
+def _scattered(held: TensorList, tensor: Array, indices: Array, grows: bool) -> TensorList:
+    """The list with rows at indices."""
+    if len(indices) != len(tensor):
+        raise invalid(
+            f"Invalid number of rows in input tensor. Expected: {len(indices)} Actual: "
+            f"{len(tensor)}. Give one index for each row."
+        )
+    if len(indices) and indices.min() < 0:
+        raise invalid(
+            "Indices in TensorListScatter must all be non-negative, got "
+            f"{int(indices.min())}. Count from 0."
+        )
+    most = int(indices.max()) + 1 if len(indices) else 0
+    if most > held.length:
+        if not grows:
+            raise invalid(
+                f"TensorListScatter: Trying to scatter at index {most - 1} in list with size "
+                f"{held.length}. Give a larger num_elements."
+            )
+        held = held.resized(most)
+    items = held.items
+    for position, index in enumerate(indices):
+        row = _row(tensor, position)
+        check_item(held, row)
+        items[index] = row
+    return TensorList(held.dtype, held.dims, items, None, held.limit)
+
+
+@host_kernel(SCATTER, limit=LARGE)
+def _scatter(
+    tensor: Array, indices: Array, element_shape: Array, *, element_dtype: DType
+) -> TensorList:
+    return _scattered(TensorList(element_dtype, dims_of(element_shape), []), tensor, indices, True)
+
+
+@host_kernel(SCATTER_V2, limit=LARGE)
+def _scatter_v2(
+    tensor: Array,
+    indices: Array,
+    element_shape: Array,
+    num_elements: Array,
+    *,
+    element_dtype: DType,
+) -> TensorList:
+    count = int(num_elements)
+    held = TensorList(element_dtype, dims_of(element_shape), [None] * max(count, 0))
+    return _scattered(held, tensor, indices, count < 0)
+
+
+@host_kernel(SCATTER_INTO, limit=LARGE)
+def _scatter_into(
+    input_handle: Any, tensor: Array, indices: Array, *, element_dtype: DType
+) -> TensorList:
+    return _scattered(list_of(input_handle, element_dtype), tensor, indices, True)
+
+
+def _known(ctx: TraceContext, indices: Any) -> np.ndarray[Any, Any]:
+    if not isinstance(indices, np.ndarray):
+        raise NotStatic(ctx.op_key, "the indices of a scatter say how long the list is")
+    if len(indices) and indices.min() < 0:
+        raise NotStatic(ctx.op_key, "an index is negative")
+    return indices
+
+
+def _write_rows(ctx: TraceContext, held: StackedList, tensor: Any, indices: Any) -> StackedList:
+    length = held.length
+    if not isinstance(length, int) or held.roomy or len(indices) != tensor.shape[0]:
+        raise NotStatic(ctx.op_key, "the length of a list is needed to scatter into it")
+    held = held.filled(tensor.shape[1:])
+    if held.rows.shape[1:] != tuple(tensor.shape[1:]):
+        raise NotStatic(ctx.op_key, "the elements of a list differ in shape")
+    count = max(length, int(indices.max()) + 1 if len(indices) else 0)
+    held = held.in_form((held.dtype, None, count, count, False))
+    rows = jnp.asarray(held.rows)
+    last = {int(index): position for position, index in enumerate(indices)}
+    if last:
+        at, rows_of_tensor = np.array(list(last)), np.array(list(last.values()))
+        rows = rows.at[at].set(jnp.asarray(tensor)[rows_of_tensor])
+    return held.having(rows=rows)
+
+
+@compiled_kernel(SCATTER_V2, types=ELEMENTS)
+def _scatter_v2_compiled(
+    ctx: TraceContext, tensor: Any, indices: Any, element_shape: Any, num_elements: Any,
+    *, element_dtype: DType,
+) -> Any:  # fmt: skip
+    indices, count = _known(ctx, indices), known_count(ctx, num_elements, "the length")
+    if count >= 0 and len(indices) and indices.max() >= count:
+        raise NotStatic(ctx.op_key, "an index is outside of the list")
+    start = StackedList(element_dtype, None, max(count, 0), None, max(count, 0))
+    return _write_rows(ctx, start, tensor, indices)
+
+
+@compiled_kernel(SCATTER, types=ELEMENTS)
+def _scatter_compiled(
+    ctx: TraceContext, tensor: Any, indices: Any, element_shape: Any, *, element_dtype: DType
+) -> Any:
+    start = StackedList(element_dtype, None, 0, None, 0)
+    return _write_rows(ctx, start, tensor, _known(ctx, indices))
+
+
+@compiled_kernel(SCATTER_INTO, types=ELEMENTS)
+def _scatter_into_compiled(ctx: TraceContext, input_handle: Any, tensor: Any, indices: Any) -> Any:
+    return _write_rows(ctx, stacked_of(ctx, input_handle), tensor, _known(ctx, indices))
+
+
+def _rows_at(op: Any, grad: Any, tensor: Any, indices: Any) -> Any:
+    return execute(GATHER, (grad, indices, _row_shape(tensor)), _attrs(op))
+
+
+@SCATTER.gradient
+def _scatter_gradient(op: Any, grad: Any) -> list[Any]:
+    return [_rows_at(op, grad, op.inputs[0], op.inputs[1]), None, None]
+
+
+@SCATTER_V2.gradient
+def _scatter_v2_gradient(op: Any, grad: Any) -> list[Any]:
+    return [_rows_at(op, grad, op.inputs[0], op.inputs[1]), None, None, None]
+
+
+@SCATTER_INTO.gradient
+def _scatter_into_gradient(op: Any, grad: Any) -> list[Any]:
+    _, tensor, indices = op.inputs
+    zeros = execute("ZerosLike", (tensor,))
+    rest = execute(SCATTER_INTO, (grad, zeros, indices))
+    rest = execute("TensorListResize", (rest, execute(LENGTH, (op.inputs[0],))))
+    return [rest, _rows_at(op, grad, tensor, indices), None]
+
+
+# ---- elements as pieces of different lengths ---------------------------------------------------
+
+
+def _concat_shape(c: ShapeContext) -> list[Dims]:
+    dims = element_dims(c, 1)
+    return [None if dims is None else (None, *dims[1:]), (None,)]
+
+
+CONCAT = define_op(
+    "TensorListConcat(input_handle: variant; element_dtype: type, element_shape: shape = ?) "
+    "-> (tensor: element_dtype, lengths: int64)",
+    shape=lambda c: [
+        None if c.attr("element_shape") is None else (None, *c.attr("element_shape")[1:]),
+        (None,),
+    ],
+    doc="The elements one after the other, and their lengths.",
+)
+CONCAT_V2 = define_op(
+    "TensorListConcatV2(input_handle: variant, element_shape: shape_type, leading_dims: int64; "
+    f"{OPEN}) -> (tensor: element_dtype, lengths: int64)",
+    shape=_concat_shape,
+    doc="The elements one after the other, and their lengths; `leading_dims` for those not set.",
+)
+
+
+def _joined(held: TensorList, wanted: Dims, leading: Sequence[int]) -> tuple[Array, Array]:
+    """The elements one after the other, and how long each is."""
+    dims = merged(held, wanted)
+    if not held.length:
+        if dims is None or not d.is_full(dims[1:]):
+            raise invalid(
+                "All except the first dimension must be fully defined when concating an empty "
+                f"tensor list. element_shape: {d.text(dims)}. Give an element_shape."
+            )
+        return zeros_of(held.dtype, (0, *dims[1:])), np.zeros(0, np.int64)
+    pieces = [_piece(held, dims, i, item, leading) for i, item in enumerate(held.items)]
+    for i, piece in enumerate(pieces):
+        if piece.shape[1:] != pieces[0].shape[1:] or not d.compatible(dims, piece.shape):
+            raise invalid(
+                f"Incompatible shapes: expected elements of shape {d.text(dims)} that differ in "
+                f"the first dimension only, got {d.text(pieces[0].shape)} and "
+                f"{d.text(piece.shape)} at index {i}."
+            )
+    return np.concatenate(pieces), np.array([len(p) for p in pieces], np.int64)
+
+
+def _piece(held: TensorList, dims: Dims, index: int, item: Any, leading: Sequence[int]) -> Array:
+    if item is None:
+        if dims is not None and dims[:1] == (None,):
+            if index >= len(leading):
+                raise invalid(
+                    f"List contains uninitialized tensor at index {index} but leading_dims has "
+                    f"only {len(leading)} elements. Set the element first."
+                )
+            dims = (int(leading[index]), *dims[1:])
+        (item,) = filling(held, dims, [None], "Trying to concat an uninitialized tensor")
+    if not item.ndim:
+        raise invalid(
+            f"Concat saw a scalar shape at index {index} but requires at least vectors. Use stack."
+        )
+    return item
+
+
+@host_kernel(CONCAT, limit=LARGE)
+def _concat(input_handle: Any, *, element_dtype: DType, element_shape: Dims) -> Any:
+    return _joined(list_of(input_handle, element_dtype), element_shape, ())
+
+
+@host_kernel(CONCAT_V2, limit=LARGE)
+def _concat_v2(
+    input_handle: Any, element_shape: Array, leading_dims: Array, *, element_dtype: DType
+) -> Any:
+    return _joined(list_of(input_handle, element_dtype), dims_of(element_shape), leading_dims)
+
+
+def _concat_stacked(ctx: TraceContext, held: StackedList, wanted: Any) -> Any:
+    held = rows_of(ctx, held, wanted)
+    shape = held.rows.shape
+    if not isinstance(held.length, int) or len(shape) < 2:
+        raise NotStatic(ctx.op_key, "the length of a list is needed to join its elements")
+    flat = held.rows[: held.length].reshape((held.length * shape[1], *shape[2:]))
+    return flat, np.full(held.length, shape[1], np.int64)
+
+
+@compiled_kernel(CONCAT, types=ELEMENTS)
+def _concat_compiled(ctx: TraceContext, input_handle: Any, *, element_shape: Dims) -> Any:
+    return _concat_stacked(ctx, stacked_of(ctx, input_handle), shape_input(element_shape))
+
+
+@compiled_kernel(CONCAT_V2, types=ELEMENTS)
+def _concat_v2_compiled(
+    ctx: TraceContext, input_handle: Any, element_shape: Any, leading_dims: Any
+) -> Any:
+    return _concat_stacked(ctx, stacked_of(ctx, input_handle), element_shape)
+
+
+def _open_rows(grad: Any) -> Any:
+    return shape_input(None if grad.dims is None else (None, *grad.dims[1:]))
+
+
+def _concat_gradient(op: Any, grad: Any, _: Any) -> list[Any]:
+    pieces = execute(SPLIT, (grad, _open_rows(grad), op.outputs[1]))
+    return [pieces, *[None] * (len(op.inputs) - 1)]
+
+
+CONCAT.gradient(_concat_gradient)
+CONCAT_V2.gradient(_concat_gradient)
+
+SPLIT = define_op(
+    "TensorListSplit(tensor: element_dtype, element_shape: shape_type, lengths: int64; "
+    f"{OPEN}) -> output_handle: variant",
+    shape=lambda c: (c.rank_at_least(0, 1, "tensor"), ())[1],
+    doc="A tensor cut along its first axis, as a list.",
+)
+
+
+def _check_lengths(lengths: Any, rows: int) -> None:
+    """Refuses lengths that do not cut `rows` rows."""
+    start = 0
+    for length in lengths:
+        if length < 0 or start + length > rows:
+            raise invalid(
+                f"Attempting to slice [{start}, {start + length}] from tensor with length {rows}. "
+                "Give lengths that add up to it."
+            )
+        start += length
+    if start != rows:
+        raise invalid(
+            f"Unused values in tensor. Length of tensor: {rows} Values used: {start}. Give lengths "
+            "that add up to it."
+        )
+
+
+@host_kernel(SPLIT, limit=LARGE)
+def _split(tensor: Array, element_shape: Array, lengths: Array, *, element_dtype: DType) -> Any:
+    _check_lengths(lengths.tolist(), len(tensor))
+    held = TensorList(element_dtype, dims_of(element_shape), [])
+    ends = np.cumsum(lengths)
+    pieces = [tensor[end - n : end] for n, end in zip(lengths, ends, strict=True)]
+    for piece in pieces:
+        check_item(held, piece)
+    return TensorList(element_dtype, held.dims, pieces)
+
+
+@compiled_kernel(SPLIT, types=ELEMENTS)
+def _split_compiled(
+    ctx: TraceContext, tensor: Any, element_shape: Any, lengths: Any, *, element_dtype: DType
+) -> Any:
+    if not isinstance(lengths, np.ndarray) or len(set(lengths.tolist())) != 1:
+        raise NotStatic(ctx.op_key, "the pieces differ in length")
+    _check_lengths(lengths.tolist(), tensor.shape[0])
+    count = len(lengths)
+    rows = jnp.asarray(tensor).reshape((count, int(lengths[0]), *tensor.shape[1:]))
+    return StackedList(element_dtype, tuple(rows.shape[1:]), count, rows, count)
+
+
+@SPLIT.gradient
+def _split_gradient(op: Any, grad: Any) -> list[Any]:
+    shape = _open_rows(op.inputs[0])
+    found, _ = execute(CONCAT_V2, (grad, shape, op.inputs[2]), _attrs(op))
+    found.set_shape(op.inputs[0].shape)
+    return [found, None, None]
+
+
+# ---- whole lists -------------------------------------------------------------------------------
+
+CONCAT_LISTS = define_op(
+    "TensorListConcatLists(input_a: variant, input_b: variant; element_dtype: type) "
+    "-> output: variant",
+    shape=lambda c: c.merge(c.shape(0), c.shape(1)),
+    doc="The elements of one list, then those of another.",
+).not_differentiable("TensorFlow's has none; concatenate the stacked tensors instead")
+
+
+def _each(function: Any, *values: Any) -> Any:
+    """A function of single values over arrays of handles, or over single handles."""
+    if not isinstance(values[0], np.ndarray):
+        return function(*values)
+    result = np.empty(values[0].shape, object)
+    for place in np.ndindex(*values[0].shape):
+        result[place] = function(*[v[place] for v in values])
+    return result
+
+
+@host_kernel(CONCAT_LISTS, limit=LARGE)
+def _concat_lists(input_a: Any, input_b: Any, *, element_dtype: DType) -> Any:
+    def both(a: Any, b: Any) -> TensorList:
+        first, second = list_of(a, element_dtype), list_of(b, element_dtype)
+        dims = merged(first, second.dims)
+        return TensorList(element_dtype, dims, first.items + second.items, None, first.limit)
+
+    return _each(both, input_a, input_b)
+
+
+def _batch_shape(c: ShapeContext) -> Dims:
+    handles, rows = c.shape(0), c.rank_at_least(1, 1, "tensor")
+    if handles is not None and rows is not None and not d.compatible(handles[:1], rows[:1]):
+        c.fail(f"a row for each of {handles[0]} lists", f"{rows[0]} rows")
+    return handles
+
+
+PUSH_BACK_BATCH = define_op(
+    "TensorListPushBackBatch(input_handles: variant, tensor: element_dtype; element_dtype: type) "
+    "-> output_handles: variant",
+    shape=_batch_shape,
+    doc="Lists with a row of a tensor added to each.",
+).not_differentiable("TensorFlow's has none; push to each list instead")
+
+
+@host_kernel(PUSH_BACK_BATCH, limit=LARGE)
+def _push_back_batch(input_handles: Any, tensor: Array, *, element_dtype: DType) -> Any:
+    result = np.empty(len(tensor), object)
+    for i, handle in enumerate(input_handles):
+        held, row = list_of(handle, element_dtype), _row(tensor, i)
+        check_item(held, row)
+        result[i] = held.with_pushed(row)
+    return result
+
+
+# ---- operations on values of any kind, for lists -----------------------------------------------
+
+
+def zeros_like_list(value: Any) -> Any:
+    """A list of zeros of the same shapes; the value of an element that was never set stays so."""
+    if isinstance(value, StackedList):
+        rows = None if value.rows is None else jnp.zeros_like(value.rows)
+        return value.having(rows=rows)
+    held = list_of(value)
+    if held.dtype is dt.variant:
+        items = [None if i is None else zeros_like_list(i) for i in held.items]
+    else:
+        items = [None if i is None else zeros_of(held.dtype, i.shape) for i in held.items]
+    return TensorList(held.dtype, held.dims, items, None, held.limit)
+
+
+def add_lists(values: Sequence[Any]) -> Any:
+    """Lists added element by element; what was never set counts as zero."""
+    total = values[0]
+    for value in values[1:]:
+        if isinstance(total, StackedList) and isinstance(value, StackedList):
+            total = _add_stacked(total, value)
+        else:
+            total = _add_two(list_of(total), list_of(value))
+    return total
+
+
+def _add_stacked(a: StackedList, b: StackedList) -> StackedList:
+    if a.rows is None or b.rows is None:
+        return a if b.rows is None else b
+    if a.rows.shape != b.rows.shape:
+        raise ValueError("lists of different lengths are added")
+    return a.having(rows=a.rows + b.rows)
+
+
+def _add_two(a: TensorList, b: TensorList) -> TensorList:
+    if a.length != b.length:
+        raise invalid(
+            f"Trying to add two lists of tensors with different lengths. One is {a.length} and "
+            f"other is {b.length}."
+        )
+    items = []
+    for x, y in zip(a.items, b.items, strict=True):
+        if x is None or y is None:
+            items.append(y if x is None else x)
+        elif a.dtype is dt.variant:
+            items.append(add_lists([x, y]))
+        else:
+            items.append(np.add(x, y))
+    return TensorList(a.dtype, d.merge(a.dims, b.dims), items, None, a.limit)
+
+
+VARIANT = {"T": [dt.variant]}
+
+
+@host_kernel("ZerosLike", types=VARIANT, limit=LARGE)
+def _zeros_like(x: Any) -> Any:
+    return _each(zeros_like_list, x)
+
+
+@compiled_kernel("ZerosLike", types=VARIANT)
+def _zeros_like_compiled(ctx: TraceContext, x: Any) -> Any:
+    return zeros_like_list(stacked_of(ctx, x))
+
+
+@host_kernel("AddN", types=VARIANT, limit=LARGE)
+def _add_n(inputs: list[Any]) -> Any:
+    return add_lists(inputs)
+
+
+@compiled_kernel("AddN", types=VARIANT)
+def _add_n_compiled(ctx: TraceContext, inputs: list[Any]) -> Any:
+    try:
+        return add_lists([stacked_of(ctx, v) for v in inputs])
+    except ValueError as problem:
+        raise NotStatic(ctx.op_key, str(problem)) from problem
+
+
+__all__ = ["add_lists", "zeros_like_list"]
