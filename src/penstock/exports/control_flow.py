@@ -14,5 +14,11 @@ EXPORTS = {
         "while_loop_v1": ["compat.v1.while_loop"],
     },
     "penstock.ops.tensor_array": {"TensorArray": ["TensorArray"]},
+    "penstock.ops.functional_loops": {
+        "map_fn": ["map_fn"],
+        "scan": ["scan"],
+        "foldl": ["foldl"],
+        "foldr": ["foldr"],
+    },
     "penstock.types.tensor_array_spec": {"TensorArraySpec": ["TensorArraySpec"]},
 }
