@@ -30,7 +30,14 @@ _AT_K = (
     " sparse_average_precision_at_k sparse_precision_at_k"
 ).split()
 
+_DECAYS = (
+    "cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay"
+    " natural_exp_decay noisy_linear_cosine_decay piecewise_constant piecewise_constant_decay"
+    " polynomial_decay"
+).split()
+
 EXPORTS = {
+    "penstock.train.decays": {name: [f"compat.v1.train.{name}"] for name in _DECAYS},
     "penstock.train.metrics_means": {name: [f"compat.v1.metrics.{name}"] for name in _MEANS},
     "penstock.train.metrics_thresholds": {
         name: [f"compat.v1.metrics.{name}"] for name in _THRESHOLDS
