@@ -24,4 +24,21 @@ OPERATIONS = (
     "TensorListPushBackBatch",
 )
 
-RECORDS = [Record(name, tested_by="tests/ops/test_tensor_lists.py") for name in OPERATIONS]
+ARRAYS = (
+    "TensorArrayV3",
+    "TensorArrayGradV3",
+    "TensorArrayGradWithShape",
+    "TensorArrayWriteV3",
+    "TensorArrayReadV3",
+    "TensorArrayGatherV3",
+    "TensorArrayScatterV3",
+    "TensorArraySizeV3",
+    "TensorArrayConcatV3",
+    "TensorArraySplitV3",
+    "TensorArrayCloseV3",
+)
+
+RECORDS = [
+    *[Record(name, tested_by="tests/ops/test_tensor_lists.py") for name in OPERATIONS],
+    *[Record(name, tested_by="tests/ops/test_tensor_array_v3.py") for name in ARRAYS],
+]

@@ -73,6 +73,7 @@ FAMILIES = (
     "state_variables",
     "summary_messages",
     "summary_writers",
+    "tensor_array_v3",
     "tensor_list_stacks",
     "tensor_lists",
     "text_format",
