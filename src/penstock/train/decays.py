@@ -67,8 +67,9 @@ _RATE = "      decay_rate: how much it decays in that time, a scalar.\n"
 _STAIRS = "      staircase: whether it falls in steps.\n"
 
 
-def _document(function: Callable[..., Any], summary: str, arguments: str = "") -> None:
-    function.__doc__ = summary + _COMMON.format(arguments)
+def _document(function: Callable[..., Any], arguments: str) -> None:
+    """Appends what all rates have in common to a docstring, around arguments of its own."""
+    function.__doc__ = (function.__doc__ or "") + _COMMON.format(arguments)
 
 
 @_schedule
@@ -80,6 +81,7 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Any:
+    """`learning_rate * decay_rate ** (step / decay_steps)`."""
     _needs_step(global_step, "exponential_decay")
     with name_scope_v1(
         name, "ExponentialDecay", [learning_rate, global_step, decay_steps, decay_rate]
@@ -89,9 +91,7 @@ def exponential_decay(
         return multiply(rate, pow(cast(decay_rate, rate.dtype), passed), name=scope)
 
 
-_document(
-    exponential_decay, "`learning_rate * decay_rate ** (step / decay_steps)`.", _RATE + _STAIRS
-)
+_document(exponential_decay, _RATE + _STAIRS)
 
 
 @_schedule
@@ -103,17 +103,14 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Any:
+    """`learning_rate * exp(-decay_rate * step / decay_steps)`."""
     factor = exp(negative(convert_to_tensor(decay_rate, dt.float32)))
     return exponential_decay.__wrapped__(  # type: ignore[attr-defined]
         learning_rate, global_step, decay_steps, factor, staircase, name
     )
 
 
-_document(
-    natural_exp_decay,
-    "`learning_rate * exp(-decay_rate * step / decay_steps)`.",
-    _RATE + _STAIRS,
-)
+_document(natural_exp_decay, _RATE + _STAIRS)
 
 
 @_schedule
@@ -125,6 +122,7 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Any:
+    """`learning_rate / (1 + decay_rate * step / decay_steps)`."""
     _needs_step(global_step, "inverse_time_decay")
     with name_scope_v1(name, "InverseTimeDecay", [learning_rate, global_step, decay_rate]) as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
@@ -133,9 +131,7 @@ def inverse_time_decay(
         return divide(rate, growth, name=scope)
 
 
-_document(
-    inverse_time_decay, "`learning_rate / (1 + decay_rate * step / decay_steps)`.", _RATE + _STAIRS
-)
+_document(inverse_time_decay, _RATE + _STAIRS)
 
 
 @_schedule
@@ -148,6 +144,7 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Any:
+    """From `learning_rate` to `end_learning_rate` as a power of the steps left."""
     _needs_step(global_step, "polynomial_decay")
     with name_scope_v1(
         name, "PolynomialDecay", [learning_rate, global_step, decay_steps, end_learning_rate, power]
@@ -166,7 +163,6 @@ def polynomial_decay(
 
 _document(
     polynomial_decay,
-    "From `learning_rate` to `end_learning_rate` as a power of the steps left.",
     "      end_learning_rate: the last rate, a scalar.\n"
     "      power: the power, a scalar.\n"
     "      cycle: whether it starts again, over a longer time, when it has reached the end.\n",
@@ -186,6 +182,7 @@ def cosine_decay(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Any:
+    """Half a cosine wave (Loshchilov and Hutter, arXiv:1608.03983)."""
     _needs_step(global_step, "cosine_decay")
     with name_scope_v1(name, "CosineDecay", [learning_rate, global_step]):
         rate = convert_to_tensor(learning_rate, name="learning_rate")
@@ -196,7 +193,7 @@ def cosine_decay(
 
 
 _ALPHA = "      alpha: the last rate as a share of the first.\n"
-_document(cosine_decay, "Half a cosine wave (Loshchilov and Hutter, arXiv:1608.03983).", _ALPHA)
+_document(cosine_decay, _ALPHA)
 
 
 @_schedule
@@ -286,6 +283,7 @@ def linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Any:
+    """A falling line times a cosine wave (Bello et al., arXiv:1709.07417)."""
     _needs_step(global_step, "linear_cosine_decay")
     with name_scope_v1(name, "LinearCosineDecay", [learning_rate, global_step]) as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
@@ -293,11 +291,7 @@ def linear_cosine_decay(
         return _linear_cosine(rate, global_step, decay_steps, shape, None, scope)
 
 
-_document(
-    linear_cosine_decay,
-    "A falling line times a cosine wave (Bello et al., arXiv:1709.07417).",
-    _LINEAR,
-)
+_document(linear_cosine_decay, _LINEAR)
 
 
 @_schedule
@@ -312,6 +306,7 @@ def noisy_linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Any:
+    """As `linear_cosine_decay` with noise on the line (Bello et al., arXiv:1709.07417)."""
     _needs_step(global_step, "noisy_linear_cosine_decay")
     with name_scope_v1(name, "NoisyLinearCosineDecay", [learning_rate, global_step]) as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
@@ -327,7 +322,6 @@ def noisy_linear_cosine_decay(
 
 _document(
     noisy_linear_cosine_decay,
-    "As `linear_cosine_decay` with noise on the line (Bello et al., arXiv:1709.07417).",
     "      initial_variance: the variance of the noise at the first step.\n"
     "      variance_decay: the power of the step that divides it.\n" + _LINEAR,
 )
