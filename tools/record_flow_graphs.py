@@ -197,6 +197,7 @@ def training(tf: Any) -> list[Run]:
     _, h = v1.while_loop(lambda i, h: i < 3, body, [tf.constant(0), x])
     loss = tf.reduce_mean(tf.square(tf.matmul(h, u) - y), name="loss")
     step = v1.train.get_global_step()
+    tf.identity(step, name="steps")
     v1.train.MomentumOptimizer(rate, 0.9).minimize(loss, global_step=step, name="train")
     tf.group(v1.global_variables_initializer(), name="init")
     import numpy as np
@@ -207,7 +208,7 @@ def training(tf: Any) -> list[Run]:
         "y:0": rng.normal(size=(8, 1)).astype(np.float32),
     }
     once = [(feed, ["loss:0", "train"])] * 12
-    return [({}, ["init"]), *once, ({}, ["w:0", "u:0", "global_step:0"])]
+    return [({}, ["init"]), *once, ({}, ["w:0", "u:0", "steps:0"])]
 
 
 def references(tf: Any) -> list[Run]:

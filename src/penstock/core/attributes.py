@@ -78,6 +78,11 @@ def _infer(op: OpDef, arg: ArgDef, dtypes: Sequence[DType], found: dict[str, Any
     if arg.type_list_attr is not None:
         _agree(op, arg, arg.type_list_attr, tuple(t.base_dtype for t in dtypes), found)
     for dtype in dtypes:
+        if arg.is_ref and not dtype.is_ref:
+            raise TypeError(
+                f"'{op.name}' Op requires that input '{arg.name}' be a mutable tensor "
+                f"(e.g.: a tf.Variable), got one of type {dtype.name}."
+            )
         if arg.type_attr is not None:
             _agree(op, arg, arg.type_attr, dtype.base_dtype, found)
         elif arg.dtype is not None and dtype.base_dtype is not arg.dtype:
@@ -209,6 +214,8 @@ def output_dtypes(op: OpDef, attrs: dict[str, Any]) -> tuple[DType, ...]:
             continue
         # DType: an argument without a type attribute has a dtype
         dtype: Any = attrs[arg.type_attr] if arg.type_attr is not None else arg.dtype
+        if arg.is_ref:
+            dtype = dtype._as_ref
         result.extend([dtype] * (attrs[arg.number_attr] if arg.number_attr is not None else 1))
     return tuple(result)
 

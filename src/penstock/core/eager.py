@@ -133,6 +133,7 @@ def prepare(
         key = (in_dtypes, counts, tuple(attrs.items()), device)
         found = op.prepared.get(key)
     if found is None:
+        _refuse_references(op)
         if len(op.prepared) > 4096:
             op.prepared.clear()
         for name, value in attrs.items():  # a value of the wrong kind is a TypeError here too
@@ -146,6 +147,15 @@ def prepare(
             raise attributes.user_error(op.name, problem, eager=True) from None
         op.prepared[key] = found
     return found
+
+
+def _refuse_references(op: OpDef) -> None:
+    for arg in (*op.outputs, *op.inputs):
+        if arg.is_ref:
+            raise RuntimeError(
+                f"{op.name} op does not support eager execution. Arg '{arg.name}' is a ref. Use it "
+                "in a tf.Graph, or tf.Variable and its methods."
+            )
 
 
 def run_eager(

@@ -68,6 +68,7 @@ FAMILIES = (
     "random_stateful",
     "random_stateless",
     "state_optimizers",
+    "state_references",
     "state_scatter",
     "state_slices",
     "state_variables",

@@ -5,6 +5,8 @@ from typing import Any
 
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
+from penstock.core.tensor import SymbolicTensor
+from penstock.graph.behavior import control_dependencies
 from penstock.ops.state_scatter import SCATTER
 from penstock.ops.variable_updates import batch_positions
 
@@ -21,20 +23,35 @@ def assign(
     Args:
       ref: a Variable.
       value: its dtype and a compatible shape.
-      validate_shape: accepted for compatibility: the variable knows which shapes it takes.
+      validate_shape: False lets the variable take a value of any shape.
       use_locking: accepted for compatibility.
       name: the name of the operation.
 
     Returns:
-      The variable after the update.
+      The variable after the update; the new value where the shape is free.
     """
+    if _is_reference(ref):
+        attrs = {"validate_shape": validate_shape is not False, "use_locking": use_locking}
+        return execute("Assign", (ref, value), attrs, name)
+    if validate_shape is False:
+        value = convert_to_tensor(value, ref.dtype)
+        if not ref.shape.is_compatible_with(value.shape):
+            made = execute("PenstockAssignAnyShape", (ref.handle, value), None, name)
+            with control_dependencies([] if made is None else [made]):
+                return execute("Identity", (value,))
     return ref.assign(value, name=name)
+
+
+def _is_reference(ref: Any) -> bool:
+    return isinstance(ref, SymbolicTensor) and ref.dtype.is_ref
 
 
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
     """Adds to the value of a variable; otherwise as `assign`."""
+    if _is_reference(ref):
+        return execute("AssignAdd", (ref, value), {"use_locking": use_locking}, name)
     return ref.assign_add(value, name=name)
 
 
@@ -42,6 +59,8 @@ def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
     """Subtracts from the value of a variable; otherwise as `assign`."""
+    if _is_reference(ref):
+        return execute("AssignSub", (ref, value), {"use_locking": use_locking}, name)
     return ref.assign_sub(value, name=name)
 
 
@@ -56,6 +75,8 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
     Raises:
       OutOfRangeError: the value has reached `limit`.
     """
+    if _is_reference(ref):
+        return execute("CountUpTo", (ref,), {"limit": limit}, name)
     attrs = {"limit": limit, "T": ref.dtype}
     return execute("ResourceCountUpTo", (ref.handle,), attrs, name)
 
@@ -64,6 +85,9 @@ def _scatter_function(kind: str, name: str, what: str, locking: bool) -> Callabl
     def scatter(
         ref: Any, indices: Any, updates: Any, use_locking: bool = locking, name: str | None = None
     ) -> Any:
+        if _is_reference(ref):
+            attrs = {"use_locking": use_locking}
+            return execute(f"Scatter{kind}", (ref, indices, updates), attrs, name)
         values = convert_to_tensor(updates, ref.dtype)
         return ref._after(execute(SCATTER[kind], (ref.handle, indices, values), None, name))
 

@@ -12,6 +12,7 @@ from penstock import errors
 from penstock.core.op_def import OpDef, find
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph.operation import Operation
+from penstock.runtime.references import has_references, lowered, reference_positions
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims, text
 from penstock.types.dtypes import DType
@@ -199,6 +200,7 @@ class _Builder:
         self.gate = gate  # inside a call: what operations without inputs wait for
         self.fed: dict[int, Node | Ref] = {}
         self.values: dict[int, list[Ref]] = {}  # id(operation) -> its outputs
+        self.handles: dict[tuple[int, int], tuple[Ref, list[Node]]] = {}  # of references
         self.ends: dict[int, Node] = {}  # id(operation) -> the node to wait for
         self.effects: list[Node] = []  # what calls must run, whichever outputs are wanted
         self.flow = False  # whether an operation of `FLOW` was met
@@ -214,7 +216,7 @@ class _Builder:
             {},
             [],
             [],
-            [tensor.dtype],
+            [tensor.dtype.base_dtype],
             [tensor.dims],
             location=tensor.op.location,
         )
@@ -229,7 +231,29 @@ class _Builder:
         fed = self.fed.get(id(tensor))
         if fed is not None:
             return fed if isinstance(fed, tuple) else (fed, 0)
+        if tensor.dtype.is_ref:
+            return self._read(tensor, [])
         return self.values[id(tensor.op)][tensor.value_index]
+
+    def _read(self, tensor: SymbolicTensor, control: list[Node]) -> Ref:
+        """The value of the variable that `tensor` refers to, read after `control`."""
+        if id(tensor) in self.fed:
+            return self.ref(tensor)
+        handle, waits = self.handles[id(tensor.op), tensor.value_index]
+        dtype = tensor.dtype.base_dtype
+        node = Node(
+            "ReadVariableOp",
+            find("ReadVariableOp"),
+            f"{self.prefix}{tensor.op.name}/read",
+            {"dtype": dtype},
+            [handle],
+            list(dict.fromkeys([*waits, *control])),
+            [dtype],
+            [tensor.dims],
+            location=tensor.op.location,
+            origin=tensor.op,
+        )
+        return node, 0
 
     def end(self, op: Operation) -> Node:
         return self.ends[id(op)]
@@ -239,7 +263,8 @@ class _Builder:
         while self._open_back:
             merge, position, tensor = self._open_back.pop()
             self._visit([tensor.op])
-            self.back.append((merge, position, self.ref(tensor)))
+            held = self.handles.get((id(tensor.op), tensor.value_index))
+            self.back.append((merge, position, self.ref(tensor) if held is None else held[0]))
 
     def _visit(self, roots: Iterable[Operation]) -> None:
         stack = [(op, False) for op in roots]
@@ -274,6 +299,9 @@ class _Builder:
         return BACK.get(tensor.op.type) == op.type and id(tensor) not in self.fed
 
     def _copy(self, op: Operation) -> None:
+        if has_references(op):
+            self._copy_with_references(op)
+            return
         inputs = [self.ref(t) for t in op.inputs if not self._is_back(op, t)]
         control = list(dict.fromkeys(self.ends[id(c)] for c in op._control_inputs))
         if self.gate is not None and (not inputs or op.op_def.stateful):
@@ -306,6 +334,55 @@ class _Builder:
                     self.values[id(op)][i] = (source, index)
         self.ends[id(op)] = node
 
+    def _copy_with_references(self, op: Operation) -> None:
+        control = list(dict.fromkeys(self.ends[id(c)] for c in op._control_inputs))
+        made, kept = lowered(op), reference_positions(op)
+        inputs: list[Ref] = []
+        waits = list(control)
+        for i, tensor in enumerate(op.inputs):
+            if self._is_back(op, tensor):
+                continue
+            if i in kept:
+                handle, before = self._handle(op, tensor)
+                inputs.append(handle)
+                waits += before
+            else:
+                ref = self._read(tensor, control) if tensor.dtype.is_ref else self.ref(tensor)
+                inputs.append(ref)
+        outputs = [(t.dtype, t.dims) for t in op._outputs] if made is None else made.outputs
+        node = Node(
+            op.type if made is None else made.type,
+            op.op_def if made is None else find(made.type),
+            self.prefix + op.name,
+            op.attrs if made is None else made.attrs,
+            inputs,
+            list(dict.fromkeys(waits)),
+            [dtype for dtype, _ in outputs],
+            [dims for _, dims in outputs],
+            op.input_counts,
+            op._device,
+            op.location,
+            op,
+        )
+        self.ends[id(op)] = node
+        self.values[id(op)] = [(node, i) for i in range(len(op._outputs))]
+        for i, place in made.references.items() if made is not None else ():
+            same = (inputs[0], [node]) if place is None else ((node, place), [])
+            self.handles[id(op), i] = same
+        if node.type in FLOW:
+            self._note_flow(op, node)
+
+    def _handle(self, op: Operation, tensor: SymbolicTensor) -> tuple[Ref, list[Node]]:
+        held = self.handles.get((id(tensor.op), tensor.value_index))
+        if held is None or id(tensor) in self.fed:
+            raise errors.InvalidArgumentError(
+                None,
+                op,
+                f"'{op.name}' (defined at {op.location}) expected a variable, got the value "
+                f"'{tensor.name}'. Feed what reads the variable, not the variable.",
+            )
+        return held
+
     def _arrived(self, name: str, ref: Ref) -> Ref:
         """An input of a call as the output of a node that runs only where the input is alive."""
         source, index = ref
@@ -319,8 +396,8 @@ class _Builder:
 
     def _note_flow(self, op: Operation, node: Node) -> None:
         self.flow = True
-        if op.type == "Enter" and self.prefix:  # a loop of each call of a function
-            node.attrs = {**op.attrs, "frame_name": f"{self.prefix}{op.attrs['frame_name']}"}
+        if node.type == "Enter" and self.prefix:  # a loop of each call of a function
+            node.attrs = {**node.attrs, "frame_name": f"{self.prefix}{op.attrs['frame_name']}"}
         for i, tensor in enumerate(op.inputs):
             if self._is_back(op, tensor):
                 self._open_back.append((node, i, tensor))
