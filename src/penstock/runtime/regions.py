@@ -18,6 +18,7 @@ import numpy as np
 from penstock import errors
 from penstock.core.eager import PreparedOp
 from penstock.core.lazy import jax, jnp, wide_types
+from penstock.core.resources import lease_all
 from penstock.core.tensor_list import form_of, stacked
 from penstock.core.traced import NotStatic, raise_failed
 from penstock.runtime.executable import Executable, VariesByShapeError
@@ -198,8 +199,16 @@ class Region:
         Readers run side by side.
         """
         bound = self._bind(handles)
-        leased = [cell.borrow() for cell in bound.cells]
-        return self._call(key, inputs, [value for value, _ in leased], [], bound, step)
+        held: list[bool] = []
+        try:
+            held.extend(map(_ACQUIRE, bound.locks))
+            values = _on_device(bound.cells)
+            leases = lease_all(bound.cells)
+        finally:
+            deque(map(_RELEASE, bound.locks[: len(held)]), maxlen=0)
+        results = self._call(key, inputs, values, [], bound, step)
+        del leases
+        return results
 
     def _run_writing(
         self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step
@@ -212,7 +221,7 @@ class Region:
         held: list[bool] = []
         try:
             held.extend(map(_ACQUIRE, bound.locks))
-            kept = [c.value for c in bound.kept]
+            kept = _on_device(bound.kept)
             taken = [c.value if c.free else self._take(c) for c in bound.written]
             return self._call(key, inputs, kept, taken, bound, step)
         finally:
@@ -314,6 +323,20 @@ class _Binding:
         self.kept = [c for c, w in zip(self.cells, region.writes, strict=True) if not w]
         self.locks = [c.lock for c in sorted(self.cells, key=id)]
         self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
+
+
+def _on_device(cells: Sequence[Any]) -> list[Any]:
+    """The variables' arrays; their locks are held.
+
+    One that still has the host's array gets one on the device, to be brought there only once.
+    """
+    values = [c.value for c in cells]
+    if np.ndarray in map(type, values):
+        for i, value in enumerate(values):
+            if value.__class__ is np.ndarray:
+                values[i] = _copy(value)
+                cells[i].write(values[i], fresh=True)
+    return values
 
 
 def _put_back(cells: Sequence[Any], values: Sequence[Any]) -> None:
