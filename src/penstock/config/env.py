@@ -141,7 +141,7 @@ _ROWS: tuple[Variable, ...] = (
         "PENSTOCK_LOG_RETRACES",
         "bool",
         False,
-        "Whether every retrace of a function is logged with its cause, not just the first too many.",
+        "Whether every retrace of a function is logged with its cause, not just one too many.",
     ),
     Variable(
         "PENSTOCK_REGION_CACHE",

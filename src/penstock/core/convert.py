@@ -654,9 +654,9 @@ def symbolic_in_eager(value: SymbolicTensor) -> Exception:
     if getattr(graph, "building_function", False):
         return TypeError(  # TensorFlow's class here; inside of another function it is ValueError's
             f"{value!r} is out of scope and cannot be used here. Use return values, explicit Python"
-            f" locals or TensorFlow collections to access it. It was defined in {graph} at"
-            f" {value.op.location}, and used outside of that function. Return it from the function"
-            " instead."
+            f" locals or TensorFlow collections to access it. It was defined in"
+            f" {getattr(graph, 'name', graph)} at {value.op.location}, and used outside of that"
+            " function. Return it from the function instead."
         )
     return TypeError(
         f"{value!r} is a symbolic tensor of a graph, created at {value.op.location}: expected a"

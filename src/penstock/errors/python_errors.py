@@ -11,7 +11,7 @@ class OperatorNotAllowedInGraphError(TypeError):
     """A symbolic tensor was used where Python needs a value: in `if`, `for`, `int(...)`."""
 
 
-class InaccessibleTensorError(ValueError):
+class InaccessibleTensorError(ValueError, TypeError):
     """A tensor was used outside the function or graph that it belongs to."""
 
 

@@ -25,6 +25,14 @@ _RANKS |= {"assert_rank": ["assert_rank", "debugging.assert_rank"]} | {
 }
 
 EXPORTS = {
+    "penstock.config.tracebacks": {
+        name: [f"debugging.{name}"]
+        for name in (
+            "disable_traceback_filtering",
+            "enable_traceback_filtering",
+            "is_traceback_filtering_enabled",
+        )
+    },
     "penstock.ops.array_identity": {
         "check_numerics": ["debugging.check_numerics", "compat.v1.check_numerics"]
     },

@@ -22,6 +22,7 @@ from penstock.graph.operation import Operation
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
+from penstock.util.frames import user_frame
 
 INLINED_ELEMENTS = 128  # eager values up to this size are captured as constants
 
@@ -134,10 +135,12 @@ class FuncGraph(Graph):
         while graph is not None and graph is not tensor.graph:
             graph = getattr(graph, "outer_graph", None)
         if graph is None and tensor.graph.building_function:
-            from_where = f"It was created at {tensor.op.location} while {tensor.graph} was traced"
+            made_in = getattr(tensor.graph, "name", tensor.graph)
             raise _inaccessible(
-                f"{tensor!r} is out of scope and cannot be used in {self}. {from_where}. Return it"
-                " from that function, or compute it again here."
+                f"{tensor!r} is out of scope and cannot be used here: expected a tensor of"
+                f" {self.name} or of what encloses it, got one of the function {made_in}, made at"
+                f" {tensor.op.location} while that was traced. Return it from that function, or"
+                " compute it again here."
             )
         if graph is None and self.outer_graph is not None:
             raise ValueError(
@@ -184,9 +187,10 @@ class FuncGraph(Graph):
         """
         if not self.allow_variables:
             raise ValueError(
-                "tf.function only supports singleton tf.Variables created on the first call. Make"
-                " sure the tf.Variable is only created once or created outside tf.function"
-                f" ({self.name})."
+                "tf.function only supports singleton tf.Variables created on the first call:"
+                f" expected the variables of {self.name} to be there already, got a new one at"
+                f" {user_frame()}. Make sure the tf.Variable is only created once or created"
+                " outside tf.function: `if self.v is None: self.v = tf.Variable(...)`."
             )
         self.new_variables.append(variable)
 

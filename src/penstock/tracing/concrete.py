@@ -14,11 +14,12 @@ from typing import Any
 from penstock import errors
 from penstock.autodiff import calls
 from penstock.autodiff.tape import GradientTape
+from penstock.config.tracebacks import filter_traceback
 from penstock.core.context import state
-from penstock.core.convert import convert_to_tensor
+from penstock.core.convert import convert_to_tensor, symbolic_in_eager
 from penstock.core.eager import eager_resources
 from penstock.core.op_def import lookup
-from penstock.core.tensor import SymbolicTensor, Tensor, wrap
+from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, wrap
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
 from penstock.graph.graph_def import function_def_of
@@ -65,8 +66,23 @@ def run_body(body: CallBody, tensors: Sequence[Any]) -> list[Any]:
 def _run(body: CallBody, tensors: Sequence[Any]) -> list[Any]:
     plan = body.plan or plan_of(body)
     step = Step(eager_resources, plan.state)
-    results = plan.run([t._array for t in tensors], step)
+    try:
+        arrays = [t._array for t in tensors]
+    except AttributeError:
+        raise _no_value(body, tensors) from None
+    results = plan.run(arrays, step)
     return [wrap(value, tensor._dtype) for value, tensor in zip(results, body.outputs, strict=True)]
+
+
+def _no_value(body: CallBody, tensors: Sequence[Any]) -> Exception:
+    """The error for an argument that has no value: of another graph, or a spec."""
+    value = next(t for t in tensors if not isinstance(t, EagerTensor))
+    if isinstance(value, SymbolicTensor):
+        return symbolic_in_eager(value)
+    return ValueError(
+        f"{body.name}: expected tensors, got {value!r}, which has no value. Pass a tensor, or give"
+        " the spec to get_concrete_function."
+    )
 
 
 def _run_recorded(body: CallBody, tensors: tuple[Any, ...]) -> list[Any]:
@@ -208,7 +224,11 @@ class ConcreteFunction(callables.ConcreteFunction):
         Raises:
           TypeError: a tensor is missing, superfluous, or of another dtype or shape.
         """
-        return self.call_flat(self._flat_signature.bind(args, kwargs, self.function_type))
+        try:
+            return self.call_flat(self._flat_signature.bind(args, kwargs, self.function_type))
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
     def _argument_name(self, placeholder: Any) -> str:
         return str(placeholder.op.attrs.get("_user_specified_name", placeholder.op.name))

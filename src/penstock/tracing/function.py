@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from penstock.config import env
+from penstock.config.tracebacks import filter_traceback
 from penstock.core import context
 from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
@@ -42,7 +43,7 @@ from penstock.tracing.signature import (
 from penstock.types import callables
 from penstock.types.tensor_spec import TensorSpec
 from penstock.util import nest
-from penstock.util.frames import without_internal_frames
+from penstock.util.frames import user_frame
 
 ATTRIBUTES = frozenset(  # that experimental_attributes may name
     "_OutputsOnOpDevice _disable_acd _implements _noinline _tf_data_function api_implements"
@@ -183,11 +184,13 @@ class Function(callables.PolymorphicFunction):
         self._reduce_retracing = reduce_retracing
         self.attributes = dict(attributes or {})
         self._parameters = Parameters(python_function)
-        # guards: _traces, _known, _count, _retraces, _initialized, _by_instance
+        # guards: all below but _created_variables
         self._lock = threading.RLock()
         self._traces: OrderedDict[Any, ConcreteFunction] = OrderedDict()  # last used last
         self._known: dict[Any, ConcreteFunction] = {}  # keys of calls -> what serves them
         self._max_traces: int = env.get("PENSTOCK_PLAN_CACHE")
+        self._tracing: set[Any] = set()  # keys of the traces that are being made
+        self._dropped: set[int] = set()  # hashes of keys of traces that made room for others
         self._count = 0
         self._retraces = RetraceLog(name)
         self._created_variables: list[Any] = []
@@ -295,20 +298,24 @@ class Function(callables.PolymorphicFunction):
         """Runs the trace for these arguments, making it first when there is none."""
         if _run_eagerly["on"]:
             return self._python_function(*args, **kwargs)
-        args, kwargs = self._parameters.bind(args, kwargs)
-        tensors: list[Any] = []
-        if self._input_signature is None:
-            key = trace_key(args, tensors)
-            if kwargs:
-                key = (key, trace_key(kwargs, tensors))
-        else:
-            key, tensors = self._signature_key(args, kwargs)
-        if state.graph is not None:
-            key = self._key_in_graph(key, state.graph)
-        concrete = self._known.get(key)
-        if concrete is None:
-            concrete = self._find_or_trace(key, args, kwargs)
-        return concrete.call_flat(tensors)
+        try:
+            args, kwargs = self._parameters.bind(args, kwargs)
+            tensors: list[Any] = []
+            if self._input_signature is None:
+                key = trace_key(args, tensors)
+                if kwargs:
+                    key = (key, trace_key(kwargs, tensors))
+            else:
+                key, tensors = self._signature_key(args, kwargs)
+            if state.graph is not None:
+                key = self._key_in_graph(key, state.graph)
+            concrete = self._known.get(key)
+            if concrete is None:
+                concrete = self._find_or_trace(key, args, kwargs)
+            return concrete.call_flat(tensors)
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
     def _key_in_graph(self, key: Any, graph: Any) -> Any:
         """Functions share traces with eager calls, unless they capture what is not eager."""
@@ -367,12 +374,7 @@ class Function(callables.PolymorphicFunction):
                 concrete = self._traces[served_by]
             else:
                 wanted = self._relaxed(key) if self._reduce_retracing else key
-                try:
-                    concrete = self._trace(wanted, args, kwargs)
-                except Exception as error:
-                    if not env.get("PENSTOCK_FULL_TRACEBACKS"):
-                        error.__traceback__ = without_internal_frames(error.__traceback__)
-                    raise
+                concrete = self._trace(wanted, args, kwargs)
                 if state.graph is not None and concrete.captures_symbolic:
                     key = wanted = (key, id(state.graph))
                 self._traces[wanted] = concrete
@@ -403,16 +405,37 @@ class Function(callables.PolymorphicFunction):
         in use are found again, which makes their traces young.
         """
         while len(self._traces) > self._max_traces:
-            self._traces.popitem(last=False)
+            dropped, _ = self._traces.popitem(last=False)
+            self._dropped.add(hash(dropped))
             self._known.clear()
         if len(self._known) > ALIASES * self._max_traces:
             self._known.clear()
 
     def _trace(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
+        if key in self._tracing:
+            raise self._calls_itself()
+        self._tracing.add(key)
+        try:
+            return self._trace_and_note(key, args, kwargs)
+        finally:
+            self._tracing.discard(key)
+
+    def _calls_itself(self) -> RecursionError:
+        return RecursionError(
+            f"tf.function {self._name}, called at {user_frame()}: expected calls that end while"
+            " they are traced, got a call of itself with the same signature, for which a graph"
+            " would never end. Count down a Python number that ends the recursion, or use"
+            " tf.while_loop."
+        )
+
+    def _trace_and_note(
+        self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> ConcreteFunction:
         if self._count == 0:
             note_first_trace(self._name, self._python_function)
         elif key != "signature":
-            self._retraces.add(self._count + 1, self._parameters.names, self._traces, key)
+            known = [] if hash(key) in self._dropped else [*self._traces, *self._tracing - {key}]
+            self._retraces.add(self._count + 1, self._parameters.names, known, key)
         first = not self._initialized
         concrete, created = self._trace_once(key, args, kwargs, allow_variables=first)
         if created:  # the body makes its variables at the first call: the graph kept does not

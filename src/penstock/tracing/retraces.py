@@ -9,7 +9,7 @@ tells the one that is one too many, once for each function; all of them with
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,9 +108,11 @@ class RetraceLog:
         """The last ones, oldest first."""
         return tuple(self._kept)
 
-    def add(self, number: int, names: Sequence[str], known: Iterable[Any], key: Any) -> None:
-        """Notes a trace for a signature that none of the known ones serves."""
+    def add(self, number: int, names: Sequence[str], known: Collection[Any], key: Any) -> None:
+        """Notes a trace for a signature that none of the known ones serves; none known: dropped."""
         changes = nearest(names, known, key)
+        if not changes and known:
+            return  # another trace of this signature is being made
         retrace = Retrace(self._name, number, user_frame(), changes)
         self._kept.append(retrace)
         self._count += 1
