@@ -4,6 +4,6 @@ from tests.ops.harness import Record
 
 OPERATIONS = (
     "SaveV2 RestoreV2 MergeV2Checkpoints ShardedFilename ShardedFilespec Save SaveSlices Restore "
-    "RestoreSlice"
+    "RestoreSlice DisableCopyOnRead"
 ).split()
 RECORDS = [Record(name, tested_by="tests/ops/test_checkpoint_ops.py") for name in OPERATIONS]

@@ -129,6 +129,12 @@ def test_merge(tmp_path):
         raw.MergeV2Checkpoints(checkpoint_prefixes=[first], destination_prefix=target)
 
 
+def test_reads_never_copy():
+    v = tf.Variable(1.0)
+    raw.DisableCopyOnRead(resource=v.handle)
+    assert float(v) == 1.0
+
+
 def test_names_of_parts():
     assert raw.ShardedFilename(basename="a/b", shard=1, num_shards=12).numpy() == (
         b"a/b-00001-of-00012"

@@ -20,6 +20,13 @@ EXPORTS = {
         "load_variable": ["train.load_variable"],
         "new_checkpoint_reader": ["compat.v1.train.NewCheckpointReader"],
     },
+    "penstock.checkpoint.meta_graph": {
+        "export_meta_graph": ["compat.v1.train.export_meta_graph"],
+    },
+    "penstock.checkpoint.restore_graph": {
+        "import_meta_graph": ["compat.v1.train.import_meta_graph"],
+    },
+    "penstock.checkpoint.saver": {"Saver": ["compat.v1.train.Saver"]},
     "penstock.checkpoint.state_files": {
         **{name: [f"train.{name}"] for name in _STATE},
         **{name: [f"compat.v1.train.{name}"] for name in _STATE_V1},

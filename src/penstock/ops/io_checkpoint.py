@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import shapes
 from penstock.core.bundle import slices
 from penstock.core.bundle.merge import merge_bundles, shard_name
 from penstock.core.bundle.reader import BundleReader, Contents
@@ -115,6 +116,19 @@ def _save_v2(
     return []
 
 
+DISABLE_COPY_ON_READ = define_op(
+    "DisableCopyOnRead(resource: resource) -> ()",
+    shape=shapes.no_output,
+    stateful=True,
+    doc="Stands in graphs of savers. Reads of variables never copy here, so it does nothing.",
+).not_differentiable("it has no outputs")
+
+
+@host_kernel(DISABLE_COPY_ON_READ, limit=1 << 62)
+def _disable_copy_on_read(resource: Any) -> list[Array]:
+    return []
+
+
 def _restore_shapes(c: ShapeContext) -> list[Dims]:
     c.rank(0, 0, "prefix")
     c.rank(1, 1, "tensor_names")
@@ -143,8 +157,9 @@ def _restore_v2(
     with open_checkpoint(path_text(prefix)) as contents:
         for name, dtype in zip(names, dtypes, strict=True):
             check_dtype(contents, name, dtype)
-        if isinstance(contents, BundleReader) and not any(specs):
-            return contents.read_all(names)
+        if isinstance(contents, BundleReader):
+            wanted = [slices.parse_spec(spec) if spec else None for spec in specs]
+            return contents.read_parts(names, wanted)
         return [read_part(contents, *each) for each in zip(names, specs, strict=True)]
 
 

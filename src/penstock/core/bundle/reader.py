@@ -121,6 +121,8 @@ class Contents:
         if info.slices:
             return self._assemble(name, info, slices.normalized(shape, slice_))
         whole = self._load(name, info, None)
+        if all(length == slices.WHOLE for _, length in slice_):
+            return whole
         part = (
             slice(None) if length == slices.WHOLE else slice(start, start + length)
             for start, length in slice_
@@ -239,12 +241,20 @@ class BundleReader(Contents):
     def read_all(self, names: Iterable[str]) -> list[Array]:
         """Several tensors, on several threads where they are large; otherwise as `read`."""
         names = list(names)
-        large = [n for n in names if math.prod(self.info(n).shape) >= CHUNK_BYTES // 4]
-        if len(large) < 2 or THREADS < 2:
-            return [self.read(name) for name in names]
+        return self.read_parts(names, [None] * len(names))
+
+    def read_parts(
+        self, names: Sequence[str], parts: Sequence[tuple[tuple[int, ...], Slice] | None]
+    ) -> list[Array]:
+        """Several tensors or parts of tensors; as `read` for None, else as `read_slice`."""
+        large = [math.prod(self.info(n).shape) >= CHUNK_BYTES // 4 for n in names]
+        if sum(large) < 2 or THREADS < 2:
+            return [self._read_part(*each) for each in zip(names, parts, strict=True)]
         with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
-            found = dict(zip(large, pool.map(self.read, large), strict=True))
-        return [found[name] if name in found else self.read(name) for name in names]
+            return list(pool.map(self._read_part, names, parts))
+
+    def _read_part(self, name: str, part: tuple[tuple[int, ...], Slice] | None) -> Array:
+        return self.read(name) if part is None else self.read_slice(name, *part)
 
     def _load(self, name: str, info: TensorInfo, slice_: Slice | None) -> Array:
         key, shape = _key(name), info.shape

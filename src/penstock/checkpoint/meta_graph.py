@@ -1,0 +1,258 @@
+"""MetaGraphDef: a graph with its collections and the names of what saves it.
+
+Collections of variables are written as VariableDef messages, those of operations and tensors by
+name, those of numbers and strings by value; `register_collection` adds kinds of objects with
+messages of their own (queue runners). `import_meta_graph` is in `restore_graph`, since it
+returns a Saver.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock import proto
+from penstock.core import files
+from penstock.core.bundle.paths import write_atomically
+from penstock.core.context import state
+from penstock.core.op_def import REQUIRED, find
+from penstock.core.tensor import Tensor
+from penstock.graph.attr_values import attr_to_proto
+from penstock.graph.graph import Graph, get_default_graph
+from penstock.graph.graph_def import as_graph_def
+from penstock.graph.operation import Operation
+from penstock.ops.variables import Variable
+from penstock.ops.variables_v1 import GraphKeys
+
+TENSORFLOW_VERSION = "2.21.0"  # whose format this is
+UNBOUND = "$unbound_inputs_"
+_VARIABLES = (
+    GraphKeys.GLOBAL_VARIABLES,
+    GraphKeys.LOCAL_VARIABLES,
+    GraphKeys.MODEL_VARIABLES,
+    GraphKeys.TRAINABLE_VARIABLES,
+    GraphKeys.MOVING_AVERAGE_VARIABLES,
+    GraphKeys.METRIC_VARIABLES,
+    GraphKeys.CONCATENATED_VARIABLES,
+    GraphKeys.GLOBAL_STEP,
+    GraphKeys.TRAINABLE_RESOURCE_VARIABLES,
+)
+FromMessage = Callable[..., Any]
+_messages: dict[str, tuple[Callable[[], Any], FromMessage]] = {}  # collection -> message, reader
+
+
+def register_collection(name: str, message: Callable[[], Any], from_proto: FromMessage) -> None:
+    """Says how objects of a collection are written: each has `to_proto(export_scope)`.
+
+    Args:
+      name: the collection's name.
+      message: makes an empty message.
+      from_proto: makes an object of a message and `import_scope=`.
+    """
+    _messages[name] = message, from_proto
+
+
+for _name in _VARIABLES:
+    register_collection(_name, lambda: proto.variable_pb2.VariableDef(), Variable.from_proto)
+
+
+def refuse_eager() -> None:
+    """Refuses to work without a graph.
+
+    Raises:
+      RuntimeError: there is none.
+    """
+    if state.graph is None:
+        raise RuntimeError(
+            "Exporting/importing meta graphs is not supported when eager execution is enabled. No "
+            "graph exists when eager execution is enabled. Enter one with "
+            "`with tf.Graph().as_default():`."
+        )
+
+
+def export_meta_graph(
+    filename: Any = None,
+    meta_info_def: Any = None,
+    graph_def: Any = None,
+    saver_def: Any = None,
+    collection_list: Sequence[str] | None = None,
+    as_text: bool = False,
+    graph: Any = None,
+    export_scope: str | None = None,
+    clear_devices: bool = False,
+    clear_extraneous_savers: bool = False,
+    strip_default_attrs: bool = False,
+    save_debug_info: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """A graph with its collections as a message, and as a file.
+
+    Args:
+      filename: the file; none is written when None.
+      meta_info_def: a MetaInfoDef to put in.
+      graph_def: a GraphDef in place of the graph's own.
+      saver_def: a SaverDef to put in.
+      collection_list: the collections to put in; all when None.
+      as_text: whether the file has the text form.
+      graph: the graph; the default one when None.
+      export_scope: only what is below this name scope, which is taken off the names.
+      clear_devices: whether devices are left out.
+      clear_extraneous_savers: whether other savers' operations are left out of the collections.
+      strip_default_attrs: whether attributes that have their default values are left out.
+      save_debug_info: accepted for compatibility.
+      **kwargs: refused.
+
+    Returns:
+      A MetaGraphDef.
+
+    Raises:
+      RuntimeError: in eager mode.
+      TypeError: `graph` is no graph.
+    """
+    if kwargs:
+        raise TypeError(f"export_meta_graph: unexpected arguments {sorted(kwargs)}")
+    if graph is None:
+        refuse_eager()
+    graph = get_default_graph() if graph is None else graph
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph must be of type Graph. Received type: {type(graph)}.")
+    message = proto.meta_graph_pb2.MetaGraphDef()
+    if meta_info_def is not None:
+        message.meta_info_def.ParseFromString(meta_info_def.SerializeToString())
+    message.meta_info_def.tensorflow_version = TENSORFLOW_VERSION
+    if graph_def is None:
+        message.graph_def.CopyFrom(as_graph_def(graph, add_shapes=True))
+    else:
+        message.graph_def.ParseFromString(graph_def.SerializeToString())
+    if export_scope:
+        _keep_scope(message.graph_def, export_scope)
+    if clear_devices:
+        for node in message.graph_def.node:
+            node.device = ""
+    if strip_default_attrs:
+        _strip_defaults(message.graph_def)
+        message.meta_info_def.stripped_default_attrs = True
+    if saver_def is not None:
+        message.saver_def.ParseFromString(saver_def.SerializeToString())
+    for key in collection_list if collection_list is not None else graph.get_all_collection_keys():
+        if not (clear_extraneous_savers and key == GraphKeys.SAVERS):
+            add_collection(message, graph, key, export_scope)
+    if filename:
+        write_message(filename, message, as_text)
+    return message
+
+
+def write_message(filename: Any, message: Any, as_text: bool) -> None:
+    """Writes a message as a file, atomically."""
+    path = files.local_path(filename)
+    data = message.SerializeToString(deterministic=True)
+    if as_text:
+        data = proto.text_format.MessageToString(message).encode()
+    try:
+        write_atomically(path, data)
+    except OSError as problem:
+        raise files.translated(problem, path) from problem
+
+
+def _keep_scope(graph_def: Any, scope: str) -> None:
+    """Leaves only the nodes below a scope, without it; inputs from elsewhere are marked."""
+    prefix = f"{scope}/"
+    nodes = [node for node in graph_def.node if node.name.startswith(prefix)]
+    for node in nodes:
+        node.name = node.name.removeprefix(prefix)
+        inputs = []
+        for text in node.input:
+            mark, name = ("^", text[1:]) if text.startswith("^") else ("", text)
+            if name.startswith(prefix):
+                inputs.append(mark + name.removeprefix(prefix))
+            elif not mark:
+                raise ValueError(
+                    f"export_scope='{scope}': expected nodes whose inputs are in the scope, got "
+                    f"'{prefix}{node.name}' with input '{name}'. Export a wider scope."
+                )
+        node.input[:] = inputs
+        if "_class" in node.attr:
+            found = [c.removeprefix(b"loc:@") for c in node.attr["_class"].list.s]
+            own = [b"loc:@" + c.removeprefix(prefix.encode()) for c in found]
+            node.attr["_class"].list.s[:] = own
+    kept = type(graph_def)()
+    kept.node.extend(nodes)
+    kept.versions.CopyFrom(graph_def.versions)
+    kept.library.CopyFrom(graph_def.library)
+    graph_def.CopyFrom(kept)
+
+
+def _strip_defaults(graph_def: Any) -> None:
+    nodes = [*graph_def.node, *(n for f in graph_def.library.function for n in f.node_def)]
+    for node in nodes:
+        op = find(node.op)
+        for attr in op.attr if op is not None else ():
+            if attr.default is REQUIRED or attr.name not in node.attr or attr.kind == "func":
+                continue
+            if node.attr[attr.name] == attr_to_proto(attr.kind, attr.default, node.name):
+                del node.attr[attr.name]
+
+
+def add_collection(message: Any, graph: Any, key: str, scope: str | None) -> None:
+    """Writes a collection into a MetaGraphDef; what no message holds is left out.
+
+    Args:
+      message: the MetaGraphDef.
+      graph: the graph.
+      key: the collection's name.
+      scope: only what is below this name scope.
+    """
+    values = graph.get_collection(key)
+    target = proto.meta_graph_pb2.CollectionDef()
+    if key in _messages:
+        for value in values:
+            found = value.to_proto(export_scope=scope) if hasattr(value, "to_proto") else None
+            if found is not None:
+                target.bytes_list.value.append(found.SerializeToString(deterministic=True))
+    else:
+        _add_values(target, values, scope)
+    if target.WhichOneof("kind") is not None:
+        message.collection_def[key].CopyFrom(target)
+
+
+def _add_values(target: Any, values: list[Any], scope: str | None) -> None:
+    prefix = f"{scope}/" if scope else ""
+    if values and all(isinstance(v, Tensor | Operation) for v in values):
+        names = [v.name for v in values if v.name.startswith(prefix)]
+        target.node_list.value.extend(name.removeprefix(prefix) for name in names)
+    elif values and all(isinstance(v, bool | int) for v in values):
+        target.int64_list.value.extend(values)
+    elif values and all(isinstance(v, float) for v in values):
+        target.float_list.value.extend(values)
+    elif values and all(isinstance(v, str | bytes) for v in values):
+        target.bytes_list.value.extend(os.fsencode(v) for v in values)
+
+
+def read_collections(message: Any, graph: Any, scope: str) -> None:
+    """Puts the collections of a MetaGraphDef into a graph that has its operations.
+
+    Args:
+      message: the MetaGraphDef.
+      graph: the graph.
+      scope: what the names begin with there, or "".
+
+    Raises:
+      KeyError, ValueError: the graph does not have what a collection names.
+    """
+    prefix = f"{scope}/" if scope else ""
+    made: dict[bytes, Any] = {}  # one object for what stands in several collections
+    for key, collection in sorted(message.collection_def.items()):
+        kind = collection.WhichOneof("kind")
+        if kind == "node_list":
+            for name in collection.node_list.value:
+                graph.add_to_collection(key, graph.as_graph_element(prefix + name))
+        elif kind == "bytes_list" and key in _messages:
+            make, from_proto = _messages[key]
+            for data in collection.bytes_list.value:
+                if data not in made:
+                    each = make()
+                    each.ParseFromString(data)
+                    made[data] = from_proto(each, import_scope=scope or None)
+                graph.add_to_collection(key, made[data])
+        elif kind in ("int64_list", "float_list", "bytes_list"):
+            for value in getattr(collection, kind).value:
+                graph.add_to_collection(key, value)

@@ -1,0 +1,228 @@
+"""What a `Saver` saves: names, and for each the tensors, slices and the way back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.tensor import Tensor
+from penstock.graph.behavior import colocate_with, device
+from penstock.ops.partitioned import PartitionedVariable
+from penstock.ops.variables import Variable
+from penstock.types import dims as d
+
+
+class SaveSpec:
+    """One tensor that is saved.
+
+    Args:
+      tensor: the tensor, or a function without arguments that returns it.
+      slice_spec: "" for a whole tensor, else what part it is ("4 2 0,2:-").
+      name: its name in the checkpoint.
+      dtype: its dtype; that of the tensor when None.
+      device: where it is saved; where the tensor is when None.
+    """
+
+    def __init__(
+        self, tensor: Any, slice_spec: str, name: str, dtype: Any = None, device: str | None = None
+    ) -> None:
+        self._tensor, self.slice_spec, self.name = tensor, slice_spec, name
+        self.dtype = tensor.dtype if dtype is None else dtype
+        self.device = str(tensor.device) if device is None else device
+
+    @property
+    def tensor(self) -> Any:
+        """The tensor now."""
+        return self._tensor() if callable(self._tensor) else self._tensor
+
+
+class SaveableObject:
+    """The base class of what a Saver saves and restores beside variables.
+
+    Args:
+      op: what it belongs to; names of operations are looked up by it.
+      specs: a SaveSpec for each tensor.
+      name: its name.
+    """
+
+    def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
+        self.op, self.specs, self.name = op, list(specs), name
+
+    @property
+    def device(self) -> str:
+        """The device of the first tensor."""
+        return self.specs[0].device
+
+    def restore(self, restored_tensors: Sequence[Any], restored_shapes: Any) -> Any:
+        """Takes the state back.
+
+        Args:
+          restored_tensors: a tensor for each spec.
+          restored_shapes: the shapes to give them; None leaves them as they are.
+
+        Returns:
+          The operation that does it.
+        """
+        raise NotImplementedError("Calling an abstract method.")
+
+
+class VariableSaveable(SaveableObject):
+    """A variable, or a part of one.
+
+    Args:
+      variable: the variable.
+      name: its name in the checkpoint.
+      slice_spec: what part of a whole it is, or "".
+    """
+
+    def __init__(self, variable: Any, name: str, slice_spec: str = "") -> None:
+        self.variable = variable
+        where = variable.device
+        tensor = variable._read if variable._in_graph_mode else variable.value
+        spec = SaveSpec(tensor, slice_spec, name, variable.dtype, where)
+        super().__init__(variable, [spec], name)
+
+    @property
+    def whole(self) -> str:
+        """The shape of a whole variable written as a slice; "" when that cannot be."""
+        dims = self.variable.dims
+        if not dims or not d.is_full(dims) or 0 in dims:
+            return ""
+        return " ".join(map(str, dims)) + " " + ":".join("-" * len(dims))
+
+    def restore(self, restored_tensors: Sequence[Any], restored_shapes: Any) -> Any:
+        """Assigns to the variable, reshaped to `restored_shapes` if that is given."""
+        (value,) = restored_tensors
+        if not self.variable._in_graph_mode:
+            if restored_shapes is not None:
+                value = execute("Reshape", (value, restored_shapes[0]))
+            return self.variable._restore_from_tensors({"VARIABLE_VALUE": value})
+        with colocate_with(self.variable), device(self.variable.device):
+            dims = self.variable.dims
+            if restored_shapes is not None:
+                value = execute("Reshape", (value, restored_shapes[0]))
+            elif dims == () and value.dims is None:
+                value = execute("EnsureShape", (value,), {"shape": ()})
+            return self.variable.assign(value, read_value=False)
+
+
+def variable_name(variable: Any) -> str:
+    """The name that a variable has in checkpoints by name."""
+    return str(variable._shared_name)
+
+
+def _of_variable(variable: Any, name: str) -> VariableSaveable:
+    info = variable._get_save_slice_info()
+    return VariableSaveable(variable, name, "" if info is None else info.spec)
+
+
+def saveables_of(var_list: Any) -> list[SaveableObject]:
+    """What to save, by the order of the names.
+
+    Args:
+      var_list: variables, partitioned variables and SaveableObjects, as a list, or by name.
+
+    Raises:
+      TypeError: it is no list or dictionary, or holds something else.
+      ValueError: two have one name.
+    """
+    if not isinstance(var_list, dict):
+        var_list = names_of(var_list)
+    found: list[SaveableObject] = []
+    seen: set[int] = set()
+    for name in sorted(var_list):
+        for each in _saveables(name, var_list[name]):
+            owner = id(each.op)
+            if owner in seen and isinstance(each, VariableSaveable):
+                raise ValueError(
+                    f"The same saveable will be restored with two names: {name}. Expected each "
+                    "variable once; save it under one name."
+                )
+            seen.add(owner)
+            found.append(each)
+    return found
+
+
+def _saveables(name: str, value: Any) -> list[SaveableObject]:
+    if not isinstance(name, str):
+        raise TypeError(
+            f"names_to_saveables must be a dict mapping string names to variables. Name is not a "
+            f"string: {name}"
+        )
+    if isinstance(value, SaveableObject):
+        return [value]
+    if isinstance(value, PartitionedVariable):
+        value = list(value)
+    if isinstance(value, list | tuple):
+        for part in value:
+            if not isinstance(part, Variable):
+                raise TypeError(
+                    "names_to_saveables must be a dict mapping string names to "
+                    f"Tensors/Variables. Not a variable: {part}"
+                )
+            info = part._get_save_slice_info()
+            if info is None:
+                raise ValueError(f"Slices must all be slices: {part}")
+            if (
+                info.full_name != name
+                and len({p._get_save_slice_info().full_name for p in value}) > 1
+            ):
+                raise ValueError(
+                    f"Slices must all be from the same tensor: {name} != {info.full_name}"
+                )
+        return [_of_variable(part, name) for part in value]
+    if not isinstance(value, Variable):
+        raise TypeError(
+            "names_to_saveables must be a dict mapping string names to Tensors/Variables. Not a "
+            f"variable: {value}. Pass variables, or a SaveableObject for other state."
+        )
+    return [_of_variable(value, name)]
+
+
+def names_of(var_list: Any) -> dict[str, Any]:
+    """Variables by the names they are saved under; parts of one variable in a list.
+
+    Raises:
+      TypeError: it is no list or tuple, or holds something else.
+      ValueError: two have one name.
+    """
+    if not isinstance(var_list, list | tuple | set):
+        raise TypeError(f"Variables to save should be passed in a dict or a list. Got {var_list}")
+    found: dict[str, Any] = {}
+    for value in var_list:
+        if isinstance(value, SaveableObject | PartitionedVariable):
+            name = value.name
+        elif isinstance(value, Variable):
+            info = value._get_save_slice_info()
+            if info is not None:
+                parts = found.setdefault(str(info.full_name), [])
+                if not isinstance(parts, list):
+                    raise ValueError(
+                        f"Mixing slices and non-slices with the same name: {info.full_name}"
+                    )
+                parts.append(value)
+                continue
+            name = variable_name(value)
+        else:
+            kind = "Tensor" if isinstance(value, Tensor) else type(value).__name__
+            raise TypeError(
+                f"Variable to save is not a Variable: {value}. Expected variables, got a {kind}. "
+                "Leave it out, or wrap it in a SaveableObject."
+            )
+        if name in found:
+            raise ValueError(
+                f"At least two variables have the same name: {name}. Save one of them under "
+                "another name: pass a dictionary."
+            )
+        found[name] = value
+    return found
+
+
+def shape_tensor(saveable: SaveableObject) -> list[Any] | None:
+    """The shapes that restored tensors are given when a Saver reshapes."""
+    if not isinstance(saveable, VariableSaveable):
+        return None
+    dims = saveable.variable.dims
+    if d.is_full(dims):
+        return [list(dims) if dims else convert_to_tensor([], "int32")]
+    return [execute("Shape", (saveable.variable.value(),))]
