@@ -16,6 +16,7 @@ from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import reshape
+from penstock.ops.composing import composed
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
@@ -545,6 +546,7 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Any:
     return execute(DIAG_PART, (input,), None, name)
 
 
+@composed("Trace")
 def trace(x: Any, name: str | None = None) -> Any:
     """The sums of the main diagonals of matrices.
 

@@ -16,6 +16,7 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, Tensor, host_array, wrap
 from penstock.ops.array_basics import reshape, shape_of
+from penstock.ops.composing import composed
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import (
@@ -367,6 +368,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     return execute(FILL, (dims, value), None, name)
 
 
+@composed("eye", result="diag")
 def eye(
     num_rows: Any,
     num_columns: Any = None,
@@ -434,6 +436,7 @@ def _known_size(value: Any) -> int | None:
     return int(value)
 
 
+@composed("one_hot")
 def one_hot(
     indices: Any,
     depth: Any,
@@ -486,6 +489,7 @@ def one_hot(
     return execute(ONE_HOT, (indices, depth, on, off), {"axis": -1 if axis is None else axis}, name)
 
 
+@composed("SequenceMask", result=None)
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
 ) -> Any:

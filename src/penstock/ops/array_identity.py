@@ -274,7 +274,11 @@ def tuple_(
         gate = group(*waited, *(control_inputs or ()))
         with graph.control_dependencies([gate]):
             return [
-                gate if hasattr(t, "op_def") else None if t is None else identity(t)
+                gate
+                if hasattr(t, "op_def")
+                else None
+                if t is None
+                else identity(t, name="control_dependency")
                 for t in tensors
             ]
 

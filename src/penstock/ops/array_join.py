@@ -14,6 +14,7 @@ from penstock.core.tensor import EagerTensor, Tensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import identity, reshape, shape_of
 from penstock.ops.array_shape import broadcast_to, expand_dims
+from penstock.ops.composing import composed
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import int32, int64
@@ -527,6 +528,7 @@ def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Any:
     return execute(PARALLEL_CONCAT, (parts,), {"shape": (len(parts), *first.dims)}, name)
 
 
+@composed("Repeat", result="Reshape_1")
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Any:
     """The input with each slice along an axis repeated.
 
@@ -595,6 +597,7 @@ def _repeat_evenly(data: Any, times: Any, axis: int, rank: int, name: str | None
     return result
 
 
+@composed("meshgrid", result="mul")
 def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:
     """Coordinates of a grid from the coordinates along each axis.
 

@@ -17,6 +17,7 @@ from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import reshape, shape_of
 from penstock.ops.array_gather import gather
 from penstock.ops.array_join import concat
+from penstock.ops.composing import composed
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import as_dtype, bool_, int32
@@ -216,6 +217,7 @@ def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = No
     return execute("Select", (condition, x, y), None, name)
 
 
+@composed("boolean_mask", result="GatherV2")
 def boolean_mask(
     tensor: Any, mask: Any, axis: Any = None, name: str | None = "boolean_mask"
 ) -> Any:

@@ -15,6 +15,7 @@ from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import reshape, shape_of
 from penstock.ops.array_join import concat
 from penstock.ops.array_order import transpose
+from penstock.ops.composing import composed
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import as_dtype, int32, int64
@@ -170,6 +171,7 @@ def top_k(
     return TopKV2(*execute(TOP_K_V2, (input, k), attrs, name))
 
 
+@composed("sort", result=None)
 def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
     """The elements in order along an axis.
 
@@ -193,6 +195,7 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | 
     return _ordered(values, axis, direction, 0, name)
 
 
+@composed("argsort", result="TopKV2")
 def argsort(
     values: Any,
     axis: Any = -1,

@@ -7,7 +7,10 @@
 """
 
 import contextlib
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +28,39 @@ def scope(name: str | None, default: str) -> contextlib.AbstractContextManager[s
     """A name scope in the current graph; nothing when operations run at once."""
     graph = state.graph
     return _NOTHING if graph is None else graph.name_scope(name or default)
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def composed(default: str, result: str | None = "") -> Callable[[Function], Function]:
+    """Gives a function of many operations a name scope of its own in graphs.
+
+    Args:
+      default: the scope's name when the caller gives no `name`.
+      result: what the function gets as its own `name`, for the operation that makes its result:
+        "" for the scope's name, a text for that name inside of it, None for the default.
+    """
+
+    def decorate(function: Function) -> Function:
+        names = list(inspect.signature(function).parameters)
+        position = names.index("name") if "name" in names else len(names)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            graph = state.graph
+            if graph is None:
+                return function(*args, **kwargs)
+            given = args[position] if len(args) > position else kwargs.pop("name", None)
+            with graph.name_scope(given or default) as full:
+                kwargs["name"] = full if result == "" else result
+                rest = args[position + 1 :]
+                kwargs.update(zip(names[position + 1 :], rest, strict=False))
+                return function(*args[:position], **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
 
 
 def tensor(value: Any, dtype: DType | None = None, name: str | None = None) -> Tensor:

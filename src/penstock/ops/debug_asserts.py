@@ -23,6 +23,7 @@ from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.graph.graph import get_default_graph
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_identity import check_numerics, no_op
+from penstock.ops.composing import composed
 from penstock.ops.text_format import summarize, summarize_flat
 from penstock.types.dtypes import as_dtype
 
@@ -76,6 +77,7 @@ def _assert_compiled(
     return ()
 
 
+@composed("Assert", result="Assert")
 def assert_that(
     condition: Any, data: Any, summarize: int | None = None, name: str | None = None
 ) -> Any:
@@ -180,7 +182,7 @@ def _compare(
             raise errors.InvalidArgumentError(
                 None, None, _difference(sign, a, b, held, summarize, message)
             )
-        return None if state.graph is None else no_op(f"{name}/static_checks_determined_all_ok")
+        return None if state.graph is None else no_op(f"{name}/NoOp")
     with get_default_graph().name_scope(name):
         condition = _everywhere(execute(op, (x, y)))
         head = [message or "", f"Condition x {sign} y did not hold element-wise:"]
@@ -328,11 +330,7 @@ def _against_zero(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
                     f"{message or ''}\nCondition x {sign} 0 did not hold element-wise:\nx "
                     f"{_label(x)} = \n{summarize(value, limit)}",
                 )
-            return (
-                None
-                if state.graph is None
-                else no_op(f"{name or wanted}/static_checks_determined_all_ok")
-            )
+            return None if state.graph is None else no_op(f"{name or wanted}/NoOp")
         shown = data or [
             message or "",
             f"Condition x {sign} 0 did not hold element-wise:",

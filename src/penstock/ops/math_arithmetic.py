@@ -20,6 +20,7 @@ from penstock.core.tensor import Tensor
 from penstock.ops.factories import (
     binary,
     binary_function,
+    convert_binary,
     graph_name_scope,
     number_of,
     unary,
@@ -166,7 +167,12 @@ def _mul_no_nan(xp: Any, x: Array, y: Array) -> Array:
     return xp.where(y == 0, xp.zeros_like(x), x * y)
 
 
-multiply_no_nan = binary_function(MUL_NO_NAN, "multiply_no_nan", MUL_NO_NAN.doc)
+multiply_no_nan = binary_function(
+    MUL_NO_NAN,
+    "multiply_no_nan",
+    MUL_NO_NAN.doc,
+    slow=lambda x, y, name: convert_binary(MUL_NO_NAN, x, y, name or "multiply_no_nan"),
+)
 
 
 @MUL_NO_NAN.gradient

@@ -13,6 +13,7 @@ from penstock.core.lazy import lax
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext, broadcast, same
 from penstock.core.tensor import EagerTensor
+from penstock.ops.composing import composed
 from penstock.ops.math_arithmetic import reduce_to
 from penstock.ops.math_compare import clip_by_value
 from penstock.ops.math_elementwise import ABS
@@ -107,6 +108,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     return execute(CAST, (x,), {"DstT": wanted}, name)
 
 
+@composed("saturate_cast")
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
     """Converts to another dtype; what does not fit becomes the nearest value that does.
 

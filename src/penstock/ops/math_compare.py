@@ -15,6 +15,7 @@ from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
+from penstock.ops.composing import composed
 from penstock.ops.factories import as_dtype_of, binary, binary_function, unary, unary_function
 from penstock.ops.math_arithmetic import FLOATS, maximum, minimum, sum_like
 from penstock.types import dims as d
@@ -381,6 +382,7 @@ def _clip_gradient(op: Any, grad: Any) -> list[Any]:
     ]
 
 
+@composed("clip_by_value")
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """Clips values to a range.
 

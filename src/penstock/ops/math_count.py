@@ -11,6 +11,7 @@ from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.composing import composed
 from penstock.ops.math_arithmetic import add_v2
 from penstock.ops.math_cast import cast
 from penstock.ops.math_reduce import reduce_max
@@ -124,6 +125,7 @@ def _dense_bincount_compiled(
     return _counts(jnp, x, int(size), weights, binary_output)
 
 
+@composed("bincount", result="DenseBincount")
 def bincount(
     arr: Any,
     weights: Any = None,
@@ -232,6 +234,7 @@ def _histogram(values: Array, value_range: Array, nbins: Array, *, dtype: DType)
     return np.bincount(places, minlength=count).astype(dtype.numpy_dtype)
 
 
+@composed("histogram_fixed_width")
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dt.int32, name: str | None = None
 ) -> Any:

@@ -16,7 +16,15 @@ from penstock.core.kernels import kernel, register_kernel
 from penstock.core.lazy import lax
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import Tensor
-from penstock.ops.factories import as_dtype_of, binary, binary_function, convert_pair, jnp_function
+from penstock.ops.composing import composed, scope
+from penstock.ops.factories import (
+    as_dtype_of,
+    binary,
+    binary_function,
+    convert_binary,
+    convert_pair,
+    jnp_function,
+)
 from penstock.ops.math_arithmetic import (
     FLOATS_AND_COMPLEX,
     INTEGER_TYPES,
@@ -160,7 +168,12 @@ def _floor_div_floats(xp: Any, x: Array, y: Array) -> Array:
 
 
 floor_div = binary_function(FLOOR_DIV, "floor_div", FLOOR_DIV.doc)
-floordiv = binary_function(FLOOR_DIV, "floordiv", FLOOR_DIV.doc)
+floordiv = binary_function(
+    FLOOR_DIV,
+    "floordiv",
+    FLOOR_DIV.doc,
+    slow=lambda x, y, name: convert_binary(FLOOR_DIV, x, y, name or "floordiv"),
+)
 
 
 @TRUNCATE_DIV.gradient
@@ -334,9 +347,10 @@ def _true_divide(x: Any, y: Any, name: str | None) -> Any:
         raise TypeError(
             f"Invalid dtype {x.dtype!r} in __truediv__. Expected one of {allowed}. Use tf.cast."
         ) from None
-    if wide is not None:
-        x, y = (execute("Cast", (t,), {"DstT": wide}) for t in (x, y))
-    return execute(REAL_DIV, (x, y), None, name)
+    with scope(name, "truediv") as full:
+        if wide is not None:
+            x, y = (execute("Cast", (t,), {"DstT": wide}) for t in (x, y))
+        return execute(REAL_DIV, (x, y), None, full)
 
 
 truediv = binary_function(
@@ -362,8 +376,8 @@ divide = binary_function(
 def _divide_v1(x: Any, y: Any, name: str | None) -> Any:
     x, y = convert_pair(x, y)
     if x.dtype.is_floating or x.dtype.is_complex:
-        return execute(REAL_DIV, (x, y), None, name)
-    return execute(FLOOR_DIV, (x, y), None, name)
+        return execute(REAL_DIV, (x, y), None, name or "div")
+    return execute(FLOOR_DIV, (x, y), None, name or "div")
 
 
 div = binary_function(
@@ -386,9 +400,10 @@ def _divide_no_nan(x: Any, y: Any, name: str | None) -> Any:
     if x.dtype.base_dtype not in _TRUEDIV:
         raise TypeError(f"Invalid dtype {x.dtype!r} in tf.math.divide_no_nan. Use tf.cast.")
     wide = _TRUEDIV[x.dtype.base_dtype]
-    if wide is not None:
-        x, y = (execute("Cast", (t,), {"DstT": wide}) for t in (x, y))
-    return execute(DIV_NO_NAN, (x, y), None, name)
+    with scope(name, "div_no_nan") as full:
+        if wide is not None:
+            x, y = (execute("Cast", (t,), {"DstT": wide}) for t in (x, y))
+        return execute(DIV_NO_NAN, (x, y), None, full)
 
 
 divide_no_nan = binary_function(
@@ -396,6 +411,7 @@ divide_no_nan = binary_function(
 )
 
 
+@composed("reciprocal_no_nan")
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
     """Returns 1 / x, and 0 where x is 0.
 

@@ -15,6 +15,7 @@ from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
+from penstock.ops.composing import composed
 from penstock.ops.math_arithmetic import conjugate
 from penstock.ops.math_matmul import matmul
 from penstock.types.dims import Dims
@@ -200,6 +201,7 @@ def _eye_between(shape: Any, first: int, second: int, rank: int, dtype: Any) -> 
 # the public functions
 
 
+@composed("einsum", result="Einsum")
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
     """Multiplies tensors and sums over labels, as an equation says.
 
@@ -294,6 +296,7 @@ def _path(text: str, tensors: list[Any], optimize: Any) -> list[tuple[int, ...]]
     return path
 
 
+@composed("Tensordot")
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     """Sums products over axes of two tensors.
 

@@ -16,6 +16,7 @@ from penstock.core.kernels import HOST_LIMIT, kernel, quiet
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, Tensor, wrap
+from penstock.ops.composing import composed
 from penstock.ops.factories import as_dtype_of
 from penstock.ops.math_arithmetic import conjugate, sum_like
 from penstock.types import dims as d
@@ -291,6 +292,7 @@ def _small_product(a: Any, b: Any) -> Any:
     return None
 
 
+@composed("MatVec", result="Squeeze")
 def matvec(
     a: Any,
     b: Any,

@@ -12,6 +12,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.tensor import Tensor
+from penstock.ops.composing import composed, scope
 from penstock.ops.factories import binary, binary_function
 from penstock.ops.math_arithmetic import FLOATS, add_n, add_v2, multiply, negative, reduce_to
 from penstock.ops.math_cast import abs as absolute
@@ -90,6 +91,7 @@ def _with_values(t: Any, values: Any) -> Any:
     return values if _values(t) is t else type(t)(values, t.indices, t.dense_shape)
 
 
+@composed("clip_by_norm")
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
     """Scales a tensor down so that its Euclidean norm is at most `clip_norm`.
 
@@ -143,6 +145,7 @@ def _tensor_sequence(t_list: Any) -> list[Any]:
     return list(t_list)
 
 
+@composed("global_norm", result="global_norm")
 def global_norm(t_list: Any, name: str | None = None) -> Any:
     """Returns the Euclidean norm of all elements of a list of tensors.
 
@@ -183,7 +186,12 @@ def clip_by_global_norm(
       TypeError: `t_list` is no sequence.
     """
     values = _tensor_sequence(t_list)
-    norm = global_norm(values) if use_norm is None else convert_to_tensor(use_norm)
+    norm = global_norm(values, name) if use_norm is None else convert_to_tensor(use_norm)
+    with scope(name, "clip_by_global_norm") as full:
+        return _scaled_together(values, clip_norm, norm, full), norm
+
+
+def _scaled_together(values: list[Any], clip_norm: Any, norm: Any, name: str) -> list[Any]:
     largest = convert_to_tensor(clip_norm, norm.dtype)
     one = convert_to_tensor(1, norm.dtype)
     inverse = execute("Minimum", (real_div(one, norm), real_div(one, largest)))
@@ -191,19 +199,22 @@ def clip_by_global_norm(
     nan = convert_to_tensor(math.nan, norm.dtype)
     scale = execute("SelectV2", (finite, multiply(largest, inverse), nan))
     scaled: list[Any] = []
-    for t in values:
+    for i, t in enumerate(values):
         if t is None:
             scaled.append(None)
             continue
         part = convert_to_tensor(_values(t))
-        product = execute("Mul", (part, cast(scale, part.dtype)), None, name)
+        product = execute("Mul", (part, cast(scale, part.dtype)))
+        if name:
+            product = execute("Identity", (product,), None, f"{name.split('/')[-2]}/_{i}")
         scaled.append(_with_values(t, product))
-    return scaled, norm
+    return scaled
 
 
 # norms
 
 
+@composed("norm", result="Squeeze")
 def norm(
     tensor: Any,
     ord: Any = "euclidean",
@@ -314,6 +325,7 @@ def norm_v1(
 # compositions
 
 
+@composed("polyval", result="add")
 def polyval(coeffs: list[Any], x: Any, name: str | None = None) -> Any:
     """Evaluates a polynomial.
 

@@ -12,6 +12,7 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import name_scope
+from penstock.ops.composing import composed
 from penstock.ops.math_arithmetic import add_v2, multiply, subtract
 from penstock.ops.math_cast import cast
 from penstock.ops.math_division import real_div
@@ -165,6 +166,7 @@ def _lin_space_gradient(op: Any, grad: Any) -> list[Any]:
     return [falling, rising, None]
 
 
+@composed("linspace", result="Slice")
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Any:
     """Returns evenly spaced numbers, both ends included.
 

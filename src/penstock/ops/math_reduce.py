@@ -15,6 +15,7 @@ from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import Tensor
 from penstock.graph.static_values import constant_value
+from penstock.ops.composing import composed
 from penstock.ops.factories import reduction
 from penstock.ops.math_arithmetic import add_v2, conjugate, multiply, subtract
 from penstock.ops.math_cast import abs as absolute
@@ -325,6 +326,7 @@ reduce_any = _public(ANY, "reduce_any", ANY.doc)
 reduce_euclidean_norm = _public(EUCLIDEAN_NORM, "reduce_euclidean_norm", EUCLIDEAN_NORM.doc)
 
 
+@composed("ReduceLogSumExp")
 def reduce_logsumexp(
     input_tensor: Any, axis: Axis = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
@@ -351,6 +353,7 @@ def reduce_logsumexp(
     return execute("AddV2", (total, shift), None, name)
 
 
+@composed("reduce_variance", result="Mean_1")
 def reduce_variance(
     input_tensor: Any, axis: Axis = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
@@ -379,6 +382,7 @@ def reduce_variance(
     return reduce_mean(square(distance), axis, keepdims, name)
 
 
+@composed("reduce_std", result="Sqrt")
 def reduce_std(
     input_tensor: Any, axis: Axis = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
@@ -399,6 +403,7 @@ def reduce_std(
     return execute("Sqrt", (reduce_variance(input_tensor, axis, keepdims),), None, name)
 
 
+@composed("count_nonzero", result="Sum")
 def count_nonzero(
     input: Any,
     axis: Axis = None,

@@ -413,7 +413,7 @@ def separable_conv2d(
     Raises:
       ValueError: the pointwise filter is not [1, 1, C * M, O].
     """
-    with scope(name, "separable_conv2d"):
+    with scope(name, "separable_conv2d") as full:
         pointwise = tensor(pointwise_filter, name="pointwise_filter")
         if pointwise.dims is not None and not d.compatible(
             pointwise.dims, (1, 1, *(pointwise.dims[2:] or (None, None)))
@@ -423,7 +423,7 @@ def separable_conv2d(
                 f"{d.text(pointwise.dims)}."
             )
         deep = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
-        return conv2d(deep, pointwise, 1, "VALID", layout_of(data_format, 2))
+        return conv2d(deep, pointwise, 1, "VALID", layout_of(data_format, 2), name=full or None)
 
 
 def separable_conv2d_v1(

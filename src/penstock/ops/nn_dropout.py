@@ -126,7 +126,7 @@ def _dropout(
         raise ValueError(
             f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}"
         )
-    with scope(name, default) as full:
+    with scope(name, default):
         x = tensor(x, name="x")
         kind = x.dtype.base_dtype
         if not kind.is_floating:
@@ -143,7 +143,7 @@ def _dropout(
             scaled = execute("RealDiv", (x, subtract(number(1, kind), limit)))
         drawn = sampler(_noise_shape(x, noise_shape), kind)
         keep = execute("GreaterEqual", (drawn, limit))
-        return execute("SelectV2", (keep, scaled, number(0, kind)), None, full)
+        return execute("SelectV2", (keep, scaled, number(0, kind)))
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:

@@ -243,7 +243,7 @@ def sparse_softmax_cross_entropy_with_logits(
             logits = cast(logits, dtypes.float32)
         _check_sparse(labels, logits)
         if logits.dims is None:
-            return cast(execute(SPARSE_CROSS_ENTROPY, (logits, labels))[0], given)
+            return cast(execute(SPARSE_CROSS_ENTROPY, (logits, labels), None, name)[0], given)
         return cast(_rows(SPARSE_CROSS_ENTROPY, logits, labels), given)
 
 
@@ -380,8 +380,8 @@ def log_poisson_loss(
                 "`log_input` and `targets` must have the same shape, received "
                 f"({d.text(x.dims)} vs {d.text(z.dims)})."
             )
-        result = subtract(execute("Exp", (x,)), multiply(x, z))
-        return add_v2(result, _stirling(z)) if compute_full_loss else result
+        result = subtract(execute("Exp", (x,)), multiply(x, z, name="mul"), name="sub")
+        return add_v2(result, _stirling(z), name="add") if compute_full_loss else result
 
 
 def _stirling(z: Tensor) -> Any:

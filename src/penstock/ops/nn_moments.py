@@ -207,12 +207,16 @@ def batch_normalization(
         kind = x.dtype.base_dtype
         variance = tensor(variance)
         epsilon = number(variance_epsilon, variance.dtype)
-        factor = execute("Rsqrt", (add_v2(variance, epsilon),))
+        factor = execute("Rsqrt", (add_v2(variance, epsilon, name="add"),))
         if scale is not None:
-            factor = multiply(factor, like(scale, factor))
-        shift = multiply(like(mean, factor), factor)
-        shift = negative(shift) if offset is None else subtract(like(offset, factor), shift)
-        return add_v2(multiply(x, cast(factor, kind)), cast(shift, kind))
+            factor = multiply(factor, like(scale, factor), name="mul")
+        scaled = multiply(x, cast(factor, kind), name="mul")
+        shift = multiply(like(mean, factor), factor, name="mul")
+        if offset is None:
+            shift = negative(shift)
+        else:
+            shift = subtract(like(offset, factor), shift, name="sub")
+        return add_v2(scaled, cast(shift, kind), name="add")
 
 
 def batch_norm_with_global_normalization(

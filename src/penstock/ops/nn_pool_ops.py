@@ -193,7 +193,8 @@ def avg_pool(
     """
     count = _count_of(input, data_format, "avg_pool")
     functions = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}
-    return functions[count](input, ksize, strides, padding, layout_of(data_format, count), name)
+    layout = layout_of(data_format, count)
+    return functions[count](input, ksize, strides, padding, layout, name or "AvgPool")
 
 
 def avg_pool1d(

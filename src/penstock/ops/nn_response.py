@@ -171,7 +171,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
       bool[B]; False where the target is outside [0, C) or predictions are not finite.
     """
     with scope(name, "in_top_k"):
-        return execute(IN_TOP_K_V2, (predictions, targets, k))
+        return execute(IN_TOP_K_V2, (predictions, targets, k), None, name)
 
 
 def in_top_k_v1(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Any:

@@ -68,10 +68,11 @@ def _as_left(tensor: Any, value: Any) -> Any:
 def _logic(bitwise: Function, logical: Function) -> Function:
     """Logic for bools, bits for integers."""
 
-    def function(x: Any, y: Any) -> Any:
+    def function(x: Any, y: Any, name: str | None = None) -> Any:
         x = x if isinstance(x, Tensor) else as_dtype_of(y, x)
         if x.dtype.is_bool:
-            return logical(x, y if isinstance(y, Tensor) else convert_to_tensor(y, dt.bool_))
+            y = y if isinstance(y, Tensor) else convert_to_tensor(y, dt.bool_)
+            return logical(x, y, name=name)
         return bitwise(x, y)
 
     return function
@@ -105,7 +106,7 @@ _BINARY: dict[str, Function] = {
     "matmul": _product,
     "and": _logic(compare.bitwise_and, compare.logical_and),
     "or": _logic(compare.bitwise_or, compare.logical_or),
-    "xor": _logic(compare.bitwise_xor, lambda x, y: compare.logical_xor(x, y, None)),
+    "xor": _logic(compare.bitwise_xor, compare.logical_xor),
 }
 _ORDER: dict[str, Function] = {
     "lt": compare.less,
@@ -144,9 +145,8 @@ def _equality(op: Any, function: Function, otherwise: bool) -> Function:
 def attach() -> None:
     """Gives every tensor its operators."""
     for name, function in _BINARY.items():
-        scope = "" if name in ("and", "or", "xor") else name
-        attach_method(f"__{name}__", _forward(function, scope))
-        attach_method(f"__r{name}__", _reflected(function, scope))
+        attach_method(f"__{name}__", _forward(function, name))
+        attach_method(f"__r{name}__", _reflected(function, name))
     for name, function in _ORDER.items():
         attach_method(f"__{name}__", _forward(function))
     attach_method("__eq__", _equality(compare.EQUAL, compare.equal, otherwise=False))

@@ -29,11 +29,11 @@ INTEGERS = (dtypes.int32, dtypes.int64)
 def shape_tensor(shape: Any) -> Any:
     """A shape argument as an integer vector."""
     if hasattr(shape, "dtype"):
-        return tensor(shape)
+        return tensor(shape, name="shape")
     sizes = shape.as_list() if hasattr(shape, "as_list") else shape
     if isinstance(sizes, (list, tuple)) and not sizes:
-        return tensor([], dtypes.int32)
-    return tensor(sizes)
+        return tensor([], dtypes.int32, "shape")
+    return tensor(sizes, name="shape")
 
 
 def is_number(value: Any, wanted: float) -> bool:
@@ -41,13 +41,11 @@ def is_number(value: Any, wanted: float) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == wanted
 
 
-def scaled(
-    drawn: Any, spread: Any, offset: Any, dtype: DType, name: str | None, plain: bool
-) -> Any:
+def scaled(drawn: Any, spread: Any, offset: Any, name: str | None, plain: bool) -> Any:
     """`drawn * spread + offset`; `drawn` itself when that changes nothing and no graph shows it."""
     if plain and state.graph is None:
         return drawn
-    return add_v2(multiply(drawn, spread), offset, name=name)
+    return add_v2(multiply(drawn, spread, name="mul"), offset, name=name)
 
 
 def check_uniform_dtype(dtype: DType, maxval: Any, allowed: tuple[DType, ...]) -> None:
@@ -97,13 +95,13 @@ def random_uniform(
             )
         plain = is_number(minval, 0) and (maxval is None or is_number(maxval, 1))
         drawn = execute(RANDOM_UNIFORM, (dims,), {**seed_attrs(seed), "dtype": dtype})
-        if plain and state.graph is None:
+        if plain:
             return drawn
         low, high = (
             tensor(minval, dtype, "min"),
             tensor(1 if maxval is None else maxval, dtype, "max"),
         )
-        return scaled(drawn, subtract(high, low), low, dtype, full, plain)
+        return scaled(drawn, subtract(high, low, name="sub"), low, full, plain)
 
 
 def random_normal(
@@ -169,7 +167,7 @@ def _normal(
         if not (plain and state.graph is None):
             mean, stddev = tensor(mean, dtype, "mean"), tensor(stddev, dtype, "stddev")
         drawn = execute(op, (sizes,), {**seed_attrs(seed), "dtype": dtype})
-        return scaled(drawn, stddev, mean, dtype, full, plain)
+        return scaled(drawn, stddev, mean, full, plain)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:

@@ -117,7 +117,7 @@ def stateless_random_uniform(
         plain = is_number(minval, 0) and (maxval is None or is_number(maxval, 1))
         if plain and state.graph is None:
             return drawn
-        return scaled(drawn, subtract(high, low), low, dtype, full, plain)
+        return scaled(drawn, subtract(high, low), low, full, plain)
 
 
 def _check_bounds(dtype: DType, minval: Any, maxval: Any) -> None:
@@ -222,7 +222,7 @@ def _normal(
         if plain and state.graph is None:
             return drawn
         return scaled(
-            drawn, tensor(stddev, dtype, "stddev"), tensor(mean, dtype, "mean"), dtype, full, plain
+            drawn, tensor(stddev, dtype, "stddev"), tensor(mean, dtype, "mean"), full, plain
         )
 
 
