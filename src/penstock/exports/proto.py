@@ -1,4 +1,4 @@
-"""Public names of messages that no other family lists: settings, examples, clusters, savers.
+"""Public names of messages, and of what describes clusters: settings, examples, savers.
 
 The classes are imported with their modules at first use, so these names cost `import penstock`
 nothing.
@@ -15,6 +15,7 @@ def _train(*names: str) -> dict[str, list[str]]:
 
 EXPORTS = {
     "penstock.proto.cluster_pb2": _train("ClusterDef", "JobDef"),
+    "penstock.distributed.cluster_spec": _train("ClusterSpec"),
     "penstock.proto.config_pb2": _v1(
         "ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "RunMetadata", "RunOptions"
     ),

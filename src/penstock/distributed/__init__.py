@@ -1,0 +1,1 @@
+"""Programs of several processes: who takes part, and how they talk."""
