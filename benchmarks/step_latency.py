@@ -1,11 +1,12 @@
 """Microseconds of one small training step on 1, 10, 100 and 400 variables of ten numbers.
 
-    python benchmarks/step_latency.py [penstock | tensorflow] [session function eager infer]
+    python benchmarks/step_latency.py [penstock | tensorflow | jax] [CASE...]
 
 `session` runs the update of every variable in one `Session.run` with one feed, `infer` sums all
-variables in one, `function` is the same update in a `tf.function`, `eager` one operation after the
-other. Each row is the best of several rounds, so that other work on the machine shows little. The
-variables are checked afterwards.
+variables in one, `function` is the same update in a `tf.function`, `read` a `tf.function` that sums
+them, `eager` one operation after the other. With `jax`, `function` and `read` are the same steps
+written for `jax.jit`, the arrays donated where they are updated. Each row is the best of several
+rounds, so that other work on the machine shows little. The variables are checked afterwards.
 """
 
 import importlib
@@ -108,16 +109,48 @@ def eager(tf, count):
     return result
 
 
-CASES = {case.__name__: case for case in (session, infer, function, eager)}
+def read(tf, count):
+    variables = [tf.Variable(np.ones(10, np.float32)) for _ in range(count)]
+    total = tf.function(lambda x: tf.add_n([v * x for v in variables]))
+    x = tf.constant(DELTA)
+    np.testing.assert_allclose(total(x).numpy(), DELTA * count, rtol=1e-5)
+    return best(lambda: total(x).numpy())
+
+
+def jax_function(jax, count):
+    held = [[jax.numpy.zeros(10) for _ in range(count)]]
+    update = jax.jit(lambda values, x: [v + x for v in values], donate_argnums=0)
+    x = jax.numpy.asarray(DELTA)
+
+    def step():
+        held[0] = update(held[0], x)
+
+    step, runs = counted(step)
+    result = best(step)
+    check(np.asarray(held[0][-1]), runs)
+    return result
+
+
+def jax_read(jax, count):
+    values = [jax.numpy.ones(10) for _ in range(count)]
+    total = jax.jit(lambda values, x: sum(v * x for v in values))
+    x = jax.numpy.asarray(DELTA)
+    np.testing.assert_allclose(np.asarray(total(values, x)), DELTA * count, rtol=1e-5)
+    return best(lambda: np.asarray(total(values, x)))
+
+
+CASES = {case.__name__: case for case in (session, infer, function, read, eager)}
+JAX_CASES = {"function": jax_function, "read": jax_read}
 
 
 def main():
-    name, chosen = (sys.argv[1:2] or ["penstock"])[0], sys.argv[2:] or list(CASES)
-    tf = importlib.import_module(name)
+    name = (sys.argv[1:2] or ["penstock"])[0]
+    module = importlib.import_module(name)
+    cases = JAX_CASES if name == "jax" else CASES
     print(f"| {name} (us a step) | " + " | ".join(f"{n} variables" for n in COUNTS) + " |")
     print("|---|" + "---|" * len(COUNTS))
-    for case in chosen:
-        row = [f"{CASES[case](tf, count):.0f}" for count in COUNTS]
+    for case in sys.argv[2:] or cases:
+        row = [f"{cases[case](module, count):.0f}" for count in COUNTS]
         print(f"| {case} | " + " | ".join(row) + " |", flush=True)
 
 
