@@ -63,14 +63,17 @@ class BodyGraph(FuncGraph):
             found = self.reads[id(handle)] = (op, handle, attrs, value)
         return self.capture(found[3]).op  # type: ignore[no-any-return]
 
-    def writes_what_it_read(self) -> bool:
-        """Whether the body may write a variable that was read outside of it."""
-        effects = CallBody(self.name, self).effects
-        places = {id(t): i for i, t in enumerate(self.inputs)}
-        return any(
-            id(outer) in self.reads and "w" in effects.get(places[id(inner)], "")
-            for outer, inner in self.captures
-        )
+
+def write_what_they_read(graphs: Sequence[BodyGraph]) -> bool:
+    """Whether one of the bodies may write a variable that one of them read outside of it."""
+    read = {handle for graph in graphs for handle in graph.reads}
+    for graph in graphs:
+        effects = CallBody(graph.name, graph).effects
+        places = {id(t): i for i, t in enumerate(graph.inputs)}
+        for outer, inner in graph.captures:
+            if id(outer) in read and "w" in effects.get(places[id(inner)], ""):
+                return True
+    return False
 
 
 def trace(graph: BodyGraph, function: Callable[[], Any]) -> Any:

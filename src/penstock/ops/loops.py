@@ -18,7 +18,14 @@ from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph.body import CallBody
 from penstock.graph.static_values import constant_value
 from penstock.graph.trip_count import bound_of
-from penstock.ops.bodies import BodyGraph, emit, note_uses, share_captures, trace
+from penstock.ops.bodies import (
+    BodyGraph,
+    emit,
+    note_uses,
+    share_captures,
+    trace,
+    write_what_they_read,
+)
 from penstock.ops.control_flow import STATELESS_WHILE, WHILE
 from penstock.ops.tensor_array import TensorArray
 from penstock.types import dtypes as dt
@@ -185,7 +192,7 @@ class _LoopBuilder:
     def build(self, cond: Any, body: Any, parallel_iterations: int) -> Any:
         """Adds the operation and returns the packed results."""
         graphs = self._trace(cond, body)
-        if any(g.writes_what_it_read() for g in graphs):
+        if write_what_they_read(graphs):
             self._hoists = False
             graphs = self._trace(cond, body)
         own = len(self._flat) + (self._bound is not None)
