@@ -37,6 +37,12 @@ _DECAYS = (
 ).split()
 
 EXPORTS = {
+    "penstock.train.moving_averages": {
+        "ExponentialMovingAverage": [
+            "train.ExponentialMovingAverage",
+            "compat.v1.train.ExponentialMovingAverage",
+        ]
+    },
     "penstock.train.decays": {name: [f"compat.v1.train.{name}"] for name in _DECAYS},
     "penstock.train.metrics_means": {name: [f"compat.v1.metrics.{name}"] for name in _MEANS},
     "penstock.train.metrics_thresholds": {
