@@ -21,7 +21,8 @@ from penstock.types.dtypes import as_dtype
 from penstock.types.tensor_shape import TensorShape
 from penstock.util import nest
 
-IN_RANGE = {"_in_range": True}  # the loop counts within the length: nothing to check
+# The loop counts within the length, and sets each element once: there is nothing to check.
+IN_RANGE = {"_in_range": True}
 
 
 class _Rows:

@@ -412,9 +412,11 @@ def _grown(ctx: TraceContext, held: StackedList, index: Any) -> StackedList:
 def _set_item_gradient(op: Any, grad: Any) -> list[Any]:
     index, item = op.inputs[1], op.inputs[2]
     attrs = {"element_dtype": op.get_attr("element_dtype")}
-    marks = {"_in_range": True} if op.attrs.get("_in_range") else {}
-    read = execute(GET_ITEM, (grad, index, shape_input(item.dims)), {**attrs, **marks})
-    rest = execute(SET_ITEM, (grad, index, execute("ZerosLike", (item,))), {**attrs, **marks})
+    if op.attrs.get("_in_range"):  # nobody else writes the element: its gradient may stay there
+        marked = {**attrs, "_in_range": True}
+        return [grad, None, execute(GET_ITEM, (grad, index, shape_input(item.dims)), marked)]
+    read = execute(GET_ITEM, (grad, index, shape_input(item.dims)), attrs)
+    rest = execute(SET_ITEM, (grad, index, execute("ZerosLike", (item,))), attrs)
     if op.get_attr("resize_if_index_out_of_bounds"):
         rest = execute(RESIZE, (rest, execute(LENGTH, (op.inputs[0],))))
     return [rest, None, read]
