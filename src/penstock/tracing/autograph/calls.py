@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from penstock.core.lazy import malt
 from penstock.core.tensor import Tensor
 from penstock.ops.variables import Variable
 from penstock.tracing.autograph import builtins, status
-from penstock.tracing.autograph.convert import Converter
+from penstock.tracing.autograph.convert import Converter, NotConverted
 from penstock.tracing.autograph.namespace import FunctionScope, operators
 from penstock.tracing.autograph.options import DIRECTIVES, library_options
 from penstock.tracing.autograph.scan import Scanner
@@ -78,7 +79,7 @@ def converted_call(
     try:
         verbosity.log(1, "Converted call: %s", f)
         converted = converter().convert(target, options)
-    except Exception as problem:  # whatever the library raises means that it cannot
+    except NotConverted as problem:
         _warn(f, problem)
         return f(*args, **kwargs)
     return converted(*target_args, **kwargs)
@@ -144,19 +145,20 @@ class _Verbosity:
 
 
 verbosity = _Verbosity()
-_warned: set[Any] = set()
+_warned: weakref.WeakSet[Any] = weakref.WeakSet()  # code objects
 
 
 def _warn(f: Any, problem: Exception) -> None:
-    key = getattr(getattr(f, "__func__", f), "__code__", None)
-    if key in _warned:
+    code = getattr(_target(f, ())[0], "__code__", None)
+    if code in _warned:
         return
-    _warned.add(key)
+    if code is not None:
+        _warned.add(code)
     get_logger().warning(
         "AutoGraph could not transform %s and will run it as-is.\nCause: %s\nTo silence this"
         " warning, decorate the function with @tf.autograph.experimental.do_not_convert",
-        f,
-        problem,
+        str(f),  # a record of the log would keep the function
+        str(problem),
     )
 
 

@@ -33,6 +33,10 @@ class Factory(NamedTuple):
     name: str
 
 
+class NotConverted(Exception):
+    """A function cannot be converted; the text says why."""
+
+
 class Converter:
     """Converts functions for one namespace of operators. Thread-safe."""
 
@@ -41,18 +45,18 @@ class Converter:
         self._operators = operators
         self._directives = directives
         self._lock = threading.RLock()  # guards: _made, and the library, which is not thread-safe
-        self._made: dict[int, tuple[weakref.ref[Any], dict[Any, Factory | Exception]]] = {}
+        self._made: dict[int, tuple[weakref.ref[Any], dict[Any, Factory | str]]] = {}
         self._transpiler: Any = None
 
     def convert(self, function: Callable[..., Any], options: Any) -> Callable[..., Any]:
         """The converted function, with the signature, globals and closure of `function`.
 
         Raises:
-          Exception: the source is not accessible or not supported; the same one again next time.
+          NotConverted: the source is not accessible or not supported.
         """
         made = self._factory(function, options)
-        if isinstance(made, Exception):
-            raise made
+        if isinstance(made, str):
+            raise NotConverted(made)
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         closure = tuple(cells[name] for name in made.code.co_freevars)
         outer = types.FunctionType(made.code, function.__globals__, made.name, (), closure)
@@ -69,7 +73,7 @@ class Converter:
             node, _ = self._transform(function, options)
             return str(malt.pyct.parser.unparse(node, include_encoding_marker=False)) + "\n"
 
-    def _factory(self, function: Any, options: Any) -> Factory | Exception:
+    def _factory(self, function: Any, options: Any) -> Factory | str:
         code = function.__code__
         entry = self._made.get(id(code))
         if entry is not None and options in entry[1]:
@@ -82,7 +86,7 @@ class Converter:
                 try:
                     entry[1][options] = self._make(function, options)
                 except Exception as problem:  # the library fails in many ways: all mean "as it is"
-                    entry[1][options] = problem.with_traceback(None)
+                    entry[1][options] = str(problem) or type(problem).__name__
             return entry[1][options]
 
     def _watch(self, code: types.CodeType) -> weakref.ref[Any]:

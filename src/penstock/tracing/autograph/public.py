@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.core.lazy import malt
 from penstock.tracing.autograph import calls, status
+from penstock.tracing.autograph.convert import NotConverted
 from penstock.tracing.autograph.options import library_options
 from penstock.tracing.autograph.values import at
 
@@ -27,8 +28,8 @@ def to_graph(
       A function with the signature of `entity`.
 
     Raises:
-      ValueError: `entity` is no Python function.
-      ConversionError: its source is not accessible or not supported.
+      ConversionError: `entity` is no Python function, or its source is not accessible or not
+        supported.
 
     Example:
       >>> import penstock as tf
@@ -58,8 +59,8 @@ def to_code(
       experimental_optional_features: a `tf.autograph.experimental.Feature`, or a tuple of them.
 
     Raises:
-      ValueError: `entity` is no Python function.
-      ConversionError: its source is not accessible or not supported.
+      ConversionError: `entity` is no Python function, or its source is not accessible or not
+        supported.
     """
     function = _function(entity)
     options = library_options(experimental_optional_features, True, recursive)
@@ -93,7 +94,7 @@ def to_code_v1(
 def _function(entity: Any) -> Any:
     function = getattr(entity, "__func__", entity)
     if not hasattr(function, "__code__"):
-        raise ValueError(
+        raise malt.impl.api.ConversionError(
             f"Cannot apply autograph to {entity!r}{at()}: expected a function that exposes a"
             f" __code__ object, got {type(entity).__name__}. If this is a @tf.function, try passing"
             " f.python_function instead."
@@ -105,10 +106,10 @@ def _function(entity: Any) -> Any:
 def _conversion_errors(entity: Any) -> Any:
     try:
         yield
-    except malt.pyct.errors.PyCTError as problem:
+    except (NotConverted, malt.pyct.errors.PyCTError) as problem:
         raise malt.impl.api.ConversionError(
             f"converting {entity}{at()}: expected a function that conversion supports, got"
-            f" {type(problem).__name__}: {problem}"
+            f" one that it does not: {problem}"
         ) from None
 
 

@@ -1,0 +1,334 @@
+"""What calls convert and what they leave alone; methods, classes, decorators, side effects."""
+
+import functools
+import gc
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.tracing.autograph.calls import converter
+from penstock.tracing.autograph.loops import register_for
+
+Feature = tf.autograph.experimental.Feature
+
+
+def absolute(x):
+    if x > 0:
+        return x
+    return -x
+
+
+def check(function, *arguments, equal):
+    assert int(tf.function(function)(*map(tf.constant, arguments))) == equal
+
+
+class Base:
+    scale = 3
+
+    def __init__(self):
+        self.total = tf.Variable(1)
+
+    def helper(self, x):
+        return x
+
+    @staticmethod
+    def size(x):
+        if x > 0:
+            return x
+        return -x
+
+    @classmethod
+    def scaled(cls, x):
+        return cls.size(x) * cls.scale if x > 1 else x
+
+    @property
+    def doubled(self):
+        return self.total * 2
+
+    @tf.function
+    def call(self, x):
+        if x > 0:
+            self.total.assign_add(x)
+        return self.helper(self.size(x)) + self.scaled(x) + self.doubled
+
+
+class Derived(Base):
+    def helper(self, x):
+        if x > 0:
+            return super().helper(x) * 2
+        return x
+
+    @tf.function
+    def call(self, x):
+        return super().call(x)
+
+    def __call__(self, x):
+        if x > 10:
+            return x
+        return self.helper(x)
+
+
+def test_methods_of_all_kinds():
+    base, derived = Base(), Derived()
+    assert int(base.call(tf.constant(3))) == 3 + 9 + 8
+    assert int(derived.call(tf.constant(3))) == 6 + 9 + 8
+    assert int(derived.call(tf.constant(-3))) == 6 - 3 + 8
+
+
+def test_callable_objects_and_partials():
+    derived = Derived()
+    check(derived, 4, equal=8)
+    check(lambda x: derived(x), 11, equal=11)
+
+    def chosen(a, b, *, times):
+        if a > b:
+            return a * times
+        return b * times
+
+    check(functools.partial(chosen, times=3), 1, 2, equal=6)
+    check(lambda x: functools.partial(chosen, 5)(x, times=2), 1, equal=10)
+
+
+def test_decorated_functions_and_lambdas():
+    def decorate(function):
+        @functools.wraps(function)
+        def wrapper(*args):
+            return function(*args)
+
+        return wrapper
+
+    decorated = decorate(absolute)
+    check(decorated, -2, equal=2)
+    check(lambda x: decorated(x), -2, equal=2)
+    check(lambda x: [(lambda y: y if y > 0 else -y)(x), 1][0], -3, equal=3)
+
+
+def test_variables_as_conditions():
+    on, count = tf.Variable(True), tf.Variable(0)
+
+    @tf.function
+    def chosen():
+        return tf.constant(1) if on else tf.constant(2)
+
+    @tf.function
+    def counted():
+        while count < 5:
+            count.assign_add(2)
+        return count.read_value()
+
+    assert int(chosen()) == 1
+    on.assign(False)
+    assert int(chosen()) == 2
+    assert int(counted()) == 6
+
+
+def test_effects_only_of_the_branch_taken():
+    v = tf.Variable(0)
+
+    @tf.function
+    def f(x):
+        if x > 0:
+            v.assign_add(1)
+        else:
+            v.assign_sub(10)
+
+    for x in (1, 1, -1):
+        f(tf.constant(x))
+    assert int(v) == -8
+
+
+def test_python_effects_happen_while_tracing():
+    seen = []
+
+    @tf.function
+    def f(x):
+        seen.append("start")
+        if x > 0:
+            seen.append("main")
+        else:
+            seen.append("else")
+        for _ in tf.range(3):
+            seen.append("round")
+        return x
+
+    f(tf.constant(1))
+    f(tf.constant(-1))
+    assert seen == ["start", "main", "else", "round"]
+
+
+def test_a_python_condition_is_evaluated_once_each_round():
+    queue = [0, 1, 2, 3]
+
+    @tf.function
+    def f(x):
+        while queue.pop():
+            x = x + 1
+        return x
+
+    assert int(f(tf.constant(0))) == 3
+    assert queue == []
+
+
+def test_do_not_convert():
+    plain = tf.autograph.experimental.do_not_convert(absolute)
+    assert plain.__name__ == "absolute"
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        tf.function(lambda x: plain(x))(tf.constant(1))
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        tf.function(plain)(tf.constant(1))
+
+    inner = tf.function(absolute)
+
+    @tf.autograph.experimental.do_not_convert()
+    def calls_a_function(x):
+        return inner(x)
+
+    check(lambda x: calls_a_function(x), -2, equal=2)
+
+
+def test_constructors_are_not_converted():
+    class Made:
+        def __init__(self, x):
+            self.x = x if x > 0 else -x
+
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        tf.function(lambda x: Made(x).x)(tf.constant(1))
+
+
+def test_locals_globals_and_eval():
+    def f(x):
+        y = x + 1
+        assert "y" in locals()
+        assert globals()["absolute"] is absolute
+        y = eval("y * 2")
+        return y if x > 0 else x
+
+    check(f, 3, equal=8)
+
+
+def test_optional_features(capfd):
+    @tf.function(experimental_autograph_options=Feature.ALL)
+    def noisy(x):
+        print("x is", x)
+        return x == 3
+
+    @tf.function
+    def quiet(x):
+        print("traced")
+        return x == 3
+
+    assert bool(noisy(tf.constant(3)))
+    assert not bool(noisy(tf.constant(4)))
+    printed = capfd.readouterr()
+    assert printed.out + printed.err == "x is 3\nx is 4\n"
+    quiet(tf.constant(3))
+    quiet(tf.constant(4))
+    assert capfd.readouterr().out == "traced\n"
+    assert len(Feature.all()) == 7
+    assert set(Feature.all_but(Feature.LISTS)) == {*Feature.all()} - {Feature.LISTS, Feature.ALL}
+    with pytest.raises(TypeError, match=r"expected tf\.autograph.experimental.Feature values"):
+        tf.function(absolute, experimental_autograph_options="LISTS")(tf.constant(1))
+
+
+def test_to_graph_and_to_code():
+    converted = tf.autograph.to_graph(absolute)
+    assert int(converted(tf.constant(-3))) == 3
+    assert int(tf.function(converted, autograph=False)(tf.constant(-3))) == 3
+    code = tf.autograph.to_code(absolute)
+    assert "if_stmt" in code
+    compile(code, "<code>", "exec")
+    for convert in (tf.autograph.to_graph, tf.autograph.to_code):
+        with pytest.raises(Exception, match="that exposes a __code__ object"):
+            convert(tf.function(absolute))
+    v1 = tf.compat.v1.autograph
+    assert v1.to_code(absolute, indentation="  ") == code
+    assert int(v1.to_graph(absolute, arg_values=None)(tf.constant(-1))) == 1
+
+
+def test_set_loop_options_must_come_first(caplog):
+    def late(x):
+        while x < 9:
+            x += 1
+            tf.autograph.experimental.set_loop_options(maximum_iterations=2)
+        return x
+
+    def first(n):
+        x = tf.constant(0)
+        for i in tf.range(n):
+            tf.autograph.experimental.set_loop_options(maximum_iterations=3)
+            x += i
+        return x
+
+    check(first, 9, equal=3)
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        tf.function(late)(tf.constant(1))
+    assert "must be the first statement in the loop block" in caplog.text
+
+
+def test_verbosity_and_trace(caplog, capsys):
+    tf.autograph.set_verbosity(1, alsologtostdout=True)
+    try:
+        check(lambda x: absolute(x), -1, equal=1)
+    finally:
+        tf.autograph.set_verbosity(0)
+    assert "Converted call" in capsys.readouterr().out
+    tf.autograph.trace("seen", 1)
+    assert capsys.readouterr().out == "seen 1\n"
+
+
+def test_functions_for_higher_order_functions():
+    internal = tf.__internal__.autograph
+
+    def apply(function, x):
+        return internal.tf_convert(function, internal.control_status_ctx())(x)
+
+    check(lambda x: apply(absolute, x), -4, equal=4)
+    np.testing.assert_array_equal(apply(absolute, tf.constant(-4)).numpy(), 4)
+    left_alone = tf.autograph.experimental.do_not_convert(lambda x: apply(absolute, x))
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        tf.function(left_alone)(tf.constant(1))
+
+
+def test_loops_over_kinds_of_their_own():
+    class Numbers:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+    def loop(numbers, extra_test, body, get_state, set_state, symbol_names, opts):
+        for element in tf.unstack(numbers.tensor):
+            body(element)
+
+    register_for(Numbers, loop)
+
+    def total(x):
+        s = 0
+        for e in Numbers(x):
+            s += e
+        return s
+
+    assert int(tf.function(total)(tf.constant([1, 2, 3]))) == 6
+
+
+def test_code_is_converted_once_and_dropped_with_its_function():
+    made = converter()._made
+
+    def make(k):
+        def f(x):
+            return x + k if x > 0 else x - k
+
+        return f
+
+    tf.function(make(1))(tf.constant(1))
+    before = len(made)
+    assert [int(tf.function(make(k))(tf.constant(1))) for k in (1, 2, 3)] == [2, 3, 4]
+    assert len(made) == before
+
+    source = "def f(x):\n  return x if x > 0 else -x\n"
+    for _ in range(3):
+        names = {}
+        exec(compile(source, "<gone>", "exec"), names)
+        tf.function(names["f"])(1)
+        names.clear()
+        gc.collect()
+    assert len(made) == before
