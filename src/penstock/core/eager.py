@@ -49,6 +49,7 @@ from penstock.util.frames import user_frame
 
 VALIDATED_SHAPES = 4096  # shape combinations remembered as valid, per prepared operation
 COMPILED_OPS = 1024  # single-operation executables kept
+UNBOUNDED = 1 << 62  # the limit of kernels that take arrays of any size as they are
 
 eager_resources = ResourceManager()
 
@@ -227,13 +228,23 @@ def device_type(device: str | None) -> str:
 
 
 def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
+    """Whether the host kernel runs: on small work, and sizes that are new, where the host is.
+
+    What is on a device with memory of its own stays there, also for a change of shape alone. Of
+    variables this holds where the kernel looks at their numbers.
+    """
     total = 0
+    looked_at = []
     for i, array in enumerate(arrays):
         if i in prepared.refs:
             array = getattr(array.resource, "value", None)
+            if prepared.limit >= UNBOUNDED:
+                continue
         total += getattr(array, "size", 0)
+        if array.__class__ is not np.ndarray:
+            looked_at.append(array)
     if total <= prepared.limit:
-        return True
+        return not looked_at or _runs_user_code(prepared) or not on_accelerator(looked_at)
     if any(i in prepared.refs for i in range(len(arrays))):
         return False
     key = tuple(getattr(a, "shape", None) for a in arrays)
@@ -243,6 +254,20 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
         prepared.seen.clear()
     prepared.seen.add(key)
     return not any(isinstance(a, jax.Array) for a in arrays) if _jax_loaded() else True
+
+
+def on_accelerator(arrays: Sequence[Any]) -> bool:
+    """Whether one of the arrays is on a device that has memory of its own."""
+    return any(
+        device.platform != "cpu"
+        for array in arrays
+        if hasattr(array, "addressable_shards")
+        for device in array.devices()
+    )
+
+
+def _runs_user_code(prepared: PreparedOp) -> bool:
+    return prepared.host_kernel is not None and prepared.host_kernel.reentrant
 
 
 def _jax_loaded() -> bool:

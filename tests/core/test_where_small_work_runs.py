@@ -1,0 +1,62 @@
+"""What is on a device with memory of its own stays there; other small work runs on the host."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.core import eager
+
+
+def _device_tensor() -> Any:
+    """The result of a compiled function: a device array, larger than what the host likes."""
+    return tf.function(lambda x: tf.exp(x), jit_compile=True)(tf.zeros([64, 64]))
+
+
+@pytest.fixture
+def accelerator(monkeypatch) -> None:
+    """Takes every device for one with memory of its own."""
+    monkeypatch.setattr(
+        eager, "on_accelerator", lambda arrays: any(isinstance(a, jax.Array) for a in arrays)
+    )
+
+
+def test_devices_of_the_host_are_no_accelerators() -> None:
+    tensor = _device_tensor()
+    assert isinstance(tensor._array, jax.Array)
+    assert not eager.on_accelerator([tensor._array, np.zeros(3)])
+
+
+def test_views_of_arrays_of_the_host_run_there() -> None:
+    assert isinstance(tf.reshape(_device_tensor(), [-1])._array, np.ndarray)
+    assert isinstance(tf.reshape(tf.zeros([4, 4]), [-1])._array, np.ndarray)
+
+
+@pytest.mark.usefixtures("accelerator")
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: tf.reshape(x, [-1]),
+        lambda x: tf.expand_dims(x, 0),
+        lambda x: tf.squeeze(x[None]),
+        lambda x: x[0, :2] + 1.0,
+    ],
+    ids=["reshape", "expand_dims", "squeeze", "slice"],
+)
+def test_arrays_of_an_accelerator_stay_there(function) -> None:
+    result = function(_device_tensor())
+    assert isinstance(result._array, jax.Array)
+    np.testing.assert_array_equal(result.numpy(), function(tf.ones([64, 64])).numpy())
+
+
+@pytest.mark.usefixtures("accelerator")
+def test_a_variable_of_an_accelerator_is_read_and_assigned_without_leaving_it() -> None:
+    variable = tf.Variable(tf.zeros([64, 64]))
+    variable.assign(_device_tensor())
+    cell = variable.handle._array.resource
+    assert isinstance(cell.value, jax.Array)
+    assert variable.read_value()._array is cell.value
+    assert isinstance(tf.gather(variable, [1, 2])._array, jax.Array)
+    np.testing.assert_array_equal(variable.numpy(), np.ones((64, 64)))
