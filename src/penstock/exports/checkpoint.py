@@ -11,6 +11,11 @@ EXPORTS = {
         "Checkpoint": ["train.Checkpoint"],
         "CheckpointV1": ["compat.v1.train.Checkpoint"],
     },
+    "penstock.checkpoint.initialize": {
+        "VocabInfo": ["compat.v1.train.VocabInfo"],
+        "init_from_checkpoint": ["compat.v1.train.init_from_checkpoint"],
+        "warm_start": ["compat.v1.train.warm_start"],
+    },
     "penstock.checkpoint.manager": {"CheckpointManager": ["train.CheckpointManager"]},
     "penstock.checkpoint.options": {"CheckpointOptions": ["train.CheckpointOptions"]},
     "penstock.checkpoint.python_state": {"PythonState": ["train.experimental.PythonState"]},
@@ -25,6 +30,10 @@ EXPORTS = {
     },
     "penstock.checkpoint.restore_graph": {
         "import_meta_graph": ["compat.v1.train.import_meta_graph"],
+    },
+    "penstock.checkpoint.safetensors_files": {
+        "load_safetensors": ["train.experimental.load_safetensors"],
+        "save_safetensors": ["train.experimental.save_safetensors"],
     },
     "penstock.checkpoint.saver": {"Saver": ["compat.v1.train.Saver"]},
     "penstock.checkpoint.state_files": {
