@@ -33,4 +33,12 @@ RECORDS = [
         for name in RULES
     ),
     Record("Qr", tested_by="tests/ops/test_initializers.py"),
+    *(
+        Record(name, tested_by="tests/runtime/test_session_tensors.py", named_by=function)
+        for name, function in (
+            ("GetSessionHandle", "get_session_handle"),
+            ("GetSessionTensor", "get_session_tensor"),
+            ("DeleteSessionTensor", "delete_session_tensor"),
+        )
+    ),
 ]

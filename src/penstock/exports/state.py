@@ -84,6 +84,11 @@ EXPORTS = {
             _V1 + "global_variables_initializer",
             _V1 + "initializers.global_variables",
         ],
+        "tables_initializer": [
+            _V1 + "tables_initializer",
+            _V1 + "initializers.tables_initializer",
+        ],
+        "initialize_all_tables": [_V1 + "initialize_all_tables"],
         "local_variables_initializer": [
             _V1 + "local_variables_initializer",
             _V1 + "initializers.local_variables",

@@ -67,6 +67,7 @@ FAMILIES = (
     "py_functions",
     "random_stateful",
     "random_stateless",
+    "session_tensors",
     "state_optimizers",
     "state_references",
     "state_scatter",

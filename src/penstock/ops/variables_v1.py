@@ -11,6 +11,7 @@ from penstock.core.convert import to_array
 from penstock.core.execute import execute
 from penstock.graph.behavior import control_dependencies, device_v1, name_scope_v1
 from penstock.graph.graph import get_default_graph
+from penstock.ops.array_identity import group
 from penstock.ops.array_join import stack
 from penstock.ops.array_select import boolean_mask
 from penstock.ops.variable_types import VariableAggregation, VariableSynchronization
@@ -218,6 +219,21 @@ def global_variables_initializer() -> Any:
 def local_variables_initializer() -> Any:
     """An operation that initializes all local variables; None in eager mode."""
     return variables_initializer(local_variables())
+
+
+def tables_initializer(name: str = "init_all_tables") -> Any:
+    """An operation that initializes all tables of the graph, the collection TABLE_INITIALIZERS.
+
+    Without tables it does nothing. None in eager mode.
+    """
+    if state.graph is None:
+        return None
+    return group(*get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
+
+
+def initialize_all_tables(name: str = "init_all_tables") -> Any:
+    """The former name of `tables_initializer`."""
+    return tables_initializer(name)
 
 
 def initialize_variables(var_list: Any, name: str = "init") -> Any:

@@ -25,6 +25,7 @@ from penstock.runtime.partial_run import PartialRuns
 from penstock.runtime.plan import Plan
 from penstock.runtime.session import DirectSession, reset_sessions
 from penstock.runtime.step import Step
+from penstock.runtime.tensor_handles import FETCHED, TensorHandle
 
 Runner = Callable[[Iterable[Any]], Any]  # any: fed values -> the result in the form of the fetches
 RUNNERS = 256  # runners kept per session
@@ -125,7 +126,8 @@ class BaseSession:
         if plan.keeps_feeds:
             converters = [_copying(c) for c in converters]
         finishers = [
-            finisher(t, fresh) for t, fresh in zip(wanted.tensors, plan.fresh_fetches, strict=True)
+            self._finisher(t, fresh)
+            for t, fresh in zip(wanted.tensors, plan.fresh_fetches, strict=True)
         ]
         return _make_runner(self._direct, plan, converters, finishers, wanted)
 
@@ -146,8 +148,13 @@ class BaseSession:
             graph_def = self.graph_def if chosen.partition_graphs else None
             run_metadata.ParseFromString(trace.run_metadata(step, graph_def).SerializeToString())
         return wanted.build(
-            [finisher(t, False)(r) for t, r in zip(wanted.tensors, results, strict=True)]
+            [self._finisher(t, False)(r) for t, r in zip(wanted.tensors, results, strict=True)]
         )
+
+    def _finisher(self, tensor: SymbolicTensor, fresh: bool) -> Callable[[Any], Any]:
+        if tensor.op.type == FETCHED:
+            return lambda array: TensorHandle(array.item(), self._direct)
+        return finisher(tensor, fresh)
 
     # ---- callables and partial runs -------------------------------------------------------------
 
@@ -237,7 +244,7 @@ class BaseSession:
         values = feeds.arrays(() if feed_dict is None else feed_dict.values())
         results = self._partial_runs.advance(handle, wanted, feeds, values)
         return wanted.build(
-            [finisher(t, False)(r) for t, r in zip(wanted.tensors, results, strict=True)]
+            [self._finisher(t, False)(r) for t, r in zip(wanted.tensors, results, strict=True)]
         )
 
     @property
