@@ -31,8 +31,12 @@ class FlatSignature:
         names: Sequence[str],
         check: Callable[[int, Any], Any],
     ) -> None:
-        self._wanted = [*arguments[0], *arguments[1].values()]
+        wanted = [*arguments[0], *arguments[1].values()]
+        pairs = list(zip(parameters, wanted, strict=True))
+        keyed = [pair for pair in pairs if pair[0].kind is inspect.Parameter.KEYWORD_ONLY]
         self._parameters = parameters
+        # In the order of the flat tensors: keywords are traced sorted by name.
+        self._pairs = pairs[: len(arguments[0])] + sorted(keyed, key=lambda pair: pair[0].name)
         self._names = list(names)
         self._check = check
 
@@ -75,7 +79,7 @@ class FlatSignature:
                 raise TypeError(f"got an unexpected keyword argument {name!r}")
             given[name] = value
         flat: list[Any] = []
-        for parameter, wanted in zip(self._parameters, self._wanted, strict=True):
+        for parameter, wanted in self._pairs:
             value = given.get(parameter.name, _MISSING)
             if value is not _MISSING:
                 self._take(wanted, value, flat)

@@ -666,7 +666,7 @@ class _ArgumentNames:
             )
             count = len(nest.flatten(value, expand_composites=True))
             names += [base] if count == 1 else [f"{base}_{j}" if j else base for j in range(count)]
-        for key in kwargs:
+        for key in sorted(kwargs):
             names += [key] * len(nest.flatten(kwargs[key], expand_composites=True))
         self._names = iter(names)
 
