@@ -2,6 +2,7 @@
 
 from penstock.autodiff import branches as _branches  # noqa: F401  registers rules
 from penstock.autodiff import loops as _loops  # noqa: F401  registers rules
+from penstock.autodiff import vectorized as _vectorized  # noqa: F401  registers rules
 from penstock.autodiff.tape import GradientTape
 from penstock.core import context
 

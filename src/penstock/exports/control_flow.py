@@ -14,6 +14,7 @@ EXPORTS = {
         "while_loop_v1": ["compat.v1.while_loop"],
     },
     "penstock.ops.tensor_array": {"TensorArray": ["TensorArray"]},
+    "penstock.autodiff.vectorized": {"vectorized_map": ["vectorized_map"]},
     "penstock.ops.functional_loops": {
         "map_fn": ["map_fn"],
         "scan": ["scan"],

@@ -81,6 +81,7 @@ FAMILIES = (
     "text_format",
     "variable_operators",
     "variables",
+    "vectorized",
 )
 
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 from penstock.config import env, logging
 from penstock.core.traced import NotStatic
 from penstock.runtime import control_flow as _kernels  # noqa: F401  registers kernels
+from penstock.runtime import vectorized as _more_kernels  # noqa: F401  registers kernels
 from penstock.runtime.bodies import set_plan_maker
 from penstock.runtime.clusters import BIND_ONCE, cluster, compiles, used_outside
 from penstock.runtime.executor import Executor

@@ -1,0 +1,134 @@
+"""`vectorized_map`: at once and in functions, gradients, what is shared, what cannot be done."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+X = np.float32([[0.5, -1.0], [1.5, 0.25], [-0.75, 2.0]])
+W = np.float32([[1.0, 0.5], [-0.5, 2.0]])
+
+
+def squares(x, w):
+    return tf.vectorized_map(lambda r: tf.sin(r) * r[0], x)
+
+
+def products(x, w):
+    a, b = tf.vectorized_map(
+        lambda p: (tf.linalg.matvec(w, p[0]) * p[1], tf.reduce_sum(p[0] * p[1])), (x, x * x)
+    )
+    return a * b[:, None]
+
+
+def outer_and_inner(x, w):
+    def one(row):
+        with tf.GradientTape() as tape:
+            tape.watch(row)
+            y = tf.reduce_sum(tf.tanh(tf.linalg.matvec(w, row)))
+        return tape.gradient(y, row)
+
+    return tf.vectorized_map(one, x)
+
+
+def gathered(x, w):
+    return tf.vectorized_map(lambda r: tf.gather(r, [1, 0, 1])[:2] * w[0], x)
+
+
+PROGRAMS = (squares, products, outer_and_inner, gathered)
+
+
+def by_rows(program):
+    """The same with `map_fn` in place of `vectorized_map`."""
+
+    def run(x, w):
+        signature = (tf.float32, tf.float32) if program is products else tf.float32
+        saved = tf.vectorized_map
+        try:
+            tf.vectorized_map = lambda f, e: tf.map_fn(f, e, fn_output_signature=signature)
+            return program(x, w)
+        finally:
+            tf.vectorized_map = saved
+
+    return run
+
+
+def derivatives(program, x, w):
+    with tf.GradientTape() as outer:
+        outer.watch([x, w])
+        with tf.GradientTape() as inner:
+            inner.watch([x, w])
+            y = program(x, w)
+            total = tf.reduce_sum(y * y)
+        grads = inner.gradient(total, [x, w], unconnected_gradients="zero")
+        weighted = tf.reduce_sum(grads[0] * [1.0, -2.0]) + tf.reduce_sum(tf.sin(grads[1]))
+    return y, *grads, *outer.gradient(weighted, [x, w], unconnected_gradients="zero")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_derivatives_are_those_of_map_fn(program):
+    x, w = tf.constant(X), tf.constant(W)
+    wanted = derivatives(by_rows(program), x, w)
+    traced = tf.function(lambda x, w: derivatives(program, x, w), autograph=False)
+    for got in (derivatives(program, x, w), traced(x, w), traced(x, w)):
+        for a, b in zip(got, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
+
+
+def test_single_rows_are_shared_and_sizes_may_vary():
+    @tf.function(input_signature=[tf.TensorSpec([None, 2]), tf.TensorSpec([1, 2])])
+    def run(x, w):
+        return tf.vectorized_map(lambda p: p[0] * p[1], (x, w))
+
+    for count in (3, 1, 2, 3):
+        x = np.ones((count, 2), np.float32)
+        np.testing.assert_allclose(run(x, W[:1]), x * W[:1])
+    np.testing.assert_allclose(tf.vectorized_map(lambda p: p[0] + p[1], (X, W[:1])), X + W[:1])
+
+
+def test_checks_name_the_row_that_fails():
+    @tf.function(autograph=False)
+    def run(x):
+        def one(r):
+            tf.debugging.assert_positive(r, message="too small")
+            return tf.sqrt(r)
+
+        return tf.vectorized_map(one, x)
+
+    np.testing.assert_allclose(run(tf.constant([1.0, 4.0])), [1, 2])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="too small"):
+        run(tf.constant([1.0, -4.0]))
+
+
+def test_variables_are_read_and_get_gradients():
+    v = tf.Variable(W)
+
+    def run(x):
+        with tf.GradientTape() as tape:
+            y = tf.vectorized_map(lambda r: tf.linalg.matvec(v, r), x, fallback_to_while_loop=False)
+            total = tf.reduce_sum(y * y)
+        return tape.gradient(total, v)
+
+    wanted = 2 * sum(np.outer(W @ r, r) for r in X)
+    for call in (run, tf.function(run, autograph=False)):
+        np.testing.assert_allclose(call(tf.constant(X)), wanted, rtol=1e-5)
+
+
+def test_what_cannot_be_vectorised_goes_row_by_row():
+    def draw(x):
+        return tf.vectorized_map(lambda r: r + tf.random.uniform([2]), x, warn=False)
+
+    for got in (draw(tf.zeros([4, 2])), tf.function(draw)(tf.zeros([4, 2]))):
+        assert len(np.unique(got)) == 8
+    with pytest.raises(ValueError, match="RandomUniform"):
+        tf.vectorized_map(lambda r: r + tf.random.uniform([2]), X, fallback_to_while_loop=False)
+
+
+def test_refusals():
+    with pytest.raises(TypeError, match="callable"):
+        tf.vectorized_map(1, X)
+    with pytest.raises(ValueError, match="scalar"):
+        tf.vectorized_map(lambda r: r, 1.0)
+    with pytest.raises(ValueError, match=r"got \[2, 3\]"):
+        tf.vectorized_map(lambda r: r[0], (X, X[:2]))
+    with pytest.raises(ValueError, match="at least one tensor"):
+        tf.vectorized_map(lambda r: r, [])
