@@ -17,7 +17,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test smoke lint format types examples docs docs-check bench native wheel \
+.PHONY: help demo test smoke lint format types examples docs docs-check bench native sanitize wheel \
 	constraints clean
 
 help: ## Show this list
@@ -57,6 +57,10 @@ bench: $(VENV)/.stamp-demo ## Measure the latency of a step; ARGS="..." go to it
 
 native: $(VENV)/.stamp-dev ## Compile the native kernels anew
 	$(BIN)/python native/build.py
+
+sanitize: $(BIN)/python ## Check the native kernels under the sanitizers for memory, behaviour and threads
+	$(BIN)/python native/build.py --check address,undefined
+	$(BIN)/python native/build.py --check thread --rounds 15
 
 wheel: $(VENV)/.stamp-dev ## Build the wheel and the source distribution into dist/
 	$(BIN)/python -m build --no-isolation

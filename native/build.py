@@ -1,7 +1,7 @@
 """Builds the native kernels: one shared library that Python loads with ctypes.
 
-    python native/build.py                       # into src/penstock/_native
-    python native/build.py --sanitize address    # the same, with a sanitizer, for `make sanitize`
+    python native/build.py                              # into src/penstock/_native
+    python native/build.py --check address,undefined    # checks the kernels under sanitizers
 
 It needs a C++17 compiler (`CXX`, else c++, g++ or clang++) and jaxlib's headers, and nothing else.
 The library has no Python in it, so one build serves every Python version. The kernels (`isa.cc`)
@@ -57,12 +57,11 @@ def headers() -> pathlib.Path:
     raise CannotBuildError("jaxlib, whose headers the native kernels need, is not installed")
 
 
-def build(target: pathlib.Path = TARGET, sanitize: str = "") -> pathlib.Path:
+def build(target: pathlib.Path = TARGET) -> pathlib.Path:
     """Compiles the library.
 
     Args:
       target: the file to write.
-      sanitize: what `-fsanitize=` names, or nothing.
 
     Returns:
       `target`.
@@ -71,33 +70,54 @@ def build(target: pathlib.Path = TARGET, sanitize: str = "") -> pathlib.Path:
       CannotBuildError: there is no compiler or no header, the processor is none of those known, or
         the compiler fails.
     """
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ["-isystem", str(headers())]
+        made = _compile(folder, ("handlers", "dispatch"), flags, ["-shared"])
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(made, target.with_suffix(".new"))
+        os.replace(target.with_suffix(".new"), target)  # a process may have the old one open
+    return target
+
+
+def check(sanitizers: str, rounds: int) -> int:
+    """Compares the kernels with plain loops (check.cc), compiled with sanitizers.
+
+    Args:
+      sanitizers: what `-fsanitize=` names; none when empty.
+      rounds: how many shapes of each kind.
+
+    Returns:
+      The exit code of the check.
+
+    Raises:
+      CannotBuildError: as `build`.
+    """
+    extra = ["-g", "-O1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
+    with tempfile.TemporaryDirectory() as folder:
+        made = _compile(folder, ("check", "dispatch"), extra if sanitizers else [], [])
+        return subprocess.run([made, str(rounds)], check=False).returncode
+
+
+def _compile(folder: str, sources: Iterable[str], extra: list[str], link: list[str]) -> str:
+    """Compiles these sources and the kernels for every instruction set; returns what was made."""
     command = compiler()
     if command is None:
         raise CannotBuildError("no C++ compiler was found (c++, g++ or clang++; or set CXX)")
     sets = INSTRUCTION_SETS.get(platform.machine())
     if sets is None or not sys.platform.startswith("linux"):
         raise CannotBuildError(f"no native kernels for {sys.platform} on {platform.machine()}")
-    flags = [*COMMON, "-isystem", str(headers()), f"-I{HERE}"]
-    if "avx2" in sets:
-        flags.append("-DPENSTOCK_X86")
-    if sanitize:
-        flags += [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", "-g"]
-    with tempfile.TemporaryDirectory() as folder:
-        jobs = {
-            f"{folder}/{name}.o": [str(HERE / "isa.cc"), f"-DPENSTOCK_ISA={name}", *extra]
-            for name, extra in reversed(sets.items())
-        }
-        for source in ("handlers", "dispatch"):
-            jobs[f"{folder}/{source}.o"] = [str(HERE / f"{source}.cc")]
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            commands = ([*command, *flags, *rest, "-c", "-o", to] for to, rest in jobs.items())
-            list(pool.map(_run, commands))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        made = f"{folder}/made.so"
-        _run([*command, *flags, "-shared", "-Wl,--gc-sections", "-o", made, *jobs])
-        shutil.copy(made, target.with_suffix(".new"))
-        os.replace(target.with_suffix(".new"), target)  # a process may have the old one open
-    return target
+    command += [*COMMON, f"-I{HERE}", *extra, *(["-DPENSTOCK_X86"] if "avx2" in sets else [])]
+    jobs = {
+        f"{folder}/{name}.o": [str(HERE / "isa.cc"), f"-DPENSTOCK_ISA={name}", *options]
+        for name, options in reversed(sets.items())
+    }
+    for source in sources:
+        jobs[f"{folder}/{source}.o"] = [str(HERE / f"{source}.cc")]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(_run, ([*command, *rest, "-c", "-o", to] for to, rest in jobs.items())))
+    made = f"{folder}/made"
+    _run([*command, *link, "-o", made, *jobs])
+    return made
 
 
 def _run(command: Iterable[str]) -> None:
@@ -114,10 +134,13 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--target", type=pathlib.Path, default=TARGET)
-    parser.add_argument("--sanitize", default="", help="address, undefined, thread ...")
+    parser.add_argument("--check", metavar="SANITIZERS", help="address,undefined or thread or ''")
+    parser.add_argument("--rounds", type=int, default=60, help="shapes of each kind to check")
     arguments = parser.parse_args()
     try:
-        print(build(arguments.target, arguments.sanitize))
+        if arguments.check is not None:
+            sys.exit(check(arguments.check, arguments.rounds))
+        print(build(arguments.target))
     except CannotBuildError as problem:
         sys.exit(f"native/build.py: {problem}")
 

@@ -76,6 +76,109 @@ ffi::Error product(ffi::ThreadPool pool, Floats a, Floats b, bool adj_a, bool ad
   });
 }
 
+// window: strides, dilations and the pads before, each along y and x.
+penstock::Conv conv_of(Dims x, Dims w, Dims y, Dims window) {
+  penstock::Conv c;
+  c.images = x[0];
+  c.height = x[1];
+  c.width = x[2];
+  c.channels = x[3];
+  c.rows = w[0];
+  c.cols = w[1];
+  c.filters = w[3];
+  c.out_height = y[1];
+  c.out_width = y[2];
+  c.stride_y = window[0];
+  c.stride_x = window[1];
+  c.dilation_y = window[2];
+  c.dilation_x = window[3];
+  c.pad_top = window[4];
+  c.pad_left = window[5];
+  return c;
+}
+
+ffi::Error conv(ffi::ThreadPool pool, Floats x, Floats w, Dims window, ffi::Result<Floats> y) {
+  return guarded([&] {
+    PoolWorkers workers(pool);
+    penstock::best_kernels().conv(conv_of(x.dimensions(), w.dimensions(), y->dimensions(), window),
+                                  x.typed_data(), w.typed_data(), y->typed_data(), workers);
+  });
+}
+
+ffi::Error conv_input_grad(ffi::ThreadPool pool, Floats w, Floats dy, Dims window,
+                           ffi::Result<Floats> dx) {
+  return guarded([&] {
+    PoolWorkers workers(pool);
+    penstock::best_kernels().conv_input_grad(
+        conv_of(dx->dimensions(), w.dimensions(), dy.dimensions(), window), w.typed_data(),
+        dy.typed_data(), dx->typed_data(), workers);
+  });
+}
+
+ffi::Error conv_filter_grad(ffi::ThreadPool pool, Floats x, Floats dy, Dims window,
+                            ffi::Result<Floats> dw) {
+  return guarded([&] {
+    PoolWorkers workers(pool);
+    penstock::best_kernels().conv_filter_grad(
+        conv_of(x.dimensions(), dw->dimensions(), dy.dimensions(), window), x.typed_data(),
+        dy.typed_data(), dw->typed_data(), workers);
+  });
+}
+
+// window: sizes, strides and the pads before, each along y and x.
+penstock::Pool pool_of(Dims x, Dims y, Dims window) {
+  penstock::Pool p;
+  p.images = x[0];
+  p.height = x[1];
+  p.width = x[2];
+  p.channels = x[3];
+  p.out_height = y[1];
+  p.out_width = y[2];
+  p.rows = window[0];
+  p.cols = window[1];
+  p.stride_y = window[2];
+  p.stride_x = window[3];
+  p.pad_top = window[4];
+  p.pad_left = window[5];
+  return p;
+}
+
+ffi::Error max_pool(ffi::ThreadPool pool, Floats x, Dims window, ffi::Result<Floats> y) {
+  return guarded([&] {
+    PoolWorkers workers(pool);
+    penstock::best_kernels().max_pool(pool_of(x.dimensions(), y->dimensions(), window),
+                                      x.typed_data(), y->typed_data(), workers);
+  });
+}
+
+ffi::Error avg_pool(ffi::ThreadPool pool, Floats x, Dims window, ffi::Result<Floats> y) {
+  return guarded([&] {
+    PoolWorkers workers(pool);
+    penstock::best_kernels().avg_pool(pool_of(x.dimensions(), y->dimensions(), window),
+                                      x.typed_data(), y->typed_data(), workers);
+  });
+}
+
+ffi::Error max_pool_grad(ffi::ThreadPool pool, Floats x, Floats y, Floats dy, Dims window,
+                         ffi::Result<Floats> dx) {
+  return guarded([&] {
+    PoolWorkers workers(pool);
+    penstock::best_kernels().max_pool_grad(pool_of(x.dimensions(), y.dimensions(), window),
+                                           x.typed_data(), y.typed_data(), dy.typed_data(),
+                                           dx->typed_data(), workers);
+  });
+}
+
+ffi::Error avg_pool_grad(ffi::ThreadPool pool, Floats dy, Dims window, ffi::Result<Floats> dx) {
+  return guarded([&] {
+    PoolWorkers workers(pool);
+    penstock::best_kernels().avg_pool_grad(pool_of(dx->dimensions(), dy.dimensions(), window),
+                                           dy.typed_data(), dx->typed_data(), workers);
+  });
+}
+
+auto window_call() { return ffi::Ffi::Bind().Ctx<ffi::ThreadPool>(); }
+
 }  // namespace
 
 #define PENSTOCK_HANDLER(name, function, binding)                                        \
@@ -90,6 +193,22 @@ PENSTOCK_HANDLER(penstock_product, product,
                      .Attr<bool>("adj_a")
                      .Attr<bool>("adj_b")
                      .Ret<Floats>());
+
+PENSTOCK_HANDLER(penstock_conv, conv,
+                 window_call().Arg<Floats>().Arg<Floats>().Attr<Dims>("window").Ret<Floats>());
+PENSTOCK_HANDLER(penstock_conv_input_grad, conv_input_grad,
+                 window_call().Arg<Floats>().Arg<Floats>().Attr<Dims>("window").Ret<Floats>());
+PENSTOCK_HANDLER(penstock_conv_filter_grad, conv_filter_grad,
+                 window_call().Arg<Floats>().Arg<Floats>().Attr<Dims>("window").Ret<Floats>());
+PENSTOCK_HANDLER(penstock_max_pool, max_pool,
+                 window_call().Arg<Floats>().Attr<Dims>("window").Ret<Floats>());
+PENSTOCK_HANDLER(penstock_avg_pool, avg_pool,
+                 window_call().Arg<Floats>().Attr<Dims>("window").Ret<Floats>());
+PENSTOCK_HANDLER(
+    penstock_max_pool_grad, max_pool_grad,
+    window_call().Arg<Floats>().Arg<Floats>().Arg<Floats>().Attr<Dims>("window").Ret<Floats>());
+PENSTOCK_HANDLER(penstock_avg_pool_grad, avg_pool_grad,
+                 window_call().Arg<Floats>().Attr<Dims>("window").Ret<Floats>());
 
 // The version of XLA's interface that the handlers were compiled for: 1000 * major + minor.
 extern "C" __attribute__((visibility("default"))) int penstock_interface() { return 1000 * XLA_FFI_API_MAJOR + XLA_FFI_API_MINOR; }

@@ -1,6 +1,8 @@
 // All kernels for one instruction set: the build compiles this file once for each, with
 // PENSTOCK_ISA naming it and the compiler's options choosing it.
+#include "conv.h"
 #include "gemm.h"
+#include "pool.h"
 
 #define PENSTOCK_TEXT_(x) #x
 #define PENSTOCK_TEXT(x) PENSTOCK_TEXT_(x)
@@ -11,7 +13,8 @@ namespace penstock {
 
 extern const Kernels PENSTOCK_JOIN(kernels_, PENSTOCK_ISA);
 const Kernels PENSTOCK_JOIN(kernels_, PENSTOCK_ISA) = {
-    PENSTOCK_TEXT(PENSTOCK_ISA), product, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+    PENSTOCK_TEXT(PENSTOCK_ISA), product,       conv,     conv_input_grad, conv_filter_grad,
+    max_pool,                    max_pool_grad, avg_pool, avg_pool_grad,
 };
 
 }  // namespace penstock

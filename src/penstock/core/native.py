@@ -20,7 +20,16 @@ from penstock.config import env
 from penstock.core.lazy import jax
 
 LIBRARY = pathlib.Path(__file__).parent.parent / "_native" / "libpenstock_kernels.so"
-FUNCTIONS = ("product",)
+FUNCTIONS = (
+    "product",
+    "conv",
+    "conv_input_grad",
+    "conv_filter_grad",
+    "max_pool",
+    "max_pool_grad",
+    "avg_pool",
+    "avg_pool_grad",
+)
 PREFIX = "penstock."
 REVISION = "1"  # part of the names that executables on disk hold; raise it when a meaning changes
 

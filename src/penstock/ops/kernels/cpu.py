@@ -12,10 +12,13 @@ import numpy as np
 from penstock.core import native
 from penstock.core.kernels import compiled_kernel
 from penstock.core.lazy import jax
+from penstock.ops.nn_conv_geometry import Window, window_of
+from penstock.ops.nn_pool_kernels import pool_window
 
 Array = Any  # a JAX tracer
 FLOAT = {"device": "CPU", "types": {"T": ["float32"]}}
 LEAST_WORK = 1 << 18  # multiplications; below, a call costs more than it saves
+LEAST_POOLED = 1 << 14  # elements
 
 
 def _result(*dims: int) -> Any:
@@ -59,3 +62,128 @@ def mat_mul(a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Arra
 def batch_mat_mul(x: Array, y: Array, *, adj_x: bool, adj_y: bool) -> Array:
     """BatchMatMul of float32, in all its versions."""
     return _product(x, y, adj_x, adj_y)
+
+
+# convolutions
+
+
+def _plain(attrs: dict[str, Any], *arrays: Array) -> bool:
+    """Whether the layout is NHWC and no array is empty."""
+    return attrs["data_format"] == "NHWC" and all(0 not in a.shape for a in arrays)
+
+
+def _is_conv(attrs: dict[str, Any], image: Any, filters: Any, outputs: int) -> bool:
+    """Whether an ungrouped convolution of these shapes is worth a call."""
+    strided, dilated = (any(n != 1 for n in attrs[name]) for name in ("strides", "dilations"))
+    work = outputs * math.prod(filters)
+    if image[3] != filters[2] or (strided and dilated) or work < LEAST_WORK:
+        return False
+    return native.available()
+
+
+def _sliding(attrs: dict[str, Any], image: Any, filters: Any) -> Array:
+    """What the library calls a convolution's window."""
+    window = window_of("NHWC", image, filters[:2], attrs)
+    before = [pads[0] for pads in window.pads]
+    return np.array([*window.strides, *window.dilations, *before], np.int64)
+
+
+def _when_conv(attrs: dict[str, Any], x: Array, w: Array) -> bool:
+    if not _plain(attrs, x, w):
+        return False
+    window = window_of("NHWC", x.shape, w.shape[:2], attrs)
+    outputs = x.shape[0] * math.prod(_out_sizes(x.shape, w.shape, window))
+    return outputs > 0 and _is_conv(attrs, x.shape, w.shape, outputs)
+
+
+def _out_sizes(image: Any, filters: Any, window: Window) -> list[int]:
+    entries = zip(
+        image[1:3], filters[:2], window.strides, window.dilations, window.pads, strict=True
+    )
+    return [(n + sum(p) - (k - 1) * d - 1) // s + 1 for n, k, s, d, p in entries]
+
+
+@compiled_kernel("Conv2D", when=_when_conv, **FLOAT)
+def conv(ctx: Any, x: Array, w: Array) -> Array:
+    """Conv2D of float32 images, channels last."""
+    window = window_of("NHWC", x.shape, w.shape[:2], ctx.attrs)
+    result = _result(x.shape[0], *_out_sizes(x.shape, w.shape, window), w.shape[3])
+    return native.call("conv", result, x, w, window=_sliding(ctx.attrs, x.shape, w.shape))
+
+
+def _when_input_grad(attrs: dict[str, Any], sizes: Array, w: Array, dy: Array) -> bool:
+    if not _plain(attrs, w, dy) or len(sizes) != 4 or 0 in sizes:
+        return False
+    return _is_conv(attrs, sizes, w.shape, math.prod(dy.shape[:3]))
+
+
+@compiled_kernel("Conv2DBackpropInput", when=_when_input_grad, **FLOAT)
+def conv_input_grad(ctx: Any, sizes: Array, w: Array, dy: Array) -> Array:
+    """Conv2DBackpropInput of float32 images, channels last."""
+    shape = tuple(int(n) for n in sizes)
+    window = _sliding(ctx.attrs, shape, w.shape)
+    return native.call("conv_input_grad", _result(*shape), w, dy, window=window)
+
+
+def _when_filter_grad(attrs: dict[str, Any], x: Array, sizes: Array, dy: Array) -> bool:
+    if not _plain(attrs, x, dy) or 0 in sizes:
+        return False
+    return _is_conv(attrs, x.shape, sizes, math.prod(dy.shape[:3]))
+
+
+@compiled_kernel("Conv2DBackpropFilter", when=_when_filter_grad, **FLOAT)
+def conv_filter_grad(ctx: Any, x: Array, sizes: Array, dy: Array) -> Array:
+    """Conv2DBackpropFilter of float32 images, channels last."""
+    shape = tuple(int(n) for n in sizes)
+    window = _sliding(ctx.attrs, x.shape, shape)
+    return native.call("conv_filter_grad", _result(*shape), x, dy, window=window)
+
+
+# pooling
+
+
+def _when_pool(attrs: dict[str, Any], x: Array, *rest: Array) -> bool:
+    return _plain(attrs, x, *rest) and x.size >= LEAST_POOLED and native.available()
+
+
+def _when_avg_pool_grad(attrs: dict[str, Any], sizes: Array, dy: Array) -> bool:
+    if not _plain(attrs, dy) or len(sizes) != 4 or 0 in sizes:
+        return False
+    return math.prod(sizes) >= LEAST_POOLED and native.available()
+
+
+def _pooling(ctx: Any, shape: Any) -> tuple[Array, tuple[int, ...]]:
+    """What the library calls a pooling window, and the output's shape."""
+    window = pool_window(shape, ctx.attrs["ksize"], ctx.attrs["strides"], ctx.attrs)
+    before = [window.pads[axis][0] for axis in (1, 2)]
+    entries = np.array([*window.sizes[1:3], *window.strides[1:3], *before], np.int64)
+    return entries, window.output(shape)
+
+
+@compiled_kernel("MaxPool", when=_when_pool, **FLOAT)
+def max_pool(ctx: Any, x: Array) -> Array:
+    """MaxPool of float32 images, channels last."""
+    window, shape = _pooling(ctx, x.shape)
+    return native.call("max_pool", _result(*shape), x, window=window)
+
+
+@compiled_kernel("MaxPoolGrad", when=_when_pool, **FLOAT)
+def max_pool_grad(ctx: Any, x: Array, y: Array, dy: Array) -> Array:
+    """MaxPoolGrad of float32 images, channels last."""
+    window, _ = _pooling(ctx, x.shape)
+    return native.call("max_pool_grad", _result(*x.shape), x, y, dy, window=window)
+
+
+@compiled_kernel("AvgPool", when=_when_pool, **FLOAT)
+def avg_pool(ctx: Any, x: Array) -> Array:
+    """AvgPool of float32 images, channels last."""
+    window, shape = _pooling(ctx, x.shape)
+    return native.call("avg_pool", _result(*shape), x, window=window)
+
+
+@compiled_kernel("AvgPoolGrad", when=_when_avg_pool_grad, **FLOAT)
+def avg_pool_grad(ctx: Any, sizes: Array, dy: Array) -> Array:
+    """AvgPoolGrad of float32 images, channels last."""
+    shape = tuple(int(n) for n in sizes)
+    window, _ = _pooling(ctx, shape)
+    return native.call("avg_pool_grad", _result(*shape), dy, window=window)

@@ -1,0 +1,222 @@
+// Compares every kernel with plain loops in double, over shapes drawn from a seed: for the
+// sanitizers (native/build.py --check) and for a first look without Python.
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "kernels.h"
+
+extern "C" bool penstock_use_isa(const char* name);
+
+namespace {
+
+using penstock::Conv;
+using penstock::Pool;
+using penstock::Product;
+using Floats = std::vector<float>;
+
+class ThreadWorkers final : public penstock::Workers {
+ public:
+  explicit ThreadWorkers(long threads) : threads_(threads) {}
+  long threads() const override { return threads_; }
+  void run(long count, void (*body)(const void*, long), const void* argument) override {
+    std::atomic<long> next{0};
+    auto work = [&] {
+      for (long task = next++; task < count; task = next++) body(argument, task);
+    };
+    std::vector<std::thread> others;
+    for (long i = 1; i < threads_; ++i) others.emplace_back(work);
+    work();
+    for (auto& each : others) each.join();
+  }
+
+ private:
+  long threads_;
+};
+
+std::mt19937 generator;
+long draw(long low, long high) {
+  return std::uniform_int_distribution<long>(low, high)(generator);
+}
+long most_of(long value) { return value > 1 ? value : 1; }
+
+// Whole numbers: their sums are exact in float, so results are equal to the last bit. The memory is
+// exactly as large as the tensor, so that AddressSanitizer sees a read beyond it.
+Floats numbers(long count) {
+  Floats values(count);
+  for (float& each : values) each = static_cast<float>(draw(-4, 4));
+  return values;
+}
+
+int failures = 0;
+void compare(const char* what, const Floats& found, const std::vector<double>& wanted) {
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (!(std::abs(found[i] - wanted[i]) <= 1e-5 * (1 + std::abs(wanted[i])))) {
+      std::printf("%s: element %zu of %zu is %g, not %g\n", what, i, wanted.size(), found[i],
+                  wanted[i]);
+      ++failures;
+      return;
+    }
+}
+
+void check_product(const penstock::Kernels& kernels, penstock::Workers& workers) {
+  Product p;
+  p.m = draw(1, 180);
+  p.n = draw(1, 90);
+  p.k = draw(1, 3) == 1 ? draw(200, 600) : draw(1, 40);
+  p.batch = draw(1, 9);
+  const bool adj_a = draw(0, 1), adj_b = draw(0, 1), shared = draw(0, 1);
+  p.a_row = adj_a ? 1 : p.k;
+  p.a_col = adj_a ? p.m : 1;
+  p.b_row = adj_b ? 1 : p.n;
+  p.b_col = adj_b ? p.k : 1;
+  const Floats a = numbers(p.batch * p.m * p.k), b = numbers((shared ? 1 : p.batch) * p.n * p.k);
+  Floats c(p.batch * p.m * p.n, NAN);
+  std::vector<long> a_start, b_start;
+  for (long i = 0; i < p.batch; ++i) {
+    a_start.push_back(i * p.m * p.k);
+    b_start.push_back(shared ? 0 : i * p.n * p.k);
+  }
+  p.a = a.data();
+  p.b = b.data();
+  p.c = c.data();
+  p.a_start = a_start.data();
+  p.b_start = b_start.data();
+  kernels.product(p, workers);
+  std::vector<double> wanted(c.size());
+  for (long e = 0, at = 0; e < p.batch; ++e)
+    for (long i = 0; i < p.m; ++i)
+      for (long j = 0; j < p.n; ++j, ++at)
+        for (long k = 0; k < p.k; ++k)
+          wanted[at] += static_cast<double>(a[a_start[e] + i * p.a_row + k * p.a_col]) *
+                        b[b_start[e] + k * p.b_row + j * p.b_col];
+  compare("product", c, wanted);
+}
+
+template <typename Body>  // body(x index, w index, y index) for every product of a convolution
+void each_product(const Conv& c, Body body) {
+  for (long n = 0; n < c.images; ++n)
+    for (long oy = 0; oy < c.out_height; ++oy)
+      for (long ox = 0; ox < c.out_width; ++ox)
+        for (long r = 0; r < c.rows; ++r)
+          for (long s = 0; s < c.cols; ++s) {
+            const long y = oy * c.stride_y + r * c.dilation_y - c.pad_top;
+            const long x = ox * c.stride_x + s * c.dilation_x - c.pad_left;
+            if (y < 0 || y >= c.height || x < 0 || x >= c.width) continue;
+            for (long i = 0; i < c.channels; ++i)
+              for (long o = 0; o < c.filters; ++o)
+                body(((n * c.height + y) * c.width + x) * c.channels + i,
+                     ((r * c.cols + s) * c.channels + i) * c.filters + o,
+                     ((n * c.out_height + oy) * c.out_width + ox) * c.filters + o);
+          }
+}
+
+void check_conv(const penstock::Kernels& kernels, penstock::Workers& workers) {
+  Conv c;
+  c.images = draw(1, 5);
+  c.channels = draw(1, 2) == 1 ? draw(1, 4) : draw(1, 40);
+  c.filters = draw(1, 70);
+  c.rows = draw(1, 5);
+  c.cols = draw(1, 5);
+  const bool spread = draw(1, 4) == 1;
+  c.stride_y = spread ? 1 : draw(1, 3);
+  c.stride_x = spread ? 1 : draw(1, 3);
+  c.dilation_y = spread ? draw(1, 3) : 1;
+  c.dilation_x = spread ? draw(1, 3) : 1;
+  const long high = (c.rows - 1) * c.dilation_y + 1, wide = (c.cols - 1) * c.dilation_x + 1;
+  c.pad_top = draw(0, high - 1);
+  c.pad_left = draw(0, wide - 1);
+  const long below = draw(0, high - 1), right = draw(0, wide - 1);
+  c.height = draw(most_of(high - c.pad_top - below), 20);
+  c.width = draw(most_of(wide - c.pad_left - right), 30);
+  c.out_height = (c.height + c.pad_top + below - high) / c.stride_y + 1;
+  c.out_width = (c.width + c.pad_left + right - wide) / c.stride_x + 1;
+  const Floats x = numbers(c.images * c.height * c.width * c.channels);
+  const Floats w = numbers(c.rows * c.cols * c.channels * c.filters);
+  const Floats dy = numbers(c.images * c.out_height * c.out_width * c.filters);
+  Floats y(dy.size(), NAN), dx(x.size(), NAN), dw(w.size(), NAN);
+  kernels.conv(c, x.data(), w.data(), y.data(), workers);
+  kernels.conv_input_grad(c, w.data(), dy.data(), dx.data(), workers);
+  kernels.conv_filter_grad(c, x.data(), dy.data(), dw.data(), workers);
+  std::vector<double> y_wanted(y.size()), dx_wanted(x.size()), dw_wanted(w.size());
+  each_product(c, [&](long i, long j, long k) {
+    y_wanted[k] += static_cast<double>(x[i]) * w[j];
+    dx_wanted[i] += static_cast<double>(dy[k]) * w[j];
+    dw_wanted[j] += static_cast<double>(dy[k]) * x[i];
+  });
+  compare("conv", y, y_wanted);
+  compare("conv_input_grad", dx, dx_wanted);
+  compare("conv_filter_grad", dw, dw_wanted);
+}
+
+void check_pool(const penstock::Kernels& kernels, penstock::Workers& workers) {
+  Pool p;
+  p.images = draw(1, 4);
+  p.channels = draw(1, 150);
+  p.rows = draw(1, 4);
+  p.cols = draw(1, 4);
+  p.stride_y = draw(1, 3);
+  p.stride_x = draw(1, 3);
+  p.pad_top = draw(0, p.rows - 1);
+  p.pad_left = draw(0, p.cols - 1);
+  p.height = draw(p.rows, 12);
+  p.width = draw(p.cols, 12);
+  p.out_height = (p.height + p.pad_top - p.rows) / p.stride_y + 1;
+  p.out_width = (p.width + p.pad_left - p.cols) / p.stride_x + 1;
+  const Floats x = numbers(p.images * p.height * p.width * p.channels);
+  const Floats dy = numbers(p.images * p.out_height * p.out_width * p.channels);
+  Floats top(dy.size(), NAN), mean(dy.size(), NAN), by_top(x.size(), NAN), by_mean(x.size(), NAN);
+  kernels.max_pool(p, x.data(), top.data(), workers);
+  kernels.avg_pool(p, x.data(), mean.data(), workers);
+  kernels.max_pool_grad(p, x.data(), top.data(), dy.data(), by_top.data(), workers);
+  kernels.avg_pool_grad(p, dy.data(), by_mean.data(), workers);
+  std::vector<double> top_wanted(dy.size()), mean_wanted(dy.size()), by_top_wanted(x.size()),
+      by_mean_wanted(x.size());
+  for (long n = 0, at = 0; n < p.images; ++n)
+    for (long oy = 0; oy < p.out_height; ++oy)
+      for (long ox = 0; ox < p.out_width; ++ox)
+        for (long c = 0; c < p.channels; ++c, ++at) {
+          std::vector<long> seen;
+          for (long r = 0; r < p.rows; ++r)
+            for (long s = 0; s < p.cols; ++s) {
+              const long y = oy * p.stride_y + r - p.pad_top, i = ox * p.stride_x + s - p.pad_left;
+              if (y >= 0 && y < p.height && i >= 0 && i < p.width)
+                seen.push_back(((n * p.height + y) * p.width + i) * p.channels + c);
+            }
+          long best = seen[0];
+          for (long each : seen) {
+            if (x[each] > x[best]) best = each;
+            mean_wanted[at] += static_cast<double>(x[each]) / seen.size();
+            by_mean_wanted[each] += static_cast<double>(dy[at]) / seen.size();
+          }
+          top_wanted[at] = x[best];
+          by_top_wanted[best] += dy[at];
+        }
+  compare("max_pool", top, top_wanted);
+  compare("avg_pool", mean, mean_wanted);
+  compare("max_pool_grad", by_top, by_top_wanted);
+  compare("avg_pool_grad", by_mean, by_mean_wanted);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const long rounds = count > 1 ? std::atol(arguments[1]) : 60;
+  for (const char* name : {"plain", "avx2", "avx512"}) {
+    if (!penstock_use_isa(name)) continue;
+    generator.seed(1);
+    for (long round = 0; round < rounds && failures == 0; ++round) {
+      ThreadWorkers workers(draw(1, 3));
+      check_product(penstock::best_kernels(), workers);
+      check_conv(penstock::best_kernels(), workers);
+      check_pool(penstock::best_kernels(), workers);
+    }
+    std::printf("%s: %s\n", name, failures == 0 ? "as plain loops" : "WRONG");
+  }
+  return failures != 0;
+}

@@ -1,0 +1,370 @@
+// Convolutions over images [n, y, x, channels] as sums of products of a tile. Part of isa.cc.
+//
+// The tile's rows are neighbouring pixels of one row of the output, its sums run over the taps and
+// channels of the filter, straight from the image: a copy of the rows in question with their padding,
+// or the image itself where nothing is padded. Nothing is unfolded in memory.
+#pragma once
+
+#include "gemm.h"
+
+namespace {
+
+using penstock::Conv;
+
+const long BAND_FLOATS = 48 * 1024;  // of padded image that a task works on: stays in L2
+const long MOST_RUNS = 32;           // segments of a tile
+const long TASKS = 64;               // wanted, where there is enough to share out
+
+// One sliding of a filter over images; the output may have gaps between its pixels.
+struct Slide {
+  const float* x;
+  long images, height, width, channels;
+  long rows, cols, filters;
+  long out_height, out_width;
+  long stride_y, stride_x, dilation_y, dilation_x;
+  long pad_top, pad_left;  // may be negative: the outermost pixels are not seen
+  const float* panels;     // [panel][tap, channel][COLUMNS]
+  float* y;
+  long y_image, y_row, y_pixel;  // steps of the output in floats
+  // derived
+  long depth, run, runs;  // sums: `runs` pieces of `run` numbers side by side in the image
+  long panel_count, band, bands, group;
+
+  long seen_height(long out_rows) const {
+    return (out_rows - 1) * stride_y + (rows - 1) * dilation_y + 1;
+  }
+  long seen_width() const { return (out_width - 1) * stride_x + (cols - 1) * dilation_x + 1; }
+  bool padded() const {
+    return pad_top != 0 || pad_left != 0 || seen_width() > width ||
+           seen_height(out_height) > height;
+  }
+};
+
+// Rows [top, top + count) of an image and columns [left, left + wide), zeros outside of it.
+void copy_window(float* to, const float* image, long height, long width, long channels, long top,
+                 long left, long count, long wide) {
+  const long first = least(most(-left, 0), wide), last = most(least(width - left, wide), first);
+  for (long y = top; y < top + count; ++y, to += wide * channels) {
+    if (y < 0 || y >= height) {
+      __builtin_memset(to, 0, (unsigned long)(wide * channels) * sizeof(float));
+      continue;
+    }
+    __builtin_memset(to, 0, (unsigned long)(first * channels) * sizeof(float));
+    copy(to + first * channels, image + (y * width + left + first) * channels,
+         (last - first) * channels);
+    __builtin_memset(to + last * channels, 0,
+                     (unsigned long)((wide - last) * channels) * sizeof(float));
+  }
+}
+
+// What the tiles of one task read: an image or a padded part of one.
+struct View {
+  const float* data;
+  long row;  // floats from row to row
+};
+
+void slide_rows(const Slide& s, const View* views, long images, float* y, long out_rows) {
+  const long whole = most(1, least(MOST_RUNS, DEPTH / most(s.run, 1)));  // runs at a time
+  const long pieces = up(s.run, DEPTH), piece = up(s.run, pieces);
+  const Strips strips(s.out_width);
+  long starts[MOST_RUNS];
+  for (long first = 0; first < s.runs; first += whole)
+    for (long from = 0; from < s.run; from += piece) {
+      const long segments = least(whole, s.runs - first);
+      const long length = least(piece, s.run - from);
+      for (long panel = 0; panel < s.panel_count; ++panel)
+        for (long image = 0; image < images; ++image) {
+          const View& view = views[image];
+          for (long i = 0; i < segments; ++i) {
+            const long each = s.runs / s.rows;  // runs in a row of the filter: 1 or its columns
+            const long r = (first + i) / each, c = (first + i) % each;
+            starts[i] = r * s.dilation_y * view.row + c * s.dilation_x * s.channels + from;
+          }
+          Tile t;
+          t.a_row = s.stride_x * s.channels;
+          t.a_col = 1;
+          t.starts = starts;
+          t.segments = segments;
+          t.length = length;
+          t.b = s.panels + (panel * s.depth + first * s.run + from) * COLUMNS;
+          t.b_row = COLUMNS;
+          t.c_row = s.y_pixel;
+          t.columns = least(COLUMNS, s.filters - panel * COLUMNS);
+          t.add = first > 0 || from > 0;
+          for (long row = 0; row < out_rows; ++row)
+            for (long strip = 0; strip < strips.count; ++strip) {
+              t.a = view.data + row * s.stride_y * view.row +
+                    strips.begin(strip) * s.stride_x * s.channels;
+              t.c = y + image * s.y_image + row * s.y_row + strips.begin(strip) * s.y_pixel +
+                    panel * COLUMNS;
+              run_tile(strips.rows(strip), t);
+            }
+        }
+    }
+}
+
+// A band of rows of one image, or several small images.
+void slide_task(const void* argument, long task) {
+  const Slide& s = *(const Slide*)argument;
+  const long first = task / s.bands * s.group, top = task % s.bands * s.band;
+  const long images = least(s.group, s.images - first);
+  const long out_rows = least(s.band, s.out_height - top);
+  View views[16];
+  if (s.padded()) {
+    const long wide = s.seen_width(), high = s.seen_height(out_rows);
+    float* room = penstock::scratch(0, s.group * high * wide * s.channels);
+    for (long i = 0; i < images; ++i) {
+      float* to = room + i * high * wide * s.channels;
+      copy_window(to, s.x + (first + i) * s.height * s.width * s.channels, s.height, s.width,
+                  s.channels, top * s.stride_y - s.pad_top, -s.pad_left, high, wide);
+      views[i] = View{to, wide * s.channels};
+    }
+  } else {
+    for (long i = 0; i < images; ++i)
+      views[i] = View{s.x + ((first + i) * s.height + top * s.stride_y) * s.width * s.channels,
+                      s.width * s.channels};
+  }
+  slide_rows(s, views, images, s.y + first * s.y_image + top * s.y_row, out_rows);
+}
+
+void plan(Slide& s) {
+  const bool joined = s.dilation_x == 1;  // taps of a row lie side by side in the image
+  s.run = joined ? s.cols * s.channels : s.channels;
+  s.runs = joined ? s.rows : s.rows * s.cols;
+  s.depth = s.rows * s.cols * s.channels;
+  s.panel_count = up(s.filters, COLUMNS);
+  const long row = s.seen_width() * s.channels;
+  const long room = most(1, BAND_FLOATS / most(1, row * s.stride_y));
+  const long shared = up(s.out_height, up(TASKS, s.images));
+  s.band = most(1, least(least(room, s.out_height), most(shared, up(64, s.out_width))));
+  s.bands = up(s.out_height, s.band);
+  s.group = 1;
+  if (s.bands == 1)
+    s.group = most(1, least(least(16, up(s.images, TASKS)),
+                            BAND_FLOATS / most(1, s.seen_height(s.out_height) * row)));
+}
+
+void slide(Slide& s, Workers& workers) {
+  workers.run(up(s.images, s.group) * s.bands, slide_task, &s);
+}
+
+Slide slide_of(const Conv& c, const float* x, float* y) {
+  Slide s;
+  s.x = x;
+  s.images = c.images;
+  s.height = c.height;
+  s.width = c.width;
+  s.channels = c.channels;
+  s.rows = c.rows;
+  s.cols = c.cols;
+  s.filters = c.filters;
+  s.out_height = c.out_height;
+  s.out_width = c.out_width;
+  s.stride_y = c.stride_y;
+  s.stride_x = c.stride_x;
+  s.dilation_y = c.dilation_y;
+  s.dilation_x = c.dilation_x;
+  s.pad_top = c.pad_top;
+  s.pad_left = c.pad_left;
+  s.panels = nullptr;
+  s.y = y;
+  s.y_pixel = c.filters;
+  s.y_row = c.out_width * c.filters;
+  s.y_image = c.out_height * s.y_row;
+  return s;
+}
+
+struct Pack {
+  const Slide* s;
+  const float* w;
+  float* to;
+  // of the filter that is turned round, for gradients: its taps are tap_y - i * step_y, ...
+  long tap_y, step_y, tap_x, step_x, cols;
+};
+
+void pack_filter_task(const void* argument, long panel) {
+  const Pack& p = *(const Pack*)argument;
+  const Slide& s = *p.s;
+  pack_panel(p.to + panel * s.depth * COLUMNS, p.w + panel * COLUMNS, s.filters, 1, s.depth,
+             least(COLUMNS, s.filters - panel * COLUMNS));
+}
+
+void conv(const Conv& c, const float* x, const float* w, float* y, Workers& workers) {
+  Slide s = slide_of(c, x, y);
+  plan(s);
+  if (s.depth == 0) return;
+  float* panels = penstock::scratch(1, s.panel_count * s.depth * COLUMNS);
+  s.panels = panels;
+  const Pack pack = {&s, w, panels, 0, 0, 0, 0, 0};
+  workers.run(s.panel_count, pack_filter_task, &pack);
+  slide(s, workers);
+}
+
+// The filter with its taps in reverse and channels and filters exchanged.
+void pack_turned_task(const void* argument, long panel) {
+  const Pack& p = *(const Pack*)argument;
+  const Slide& s = *p.s;
+  float* to = p.to + panel * s.depth * COLUMNS;
+  for (long i = 0; i < s.rows; ++i)
+    for (long j = 0; j < s.cols; ++j, to += s.channels * COLUMNS) {
+      const long tap = (p.tap_y - i * p.step_y) * p.cols + p.tap_x - j * p.step_x;
+      pack_panel(to, p.w + (tap * s.filters + panel * COLUMNS) * s.channels, 1, s.channels,
+                 s.channels, least(COLUMNS, s.filters - panel * COLUMNS));
+    }
+}
+
+// One axis of the gradient by the input: its pixels first, first + stride, ... see every stride-th
+// tap of the filter, and the gradient by the output without gaps.
+struct Phase {
+  long first, count;  // pixels of the input
+  long taps, last_tap;
+  long pad;
+};
+
+Phase phase_of(long which, long size, long taps, long stride, long dilation, long pad) {
+  Phase p;
+  if (stride == 1) return Phase{0, size, taps, taps - 1, (taps - 1) * dilation - pad};
+  p.first = ((which - pad) % stride + stride) % stride;
+  p.count = p.first < size ? up(size - p.first, stride) : 0;
+  p.taps = which < taps ? up(taps - which, stride) : 0;
+  p.last_tap = which + (p.taps - 1) * stride;
+  p.pad = p.taps - 1 - (p.first + pad - which) / stride;
+  return p;
+}
+
+void conv_input_grad(const Conv& c, const float* w, const float* dy, float* dx, Workers& workers) {
+  if (c.rows < c.stride_y || c.cols < c.stride_x || c.filters == 0)  // pixels that no tap meets
+    __builtin_memset(dx, 0, (unsigned long)(c.images * c.height * c.width * c.channels) *
+                                sizeof(float));
+  if (c.filters == 0) return;
+  for (long i = 0; i < c.stride_y; ++i)
+    for (long j = 0; j < c.stride_x; ++j) {
+      const Phase v = phase_of(i, c.height, c.rows, c.stride_y, c.dilation_y, c.pad_top);
+      const Phase h = phase_of(j, c.width, c.cols, c.stride_x, c.dilation_x, c.pad_left);
+      if (v.count <= 0 || h.count <= 0 || v.taps == 0 || h.taps == 0) continue;
+      Slide s = slide_of(c, dy, dx + (v.first * c.width + h.first) * c.channels);
+      s.height = c.out_height;
+      s.width = c.out_width;
+      s.channels = c.filters;
+      s.filters = c.channels;
+      s.rows = v.taps;
+      s.cols = h.taps;
+      s.out_height = v.count;
+      s.out_width = h.count;
+      s.stride_y = s.stride_x = 1;
+      s.pad_top = v.pad;
+      s.pad_left = h.pad;
+      s.y_pixel = c.stride_x * c.channels;
+      s.y_row = c.stride_y * c.width * c.channels;
+      s.y_image = c.height * c.width * c.channels;
+      plan(s);
+      float* panels = penstock::scratch(1, s.panel_count * s.depth * COLUMNS);
+      s.panels = panels;
+      const Pack pack = {&s, w, panels, v.last_tap, c.stride_y, h.last_tap, c.stride_x, c.cols};
+      workers.run(s.panel_count, pack_turned_task, &pack);
+      slide(s, workers);
+    }
+}
+
+// The gradient by the filter: sums run over pixels, the tile's rows are taps and channels.
+struct FilterGrad {
+  const Conv* c;
+  const float *x, *dy;
+  float* parts;  // [group][depth][filters]
+  float* dw;
+  long groups, group, blocks, block;  // images in a group; strips in a block
+  long run, runs, depth, strip_count;
+  long wide, band;
+};
+
+void filter_grad_task(const void* argument, long task) {
+  const FilterGrad& f = *(const FilterGrad*)argument;
+  const Conv& c = *f.c;
+  const long g = task / f.blocks, first_strip = task % f.blocks * f.block;
+  const long last_strip = least(first_strip + f.block, f.strip_count);
+  const Strips strips(f.run);
+  float* part = f.parts + g * f.depth * c.filters;
+  const long most_high = (f.band - 1) * c.stride_y + (c.rows - 1) * c.dilation_y + 1;
+  float* room = penstock::scratch(0, most_high * f.wide * c.channels);
+  float* right = penstock::scratch(2, f.band * c.out_width * COLUMNS);
+  const long row = f.wide * c.channels;
+  long starts[MOST_RUNS];
+  bool add = false;
+  for (long image = g * f.group; image < least((g + 1) * f.group, c.images); ++image)
+    for (long top = 0; top < c.out_height; top += f.band, add = true) {
+      const long out_rows = least(f.band, c.out_height - top);
+      const long high = (out_rows - 1) * c.stride_y + (c.rows - 1) * c.dilation_y + 1;
+      copy_window(room, f.x + image * c.height * c.width * c.channels, c.height, c.width,
+                  c.channels, top * c.stride_y - c.pad_top, -c.pad_left, high, f.wide);
+      for (long i = 0; i < out_rows; ++i) starts[i] = i * c.stride_y * row;
+      const float* dy = f.dy + (image * c.out_height + top) * c.out_width * c.filters;
+      for (long column = 0; column < c.filters; column += COLUMNS) {
+        Tile t;
+        t.columns = least(COLUMNS, c.filters - column);
+        pack_panel(right, dy + column, c.filters, 1, out_rows * c.out_width, t.columns);
+        t.a_row = 1;
+        t.a_col = c.stride_x * c.channels;
+        t.starts = starts;
+        t.segments = out_rows;
+        t.length = c.out_width;
+        t.b = right;
+        t.b_row = COLUMNS;
+        t.c_row = c.filters;
+        t.add = add;
+        for (long strip = first_strip; strip < last_strip; ++strip) {
+          const long piece = strip / strips.count, within = strips.begin(strip % strips.count);
+          const long each = f.runs / c.rows;
+          t.a = room + piece / each * c.dilation_y * row +
+                piece % each * c.dilation_x * c.channels + within;
+          t.c = part + (piece * f.run + within) * c.filters + column;
+          run_tile(strips.rows(strip % strips.count), t);
+        }
+      }
+    }
+}
+
+void add_parts_task(const void* argument, long task) {
+  const FilterGrad& f = *(const FilterGrad*)argument;
+  const long size = f.depth * f.c->filters, each = up(size, TASKS);
+  const long first = least(task * each, size), last = least(first + each, size);
+  long i = first;
+  for (; i + LANES <= last; i += LANES) {
+    Vector sum = load(f.parts + i);
+    for (long g = 1; g < f.groups; ++g) sum += load(f.parts + g * size + i);
+    store(f.dw + i, sum);
+  }
+  for (; i < last; ++i) {
+    float sum = f.parts[i];
+    for (long g = 1; g < f.groups; ++g) sum += f.parts[g * size + i];
+    f.dw[i] = sum;
+  }
+}
+
+void conv_filter_grad(const Conv& c, const float* x, const float* dy, float* dw,
+                      Workers& workers) {
+  FilterGrad f;
+  f.c = &c;
+  f.x = x;
+  f.dy = dy;
+  f.dw = dw;
+  const bool joined = c.dilation_x == 1;
+  f.run = joined ? c.cols * c.channels : c.channels;
+  f.runs = joined ? c.rows : c.rows * c.cols;
+  f.depth = c.rows * c.cols * c.channels;
+  if (f.depth == 0 || c.filters == 0) return;
+  f.strip_count = f.runs * Strips(f.run).count;
+  f.wide = (c.out_width - 1) * c.stride_x + (c.cols - 1) * c.dilation_x + 1;
+  f.band = most(1, least(least(MOST_RUNS, c.out_height), DEPTH / c.out_width));
+  const long size = f.depth * c.filters;
+  const long groups = most(1, least(least(c.images, 16), (2l << 20) / size));
+  f.group = up(c.images, groups);
+  f.groups = up(c.images, f.group);
+  f.blocks = least(f.strip_count, up(TASKS / 2, f.groups));
+  f.block = up(f.strip_count, f.blocks);
+  f.blocks = up(f.strip_count, f.block);
+  f.parts = f.groups == 1 ? dw : penstock::scratch(1, f.groups * size);
+  workers.run(f.groups * f.blocks, filter_grad_task, &f);
+  if (f.groups > 1) workers.run(TASKS, add_parts_task, &f);
+}
+
+}  // namespace

@@ -1,0 +1,176 @@
+"""Native convolutions and pooling beside XLA's own in float64, and where they are not used."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import penstock as tf
+from penstock.core import native
+
+pytestmark = pytest.mark.skipif(not native.available(), reason="no native kernels here")
+
+
+@pytest.fixture(autouse=True)
+def every_size(monkeypatch):
+    """Sizes so small that they would not be worth a call are checked too."""
+    monkeypatch.setattr("penstock.ops.kernels.cpu.LEAST_WORK", 1)
+    monkeypatch.setattr("penstock.ops.kernels.cpu.LEAST_POOLED", 1)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    made, call = [], native.call
+    monkeypatch.setattr(
+        native, "call", lambda name, *rest, **attrs: made.append(name) or call(name, *rest, **attrs)
+    )
+    return made
+
+
+@pytest.fixture(params=["avx512", "avx2", "plain"])
+def instructions(request):
+    library = native.state().library
+    before = library.penstock_isa()
+    if not library.penstock_use_isa(request.param.encode()):
+        pytest.skip(f"this processor has no {request.param}")
+    yield request.param
+    library.penstock_use_isa(before)
+
+
+def floats(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def gradients(function, *arguments, dtype):
+    """The value of a function of arrays in `dtype`, and its gradients for a fixed direction."""
+
+    def run(*inputs):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            value = function(*inputs)
+            direction = tf.reshape(tf.range(tf.size(value)) % 7 - 3, tf.shape(value))
+            total = tf.reduce_sum(value * tf.cast(direction, value.dtype))
+        return [value, *tape.gradient(total, inputs)]
+
+    arrays = [tf.constant(a.astype(dtype)) for a in arguments]
+    return [r.numpy() for r in tf.function(run)(*arrays)]
+
+
+def compare(function, *arguments):
+    found = gradients(function, *arguments, dtype=np.float32)
+    wanted = gradients(function, *arguments, dtype=np.float64)
+    for f, w in zip(found, wanted, strict=True):
+        assert f.dtype == np.float32
+        np.testing.assert_allclose(f, w, rtol=1e-4, atol=2e-5 * max(1.0, np.abs(w).max()))
+
+
+CONVS = [  # image, filter, strides, padding, dilations
+    ((2, 9, 11, 5), (3, 3, 5, 33), 1, "SAME", 1),
+    ((3, 28, 28, 1), (5, 5, 1, 8), 1, "VALID", 1),
+    ((2, 15, 16, 20), (3, 3, 20, 40), 2, "SAME", 1),
+    ((2, 14, 14, 16), (1, 1, 16, 64), 1, "VALID", 1),
+    ((2, 14, 14, 16), (1, 1, 16, 12), 2, "VALID", 1),
+    ((1, 12, 13, 4), (3, 2, 4, 7), 1, "SAME", (2, 3)),
+    ((2, 10, 40, 3), (7, 7, 3, 16), (2, 3), [[0, 0], [3, 2], [1, 4], [0, 0]], 1),
+    ((1, 4, 4, 300), (3, 3, 300, 34), 1, "SAME", 1),
+]
+
+
+@pytest.mark.parametrize("case", CONVS)
+def test_convolutions_and_their_gradients(instructions, calls, case):
+    image, filters, strides, padding, dilations = case
+    compare(
+        lambda x, w: tf.nn.conv2d(x, w, strides, padding, dilations=dilations),
+        floats(*image),
+        floats(*filters, seed=1),
+    )
+    assert calls == ["conv", "conv_input_grad", "conv_filter_grad"]
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    st.tuples(st.integers(1, 3), st.integers(5, 12), st.integers(5, 18), st.integers(1, 20)),
+    st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 40)),
+    st.sampled_from([1, 2, (2, 1), 3]),
+    st.sampled_from(["SAME", "VALID"]),
+)
+def test_random_convolutions(image, filters, strides, padding):
+    high, wide, outputs = filters
+    compare(
+        lambda x, w: tf.nn.conv2d(x, w, strides, padding),
+        floats(*image),
+        floats(high, wide, image[-1], outputs, seed=1),
+    )
+
+
+@pytest.mark.parametrize("pool", [tf.nn.max_pool2d, tf.nn.avg_pool2d])
+@pytest.mark.parametrize(
+    ("image", "size", "strides", "padding"),
+    [
+        ((2, 8, 8, 32), 2, 2, "SAME"), ((2, 9, 7, 70), 3, 2, "SAME"), ((3, 9, 7, 5), 3, 1, "VALID"),
+        ((1, 6, 6, 130), (1, 3), (2, 1), "SAME"),
+    ],
+)  # fmt: skip
+def test_pooling_and_its_gradient(instructions, calls, pool, image, size, strides, padding):
+    compare(lambda x: pool(x, size, strides, padding), floats(*image))
+    kind = "max_pool" if pool is tf.nn.max_pool2d else "avg_pool"
+    assert calls == [kind, f"{kind}_grad"]
+
+
+def test_ties_give_the_gradient_to_the_first(instructions):
+    x = np.zeros((1, 4, 4, 3))
+    _, grad = gradients(lambda v: tf.nn.max_pool2d(v, 2, 2, "VALID"), x, dtype=np.float32)
+    assert np.count_nonzero(grad[:, 1::2]) == 0
+    assert np.count_nonzero(grad[:, :, 1::2]) == 0
+
+
+def test_not_a_number_wins_a_window(instructions, calls):
+    x = floats(1, 4, 4, 3).astype(np.float32)
+    x[0, 1, 1, 0] = np.nan
+    x[0, 2, 2, 1] = -np.inf
+    found = tf.function(lambda v: tf.nn.max_pool2d(v, 2, 2, "VALID"))(tf.constant(x)).numpy()
+    assert calls == ["max_pool"]
+    assert np.isnan(found[0, 0, 0, 0])
+    assert np.isnan(found).sum() == 1
+
+
+def test_not_a_number_spreads_as_far_as_the_filter(instructions):
+    x = floats(1, 9, 9, 4).astype(np.float32)
+    x[0, 4, 4, 2] = np.nan
+    w = floats(3, 3, 4, 40, seed=1).astype(np.float32)
+    found = tf.function(lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"))(x, w).numpy()
+    assert np.isnan(found[0, 3:6, 3:6]).all()
+    assert np.isnan(found).sum() == 9 * 40
+
+
+@pytest.mark.parametrize(
+    ("image", "filters", "options"),
+    [
+        ((2, 8, 8, 6), (3, 3, 3, 4), {}),  # groups
+        ((0, 8, 8, 3), (3, 3, 3, 4), {}),
+        ((2, 8, 8, 3), (3, 3, 3, 0), {}),
+        ((2, 3, 8, 8), (3, 3, 3, 4), {"data_format": "NCHW"}),
+    ],
+)
+def test_other_convolutions_stay_with_xla(calls, image, filters, options):
+    function = tf.function(lambda x, w: tf.nn.conv2d(x, w, 1, "SAME", **options))
+    function(tf.constant(floats(*image), tf.float32), tf.constant(floats(*filters), tf.float32))
+    assert calls == []
+
+
+def test_second_order_gradients(calls):
+    x, w = (floats(*s, seed=3).astype(np.float32) for s in ((2, 6, 6, 4), (3, 3, 4, 5)))
+
+    def second(x, w):
+        with tf.GradientTape() as outer:
+            outer.watch(w)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.reduce_sum(tf.nn.conv2d(x, w, 1, "SAME") ** 2)
+            first = tf.reduce_sum(inner.gradient(y, x) ** 2)
+        return outer.gradient(first, w)
+
+    found = tf.function(second)(tf.constant(x), tf.constant(w)).numpy()
+    assert "conv_filter_grad" in calls
+    wide = tf.function(second)(tf.constant(x, tf.float64), tf.constant(w, tf.float64)).numpy()
+    np.testing.assert_allclose(found, wide, rtol=1e-3, atol=1e-3 * np.abs(wide).max())
