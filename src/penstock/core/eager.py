@@ -20,6 +20,7 @@ from penstock.core import attributes
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.context import state
 from penstock.core.kernels import (
+    HOST_LIMIT,
     ErrorClass,
     Kernel,
     KernelContext,
@@ -240,6 +241,8 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
             array = getattr(array.resource, "value", None)
             if prepared.limit >= UNBOUNDED:
                 continue
+            if prepared.host_kernel.by_rows and _few_rows(array, arrays[i + 1 :]):  # type: ignore[union-attr]
+                return not on_accelerator([array])
         total += getattr(array, "size", 0)
         if array.__class__ is not np.ndarray:
             looked_at.append(array)
@@ -254,6 +257,14 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
         prepared.seen.clear()
     prepared.seen.add(key)
     return not any(isinstance(a, jax.Array) for a in arrays) if _jax_loaded() else True
+
+
+def _few_rows(variable: Any, indices: Sequence[Any]) -> bool:
+    """Whether the rows of the variable that `indices` name are small work."""
+    if getattr(variable, "size", 0) == 0 or variable.ndim == 0:
+        return False
+    width = variable.size // len(variable)
+    return sum(a.size for a in indices) * width <= HOST_LIMIT
 
 
 def on_accelerator(arrays: Sequence[Any]) -> bool:

@@ -40,6 +40,7 @@ class Kernel:
       limit: elements up to which a host kernel is preferred.
       when: the inputs that it serves; None for all.
       otherwise: what serves the other inputs; set by `select` on a kernel with `when`.
+      by_rows: of a variable it reads only the rows that its other inputs name.
     """
 
     op_name: str
@@ -54,6 +55,7 @@ class Kernel:
     attr_names: tuple[str, ...]
     when: When | None = None
     otherwise: "Kernel | None" = None
+    by_rows: bool = False
 
     def fits(self, kind: str, device: str, attrs: dict[str, Any]) -> bool:
         """Whether the kernel serves this kind, device type and these attributes."""
@@ -93,6 +95,7 @@ def register_kernel(
     limit: int = HOST_LIMIT,
     reentrant: bool = False,
     when: When | None = None,
+    by_rows: bool = False,
 ) -> None:
     """Adds a kernel.
 
@@ -107,6 +110,8 @@ def register_kernel(
       reentrant: it runs user code, or waits.
       when: `when(attrs, *inputs)` says whether it serves inputs of these shapes; all when None.
         Its function must want a context where the kernel next in line does.
+      by_rows: of a variable it reads only the rows that its other inputs name, so that a few are
+        read on the host however large the variable is.
     """
     name = op if isinstance(op, str) else op.name
     code = getattr(function, "__code__", None)
@@ -131,6 +136,7 @@ def register_kernel(
         wants_namespace,
         attr_names,
         when,
+        by_rows=by_rows,
     )
     _kernels.setdefault(name, []).append(made)
 

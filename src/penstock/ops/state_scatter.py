@@ -99,9 +99,9 @@ GATHER = define_op(
 )
 
 
-@kernel(GATHER, limit=1 << 20)
+@kernel(GATHER, limit=1 << 20, by_rows=True)
 def _gather(ctx: Any, xp: Any, resource: Any, indices: Array, *, batch_dims: int) -> Array:
-    params = resource.read()
+    params = xp.asarray(resource.read())
     if params.ndim == 0:
         raise errors.InvalidArgumentError(
             None, None, "params must be at least 1 dimensional, got a scalar variable."
@@ -216,7 +216,7 @@ def check_positions(ctx: Any, indices: Array, shape: tuple[int, ...]) -> None:
 
 @kernel(GATHER_ND, limit=1 << 20)
 def _gather_nd(ctx: Any, xp: Any, resource: Any, indices: Array) -> Array:
-    params = resource.read()
+    params = xp.asarray(resource.read())
     check_positions(ctx, indices, params.shape)
     position = tuple(indices[..., i] for i in range(indices.shape[-1]))
     if not position:
