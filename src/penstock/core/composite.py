@@ -127,8 +127,8 @@ class IndexedSlices(CompositeTensor):
         )
 
     def __repr__(self) -> str:
-        return f"IndexedSlices(indices={self._indices}, values={self._values}" + (
-            f", dense_shape={self._dense_shape})" if self._dense_shape is not None else ")"
+        return f"IndexedSlices(indices={self._indices!s}, values={self._values!s}" + (
+            f", dense_shape={self._dense_shape!s})" if self._dense_shape is not None else ")"
         )
 
     @property
@@ -295,8 +295,8 @@ class SparseTensor(CompositeTensor):
 
     def __repr__(self) -> str:
         return (
-            f"SparseTensor(indices={self._indices}, values={self._values}, "
-            f"dense_shape={self._dense_shape})"
+            f"SparseTensor(indices={self._indices!s}, values={self._values!s}, "
+            f"dense_shape={self._dense_shape!s})"
         )
 
     def __len__(self) -> int:

@@ -20,6 +20,10 @@ EXPORTS = {
         "ExtensionTypeSpec": ["experimental.ExtensionTypeSpec"],
         "as_dict": ["experimental.extension_type.as_dict"],
     },
+    "penstock.ops.optional": {
+        "Optional": ["experimental.Optional"],
+        "OptionalSpec": ["OptionalSpec"],
+    },
     "penstock.ops.dispatch_for": {
         "dispatch_for_api": ["experimental.dispatch_for_api"],
         "dispatch_for_binary_elementwise_apis": [
