@@ -25,7 +25,7 @@ _RANKS |= {"assert_rank": ["assert_rank", "debugging.assert_rank"]} | {
 }
 
 EXPORTS = {
-    "penstock.config.tracebacks": {
+    "penstock.core.tracebacks": {
         name: [f"debugging.{name}"]
         for name in (
             "disable_traceback_filtering",

@@ -14,12 +14,12 @@ from typing import Any
 from penstock import errors
 from penstock.autodiff import calls
 from penstock.autodiff.tape import GradientTape
-from penstock.config.tracebacks import filter_traceback
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor, symbolic_in_eager
 from penstock.core.eager import eager_resources
 from penstock.core.op_def import lookup
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, wrap
+from penstock.core.tracebacks import filter_traceback
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
 from penstock.graph.graph_def import function_def_of

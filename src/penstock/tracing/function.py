@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from penstock.config import env
-from penstock.config.tracebacks import filter_traceback
 from penstock.core import context
 from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.core.tracebacks import filter_traceback
 from penstock.graph.func_graph import FuncGraph
 from penstock.runtime.whole import WholePlan
 from penstock.tracing.autograph import calls as autograph

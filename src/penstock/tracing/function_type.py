@@ -34,7 +34,7 @@ class Literal(TraceType):
 
     def is_subtype_of(self, other: Any) -> bool:
         """Whether the other is of the same value."""
-        return self == other
+        return bool(self == other)
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> "Literal | None":
         """This type, when all others equal it."""
@@ -73,6 +73,13 @@ class Reference(Literal):
 
     def __repr__(self) -> str:
         return f"Reference[{self.value!r}]"
+
+
+_NAMES: dict[type, str] = {list: "List", tuple: "Tuple", dict: "Dict"}
+_STARS: dict[Any, str] = {
+    inspect.Parameter.VAR_POSITIONAL: "*",
+    inspect.Parameter.VAR_KEYWORD: "**",
+}
 
 
 class Structure(TraceType):
@@ -129,7 +136,7 @@ class Structure(TraceType):
         return self._matches(other) and self.parts == getattr(other, "parts", None)
 
     def __repr__(self) -> str:
-        name = {list: "List", tuple: "Tuple", dict: "Dict"}.get(self.kind, self.kind.__name__)
+        name = _NAMES.get(self.kind, self.kind.__name__)
         inside = [f"[{k!r}, {part!r}]" if self.named else repr(part) for k, part in self.parts]
         return f"{name}[{', '.join(inside)}]"
 
@@ -181,7 +188,7 @@ class Parameter(inspect.Parameter):
         return None if self.annotation is inspect.Parameter.empty else self.annotation
 
     def __str__(self) -> str:
-        text = {self.VAR_POSITIONAL: "*", self.VAR_KEYWORD: "**"}.get(self.kind, "") + self.name
+        text = _STARS.get(self.kind, "") + self.name
         if self.type_constraint is None:
             return f"{text}={self.default!r}" if self.optional else text
         text = f"{text}: {self.type_constraint!r}"
@@ -214,7 +221,7 @@ class FunctionType(inspect.Signature):
         self._captured = dict(captures or {})
 
     @classmethod
-    def from_callable(  # type: ignore[override]
+    def from_callable(
         cls, obj: Callable[..., Any], *, follow_wrapped: bool = True, **unused: Any
     ) -> "FunctionType":
         """The type of a Python function, without constraints."""

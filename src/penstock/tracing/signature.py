@@ -15,7 +15,7 @@ import numpy as np
 
 from penstock.core.composite import CompositeTensor
 from penstock.core.convert import convert_to_tensor
-from penstock.core.tensor import EagerTensor, Tensor
+from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
 from penstock.types import dims as d
 from penstock.types.spec_parts import hashable, map_parts
 from penstock.types.tensor_shape import TensorShape
@@ -152,7 +152,9 @@ def _spec_of_value(value: Any) -> Any:
     if isinstance(value, CompositeTensor):
         return value._type_spec
     if isinstance(value, Tensor):
-        name = value.op.attrs.get("_user_specified_name") if hasattr(value, "_op") else None
+        name = None
+        if isinstance(value, SymbolicTensor):
+            name = value.op.attrs.get("_user_specified_name")
         return TensorSpec(value.shape, value.dtype, name)
     return value
 

@@ -59,7 +59,7 @@ class TraceType(abc.ABC):
     def __eq__(self, other: object) -> bool: ...
 
 
-TraceType.register(TypeSpec)
+TraceType.register(TypeSpec)  # type: ignore[type-abstract]
 
 
 class TracingContext:
