@@ -14,8 +14,9 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.resources import ResourceHandle, VariableCell
-from penstock.core.tensor import Tensor, wrap
+from penstock.core.tensor import SymbolicTensor, Tensor, wrap
 from penstock.graph.behavior import current_name_scope, init_scope, name_scope_v1
+from penstock.ops.lifting import lift
 from penstock.ops.state_variables import ASSIGN, READ, VAR_HANDLE, VAR_IS_INITIALIZED
 from penstock.ops.variable_updates import store
 from penstock.types import dims as d
@@ -77,9 +78,12 @@ def initialize(
             "providing a `variable_def`. You provided neither."
         )
     building = state.graph
-    if building is not None and building.building_function:
+    inside = building is not None and building.building_function
+    if inside:
         building.note_new_variable(variable)
     with init_scope():
+        if inside and isinstance(initial_value, SymbolicTensor) and initial_value.graph is building:
+            initial_value = lift(initial_value)
         variable._in_graph_mode = state.graph is not None
         values = () if callable(initial_value) else (initial_value,)
         with name_scope_v1(name, "Variable", values) as scope:
