@@ -460,6 +460,21 @@ def test_how_values_are_kept():
     assert kinds(None) == {"TensorListPushBack", "TensorListPopBack"}
 
 
+def test_gradients_of_rows_add_up_in_place():
+    def run(x):
+        return tf.foldl(lambda a, row: a * row, x) + tf.reduce_sum(x, 0)
+
+    def slope(x):
+        return tf.gradients(run(x), x)
+
+    graph = tf.function(slope, autograph=False).get_concrete_function(tf.constant(X)).graph
+    loop = [op for op in graph.get_operations() if op.type == "StatelessWhile"][-1]
+    calls = [op for op in loop.attrs["body"].graph.get_operations() if "f" in op.attrs]
+    inside = {op.type for call in calls for op in call.attrs["f"].graph.get_operations()}
+    assert "PenstockStackAdd" in inside
+    assert "ZerosLike" not in {t.op.type for call in calls for t in call.inputs}
+
+
 @pytest.mark.parametrize("bound", [None, 6])
 def test_gradients_of_variables(bound):
     x, w = tf.Variable(X), tf.Variable(W)

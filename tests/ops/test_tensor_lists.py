@@ -260,6 +260,20 @@ def test_bounds_lists_and_batches():
     assert [stack(h).numpy().tolist() for h in tf.unstack(batch)] == [[1.0], [7.0, 2.0]]
 
 
+def test_gradients_of_elements_add_up_in_place():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.constant(X.numpy())
+        tf.gradients(added_twice(x), x)
+    kinds = [op.type for op in graph.get_operations()]
+    assert kinds.count("PenstockTensorListAddItem") == 0  # there is no sum that they could join
+    with graph.as_default():
+        made = of(x)
+        tf.gradients(tf.concat([stack(made), get(made, 0)[None], get(made, 1)[None]], 0), x)
+    kinds = [op.type for op in graph.get_operations()]
+    assert kinds.count("PenstockTensorListAddItem") == 2
+
+
 def test_shapes_of_elements():
     shape = ops.TensorListElementShape(input_handle=reserve(1), shape_type=tf.int64)
     assert shape.numpy() == -1

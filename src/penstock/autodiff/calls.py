@@ -104,7 +104,8 @@ class _ReverseGraph(FuncGraph):
             if isinstance(handle, SymbolicTensor) and handle.graph is self.outer_graph:
                 with context.graph_scope(self.outer_graph), context.no_recording():
                     made = self.outer_graph.add_operation(op, inputs, counts, attrs, name)
-                return self.capture(made.outputs[0]).op
+                captured: Operation = self.capture(made.outputs[0]).op
+                return captured
         return super().add_operation(op, inputs, counts, attrs, name)
 
     def capture(self, tensor: Tensor, name: str | None = None) -> SymbolicTensor:

@@ -120,7 +120,7 @@ def _single_rows(flat: Sequence[Any]) -> list[bool]:
             "vectorized_map: expected tensors with a row for each call, got a scalar. Reshape it."
         )
     lengths = {None if t.dims is None else t.dims[0] for t in flat}
-    sizes = lengths - {None}
+    sizes = {n for n in lengths if n is not None}
     if len(sizes - {1}) > 1:
         raise ValueError(
             f"vectorized_map: expected elems with the same number of rows, got {sorted(sizes)}."
@@ -182,7 +182,7 @@ def _gradient_of_vectorized(made: Record, *grads: Any) -> list[Any]:
     found = _vectorized(reverse, [*given, *mapped], shared) if places else []
     results: list[Any] = [None] * len(made.inputs)
     for place, value in zip(places, found, strict=True):
-        results[place] = value if place < count else execute("Sum", (value, np.int32([0])))
+        results[place] = value if place < count else execute("Sum", (value, np.array([0], np.int32)))
     return results
 
 
@@ -215,7 +215,7 @@ def _reverse(
                     graph.outputs.append(graph.as_tensor(as_dense(slope)))
         graph.finish()
         found = body.backward[key] = (CallBody(graph.name, graph), places)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 named_rules["PenstockVectorizedCall"] = _gradient_of_vectorized

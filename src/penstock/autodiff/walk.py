@@ -181,7 +181,7 @@ def _add_dense(parts: Sequence[Any]) -> Any:
     total = execute("AddN", (rest,)) if len(rest) > 1 else rest[0]
     for part in rows:
         _, index, row = part.op.inputs
-        total = execute(_row_adder(part), (total, index, row))
+        total = execute(_row_adder(part) or "", (total, index, row))
     return total
 
 

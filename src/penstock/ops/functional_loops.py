@@ -62,7 +62,8 @@ class _Rows:
         return tensor
 
     def _count(self, what: str) -> Any:
-        sizes = {t.dims[0] for t in self._flat if t.dims is not None} - {None}  # type: ignore[attr-defined]
+        found = (t.dims[0] for t in self._flat if t.dims is not None)
+        sizes = {n for n in found if n is not None}
         if len(sizes) > 1:
             raise ValueError(
                 f"{what}: expected elems with the same number of rows, got {sorted(sizes)}. Cut "
@@ -108,7 +109,7 @@ def _written(array: TensorArray, index: Any, value: Any, dtype: Any) -> TensorAr
 
 
 def _stacked(array: TensorArray, count: Any) -> Any:
-    result = array.stack()
+    result: Any = array.stack()
     known = count if isinstance(count, int) else None
     result.set_shape(TensorShape([known]).concatenate(array.element_shape))
     return result

@@ -113,7 +113,7 @@ class Elements:
                 f"Cannot convert a partially known TensorShape {shape} to a Tensor: expected an "
                 "element_shape for elements that were not written. Write them, or give it."
             )
-        return list(shape.as_list())
+        return [n or 0 for n in shape.as_list()]
 
     def stack(self, shape: TensorShape) -> Any:
         """All elements as rows."""
