@@ -37,6 +37,10 @@ _DECAYS = (
 ).split()
 
 EXPORTS = {
+    "penstock.train.coordinator": {
+        "Coordinator": ["train.Coordinator"],
+        "LooperThread": ["compat.v1.train.LooperThread"],
+    },
     "penstock.train.moving_averages": {
         "ExponentialMovingAverage": [
             "train.ExponentialMovingAverage",
