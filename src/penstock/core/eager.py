@@ -264,7 +264,7 @@ def _few_rows(variable: Any, indices: Sequence[Any]) -> bool:
     if getattr(variable, "size", 0) == 0 or variable.ndim == 0:
         return False
     width = variable.size // len(variable)
-    return sum(a.size for a in indices) * width <= HOST_LIMIT
+    return bool(sum(a.size for a in indices) * width <= HOST_LIMIT)
 
 
 def on_accelerator(arrays: Sequence[Any]) -> bool:
