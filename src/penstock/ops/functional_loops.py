@@ -14,6 +14,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
+from penstock.core.user_code import converted
 from penstock.ops.composing import scope
 from penstock.ops.loops import while_loop
 from penstock.ops.tensor_array import TensorArray
@@ -162,6 +163,7 @@ def map_fn(
       [1, 4, 9]
     """
     _check_callable(fn)
+    fn = converted(fn)
     if parallel_iterations is not None and parallel_iterations > 1 and state.graph is None:
         logging.warning(
             "Setting parallel_iterations > 1 has no effect when executing eagerly. Consider "

@@ -340,3 +340,12 @@ def newton(x):
     while tf.abs(y * y - x) > 1e-3:
         y = (y + x / y) / 2.0
     return y
+
+
+@case((5,), (0,))
+def tensor_array(n):
+    kept = tf.TensorArray(tf.int32, size=0, dynamic_size=True, element_shape=[])
+    for i in tf.range(n):
+        if i % 2 == 0:
+            kept = kept.write(kept.size(), i * 10)
+    return kept.stack()

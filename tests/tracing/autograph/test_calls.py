@@ -290,6 +290,19 @@ def test_functions_for_higher_order_functions():
         tf.function(left_alone)(tf.constant(1))
 
 
+def handed_to_map_fn(x):
+    return tf.map_fn(absolute, x)
+
+
+def test_map_fn_converts_where_its_caller_is_converted():
+    x = tf.constant([1, -2])
+    for function in (handed_to_map_fn, lambda x: tf.map_fn(absolute, x)):
+        np.testing.assert_array_equal(tf.function(function)(x), [1, 2])
+        with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+            tf.function(function, autograph=False)(x)
+    np.testing.assert_array_equal(handed_to_map_fn(x), [1, 2])
+
+
 def test_loops_over_kinds_of_their_own():
     class Numbers:
         def __init__(self, tensor):

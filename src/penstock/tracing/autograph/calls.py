@@ -18,6 +18,7 @@ from typing import Any
 from penstock.config.logging import get_logger
 from penstock.core.lazy import malt
 from penstock.core.tensor import Tensor
+from penstock.core.user_code import set_converter
 from penstock.ops.variables import Variable
 from penstock.tracing.autograph import builtins, status
 from penstock.tracing.autograph.convert import Converter, NotConverted
@@ -185,7 +186,8 @@ def run(
     target, given = _target(function, args)
     may_be_plain = features is None and target is not None
     if may_be_plain and _scanner.is_plain(target, _our_parameters(target, given)):
-        return function(*args, **kwargs)
+        with status.scope(status.Status.ENABLED):  # for functions that it hands to ours
+            return function(*args, **kwargs)
     asked = library_options(features, user_requested=True)
     with status.scope(status.Status.ENABLED):
         return converted_call(function, args, kwargs, options=asked)
@@ -203,5 +205,14 @@ def converting(function: Callable[..., Any], user_requested: bool = False) -> Ca
         functools.update_wrapper(wrapper, function)
     return status.artifact(wrapper)  # type: ignore[no-any-return]
 
+
+def _as_called_here(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that the user hands to one of ours: converted where the caller is."""
+    if status.current() is not status.Status.ENABLED or status.is_artifact(function):
+        return function
+    return converting(function)
+
+
+set_converter(_as_called_here)
 
 __all__ = ["converted_call", "converter", "converting", "run", "verbosity"]
