@@ -91,7 +91,7 @@ def test_structured_signatures() -> None:
 
 
 def test_the_types_of_a_function() -> None:
-    assert repr(_rich.function_type) == "(p, d, *args, k=<captured_default_value>, **kw)"
+    assert str(_rich.function_type) == "(p, d, *args, k=<captured_default_value>, **kw)"
     assert _rich.function_type.parameters["k"].optional
     assert _rich.function_spec.arg_names == ["p", "d"]
     assert _rich.function_spec.default_values == {"k": None}
@@ -99,7 +99,7 @@ def test_the_types_of_a_function() -> None:
     assert _rich.function_spec.flat_input_signature == (None,)
     fixed = tf.function(_plain.python_function, input_signature=[X])
     assert fixed.function_spec.flat_input_signature == (X,)
-    assert repr(fixed.function_type) == (
+    assert str(fixed.function_type) == (
         f"(x: {X}, y: Literal[2] = <captured_default_value>)".replace("'x'", "None")
     )
 
@@ -275,7 +275,7 @@ def test_kinds_of_methods() -> None:
     assert float(layer.fixed(2)) == 6.0
     assert float(layer(one)) == 3.0
     assert float(_Layer.__call__(layer, one)) == 3.0
-    assert repr(layer.fixed.function_type) == (
+    assert str(layer.fixed.function_type) == (
         "(x: TensorSpec(shape=(), dtype=tf.float32, name=None))"
     )
 

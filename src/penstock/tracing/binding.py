@@ -61,7 +61,7 @@ class FlatSignature:
         except TypeError as second:
             raise TypeError(
                 f"Binding inputs to tf.function failed due to `{first}`. Received args: {args} and"
-                f" kwargs: {kwargs} for signature: {signature!r}.\nFallback to flat signature also"
+                f" kwargs: {kwargs} for signature: {signature}.\nFallback to flat signature also"
                 f" failed due to: {second}. Call the tf.function itself to trace it for these."
             ) from None
 

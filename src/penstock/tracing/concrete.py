@@ -262,7 +262,7 @@ class ConcreteFunction(callables.ConcreteFunction):
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """The signature as text: on one line, or with kinds and captures when `verbose`."""
-        return str(self.function_type) if verbose else repr(self.function_type)
+        return repr(self.function_type) if verbose else str(self.function_type)
 
     @functools.cached_property
     def function_type(self) -> FunctionType:
@@ -315,10 +315,10 @@ class ConcreteFunction(callables.ConcreteFunction):
         ]
 
     def __str__(self) -> str:
-        return f"ConcreteFunction {self.function_type}"
+        return f"ConcreteFunction {self.function_type!r}"
 
     def __repr__(self) -> str:
-        return f"<ConcreteFunction {self.function_type!r} at 0x{id(self):X}>"
+        return f"<ConcreteFunction {self.function_type} at 0x{id(self):X}>"
 
 
 class FlatFunction(callables.AtomicFunction):

@@ -627,9 +627,10 @@ def _check_structure(name: str, spec: Any, value: Any) -> None:
 def _to_spec(name: str, spec: Any, value: Any) -> Any:
     try:
         tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, spec.dtype)
-    except ValueError as problem:
+    except (TypeError, ValueError) as problem:
         raise TypeError(
             f"{name}(): cannot use {value!r} where input_signature says {spec}: {problem}"
+            " Pass a value of that dtype and shape, or change the signature."
         ) from None
     if tensor.dtype.base_dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
         raise TypeError(

@@ -1,8 +1,8 @@
 """`FunctionType`: the parameters of a function with their types, its result, and its captures.
 
 `trace_type` gives the type of a value or of a nest: specs stand for tensors, `Literal` for Python
-values, `Reference` for objects told apart by identity. `str` of a function type is the text that
-`pretty_printed_signature` gives, `repr` its one-line form.
+values, `Reference` for objects told apart by identity. `repr` of a function type is the text that
+`pretty_printed_signature` gives, `str` its one-line form.
 """
 
 import inspect
@@ -289,7 +289,7 @@ class FunctionType(inspect.Signature):
         """The specs of the captured values."""
         return [spec for t in self._captured.values() for spec in _flat(t)]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = ["Input Parameters:"]
         lines += [
             f"  {p.name} ({p.kind.name}): {p.type_constraint!r}"  # type: ignore[attr-defined]
@@ -299,7 +299,7 @@ class FunctionType(inspect.Signature):
         lines += [f"  {number}: {t!r}" for number, t in self._captured.items()] or ["  None"]
         return "\n".join(lines)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         result = "" if self.output is None else f" -> {self.output!r}"
         return f"({', '.join(self._texts())}){result}"
 
@@ -424,6 +424,6 @@ class FunctionSpec:
     def signature_summary(self, default_values: bool = False) -> str:
         """The function type as text, with the defaults on request."""
         if not default_values:
-            return str(self.function_type)
+            return repr(self.function_type)
         lines = [f"  {name}: {value!r}" for name, value in self.default_values.items()]
-        return "\n".join([str(self.function_type), "Defaults:", *(lines or ["  None"])])
+        return "\n".join([repr(self.function_type), "Defaults:", *(lines or ["  None"])])
