@@ -21,7 +21,7 @@ class Feature(enum.Enum):
       ASSERT_STATEMENTS: an assert of a tensor becomes an operation.
       BUILTIN_FUNCTIONS: `print` of a tensor prints when the graph runs.
       EQUALITY_OPERATORS: `==` compares tensors element by element; that is on anyway.
-      LISTS: lists that a loop appends to become tensor lists.
+      LISTS: accepted; lists stay Python's, and `tf.TensorArray` collects values in a loop.
       NAME_SCOPES: operations are named after the function they are in.
     """
 
