@@ -406,6 +406,8 @@ class Function(callables.PolymorphicFunction):
         """
         while len(self._traces) > self._max_traces:
             dropped, _ = self._traces.popitem(last=False)
+            if len(self._dropped) > ALIASES * self._max_traces:
+                self._dropped.clear()
             self._dropped.add(hash(dropped))
             self._known.clear()
         if len(self._known) > ALIASES * self._max_traces:
