@@ -460,6 +460,20 @@ def test_how_values_are_kept():
     assert kinds(None) == {"TensorListPushBack", "TensorListPopBack"}
 
 
+def test_gradients_of_small_values_that_a_function_captures():
+    scale = tf.constant(0.5)
+
+    @tf.function(autograph=False)
+    def run(x):
+        _, x = tf.while_loop(lambda i, _: i < 3, lambda i, h: (i + 1, h * scale), (0, x))
+        return x
+
+    with tf.GradientTape() as tape:
+        tape.watch(scale)
+        y = run(tf.constant(2.0))
+    assert float(tape.gradient(y, scale)) == 1.5
+
+
 def test_gradients_of_rows_add_up_in_place():
     def run(x):
         return tf.foldl(lambda a, row: a * row, x) + tf.reduce_sum(x, 0)

@@ -182,7 +182,8 @@ def _gradient_of_vectorized(made: Record, *grads: Any) -> list[Any]:
     found = _vectorized(reverse, [*given, *mapped], shared) if places else []
     results: list[Any] = [None] * len(made.inputs)
     for place, value in zip(places, found, strict=True):
-        results[place] = value if place < count else execute("Sum", (value, np.array([0], np.int32)))
+        total = value if place < count else execute("Sum", (value, np.array([0], np.int32)))
+        results[place] = total
     return results
 
 

@@ -24,7 +24,7 @@ from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 from penstock.util.frames import user_frame
 
-INLINED_ELEMENTS = 128  # eager values up to this size are captured as constants
+INLINED_ELEMENTS = 128  # eager values without gradients are constants up to this size
 
 
 class FuncGraph(Graph):
@@ -116,7 +116,11 @@ class FuncGraph(Graph):
     def _inlines(self, tensor: EagerTensor) -> bool:
         if tensor.dtype in (dt.resource, dt.variant):
             return False
-        return self.capture_by_value or getattr(tensor._array, "size", 1) <= INLINED_ELEMENTS
+        if self.capture_by_value:
+            return True
+        if tensor.dtype.is_floating or tensor.dtype.is_complex:
+            return False  # a tape around the call may ask for its gradient
+        return getattr(tensor._array, "size", 1) <= INLINED_ELEMENTS
 
     def _inline(self, tensor: EagerTensor) -> SymbolicTensor:
         found = self._inlined.get(id(tensor))
