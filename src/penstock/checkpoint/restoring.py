@@ -20,6 +20,7 @@ from penstock.core.bundle.reader import BundleReader, Contents
 from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.core.tensor import wrap
+from penstock.core.trackable import Trackable
 
 BATCH = 32  # tensors that are read before they are assigned
 
@@ -226,12 +227,12 @@ class Restoration:
         return trackable._restore_from_tensors(tensors)
 
 
-_BASE_RESTORE = object_graph.Trackable._restore_from_tensors
+_BASE_RESTORE = Trackable._restore_from_tensors
 
 
 def error_with_path(problem: errors.OpError, path: str) -> errors.OpError:
     """The error for a checkpoint that `restore` does not find."""
-    return type(problem)(
+    return errors.NotFoundError(
         None,
         None,
         f"Error when restoring from checkpoint or SavedModel at {path}: {problem.message}\n"

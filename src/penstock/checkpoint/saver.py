@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from penstock.ops.variables_v1 import GraphKeys
 from penstock.runtime.client import BaseSession
 
 EMPTY = "No variables to save"
+ErrorClass = Callable[[Any, Any, str], errors.OpError]  # node, operation, message
 
 
 class Saver:
@@ -393,13 +394,11 @@ class Saver:
         try:
             sess.run(message.restore_op_name, {message.filename_tensor_name: path})
         except errors.NotFoundError as problem:
-            raise _explained(
-                problem, "a Variable name or other graph key that is missing"
-            ) from problem
+            missing = "a Variable name or other graph key that is missing"
+            raise _explained(problem, errors.NotFoundError, missing) from problem
         except errors.InvalidArgumentError as problem:
-            raise _explained(
-                problem, "a mismatch between the current graph and the graph"
-            ) from problem
+            mismatch = "a mismatch between the current graph and the graph"
+            raise _explained(problem, errors.InvalidArgumentError, mismatch) from problem
 
     def _restore_eagerly(self, path: str) -> None:
         with open_checkpoint(path) as contents:
@@ -475,8 +474,8 @@ def _step(sess: Any, global_step: Any) -> int:
     return int(sess.run(global_step))
 
 
-def _explained(problem: errors.OpError, what: str) -> errors.OpError:
-    return type(problem)(
+def _explained(problem: errors.OpError, kind: ErrorClass, what: str) -> errors.OpError:
+    return kind(
         problem.node_def,
         problem.op,
         f"Restoring from checkpoint failed. This is most likely due to {what} from the checkpoint. "

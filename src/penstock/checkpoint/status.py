@@ -5,7 +5,7 @@ from typing import Any
 from penstock.checkpoint import object_graph
 from penstock.checkpoint.restoring import Restoration
 from penstock.core.context import state
-from penstock.core.trackable import Container, Wrapper
+from penstock.core.trackable import Container, Trackable, Wrapper
 from penstock.ops.variables_v1 import variables_initializer
 from penstock.runtime.client import get_default_session
 
@@ -120,7 +120,7 @@ class CheckpointLoadStatus:
 def _has_state(node: Any) -> bool:
     if object_graph.is_variable(node):
         return True
-    return type(node)._serialize_to_tensors is not object_graph.Trackable._serialize_to_tensors
+    return type(node)._serialize_to_tensors is not Trackable._serialize_to_tensors
 
 
 def _path_to(message: Any, number: int) -> str:

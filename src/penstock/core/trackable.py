@@ -201,7 +201,7 @@ class ListWrapper(Wrapper, list):  # type: ignore[type-arg]  # of anything
         for value in values:
             self.append(value)
 
-    def __iadd__(self, values: Iterable[Any]) -> Any:  # type: ignore[override,misc]
+    def __iadd__(self, values: Iterable[Any]) -> Any:  # type: ignore[misc]
         self.extend(values)
         return self
 
@@ -241,7 +241,7 @@ class DictWrapper(Wrapper, dict):  # type: ignore[type-arg]  # of anything
         for key, value in dict(*values, **more).items():
             self[key] = value
 
-    def __ior__(self, values: Any) -> Any:  # type: ignore[override,misc]
+    def __ior__(self, values: Any) -> Any:  # type: ignore[misc]
         self.update(values)
         return self
 

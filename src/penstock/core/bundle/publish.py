@@ -1,9 +1,13 @@
 """How new data files take the place of old ones, so that some index is right at every instant."""
 
+import contextlib
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 
 from penstock.core.bundle import paths
+
+LARGE_BYTES = 16 << 20  # what takes long to free
 
 
 def publish(prefix: str, partials: Sequence[str], write_index: Callable[[int, int], None]) -> None:
@@ -20,6 +24,21 @@ def publish(prefix: str, partials: Sequence[str], write_index: Callable[[int, in
     """
     count = len(partials)
     plain = [paths.data_path(prefix, i, count) for i in range(count)]
+    old = _open_all(path for path in paths.data_paths(prefix) if _is_large(path))
+    try:
+        _exchange(prefix, partials, plain, write_index)
+    finally:
+        if old:  # freed while the caller goes on
+            threading.Thread(target=_close, args=(old,), name="penstock-old-data").start()
+
+
+def _exchange(
+    prefix: str,
+    partials: Sequence[str],
+    plain: Sequence[str],
+    write_index: Callable[[int, int], None],
+) -> None:
+    count = len(partials)
     if not os.path.exists(paths.index_path(prefix)):
         _rename(partials, plain)
         write_index(0, count)
@@ -40,6 +59,24 @@ def publish(prefix: str, partials: Sequence[str], write_index: Callable[[int, in
     for path in list(paths.data_paths(prefix)):
         if path not in plain:
             os.remove(path)
+
+
+def _is_large(path: str) -> bool:
+    return os.path.getsize(path) > LARGE_BYTES
+
+
+def _open_all(names: Iterable[str]) -> list[int]:
+    """Descriptors that keep files from being freed: a large one takes a tenth of a second."""
+    found = []
+    for name in names:
+        with contextlib.suppress(OSError):
+            found.append(os.open(name, os.O_RDONLY))
+    return found
+
+
+def _close(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _link(sources: Sequence[str], targets: Sequence[str]) -> None:

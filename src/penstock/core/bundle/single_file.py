@@ -70,7 +70,7 @@ def _values(array: Array, dtype: DType) -> list[Any]:
         flat = flat.view(_COMPLEX[dtype])
     elif dtype in (dt.float16, dt.bfloat16):
         flat = flat.view(np.uint16)
-    return flat.tolist()  # type: ignore[no-any-return]
+    return flat.tolist()
 
 
 def _array(message: Any, shape: tuple[int, ...], dtype: DType, where: str) -> Array:

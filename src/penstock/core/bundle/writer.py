@@ -10,8 +10,10 @@ Until `finish` returns, the arrays must not change. Not thread-safe.
 """
 
 import concurrent.futures
+import contextlib
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +34,7 @@ from penstock.types.dtypes import DType, from_numpy
 
 PRODUCER = 1
 CHUNK_BYTES = 1 << 20  # what is checksummed and then written while it is in the cache
+EARLY_BYTES = 32 << 20
 THREADS = max(1, min(4, os.cpu_count() or 1))
 
 
@@ -108,12 +111,13 @@ class BundleWriter:
         """
         key, slice_ = _as_key(name), slices.normalized(shape, slice_)
         dtype = storable(dtype or from_numpy(array.dtype), _text(key))
-        whole = self._wholes.get(key)
+        whole: Any = self._wholes.get(key)  # enum fields take plain numbers
         if whole is None:
             self._claim(key)
-            whole = self._wholes[key] = proto.tensor_bundle_pb2.BundleEntryProto()
+            whole = proto.tensor_bundle_pb2.BundleEntryProto()
             whole.dtype = dtype.as_datatype_enum
             _set_shape(whole, shape)
+            self._wholes[key] = whole
         if whole.dtype != dtype.as_datatype_enum or _shape(whole) != tuple(shape):
             raise errors.InvalidArgumentError(
                 None,
@@ -140,7 +144,7 @@ class BundleWriter:
 
     def _append(self, key: bytes, array: Array, dtype: DType, name: str) -> None:
         dtype = storable(dtype, name)
-        entry = proto.tensor_bundle_pb2.BundleEntryProto(offset=self._size)
+        entry: Any = proto.tensor_bundle_pb2.BundleEntryProto(offset=self._size)
         entry.dtype = dtype.as_datatype_enum
         _set_shape(entry, array.shape)
         if dtype is dt.string:
@@ -175,7 +179,8 @@ class BundleWriter:
         partial = paths.temporary(paths.data_path(self._prefix, 0, 1))
         file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         try:
-            write_pieces(file, self._pieces)
+            with _synced_early(file, self._size):
+                write_pieces(file, self._pieces)
             os.fsync(file)
         except BaseException:
             os.remove(partial)
@@ -212,7 +217,8 @@ def write_index(prefix: str, shards: int, entries: dict[bytes, Any]) -> None:
 
 def write_pieces(file: int, pieces: list[_Piece]) -> None:
     """Writes the pieces to their places in an open file, and puts their checksums in."""
-    small, large = [], []
+    small: list[_Piece] = []
+    large: list[_Piece] = []
     for piece in pieces:
         if isinstance(piece.data, bytes) and piece.crc is not None:
             piece.entry.crc32c = piece.crc
@@ -225,6 +231,27 @@ def write_pieces(file: int, pieces: list[_Piece]) -> None:
         return
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(lambda piece: _write_piece(file, piece), large))
+
+
+@contextlib.contextmanager
+def _synced_early(file: int, size: int) -> Iterator[None]:
+    """Brings a large file to the disk while it is being written, so that little is left then."""
+    if size < EARLY_BYTES:
+        yield
+        return
+    done = threading.Event()
+
+    def sync() -> None:
+        while not done.wait(0.005):
+            os.fdatasync(file)
+
+    thread = threading.Thread(target=sync, name="penstock-checkpoint-sync")
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _write_piece(file: int, piece: _Piece) -> None:
