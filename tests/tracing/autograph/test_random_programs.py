@@ -76,7 +76,7 @@ def statements(draw, kind, depth, in_loop):
     counter = f"n{next(_numbers)}"
     return [
         f"{counter} = tf.constant(0)",
-        f"while {counter} < 4 and {draw(conditions)}:",
+        f"while {counter} < 4 and ({draw(conditions)}):",
         f"    {counter} += 1",
         *body,
     ]
