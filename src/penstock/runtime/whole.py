@@ -26,7 +26,7 @@ from penstock.runtime.simplify import prepared_op, simplify
 from penstock.types import dtypes as dt
 
 OUTSIDE = frozenset({FEED, "NoOp"}) | BIND_ONCE  # what no region holds
-_NO_ARRAYS = (dt.string, dt.variant)
+_NO_ARRAYS = (dt.string,)
 
 
 def unsupported(node: Node, device: str) -> str | None:
