@@ -68,6 +68,7 @@ FAMILIES = (
     "random_stateful",
     "random_stateless",
     "session_tensors",
+    "send_recv",
     "state_optimizers",
     "state_references",
     "state_scatter",

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.core.lazy import jax
-from penstock.runtime.devices import PLATFORM_TYPES
+from penstock.runtime import placed as _plans  # noqa: F401  plans on several devices
+from penstock.runtime.devices import PLATFORM_TYPES, cpu_count, set_cpu_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,8 @@ def start() -> None:
     if _settings.started:
         return
     count = len(_settings.logical.get(_CPU, ()))
-    if count > 1:
-        jax.config.update("jax_num_cpu_devices", count)
+    if count > 1 and count != cpu_count():
+        set_cpu_count(count)
     _settings.started = True
 
 
@@ -177,6 +178,15 @@ def set_logical_device_configuration(
             "Virtual devices cannot be modified after being initialized. Call this before"
             " operations or devices are first used."
         )
+    count = max(len(wanted or ()), 1)
+    if device == _CPU and count != cpu_count():
+        try:
+            set_cpu_count(count)
+        except RuntimeError as problem:  # arrays were made before
+            raise RuntimeError(
+                "Virtual devices cannot be modified after being initialized. Call this before"
+                " operations or devices are first used."
+            ) from problem
     if wanted is None:
         _settings.logical.pop(device, None)
     else:

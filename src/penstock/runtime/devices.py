@@ -50,6 +50,31 @@ def device_name(device_type: str, index: int = 0, task: str = LOCAL_TASK) -> str
     return f"{task}/device:{device_type}:{index}"
 
 
+_cpus = {"count": 1}
+
+
+def cpu_count() -> int:
+    """How many logical CPUs this process has."""
+    return _cpus["count"]
+
+
+def set_cpu_count(count: int) -> None:
+    """Divides the CPU into logical ones; before the first array is made.
+
+    Raises:
+      RuntimeError: JAX has its devices already.
+    """
+    jax.config.update("jax_num_cpu_devices", count)
+    _cpus["count"] = count
+
+
+def local_device(name: str) -> Any:
+    """The JAX device with a full name that the placer gave."""
+    _, _, last = name.rpartition("device:")
+    kind, _, index = last.partition(":")
+    return jax.local_devices(backend=kind.lower())[int(index or 0)]
+
+
 def session_devices(device_count: Mapping[str, int]) -> list[DeviceAttributes]:
     """The devices a session may use.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from penstock import errors
 from penstock.core.kernels import select
-from penstock.runtime.devices import device_name
+from penstock.runtime.devices import cpu_count, device_name
 from penstock.runtime.program import FEED, Node, Program
 from penstock.types import dtypes as dt
 from penstock.types.device_spec import DeviceSpecV2
@@ -31,11 +31,12 @@ class Candidate:
 def place_program(program: Program, device_type: str, soft_placement: bool) -> Program:
     """Writes the device of every node into the program.
 
-    One device of `device_type` and the host's CPU are there.
+    One device of `device_type` and the host's CPUs are there.
     """
     kinds = dict.fromkeys((device_type, "CPU"))
     devices = [Candidate(device_name(kind), kind) for kind in kinds]
-    if len(devices) == 1 and not any(n.device or "_class" in n.attrs for n in program.nodes):
+    devices += [Candidate(device_name("CPU", i), "CPU") for i in range(1, cpu_count())]
+    if len(kinds) == 1 and not any(n.device or "_class" in n.attrs for n in program.nodes):
         for node in program.nodes:  # nothing to decide
             node.device = devices[0].name
         return program
@@ -121,12 +122,14 @@ def _choose(
 def _merged_request(group: Sequence[Node], soft_placement: bool) -> DeviceSpecV2 | None:
     merged: DeviceSpecV2 | None = None
     first: Node | None = None
-    for node in group:
+    for node in sorted(group, key=_takes_resource):  # where a resource is, there it is used
         if not node.device:
             continue
         spec = DeviceSpecV2.from_string(node.device)
         if merged is None:
             merged, first = spec, node
+        elif _takes_resource(node) and _beside(merged, spec):
+            continue  # the value is read there, and moved
         elif not _compatible(merged, spec) and not soft_placement:
             assert first is not None
             raise errors.InvalidArgumentError(
@@ -140,6 +143,19 @@ def _merged_request(group: Sequence[Node], soft_placement: bool) -> DeviceSpecV2
         else:
             merged = merged.make_merged_spec(spec) if _compatible(merged, spec) else merged
     return merged
+
+
+def _beside(a: DeviceSpecV2, b: DeviceSpecV2) -> bool:
+    """Whether two requests differ in the number of the device alone."""
+    others = [p for p in _PARTS if p != "device_index"]
+    same = all(
+        None in (x, y) or x == y for x, y in [(getattr(a, p), getattr(b, p)) for p in others]
+    )
+    return same and None not in (a.device_index, b.device_index) and not _compatible(a, b)
+
+
+def _takes_resource(node: Node) -> bool:
+    return any(s.dtypes[i] is dt.resource for s, i in node.inputs)
 
 
 _PARTS = ("job", "replica", "task", "device_type", "device_index")

@@ -10,7 +10,7 @@ runs node by node this once.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from penstock.config import env, logging
@@ -19,11 +19,13 @@ from penstock.runtime import control_flow as _kernels  # noqa: F401  registers k
 from penstock.runtime import vectorized as _more_kernels  # noqa: F401  registers kernels
 from penstock.runtime.bodies import set_plan_maker
 from penstock.runtime.clusters import BIND_ONCE, cluster, compiles, used_outside
+from penstock.runtime.devices import cpu_count
 from penstock.runtime.executor import Executor
 from penstock.runtime.flow import FlowExecutor, FlowLayout
 from penstock.runtime.frames import ROOT, Frame
 from penstock.runtime.host_path import is_fresh, run_node
 from penstock.runtime.items import HostItem, Item, RegionItem, TracedItem
+from penstock.runtime.partition import devices_of
 from penstock.runtime.placer import place_program
 from penstock.runtime.program import FEED, FLOW, Node, Program, Ref
 from penstock.runtime.races import find_races
@@ -252,6 +254,14 @@ def _waits(
     return result
 
 
+_placed: dict[str, Callable[..., Plan]] = {}
+
+
+def set_placed_plan_maker(function: Callable[..., Plan]) -> None:
+    """Installs what makes plans on several devices: `penstock.runtime.placed.make_placed_plan`."""
+    _placed["make"] = function
+
+
 def make_plan(
     program: Program,
     resources: Any,
@@ -283,6 +293,8 @@ def make_plan(
         return cast(Plan, ReferencePlan(program))  # it has what runs a plan, and nothing more
     if optimize and not program.flow:
         program = simplify(program)
+    if cpu_count() > 1 and not all(d.endswith(":0") for d in devices_of(program)):
+        return _placed["make"](program, resources, device, threads)
     return Plan(program, resources, device, threads)
 
 

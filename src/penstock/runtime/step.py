@@ -52,6 +52,7 @@ class Step:
       events: what ran, when the step is traced, else None.
       leases: kept until the step ends, so that variables' arrays that it read are not given away
         meanwhile.
+      rendezvous: where the parts of a step on several devices meet, else None.
     """
 
     __slots__ = (
@@ -61,6 +62,7 @@ class Step:
         "events",
         "id",
         "leases",
+        "rendezvous",
         "resources",
         "state",
     )
@@ -77,6 +79,7 @@ class Step:
         self.state = {} if state is None else state
         self.events: list[Event] | None = [] if traced else None
         self.leases: list[Any] | None = None
+        self.rendezvous: Any = None
         self._deadline = time.monotonic() + timeout_s if timeout_s else None
         self._error: str | None = None
         self._callbacks: list[Callable[[], None]] | None = None
