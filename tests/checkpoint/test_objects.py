@@ -125,7 +125,7 @@ def test_the_last_checkpoint_wins(tmp_path):
     saved.read(str(tmp_path / "2.0"))
     saved.b = tf.Variable(0.0)
     assert (float(saved.a), float(saved.b)) == (2.0, 2.0)
-    assert len(saved.__dict__["_self_pending"]) == 1
+    assert saved.__dict__["_self_pending"] == []
 
 
 def test_statuses(prefix):
@@ -215,16 +215,28 @@ def test_shared_and_circular_objects(prefix):
     assert float(b.same) == 1.0
 
 
-def test_objects_are_not_kept_alive(prefix):
+def test_what_takes_an_objects_place_keeps_its_own_values(prefix):
     saved = tf.train.Checkpoint(m=tf.Module())
-    saved.m.w = tf.Variable(1.0)
+    saved.m.w, saved.m.gone = tf.Variable(1.0), tf.Variable(7.0)
     path = saved.write(prefix)
+    del saved.m.gone
     saved.m.w.assign(2.0)
-    status = saved.read(path)
-    gc.collect()
-    saved.m.w = tf.Variable(5.0)  # the old one is gone, so the new one takes its place
+    saved.read(path)
     assert float(saved.m.w) == 1.0
-    status.assert_consumed()
+    gc.collect()
+    saved.m.w = tf.Variable(5.0)
+    assert float(saved.m.w) == 5.0
+    saved.m.gone = tf.Variable(0.0)
+    assert float(saved.m.gone) == 7.0
+    saved.m.gone = tf.Variable(0.0)
+    assert float(saved.m.gone) == 0.0
+
+
+def test_nothing_waits_once_all_is_there(prefix):
+    module = Model()
+    saved = tf.train.Checkpoint(m=module)
+    saved.read(saved.write(prefix))
+    assert module.__dict__["_self_pending"] == []
 
 
 def test_lists_only_grow(prefix):

@@ -112,17 +112,20 @@ class Restoration:
         number = self._children[node].get(name)
         if number is not None:
             self.bind(number, child)
+            self._stop_waiting(node)
 
     def bind(self, node: int, trackable: Any) -> None:
-        """Joins an object with a node, and its children with the node's."""
-        if self.object(node) is trackable and trackable is not None:
-            return
+        """Joins an object with a node, and its children with the node's.
+
+        A node is joined once: what takes an object's place later keeps its own values.
+        """
         with self._collecting():
-            waiting = [(node, trackable)]
+            waiting, joined = [(node, trackable)], []
             while waiting:
                 number, found = waiting.pop()
-                if self.object(number) is not None:
+                if number in self.bound:
                     continue
+                joined.append(number)
                 self.bound[number] = weakref.ref(found)
                 self._wait_in(found, number)
                 if self.message.nodes[number].attributes:
@@ -133,6 +136,18 @@ class Restoration:
                     if name in children:
                         waiting.append((child_number, children[name]))
                 self._bind_slots(number, found)
+            for number in joined:
+                self._stop_waiting(number)
+
+    def _stop_waiting(self, number: int) -> None:
+        """Forgets about a node all of whose children and slots are joined."""
+        node = self.message.nodes[number]
+        missing = [c for c in self._children[number].values() if c not in self.bound]
+        missing += [s for s in node.slot_variables if s.slot_variable_node_id not in self.bound]
+        found = self.object(number)
+        if found is not None and not missing:
+            pending = found.__dict__["_self_pending"]
+            pending[:] = [each for each in pending if each != (self, number)]
 
     def _wait_in(self, trackable: Any, number: int) -> None:
         """Lets the object hand over what comes later; older checkpoints of no more use go."""
@@ -159,7 +174,7 @@ class Restoration:
                 continue
             for slot in self.message.nodes[each].slot_variables:
                 variable = self.object(slot.original_variable_node_id)
-                if variable is None or self.object(slot.slot_variable_node_id) is not None:
+                if variable is None or slot.slot_variable_node_id in self.bound:
                     continue
                 found = optimizer.get_slot(variable, slot.slot_name)
                 if found is None and self.graph is None:
@@ -184,6 +199,7 @@ class Restoration:
         for each in self.message.nodes[node].slot_variables:
             if each.slot_name == name and self.object(each.original_variable_node_id) is variable:
                 self.bind(each.slot_variable_node_id, slot)
+        self._stop_waiting(node)
 
     # Values.
 
