@@ -151,6 +151,12 @@ _ROWS: tuple[Variable, ...] = (
         minimum=1,
     ),
     Variable(
+        "PENSTOCK_KEEP_MEMORY",
+        "bool",
+        True,
+        "Whether memory that a step frees stays with the process, for the next step.",
+    ),
+    Variable(
         "PENSTOCK_NATIVE_KERNELS",
         "bool",
         True,

@@ -7,30 +7,43 @@ programs that never compile free of JAX's 0.4 s.
 """
 
 import contextlib
+import functools
 import importlib
 import importlib.util  # malt uses it without importing it
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
+
+from penstock.core.memory import keep_freed_memory
 
 
 class LazyModule:
-    """A module that is imported when one of its attributes is first read. Thread-safe."""
+    """A module that is imported when one of its attributes is first read. Thread-safe.
 
-    def __init__(self, name: str) -> None:
+    Args:
+      name: the module's.
+      before: called ahead of each import, which may happen once for each attribute.
+    """
+
+    def __init__(self, name: str, before: Callable[[], object] | None = None) -> None:
         self.__dict__["_name"] = name
+        self.__dict__["_before"] = before
 
     def __getattr__(self, attribute: str) -> Any:  # any: whatever the module holds
         if attribute.startswith("__") and attribute.endswith("__"):
             raise AttributeError(attribute)
+        if self._before is not None:
+            self._before()
         value = getattr(importlib.import_module(self._name), attribute)
         self.__dict__[attribute] = value
         return value
 
 
-jax: Any = LazyModule("jax")
-jnp: Any = LazyModule("jax.numpy")
-lax: Any = LazyModule("jax.lax")
+_keep_memory = functools.cache(keep_freed_memory)  # before XLA's threads get heaps of their own
+jax: Any = LazyModule("jax", _keep_memory)
+jnp: Any = LazyModule("jax.numpy", _keep_memory)
+lax: Any = LazyModule("jax.lax", _keep_memory)
 malt: Any = LazyModule("malt")
 
 

@@ -95,6 +95,8 @@ def load(path: pathlib.Path) -> State:
         library.penstock_use_isa.argtypes = [ctypes.c_char_p]
         library.penstock_use_isa.restype = ctypes.c_bool
         instructions = library.penstock_isa().decode()
+        for name in FUNCTIONS:  # one that was built from an older tree lacks some
+            getattr(library, f"penstock_{name}")
     except (OSError, AttributeError) as problem:
         fix = "build them again: pip install --force-reinstall penstock"
         return State(None, "", f"the native kernels do not load: {problem}", fix)
