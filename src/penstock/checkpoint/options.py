@@ -18,7 +18,11 @@ class CheckpointOptions:
       enable_async: whether `save` and `write` return once the values are held, and a thread writes
         them; training goes on meanwhile. `Checkpoint.sync` waits for it.
       experimental_skip_slot_variables: whether slots of optimizers are left out when restoring.
-      experimental_sharding_callback: accepted for compatibility: one data file is written.
+      experimental_sharding_callback: must be None: one data file is written.
+
+    Raises:
+      NotImplementedError: a sharding callback is given.
+      TypeError: a write callback is no function.
     """
 
     __slots__ = (
@@ -39,6 +43,11 @@ class CheckpointOptions:
         experimental_skip_slot_variables: bool = False,
         experimental_sharding_callback: Any = None,
     ) -> None:
+        if experimental_sharding_callback is not None:
+            raise NotImplementedError(
+                "experimental_sharding_callback: expected None, got "
+                f"{experimental_sharding_callback!r}. A checkpoint has one data file, of any size."
+            )
         self.experimental_io_device = experimental_io_device
         self.enable_async = experimental_enable_async_checkpoint or enable_async
         self.experimental_enable_async_checkpoint = self.enable_async
