@@ -18,8 +18,15 @@ from tests.runtime.toys import (
 )
 
 from penstock import errors
+from penstock.core.lazy import jnp
+from penstock.core.resources import ResourceHandle, ResourceManager, VariableCell
 from penstock.graph.graph import Graph
 from penstock.runtime.client import Session
+from penstock.runtime.host_path import run_node
+from penstock.runtime.program import build
+from penstock.runtime.simplify import prepared_op
+from penstock.runtime.step import Step
+from penstock.types import dtypes as dt
 
 SIZE = 50_000
 
@@ -195,3 +202,19 @@ def test_an_uninitialized_variable_fails_before_anything_ran(session, handle):
     with pytest.raises(errors.FailedPreconditionError, match=r"\{\{node reading\}\}.*missing"):
         session.run(both)
     assert (session.run(read(handle)) == 0).all()
+
+
+def test_a_step_holds_what_it_reads_again_and_again_once():
+    from_host = np.ones(3, np.float32)
+    with Graph().as_default():
+        handle = variable("v", (3,))
+        value = read(handle)
+        node = build([value], [], []).nodes[-1]
+    resources = ResourceManager()
+    cell = VariableCell("v", dt.float32, (3,))
+    cell.write(jnp.asarray(from_host), fresh=True)
+    step = Step(resources)
+    for _ in range(5):
+        run_node(node, prepared_op(node), [ResourceHandle("", "v", cell)], step)
+    assert len(step.leases) == 1
+    assert not cell.donatable

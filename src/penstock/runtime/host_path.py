@@ -65,7 +65,9 @@ def _run_on_variables(
                 continue
             for cell in cells:
                 if getattr(cell, "value", None) is result:
-                    step.leases = [*(step.leases or ()), cell.lease()]
+                    lease, held = cell.lease(), step.leases or []
+                    if lease not in held:  # a loop reads what it has read before
+                        step.leases = [*held, lease]
         return results
     finally:
         for lock in locks:
