@@ -11,6 +11,8 @@ using penstock::Workers;
 
 const long DEPTH = 256;  // k's that a packed panel holds: a panel of b and a strip of a fit into L1
 const long BLOCK_ROWS = 10 * ROWS;
+const long FLAT_ROWS = 5 * ROWS;     // of a product whose panels are not shared
+const long FLAT_WORK = 1 << 18;      // multiplications that are worth a task
 const long PANEL_BYTES = 8l << 20;  // of b packed at a time
 
 inline void copy(float* to, const float* from, long count) {
@@ -75,7 +77,9 @@ struct Panels {  // b, or some columns of it, in panels: [k block][panel][depth]
 // Rows [first, last) of the result and the columns of panels [begin, end).
 void multiply(const Product& p, const float* a, Panels b, float* c, long first, long last,
               long begin, long end, long columns) {
-  const bool copied = end - begin > 2;
+  // Rows of a that are a multiple of 2 KB apart share few sets of the cache, and its columns lie on
+  // a page each: those are copied side by side where they are read often.
+  const bool copied = end - begin > 2 && (p.a_col != 1 || p.a_row % 512 == 0);
   for (long row = first; row < last; row += BLOCK_ROWS) {
     const long height = least(BLOCK_ROWS, last - row);
     const Strips strips(height);
@@ -84,7 +88,6 @@ void multiply(const Product& p, const float* a, Panels b, float* c, long first, 
       const float* left = a + row * p.a_row + k * p.a_col;
       long a_row = p.a_row, a_col = p.a_col;
       if (copied) {
-        // Rows of a are far apart; side by side they share no set of the cache.
         const bool flat = a_col == 1;
         const long count = flat ? height : depth, width = flat ? depth : height;
         const long from = flat ? a_row : a_col, to = up(width, 16) * 16 + 16;
@@ -168,6 +171,54 @@ void big_product(const Product& p, long entry, Workers& workers) {
   }
 }
 
+// A product with few rows: each panel of b serves one task, which packs it piece by piece into L1.
+struct Flat {
+  const Product* p;
+  const float *a, *b;
+  float* c;
+  long count, width;  // panels, and how many of them a task takes
+};
+
+void flat_task(const void* argument, long task) {
+  const Flat& f = *(const Flat*)argument;
+  const Product& p = *f.p;
+  const Strips strips(p.m);
+  float* right = penstock::scratch(0, DEPTH * COLUMNS);
+  const long end = least((task + 1) * f.width, f.count);
+  for (long panel = task * f.width; panel < end; ++panel)
+    for (long k = 0; k < p.k; k += DEPTH) {
+      Tile t;
+      t.length = least(DEPTH, p.k - k);
+      t.columns = least(COLUMNS, p.n - panel * COLUMNS);
+      pack_panel(right, f.b + k * p.b_row + panel * COLUMNS * p.b_col, p.b_row, p.b_col, t.length,
+                 t.columns);
+      t.a_row = p.a_row;
+      t.a_col = p.a_col;
+      t.starts = NO_START;
+      t.segments = 1;
+      t.b = right;
+      t.b_row = COLUMNS;
+      t.c_row = p.n;
+      t.add = k > 0;
+      for (long s = 0; s < strips.count; ++s) {
+        t.a = f.a + strips.begin(s) * p.a_row + k * p.a_col;
+        t.c = f.c + strips.begin(s) * p.n + panel * COLUMNS;
+        run_tile(strips.rows(s), t);
+      }
+    }
+}
+
+void flat_product(const Product& p, long entry, Workers& workers) {
+  Flat f;
+  f.p = &p;
+  f.a = p.a + p.a_start[entry];
+  f.b = p.b + p.b_start[entry];
+  f.c = p.c + entry * p.m * p.n;
+  f.count = up(p.n, COLUMNS);
+  f.width = most(up(f.count, 4 * workers.threads()), up(FLAT_WORK, p.m * p.k * COLUMNS));
+  workers.run(up(f.count, f.width), flat_task, &f);
+}
+
 // One of many small products, by one thread.
 void small_product_task(const void* argument, long entry) {
   const Product& p = *(const Product*)argument;
@@ -190,7 +241,8 @@ void product(const Product& p, Workers& workers) {
     workers.run(p.batch, small_product_task, &p);
     return;
   }
-  for (long entry = 0; entry < p.batch; ++entry) big_product(p, entry, workers);
+  for (long entry = 0; entry < p.batch; ++entry)
+    p.m <= FLAT_ROWS ? flat_product(p, entry, workers) : big_product(p, entry, workers);
 }
 
 }  // namespace
