@@ -359,12 +359,50 @@ def updates():
     yield "function", function
 
 
+def pushed(value):
+    empty = tf.raw_ops.EmptyTensorList(
+        element_shape=[BIG], max_num_elements=-1, element_dtype=tf.float32
+    )
+    return tf.raw_ops.TensorListPushBack(input_handle=empty, tensor=value)
+
+
+def first(items):
+    return tf.raw_ops.TensorListGetItem(
+        input_handle=items, index=0, element_shape=[BIG], element_dtype=tf.float32
+    ).numpy()
+
+
+def optional_value(optional):
+    return optional.get_value().numpy()
+
+
+def captured(value):
+    return tf.function(lambda: value * 1.0)
+
+
 READERS = {
     "tensor": (lambda v: v.value(), lambda t: t.numpy()),
     "numpy view of a tensor": (lambda v: v.value().numpy(), lambda a: a),
     "numpy": (lambda v: v.numpy(), lambda a: a),
     "dlpack": (lambda v: np.from_dlpack(v.value()), lambda a: a),
     "identity": (lambda v: tf.identity(v), lambda t: t.numpy()),
+    "copy": (lambda v: copy.copy(v.value()), lambda t: t.numpy()),
+    "list": (lambda v: pushed(v.value()), first),
+    "list of a function": (tf.function(lambda v: pushed(v.read_value())), first),
+    "optional": (lambda v: tf.experimental.Optional.from_value(v.value()), optional_value),
+    "tensor array": (
+        lambda v: tf.TensorArray(tf.float32, 1, clear_after_read=False).write(0, v.value()),
+        lambda a: a.read(0).numpy(),
+    ),
+    "capture": (lambda v: captured(v.value()), lambda f: f().numpy()),
+    "python function": (
+        lambda v: tf.py_function(lambda x: x, [v], tf.float32),
+        lambda t: t.numpy(),
+    ),
+    "result of a function": (
+        tf.function(lambda v: {"a": tf.identity(v)}),
+        lambda r: r["a"].numpy(),
+    ),
     "another variable": (lambda v: tf.Variable(v), lambda w: w.numpy()),
 }
 

@@ -301,7 +301,10 @@ class EagerTensor(Tensor):
         return eager_tensor, (host_array(self), self._dtype)
 
     def __copy__(self) -> "EagerTensor":
-        return wrap(self._array, self._dtype)
+        copied = wrap(self._array, self._dtype)
+        if hasattr(self, "_lease"):
+            copied._lease = self._lease
+        return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "EagerTensor":
         if self._dtype in (dtypes.resource, dtypes.variant):
