@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import penstock as tf
 from penstock import errors, ops
 from penstock.autodiff.tape import GradientTape
 from penstock.core import context
@@ -129,6 +130,30 @@ def test_getitem_with_a_mask_selects():
         x[True]
     with pytest.raises(ValueError, match="incompatible"):
         w.boolean_mask(x, [True, False, True])
+    assert w.boolean_mask(x, [0, 2]).numpy().tolist() == [[3, 4]]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_band_is_no_wider_than_the_matrix(compiled):
+    x = convert_to_tensor(np.ones((2, 300 if compiled else 3), np.float32))
+    columns = x.shape[1]
+    band = tf.function(tf.linalg.band_part) if compiled else tf.linalg.band_part
+    for _ in range(3):
+        assert band(x, tf.constant(2), tf.constant(columns)).numpy().sum() == 2 * columns
+        with pytest.raises(errors.InvalidArgumentError, match=r"num_lower: .* at most 2, .*got 3"):
+            band(x, tf.constant(3), tf.constant(0))
+        with pytest.raises(errors.InvalidArgumentError, match=rf"num_upper: .*got {columns + 1}"):
+            band(x, tf.constant(-1), tf.constant(columns + 1))
+
+
+def test_a_shape_of_more_than_one_axis_is_refused():
+    for make in (tf.zeros, tf.ones):
+        for shape in ([[2]], np.array([[2, 3]]), tf.constant([[2]])):
+            with pytest.raises(errors.InvalidArgumentError, match="rank 1"):
+                make(shape)
+            with context.graph_scope(Graph()), pytest.raises(ValueError, match="rank 1"):
+                make([[2]])
+        assert make(3).shape == make(tf.constant(3)).shape == [3]
 
 
 def test_iteration_is_by_rows_and_refused_for_symbols():

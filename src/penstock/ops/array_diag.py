@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
@@ -355,14 +356,29 @@ MATRIX_BAND_PART = define_op(
         "Matrices with 0 outside of a band around the main diagonal; a negative width keeps that "
         "whole side."
     ),
+    fallible=True,
 )
 
 
 @kernel(MATRIX_BAND_PART)
-def _band_part(xp: Any, x: Array, lower: Array, upper: Array) -> Array:
+def _band_part(ctx: Any, xp: Any, x: Array, lower: Array, upper: Array) -> Array:
+    for name, width, side, size in zip(
+        ("num_lower", "num_upper"), (lower, upper), ("rows", "columns"), x.shape[-2:], strict=True
+    ):
+        _check_width(ctx, name, width, side, size)
     distance = np.arange(x.shape[-2])[:, None] - np.arange(x.shape[-1])[None, :]
     inside = ((lower < 0) | (distance <= lower)) & ((upper < 0) | (-distance <= upper))
     return xp.where(inside, x, xp.zeros((), x.dtype))
+
+
+def _check_width(ctx: Any, name: str, width: Array, side: str, size: int) -> None:
+    def text(got: Any) -> str:
+        return (
+            f"{name}: expected a negative number for all {side}, or at most {size}, their number; "
+            f"got {int(got)}."
+        )
+
+    ctx.check(width <= size, errors.InvalidArgumentError, text, width)
 
 
 @MATRIX_BAND_PART.gradient

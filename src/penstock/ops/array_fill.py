@@ -203,7 +203,7 @@ def _filled(shape: Any, value: Any, dtype: Any, name: str | None) -> Any:
         raise TypeError(
             f"{name}: expected a shape of dtype int32 or int64, got {tensor.dtype.name}. Cast it."
         )
-    if tensor.dims is None or len(tensor.dims) != 1:
+    if not tensor.dims:  # of rank 0, or unknown
         tensor = reshape(tensor, [-1])
     return execute(
         FILL, (tensor, convert_to_tensor(value, kind)), {"index_type": tensor.dtype}, name

@@ -225,8 +225,8 @@ def boolean_mask(
 
     Args:
       tensor: a tensor of rank N.
-      mask: bool of known rank K, 1 <= K <= N; its shape is that of axes `axis` to `axis` + K of
-        `tensor`.
+      mask: bool (or numbers: those other than 0 count) of known rank K, 1 <= K <= N; its shape is
+        that of axes `axis` to `axis` + K of `tensor`.
       axis: integer, 0 by default.
       name: the name in a graph.
 
@@ -240,7 +240,7 @@ def boolean_mask(
       >>> boolean_mask([1, 2, 3], [True, False, True]).numpy().tolist()
       [1, 3]
     """
-    tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask, bool_)
+    tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask)
     if mask.dims is None:
         raise ValueError(
             "Number of mask dimensions must be specified, even if some dimensions are None. Use "

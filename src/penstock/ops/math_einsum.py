@@ -310,6 +310,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
       Tensor with the remaining axes of `a`, then those of `b`.
 
     Raises:
+      TypeError: `axes` is text.
       ValueError: `axes` does not fit.
     """
     a = convert_to_tensor(a)
@@ -342,6 +343,8 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
             )
         rank = len(a.dims)
         return list(range(rank - axes, rank)), list(range(axes))
+    if isinstance(axes, str):
+        raise TypeError(f"`axes` must be an integer or two lists of integers. Received {axes!r}.")
     if len(axes) != 2:
         raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
     of_a, of_b = ([x] if isinstance(x, (int, np.integer)) else list(x) for x in axes)

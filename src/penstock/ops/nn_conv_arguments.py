@@ -62,6 +62,7 @@ def padding_attrs(padding: Any, rank: int) -> dict[str, Any]:
     """Attributes `padding` and `explicit_paddings` for a name or a list of pairs.
 
     Raises:
+      TypeError: it is neither a name nor a list.
       ValueError: the list is not one pair for each axis.
     """
     if isinstance(padding, str):
@@ -73,7 +74,7 @@ def padding_attrs(padding: Any, rank: int) -> dict[str, Any]:
             )
         return {"padding": name}
     if not isinstance(padding, (list, tuple)):
-        raise ValueError(f"`padding` must be a string or a list of pairs, got {padding!r}.")
+        raise TypeError(f"`padding` must be a string or a list of pairs, got {padding!r}.")
     if len(padding) != rank:
         raise ValueError(
             f"When padding is a list, it must be of size {rank}. "

@@ -36,7 +36,7 @@ def _convolve(
         **padding_attrs(padding, len(layout)),
     }
     value = tensor(value)
-    filters = tensor(filters, value.dtype.base_dtype)
+    filters = filters if isinstance(filters, Tensor) else tensor(filters, value.dtype.base_dtype)
     extra = 0 if value.dims is None else len(value.dims) - len(layout)
     if extra <= 0:
         return execute(OPS[count], (value, filters), attrs, name)
