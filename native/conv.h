@@ -13,7 +13,8 @@ using penstock::Conv;
 
 const long BAND_FLOATS = 48 * 1024;  // of padded image that a task works on: stays in L2
 const long MOST_RUNS = 32;           // segments of a tile
-const long TASKS = 64;               // wanted, where there is enough to share out
+const long PIXELS = 1024;            // that a tile of the filter's gradient sums at a time
+const long GROUPS = 32;              // of sums for the filter's gradient, at most
 
 // One sliding of a filter over images; the output may have gaps between its pixels.
 struct Slide {
@@ -127,7 +128,9 @@ void slide_task(const void* argument, long task) {
   slide_rows(s, views, images, s.y + first * s.y_image + top * s.y_row, out_rows);
 }
 
-void plan(Slide& s) {
+// Outputs do not depend on how they are shared out, so that may depend on the threads.
+void plan(Slide& s, Workers& workers) {
+  const long tasks = 8 * workers.threads();
   const bool joined = s.dilation_x == 1;  // taps of a row lie side by side in the image
   s.run = joined ? s.cols * s.channels : s.channels;
   s.runs = joined ? s.rows : s.rows * s.cols;
@@ -135,12 +138,13 @@ void plan(Slide& s) {
   s.panel_count = up(s.filters, COLUMNS);
   const long row = s.seen_width() * s.channels;
   const long room = most(1, BAND_FLOATS / most(1, row * s.stride_y));
-  const long shared = up(s.out_height, up(TASKS, s.images));
+  const long shared = up(s.out_height, up(tasks, s.images));
   s.band = most(1, least(least(room, s.out_height), most(shared, up(64, s.out_width))));
+  s.band = up(s.out_height, up(s.out_height, s.band));  // of nearly equal height
   s.bands = up(s.out_height, s.band);
   s.group = 1;
   if (s.bands == 1)
-    s.group = most(1, least(least(16, up(s.images, TASKS)),
+    s.group = most(1, least(least(16, up(s.images, tasks)),
                             BAND_FLOATS / most(1, s.seen_height(s.out_height) * row)));
 }
 
@@ -191,7 +195,7 @@ void pack_filter_task(const void* argument, long panel) {
 
 void conv(const Conv& c, const float* x, const float* w, float* y, Workers& workers) {
   Slide s = slide_of(c, x, y);
-  plan(s);
+  plan(s, workers);
   if (s.depth == 0) return;
   float* panels = penstock::scratch(1, s.panel_count * s.depth * COLUMNS);
   s.panels = panels;
@@ -257,7 +261,7 @@ void conv_input_grad(const Conv& c, const float* w, const float* dy, float* dx, 
       s.y_pixel = c.stride_x * c.channels;
       s.y_row = c.stride_y * c.width * c.channels;
       s.y_image = c.height * c.width * c.channels;
-      plan(s);
+      plan(s, workers);
       float* panels = penstock::scratch(1, s.panel_count * s.depth * COLUMNS);
       s.panels = panels;
       const Pack pack = {&s, w, panels, v.last_tap, c.stride_y, h.last_tap, c.stride_x, c.cols};
@@ -266,15 +270,17 @@ void conv_input_grad(const Conv& c, const float* w, const float* dy, float* dx, 
     }
 }
 
-// The gradient by the filter: sums run over pixels, the tile's rows are taps and channels.
+// The gradient by the filter: sums run over pixels, the tile's rows are taps and channels. Bands of
+// rows of all images are summed in groups that the shapes fix, and the groups' sums added in order.
 struct FilterGrad {
   const Conv* c;
   const float *x, *dy;
-  float* parts;  // [group][depth][filters]
+  float* parts;   // [group][depth][filters]
   float* dw;
-  long groups, group, blocks, block;  // images in a group; strips in a block
-  long run, runs, depth, strip_count;
-  long wide, band;
+  long band, bands;                   // rows of the output, and bands in an image
+  long group, groups, block, blocks;  // bands in a group; strips in a block
+  long run, runs, depth, strip_count, wide;
+  long size() const { return depth * c->filters; }
 };
 
 void filter_grad_task(const void* argument, long task) {
@@ -283,51 +289,55 @@ void filter_grad_task(const void* argument, long task) {
   const long g = task / f.blocks, first_strip = task % f.blocks * f.block;
   const long last_strip = least(first_strip + f.block, f.strip_count);
   const Strips strips(f.run);
-  float* part = f.parts + g * f.depth * c.filters;
-  const long most_high = (f.band - 1) * c.stride_y + (c.rows - 1) * c.dilation_y + 1;
-  float* room = penstock::scratch(0, most_high * f.wide * c.channels);
-  float* right = penstock::scratch(2, f.band * c.out_width * COLUMNS);
+  const long each = f.runs / c.rows;  // runs in a row of the filter
+  // The rows of the filter that this task is about: it needs no others of the image.
+  const long first_row = first_strip / strips.count / each;
+  const long last_row = (last_strip - 1) / strips.count / each;
+  const long reach = (last_row - first_row) * c.dilation_y + 1;
   const long row = f.wide * c.channels;
+  float* room = penstock::scratch(0, ((f.band - 1) * c.stride_y + reach) * row);
+  float* right = penstock::scratch(2, f.band * c.out_width * COLUMNS);
+  float* part = f.parts + g * f.size();
   long starts[MOST_RUNS];
-  bool add = false;
-  for (long image = g * f.group; image < least((g + 1) * f.group, c.images); ++image)
-    for (long top = 0; top < c.out_height; top += f.band, add = true) {
-      const long out_rows = least(f.band, c.out_height - top);
-      const long high = (out_rows - 1) * c.stride_y + (c.rows - 1) * c.dilation_y + 1;
-      copy_window(room, f.x + image * c.height * c.width * c.channels, c.height, c.width,
-                  c.channels, top * c.stride_y - c.pad_top, -c.pad_left, high, f.wide);
-      for (long i = 0; i < out_rows; ++i) starts[i] = i * c.stride_y * row;
-      const float* dy = f.dy + (image * c.out_height + top) * c.out_width * c.filters;
-      for (long column = 0; column < c.filters; column += COLUMNS) {
-        Tile t;
-        t.columns = least(COLUMNS, c.filters - column);
-        pack_panel(right, dy + column, c.filters, 1, out_rows * c.out_width, t.columns);
-        t.a_row = 1;
-        t.a_col = c.stride_x * c.channels;
-        t.starts = starts;
-        t.segments = out_rows;
-        t.length = c.out_width;
-        t.b = right;
-        t.b_row = COLUMNS;
-        t.c_row = c.filters;
-        t.add = add;
-        for (long strip = first_strip; strip < last_strip; ++strip) {
-          const long piece = strip / strips.count, within = strips.begin(strip % strips.count);
-          const long each = f.runs / c.rows;
-          t.a = room + piece / each * c.dilation_y * row +
-                piece % each * c.dilation_x * c.channels + within;
-          t.c = part + (piece * f.run + within) * c.filters + column;
-          run_tile(strips.rows(strip % strips.count), t);
-        }
+  const long begin = g * f.group, end = least(begin + f.group, c.images * f.bands);
+  for (long unit = begin; unit < end; ++unit) {
+    const long image = unit / f.bands, top = unit % f.bands * f.band;
+    const long out_rows = least(f.band, c.out_height - top);
+    copy_window(room, f.x + image * c.height * c.width * c.channels, c.height, c.width, c.channels,
+                top * c.stride_y - c.pad_top + first_row * c.dilation_y, -c.pad_left,
+                (out_rows - 1) * c.stride_y + reach, f.wide);
+    for (long i = 0; i < out_rows; ++i) starts[i] = i * c.stride_y * row;
+    const float* dy = f.dy + (image * c.out_height + top) * c.out_width * c.filters;
+    for (long column = 0; column < c.filters; column += COLUMNS) {
+      Tile t;
+      t.columns = least(COLUMNS, c.filters - column);
+      pack_panel(right, dy + column, c.filters, 1, out_rows * c.out_width, t.columns);
+      t.a_row = 1;
+      t.a_col = c.stride_x * c.channels;
+      t.starts = starts;
+      t.segments = out_rows;
+      t.length = c.out_width;
+      t.b = right;
+      t.b_row = COLUMNS;
+      t.c_row = c.filters;
+      t.add = unit > begin;
+      for (long strip = first_strip; strip < last_strip; ++strip) {
+        const long piece = strip / strips.count, within = strips.begin(strip % strips.count);
+        t.a = room + (piece / each - first_row) * c.dilation_y * row +
+              piece % each * c.dilation_x * c.channels + within;
+        t.c = part + (piece * f.run + within) * c.filters + column;
+        run_tile(strips.rows(strip % strips.count), t);
       }
     }
+  }
 }
+
+const long ADDED = 1 << 14;  // numbers that one task adds
 
 void add_parts_task(const void* argument, long task) {
   const FilterGrad& f = *(const FilterGrad*)argument;
-  const long size = f.depth * f.c->filters, each = up(size, TASKS);
-  const long first = least(task * each, size), last = least(first + each, size);
-  long i = first;
+  const long size = f.size(), last = least((task + 1) * ADDED, size);
+  long i = task * ADDED;
   for (; i + LANES <= last; i += LANES) {
     Vector sum = load(f.parts + i);
     for (long g = 1; g < f.groups; ++g) sum += load(f.parts + g * size + i);
@@ -354,17 +364,18 @@ void conv_filter_grad(const Conv& c, const float* x, const float* dy, float* dw,
   if (f.depth == 0 || c.filters == 0) return;
   f.strip_count = f.runs * Strips(f.run).count;
   f.wide = (c.out_width - 1) * c.stride_x + (c.cols - 1) * c.dilation_x + 1;
-  f.band = most(1, least(least(MOST_RUNS, c.out_height), DEPTH / c.out_width));
-  const long size = f.depth * c.filters;
-  const long groups = most(1, least(least(c.images, 16), (2l << 20) / size));
-  f.group = up(c.images, groups);
-  f.groups = up(c.images, f.group);
-  f.blocks = least(f.strip_count, up(TASKS / 2, f.groups));
-  f.block = up(f.strip_count, f.blocks);
+  const long room = 2 * BAND_FLOATS / most(1, f.wide * c.channels * c.stride_y);
+  f.band = most(1, least(least(MOST_RUNS, room), PIXELS / c.out_width));
+  f.band = up(c.out_height, up(c.out_height, f.band));
+  f.bands = up(c.out_height, f.band);
+  const long units = c.images * f.bands;
+  f.group = up(units, most(1, least(GROUPS, (1l << 20) / f.size())));
+  f.groups = up(units, f.group);
+  f.block = f.groups >= GROUPS / 2 ? f.strip_count : up(f.strip_count, up(GROUPS, f.groups));
   f.blocks = up(f.strip_count, f.block);
-  f.parts = f.groups == 1 ? dw : penstock::scratch(1, f.groups * size);
+  f.parts = f.groups == 1 ? dw : penstock::scratch(1, f.groups * f.size());
   workers.run(f.groups * f.blocks, filter_grad_task, &f);
-  if (f.groups > 1) workers.run(TASKS, add_parts_task, &f);
+  if (f.groups > 1) workers.run(up(f.size(), ADDED), add_parts_task, &f);
 }
 
 }  // namespace
