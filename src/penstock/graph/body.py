@@ -22,6 +22,7 @@ class CallBody:
         "_effects",
         "backward",
         "control_outputs",
+        "draws",
         "graph",
         "inputs",
         "must_compile",
@@ -43,6 +44,7 @@ class CallBody:
             Any, Any
         ] = {}  # which outputs have gradients -> the reverse, see autodiff.calls
         self.must_compile = False  # it runs as one compiled region, or not at all
+        self.draws: bool | None = None  # the runtime's note: whether it draws random numbers
         self.plan: Any = None  # the runtime's plan for eager calls
         self.traced: Any = None  # the runtime's nodes, for use inside compiled regions
         self._effects: tuple[dict[int, str], bool] | None = None

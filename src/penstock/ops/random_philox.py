@@ -67,6 +67,12 @@ def skip(xp: Any, stream: Stream, count: Array) -> Stream:
     return Stream(stream.key, low, stream.high + (low < step).astype(xp.uint64))
 
 
+def fold(xp: Any, stream: Stream, index: Array) -> Stream:
+    """A stream of its own for each index: key and counter come from block `index` of `stream`."""
+    a, b, c, d = blocks(xp, skip(xp, stream, index), xp.zeros((1,), xp.uint64))
+    return Stream(_join(xp, a, b)[0], xp.zeros((), xp.uint64), _join(xp, c, d)[0])
+
+
 def blocks(xp: Any, stream: Stream, index: Array) -> tuple[Array, Array, Array, Array]:
     """The words of the blocks at `index`: four arrays, uint32, of its shape (uint64)."""
     if xp is np and index.ndim == 1 and index.size <= FEW and np.ndim(stream.low) == 0:

@@ -7,20 +7,23 @@ then starts at a random place.
 A stateful operation reads on where it stopped. Its position is kept in `step.state` under the
 node's name, so each session and function has its own; an eager call keeps it here, under the
 operation and its attributes, until `set_seed`. A node whose output size is not known when the graph
-is built moves on by a fixed large stride each step instead of by the numbers it drew.
+is built moves on by a fixed large stride each step instead of by the numbers it drew. In a loop an
+operation with seeds has a stream for each round instead.
 """
 
 import random
 import secrets
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from penstock import errors
+from penstock.core import rounds
 from penstock.core.context import state
 from penstock.graph.graph import get_default_graph
-from penstock.ops.random_philox import Stream
+from penstock.ops.random_philox import Stream, fold, skip
 from penstock.types import dims as d
 
 DEFAULT_GRAPH_SEED = 87654321
@@ -176,16 +179,60 @@ def stream_on_host(ctx: Any, blocks: int) -> Stream:
     return stream_of(_take(_eager.positions, key, ctx.attrs, blocks))
 
 
-def step_stream(blocks_of: Any) -> Any:
-    """A step input: a node's stream; `blocks_of(count, node)` says what numbers take up."""
+class StepStream:
+    """A step input: where a node's stream stands.
 
-    def step_input(step: Any, node: Any) -> np.ndarray[Any, Any]:
+    In a round of a loop a node that has seeds reads a stream found from the round's number, see
+    `penstock.runtime.draws`.
+    """
+
+    def __init__(
+        self, blocks_of: Callable[[int, Any], int], count_of: Callable[[Any], Any]
+    ) -> None:
+        self._blocks_of = blocks_of
+        self._count_of = count_of
+
+    def __call__(self, step: Any, node: Any) -> np.ndarray[Any, Any]:
+        """uint64[3]: the stream that the node reads now."""
         if step is None:
             raise errors.InternalError(
                 None, None, "a random operation runs eagerly on its host kernel only"
             )
-        count = d.num_elements(node.shapes[0])
-        blocks = UNKNOWN_SIZE_BLOCKS if count is None else blocks_of(count, node)
+        if rounds.path() and _has_seeds(node.attrs):
+            return self.start(node, 0)
+        count = self._count_of(node)
+        blocks = UNKNOWN_SIZE_BLOCKS if count is None else self._blocks_of(count, node)
         return _take(step.state, ("random", node.name), node.attrs, blocks)
 
-    return step_input
+    def start(self, node: Any, skipped: int) -> np.ndarray[Any, Any]:
+        """uint64[3]: the stream in the rounds that run now, without its first blocks."""
+        stream = stream_of(_Position(node.attrs).take(0))
+        with np.errstate(over="ignore"):
+            for number in rounds.path():
+                stream = fold(np, stream, np.uint64(number))
+            return np.array(skip(np, stream, np.uint64(skipped)), np.uint64)
+
+    @staticmethod
+    def in_round(xp: Any, start: Any, number: Any) -> Any:
+        """uint64[3]: the stream of a round of the loop whose run starts at `start`."""
+        return xp.stack(fold(xp, stream_of(start), number))
+
+
+def _has_seeds(attrs: dict[str, Any]) -> bool:
+    return bool(attrs["seed"] or attrs["seed2"])
+
+
+def _elements(node: Any) -> int | None:
+    return d.num_elements(node.shapes[0])
+
+
+def step_stream(
+    blocks_of: Callable[[int, Any], int], count_of: Callable[[Any], Any] = _elements
+) -> StepStream:
+    """The step input of a random operation.
+
+    Args:
+      blocks_of: what `count` numbers of a node take up, in blocks.
+      count_of: how many numbers a node draws, None where that is not known.
+    """
+    return StepStream(blocks_of, count_of)

@@ -134,17 +134,15 @@ def _shuffle_blocks(count: int, node: Any = None) -> int:
     return -(-max(count - 1, 0) // 4)
 
 
-def _shuffle_step(step: Any, node: Any) -> Array:
-    rows = node.shapes[0][0] if node.shapes[0] else None
-    known = step_stream(lambda count, n: _shuffle_blocks(rows or 0))
-    return known(step, node)
+def _rows(node: Any) -> int:
+    return (node.shapes[0][0] if node.shapes[0] else None) or 0
 
 
 RANDOM_SHUFFLE = define_op(
     "RandomShuffle(value: T; seed: int = 0, seed2: int = 0, T: type) -> output: T",
     shape=lambda c: c.shape(0),
     stateful=True,
-    step_input=_shuffle_step,
+    step_input=step_stream(_shuffle_blocks, _rows),
     doc="The rows of a tensor in random order.",
 )
 
@@ -188,7 +186,7 @@ def _shuffle(ctx: KernelContext, value: Array) -> Array:
 def _shuffle_compiled(ctx: TraceContext, value: Array) -> Array:
     if value.ndim == 0 or value.shape[0] < 2:
         return value
-    return value[traced_permutation(stream_of(ctx.step_value), value.shape[0])]
+    return jnp.asarray(value)[traced_permutation(stream_of(ctx.step_value), value.shape[0])]
 
 
 RANDOM_SHUFFLE.not_differentiable("the order it drew is not an output")

@@ -5,15 +5,17 @@ nodes on tracers, as a part of the region that is being compiled; `compiles_insi
 whether that can work.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock.core.kernels import KernelContext, select
-from penstock.core.traced import Collected, NotStatic, TracedRef
+from penstock.core.lazy import jnp
+from penstock.core.traced import Collected, NotStatic, TraceContext, TracedRef
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import bodies_of
+from penstock.runtime.draws import draws
 from penstock.runtime.executable import trace_node
 from penstock.runtime.program import FEED, build
 from penstock.runtime.simplify import prepared_op, simplify
@@ -75,10 +77,55 @@ def traced_body(body: CallBody, device: str) -> TracedBody:
     return body.traced[1]  # type: ignore[no-any-return]
 
 
+def drawing_inside(node: Any, device: str) -> list[Any]:
+    """The random operations in the bodies of a node, in the order in which they are traced."""
+    return [n for body in bodies_of(node.attrs) for n in drawing_in(body, device)]
+
+
+def drawing_in(body: CallBody, device: str) -> list[Any]:
+    """The random operations of a body, in the order in which they are traced."""
+    found: list[Any] = []
+    for node in traced_body(body, device).nodes if draws(body) else ():
+        if node.op is not None and node.op.step_input is not None:
+            found.append(node)
+        elif node.op is not None and node.op.calls:
+            found += drawing_inside(node, device)
+    return found
+
+
+class Streams:
+    """The streams of the random operations in the bodies of a traced conditional or loop.
+
+    Attributes:
+      of: for the id of each body its operations and their streams.
+      drawn: whether there are any.
+    """
+
+    def __init__(self, ctx: TraceContext, bodies: Sequence[CallBody]) -> None:
+        device = ctx.device or "CPU"
+        given = iter(() if ctx.step_value is None else ctx.step_value)
+        self.of = {id(b): [(n, next(given)) for n in drawing_in(b, device)] for b in bodies}
+        self.drawn = any(self.of.values())
+
+    def in_branch(self, body: CallBody) -> Iterator[Any]:
+        """Those of a body, as they were given."""
+        return iter([start for _, start in self.of[id(body)]])
+
+    def in_round(self, body: CallBody, number: Any) -> Iterator[Any]:
+        """Those of a body in a round of the loop."""
+        return iter([n.op.step_input.in_round(jnp, s, number) for n, s in self.of[id(body)]])
+
+
 def trace_body(
-    body: CallBody, device: str, arguments: Sequence[Any], collected: Collected
+    body: CallBody,
+    device: str,
+    arguments: Sequence[Any],
+    collected: Collected,
+    streams: Iterator[Any] | None = None,
 ) -> list[Any]:
     """The outputs of a body, run on tracers; a variable's argument is a TracedRef.
+
+    `streams` gives the random operations inside theirs, in the order of `drawing_inside`.
 
     Raises:
       NotStatic: a node cannot be compiled, or needs a value that is not known.
@@ -93,31 +140,46 @@ def trace_body(
             known = all(isinstance(values.get((id(n), i)), np.ndarray) for n, i in node.inputs)
             if not known or node.stateful:
                 raise NotStatic(node, "there is no kernel for it in compiled regions")
-        trace_node(node, prepared, values, refs, collected, None)
+        given = None if streams is None else _streams_for(node, device, streams)
+        trace_node(node, prepared, values, refs, collected, given)
     values.update(refs)
     return [values[id(n), i] for n, i in traced.program.fetches]
 
 
-def compiles_inside(body: CallBody, device: str) -> bool:
-    """Whether a body may become part of a compiled region."""
+def _streams_for(node: Any, device: str, streams: Iterator[Any]) -> Any:
+    if node.op is None:
+        return None
+    if node.op.step_input is not None:
+        return next(streams)
+    return [next(streams) for _ in drawing_inside(node, device)] if node.op.calls else None
+
+
+def compiles_inside(body: CallBody, device: str, in_loop: bool = False) -> bool:
+    """Whether a body may become part of a compiled region.
+
+    Random operations may in the round of a loop alone: how often they draw elsewhere is known only
+    once the body has run.
+    """
+    if draws(body) and not in_loop:
+        return False
     if body.traced is not None and body.traced[0] == device:
         return body.traced[1] is not None
     if any(t.dtype is dt.string for t in (*body.inputs, *body.outputs)):
         return False
     program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
-    return all(_compiles(n, device) for n in program.nodes if n.type not in (FEED, "NoOp"))
+    return all(_compiles(n, device, in_loop) for n in program.nodes if n.type not in (FEED, "NoOp"))
 
 
-def _compiles(node: Any, device: str) -> bool:
+def _compiles(node: Any, device: str, in_loop: bool) -> bool:
     if any(t in (dt.string, dt.resource) for t in node.dtypes):
         return False
     if node.type == "Const":
         return True
-    if node.op.step_input is not None or not select(node.type, "compiled", device, node.attrs):
+    if not select(node.type, "compiled", device, node.attrs):
         return False
     counts = node.counts or (1,) * len(node.op.inputs)
     touched = node.op.effects_at(counts, node.attrs)
     resources = {i for i, (s, k) in enumerate(node.inputs) if s.dtypes[k] is dt.resource}
     if not resources <= set(touched):
         return False
-    return all(compiles_inside(body, device) for body in bodies_of(node.attrs))
+    return all(compiles_inside(body, device, in_loop) for body in bodies_of(node.attrs))

@@ -11,6 +11,7 @@ from penstock import errors
 from penstock.core.kernels import select
 from penstock.graph.func_graph import bodies_of
 from penstock.runtime.bodies import compiles_inside
+from penstock.runtime.draws import LOOPS
 from penstock.runtime.program import FEED, Node, Program
 from penstock.types import dtypes as dt
 
@@ -36,7 +37,8 @@ def _bodies_compile(node: Node, device: str) -> bool:
     for position, (source, index) in enumerate(node.inputs):
         if source.dtypes[index] is dt.resource and position not in touched:
             return False
-    return all(compiles_inside(body, device) for body in bodies_of(node.attrs))
+    in_loop = node.type in LOOPS
+    return all(compiles_inside(body, device, in_loop) for body in bodies_of(node.attrs))
 
 
 def cluster(

@@ -6,20 +6,24 @@ is known about them stays known. Variables that a body may write are part of the
 conditions that its operations check come out with it.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock import errors
+from penstock.core import rounds
 from penstock.core.kernels import KernelContext, register_kernel
 from penstock.core.lazy import jax, jnp
 from penstock.core.resources import ResourceHandle
 from penstock.core.tensor_list import StackedList, joined
 from penstock.core.traced import Collected, NotStatic, TraceContext, TracedRef
 from penstock.graph.body import CallBody
-from penstock.graph.trip_count import rounds
-from penstock.runtime.bodies import run_body, trace_body, traced_body
+from penstock.graph.func_graph import bodies_of
+from penstock.graph.trip_count import rounds as trip_count
+from penstock.runtime.bodies import Streams, run_body, trace_body, traced_body
+from penstock.runtime.draws import draws, rounds_before
 from penstock.types import dtypes as dt
 
 ON_HOST = 1 << 62  # eager calls run the bodies' own plans
@@ -54,7 +58,20 @@ def _case_on_host(ctx: KernelContext, branch_index: Any, input: Any, *, branches
 
 def _while_on_host(ctx: KernelContext, input: Any, *, cond: Any, body: Any) -> Any:
     values = with_handles(input, (cond, body))
-    while _truth(run_body(ctx, cond, values)[0]):
+    if not (draws(cond) or draws(body)):
+        return _rounds_on_host(ctx, values, cond, body, lambda number: None)
+    first = 0 if ctx.step is None else rounds_before(ctx.step, ctx.op_name)
+    with rounds.inside(rounds.path()) as here:
+        return _rounds_on_host(ctx, values, cond, body, lambda number: here.enter(first + number))
+
+
+def _rounds_on_host(
+    ctx: KernelContext, values: list[Any], cond: Any, body: Any, enter: Callable[[int], None]
+) -> Any:
+    for number in itertools.count():
+        enter(number)
+        if not _truth(run_body(ctx, cond, values)[0]):
+            break
         results = run_body(ctx, body, values)
         values = [
             old if t.dtype is dt.resource else new
@@ -127,9 +144,11 @@ def _switch(
     written = _written(values, branches)
     device = ctx.device or "CPU"
 
+    streams = Streams(ctx, branches)
+
     def branch(collected: Collected, body: CallBody) -> Any:
         mine = _fork(values, written, [values[i].value for i in written])
-        results = trace_body(body, device, mine, collected)
+        results = trace_body(body, device, mine, collected, streams.in_branch(body))
         outputs = [_array(r, t) for r, t in zip(results, body.outputs, strict=True)]
         return outputs, [mine[i].value for i in written]
 
@@ -206,7 +225,8 @@ def _if_compiled(
 def _run_one(ctx: TraceContext, body: CallBody, values: Sequence[Any]) -> Any:
     """The branch that is known to be taken, as part of the region around it."""
     _refuse_empty(ctx, values)
-    results = _control(ctx, lambda: trace_body(body, ctx.device or "CPU", values, ctx.collected))
+    device, streams = ctx.device or "CPU", Streams(ctx, bodies_of(ctx.attrs)).in_branch(body)
+    results = _control(ctx, lambda: trace_body(body, device, values, ctx.collected, streams))
     return [
         np.zeros((), bool) if t.dtype is dt.resource else r
         for r, t in zip(results, body.outputs, strict=True)
@@ -255,6 +275,7 @@ class _Loop:
         self._cond = cond
         self._body = body
         self._forms: dict[int, Any] = {}  # of the lists among what is carried
+        self._streams = Streams(ctx, (cond, body))
         self._attrs = getattr(ctx.op_key, "attrs", ctx.attrs)
         fixed = handed_through(body)
         self.carried = [
@@ -268,9 +289,12 @@ class _Loop:
             arguments[i] = value
         return arguments
 
-    def _round(self, collected: Collected, carried: Any, state: Any) -> tuple[Any, Any]:
+    def _round(
+        self, collected: Collected, carried: Any, state: Any, number: Any
+    ) -> tuple[Any, Any]:
         arguments = self._arguments(carried, state)
-        results = trace_body(self._body, self._device, arguments, collected)
+        streams = self._streams.in_round(self._body, number)
+        results = trace_body(self._body, self._device, arguments, collected, streams)
         outputs = [_array(results[i], self._body.outputs[i]) for i in self.carried]
         for k, form in self._forms.items():
             outputs[k] = outputs[k].in_form(form)
@@ -286,7 +310,9 @@ class _Loop:
         for _ in range(5):
             if not lists:
                 return carried
-            after, _ = jax.eval_shape(lambda c, s: self._round(Collected(), c, s), carried, state)
+            after, _ = jax.eval_shape(
+                lambda c, s, n: self._round(Collected(), c, s, n), carried, state, self._first()
+            )
             forms = {k: self._form(carried[k].form, after[k].form) for k in lists}
             if all(forms[k] == carried[k].form == after[k].form for k in lists):
                 self._forms = forms
@@ -311,16 +337,21 @@ class _Loop:
         if given is not None:
             return max(int(given), 0)
         values = self._values
-        return rounds(
+        return trip_count(
             self._cond,
             self._body,
             lambda i: values[i] if isinstance(values[i], np.ndarray) else None,
         )
 
-    def _goes_on(self, carried: Any, state: Any, oks: Any) -> Any:
+    def _first(self) -> Any:
+        """The number of the first round; None when no round has to know."""
+        return jnp.zeros((), jnp.uint64) if self._streams.drawn else None
+
+    def _goes_on(self, carried: Any, state: Any, number: Any, oks: Any) -> Any:
         collected = Collected()
         arguments = self._arguments(carried, state)
-        (result,) = trace_body(self._cond, self._device, arguments, collected)
+        streams = self._streams.in_round(self._cond, number)
+        (result,) = trace_body(self._cond, self._device, arguments, collected, streams)
         if collected.checks:
             raise NotStatic(None, "the condition of a loop checks values")
         truth = jnp.asarray(result).astype(bool).reshape(())
@@ -335,20 +366,21 @@ class _Loop:
         state = [jnp.asarray(self._values[i].value) for i in self.written]
         carried = self._settle(carried, state)
         checks, oks, held = (
-            _probe(self._round, carried, state)
+            _probe(self._round, carried, state, self._first())
             if traced_body(self._body, self._device).checks
             else ([], [], [])
         )
-        start = (carried, state, [jnp.ones((), bool) for _ in oks], _zeros(held))
-        end = jax.lax.while_loop(lambda s: self._goes_on(*s[:3]), self._step, start)
-        return checks, end
+        start = (carried, state, self._first(), [jnp.ones((), bool) for _ in oks], _zeros(held))
+        end = jax.lax.while_loop(lambda s: self._goes_on(*s[:4]), self._step, start)
+        return checks, (*end[:2], *end[3:])
 
     def _step(self, loop_state: Any) -> Any:
-        carried, state, _, held = loop_state
+        carried, state, number, _, held = loop_state
         collected = Collected()
-        carried, state = self._round(collected, carried, state)
+        carried, state = self._round(collected, carried, state, number)
+        number = None if number is None else number + jnp.uint64(1)
         now = [jnp.asarray(ok).reshape(()) for ok in collected.conditions]
-        return carried, state, now, _arrays(collected.values) if now else held
+        return carried, state, number, now, _arrays(collected.values) if now else held
 
 
 for _prefix in ("", "Stateless"):

@@ -21,6 +21,8 @@ from penstock.core.lazy import jax, jnp, wide_types
 from penstock.core.resources import lease_all
 from penstock.core.tensor_list import form_of, stacked
 from penstock.core.traced import NotStatic, raise_failed
+from penstock.runtime.bodies import drawing_inside
+from penstock.runtime.draws import input_of
 from penstock.runtime.executable import Executable, VariesByShapeError
 from penstock.runtime.host_path import HostPath, located, run_node
 from penstock.runtime.program import Node, Ref
@@ -71,14 +73,9 @@ class Region:
         self._written = [i for i, w in enumerate(self.writes) if w]
         self._dynamic = [i for i, (n, k) in enumerate(self.inputs) if not is_full(n.shapes[k])]
         self._lists = [i for i, (n, k) in enumerate(self.inputs) if n.dtypes[k] is dt.variant]
-        self.step_nodes = [
-            i for i, n in enumerate(self.nodes) if n.op is not None and n.op.step_input is not None
-        ]
-        self._step_inputs = [
-            (n.op.step_input, n)
-            for n in self.nodes
-            if n.op is not None and n.op.step_input is not None
-        ]
+        given = [input_of(n, lambda loop: drawing_inside(loop, device)) for n in self.nodes]
+        self.step_nodes = [i for i, g in enumerate(given) if g is not None]
+        self._step_inputs = [(g, n) for g, n in zip(given, self.nodes, strict=True) if g]
         self._path = HostPath(self.nodes, self.prepared, self.inputs, self.variables, self.outputs)
         self._on_host = not must_compile and all(p.host is not None for p in self.prepared)
         self._small: dict[Any, bool] = {}
@@ -244,7 +241,7 @@ class Region:
             if bound.loose:
                 key = (key, *[None if c.value is None else c.value.shape for c in bound.loose])
         variant = self._variants.get(key) or self._new_variant(key)
-        steps = [step_input(step, node) for step_input, node in self._step_inputs]
+        steps = self.step_values(step)
         given = self._stacked(inputs) if self._lists else list(inputs)
         arguments = (variant.constants, steps, given, kept, taken)
         results: list[Any] = []
@@ -262,6 +259,10 @@ class Region:
         if conditions:
             raise_failed(variant.checks, conditions, held, lambda node: f"{node.where()}: ")
         return outputs  # type: ignore[no-any-return]
+
+    def step_values(self, step: Step) -> list[Any]:
+        """What nodes take from the host in this step, in the order of `step_nodes`."""
+        return [step_input(step, node) for step_input, node in self._step_inputs]
 
     def _stacked(self, inputs: Sequence[Any]) -> list[Any]:
         """The inputs, lists among them as rows of an array.

@@ -16,6 +16,7 @@ from penstock.graph.func_graph import bodies_of
 from penstock.runtime.bodies import compiles_inside, run_body, set_whole_plan_maker
 from penstock.runtime.clusters import BIND_ONCE
 from penstock.runtime.control_flow import ON_HOST, with_handles
+from penstock.runtime.draws import LOOPS
 from penstock.runtime.executable import NO_KERNEL
 from penstock.runtime.items import RegionItem
 from penstock.runtime.placer import place_program
@@ -39,7 +40,7 @@ def unsupported(node: Node, device: str) -> str | None:
         if dtype in _NO_ARRAYS:
             return f"compiled regions hold no values of dtype {dtype.name}"
     for body in bodies_of(node.attrs):
-        if not compiles_inside(body, device):
+        if not compiles_inside(body, device, node.type in LOOPS):
             return _inside(body, device)
     if select(node.type, "compiled", device, node.attrs):
         return None

@@ -1,0 +1,69 @@
+"""What random operations inside loops draw.
+
+Each run of a loop takes a fixed large stride of the stream of every random operation inside, and
+each round has a stream of its own, found from its number alone: `operation's stream -> (stride of
+the run + round) -> stream`, and on through the rounds of loops within loops. The host finds it when
+the operation runs; a compiled loop is given where the run starts and computes the rest itself.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.core import rounds
+from penstock.graph.body import CallBody
+from penstock.graph.func_graph import bodies_of
+from penstock.runtime.program import Node
+
+RUN_STRIDE = 1 << 40  # rounds set apart for each run of a loop
+LOOPS = frozenset({"While", "StatelessWhile"})
+_lock = threading.Lock()  # guards: the counts of runs in the states of steps
+
+
+def draws(body: CallBody) -> bool:
+    """Whether an operation of a body, or of the bodies that it calls, draws random numbers."""
+    if body.draws is None:
+        body.draws = any(
+            op.op_def.step_input is not None
+            or (op.op_def.calls and any(draws(inner) for inner in bodies_of(op.attrs)))
+            for op in body.graph.get_operations()
+        )
+    return body.draws
+
+
+def drawing_loop(node: Any) -> bool:
+    """Whether a node is a loop with random operations inside."""
+    return node.type in LOOPS and any(draws(body) for body in bodies_of(node.attrs))
+
+
+def rounds_before(step: Any, name: str) -> int:
+    """The rounds set apart for the earlier runs of a loop; counts this run."""
+    if rounds.path():
+        return 0  # the rounds around it tell its runs apart
+    with _lock:
+        count = step.state.get(("runs", name), 0)
+        step.state["runs", name] = count + 1
+    return int(count) * RUN_STRIDE
+
+
+def input_of(node: Node, drawing: Callable[[Node], Sequence[Node]]) -> Callable[..., Any] | None:
+    """What gives the value that a node in a region takes from the host once a step, or None.
+
+    Args:
+      node: a node of the region.
+      drawing: gives the random operations inside a loop, in the order of their streams.
+    """
+    if node.op is None:
+        return None
+    if node.op.step_input is not None:
+        return node.op.step_input
+    return (lambda step, loop: _starts(step, loop, drawing(loop))) if drawing_loop(node) else None
+
+
+def _starts(step: Any, loop: Node, inside: Sequence[Node]) -> np.ndarray[Any, Any]:
+    """uint64[operations, 3]: where the streams of a run of a loop start."""
+    first = rounds_before(step, loop.name)
+    starts = [node.op.step_input.start(node, first) for node in inside]  # type: ignore[union-attr]
+    return np.array(starts, np.uint64).reshape(len(starts), 3)
