@@ -12,6 +12,7 @@ from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.graph.body import CallBody
 from penstock.ops.bodies import BodyGraph, emit, note_uses, share_captures, trace
+from penstock.ops.composing import scope
 from penstock.ops.control_flow import CASE, IF, STATELESS_CASE, STATELESS_IF
 from penstock.types import dtypes as dt
 from penstock.util import nest
@@ -161,7 +162,8 @@ def switch_case(
             f"Input 'branch_index' of '{op.name}' Op has type {index.dtype.name} that does not "
             f"match expected type of int32{_at()}. Cast it to int32."
         )
-    node = emit(op, (index, *captured), (1, len(captured)), attrs, name)
+    with scope(name, "switch_case"):
+        node = emit(op, (index, *captured), (1, len(captured)), attrs, "indexed_case")
     return _pack(structure, node)
 
 
@@ -225,9 +227,15 @@ def case(
         if chosen is None:
             raise _none_true(pairs)
         return chosen()
+    with scope(name, "case"):
+        return _case(pairs, default, exclusive)
+
+
+def _case(pairs: list[tuple[Any, Branch]], default: Branch | None, exclusive: bool) -> Any:
+    """The conditionals of a case, one in the other, after its checks."""
     checks = []
-    predicates = [p for p, _ in pairs]
-    many = execute("Pack", (predicates,), {"axis": 0})
+    if exclusive or default is None:
+        many = execute("Pack", ([p for p, _ in pairs],), {"axis": 0})
     if exclusive:
         count = execute("Sum", (execute("Cast", (many,), {"DstT": dt.int32}), 0))
         ok = execute("LessEqual", (count, 1))
@@ -239,7 +247,7 @@ def case(
         pairs, default = pairs[:-1], pairs[-1][1]
     run = default
     for predicate, function in reversed(pairs):
-        run = functools.partial(cond, predicate, function, run, name)
+        run = functools.partial(cond, predicate, function, run)
     with state.graph.control_dependencies(checks):
         result = run()
         if pairs:
@@ -350,9 +358,19 @@ def _check_same(a: Any, b: Any, labels: Sequence[str], what: str) -> None:
         )
 
 
+def _named(output: Tensor) -> Any:
+    if output.dtype in (dt.resource, dt.variant):
+        return output
+    return execute("Identity", (output,))
+
+
 def _pack(structure: Any, node: Any) -> Any:
-    """The outputs of the operation in the structure that the branches returned."""
-    outputs = iter(node._outputs)
+    """The outputs of the operation in the structure that the branches returned.
+
+    They are called NAME/Identity, NAME/Identity_1, ... as in TensorFlow; these run nothing.
+    """
+    with state.graph.name_scope(f"{node.name}/"):
+        outputs = iter([_named(output) for output in node._outputs])
     flat = [
         None if leaf is None else next(outputs)
         for leaf in nest.flatten(structure, expand_composites=True)
