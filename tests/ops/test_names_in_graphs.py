@@ -15,6 +15,8 @@ def _values():
         "i": tf.constant([[1, 2, 3]]),
         "b": tf.constant([[True, False, True], [True, False, True]]),
         "img": tf.zeros([1, 4, 4, 3]),
+        "p": tf.compat.v1.placeholder(tf.bool, []),
+        "n": tf.compat.v1.placeholder(tf.int32, []),
     }
 
 
@@ -48,6 +50,45 @@ CALLS = {
     "tf.random.uniform([2])": ("random_uniform/RandomUniform", "given/RandomUniform"),
     "tf.random.normal([2])": ("random_normal", "given"),
     "tf.math.bincount([1])": ("bincount/DenseBincount", "given/DenseBincount"),
+    "tf.cond(p, lambda: f, lambda: f)": ("cond/Identity", "given/Identity"),
+    "tf.cond(p, lambda: [f, f], lambda: [f, f])": ("cond/Identity", "given/Identity"),
+    "tf.case([(p, lambda: f)], lambda: f)": ("case/cond/Identity", "given/cond/Identity"),
+    "tf.case([(p, lambda: f), (p, lambda: f)])": ("case/cond/Identity", "given/cond/Identity"),
+    "tf.switch_case(n, [lambda: f])": (
+        "switch_case/indexed_case/Identity",
+        "given/indexed_case/Identity",
+    ),
+    "tf.nn.softmax_cross_entropy_with_logits(f, f)": (
+        "softmax_cross_entropy_with_logits/Reshape_2",
+        "given/Reshape_2",
+    ),
+    "tf.nn.softmax_cross_entropy_with_logits(img, img)": (
+        "softmax_cross_entropy_with_logits/Reshape_2",
+        "given/Reshape_2",
+    ),
+    "tf.compat.v1.nn.softmax_cross_entropy_with_logits(labels=f, logits=f)": (
+        "softmax_cross_entropy_with_logits_sg/Reshape_2",
+        "given/Reshape_2",
+    ),
+    "tf.nn.sparse_softmax_cross_entropy_with_logits([0, 1], f)": (
+        "SparseSoftmaxCrossEntropyWithLogits/SparseSoftmaxCrossEntropyWithLogits",
+        "given/given",
+    ),
+    "tf.nn.sparse_softmax_cross_entropy_with_logits([[[0] * 4] * 4], img)": (
+        "SparseSoftmaxCrossEntropyWithLogits/Reshape_2",
+        "given/Reshape_2",
+    ),
+    "tf.nn.softmax(f, 0)": ("transpose_1", "given"),
+    "tf.nn.log_softmax(f, 0)": ("transpose_1", "given"),
+    "tf.nn.gelu(f)": ("Gelu/mul_2", "given/mul_2"),
+    "tf.nn.gelu(f, True)": ("Gelu/mul_3", "given/mul_3"),
+    "tf.math.zero_fraction(f)": ("zero_fraction/fraction", "given/fraction"),
+    "tf.tensordot(f, f, [[0], [0]])": ("Tensordot/MatMul", "given/MatMul"),
+    "tf.tensordot(v, v, 1)": ("Tensordot", "given"),
+    "tf.repeat(v, 2)": ("Repeat/Reshape_1", "given/Reshape_1"),
+    "tf.repeat(v, [1, 2, 3])": ("Repeat/boolean_mask/GatherV2", "given/boolean_mask/GatherV2"),
+    "tf.math.polyval([f, f], f)": ("polyval/add", "given/add"),
+    "tf.math.accumulate_n([f, f])": ("AddN", "given"),
 }
 
 
@@ -57,7 +98,8 @@ def test_names_of_results(call):
     for text, expected in ((call, plain), (f"{call[:-1]}, name='given')", named)):
         with tf.Graph().as_default():
             values = _values()
-            assert eval(text, {"tf": tf}, values).op.name == expected  # our own lines
+            result = eval(text, {"tf": tf, **values})  # our own lines
+            assert tf.nest.flatten(result)[0].op.name == expected
 
 
 def test_names_of_lists():

@@ -550,7 +550,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     """
     data = convert_to_tensor(input)
     if axis is None:
-        data, axis = reshape(data, [-1]), 0
+        data, axis = reshape(data, [-1], "flat"), 0
     times = convert_to_tensor(repeats, None if hasattr(repeats, "dtype") else int32)
     if times.dtype not in (int32, int64):
         times = execute("Cast", (times,), {"DstT": int32})
@@ -561,7 +561,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         )
     axis = d.normalize_axis(int(axis), rank)
     if times.dims == () or times.dims == (1,):
-        return _repeat_evenly(data, reshape(times, []), axis, rank, name)
+        return _repeat_evenly(data, reshape(times, [], "times"), axis, rank, name)
     length = None if times.dims is None else times.dims[0]
     if None not in (length, data.dims[axis]) and length != data.dims[axis]:
         raise ValueError(
@@ -573,20 +573,19 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         "Range", (convert_to_tensor(0, times.dtype), total, convert_to_tensor(1, times.dtype))
     )
     rows = execute("UpperBound", (expand_dims(ends, 0), expand_dims(places, 0)))
-    return execute(
-        "GatherV2", (data, execute("Squeeze", (rows,), {"squeeze_dims": [0]}), axis), None, name
-    )
+    rows = execute("Squeeze", (rows,), {"squeeze_dims": [0]})
+    return execute("GatherV2", (data, rows, axis), None, "boolean_mask/GatherV2")
 
 
 def _repeat_evenly(data: Any, times: Any, axis: int, rank: int, name: str | None) -> Any:
     wide = expand_dims(data, axis + 1)
     one, times = np.ones(rank + 1, np.int32), execute("Cast", (times,), {"DstT": int32})
-    multiples = concat([one[: axis + 1], reshape(times, [1]), one[axis + 2 :]], 0)
+    multiples = concat([one[: axis + 1], reshape(times, [1], "count"), one[axis + 2 :]], 0)
     sizes = shape_of(data)
     length = execute("Mul", (execute("GatherV2", (sizes, axis, 0)), times))
     head = [
         execute("Slice", (sizes, [0], [axis])),
-        reshape(length, [1]),
+        reshape(length, [1], "length"),
         execute("Slice", (sizes, [axis + 1], [-1])),
     ]
     result = reshape(tile(wide, multiples), concat(head, 0), name)

@@ -420,7 +420,7 @@ def accumulate_n(
         known = known.merge_with(tensor.shape)
     if len(tensors) == 1:
         return tensors[0]
-    return execute(ACCUMULATE_N, (tensors,), {"shape": known}, name)
+    return execute(ACCUMULATE_N, (tensors,), {"shape": known}, name or "AddN")
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:

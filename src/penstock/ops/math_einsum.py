@@ -325,6 +325,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     product = matmul(rows, columns)
     if all(isinstance(s, np.ndarray) for s in (a_shape, b_shape)):
         shape: Any = np.concatenate([a_shape, b_shape])
+        if len(a_shape) == len(b_shape) == 1:
+            return product
     else:
         shape = execute("ConcatV2", ([a_shape, b_shape], np.int32(0)))
     return execute("Reshape", (product, shape), None, name)
@@ -360,11 +362,13 @@ def _as_matrix(x: Any, axes: list[int], last: bool) -> tuple[Any, Any]:
     free = [i for i in range(len(x.dims)) if i not in axes]
     order = free + axes if last else axes + free
     if order != list(range(len(order))):
-        x_moved = execute("Transpose", (x, np.array(order, np.int32)))
+        x_moved = execute("Transpose", (x, np.array(order, np.int32)), None, "transpose")
     else:
         x_moved = x
     if None not in x.dims:
         rest = np.array([x.dims[i] for i in free], np.int32)
+        if len(axes) == len(free) == 1:
+            return x_moved, rest
         inner = int(np.prod([x.dims[i] for i in axes], dtype=np.int64))
         outer = int(np.prod(rest, dtype=np.int64))
         sizes = [outer, inner] if last else [inner, outer]

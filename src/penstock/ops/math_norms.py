@@ -346,7 +346,7 @@ def polyval(coeffs: list[Any], x: Any, name: str | None = None) -> Any:
     if not coeffs:
         return execute("ZerosLike", (x,), None, name)
     terms = [c if isinstance(c, Tensor) else convert_to_tensor(c, x.dtype) for c in coeffs]
-    return functools.reduce(lambda total, term: add_v2(term, multiply(total, x)), terms)
+    return functools.reduce(lambda total, term: term + total * x, terms)
 
 
 def _differences(x: Any) -> tuple[Any, Any]:

@@ -427,12 +427,12 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> A
             )
         half = multiply(number(0.5, kind), x)
         if approximate:
-            cube = multiply(x, multiply(x, x))
+            cube = multiply(x, multiply(x, x, name="square"), name="cube")
             inner = add_v2(x, multiply(number(0.044715, kind), cube))
             bent = execute("Tanh", (multiply(number(0.7978845608028654, kind), inner),))
         else:
             bent = execute("Erf", (multiply(x, number(0.7071067811865476, kind)),))
-        return multiply(half, add_v2(number(1, kind), bent))
+        return multiply(half, add_v2(number(1, kind), bent), name=f"mul_{3 if approximate else 2}")
 
 
 def silu(features: Any, beta: Any = 1.0) -> Any:

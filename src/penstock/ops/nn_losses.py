@@ -6,10 +6,12 @@ weighted and Poisson losses are compositions that stay finite for large logits.
 
 from typing import Any
 
+import numpy as np
+
 from penstock import errors
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.ops.composing import cast, like, number, reshape, scope, tensor, total, transpose
 from penstock.ops.math_arithmetic import add_v2, multiply, negative, subtract
 from penstock.ops.nn_softmax import CROSS_ENTROPY, LOG_SOFTMAX, SOFTMAX, SPARSE_CROSS_ENTROPY
@@ -91,8 +93,8 @@ def _along(op: OpDef, logits: Any, axis: int, name: str | None) -> Any:
     if axis % rank == rank - 1:
         return execute(op, (logits,), None, name)
     order = _last(rank, axis)
-    with scope(name, op.name):
-        return transpose(execute(op, (transpose(logits, order),)), order)
+    rows = execute(op, (execute("Transpose", (logits, order), None, "transpose"),))
+    return execute("Transpose", (rows, order), None, name or "transpose")
 
 
 def _composed(op: OpDef, logits: Tensor, axis: int, name: str | None) -> Any:
@@ -129,7 +131,7 @@ def softmax_cross_entropy_with_logits(
     Returns:
       The losses: the shape of `logits` without `axis`, of the dtype of `logits`.
     """
-    with scope(name, "softmax_cross_entropy_with_logits"):
+    with scope(name, "softmax_cross_entropy_with_logits") as full:
         logits = tensor(logits, name="logits")
         labels = cast(tensor(labels, name="labels"), logits.dtype.base_dtype)
         given = logits.dtype.base_dtype
@@ -142,23 +144,30 @@ def softmax_cross_entropy_with_logits(
         if rank and axis % rank != rank - 1:
             order = [i for i in range(rank) if i != axis % rank] + [axis % rank]
             logits, labels = transpose(logits, order), transpose(labels, order)
-        return cast(_rows(CROSS_ENTROPY, logits, labels), given)
+        return cast(_rows(CROSS_ENTROPY, logits, labels, full), given)
 
 
-def _rows(op: OpDef, logits: Tensor, labels: Tensor) -> Any:
-    """The losses of a cross-entropy operation for logits of any rank."""
+def _rows(op: OpDef, logits: Tensor, labels: Tensor, name: str | None) -> Any:
+    """The losses of a cross-entropy operation for logits of any rank.
+
+    In a graph they are called Reshape_2, as in TensorFlow, but of sparse labels for a matrix.
+    """
     dims = logits.dims
     if dims is not None and len(dims) == 2:
-        return execute(op, (logits, labels))[0]
+        loss = execute(op, (logits, labels), None, name)[0]
+        if op is SPARSE_CROSS_ENTROPY or isinstance(loss, EagerTensor):
+            return loss
+        sizes = list(dims[:1]) if dims[0] is not None else [-1]
+        return execute("Reshape", (loss, np.array(sizes, np.int32)), None, "Reshape_2")
     classes = _last_size(logits) if dims is None or dims[-1] is None else dims[-1]
     matrix = _stacked([-1, classes])
     flat_labels = reshape(labels, [-1] if op is SPARSE_CROSS_ENTROPY else matrix)
-    loss = execute(op, (reshape(logits, matrix), flat_labels))[0]
+    loss = execute(op, (reshape(logits, matrix), flat_labels), None, name)[0]
     if dims is not None and d.is_full(dims[:-1]):
-        return reshape(loss, list(dims[:-1]))
+        return execute("Reshape", (loss, np.array(dims[:-1], np.int32)), None, "Reshape_2")
     shape = execute("Shape", (logits,))
     outer = execute("StridedSlice", (shape, [0], [-1], [1]), {"begin_mask": 1})
-    return execute("Reshape", (loss, outer))
+    return execute("Reshape", (loss, outer), None, "Reshape_2")
 
 
 def _last_size(x: Tensor) -> Any:
@@ -244,7 +253,7 @@ def sparse_softmax_cross_entropy_with_logits(
         _check_sparse(labels, logits)
         if logits.dims is None:
             return cast(execute(SPARSE_CROSS_ENTROPY, (logits, labels), None, name)[0], given)
-        return cast(_rows(SPARSE_CROSS_ENTROPY, logits, labels), given)
+        return cast(_rows(SPARSE_CROSS_ENTROPY, logits, labels, name), given)
 
 
 def _check_sparse(labels: Tensor, logits: Tensor) -> None:

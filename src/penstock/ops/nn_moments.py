@@ -326,7 +326,8 @@ def zero_fraction(value: Any, name: str | None = None) -> Any:
     with scope(name, "zero_fraction"):
         value = tensor(value, name="value")
         zero = execute("Equal", (value, number(0, value.dtype)))
-        return mean(reshape(cast(zero, dtypes.float32), [-1]), [0])
+        flat = reshape(cast(zero, dtypes.float32), [-1])
+        return execute("Mean", (flat, np.array([0], np.int32)), None, "fraction")
 
 
 __all__ = [

@@ -49,10 +49,10 @@ def _is_reference(ref: Any) -> bool:
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Adds to the value of a variable; otherwise as `assign`."""
+    """Adds to the value of a variable; otherwise as `assign`. Only references take the name."""
     if _is_reference(ref):
         return execute("AssignAdd", (ref, value), {"use_locking": use_locking}, name)
-    return ref.assign_add(value, name=name)
+    return ref.assign_add(value)
 
 
 def assign_sub(
