@@ -15,6 +15,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.op_def import lookup
 from penstock.core.tensor import Tensor
+from penstock.core.user_code import converted
 from penstock.util import nest
 
 _numbers = itertools.count()
@@ -99,7 +100,7 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
     flat_args = nest.flatten(packed, expand_composites=True)
     variable_args = {id(v) for v in flat_args if _is_variable(v)}
     with context.no_recording(), GradientTape() as tape:
-        result, grad_fn = f(*packed, **kwargs)
+        result, grad_fn = converted(f)(*packed, **kwargs)
     flat = nest.flatten(result, expand_composites=True)
     variables = [v for v in tape.watched_variables() if id(v) not in variable_args]
     if variables and not _takes_variables(grad_fn):
@@ -108,6 +109,7 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
             " accept a 'variables' keyword argument."
         )
     inputs = [v.handle if _is_variable(v) else v for v in flat_args] + [v.handle for v in variables]
+    grad_fn = converted(grad_fn)
     return result, [convert_to_tensor(r) for r in flat], flat_args, variables, inputs, grad_fn
 
 
@@ -196,16 +198,18 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
+        run = converted(f)
+
         @custom_gradient
         def inner(*tensors: Any) -> Any:
             with context.no_recording():
-                result = f(*tensors, **kwargs)
+                result = run(*tensors, **kwargs)
 
             def grad(*upstream: Any, variables: Any = None) -> Any:
                 with GradientTape() as tape:
                     copies = [execute("Identity", (t,)) for t in tensors]
                     tape.watch(copies)
-                    again = f(*copies, **kwargs)
+                    again = run(*copies, **kwargs)
                 sources = [*copies, *(variables or ())]
                 flat = nest.flatten(again)
                 found = tape.gradient(flat, sources, list(upstream))
@@ -228,7 +232,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
             found = upstream if len(upstream) > 1 else upstream[0]
             return (found, [None] * len(variables)) if variables is not None else found
 
-        return f(*args, **kwargs), grad
+        return converted(f)(*args, **kwargs), grad
 
     return functools.wraps(f)(decorated)
 

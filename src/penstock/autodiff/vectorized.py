@@ -18,6 +18,7 @@ from penstock.core import context
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute, record
+from penstock.core.user_code import converted
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
 from penstock.ops.bodies import BodyGraph, note_uses, share_captures, trace
@@ -55,6 +56,7 @@ def vectorized_map(
     """
     if not callable(fn):
         raise TypeError(f"vectorized_map: expected a callable fn, got {fn!r}.")
+    fn = converted(fn)
     flat = [convert_to_tensor(t) for t in nest.flatten(elems)]
     single = _single_rows(flat)
     graph = _RowGraph("vectorized", hoists=True)

@@ -10,6 +10,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
+from penstock.core.user_code import converted
 from penstock.graph.body import CallBody
 from penstock.ops.bodies import BodyGraph, emit, note_uses, share_captures, trace
 from penstock.ops.composing import scope
@@ -324,7 +325,7 @@ def _trace_branches(
     graphs: Sequence[BodyGraph], functions: Sequence[Branch], labels: Sequence[str], what: str
 ) -> tuple[Any, list[Tensor]]:
     """Traces the branches; what they return in common, and what they capture."""
-    results = [trace(g, f) for g, f in zip(graphs, functions, strict=True)]
+    results = [trace(g, converted(f)) for g, f in zip(graphs, functions, strict=True)]
     for i in range(1, len(results)):
         _check_same(results[0], results[i], (labels[0], labels[i]), what)
     captured = share_captures(graphs)

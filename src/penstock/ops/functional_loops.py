@@ -262,6 +262,7 @@ def scan(
       [1, 3, 6]
     """
     _check_callable(fn)
+    fn = converted(fn)
     with scope(name, "scan"):
         rows = _Rows(elems, "scan")
         path = _Path(rows.count, reverse, initializer is None)
@@ -342,6 +343,7 @@ def foldr(
 
 def _fold(fn: Any, elems: Any, initializer: Any, back_prop: bool, name: str, reverse: bool) -> Any:
     _check_callable(fn)
+    fn = converted(fn)
     with scope(name, name):
         rows = _Rows(elems, name)
         path = _Path(rows.count, reverse, initializer is None)

@@ -15,6 +15,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.core.user_code import converted
 from penstock.graph.body import CallBody
 from penstock.graph.static_values import constant_value
 from penstock.graph.trip_count import bound_of
@@ -133,7 +134,7 @@ def _loop(
         return _run_now(cond, body, nest.map_structure(_as_tensor, loop_vars), bound)
     loop_vars = nest.map_structure(_as_tensor, loop_vars)
     return _LoopBuilder(name or "while", loop_vars, shape_invariants, bound).build(
-        cond, body, parallel_iterations
+        converted(cond), converted(body), parallel_iterations
     )
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from penstock.core.lazy import malt
+from penstock.tracing.autograph import lambdas
 from penstock.tracing.autograph.syntax import prepare, repair_contexts
 
 OPERATORS = "ag__"  # how the generated code calls the namespace of operators
@@ -116,9 +117,14 @@ class Converter:
         if self._transpiler is None:
             self._transpiler = self._new_transpiler()
         context = malt.core.converter.ProgramContext(options=options)
-        node, info = malt.pyct.transpiler.GenericTranspiler.transform_function(
-            self._transpiler, function, context
-        )
+        transform = malt.pyct.transpiler.GenericTranspiler.transform_function
+        try:
+            node, info = transform(self._transpiler, function, context)
+        except malt.pyct.errors.UnsupportedLanguageElementError:
+            if not lambdas.is_lambda(function):
+                raise
+            with lambdas.alone(function) as single:
+                node, info = transform(self._transpiler, single, context)
         name = info.info.name
         if isinstance(node, ast.Lambda):
             node = ast.Assign(targets=[ast.Name(name, ast.Store())], value=node)
