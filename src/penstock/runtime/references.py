@@ -1,5 +1,7 @@
 """Variables of the first kind, put in terms of resource variables while a program is built.
 
+Queues, readers and their like of the first kind, named by a string reference, become resources too.
+
 A tensor of a reference dtype becomes the handle of a variable, with the nodes that its readers wait
 for: what is read from the output of an assignment is read after it. An operation that takes a value
 where it is given a reference reads the variable when it runs: each such use is a read of its own.
@@ -92,6 +94,16 @@ def _handle(op: Operation) -> Lowered:
     return Lowered("VarHandleOp", attrs, [(dt.resource, ())], {0: 0})
 
 
+def _maker(op: Operation) -> Lowered:
+    """What makes a queue or the like: its handle is a resource."""
+    kind = _MAKERS[op.type]
+    return Lowered(kind, dict(op.attrs), [(dt.resource, ())], {0: 0})
+
+
+def _fake_queue(op: Operation) -> Lowered:
+    return Lowered("Identity", {"T": dt.resource}, [(dt.resource, ())], {0: 0})
+
+
 def _temporary(op: Operation) -> Lowered:
     attrs = {name: op.attrs[name] for name in ("shape", "dtype", "var_name")}
     return Lowered("PenstockTemporaryVariable", attrs, [(dt.resource, ())], {0: 0})
@@ -119,7 +131,42 @@ _NAMES = {
     "AssignAdd": "AssignAddVariableOp",
     "AssignSub": "AssignSubVariableOp",
     "IsVariableInitialized": "VarIsInitializedOp",
-}
+    **{
+        f"Queue{name}": f"Queue{name}V2"
+        for name in (
+            "Enqueue", "EnqueueMany", "Dequeue", "DequeueMany", "DequeueUpTo", "Close", "Size",
+            "IsClosed",
+        )
+    },
+    **{
+        f"Reader{name}": f"Reader{name}V2"
+        for name in (
+            "Read", "ReadUpTo", "NumRecordsProduced", "NumWorkUnitsCompleted", "SerializeState",
+            "RestoreState", "Reset",
+        )
+    },
+    **{
+        name: f"Penstock{name}"
+        for name in (
+            "SparseAccumulatorApplyGradient", "SparseAccumulatorTakeGradient",
+            "BarrierInsertMany", "BarrierTakeMany", "BarrierClose", "BarrierReadySize",
+            "BarrierIncompleteSize",
+        )
+    },
+}  # fmt: skip
+_MAKERS = {
+    **{
+        name: f"{name}V2"
+        for name in (
+            "FIFOQueue", "PaddingFIFOQueue", "RandomShuffleQueue", "PriorityQueue",
+            "WholeFileReader", "TextLineReader", "FixedLengthRecordReader", "TFRecordReader",
+            "IdentityReader",
+        )
+    },
+    "ConditionalAccumulator": "ResourceConditionalAccumulator",
+    "SparseConditionalAccumulator": "PenstockSparseConditionalAccumulator",
+    "Barrier": "PenstockBarrier",
+}  # fmt: skip
 _SPECIAL: dict[str, Callable[[Operation], Lowered]] = {
     "Assign": _assign,
     "Variable": _handle,
@@ -127,6 +174,8 @@ _SPECIAL: dict[str, Callable[[Operation], Lowered]] = {
     "TemporaryVariable": _temporary,
     "DestroyTemporaryVariable": _destroy,
     "RefSelect": _select,
+    "FakeQueue": _fake_queue,
+    **dict.fromkeys(_MAKERS, _maker),
     **dict.fromkeys(
         ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity"), _route
     ),

@@ -1,0 +1,603 @@
+"""Queues: what a handle refers to.
+
+A queue is a `QueueState`: elements of one or more components, with a bound on their number. Puts
+and takes that cannot end at once wait in two lines; whatever changes the queue runs the first of
+each line as far as it gets (`_settle`). A put of many elements enters as they find room; a take of
+many collects as they come, so it may ask for more than the queue holds at a time, and gives back
+what it has when it fails.
+
+`FifoQueue` keeps what is put together together, so that taking it again copies nothing.
+`RowQueue` keeps element by element; `PaddingFifoQueue`, `ShuffleQueue` and `PriorityQueue` differ
+in which comes next and how many become a batch. `queue_saving` writes and reads contents.
+"""
+
+import heapq
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.kernels import KernelContext
+from penstock.ops import random_philox as philox
+from penstock.ops.queue_waiting import wait_until
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+
+Array = Any  # numpy.ndarray
+Row = tuple[Array, ...]  # one element: an array for each component
+Segment = tuple[Row, int, int]  # elements start to stop of batches, one for each component
+
+
+class _Attempt:
+    """Something that waits in line. `advance` does what it can; True when something changed."""
+
+    __slots__ = ("condition", "done", "error")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.error: errors.OpError | None = None
+        self.condition: threading.Condition | None = None
+
+    def advance(self, queue: "QueueState") -> bool:
+        """Does what the queue allows."""
+        raise NotImplementedError
+
+    def undo(self, queue: "QueueState") -> None:
+        """Called when nobody waits for the outcome any more."""
+
+    def fail(self, error: errors.OpError) -> bool:
+        """Ends with an error."""
+        self.error, self.done = error, True
+        return True
+
+
+class _Put(_Attempt):
+    __slots__ = ("batches", "count", "position")
+
+    def __init__(self, batches: Row, count: int) -> None:
+        super().__init__()
+        self.batches, self.count, self.position = batches, count, 0
+
+    def advance(self, queue: "QueueState") -> bool:
+        if queue.closed and self.count:
+            return self.fail(queue.refusal())
+        room = self.count - self.position
+        if queue.capacity >= 0:
+            room = min(room, queue.capacity - queue.length)
+        if room > 0:
+            queue.push(self.batches, self.position, self.position + room)
+            self.position += room
+        self.done = self.position == self.count
+        return room > 0 or self.done
+
+
+class _Close(_Attempt):
+    """Closes the queue once those who put before it are done."""
+
+    __slots__ = ()
+
+    def advance(self, queue: "QueueState") -> bool:
+        queue.closed = self.done = True
+        return True
+
+
+class _Take(_Attempt):
+    __slots__ = ("count", "fewer", "taken", "wanted")
+
+    def __init__(self, wanted: int, fewer: bool) -> None:
+        super().__init__()
+        self.wanted, self.fewer = wanted, fewer
+        self.count = 0
+        self.taken: list[Any] = []
+
+    def advance(self, queue: "QueueState") -> bool:
+        count = min(queue.available(), self.wanted - self.count)
+        if count > 0:
+            self.taken += queue.pop(count)
+            self.count += count
+        if self.count == self.wanted:
+            self.done = True
+        elif queue.closed:
+            if self.fewer and self.count:
+                self.done = True
+            else:
+                size = self.count + queue.length
+                self.undo(queue)
+                return self.fail(queue.exhausted(self.wanted, size))
+        return count > 0 or self.done
+
+    def undo(self, queue: "QueueState") -> None:
+        queue.put_back(self.taken)
+        self.taken, self.count = [], 0
+
+
+class QueueState:
+    """A queue. Thread-safe; `capacity` is -1 for none."""
+
+    kind: ClassVar[str] = "Queue"
+
+    def __init__(
+        self, name: str, dtypes: Sequence[DType], shapes: Sequence[Dims], capacity: int
+    ) -> None:
+        self.name = name
+        self.dtypes = tuple(dtypes)
+        self.shapes = tuple(shapes)
+        self.capacity = capacity if capacity >= 0 else -1
+        self.closed = False
+        self.mutex = threading.Lock()  # guards: closed, _puts, _takes and the elements
+        self._puts: deque[_Attempt] = deque()
+        self._takes: deque[_Take] = deque()
+
+    # ---- what a kind of queue says
+
+    @property
+    def length(self) -> int:
+        """The number of elements."""
+        raise NotImplementedError
+
+    def push(self, batches: Row, start: int, stop: int) -> None:
+        """Adds elements start to stop of arrays that nobody else changes."""
+        raise NotImplementedError
+
+    def pop(self, count: int) -> list[Any]:
+        """Removes the next elements."""
+        raise NotImplementedError
+
+    def put_back(self, taken: list[Any]) -> None:
+        """Adds what `pop` gave, as the next elements."""
+        raise NotImplementedError
+
+    def discard(self) -> None:
+        """Removes all elements."""
+        raise NotImplementedError
+
+    def element(self, taken: list[Any]) -> list[Array]:
+        """The components of one element that `pop` gave."""
+        raise NotImplementedError
+
+    def batch(self, taken: list[Any]) -> list[Array]:
+        """The components of all elements that `pop` gave, each in one array."""
+        raise NotImplementedError
+
+    def rows(self) -> list[Row]:
+        """The elements, the next one first."""
+        raise NotImplementedError
+
+    def available(self) -> int:
+        """How many elements may be taken now."""
+        return self.length
+
+    # ---- what operations do
+
+    def enqueue(self, ctx: KernelContext, components: Sequence[Array]) -> None:
+        """Adds one element; waits for room.
+
+        Raises:
+          InvalidArgumentError: a component does not fit.
+          CancelledError: the queue is closed.
+        """
+        self.check_types(ctx.attrs["Tcomponents"])
+        for i, (shape, value) in enumerate(zip(self.shapes, components, strict=False)):
+            if not d.compatible(shape, value.shape):
+                self._mismatch(i, d.text(shape), value.shape)
+        self._wait(ctx, _Put(tuple([v[None].copy() for v in components]), 1), self._puts)
+
+    def enqueue_many(self, ctx: KernelContext, components: Sequence[Array]) -> None:
+        """Adds elements, those along the first dimension; waits for room.
+
+        Raises:
+          InvalidArgumentError: a component does not fit.
+          CancelledError: the queue is closed.
+        """
+        self.check_types(ctx.attrs["Tcomponents"])
+        count = len(components[0]) if components[0].ndim else 0
+        for i, value in enumerate(components):
+            if value.ndim == 0:
+                self.refuse(f"component {i} of rank at least 1", "a scalar", "Use enqueue.")
+            if len(value) != count:
+                self.refuse(
+                    "all components with the same size in the 0th dimension",
+                    f"{count} in component 0 and {len(value)} in component {i}",
+                )
+            if i < len(self.shapes) and not d.compatible(self.shapes[i], value.shape[1:]):
+                wanted = None if self.shapes[i] is None else (count, *self.shapes[i])  # type: ignore[misc]
+                self._mismatch(i, d.text(wanted), value.shape)
+        self._wait(ctx, _Put(tuple([v.copy() for v in components]), count), self._puts)
+
+    def dequeue(self, ctx: KernelContext) -> list[Array]:
+        """Takes one element; waits for it.
+
+        Raises:
+          OutOfRangeError: the queue is closed and empty.
+        """
+        self.check_types(ctx.attrs["component_types"])
+        take = _Take(1, False)
+        self._wait(ctx, take, self._takes)
+        return self.element(take.taken)
+
+    def dequeue_many(self, ctx: KernelContext, count: int, fewer: bool = False) -> list[Array]:
+        """Takes `count` elements as one batch; waits for them.
+
+        With `fewer` what is left, if anything, when the queue is closed.
+
+        Raises:
+          InvalidArgumentError: the components' shapes are not known.
+          OutOfRangeError: the queue is closed and has not enough.
+        """
+        self.check_types(ctx.attrs["component_types"])
+        if count < 0:
+            self.refuse("a number of elements >= 0", str(count))
+        self.check_batches()
+        take = _Take(count, fewer)
+        self._wait(ctx, take, self._takes)
+        return self.batch(take.taken) if take.count else self.empty_batch()
+
+    def close_for_puts(self, ctx: KernelContext, cancel: bool) -> None:
+        """Refuses puts from now on; those that wait are served first, or cancelled."""
+        if cancel:
+            self.close()
+        else:
+            self._wait(ctx, _Close(), self._puts)
+
+    def close(self) -> None:
+        """Refuses puts from now on, and cancels those that wait. A second call does nothing."""
+        with self.mutex:
+            self.closed = True
+            self._settle()
+
+    # ---- helpers
+
+    def check_types(self, given: Sequence[DType]) -> None:
+        """Raises InvalidArgumentError unless an operation's components are the queue's."""
+        if tuple(given) == self.dtypes:
+            return
+        if len(given) != len(self.dtypes):
+            self.refuse(f"{len(self.dtypes)} components", str(len(given)))
+        i = next(i for i, t in enumerate(given) if t is not self.dtypes[i])
+        self.refuse(f"component {i} of dtype {self.dtypes[i].name}", given[i].name, "Cast it.")
+
+    def check_batches(self) -> None:
+        """Raises InvalidArgumentError unless elements can become batches."""
+        if not self.shapes or any(d.num_elements(s) is None for s in self.shapes):
+            shapes = [d.text(s) for s in self.shapes]
+            self.refuse(
+                "components of specified shapes, as DequeueMany and DequeueUpTo require",
+                f"shapes {shapes}",
+                "Give the queue `shapes`, or use dequeue.",
+            )
+
+    def empty_batch(self) -> list[Array]:
+        """No elements, as a batch."""
+        return [
+            np.zeros((0, *(n or 0 for n in shape or ())), t.numpy_dtype)
+            for shape, t in zip(self.shapes, self.dtypes, strict=True)
+        ]
+
+    def refusal(self) -> errors.OpError:
+        """What a put into a closed queue gets."""
+        return errors.CancelledError(
+            None,
+            None,
+            f"{self} is closed: expected an open queue to put elements into. Close it when the "
+            "last one was put.",
+        )
+
+    def exhausted(self, wanted: int, size: int) -> errors.OpError:
+        """What a take from a closed queue with too few elements gets."""
+        return errors.OutOfRangeError(
+            None,
+            None,
+            f"{self} is closed and has insufficient elements (requested {wanted}, current size "
+            f"{size}). It is the end of its data; catch OutOfRangeError.",
+        )
+
+    def refuse(self, expected: str, got: str, fix: str = "") -> NoReturn:
+        """Raises InvalidArgumentError."""
+        text = f"{self}: expected {expected}, got {got}. {fix}"
+        raise errors.InvalidArgumentError(None, None, text.rstrip())
+
+    def _mismatch(self, component: int, expected: str, got: Any) -> NoReturn:
+        text = f"Shape mismatch in tuple component {component} of {self}. Expected {expected}, got"
+        raise errors.InvalidArgumentError(
+            None, None, f"{text} {d.text(got)}. Put elements of the shapes it was made with."
+        )
+
+    def _wait(self, ctx: KernelContext, attempt: _Attempt, line: Any) -> None:
+        with self.mutex:
+            line.append(attempt)
+            self._settle()
+            if not attempt.done:
+                self._wait_in_line(ctx, attempt, line)
+        if attempt.error is not None:
+            raise attempt.error
+
+    def _wait_in_line(self, ctx: KernelContext, attempt: _Attempt, line: Any) -> None:
+        attempt.condition = threading.Condition(self.mutex)
+        try:
+            wait_until(ctx, attempt.condition, lambda: attempt.done, str(self))
+        except BaseException:
+            if not attempt.done:
+                line.remove(attempt)
+            attempt.undo(self)
+            self._settle()
+            raise
+
+    def _settle(self) -> None:
+        """Runs those in line until nothing changes."""
+        while self._run(self._puts) | self._run(self._takes):
+            pass
+
+    def _run(self, line: Any) -> bool:
+        changed = False
+        while line and line[0].advance(self):
+            changed = True
+            if line[0].done:
+                ended = line.popleft()
+                if ended.condition is not None:
+                    ended.condition.notify_all()
+        return changed
+
+    def contents(self) -> list[Row]:
+        """The elements, the next one first, with those that takes in line hold."""
+        with self.mutex:
+            for take in reversed(self._takes):
+                take.undo(self)
+            rows = self.rows()
+            self._settle()
+            return rows
+
+    def replace(self, rows: list[Row], closed: bool) -> None:
+        """Other contents: those of a checkpoint."""
+        with self.mutex:
+            for take in self._takes:
+                take.undo(self)
+            self.discard()
+            for row in rows:
+                self.push(tuple([np.asarray(value)[None] for value in row]), 0, 1)
+            self.closed = closed
+            self._settle()
+
+    def __str__(self) -> str:
+        return f"{self.kind} '{self.name}'"
+
+
+class FifoQueue(QueueState):
+    """First in, first out. Batches stay together."""
+
+    kind = "FIFOQueue"
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._segments: deque[Segment] = deque()
+        self._length = 0
+
+    @property
+    def length(self) -> int:
+        """The number of elements."""
+        return self._length
+
+    def push(self, batches: Row, start: int, stop: int) -> None:
+        """Adds elements start to stop."""
+        self._segments.append((batches, start, stop))
+        self._length += stop - start
+
+    def pop(self, count: int) -> list[Any]:
+        """Removes the next elements."""
+        taken = []
+        self._length -= count
+        while count:
+            batches, start, stop = self._segments.popleft()
+            if stop - start > count:
+                self._segments.appendleft((batches, start + count, stop))
+                stop = start + count
+            taken.append((batches, start, stop))
+            count -= stop - start
+        return taken
+
+    def put_back(self, taken: list[Any]) -> None:
+        """Adds what `pop` gave, as the next elements."""
+        self._segments.extendleft(reversed(taken))
+        self._length += sum(stop - start for _, start, stop in taken)
+
+    def discard(self) -> None:
+        """Removes all elements."""
+        self._segments.clear()
+        self._length = 0
+
+    def element(self, taken: list[Any]) -> list[Array]:
+        """The components of one element."""
+        batches, start, _ = taken[0]
+        return [b[start, ...] for b in batches]
+
+    def batch(self, taken: list[Any]) -> list[Array]:
+        """The components of all elements: what was put together is not copied."""
+        if len(taken) == 1:
+            batches, start, stop = taken[0]
+            return [b[start:stop] for b in batches]
+        return [
+            np.concatenate([batches[i][start:stop] for batches, start, stop in taken])
+            for i in range(len(self.dtypes))
+        ]
+
+    def rows(self) -> list[Row]:
+        """The elements, the next one first."""
+        return [
+            tuple([b[i, ...] for b in batches])
+            for batches, start, stop in self._segments
+            for i in range(start, stop)
+        ]
+
+
+class RowQueue(QueueState):
+    """A queue that keeps elements one by one: first in, first out."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._rows: Any = deque()
+
+    @property
+    def length(self) -> int:
+        """The number of elements."""
+        return len(self._rows)
+
+    def push(self, batches: Row, start: int, stop: int) -> None:
+        """Adds elements start to stop, each in arrays of its own."""
+        single = stop - start == len(batches[0])
+        for i in range(start, stop):
+            row = tuple([b[i, ...] if single else b[i, ...].copy() for b in batches])
+            self.add(row)
+
+    def add(self, row: Row) -> None:
+        """Adds one element."""
+        self._rows.append(row)
+
+    def pop(self, count: int) -> list[Any]:
+        """Removes the next elements."""
+        return [self._rows.popleft() for _ in range(count)]
+
+    def put_back(self, taken: list[Any]) -> None:
+        """Adds what `pop` gave, as the next elements."""
+        self._rows.extendleft(reversed(taken))
+
+    def discard(self) -> None:
+        """Removes all elements."""
+        self._rows.clear()
+
+    def element(self, taken: list[Any]) -> list[Array]:
+        """The components of one element."""
+        return list(taken[0])
+
+    def batch(self, taken: list[Any]) -> list[Array]:
+        """The components of all elements, each in one array."""
+        return [np.stack(column) for column in zip(*taken, strict=True)]
+
+    def rows(self) -> list[Row]:
+        """The elements, the next one first."""
+        return list(self._rows)
+
+
+class PaddingFifoQueue(RowQueue):
+    """First in, first out; elements of a batch are padded where the shape is open."""
+
+    kind = "PaddingFIFOQueue"
+
+    def check_batches(self) -> None:
+        """Elements of open dimensions can become batches: they are padded."""
+
+    def batch(self, taken: list[Any]) -> list[Array]:
+        """The components of all elements, padded with zeros or empty strings."""
+        return [_padded(column) for column in zip(*taken, strict=True)]
+
+
+def _padded(values: Sequence[Array]) -> Array:
+    shapes = {value.shape for value in values}
+    if len(shapes) == 1:
+        return np.stack(values)
+    largest = tuple(max(sizes) for sizes in zip(*shapes, strict=True))
+    filling: Any = b"" if values[0].dtype == object else 0
+    result: Any = np.full((len(values), *largest), filling, values[0].dtype)
+    for i, value in enumerate(values):
+        result[(i, *(slice(n) for n in value.shape))] = value
+    return result
+
+
+class ShuffleQueue(RowQueue):
+    """Takes elements in random order; while it is open `minimum` stay behind."""
+
+    kind = "RandomShuffleQueue"
+
+    def __init__(
+        self,
+        name: str,
+        dtypes: Sequence[DType],
+        shapes: Sequence[Dims],
+        capacity: int,
+        minimum: int,
+        seeds: tuple[int, int],
+    ) -> None:
+        super().__init__(name, dtypes, shapes, capacity)
+        self.minimum = minimum
+        self._rows = []
+        if not any(seeds):
+            seeds = tuple(int(s) for s in np.random.default_rng().integers(1, 1 << 62, 2))  # type: ignore[assignment]
+        self.random = (*seeds, 0)  # seeds, and how many numbers were drawn
+        self._drawn: list[int] = []
+
+    def available(self) -> int:
+        """How many elements may be taken now."""
+        return len(self._rows) if self.closed else max(len(self._rows) - self.minimum, 0)
+
+    def _draw(self) -> int:
+        seed, seed2, used = self.random
+        if not self._drawn:
+            with np.errstate(over="ignore"):  # the arithmetic of random numbers wraps around
+                start = philox.skip(np, philox.stream_of_seeds(seed, seed2), np.uint64(used // 4))
+                self._drawn = philox.words(np, start, 64).tolist()[used % 4 :][::-1]
+        self.random = (seed, seed2, used + 1)
+        return self._drawn.pop()
+
+    def draw_from(self, seed: int, seed2: int, used: int) -> None:
+        """Goes on from a point of a random sequence: that of a checkpoint."""
+        with self.mutex:
+            self.random, self._drawn = (seed, seed2, used), []
+
+    def pop(self, count: int) -> list[Any]:
+        """Removes elements at random; the last one comes to the place of each."""
+        taken, rows = [], self._rows
+        for _ in range(count):
+            position = self._draw() % len(rows)
+            last = rows.pop()
+            if position < len(rows):
+                rows[position], last = last, rows[position]
+            taken.append(last)
+        return taken
+
+    def put_back(self, taken: list[Any]) -> None:
+        """Adds what `pop` gave."""
+        self._rows.extend(taken)
+
+
+class PriorityQueue(RowQueue):
+    """The element with the smallest number in component 0 first; equals in their order."""
+
+    kind = "PriorityQueue"
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._rows = []  # a heap of (priority, serial number, element)
+        self._serial = 0
+
+    def check_batches(self) -> None:
+        """The priority is a scalar; the others must be known."""
+        if any(d.num_elements(s) is None for s in self.shapes):
+            super().check_batches()
+
+    def add(self, row: Row) -> None:
+        """Adds one element."""
+        heapq.heappush(self._rows, (int(row[0]), self._serial, row))
+        self._serial += 1
+
+    def pop(self, count: int) -> list[Any]:
+        """Removes the elements of smallest priority."""
+        return [heapq.heappop(self._rows) for _ in range(count)]
+
+    def put_back(self, taken: list[Any]) -> None:
+        """Adds what `pop` gave."""
+        for item in taken:
+            heapq.heappush(self._rows, item)
+
+    def element(self, taken: list[Any]) -> list[Array]:
+        """The components of one element."""
+        return list(taken[0][2])
+
+    def batch(self, taken: list[Any]) -> list[Array]:
+        """The components of all elements, each in one array."""
+        return super().batch([row for _, _, row in taken])
+
+    def rows(self) -> list[Row]:
+        """The elements, the next one first."""
+        return [row for _, _, row in sorted(self._rows, key=lambda item: item[:2])]

@@ -1,0 +1,545 @@
+"""`tf.queue`: queues as objects, in graphs and eagerly.
+
+A queue object names a queue (`queue_state`) by its handle, `queue_ref`; its methods are the
+operations of `queue_ops`. In a graph the queue lives in the session, shared by name; eagerly it
+lives as long as the object. A checkpoint that reaches the object saves what is in the queue.
+"""
+
+import hashlib
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
+from penstock.core.eager import eager_resources
+from penstock.core.execute import execute
+from penstock.core.op_def import OpDef, lookup
+from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
+from penstock.core.trackable import Trackable
+from penstock.graph.static_values import constant_value
+from penstock.ops import queue_ops as q
+from penstock.ops.random_state import get_seed
+from penstock.types import dtypes as dt
+from penstock.types.dtypes import DType, as_dtype
+from penstock.types.tensor_shape import TensorShape
+
+STATE = "queue_state"  # the name of the contents in checkpoints
+
+
+def _as_types(dtypes: Any) -> list[DType]:
+    given = dtypes if isinstance(dtypes, list | tuple) else [dtypes]
+    return [as_dtype(t) for t in given]
+
+
+def _as_shapes(shapes: Any, partial: bool = False) -> list[TensorShape] | None:
+    """The shapes of components; None where none are given. `partial`: dimensions may be open."""
+    if partial and (
+        not isinstance(shapes, list | tuple)
+        or not shapes
+        or (shapes[0] is None or isinstance(shapes[0], int))
+    ):
+        raise ValueError(
+            "When providing partial shapes, a list of shapes must be provided: expected one shape "
+            f"for each component, got {shapes!r}. Write None for an open dimension."
+        )
+    if shapes is None:
+        return None
+    if isinstance(shapes, TensorShape):
+        shapes = [shapes]
+    if not isinstance(shapes, list | tuple):
+        raise TypeError(
+            f"shapes must be a TensorShape or a list or tuple of TensorShapes, got {shapes!r}."
+        )
+    if all(s is None or isinstance(s, int) for s in shapes):  # one shape, not a list of them
+        shapes = [shapes]
+    made = [TensorShape(s) for s in shapes]
+    if any(s.rank is None for s in made) or not (partial or all(map(_is_full, made))):
+        what = "have a defined rank" if partial else "be fully defined"
+        raise ValueError(
+            f"All shapes must {what}: got {made}. Leave `shapes` out, or use a PaddingFIFOQueue "
+            "for elements of different sizes."
+        )
+    return made
+
+
+def _is_full(shape: TensorShape) -> bool:
+    return shape.is_fully_defined()
+
+
+def _as_names(names: Any, count: int) -> list[str] | None:
+    if names is None:
+        return None
+    given = [names] if isinstance(names, str) else names
+    if not isinstance(given, list | tuple):
+        raise TypeError(f"List or string expected for `names`: got {names!r}")
+    if len(given) != count:
+        raise ValueError(
+            "List of names must have the same length as the list of dtypes: expected "
+            f"{count} names, got {len(given)}: {given}. Give one name for each component."
+        )
+    if not all(isinstance(n, str) and n for n in given):
+        raise ValueError(f"expected names that are not empty strings, got {given}.")
+    return list(given)
+
+
+class QueueBase(Trackable):
+    """The base class of queues: elements of one or more components, put and taken in an order.
+
+    Args:
+      dtypes: the dtypes of the components.
+      shapes: the shapes of the components, or None.
+      names: the names of the components, or None; with names elements are dictionaries.
+      queue_ref: the handle: resource[].
+
+    Raises:
+      ValueError: there are more or fewer shapes or names than dtypes.
+    """
+
+    def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Tensor) -> None:
+        self._dtypes = _as_types(dtypes)
+        count = len(self._dtypes)
+        given = [None] * count if shapes is None else shapes
+        self._shapes = [TensorShape(s) for s in given]
+        if len(self._shapes) != count:
+            raise ValueError(
+                "Queue shapes must have the same length as dtypes: expected "
+                f"{count} shapes, for dtypes {[t.name for t in self._dtypes]}, got "
+                f"{len(self._shapes)}: {self._shapes}. Give one shape for each component."
+            )
+        self._names = _as_names(names, count)
+        self._queue_ref = queue_ref
+        if isinstance(queue_ref, EagerTensor):
+            handle: Any = queue_ref._array
+            self._name: str = handle.name
+            weakref.finalize(self, eager_resources.delete, handle.container, handle.name)
+        else:
+            assert isinstance(queue_ref, SymbolicTensor)
+            self._name = queue_ref.op.name.rpartition("/")[2]
+
+    @staticmethod
+    def from_list(index: Any, queues: Sequence["QueueBase"]) -> "QueueBase":
+        """One of several queues, chosen when the operation on it runs.
+
+        Args:
+          index: int32[], which one.
+          queues: queues of the same dtypes and names.
+
+        Returns:
+          A queue that stands for the chosen one.
+
+        Raises:
+          TypeError: `queues` are not queues, or of different dtypes.
+          ValueError: the queues have different names of components.
+        """
+        if not queues or not isinstance(queues, list) or not _are_queues(queues):
+            raise TypeError(f"A list of queues expected: got {queues!r}.")
+        first = queues[0]
+        if any(other.dtypes != first.dtypes for other in queues):
+            raise TypeError(
+                f"Queues do not have matching component dtypes: {[x.dtypes for x in queues]}."
+            )
+        if any(other.names != first.names for other in queues):
+            raise ValueError(
+                f"Queues do not have matching component names: {[x.names for x in queues]}."
+            )
+        shapes = [_common(column) for column in zip(*[x.shapes for x in queues], strict=True)]
+        index = convert_to_tensor(index, dt.int32)
+        handle = execute("PenstockSelectHandle", (index, [x.queue_ref for x in queues]))
+        return QueueBase(first.dtypes, shapes, first.names, handle)
+
+    # ---- what it is
+
+    @property
+    def queue_ref(self) -> Tensor:
+        """The handle: resource[]."""
+        return self._queue_ref
+
+    @property
+    def name(self) -> str:
+        """The name of the operation that made the queue; eagerly, of the queue."""
+        if isinstance(self._queue_ref, SymbolicTensor):
+            return str(self._queue_ref.op.name)
+        return self._name
+
+    @property
+    def dtypes(self) -> list[DType]:
+        """The dtypes of the components."""
+        return self._dtypes
+
+    @property
+    def shapes(self) -> list[TensorShape]:
+        """The shapes of the components."""
+        return self._shapes
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the components, None when they have none."""
+        return self._names
+
+    # ---- putting and taking
+
+    def enqueue(self, vals: Any, name: str | None = None) -> Any:
+        """Puts one element into the queue; waits for room when it runs.
+
+        Args:
+          vals: a tensor, a list of one for each component, or a dictionary for a queue with names.
+          name: the name in a graph.
+
+        Returns:
+          The operation in a graph, else None.
+
+        Raises:
+          ValueError: the components do not fit (in a graph).
+          CancelledError: the queue is closed, or was closed with cancel_pending_enqueues.
+          InvalidArgumentError: the components do not fit (when it runs).
+        """
+        tensors = self._components(vals, f"{self._name}_enqueue", name)
+        for i, (value, shape) in enumerate(zip(tensors, self._shapes, strict=False)):
+            self._check(i, value.shape, shape)
+        return self._run(q.ENQUEUE, [tensors], "enqueue", name)
+
+    def enqueue_many(self, vals: Any, name: str | None = None) -> Any:
+        """Puts elements into the queue, one for each index of the first dimension.
+
+        Args:
+          vals: a tensor, a list of one for each component, or a dictionary for a queue with names.
+          name: the name in a graph.
+
+        Returns:
+          The operation in a graph, else None.
+
+        Raises:
+          ValueError: the components do not fit (in a graph).
+          CancelledError: the queue is closed, or was closed with cancel_pending_enqueues.
+          InvalidArgumentError: the components do not fit (when it runs).
+        """
+        tensors = self._components(vals, f"{self._name}_EnqueueMany", name)
+        batch = TensorShape([None])
+        for i, (value, shape) in enumerate(zip(tensors, self._shapes, strict=False)):
+            found = value.shape.with_rank_at_least(1)
+            if found.rank is not None:
+                batch = batch.merge_with(found[:1])
+                self._check(i, found[1:], shape)
+        return self._run(q.ENQUEUE_MANY, [tensors], "EnqueueMany", name)
+
+    def dequeue(self, name: str | None = None) -> Any:
+        """Takes one element; waits for it when it runs.
+
+        Args:
+          name: the name in a graph.
+
+        Returns:
+          A tensor, a list of one for each component, or a dictionary for a queue with names.
+
+        Raises:
+          OutOfRangeError: the queue is closed and empty.
+        """
+        return self._take(q.DEQUEUE, "Dequeue", [], None, name)
+
+    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+        """Takes n elements as a batch; waits for them when it runs.
+
+        Args:
+          n: int32[], how many.
+          name: the name in a graph.
+
+        Returns:
+          As for `dequeue`, with a first dimension of size n.
+
+        Raises:
+          OutOfRangeError: the queue is closed and has fewer.
+          InvalidArgumentError: the shapes of the components are not known.
+        """
+        n = convert_to_tensor(n, dt.int32)
+        known = constant_value(n) if isinstance(n, SymbolicTensor) else None
+        size = None if known is None or known < 0 else int(known)
+        return self._take(q.DEQUEUE_MANY, "DequeueMany", [n], TensorShape([size]), name)
+
+    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+        """Takes n elements as a batch, or what is left when the queue is closed.
+
+        Args:
+          n: int32[], how many at most.
+          name: the name in a graph.
+
+        Returns:
+          As for `dequeue`, with a first dimension of size 1 to n.
+
+        Raises:
+          OutOfRangeError: the queue is closed and empty.
+          InvalidArgumentError: the shapes of the components are not known.
+        """
+        n = convert_to_tensor(n, dt.int32)
+        return self._take(q.DEQUEUE_UP_TO, "DequeueUpTo", [n], TensorShape([None]), name)
+
+    def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
+        """Closes the queue: puts are refused from now on, what is in it can still be taken.
+
+        Args:
+          cancel_pending_enqueues: whether puts that wait are cancelled, or served first.
+          name: the name in a graph.
+
+        Returns:
+          The operation in a graph, else None.
+        """
+        attrs = {"cancel_pending_enqueues": cancel_pending_enqueues}
+        return self._run(q.CLOSE, [], "Close", name, attrs)
+
+    def is_closed(self, name: str | None = None) -> Any:
+        """Whether the queue is closed: bool[]."""
+        return self._run(q.IS_CLOSED, [], "Is_Closed", name)
+
+    def size(self, name: str | None = None) -> Any:
+        """The number of elements in the queue: int32[]."""
+        return self._run(q.SIZE, [], "Size", name)
+
+    # ---- helpers
+
+    def _run(
+        self, op: OpDef, inputs: list[Any], suffix: str, name: str | None, attrs: Any = None
+    ) -> Any:
+        wanted = name or f"{self._name}_{suffix}"
+        if self._queue_ref.dtype.base_dtype is dt.string:  # a reference of TensorFlow 1
+            op = lookup(op.name.removesuffix("V2"))
+        return execute(op, (self._queue_ref, *inputs), attrs, wanted)
+
+    def _take(self, op: OpDef, suffix: str, inputs: Any, batch: Any, name: str | None) -> Any:
+        attrs = {"component_types": self._dtypes}
+        found = self._run(op, inputs, suffix, name, attrs)
+        for value, shape in zip(found, self._shapes, strict=True):
+            if isinstance(value, SymbolicTensor):
+                value.set_shape(shape if batch is None else batch.concatenate(shape))
+        if self._names is not None:
+            return dict(zip(self._names, found, strict=True))
+        return found[0] if len(found) == 1 else found
+
+    def _components(self, vals: Any, scope: str, name: str | None) -> list[Any]:
+        """What is put, a tensor for each component."""
+        if isinstance(vals, dict):
+            if self._names is None:
+                raise ValueError(
+                    "Queue must have names to enqueue a dictionary: expected a list of values. Give"
+                    " the queue `names`."
+                )
+            if sorted(self._names) != sorted(vals):
+                raise ValueError(
+                    "Keys in dictionary to enqueue do not match names of Queue: expected "
+                    f"{sorted(self._names)}, got {sorted(vals)}."
+                )
+            given: Any = [vals[n] for n in self._names]
+        elif self._names is not None:
+            raise ValueError(
+                f"You must enqueue a dictionary in a Queue with names: expected keys {self._names},"
+                f" got {type(vals).__name__}."
+            )
+        else:
+            given = vals if isinstance(vals, list | tuple) else [vals]
+        if len(given) > len(self._dtypes):
+            raise ValueError(
+                f"{name or scope}: expected {len(self._dtypes)} components, got {len(given)}. Put "
+                "one value for each dtype of the queue."
+            )
+        return [
+            convert_to_tensor(value, dtype, name=f"component_{i}")
+            for i, (value, dtype) in enumerate(zip(given, self._dtypes, strict=False))
+        ]
+
+    def _check(self, index: int, found: TensorShape, wanted: TensorShape) -> None:
+        """Raises ValueError when a component cannot have the queue's shape."""
+        if not found.is_compatible_with(wanted):
+            raise ValueError(
+                f"Shapes {found} and {wanted} are incompatible: component {index} of queue "
+                f"'{self.name}' has the second. Put elements of that shape."
+            )
+
+    def _serialize_to_tensors(self) -> dict[str, Any]:
+        return {STATE: execute(q.SAVE, (self._queue_ref,))}
+
+    def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> Any:
+        return execute(q.RESTORE, (self._queue_ref, restored_tensors[STATE]))
+
+
+def _are_queues(queues: Any) -> bool:
+    return all(isinstance(x, QueueBase) for x in queues)
+
+
+def _common(shapes: Sequence[TensorShape]) -> TensorShape:
+    """What several shapes have in common."""
+    result = shapes[0]
+    for other in shapes[1:]:
+        result = result.most_specific_compatible_shape(other)
+    return result
+
+
+def _make(
+    op: OpDef, dtypes: Any, shapes: Any, capacity: Any, shared_name: Any, name: str, **more: Any
+) -> Tensor:
+    """A queue's handle. Eagerly each queue is its own."""
+    attrs = {
+        "component_types": dtypes,
+        "shapes": () if shapes is None else shapes,
+        "capacity": -1 if capacity is None else int(capacity),
+        "shared_name": None if state.graph is None else shared_name,
+        **more,
+    }
+    made: Tensor = execute(op, (), attrs, name)
+    return made
+
+
+class FIFOQueue(QueueBase):
+    """A queue: first in, first out.
+
+    Args:
+      capacity: the most elements that it holds; -1 for any number.
+      dtypes: the dtypes of the components of an element.
+      shapes: their shapes, or None when they may differ from element to element.
+      names: their names, or None.
+      shared_name: the name under which sessions share it, or None.
+      name: the name in a graph.
+
+    Raises:
+      ValueError: there are more or fewer shapes or names than dtypes.
+
+    Example:
+      >>> queue = tf.queue.FIFOQueue(10, tf.int32, shapes=[()])
+      >>> queue.enqueue_many([[1, 2, 3]])
+      >>> int(queue.dequeue()), queue.dequeue_many(2).numpy().tolist()
+      (1, [2, 3])
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "fifo_queue",
+    ) -> None:
+        types = _as_types(dtypes)
+        shapes = _as_shapes(shapes)
+        names = _as_names(names, len(types))
+        handle = _make(q.FIFO, types, shapes, capacity, shared_name, name)
+        super().__init__(types, shapes, names, handle)
+
+
+class PaddingFIFOQueue(QueueBase):
+    """A queue: first in, first out. Elements of a batch are padded where their sizes differ.
+
+    Args:
+      capacity: the most elements that it holds; -1 for any number.
+      dtypes: the dtypes of the components of an element.
+      shapes: their shapes, with None for dimensions that may differ from element to element.
+      names: their names, or None.
+      shared_name: the name under which sessions share it, or None.
+      name: the name in a graph.
+
+    Raises:
+      ValueError: there are more or fewer shapes or names than dtypes.
+
+    Example:
+      >>> queue = tf.queue.PaddingFIFOQueue(10, tf.int32, shapes=[(None,)])
+      >>> queue.enqueue([1])
+      >>> queue.enqueue([2, 3])
+      >>> queue.dequeue_many(2).numpy().tolist()
+      [[1, 0], [2, 3]]
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "padding_fifo_queue",
+    ) -> None:
+        types = _as_types(dtypes)
+        shapes = _as_shapes(shapes, partial=True)
+        names = _as_names(names, len(types))
+        handle = _make(q.PADDING, types, shapes, capacity, shared_name, name)
+        super().__init__(types, shapes, names, handle)
+
+
+class RandomShuffleQueue(QueueBase):
+    """A queue whose elements are taken in random order.
+
+    Args:
+      capacity: the most elements that it holds; -1 for any number.
+      min_after_dequeue: how many elements stay behind while it is open.
+      dtypes: the dtypes of the components of an element.
+      shapes: their shapes, or None when they may differ from element to element.
+      names: their names, or None.
+      seed: with it the order repeats; it goes with the global seed.
+      shared_name: the name under which sessions share it, or None.
+      name: the name in a graph.
+
+    Raises:
+      ValueError: there are more or fewer shapes or names than dtypes.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        min_after_dequeue: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        name: str = "random_shuffle_queue",
+    ) -> None:
+        types = _as_types(dtypes)
+        shapes = _as_shapes(shapes)
+        names = _as_names(names, len(types))
+        first, second = get_seed(seed)
+        if first is not None and seed is None and shared_name is not None:
+            # Sessions that share the queue must ask for the same one, whatever else they made.
+            digest = hashlib.md5(f"{first}{shared_name}".encode(), usedforsecurity=False)
+            second = int(digest.hexdigest()[:8], 16) & 0x7FFFFFFF
+        handle = _make(
+            q.SHUFFLE, types, shapes, capacity, shared_name, name,
+            min_after_dequeue=min_after_dequeue, seed=first or 0, seed2=second or 0,
+        )  # fmt: skip
+        super().__init__(types, shapes, names, handle)
+
+
+class PriorityQueue(QueueBase):
+    """A queue whose elements are taken by their first component, the smallest number first.
+
+    Args:
+      capacity: the most elements that it holds; -1 for any number.
+      types: the dtypes of the components that follow the priority, which is int64[].
+      shapes: their shapes, or None.
+      names: their names with that of the priority, or None.
+      shared_name: the name under which sessions share it, or None.
+      name: the name in a graph.
+
+    Raises:
+      ValueError: there are more or fewer shapes or names than dtypes.
+
+    Example:
+      >>> queue = tf.queue.PriorityQueue(10, tf.string, shapes=[()])
+      >>> queue.enqueue((2, "second"))
+      >>> queue.enqueue((1, "first"))
+      >>> priority, value = queue.dequeue()
+      >>> int(priority), value.numpy()
+      (1, b'first')
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        types: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "priority_queue",
+    ) -> None:
+        others = _as_types(types)
+        shapes = _as_shapes(shapes)
+        names = _as_names(names, len(others) + 1)
+        handle = _make(q.PRIORITY, others, shapes, capacity, shared_name, name)
+        all_shapes = None if shapes is None else [TensorShape(()), *shapes]
+        super().__init__([dt.int64, *others], all_shapes, names, handle)
