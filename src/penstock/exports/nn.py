@@ -1,6 +1,20 @@
 """Public names of neural networks."""
 
 EXPORTS = {
+    "penstock.ops.nn_ctc": {
+        "collapse_repeated": ["nn.collapse_repeated"],
+        "ctc_loss": ["nn.ctc_loss", "compat.v1.nn.ctc_loss_v2"],
+        "ctc_loss_v1": ["compat.v1.nn.ctc_loss"],
+        "ctc_unique_labels": ["nn.ctc_unique_labels"],
+    },
+    "penstock.ops.nn_ctc_decoders": {
+        "ctc_beam_search_decoder": [
+            "nn.ctc_beam_search_decoder",
+            "compat.v1.nn.ctc_beam_search_decoder_v2",
+        ],
+        "ctc_beam_search_decoder_v1": ["compat.v1.nn.ctc_beam_search_decoder"],
+        "ctc_greedy_decoder": ["nn.ctc_greedy_decoder"],
+    },
     "penstock.ops.nn_activations": {
         "relu": ["nn.relu"],
         "relu6": ["nn.relu6"],

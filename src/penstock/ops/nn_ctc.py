@@ -1,0 +1,578 @@
+"""Connectionist temporal classification: the loss of all alignments of labels with frames.
+
+The sums over alignments and their derivatives follow Graves et al. (ICML 2006), in logarithms. One
+computation, `alignments`, serves host and compiled regions; operations differ in how labels come.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.composite import SparseTensor
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import KernelContext, host_kernel, kernel
+from penstock.core.lazy import lax
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import Tensor
+from penstock.ops.array_join import concat
+from penstock.ops.array_order import transpose
+from penstock.ops.array_select import where
+from penstock.ops.array_shape import expand_dims
+from penstock.ops.composing import scope
+from penstock.ops.math_arithmetic import multiply, subtract
+from penstock.ops.math_cast import cast
+from penstock.ops.math_compare import less
+from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
+
+Array = Any  # numpy.ndarray, jax.Array or a tracer
+_HOST = 1 << 62
+
+
+def _scan(xp: Any, step: Callable[[Any, Any], Any], first: Any, rows: Any) -> Any:
+    """All states of `state = step(state, row)`, stacked."""
+    if xp is not np:
+
+        def both(state: Any, row: Any) -> tuple[Any, Any]:
+            after = step(state, row)
+            return after, after
+
+        return lax.scan(both, first, rows)[1]
+    found, state = [], first
+    for i in range(len(rows[0])):
+        state = step(state, [r[i] for r in rows])
+        found.append(state)
+    return np.stack(found)
+
+
+def _shifted(xp: Any, x: Array, by: int) -> Array:
+    """`x` moved along its last axis, minus infinity coming in."""
+    blank = xp.full((*x.shape[:-1], abs(by)), -np.inf, x.dtype)
+    if abs(by) >= x.shape[-1]:
+        return xp.full(x.shape, -np.inf, x.dtype)
+    parts = [blank, x[..., :-by]] if by > 0 else [x[..., -by:], blank]
+    return xp.concatenate(parts, axis=-1)
+
+
+def _add_up(xp: Any, *terms: Array) -> Array:
+    """The logarithm of the sum of exponentials, of several terms."""
+    most = terms[0]
+    for term in terms[1:]:
+        most = xp.maximum(most, term)
+    safe = xp.where(xp.isfinite(most), most, 0.0)
+    total = sum(xp.exp(term - safe) for term in terms)
+    return xp.log(total) + safe
+
+
+def alignments(
+    xp: Any,
+    logits: Array,
+    labels: Array,
+    label_length: Array,
+    logit_length: Array,
+    blank: int,
+    merge: bool = True,
+) -> tuple[Array, Array]:
+    """Minus the logarithm of the probability of each row's labels, and its derivative.
+
+    Args:
+      xp: numpy or jax.numpy.
+      logits: float[time, batch, classes].
+      labels: int[batch, most labels], none of them `blank` where they count.
+      label_length: int[batch].
+      logit_length: int[batch].
+      blank: the class that stands for no label.
+      merge: whether frames of one label in a row are one label.
+
+    Returns:
+      float[batch] and float[time, batch, classes].
+    """
+    time, _, classes = logits.shape
+    shifted = logits - logits.max(axis=2, keepdims=True)
+    log_p = shifted - xp.log(xp.exp(shifted).sum(axis=2, keepdims=True))
+    ext, stays, skips, valid = _states(xp, labels, label_length, blank, merge, classes)
+    scores = xp.take_along_axis(log_p, xp.broadcast_to(ext[None], (time, *ext.shape)), axis=2)
+    steps = xp.arange(time)
+    nothing = xp.full(ext.shape, -np.inf, logits.dtype)
+    place = xp.arange(ext.shape[1])[None]
+    start = xp.where((place <= 1) & valid, 0.0, nothing)
+    last = 2 * label_length[:, None]
+    end = xp.where((place == last) | ((place == last - 1) & (last > 0)), 0.0, nothing)
+
+    def forward(alpha: Array, row: Any) -> Array:
+        score, t = row
+        moved = _add_up(
+            xp,
+            xp.where(stays, alpha, -np.inf),
+            _shifted(xp, alpha, 1),
+            xp.where(skips, _shifted(xp, alpha, 2), -np.inf),
+        )
+        after = xp.where(t == 0, start, moved) + score
+        after = xp.where(valid, after, -np.inf)
+        return xp.where((t < logit_length)[:, None], after, alpha)
+
+    alphas = _scan(xp, forward, nothing, (scores, steps))
+
+    def backward(state: Array, row: Any) -> Array:
+        score, t = row  # of the frame after this one, which is t
+        ahead = state + score
+        skipped = xp.where(skips, ahead, -np.inf)
+        moved = _add_up(
+            xp,
+            xp.where(stays, ahead, -np.inf),
+            _shifted(xp, ahead, -1),
+            _shifted(xp, skipped, -2),
+        )
+        return xp.where((t == logit_length - 1)[:, None], end, moved)
+
+    behind = xp.concatenate([scores[1:], xp.zeros_like(scores[:1])])[::-1]
+    betas = _scan(xp, backward, nothing, (behind, steps[::-1]))[::-1]
+    final = alphas[-1] if time else nothing
+    likely = _total(xp, final + end)
+    none = (logit_length == 0) & (label_length == 0)
+    likely = xp.where(none, 0.0, xp.where(logit_length == 0, -np.inf, likely))
+    inside = (steps[:, None] < logit_length[None])[..., None]
+    share = alphas + betas - xp.where(xp.isfinite(likely), likely, 0.0)[None, :, None]
+    share = xp.where(xp.isfinite(likely)[None, :, None], xp.exp(share), 0.0)
+    hits = (ext[:, :, None] == xp.arange(classes)).astype(logits.dtype) * valid[:, :, None]
+    expected = xp.transpose(xp.matmul(xp.transpose(share, (1, 0, 2)), hits), (1, 0, 2))
+    gradient = xp.where(inside, xp.exp(log_p) - expected, 0.0)
+    return (-likely).astype(logits.dtype), gradient.astype(logits.dtype)
+
+
+def _total(xp: Any, x: Array) -> Array:
+    most = x.max(axis=1)
+    safe = xp.where(xp.isfinite(most), most, 0.0)
+    return xp.log(xp.exp(x - safe[:, None]).sum(axis=1)) + safe
+
+
+def _states(
+    xp: Any, labels: Array, label_length: Array, blank: int, merge: bool, classes: int
+) -> tuple[Array, Array, Array, Array]:
+    """Labels with blanks around them: classes, who may stay, who may be reached past a blank."""
+    batch, most = labels.shape
+    blanks = xp.full((batch, most), blank, labels.dtype)
+    pairs = xp.stack([blanks, labels], axis=2).reshape(batch, 2 * most)
+    ext = xp.concatenate([pairs, xp.full((batch, 1), blank, labels.dtype)], axis=1)
+    ext = xp.clip(ext, 0, classes - 1)
+    is_label = (xp.arange(2 * most + 1) % 2 == 1)[None]
+    before = xp.concatenate([xp.full((batch, 2), -1, ext.dtype), ext], axis=1)[:, : 2 * most + 1]
+    repeated = is_label & (ext == before)
+    skips = is_label & xp.logical_not(repeated) if merge else xp.broadcast_to(is_label, ext.shape)
+    stays = xp.ones(ext.shape, bool) if merge else xp.broadcast_to(~is_label, ext.shape)
+    valid = xp.arange(2 * most + 1)[None] <= 2 * label_length[:, None]
+    return ext, stays, skips, valid
+
+
+# ---- operations
+
+
+def _invalid(text: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, text)
+
+
+def _loss_shape(c: ShapeContext) -> list[Dims]:
+    dims = c.rank(0, 3) or (None, None, None)
+    c.rank(1, 2)
+    c.rank(2, 1)
+    batch = c.merge((dims[1],), c.rank(3, 1)) or (None,)
+    return [batch, (dims[0], batch[0], dims[2])]
+
+
+_LOSS_ATTRS = (
+    "preprocess_collapse_repeated: bool = False, ctc_merge_repeated: bool = True, "
+    "ignore_longer_outputs_than_inputs: bool = False"
+)
+_LOSS_INPUTS = "labels_indices: int64, labels_values: int32, sequence_length: int32"
+LOSS = define_op(
+    f"CTCLoss(inputs: T, {_LOSS_INPUTS}; {_LOSS_ATTRS}, T: {{float, double}} = float) -> loss: T, "
+    "gradient: T",
+    shape=_loss_shape,
+    fallible=True,
+    doc="The loss of all alignments of sparse labels, the last class being blank.",
+)
+LOSS_V2 = define_op(
+    f"CTCLossV2(inputs: float, {_LOSS_INPUTS}; {_LOSS_ATTRS}) -> loss: float, gradient: float",
+    shape=_loss_shape,
+    fallible=True,
+    doc="The loss of all alignments of sparse labels, class 0 being blank.",
+)
+
+
+def _sparse_loss(
+    blank: int,
+    inputs: Array,
+    indices: Array,
+    values: Array,
+    sequence_length: Array,
+    collapse: bool,
+    merge: bool,
+    ignore_longer: bool,
+) -> tuple[Array, Array]:
+    time, batch, classes = inputs.shape
+    blank %= classes
+    if sequence_length.max(initial=0) > time:
+        raise _invalid(
+            f"sequence_length(b) <= {time} expected, got {sequence_length.tolist()}. There are"
+            f" {time} frames."
+        )
+    rows = _rows(indices, values, batch, classes, blank, collapse)
+    lengths = np.array([len(r) for r in rows], np.int64)
+    too_long = lengths > sequence_length
+    if too_long.any() and not ignore_longer:
+        row = int(np.flatnonzero(too_long)[0])
+        raise _invalid(
+            f"Not enough time for target transition sequence (required: {lengths[row]}, available:"
+            f" {sequence_length[row]}) in row {row}. You can turn this error into a warning by"
+            " using the flag ignore_longer_outputs_than_inputs"
+        )
+    table = np.zeros((batch, max(1, int(lengths.max(initial=0)))), np.int64)
+    for i, found in enumerate(rows):
+        table[i, : len(found)] = found
+    loss, gradient = alignments(np, inputs, table, lengths, sequence_length, blank, merge)
+    loss[too_long] = 0
+    gradient[:, too_long] = 0
+    return loss, gradient
+
+
+def _rows(
+    indices: Array, values: Array, batch: int, classes: int, blank: int, collapse: bool
+) -> list[list[int]]:
+    """The labels of each row, checked."""
+    rows: list[list[int]] = [[] for _ in range(batch)]
+    for (row, _), label in zip(indices.tolist(), values.tolist(), strict=True):
+        if not 0 <= row < batch:
+            raise _invalid(f"labels batch index must be between 0 and {batch} but saw: {row}.")
+        if not 0 <= label < classes or label == blank:
+            raise _invalid(
+                f"Saw a label out of range: expected one of {classes} classes but not the blank"
+                f" {blank}, got {label} in row {row}. Mind which class is the blank."
+            )
+        if not (collapse and rows[row] and rows[row][-1] == label):
+            rows[row].append(label)
+    for i, row in enumerate(rows):
+        if not row:
+            raise _invalid(f"Labels length is zero in batch {i}. Leave out rows without labels.")
+    return rows
+
+
+@host_kernel(LOSS, limit=_HOST)
+def _ctc_loss(
+    inputs: Array,
+    labels_indices: Array,
+    labels_values: Array,
+    sequence_length: Array,
+    *,
+    preprocess_collapse_repeated: bool,
+    ctc_merge_repeated: bool,
+    ignore_longer_outputs_than_inputs: bool,
+) -> tuple[Array, Array]:
+    return _sparse_loss(
+        -1,
+        inputs,
+        labels_indices,
+        labels_values,
+        sequence_length,
+        preprocess_collapse_repeated,
+        ctc_merge_repeated,
+        ignore_longer_outputs_than_inputs,
+    )
+
+
+@host_kernel(LOSS_V2, limit=_HOST)
+def _ctc_loss_v2(
+    inputs: Array,
+    labels_indices: Array,
+    labels_values: Array,
+    sequence_length: Array,
+    *,
+    preprocess_collapse_repeated: bool,
+    ctc_merge_repeated: bool,
+    ignore_longer_outputs_than_inputs: bool,
+) -> tuple[Array, Array]:
+    return _sparse_loss(
+        0,
+        inputs,
+        labels_indices,
+        labels_values,
+        sequence_length,
+        preprocess_collapse_repeated,
+        ctc_merge_repeated,
+        ignore_longer_outputs_than_inputs,
+    )
+
+
+def _scaled(op: Any, grad_loss: Any) -> Any:
+    held = execute(
+        "PreventGradient",
+        (op.outputs[1],),
+        {
+            "message": "The second derivative of ctc_loss is not there: the operation gives its"
+            " first one together with the loss."
+        },
+    )
+    return multiply(held, expand_dims(expand_dims(grad_loss, 0), 2))
+
+
+@LOSS.gradient
+@LOSS_V2.gradient
+def _loss_gradient(op: Any, grad_loss: Any, grad_gradient: Any) -> list[Any]:
+    del grad_gradient
+    return [_scaled(op, grad_loss), None, None, None]
+
+
+DENSE_LOSS = define_op(
+    "PenstockCTCLoss(logits: T, labels: int32, label_length: int32, logit_length: int32; "
+    "blank_index: int = 0, T: {float, double}) -> loss: T, gradient: T",
+    shape=_loss_shape,
+    fallible=True,
+    doc="The loss of all alignments of labels in a dense table.",
+)
+
+
+@kernel(DENSE_LOSS)
+def _dense_loss(
+    ctx: KernelContext,
+    xp: Any,
+    logits: Array,
+    labels: Array,
+    label_length: Array,
+    logit_length: Array,
+    *,
+    blank_index: int,
+) -> tuple[Array, Array]:
+    if labels.shape[1] == 0:
+        labels = xp.zeros((labels.shape[0], 1), labels.dtype)
+    counted = xp.arange(labels.shape[1])[None] < label_length[:, None]
+    wrong = counted & ((labels < 0) | (labels >= logits.shape[2]))
+    ctx.check(
+        xp.logical_not(xp.any(wrong)),
+        errors.InvalidArgumentError,
+        lambda: (
+            f"Saw a label out of range: expected labels in [0, {logits.shape[2]}) where they count."
+            " Mind the number of classes and label_length."
+        ),
+    )
+    return alignments(xp, logits, labels, label_length, logit_length, blank_index)
+
+
+@DENSE_LOSS.gradient
+def _dense_loss_gradient(op: Any, grad_loss: Any, grad_gradient: Any) -> list[Any]:
+    del grad_gradient
+    return [_scaled(op, grad_loss), None, None, None]
+
+
+# ---- public functions
+
+
+def ctc_loss(
+    labels: Any,
+    logits: Any,
+    label_length: Any,
+    logit_length: Any,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """The CTC loss (Graves et al., ICML 2006).
+
+    Args:
+      labels: integers [batch, most labels], or a SparseTensor of int32.
+      logits: float32 or float64, [time, batch, classes].
+      label_length: integers [batch], how many labels of each row count; None with a SparseTensor.
+      logit_length: integers [batch], how many frames of each row count.
+      logits_time_major: whether logits are [time, batch, classes]; else [batch, time, classes].
+      unique: what `ctc_unique_labels(labels)` gives; accepted for compatibility.
+      blank_index: the class that stands for no label, from the end when negative; 0 by default with
+        dense labels.
+      name: the name of the operations in a graph.
+
+    Returns:
+      Tensor of the dtype of `logits`, [batch]: minus the logarithms of the probabilities of the
+      labels; infinity where there are more labels than frames.
+
+    Raises:
+      ValueError: the blank of sparse labels or the lengths of dense ones are missing.
+    """
+    del unique
+    with scope(name, "ctc_loss"):
+        logits = convert_to_tensor(logits, name="logits")
+        if isinstance(labels, SparseTensor):
+            if blank_index is None:
+                raise ValueError(
+                    "Argument `blank_index` must be provided when labels is a SparseTensor. Give"
+                    " -1 for the last class."
+                )
+            return _loss_of_sparse(labels, logits, logit_length, logits_time_major, blank_index)
+        if label_length is None or logit_length is None:
+            raise ValueError(
+                "Arguments `label_length` and `logit_length` must be given with dense labels: got"
+                f" {label_length!r} and {logit_length!r}."
+            )
+        if not logits_time_major:
+            logits = transpose(logits, [1, 0, 2])
+        blank = 0 if blank_index is None else blank_index
+        inputs = [cast(v, dt.int32) for v in (labels, label_length, logit_length)]
+        attrs = {"blank_index": _from_the_front(blank, logits)}
+        return execute(DENSE_LOSS, (logits, *inputs), attrs)[0]
+
+
+def _from_the_front(blank: int, logits: Tensor) -> int:
+    if blank >= 0:
+        return blank
+    classes = None if logits.dims is None else logits.dims[2]
+    if classes is None:
+        raise ValueError(
+            "blank_index counts from the end, but the number of classes is not known. Set it with"
+            " tf.ensure_shape, or count from 0."
+        )
+    return blank + classes
+
+
+def _loss_of_sparse(
+    labels: SparseTensor, logits: Any, lengths: Any, time_major: bool, blank: int
+) -> Any:
+    last = None if logits.dims is None else logits.dims[2]
+    if blank not in (-1, None if last is None else last - 1):
+        blank = _from_the_front(blank, logits)
+        logits = concat(
+            [logits[:, :, :blank], logits[:, :, blank + 1 :], logits[:, :, blank : blank + 1]], 2
+        )
+        values = cast(labels.values, dt.int32)
+        values = where(less(values, blank), values, subtract(values, 1))
+        labels = SparseTensor(labels.indices, values, labels.dense_shape)
+    return ctc_loss_v1(labels, logits, lengths, time_major=time_major)
+
+
+def ctc_loss_v1(
+    labels: Any,
+    inputs: Any = None,
+    sequence_length: Any = None,
+    preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False,
+    time_major: bool = True,
+    logits: Any = None,
+) -> Any:
+    """The CTC loss of sparse labels; the last class is blank.
+
+    Args:
+      labels: a SparseTensor of int32, [batch, labels].
+      inputs: float32 or float64, [time, batch, classes].
+      sequence_length: int32[batch], how many frames of each row count.
+      preprocess_collapse_repeated: whether repeated labels are one label before anything else.
+      ctc_merge_repeated: whether frames of one label in a row are one label.
+      ignore_longer_outputs_than_inputs: whether rows with more labels than frames have loss 0
+        rather than being an error.
+      time_major: whether inputs are [time, batch, classes]; else [batch, time, classes].
+      logits: another name of `inputs`.
+
+    Returns:
+      Tensor of the dtype of `inputs`, [batch].
+
+    Raises:
+      TypeError: labels are no SparseTensor.
+      InvalidArgumentError: a label is out of range, or a row has no labels or more than frames.
+    """
+    if not isinstance(labels, SparseTensor):
+        raise TypeError(
+            f"Expected argument `labels` to be a SparseTensor. Received labels={labels!r} of type"
+            f" {type(labels).__name__}. Use tf.nn.ctc_loss for dense labels."
+        )
+    inputs = convert_to_tensor(inputs if logits is None else logits)
+    if not time_major:
+        inputs = transpose(inputs, [1, 0, 2])
+    attrs = {
+        "preprocess_collapse_repeated": preprocess_collapse_repeated,
+        "ctc_merge_repeated": ctc_merge_repeated,
+        "ignore_longer_outputs_than_inputs": ignore_longer_outputs_than_inputs,
+    }
+    parts = (inputs, cast(labels.indices, dt.int64), cast(labels.values, dt.int32))
+    return execute(LOSS, (*parts, cast(sequence_length, dt.int32)), attrs)[0]
+
+
+def ctc_unique_labels(labels: Any, name: str | None = None) -> Any:
+    """The distinct labels of each row, in order, and where each label is among them.
+
+    Args:
+      labels: integers [batch, most labels].
+      name: the name of the operations in a graph.
+
+    Returns:
+      Two tensors [batch, most labels]: the distinct labels, 0 behind them, and indices.
+
+    Example:
+      >>> [t.numpy().tolist() for t in ctc_unique_labels([[3, 4, 4, 3]])]
+      [[[3, 4, 0, 0]], [[0, 1, 1, 0]]]
+    """
+    with scope(name, "ctc_unique_labels"):
+        labels = convert_to_tensor(labels, name="labels")
+        found, indices = execute(UNIQUE_LABELS, (labels,))
+        return found, indices
+
+
+UNIQUE_LABELS = define_op(
+    "PenstockUniqueByRow(labels: T; T: {int32, int64}) -> unique: T, indices: int32",
+    shape=lambda c: [c.rank(0, 2), c.shape(0)],
+    doc="The distinct entries of each row, and where each entry is among them.",
+).not_differentiable("the results are integers")
+
+
+@host_kernel(UNIQUE_LABELS, limit=_HOST)
+def _unique_by_row(labels: Array) -> tuple[Array, Array]:
+    found, indices = np.zeros_like(labels), np.zeros(labels.shape, np.int32)
+    for i, row in enumerate(labels.tolist()):
+        order = {label: place for place, label in enumerate(dict.fromkeys(row))}
+        found[i, : len(order)] = list(order)
+        indices[i] = [order[label] for label in row]
+    return found, indices
+
+
+def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> Any:
+    """Merges repeated labels of each row into one.
+
+    Args:
+      labels: [batch, most labels].
+      seq_length: integers [batch], how many labels of each row count.
+      name: the name of the operations in a graph.
+
+    Returns:
+      The merged labels, 0 behind them, and how many each row has: [batch, most merged], [batch].
+
+    Example:
+      >>> [t.numpy().tolist() for t in collapse_repeated([[1, 1, 2, 2, 1]], [5])]
+      [[[1, 2, 1]], [3]]
+    """
+    with scope(name, "collapse_repeated"):
+        labels = convert_to_tensor(labels, name="labels")
+        lengths = convert_to_tensor(seq_length, name="seq_length")
+        merged, counts = execute(COLLAPSE, (labels, lengths))
+        return merged, counts
+
+
+COLLAPSE = define_op(
+    "PenstockCollapseRepeated(labels: T, seq_length: Tlen; T: type, Tlen: {int32, int64}) -> "
+    "merged: T, count: Tlen",
+    shape=lambda c: [(c.rank(0, 2)[0], None), c.rank(1, 1)],
+    doc="The labels of each row with repetitions merged.",
+).not_differentiable("the results are labels")
+
+
+@host_kernel(COLLAPSE, limit=_HOST)
+def _collapse(labels: Array, seq_length: Array) -> tuple[Array, Array]:
+    rows = []
+    for row, length in zip(labels, seq_length.tolist(), strict=True):
+        kept = row[:length]
+        first = np.ones(len(kept), bool)
+        first[1:] = kept[1:] != kept[:-1]
+        rows.append(kept[first])
+    counts = np.array([len(r) for r in rows], seq_length.dtype)
+    merged = np.zeros((len(rows), int(counts.max(initial=0))), labels.dtype)
+    for i, row in enumerate(rows):
+        merged[i, : len(row)] = row
+    return merged, counts
