@@ -89,6 +89,14 @@ def test_what_is_refused(session, parts):
             session.partial_run_setup(fetches, [a])
 
 
+def test_a_placeholder_that_setup_does_not_name_is_refused_when_it_is_needed(session, parts):
+    a, b, c, first, second = parts
+    handle = session.partial_run_setup([first, second], [a, b])
+    assert session.partial_run(handle, first, {a: 1, b: 2}) == 3
+    refused(session, handle, second, None, "value for c:0 too. You must feed .* partial_run_setup")
+    refused(session, handle, second, {c: 5}, "The feed c:0 was not specified in partial_run_setup")
+
+
 def test_every_operation_runs_once_and_keeps_its_value(session):
     calls = []
 

@@ -22,6 +22,7 @@ from penstock.runtime.program import FEED, Node, Program, Ref, build, sort
 from penstock.runtime.session import DirectSession
 from penstock.runtime.step import Step
 
+_UNNAMED = "You must feed a value for it: name it in partial_run_setup"
 SUB_PLANS = 256  # plans of parts of steps kept per session
 
 
@@ -61,7 +62,7 @@ class PartialRuns:
                 None, None, "Must specify at least one target to fetch or execute."
             )
         graph = self._session.graph
-        program = build(fetches.tensors, feeds.tensors, fetches.targets)
+        program = build(fetches.tensors, feeds.tensors, fetches.targets, feeds_complete=False)
         if program.flow:
             raise errors.UnimplementedError(
                 None,
@@ -134,6 +135,7 @@ class PartialRuns:
     ) -> None:
         """What is refused here has fed nothing: the handle stays as it was."""
         known = partial.values.keys() | given.keys()
+        named = {id(n) for n in partial.feeds.values()}
         for tensor, ref in zip(tensors, refs, strict=True):
             for node in _needed(partial, [ref[0]]):
                 if node.type == FEED and (id(node), 0) not in known:
@@ -142,7 +144,8 @@ class PartialRuns:
                         None,
                         f"Fetch {tensor.name} can't be computed from the feeds that "
                         "have been fed so far: expected a value "
-                        f"for {node.name} too. Feed it in this call.",
+                        f"for {node.name} too. "
+                        f"{'Feed it in this call' if id(node) in named else _UNNAMED}.",
                     )
 
     def _compute(self, partial: _Partial, refs: Sequence[Ref]) -> None:

@@ -169,13 +169,18 @@ def build(
     feeds: Sequence[SymbolicTensor],
     targets: Sequence[Operation],
     inline_all: bool = False,
+    feeds_complete: bool = True,
 ) -> Program:
     """The program that computes `fetches` and runs `targets` when `feeds` are given.
+
+    A placeholder that is not fed is refused, or, unless `feeds_complete`, a feed that is not in the
+    program's list.
 
     Calls of functions that must be one compiled region stay calls, unless `inline_all`: the program
     is itself part of a region then.
     """
     builder = _Builder(inline_all=inline_all)
+    builder.feeds_complete = feeds_complete
     feed_nodes = [builder.feed(t) for t in feeds]
     builder.visit([t.op for t in fetches if id(t) not in builder.fed] + list(targets))
     wanted = [builder.ref(t) for t in fetches]
@@ -197,6 +202,7 @@ class _Builder:
     ) -> None:
         self.prefix = prefix
         self.inline_all = inline_all
+        self.feeds_complete = True
         self.gate = gate  # inside a call: what operations without inputs wait for
         self.fed: dict[int, Node | Ref] = {}
         self.values: dict[int, list[Ref]] = {}  # id(operation) -> its outputs
@@ -310,7 +316,10 @@ class _Builder:
             self._inline(op, inputs, control)
             return
         if op.type == "Placeholder":
-            raise _unfed(op)
+            if self.feeds_complete:
+                raise _unfed(op)
+            self.ends[id(op)] = self.feed(op._outputs[0])
+            return
         node = Node(
             op.type,
             op.op_def,
