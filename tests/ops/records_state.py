@@ -37,6 +37,7 @@ RECORDS = [
         Record(name, tested_by="tests/runtime/test_session_tensors.py", named_by=function)
         for name, function in (
             ("GetSessionHandle", "get_session_handle"),
+            ("GetSessionHandleV2", "GetSessionHandleV2"),
             ("GetSessionTensor", "get_session_tensor"),
             ("DeleteSessionTensor", "delete_session_tensor"),
         )

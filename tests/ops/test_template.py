@@ -1,4 +1,4 @@
-"""`compat.v1.make_template`, and the initializer of tables."""
+"""`compat.v1.make_template`, eagerly too, and the initializer of tables."""
 
 import pytest
 
@@ -66,9 +66,62 @@ def test_variables_that_a_later_call_makes_are_refused():
 def test_refused_templates():
     with pytest.raises(ValueError, match="name cannot be None"):
         v1.make_template(None, _scale)
-    template = v1.make_template("scale", _scale)
-    with context.graph_scope(None), pytest.raises(RuntimeError, match=r"'scale'.* graph is built"):
+    with context.graph_scope(None), pytest.raises(ValueError, match="unique_name_ cannot be used"):
+        v1.make_template("scale", _scale, unique_name_="u")
+
+
+def test_eagerly_a_template_holds_its_variables():
+    def outer(x):
+        own = v1.get_variable("c", [], initializer=v1.zeros_initializer(), trainable=False)
+        return inner(x) + own
+
+    with context.graph_scope(None):
+        inner = v1.make_template("scale", _scale)
+        template = v1.make_template("outer", outer)
+        assert template(2.0).numpy() == 2.0
+        inner.variables[0].assign(3.0)
+        assert template(2.0).numpy() == 6.0
+        names = {v.name for v in template.variables}
+        assert names == {"outer/c:0", "outer/scale/w:0"}
+        assert [v.name for v in template.trainable_variables] == ["outer/scale/w:0"]
+        assert [v.name for v in template.non_trainable_variables] == ["outer/c:0"]
+        assert template.local_variables == []
+        other = v1.make_template("outer", outer)
+        assert other(2.0).numpy() == 6.0  # it shares the inner template, which keeps its variable
+        assert {v.name for v in other.variables} == {"outer_1/c:0"}
+        w = v1.get_variable("w", [], initializer=v1.zeros_initializer())
+        assert w is not v1.get_variable("w", [], initializer=v1.zeros_initializer())
+
+
+def test_eagerly_a_later_call_makes_no_trainable_variable():
+    names = iter(range(9))
+    with context.graph_scope(None):
+        template = v1.make_template("a", lambda x: x * v1.get_variable(f"w{next(names)}", []))
         template(1.0)
+        with pytest.raises(ValueError, match=r"no new trainable variable .* got a/w1"):
+            template(1.0)
+
+
+def test_a_template_in_a_function_and_outside_of_it():
+    with context.graph_scope(None):
+        template = v1.make_template("scale", _scale, create_scope_now_=True)
+        function = tf.function(template)
+        assert function(tf.constant(2.0)).numpy() == 2.0
+        template.variables[0].assign(4.0)
+        assert function(tf.constant(2.0)).numpy() == template(2.0).numpy() == 8.0
+        assert len(template.variables) == 1
+
+
+def test_a_template_that_failed_leaves_no_store_behind():
+    def fails(x):
+        v1.get_variable("w", [])
+        raise KeyError(x)
+
+    with context.graph_scope(None):
+        with pytest.raises(KeyError):
+            v1.make_template("fails", fails)(1)
+        made = [v1.get_variable("w", []) for _ in range(2)]
+        assert made[0] is not made[1]
 
 
 def test_without_tables_their_initializer_does_nothing():

@@ -64,3 +64,9 @@ def test_a_handle_belongs_to_one_session(session):
 def test_what_is_no_tensor_has_no_handle(session):
     with pytest.raises(TypeError, match="must be of type Tensor"):
         v1.get_session_handle(None)
+
+
+def test_a_handle_may_be_a_resource(session):
+    handle = session.run(tf.raw_ops.GetSessionHandleV2(value=tf.constant([1.0, 2.0])))
+    holder, value = v1.get_session_tensor(handle.name, tf.float32)
+    assert session.run(value, {holder: handle.name}).tolist() == [1.0, 2.0]

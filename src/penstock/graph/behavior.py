@@ -12,7 +12,7 @@ from penstock.graph.graph import Graph, get_default_graph, global_graph
 from penstock.graph.scopes import device_text, fill_device
 from penstock.types import tensor_shape
 
-_v2 = {"enabled": True, "control_flow": True}
+_v2 = {"enabled": True, "control_flow": True, "resource_variables": True}
 
 
 def executing_eagerly() -> bool:
@@ -73,7 +73,7 @@ def _check_at_root(name: str) -> None:
 
 def disable_v2_behavior() -> None:
     """Programs of the first generation: graphs, Dimension objects, tensors compared by identity."""
-    _v2["enabled"] = False
+    _v2["enabled"] = _v2["resource_variables"] = False
     disable_eager_execution()
     tensor_shape.disable_v2_tensorshape()
     disable_tensor_equality()
@@ -81,10 +81,20 @@ def disable_v2_behavior() -> None:
 
 def enable_v2_behavior() -> None:
     """Undoes `disable_v2_behavior`."""
-    _v2["enabled"] = True
+    _v2["enabled"] = _v2["resource_variables"] = True
     enable_eager_execution()
     tensor_shape.enable_v2_tensorshape()
     enable_tensor_equality()
+
+
+def note(what: str, wanted: bool) -> None:
+    """Keeps a wish about the behaviour of the second generation, to be told when asked."""
+    _v2[what] = wanted
+
+
+def noted(what: str) -> bool:
+    """The last wish."""
+    return _v2[what]
 
 
 def tf2_enabled() -> bool:

@@ -14,6 +14,7 @@ from penstock import errors
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
+from penstock.core.resources import ResourceHandle
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import device
@@ -51,6 +52,19 @@ def _get_session_handle(ctx: KernelContext, value: Array) -> Array:
     named = np.empty((), object)
     named[()] = handle
     return named
+
+
+GET_SESSION_HANDLE_V2 = define_op(
+    "GetSessionHandleV2(value: T; T: type) -> handle: resource",
+    shape=_one_text,
+    stateful=True,
+    doc="Leaves the input in the session; the output is a handle with the name it has there.",
+).not_differentiable("its output is a name")
+
+
+@host_kernel(GET_SESSION_HANDLE_V2, limit=1 << 62)
+def _get_session_handle_v2(ctx: KernelContext, value: Array) -> ResourceHandle:
+    return ResourceHandle("", _get_session_handle(ctx, value).item().decode(), value, _DEVICE)
 
 
 GET_SESSION_TENSOR = define_op(

@@ -6,6 +6,7 @@ from typing import Any
 from penstock.core.context import state
 from penstock.graph.graph import get_default_graph
 from penstock.ops.variable_scope import VariableScope, variable_scope
+from penstock.ops.variable_store import VariableStore, keeping, new_eager_store
 from penstock.ops.variables_v1 import GraphKeys
 
 
@@ -19,7 +20,8 @@ def make_template(
 ) -> "Template":
     """A function that calls `func_` in one variable scope, so that its calls share variables.
 
-    The first call makes the variables with `get_variable`; later ones find them.
+    The first call makes the variables with `get_variable`; later ones find them. In eager mode the
+    template holds them.
 
     Args:
       name_: the name of the scope, made unique.
@@ -30,8 +32,7 @@ def make_template(
       **kwargs: arguments that every call passes to `func_`.
 
     Raises:
-      ValueError: there is no name, or both `unique_name_` and `create_scope_now_` are given without
-        a graph.
+      ValueError: there is no name, or `unique_name_` is given in eager mode.
     """
     return Template(name_, func_, create_scope_now_, unique_name_, custom_getter_, kwargs)
 
@@ -50,12 +51,18 @@ class Template:
     ) -> None:
         if name is None:
             raise ValueError("name cannot be None.")
+        if unique_name is not None and state.graph is None:
+            raise ValueError(
+                "unique_name_ cannot be used when eager execution is enabled. Pass name_ alone: "
+                "the template holds its variables."
+            )
         self._name = name
         self._func = func
         self._unique_name = unique_name
         self._custom_getter = custom_getter
         self._arguments = arguments
         self._scope: VariableScope | None = None
+        self._store: VariableStore | None = None  # of the variables made in eager mode
         self._called = False
         if create_scope_now:
             with self._new_scope() as scope:
@@ -65,19 +72,15 @@ class Template:
         """Calls the function in the template's scope.
 
         Raises:
-          RuntimeError: operations run at once; variables by name belong to graphs.
           ValueError: a later call makes variables that the first one did not.
         """
-        if state.graph is None:
-            raise RuntimeError(
-                f"template '{self._name}': expected to be called while a graph is built. Use "
-                "tf.Module or hold the variables yourself when operations run at once."
-            )
+        if not self._called:
+            self._store = new_eager_store()
         if self._scope is None:
-            with self._new_scope() as scope:
+            with self._new_scope() as scope, keeping(self._store):
                 self._scope = scope
                 return self._first(args, kwargs)
-        with variable_scope(self._scope, reuse=self._called or None):
+        with variable_scope(self._scope, reuse=self._called or None), keeping(self._store):
             return self._again(args, kwargs) if self._called else self._first(args, kwargs)
 
     def _new_scope(self) -> variable_scope:
@@ -89,10 +92,9 @@ class Template:
         return result
 
     def _again(self, args: Any, kwargs: Any) -> Any:
-        graph = get_default_graph()
-        before = len(graph.get_collection_ref(GraphKeys.TRAINABLE_VARIABLES))
+        before = len(self._trainable())
         result = self._func(*args, **{**self._arguments, **kwargs})
-        made = graph.get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)[before:]
+        made = self._trainable()[before:]
         if made:
             raise ValueError(
                 f"template '{self._name}': expected no new trainable variable after the first "
@@ -100,6 +102,12 @@ class Template:
                 "tf.Variable, in the function."
             )
         return result
+
+    def _trainable(self) -> list[Any]:
+        """All trainable variables, of the scope or not, that a graph or the template holds."""
+        if self._store is not None:
+            return self.trainable_variables
+        return list(get_default_graph().get_collection_ref(GraphKeys.TRAINABLE_VARIABLES))
 
     @property
     def name(self) -> str:
@@ -161,7 +169,22 @@ class Template:
     def _collected(self, key: str) -> list[Any]:
         if self._scope is None:
             return []
+        if self._store is not None:
+            return self._held(key)
         return list(get_default_graph().get_collection(key, _with_slash(self._scope.name)))
+
+    def _held(self, key: str) -> list[Any]:
+        """The variables made in eager mode, all of them global; they are in no collection."""
+        assert self._store is not None
+        assert self._scope is not None
+        prefix = _with_slash(self._scope.name)
+        return [
+            v
+            for name, v in self._store.variables.items()
+            if name.startswith(prefix)
+            and key != GraphKeys.LOCAL_VARIABLES
+            and (key != GraphKeys.TRAINABLE_VARIABLES or v.trainable)
+        ]
 
 
 def _with_slash(name: str) -> str:

@@ -1,13 +1,14 @@
 """The variables that `get_variable` knows, and the current scope: one store for each graph.
 
 A function's body shares the store of the graph around it. In eager mode variables are not kept:
-`get_variable` makes a new one at every call.
+`get_variable` makes a new one at every call, but inside of `keeping`, which a template uses.
 """
 
+import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from penstock.core.context import state
@@ -21,6 +22,7 @@ from penstock.ops.variables_v1 import GraphKeys, VariableV1
 from penstock.types.dtypes import as_dtype, string
 from penstock.types.tensor_shape import TensorShape
 
+AS_NEEDED = "as needed"  # a way of reuse: what is there is shared, the rest is made
 BAD_INITIALIZER = (
     "The initializer passed is not valid. It should be a callable with no arguments and the shape "
     "should not be provided or an instance of `tf.keras.initializers.*' and `shape` should be "
@@ -55,7 +57,10 @@ class PartitionInfo:
 class VariableStore(threading.local):
     """The variables of one graph, which all threads share, and this thread's scopes over it."""
 
-    def __init__(self, variables: dict[str, Any], parts: dict[str, Any]) -> None:
+    def __init__(
+        self, variables: dict[str, Any], parts: dict[str, Any], keeps: bool = False
+    ) -> None:
+        self.keeps = keeps  # variables made in eager mode too
         self.variables = variables
         self.partitioned = parts
         self.scope: Any = None
@@ -84,6 +89,8 @@ class VariableStore(threading.local):
 
     def _getter(self, name: str, shape: Any = None, partitioner: Any = None, **rest: Any) -> Any:
         options = {**_DEFAULTS, **rest}
+        if self.keeps:
+            options["reuse"] = AS_NEEDED
         scalar = shape is not None and isinstance(shape, (list, tuple)) and not shape
         reuse = options["reuse"]
         if partitioner is None and reuse is True and name in self.partitioned:
@@ -126,7 +133,7 @@ class VariableStore(threading.local):
         made = VariableV1(
             initial_value=value, name=name, dtype=kind, **{n: options[n] for n in _PASSED_ON}
         )
-        if state.graph is not None or made._in_graph_mode:
+        if state.graph is not None or made._in_graph_mode or self.keeps:
             self.variables[name] = made
         _regularize(made, name, options["regularizer"])
         return made
@@ -172,7 +179,7 @@ class VariableStore(threading.local):
             part._set_save_slice_info(SaveSliceInfo(name, sizes, offset, part_shape))
             parts.append(part)
         made = PartitionedVariable(name, whole, dtype, parts, partitions)
-        if state.graph is not None:
+        if state.graph is not None or self.keeps:
             self.partitioned[name] = made
         return made
 
@@ -298,13 +305,45 @@ _KEY = ("__variable_store",)  # the graph owns its store: variables refer to the
 _stores_lock = threading.Lock()  # guards: making the store of a graph
 
 
+class _Kept(threading.local):
+    """This thread's store of `keeping`."""
+
+    store: VariableStore | None = None
+
+
+_kept = _Kept()
+
+
+def new_eager_store() -> VariableStore | None:
+    """The store that `keeping` uses now, else a new one; None where the graph has its own."""
+    store = current_store()
+    if store is not _eager_store and not store.keeps:
+        return None
+    return store if store.keeps else VariableStore({}, {}, keeps=True)
+
+
+@contextlib.contextmanager
+def keeping(store: VariableStore | None) -> Iterator[None]:
+    """Keeps variables made in eager mode in `store`, in the scope of now; nothing without one."""
+    before, outer = _kept.store, current_store()
+    if store is None or store is outer:
+        yield
+        return
+    store.scope, store.scope_counts = outer.scope, outer.scope_counts
+    _kept.store = store
+    try:
+        yield
+    finally:
+        _kept.store = before
+
+
 def current_store() -> VariableStore:
     """The store of the current graph; that of the graph around a function; or eager mode's."""
     graph = state.graph
     while graph is not None and graph.building_function:
         graph = graph.outer_graph
     if graph is None:
-        return _eager_store
+        return _kept.store or _eager_store
     with _stores_lock:
         kept = graph.get_collection_ref(_KEY)
         if not kept:

@@ -9,11 +9,13 @@ from typing import Any
 from penstock.core.context import state
 from penstock.core.convert import to_array
 from penstock.core.execute import execute
+from penstock.graph import behavior
 from penstock.graph.behavior import control_dependencies, device_v1, name_scope_v1
 from penstock.graph.graph import get_default_graph
 from penstock.ops.array_identity import group
 from penstock.ops.array_join import stack
 from penstock.ops.array_select import boolean_mask
+from penstock.ops.conditionals import cond
 from penstock.ops.variable_types import VariableAggregation, VariableSynchronization
 from penstock.ops.variables import Variable
 from penstock.types.dtypes import string
@@ -136,26 +138,34 @@ class VariableV1(Variable):
     ) -> dict[str, Any]:
         return dict(locals())
 
+    def initialized_value(self) -> Any:
+        """The value, or what the variable is initialized with as long as it has none; in a graph.
+
+        Raises:
+          NotImplementedError: in eager mode, where variables have a value from the first.
+        """
+        if not self._in_graph_mode:
+            return super().initialized_value()
+        has_value = execute("VarIsInitializedOp", (self._handle,))
+        return cond(has_value, self.read_value, lambda: self._initial_value)
+
     def _description(self) -> tuple[Any, ...]:
         return (Variable, *super()._description()[1:])  # the copy of a variable is a plain one
 
 
-_resource_variables = {"enabled": True}
-
-
 def enable_resource_variables() -> None:
     """Notes that new variables are resource variables, which they always are."""
-    _resource_variables["enabled"] = True
+    behavior.note("resource_variables", True)
 
 
 def disable_resource_variables() -> None:
     """Notes the wish for reference variables. New variables are resource variables all the same."""
-    _resource_variables["enabled"] = False
+    behavior.note("resource_variables", False)
 
 
 def resource_variables_enabled() -> bool:
-    """What was last asked for with `enable_resource_variables` or `disable_resource_variables`."""
-    return _resource_variables["enabled"]
+    """What `enable_resource_variables`, `disable_v2_behavior` or the like last asked for."""
+    return behavior.noted("resource_variables")
 
 
 # Collections.
