@@ -160,11 +160,12 @@ void big_product(const Product& p, long entry, Workers& workers) {
     big.columns = least(most_columns, p.n - col);
     big.count = up(big.columns, COLUMNS);
     big.panels = penstock::scratch(1, big.count * COLUMNS * p.k);
+    // Tasks of equal size; wide ones, because each copies its rows of a.
     const long wanted = 4 * workers.threads();
-    big.rows = least(BLOCK_ROWS, most(ROWS, up(up(p.m, wanted), ROWS) * ROWS));
+    big.row_blocks = up(p.m, least(BLOCK_ROWS, most(2 * ROWS, up(p.m, wanted))));
+    big.rows = up(p.m, big.row_blocks);
     big.row_blocks = up(p.m, big.rows);
-    big.width = big.row_blocks >= wanted ? big.count
-                                         : most(4, up(big.count * big.row_blocks, wanted));
+    big.width = most(2, up(big.count, up(wanted, big.row_blocks)));
     big.col_blocks = up(big.count, big.width);
     workers.run(big.count, pack_task, &big);
     workers.run(big.row_blocks * big.col_blocks, multiply_task, &big);
