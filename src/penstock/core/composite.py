@@ -200,6 +200,7 @@ class SparseTensor(CompositeTensor):
     """
 
     __slots__ = ("_dense_shape", "_dense_shape_default", "_indices", "_values")
+    __array_priority__ = 200  # a dense tensor leaves `dense * sparse` to the sparse one
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         self._indices = convert.convert_to_tensor(indices, dtypes.int64, name="indices")
@@ -286,6 +287,36 @@ class SparseTensor(CompositeTensor):
         """
         return SparseTensor(self._indices, new_values, self._dense_shape)
 
+    def _with_dense(self, kind: str, dense: Any) -> "SparseTensor":
+        """An element-wise operation with what broadcasts to the dense shape."""
+        dense = convert.convert_to_tensor(dense, dtype_hint=self.dtype.base_dtype)
+        inputs = (self._indices, self._values, self._dense_shape, dense)
+        result = self.with_values(convert.execute(f"SparseDenseCwise{kind}", inputs))
+        result._dense_shape_default = self._dense_shape_default
+        return result
+
+    def __mul__(self, other: Any) -> "SparseTensor":
+        return self._with_dense("Mul", other)
+
+    def __rmul__(self, other: Any) -> "SparseTensor":
+        return self._with_dense("Mul", other) if _is_dense(other) else NotImplemented
+
+    def __truediv__(self, other: Any) -> "SparseTensor":
+        if not self.dtype.is_integer:
+            return self._with_dense("Div", other)
+        wide = dtypes.float64 if self.dtype.size > 2 else dtypes.float32
+        other = convert.convert_to_tensor(other, dtype_hint=self.dtype.base_dtype)
+        if other.dtype.base_dtype is not self.dtype.base_dtype:
+            raise TypeError(
+                f"`x` and `y` must have the same dtype, got {self.dtype.name} and "
+                f"{other.dtype.name}. Cast one of them."
+            )
+        parts = (convert.execute("Cast", (t,), {"DstT": wide}) for t in (self._values, other))
+        values, dense = parts
+        return self.with_values(values)._with_dense("Div", dense)
+
+    __div__ = __truediv__
+
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
         """The value as NumPy arrays, computed in `session` or the default session."""
         parts = [
@@ -321,6 +352,11 @@ class SparseTensor(CompositeTensor):
             TensorShape([None] * rank) if known.rank is None and rank is not None else known,
             self.dtype,
         )
+
+
+def _is_dense(value: Any) -> bool:
+    """Whether a value is a tensor or a variable."""
+    return isinstance(value, Tensor) or hasattr(value, "read_value")
 
 
 def is_sparse(value: Any) -> bool:

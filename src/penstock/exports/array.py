@@ -4,7 +4,6 @@ EXPORTS = {
     "penstock.core.composite": {
         "CompositeTensor": ["__internal__.CompositeTensor"],
         "IndexedSlices": ["IndexedSlices"],
-        "SparseTensor": ["SparseTensor", "sparse.SparseTensor"],
     },
     "penstock.ops.array_basics": {
         "constant": ["constant"],

@@ -1,0 +1,52 @@
+"""Public names of sparse tensors."""
+
+EXPORTS = {
+    "penstock.ops.sparse_dispatch": {"SparseTensor": ["SparseTensor", "sparse.SparseTensor"]},
+    "penstock.ops.sparse_tensors": {
+        "expand_dims": ["sparse.expand_dims"],
+        "eye": ["sparse.eye"],
+        "fill_empty_rows": ["sparse.fill_empty_rows", "compat.v1.sparse_fill_empty_rows"],
+        "from_dense": ["sparse.from_dense"],
+        "mask": ["sparse.mask", "compat.v1.sparse_mask"],
+        "merge": ["compat.v1.sparse.merge", "compat.v1.sparse_merge"],
+        "reorder": ["sparse.reorder", "compat.v1.sparse_reorder"],
+        "reset_shape": ["sparse.reset_shape", "compat.v1.sparse_reset_shape"],
+        "reshape": ["sparse.reshape", "compat.v1.sparse_reshape"],
+        "retain": ["sparse.retain", "compat.v1.sparse_retain"],
+        "sparse_to_dense": ["compat.v1.sparse_to_dense"],
+        "to_dense": ["sparse.to_dense", "compat.v1.sparse_tensor_to_dense"],
+        "to_indicator": ["sparse.to_indicator", "compat.v1.sparse_to_indicator"],
+        "transpose": ["sparse.transpose", "compat.v1.sparse_transpose"],
+    },
+    "penstock.ops.sparse_functions": {
+        "add": ["sparse.add"],
+        "add_v1": ["compat.v1.sparse.add", "compat.v1.sparse_add"],
+        "concat": ["sparse.concat"],
+        "concat_v1": ["compat.v1.sparse.concat", "compat.v1.sparse_concat"],
+        "map_values": ["sparse.map_values"],
+        "maximum": ["sparse.maximum", "compat.v1.sparse_maximum"],
+        "minimum": ["sparse.minimum", "compat.v1.sparse_minimum"],
+        "reduce_max": ["sparse.reduce_max"],
+        "reduce_max_sparse": [
+            "compat.v1.sparse.reduce_max_sparse",
+            "compat.v1.sparse_reduce_max_sparse",
+        ],
+        "reduce_max_v1": ["compat.v1.sparse.reduce_max", "compat.v1.sparse_reduce_max"],
+        "reduce_sum": ["sparse.reduce_sum"],
+        "reduce_sum_sparse": [
+            "compat.v1.sparse.reduce_sum_sparse",
+            "compat.v1.sparse_reduce_sum_sparse",
+        ],
+        "reduce_sum_v1": ["compat.v1.sparse.reduce_sum", "compat.v1.sparse_reduce_sum"],
+        "slice": ["sparse.slice", "compat.v1.sparse_slice"],
+        "softmax": ["sparse.softmax", "compat.v1.sparse_softmax"],
+        "sparse_dense_matmul": [
+            "sparse.sparse_dense_matmul",
+            "compat.v1.sparse.matmul",
+            "compat.v1.sparse_tensor_dense_matmul",
+        ],
+        "split": ["sparse.split"],
+        "split_v1": ["compat.v1.sparse.split", "compat.v1.sparse_split"],
+    },
+    "penstock.ops.sparse_matmul": {"sparse_matmul": ["compat.v1.sparse_matmul"]},
+}

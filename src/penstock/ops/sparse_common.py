@@ -1,0 +1,251 @@
+"""What the operations on sparse tensors share.
+
+A sparse tensor comes as three inputs, `indices` int64[N, R], `values` T[N] and `shape` int64[R].
+`parts` checks them in a shape rule and gives N and R; `position` and `row_major` turn indices into
+places. Places are exact for dense shapes of fewer than 2**63 elements; `order_of` needs no such
+bound.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.composite import SparseTensor, is_sparse
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import Tensor
+from penstock.graph.behavior import control_dependencies
+from penstock.ops.composing import cast
+from penstock.types import dims as d
+from penstock.types import dtypes
+from penstock.types.dims import Dims
+
+Array = Any  # numpy.ndarray or a JAX tracer
+LARGEST = (1 << 63) - 1
+
+
+def parts(c: ShapeContext, first: int = 0, name: str = "") -> tuple[int | None, int | None]:
+    """Checks the three inputs of a sparse tensor, from input `first`: the sizes N and R."""
+    prefix = f"{name}_" if name else ""
+    indices = c.rank(first, 2, f"{prefix}indices")
+    values = c.rank(first + 1, 1, f"{prefix}values")
+    shape = c.rank(first + 2, 1, f"{prefix}shape")
+    assert indices is not None
+    assert values is not None
+    assert shape is not None
+    for (left, right), what in (
+        ((indices[0], values[0]), "as many values as indices"),
+        ((indices[1], shape[0]), "indices of as many columns as the dense shape has dimensions"),
+    ):
+        if None not in (left, right) and left != right:
+            c.fail(
+                f"{prefix or 'sparse '}{what}",
+                f"indices of shape {d.text(indices)}, values of shape {d.text(values)} and a "
+                f"dense shape of {shape[0]} dimensions",
+            )
+    count = values[0] if indices[0] is None else indices[0]
+    return count, (shape[0] if indices[1] is None else indices[1])
+
+
+def same_rank(c: ShapeContext, a: int | None, b: int | None) -> int | None:
+    """The rank of two sparse tensors that must have one; what is known of it."""
+    if a is not None and b is not None and a != b:
+        c.fail("two sparse tensors of one rank", f"ranks {a} and {b}")
+    return b if a is None else a
+
+
+def fixed_shape(c: ShapeContext, index: int) -> Dims:
+    """The value of a dense shape's input, as far as it is known; sizes are not negative."""
+    dims = c.shape_value(index)
+    value = c.constant(index)
+    if value is not None and (np.asarray(value) < 0).any():
+        c.fail("a dense shape of sizes >= 0", f"{np.asarray(value).tolist()}")
+    return dims
+
+
+def strides_of(shape: Any) -> np.ndarray[Any, Any]:
+    """The distance in places between neighbours, for each axis: int64[R]."""
+    sizes = [int(n) for n in shape]
+    steps = [1] * len(sizes)
+    for axis in range(len(sizes) - 2, -1, -1):
+        steps[axis] = steps[axis + 1] * sizes[axis + 1]
+    if sizes and steps[0] * max(sizes[0], 1) > LARGEST:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"expected a dense shape of fewer than 2**63 elements, got {sizes}. Use smaller sizes.",
+        )
+    return np.array(steps, np.int64)
+
+
+def position(xp: Any, indices: Array, shape: Any) -> Array:
+    """The row-major place of each position: int64[N]."""
+    if not indices.shape[1]:
+        return xp.zeros(indices.shape[0], np.int64)
+    return (indices.astype(np.int64) * strides_of(shape)).sum(1)
+
+
+def from_position(xp: Any, places: Array, shape: Any) -> Array:
+    """The positions of row-major places: int64[N, R]; the inverse of `position`."""
+    columns = []
+    for size, step in zip([int(n) for n in shape], strides_of(shape).tolist(), strict=True):
+        columns.append(places // max(step, 1) % max(size, 1))
+    return xp.stack(columns, 1) if columns else xp.zeros((places.shape[0], 0), np.int64)
+
+
+def order_of(xp: Any, indices: Array) -> Array:
+    """The stable permutation that puts positions in row-major order."""
+    if not indices.shape[1]:
+        return xp.arange(indices.shape[0])
+    return xp.lexsort(tuple(indices[:, i] for i in range(indices.shape[1] - 1, -1, -1)))
+
+
+def union(a: Array, b: Array) -> tuple[Array, Array, Array]:
+    """The positions of two sparse tensors together, on the host.
+
+    Args:
+      a: int64[N, R]; a position that is there several times counts as so many.
+      b: int64[M, R].
+
+    Returns:
+      The positions in row-major order, int64[K, R], and for each its row in `a` and in `b`, -1
+      where it is not there.
+    """
+    every = np.concatenate([a, b])
+    source = np.arange(every.shape[0])
+    order = order_of(np, every)
+    rows = every[order]
+    new = np.ones(rows.shape[0], bool)
+    new[1:] = (rows[1:] != rows[:-1]).any(1)
+    group = np.cumsum(new) - 1
+    from_b = source[order] >= a.shape[0]
+    within = _occurrence(group, from_b)
+    slots = np.lexsort((within, group))
+    keys = np.stack([group[slots], within[slots]], 1)
+    first = np.ones(keys.shape[0], bool)
+    first[1:] = (keys[1:] != keys[:-1]).any(1)
+    slot = np.cumsum(first) - 1
+    count = int(slot[-1]) + 1 if slot.size else 0
+    found = np.full((2, count), -1, np.int64)
+    origin, side = source[order][slots], from_b[slots]
+    found[0, slot[~side]] = origin[~side]
+    found[1, slot[side]] = origin[side] - a.shape[0]
+    return rows[slots][first], found[0], found[1]
+
+
+def _occurrence(group: Array, from_b: Array) -> Array:
+    """How many elements of the same group and side stand before each; groups are in order."""
+    result = np.empty(group.shape, np.int64)
+    for side in (False, True):
+        chosen = np.flatnonzero(from_b == side)
+        mine = group[chosen]
+        starts = np.searchsorted(mine, mine)
+        result[chosen] = np.arange(mine.size) - starts
+    return result
+
+
+def inside(xp: Any, indices: Array, shape: Any) -> Array:
+    """Which positions lie inside of the dense shape: bool[N]."""
+    return ((indices >= 0) & (indices < xp.asarray(shape))).all(1)
+
+
+def check_inside(ctx: Any, xp: Any, indices: Array, shape: Any, what: str = "indices") -> None:
+    """Fails the step unless every position lies inside of the dense shape."""
+    if not indices.shape[0]:
+        return
+    if isinstance(indices, np.ndarray) and isinstance(shape, np.ndarray):
+        xp = np
+    ok = inside(xp, indices, shape)
+    first = xp.argmin(ok)
+
+    def text(at: Any, row: Any, sizes: Any) -> str:
+        return (
+            f"{what}[{int(at)}] = {np.asarray(row).tolist()} is out of bounds: expected a position"
+            f" inside of the dense shape {np.asarray(sizes).tolist()}."
+        )
+
+    ctx.check(ok.all(), errors.InvalidArgumentError, text, first, indices[first], xp.asarray(shape))
+
+
+def same_shapes(ctx: Any, xp: Any, a: Array, b: Array) -> None:
+    """Fails the step unless two dense shapes are equal."""
+    ctx.check(
+        (xp.asarray(a) == xp.asarray(b)).all(),
+        errors.InvalidArgumentError,
+        lambda x, y: (
+            f"expected two sparse tensors of one dense shape, got {np.asarray(x).tolist()} and "
+            f"{np.asarray(y).tolist()}. Set both with tf.sparse.reset_shape."
+        ),
+        a,
+        b,
+    )
+
+
+def invalid(message: str) -> errors.OpError:
+    """An InvalidArgumentError."""
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def add_rows(rows: Array, ids: Array, count: int, wide: Any = None) -> Array:
+    """Rows added up by id, on the host: [count, ...]; ids are inside [0, count).
+
+    Args:
+      rows: numbers [N, ...].
+      ids: integers [N], in any order.
+      count: the number of results.
+      wide: the dtype that sums are kept in; that of `rows` when None.
+    """
+    kind = rows.dtype if wide is None else np.dtype(wide)
+    result = np.zeros((count, *rows.shape[1:]), kind)
+    if not rows.shape[0] or not math.prod(rows.shape):
+        return result
+    if (ids[1:] < ids[:-1]).any():
+        order = np.argsort(ids, kind="stable")
+        ids, rows = ids[order], rows[order]
+    starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+    result[ids[starts]] = np.add.reduceat(rows.astype(kind, copy=False), starts, axis=0)
+    return result
+
+
+def sparse(value: Any, name: str = "sp_input") -> SparseTensor:
+    """A SparseTensor of a SparseTensor or SparseTensorValue.
+
+    Raises:
+      TypeError: it is neither.
+    """
+    if isinstance(value, SparseTensor):
+        return value
+    if not is_sparse(value):
+        raise TypeError(
+            f"Input must be a SparseTensor. Expected {name} to be one, got {value!r} of type "
+            f"{type(value).__name__}. Make one with tf.sparse.from_dense."
+        )
+    return SparseTensor.from_value(value)
+
+
+def components(value: SparseTensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Indices, values and dense shape."""
+    return value.indices, value.values, value.dense_shape
+
+
+def shaped(value: SparseTensor, dims: Dims) -> SparseTensor:
+    """`value`, of which the static dense shape is known as well."""
+    if dims is not None:
+        value.set_shape(list(dims))
+    return value
+
+
+def integers(value: Any, name: str | None = None) -> Tensor:
+    """`value` as a tensor of int64; integer tensors of another dtype are converted."""
+    tensor: Tensor = convert_to_tensor(value, name=name, dtype_hint=dtypes.int64)
+    return cast(tensor, dtypes.int64)
+
+
+def after(checks: Iterable[Any], value: Any) -> Any:
+    """`value`, in a graph not before the assertions have held."""
+    with control_dependencies([c for c in checks if c is not None]):
+        return execute("Identity", (value,))

@@ -1,0 +1,348 @@
+"""Sparse tensors: what the table cannot say, and the public functions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+ROWS, OTHER = [[0, 0], [0, 2], [1, 1]], [[0, 0], [1, 0], [1, 1]]
+A = tf.SparseTensor(ROWS, [1.0, 2.0, 3.0], [2, 3])
+B = tf.SparseTensor(OTHER, [10.0, -2.0, -3.0], [2, 3])
+INVALID = tf.errors.InvalidArgumentError
+
+
+def parts(value: Any) -> tuple[list[Any], list[Any], list[int]]:
+    return (
+        value.indices.numpy().tolist(),
+        value.values.numpy().tolist(),
+        value.dense_shape.numpy().tolist(),
+    )
+
+
+def dense(value: Any) -> Any:
+    return tf.sparse.to_dense(value).numpy()
+
+
+def gradient(function: Any, *values: Any) -> list[Any]:
+    """Gradients of the sum of squares of a sparse result's values."""
+    tensors = [tf.constant(v) for v in values]
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        total = tf.reduce_sum(tf.square(function(*tensors).values))
+    return [None if g is None else g.numpy().tolist() for g in tape.gradient(total, tensors)]
+
+
+def with_values(values: Any, rows: Any = ROWS) -> Any:
+    return tf.SparseTensor(rows, values, [2, 3])
+
+
+# ---- SparseAdd, SparseAddGrad, SparseSparseMaximum, SparseSparseMinimum
+
+
+def test_sum_is_the_dense_sum() -> None:
+    np.testing.assert_array_equal(dense(tf.sparse.add(A, B)), dense(A) + dense(B))
+
+
+@pytest.mark.parametrize(
+    ("threshold", "rows"),
+    [
+        (0, [[0, 0], [0, 2], [1, 0], [1, 1]]),
+        (1, [[0, 0], [0, 2], [1, 0]]),
+        (12, [[0, 2], [1, 0]]),
+    ],
+)
+def test_sum_below_threshold_is_left_out(threshold: float, rows: Any) -> None:
+    """Elements that only one of the two has are kept, as TensorFlow keeps them."""
+    assert parts(tf.sparse.add(A, B, threshold))[0] == rows
+
+
+def test_repeated_positions_add_up_pair_by_pair() -> None:
+    twice = tf.SparseTensor([[0], [0]], [1, 2], [3])
+    once = tf.SparseTensor([[0]], [10], [3])
+    assert parts(tf.sparse.add(twice, once)) == ([[0], [0]], [11, 2], [3])
+
+
+def test_sum_with_dense() -> None:
+    ones = np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(tf.sparse.add(ones, A).numpy(), dense(A) + 1)
+
+
+def test_sum_refuses() -> None:
+    with pytest.raises(TypeError, match="do you mean to use"):
+        tf.sparse.add([1], [2])
+    with pytest.raises(INVALID, match=r"one dense shape, got \[2, 3\] and \[2, 4\]"):
+        tf.sparse.add(A, tf.SparseTensor(ROWS, [1.0, 2.0, 3.0], [2, 4]))
+    with pytest.raises(ValueError, match="both 'thresh' and 'threshold'"):
+        tf.compat.v1.sparse_add(A, B, threshold=1, thresh=1)
+
+
+def test_gradient_of_sum() -> None:
+    """SparseAddGrad: a sum that was left out gives none."""
+    grads = gradient(
+        lambda a, b: tf.sparse.add(with_values(a), with_values(b, OTHER), 1.0),
+        [1.0, 2.0, 3.0],
+        [10.0, -2.0, -3.0],
+    )
+    assert grads == [[22, 4, 0], [22, -4, 0]]
+
+
+def test_extremes_count_missing_elements_as_zero() -> None:
+    assert parts(tf.sparse.maximum(A, B))[1] == [10, 2, 0, 3]
+    assert parts(tf.sparse.minimum(A, B))[1] == [1, 0, -2, -3]
+    with pytest.raises(INVALID, match=r"b_indices\[0\] = \[0, 5\] is out of bounds"):
+        tf.sparse.maximum(A, tf.SparseTensor([[0, 5]], [1.0], [2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("maximum", [[0, 4, 6], [20, 0, 0]]), ("minimum", [[2, 0, 0], [0, -4, -6]])],
+)
+def test_gradient_of_extremes(name: str, wanted: Any) -> None:
+    grads = gradient(
+        lambda a, b: getattr(tf.sparse, name)(with_values(a), with_values(b, OTHER)),
+        [1.0, 2.0, 3.0],
+        [10.0, -2.0, -3.0],
+    )
+    assert grads == wanted
+
+
+# ---- SparseFillEmptyRows
+
+
+def test_fill_empty_rows() -> None:
+    rows = tf.SparseTensor([[3, 1], [1, 2], [3, 0]], [1, 2, 3], [5, 4])
+    filled, empty = tf.sparse.fill_empty_rows(rows, -1)
+    assert parts(filled) == (
+        [[0, 0], [1, 2], [2, 0], [3, 1], [3, 0], [4, 0]],
+        [-1, 2, -1, 1, 3, -1],
+        [5, 4],
+    )
+    assert empty.numpy().tolist() == [True, False, True, False, True]
+
+
+@pytest.mark.parametrize("sizes", [[0, 3], [1, 3]])
+def test_fill_empty_rows_refuses_rows_outside(sizes: list[int]) -> None:
+    with pytest.raises(INVALID, match=r"dense_shape\[0\] = 0|expected a row in \[0, 1\), got 1"):
+        tf.sparse.fill_empty_rows(tf.SparseTensor([[1, 0]], [1], sizes), 0)
+
+
+def test_gradient_of_fill_empty_rows() -> None:
+    grads = gradient(
+        lambda v, d: tf.sparse.fill_empty_rows(tf.SparseTensor(OTHER, v, [4, 3]), d)[0],
+        [1.0, 2.0, 3.0],
+        5.0,
+    )
+    assert grads == [[2, 4, 6], 20]
+
+
+# ---- SparseReduceSumSparse, SparseReduceMaxSparse
+
+
+@pytest.mark.parametrize(
+    ("axis", "keep", "rows", "sums", "sizes"),
+    [
+        (0, False, [[0], [1], [2]], [9, 1, 2], [3]),
+        (-1, True, [[0, 0], [1, 0]], [13, -1], [2, 1]),
+        (None, False, [[]], [12], []),
+        ([], False, [[0, 0], [0, 2], [1, 0], [1, 1]], [11, 2, -2, 1], [2, 3]),
+    ],
+)
+def test_sparse_sums(axis: Any, keep: bool, rows: Any, sums: Any, sizes: Any) -> None:
+    four = tf.SparseTensor([[0, 0], [0, 2], [1, 0], [1, 1]], [11.0, 2.0, -2.0, 1.0], [2, 3])
+    found = tf.sparse.reduce_sum(four, axis, keep, output_is_sparse=True)
+    assert parts(found) == (rows, sums, sizes)
+    largest = tf.sparse.reduce_max(four, axis, keep, output_is_sparse=True)
+    assert parts(largest)[0] == rows
+
+
+def test_largest_of_nothing_is_zero() -> None:
+    x = tf.SparseTensor([[0, 0]], [-5.0], [2, 2])
+    assert tf.sparse.reduce_max(x, 1).numpy().tolist() == [-5, 0]
+    assert parts(tf.sparse.reduce_max(x, 1, output_is_sparse=True)) == ([[0]], [-5], [2])
+
+
+# ---- SparseSlice, SparseSliceGrad, SparseSplit
+
+
+def test_slice() -> None:
+    assert parts(tf.sparse.slice(A, [0, 1], [2, 5])) == ([[0, 1], [1, 0]], [2, 3], [2, 2])
+    assert parts(tf.sparse.slice(A, [9, 9], [1, 1])) == ([], [], [0, 0])
+    with pytest.raises(INVALID, match="sizes >= 0"):
+        tf.sparse.slice(A, [0, 0], [-1, 1])
+    with pytest.raises(INVALID, match="start of 2 entries"):
+        tf.sparse.slice(A, [0], [1])
+    assert gradient(lambda v: tf.sparse.slice(with_values(v), [0, 1], [2, 2]), [1.0, 2.0, 3.0]) == [
+        [0, 4, 6]
+    ]
+
+
+def test_split() -> None:
+    first, second = tf.sparse.split(A, 2, 1)
+    assert parts(first) == ([[0, 0], [1, 1]], [1, 3], [2, 2])
+    assert parts(second) == ([[0, 0]], [2], [2, 1])
+    with pytest.raises(INVALID, match=r"num_split in \[1, 3\]"):
+        tf.sparse.split(A, 4, 1)
+    with pytest.raises(ValueError, match="axis is required"):
+        tf.sparse.split(A, 2)
+    assert gradient(lambda v: tf.sparse.split(with_values(v), 2, 1)[0], [1.0, 2.0, 3.0]) == [
+        [2, 0, 6]
+    ]
+
+
+# ---- operators and public functions
+
+
+def test_operators() -> None:
+    row = tf.constant([1.0, 10.0, 100.0])
+    assert (A * row).values.numpy().tolist() == [1, 200, 30]
+    assert (row * A).values.numpy().tolist() == [1, 200, 30]
+    assert (tf.Variable(row) * A).values.numpy().tolist() == [1, 200, 30]
+    assert (tf.SparseTensor([[0]], [3], [1]) / [2]).values.numpy().tolist() == [1.5]
+    for broken in (lambda: 2 * A, lambda: A + A, lambda: -A):
+        with pytest.raises(TypeError):
+            broken()
+
+
+def test_functions_that_keep_zero() -> None:
+    assert tf.abs(B).values.numpy().tolist() == [10, 2, 3]
+    assert tf.math.divide(A, 2.0).values.numpy().tolist() == [0.5, 1, 1.5]
+    assert tf.cast(A, tf.int32).dtype is tf.int32
+    with pytest.raises(ValueError, match="SparseTensor"):
+        tf.exp(A)
+
+
+def test_map_values() -> None:
+    assert tf.sparse.map_values(tf.add, A, A).values.numpy().tolist() == [2, 4, 6]
+    with pytest.raises(INVALID, match="Mismatched indices"):
+        tf.sparse.map_values(tf.add, A, B)
+    with pytest.raises(ValueError, match="No SparseTensor"):
+        tf.sparse.map_values(tf.add, 1, 2)
+    with pytest.raises(ValueError, match="rank 1"):
+        tf.sparse.map_values(tf.reduce_sum, A)
+
+
+@tf.function(input_signature=[tf.SparseTensorSpec([None, 3], tf.float32)])
+def many(x: Any) -> Any:
+    return (
+        tf.sparse.transpose(x), tf.sparse.to_dense(x), x * 2.0, tf.sparse.reshape(x, [-1]),
+        tf.sparse.expand_dims(x, 0), tf.sparse.reset_shape(x, [7, 7]),
+        tf.sparse.map_values(tf.add, x, x),
+    )  # fmt: skip
+
+
+def test_in_a_function() -> None:
+    turned, whole, double, flat, higher, larger, mapped = many(A)
+    np.testing.assert_array_equal(dense(turned), dense(A).T)
+    np.testing.assert_array_equal(whole.numpy(), dense(A))
+    np.testing.assert_array_equal(dense(double), 2 * dense(A))
+    np.testing.assert_array_equal(dense(flat), dense(A).reshape(-1))
+    assert parts(higher)[2] == [1, 2, 3]
+    assert parts(larger) == (ROWS, [1, 2, 3], [7, 7])
+    assert parts(mapped)[1] == [2, 4, 6]
+
+
+def test_checks_in_a_function() -> None:
+    @tf.function(input_signature=[tf.SparseTensorSpec([None, 3], tf.float32)])
+    def shrink(x: Any) -> Any:
+        return tf.sparse.reset_shape(x, [1, 3])
+
+    with pytest.raises(INVALID):
+        shrink(A)
+
+
+def test_reset_shape() -> None:
+    assert parts(tf.sparse.reset_shape(tf.SparseTensor([[1, 1]], [5], [9, 9])))[2] == [2, 2]
+    with pytest.raises(ValueError, match="no size smaller"):
+        tf.sparse.reset_shape(A, [1, 3])
+    with pytest.raises(ValueError, match="rank 2, got 3"):
+        tf.sparse.reset_shape(A, [2, 3, 4])
+
+
+def test_expand_dims() -> None:
+    for axis, sizes in (
+        (None, [2, 3, 1]),
+        (0, [1, 2, 3]),
+        (1, [2, 1, 3]),
+        (-2, [2, 1, 3]),
+        (2, [2, 3, 1]),
+    ):
+        assert parts(tf.sparse.expand_dims(A, axis))[2] == sizes
+    for axis in (3, -4):
+        with pytest.raises(INVALID, match=r"axis in \[-3, 2\]"):
+            tf.sparse.expand_dims(A, axis)
+
+
+def test_concat_of_other_sizes() -> None:
+    wide = tf.SparseTensor([[0, 4]], [9.0], [1, 5])
+    assert parts(tf.sparse.concat(0, [A, wide], True))[2] == [3, 5]
+    with pytest.raises(INVALID, match="agree but for dimension 0"):
+        tf.sparse.concat(0, [A, wide])
+    with pytest.raises(TypeError, match="list or tuple"):
+        tf.sparse.concat(0, A)
+
+
+def test_from_dense_and_back() -> None:
+    for given in (
+        [[1, 0], [0, 2]],
+        [["a", ""], ["", "b"]],
+        [[True, False]],
+        [[0.0, np.nan]],
+        [0j, 1j],
+        3,
+    ):
+        value = tf.sparse.from_dense(given)
+        np.testing.assert_array_equal(dense(value), tf.constant(given).numpy())
+    assert tf.sparse.from_dense(np.zeros((2, 0))).shape == [2, 0]
+
+
+def test_eye_and_indicator() -> None:
+    np.testing.assert_array_equal(dense(tf.sparse.eye(3, 2)), np.eye(3, 2))
+    ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [2, 0, 1], [2, 2])
+    assert tf.sparse.to_indicator(ids, 3).numpy().tolist() == [
+        [True, False, True],
+        [False, True, False],
+    ]
+    merged = tf.compat.v1.sparse_merge(
+        ids, tf.SparseTensor(ids.indices, [1.0, 2.0, 3.0], [2, 2]), 4
+    )
+    assert parts(merged) == ([[0, 0], [0, 2], [1, 1]], [2, 1, 3], [2, 4])
+
+
+def test_mask_of_slices() -> None:
+    slices = tf.IndexedSlices(tf.constant([[1.0], [2.0], [3.0]]), tf.constant([3, 5, 7]))
+    left = tf.sparse.mask(slices, [5])
+    assert left.indices.numpy().tolist() == [3, 7]
+    assert left.values.numpy().tolist() == [[1], [3]]
+
+
+def test_placeholder_in_a_session() -> None:
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        fed = v1.sparse_placeholder(tf.float32, [None, 3])
+        ordered = tf.sparse.reorder(fed)
+        assert ordered.shape.as_list() == [None, 3]
+        value = v1.SparseTensorValue(np.array(ROWS[::-1]), np.float32([3, 2, 1]), np.array([2, 3]))
+        found, total = session.run([ordered, tf.sparse.reduce_sum(fed, 1)], {fed: value})
+    assert found.values.tolist() == [1, 2, 3]
+    assert total.tolist() == [3, 3]
+
+
+def test_product_with_the_sparse_matrix_on_the_right() -> None:
+    left = np.arange(4.0).reshape(2, 2).astype(np.float32)
+    np.testing.assert_allclose(tf.sparse.sparse_dense_matmul(left, A).numpy(), left @ dense(A))
+    flipped = tf.sparse.sparse_dense_matmul(left, A, adjoint_a=True)
+    np.testing.assert_allclose(flipped.numpy(), left.T @ dense(A))
+
+
+def test_compiled_functions_check_positions() -> None:
+    compiled = tf.function(
+        lambda v, i: tf.sparse.to_dense(tf.SparseTensor(i, v, [2, 3])), jit_compile=True
+    )
+    assert compiled(tf.constant([1.0, 2.0, 3.0]), tf.constant(ROWS, tf.int64)).numpy().tolist() == [
+        [1, 0, 2],
+        [0, 3, 0],
+    ]
+    with pytest.raises(INVALID, match=r"indices\[1\] = \[0, 3\] is out of bounds"):
+        compiled(tf.constant([1.0, 2.0, 3.0]), tf.constant([[0, 0], [0, 3], [1, 1]], tf.int64))
