@@ -68,6 +68,8 @@ FAMILIES = (
     "queue_ops",
     "random_stateful",
     "random_stateless",
+    "ragged_dense_ops",
+    "ragged_variants",
     "send_recv",
     "session_tensors",
     "sparse_dispatch",

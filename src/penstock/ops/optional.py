@@ -222,7 +222,7 @@ class Optional(CompositeTensor):
           InvalidArgumentError: there is none.
         """
         specs = nest.flatten(self._element_spec)
-        flat = [s for spec in specs for s in spec._flat_tensor_specs]
+        flat = [s for spec in specs for s in spec.flatten()]
         attrs = {"output_types": [s.dtype for s in flat], "output_shapes": [s.shape for s in flat]}
         tensors = iter(execute(GET_VALUE, (self._variant,), attrs, name))
         return nest.map_structure(lambda spec: spec.from_tensors(tensors), self._element_spec)

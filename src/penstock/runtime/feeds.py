@@ -14,6 +14,7 @@ from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph.graph import Graph
 from penstock.types import dtypes as dt
 from penstock.types.dims import text
+from penstock.types.ragged_value import RaggedTensorValue
 from penstock.types.type_spec import TypeSpec
 from penstock.util.nest_kinds import KINDS, Kind, children
 
@@ -139,7 +140,10 @@ def _flat(structure: Any) -> list[Any]:
 
 
 def _component_values(value: Any, count: int) -> list[Any]:
-    own = components_of(value)
+    if isinstance(value, RaggedTensorValue):
+        own: list[Any] | None = [value.flat_values, *value.nested_row_splits]
+    else:
+        own = components_of(value)
     values = own if own is not None else [v for v in value if v is not None]
     if len(values) != count:
         raise ValueError(

@@ -1,0 +1,11 @@
+"""RaggedTensor with all that it takes part in.
+
+Importing the class from here also registers what ordinary operations do with ragged tensors.
+"""
+
+from penstock.ops import ragged_elementwise as _elementwise  # noqa: F401
+from penstock.ops.ragged_class import RaggedTensor
+from penstock.types.ragged_spec import RaggedTensorSpec
+from penstock.types.ragged_value import RaggedTensorValue
+
+__all__ = ["RaggedTensor", "RaggedTensorSpec", "RaggedTensorValue"]

@@ -1,0 +1,130 @@
+"""The raw operations of ragged tensors."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+RAW = tf.raw_ops
+
+
+def dense(shape, values, default, parts, kinds):
+    return RAW.RaggedTensorToTensor(
+        shape=shape, values=values, default_value=default, row_partition_tensors=parts,
+        row_partition_types=kinds,
+    )  # fmt: skip
+
+
+def test_RaggedTensorToTensor_takes_every_kind_of_partition():
+    want = [[1, 2], [-1, -1], [3, -1]]
+    by_splits = dense(-1, [1, 2, 3], -1, [np.array([0, 2, 2, 3])], ["ROW_SPLITS"])
+    ids = [np.int64(3), np.array([0, 0, 2])]
+    by_ids = dense(-1, [1, 2, 3], -1, ids, ["FIRST_DIM_SIZE", "VALUE_ROWIDS"])
+    assert by_splits.numpy().tolist() == by_ids.numpy().tolist() == want
+
+
+@pytest.mark.parametrize(
+    ("shape", "want"),
+    [([2, -1], [[1, 2], [9, 9]]), ([-1, 1], [[1], [9], [3]]), ([1, 3], [[1, 2, 9]])],
+)
+def test_RaggedTensorToTensor_pads_and_cuts(shape, want):
+    found = dense(shape, [1, 2, 3], 9, [np.array([0, 2, 2, 3])], ["ROW_SPLITS"])
+    assert found.numpy().tolist() == want
+
+
+@pytest.mark.parametrize(
+    ("shape", "default", "kinds", "words"),
+    [
+        ([3], 0, ["ROW_SPLITS"], "rt_input.rank = 2 but shape.rank = 1"),
+        (-1, [1, 2, 3], ["ROW_SPLITS"], "incompatible"),
+        (-1, 0, ["ROW_LENGTHS"], "Unsupported partition type"),
+    ],
+)
+def test_RaggedTensorToTensor_refuses(shape, default, kinds, words):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        dense(shape, [1, 2, 3], default, [np.array([0, 2, 2, 3])], kinds)
+
+
+def test_RaggedTensorToTensor_gradient_goes_to_values_and_default():
+    values, default = tf.constant([[1.0, 2], [3, 4], [5, 6]]), tf.constant([0.5])
+    with tf.GradientTape() as tape:
+        tape.watch([values, default])
+        out = dense([3, 1, 2], values, default, [np.array([0, 2, 2, 3])], ["ROW_SPLITS"])
+        loss = tf.reduce_sum(out * tf.reshape(tf.range(6.0), [3, 1, 2]))
+    by_value, by_default = tape.gradient(loss, [values, default])
+    assert by_value.numpy().tolist() == [[0, 1], [0, 0], [4, 5]]
+    assert by_default.numpy().tolist() == [5]  # the cells 2 and 3
+
+
+def test_RaggedTensorToSparse():
+    splits = [np.array([0, 2, 2]), np.array([0, 1, 3])]
+    values = tf.constant([1.0, 2, 3])
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        indices, found, shape = RAW.RaggedTensorToSparse(
+            rt_nested_splits=splits, rt_dense_values=values
+        )
+        loss = tf.reduce_sum(found * [1.0, 10, 100])
+    assert indices.numpy().tolist() == [[0, 0, 0], [0, 1, 0], [0, 1, 1]]
+    assert found.numpy().tolist() == [1, 2, 3]
+    assert shape.numpy().tolist() == [2, 2, 2]
+    assert tape.gradient(loss, values).numpy().tolist() == [1, 10, 100]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must match the length"):
+        RAW.RaggedTensorToSparse(rt_nested_splits=[np.array([0, 2])], rt_dense_values=values)
+
+
+def test_RaggedTensorToVariant_and_back():
+    splits = [np.array([0, 2, 2]), np.array([0, 1, 3])]
+    one = RAW.RaggedTensorToVariant(
+        rt_nested_splits=splits, rt_dense_values=[1, 2, 3], batched_input=False
+    )
+    assert one.shape == []
+    outer, inner = RAW.RaggedTensorFromVariant(
+        encoded_ragged=one, input_ragged_rank=2, output_ragged_rank=2, Tvalues=tf.int32,
+        Tsplits=tf.int64,
+    )[0]  # fmt: skip
+    assert (outer.numpy().tolist(), inner.numpy().tolist()) == ([0, 2, 2], [0, 1, 3])
+    rows = RAW.RaggedTensorToVariant(
+        rt_nested_splits=splits, rt_dense_values=[1, 2, 3], batched_input=True
+    )
+    assert rows.shape == [2]
+    back = RAW.RaggedTensorFromVariant(
+        encoded_ragged=rows, input_ragged_rank=1, output_ragged_rank=2, Tvalues=tf.int32,
+        Tsplits=tf.int32,
+    )  # fmt: skip
+    assert [s.numpy().tolist() for s in back[0]] == [[0, 2, 2], [0, 1, 3]]
+    assert back[0][0].dtype == tf.int32
+    assert back[1].numpy().tolist() == [1, 2, 3]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"ragged_rank=1[.] Expected"):
+        RAW.RaggedTensorFromVariant(
+            encoded_ragged=rows, input_ragged_rank=0, output_ragged_rank=1, Tvalues=tf.int32
+        )
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Expected values Tensor dtype"):
+        RAW.RaggedTensorFromVariant(
+            encoded_ragged=one, input_ragged_rank=2, output_ragged_rank=2, Tvalues=tf.float32
+        )
+
+
+def test_RaggedTensorToVariantGradient_collects_the_rows():
+    values = tf.constant([1.0, 2, 3])
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        rows = RAW.RaggedTensorToVariant(
+            rt_nested_splits=[np.array([0, 2, 2, 3])], rt_dense_values=values, batched_input=True
+        )
+        flat = RAW.RaggedTensorFromVariant(
+            encoded_ragged=rows, input_ragged_rank=0, output_ragged_rank=1, Tvalues=tf.float32
+        )[1]
+        loss = tf.reduce_sum(flat * flat)
+    assert tape.gradient(loss, values).numpy().tolist() == [2, 4, 6]
+
+
+def test_RaggedRange():
+    splits, values = RAW.RaggedRange(starts=[0, 5, 8], limits=[3, 3, 12], deltas=2)
+    assert splits.numpy().tolist() == [0, 2, 2, 4]
+    assert values.numpy().tolist() == [0, 2, 8, 10]
+    _, down = RAW.RaggedRange(starts=[5.0], limits=[3.0], deltas=[-0.75])
+    assert down.numpy().tolist() == [5, 4.25, 3.5]
+    for bad in ({"deltas": 0}, {"starts": [1, 2]}, {"starts": [[1]]}):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"delta|same shape|vector"):
+            RAW.RaggedRange(**({"starts": [0], "limits": [1, 2, 3], "deltas": 1} | bad))
