@@ -71,6 +71,13 @@ ffi::Error product(ffi::ThreadPool pool, Floats a, Floats b, bool adj_a, bool ad
     p.batch = static_cast<long>(a_start.size());
     p.a_start = a_start.data();
     p.b_start = b_start.data();
+    bool one_b = !adj_a;  // then the rows of all a's follow each other: one product
+    for (long i = 0; i < p.batch && one_b; ++i)
+      one_b = b_start[i] == 0 && a_start[i] == i * p.m * p.k;
+    if (one_b) {
+      p.m *= p.batch;
+      p.batch = 1;
+    }
     PoolWorkers workers(pool);
     penstock::best_kernels().product(p, workers);
   });
@@ -125,15 +132,17 @@ ffi::Error conv_filter_grad(ffi::ThreadPool pool, Floats x, Floats dy, Dims wind
   });
 }
 
-// window: sizes, strides and the pads before, each along y and x.
+// window: sizes, strides and the pads before, each along y and x. All leading axes count images.
 penstock::Pool pool_of(Dims x, Dims y, Dims window) {
   penstock::Pool p;
-  p.images = x[0];
-  p.height = x[1];
-  p.width = x[2];
-  p.channels = x[3];
-  p.out_height = y[1];
-  p.out_width = y[2];
+  const std::size_t lead = x.size() - 3;
+  p.images = 1;
+  for (std::size_t i = 0; i < lead; ++i) p.images *= x[i];
+  p.height = x[lead];
+  p.width = x[lead + 1];
+  p.channels = x[lead + 2];
+  p.out_height = y[lead];
+  p.out_width = y[lead + 1];
   p.rows = window[0];
   p.cols = window[1];
   p.stride_y = window[2];

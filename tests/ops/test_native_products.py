@@ -61,7 +61,15 @@ def test_products_of_many_shapes(instructions, adj):
 
 @pytest.mark.parametrize(
     ("batch_a", "batch_b"),
-    [((3,), (3,)), ((3,), ()), ((2, 1), (3,)), ((2, 1, 2), (2, 3, 1)), ((1,), (5,)), ((9,), (9,))],
+    [
+        ((3,), (3,)),
+        ((3,), ()),
+        ((2, 3), (1, 1)),
+        ((2, 1), (3,)),
+        ((2, 1, 2), (2, 3, 1)),
+        ((1,), (5,)),
+        ((9,), (9,)),
+    ],
 )
 def test_leading_axes_are_repeated(instructions, batch_a, batch_b):
     a, b = operands(20, 36, 18, False, True, batch_a, batch_b)
@@ -146,3 +154,16 @@ def test_other_dtypes_stay_with_xla(calls, dtype):
     a = np.ones((100, 100), dtype)
     assert run(tf.matmul, a, a).numpy()[0, 0] == 100
     assert calls == []
+
+
+@pytest.mark.parametrize(("in_axes", "a", "b"), [
+    ((0, None), (5, 20, 30), (30, 40)), ((None, 0), (20, 30), (5, 30, 40)),
+    ((0, 0), (5, 20, 30), (5, 30, 40)), ((0, 0), (5, 3, 20, 30), (5, 30, 40)),
+    ((1, 0), (20, 5, 30), (5, 2, 30, 40)),
+])  # fmt: skip
+def test_mapped_products(in_axes, a, b):
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=shape).astype(np.float32) for shape in (a, b))
+    call = jax.jit(jax.vmap(lambda a, b: cpu._product(a, b, False, False), in_axes))
+    wanted = jax.vmap(jnp.matmul, in_axes)(x, y)
+    np.testing.assert_allclose(call(x, y), wanted, rtol=1e-4, atol=1e-4)

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 
 import penstock as tf
 from penstock.core import native
+from penstock.core.kernels import KernelContext
+from penstock.core.lazy import jax
+from penstock.ops.kernels import cpu
 
 pytestmark = pytest.mark.skipif(not native.available(), reason="no native kernels here")
 
@@ -174,3 +177,24 @@ def test_second_order_gradients(calls):
     assert "conv_filter_grad" in calls
     wide = tf.function(second)(tf.constant(x, tf.float64), tf.constant(w, tf.float64)).numpy()
     np.testing.assert_allclose(found, wide, rtol=1e-3, atol=1e-3 * np.abs(wide).max())
+
+
+def test_mapped_windows():
+    """Under `jax.vmap` each kernel gives what it gives for one after the other."""
+    attrs = {
+        "strides": (1, 2, 2, 1), "dilations": (1, 1, 1, 1), "padding": "SAME",
+        "data_format": "NHWC", "ksize": (1, 3, 3, 1),
+    }  # fmt: skip
+    ctx = KernelContext("test", attrs, None)
+    x, y = floats(3, 2, 9, 9, 4).astype(np.float32), floats(3, 2, 5, 5, 4).astype(np.float32)
+    w = floats(3, 3, 4, 6).astype(np.float32)
+    shape = np.array([2, 9, 9, 4])
+    for function, arguments in (
+        (lambda x, y: cpu.conv(ctx, x, w), (x, y)),
+        (lambda x, y: cpu.max_pool(ctx, x), (x, y)),
+        (lambda x, y: cpu.max_pool_grad(ctx, x, cpu.max_pool(ctx, x), y), (x, y)),
+        (lambda x, y: cpu.avg_pool_grad(ctx, shape, y), (x, y)),
+    ):
+        mapped = jax.jit(jax.vmap(function))(*arguments)
+        each = [jax.jit(function)(*one) for one in zip(*arguments, strict=True)]
+        np.testing.assert_allclose(mapped, np.stack(each), rtol=1e-5, atol=1e-5)

@@ -58,19 +58,24 @@ def available() -> bool:
     return jax.default_backend() == "cpu" and _registered()
 
 
-def call(function: str, result: Any, *arguments: Any, **attrs: Any) -> Any:
+def call(
+    function: str, result: Any, *arguments: Any, mapped: str = "sequential", **attrs: Any
+) -> Any:
     """A call of a function of the library, inside code that is being compiled.
 
     Args:
       function: a name of FUNCTIONS.
       result: a `jax.ShapeDtypeStruct`.
       arguments: arrays or tracers, float32, of any layout: XLA brings them into row-major order.
+      mapped: what happens under `jax.vmap`, as `jax.ffi.ffi_call` names it: one call after another,
+        or "expand_dims" and "broadcast_all" where the handler takes more leading axes.
       attrs: NumPy scalars and vectors, as the handler names them.
 
     Returns:
       An array of the shape and dtype of `result`.
     """
-    return jax.ffi.ffi_call(f"{PREFIX}{function}.{REVISION}", result)(*arguments, **attrs)
+    target = f"{PREFIX}{function}.{REVISION}"
+    return jax.ffi.ffi_call(target, result, vmap_method=mapped)(*arguments, **attrs)
 
 
 @functools.cache

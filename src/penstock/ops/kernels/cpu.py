@@ -19,6 +19,7 @@ Array = Any  # a JAX tracer
 FLOAT = {"device": "CPU", "types": {"T": ["float32"]}}
 LEAST_WORK = 1 << 18  # multiplications; below, a call costs more than it saves
 LEAST_POOLED = 1 << 14  # elements
+EACH = "broadcast_all"  # of a mapped axis: images more
 
 
 def _result(*dims: int) -> Any:
@@ -42,7 +43,10 @@ def _product(a: Array, b: Array, adj_a: bool, adj_b: bool) -> Array:
     m = a.shape[-1] if adj_a else a.shape[-2]
     n = b.shape[-2] if adj_b else b.shape[-1]
     result = _result(*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), m, n)
-    return native.call("product", result, a, b, adj_a=np.bool_(adj_a), adj_b=np.bool_(adj_b))
+    rank = len(result.shape)  # of both, so that a mapped axis is the first of both
+    a, b = (x.reshape((1,) * (rank - x.ndim) + x.shape) for x in (a, b))
+    attrs = {"adj_a": np.bool_(adj_a), "adj_b": np.bool_(adj_b)}
+    return native.call("product", result, a, b, mapped="expand_dims", **attrs)
 
 
 @compiled_kernel("MatMul", when=_is_product, **FLOAT)
@@ -164,21 +168,21 @@ def _pooling(ctx: Any, shape: Any) -> tuple[Array, tuple[int, ...]]:
 def max_pool(ctx: Any, x: Array) -> Array:
     """MaxPool of float32 images, channels last."""
     window, shape = _pooling(ctx, x.shape)
-    return native.call("max_pool", _result(*shape), x, window=window)
+    return native.call("max_pool", _result(*shape), x, mapped=EACH, window=window)
 
 
 @compiled_kernel("MaxPoolGrad", when=_when_pool, **FLOAT)
 def max_pool_grad(ctx: Any, x: Array, y: Array, dy: Array) -> Array:
     """MaxPoolGrad of float32 images, channels last."""
     window, _ = _pooling(ctx, x.shape)
-    return native.call("max_pool_grad", _result(*x.shape), x, y, dy, window=window)
+    return native.call("max_pool_grad", _result(*x.shape), x, y, dy, mapped=EACH, window=window)
 
 
 @compiled_kernel("AvgPool", when=_when_pool, **FLOAT)
 def avg_pool(ctx: Any, x: Array) -> Array:
     """AvgPool of float32 images, channels last."""
     window, shape = _pooling(ctx, x.shape)
-    return native.call("avg_pool", _result(*shape), x, window=window)
+    return native.call("avg_pool", _result(*shape), x, mapped=EACH, window=window)
 
 
 @compiled_kernel("AvgPoolGrad", when=_when_avg_pool_grad, **FLOAT)
@@ -186,4 +190,4 @@ def avg_pool_grad(ctx: Any, sizes: Array, dy: Array) -> Array:
     """AvgPoolGrad of float32 images, channels last."""
     shape = tuple(int(n) for n in sizes)
     window, _ = _pooling(ctx, shape)
-    return native.call("avg_pool_grad", _result(*shape), dy, window=window)
+    return native.call("avg_pool_grad", _result(*shape), dy, mapped=EACH, window=window)
