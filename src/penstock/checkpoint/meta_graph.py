@@ -19,6 +19,7 @@ from penstock.core.tensor import Tensor
 from penstock.graph.attr_values import attr_to_proto
 from penstock.graph.graph import Graph, get_default_graph
 from penstock.graph.graph_def import as_graph_def
+from penstock.graph.op_messages import write_op_def
 from penstock.graph.operation import Operation
 from penstock.ops.variables import Variable
 from penstock.ops.variables_v1 import GraphKeys
@@ -128,9 +129,7 @@ def export_meta_graph(
     if clear_devices:
         for node in message.graph_def.node:
             node.device = ""
-    if strip_default_attrs:
-        _strip_defaults(message.graph_def)
-        message.meta_info_def.stripped_default_attrs = True
+    finish_info(message, strip_default_attrs)
     if saver_def is not None:
         message.saver_def.ParseFromString(saver_def.SerializeToString())
     for key in collection_list if collection_list is not None else graph.get_all_collection_keys():
@@ -139,6 +138,26 @@ def export_meta_graph(
     if filename:
         write_message(filename, message, as_text)
     return message
+
+
+def finish_info(message: Any, strip_defaults: bool) -> None:
+    """Says which operations a graph uses, and leaves out what is as defined.
+
+    Args:
+      message: a MetaGraphDef with its graph.
+      strip_defaults: whether attributes that have their default values are left out.
+    """
+    if strip_defaults:
+        _strip_defaults(message.graph_def)
+        message.meta_info_def.stripped_default_attrs = True
+    graph_def = message.graph_def
+    nodes = [*graph_def.node, *(n for f in graph_def.library.function for n in f.node_def)]
+    target = message.meta_info_def.stripped_op_list
+    target.Clear()
+    for name in sorted({node.op for node in nodes}):
+        op = find(name)
+        if op is not None:
+            write_op_def(op, target.op.add())
 
 
 def write_message(filename: Any, message: Any, as_text: bool) -> None:

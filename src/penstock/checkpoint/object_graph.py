@@ -5,7 +5,7 @@ path of an object, with what is special in names escaped, begins the keys of its
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock import proto
@@ -59,21 +59,26 @@ def children_of(trackable: Any, **options: Any) -> dict[str, Any]:
     return trackable._trackable_children(**options)  # type: ignore[no-any-return]
 
 
-def walk(root: Any, extra: Mapping[str, Trackable] | None = None) -> ObjectGraph:
+def walk(
+    root: Any,
+    extra: Mapping[str, Trackable] | None = None,
+    children: Callable[[Any], dict[str, Any]] = children_of,
+) -> ObjectGraph:
     """The graph of everything below `root`.
 
     Args:
       root: a Trackable.
       extra: more children of the root.
+      children: gives the children of an object.
     """
     graph = ObjectGraph([root], [], [""], [], {id(root): 0})
     at = 0
     while at < len(graph.nodes):
-        children = dict(children_of(graph.nodes[at]))
+        found = dict(children(graph.nodes[at]))
         if at == 0:
-            children.update(extra or {})
+            found.update(extra or {})
         graph.children.append([])
-        for name, child in children.items():
+        for name, child in found.items():
             number = graph.numbers.get(id(child))
             if number is None:
                 prefix = f"{graph.paths[at]}/" if graph.paths[at] else ""

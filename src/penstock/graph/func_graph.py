@@ -25,6 +25,7 @@ from penstock.types.dtypes import DType
 from penstock.util.frames import user_frame
 
 INLINED_ELEMENTS = 128  # eager values without gradients are constants up to this size
+AS_INPUT = object()  # `_handle_data` of an eager tensor that is never made a constant
 
 
 class FuncGraph(Graph):
@@ -118,6 +119,8 @@ class FuncGraph(Graph):
             return False
         if self.capture_by_value:
             return True
+        if getattr(tensor, "_handle_data", None) is AS_INPUT:
+            return False
         if tensor.dtype.is_floating or tensor.dtype.is_complex:
             return False  # a tape around the call may ask for its gradient
         return getattr(tensor._array, "size", 1) <= INLINED_ELEMENTS

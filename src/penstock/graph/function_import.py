@@ -16,6 +16,7 @@ from penstock.core.op_def import OpDef, find
 from penstock.graph.attr_values import attr_from_proto
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
+from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import as_dtype
 from penstock.util.toposort import CycleError, topological_sort
@@ -27,12 +28,21 @@ if TYPE_CHECKING:
     from penstock.proto.node_def_pb2 import NodeDef
 
 
-def read_library(library: Iterable[FunctionDef], importer: type[Importer]) -> dict[str, CallBody]:
+HandleData = tuple[Any, Dims]  # dtype and shape of the variable that a handle refers to
+
+
+def read_library(
+    library: Iterable[FunctionDef],
+    importer: type[Importer],
+    handles: Mapping[str, Mapping[int, HandleData]] | None = None,
+) -> dict[str, CallBody]:
     """The functions of a library by name.
 
     Args:
       library: what was read.
       importer: makes the operations of a body.
+      handles: for functions by name, what is known of the variables that arguments refer to, by
+        the argument's number; the functions that these call are told.
 
     Raises:
       ValueError: a function contradicts itself, or calls itself.
@@ -47,24 +57,62 @@ def read_library(library: Iterable[FunctionDef], importer: type[Importer]) -> di
         )
     except CycleError as problem:
         raise ValueError(f"a function calls itself, which is not supported: {problem}") from None
+    known = _spread_handles(messages, reversed(order), handles or {})
     bodies: dict[str, CallBody] = {}
     for name in order:
-        bodies[name] = _read_function(messages[name], bodies, importer)
+        bodies[name] = _read_function(messages[name], bodies, importer, known.get(name, {}))
     return bodies
+
+
+def _spread_handles(
+    messages: Mapping[str, FunctionDef],
+    callers_first: Iterable[str],
+    given: Mapping[str, Mapping[int, HandleData]],
+) -> dict[str, dict[int, HandleData]]:
+    """What is known of handles in functions, and so in those that they call.
+
+    What two callers say differently is not known.
+    """
+    known = {name: dict(found) for name, found in given.items()}
+    doubtful: set[tuple[str, int]] = set()
+    for name in callers_first if known else ():
+        if not known.get(name):
+            continue
+        arguments = messages[name].signature.input_arg
+        here = {arguments[i].name: v for i, v in known[name].items() if i < len(arguments)}
+        for node in messages[name].node_def:
+            first = 1 if node.op in ("If", "StatelessIf", "Case", "StatelessCase") else 0
+            for callee in called_by(node, messages):
+                target = known.setdefault(callee, {})
+                for index, text in enumerate(node.input[first:]):
+                    if text not in here or (callee, index) in doubtful:
+                        continue
+                    if target.setdefault(index, here[text]) != here[text]:
+                        doubtful.add((callee, index))
+                        del target[index]
+    return known
 
 
 def _called(message: FunctionDef, known: Mapping[str, Any]) -> Iterator[str]:
     """The functions of the library that a function names."""
     for node in message.node_def:
-        if node.op in known:
-            yield node.op
-        for attr in node.attr.values():
-            names = [attr.func.name, *(function.name for function in attr.list.func)]
-            yield from (name for name in names if name in known)
+        yield from called_by(node, known)
+
+
+def called_by(node: NodeDef, known: Mapping[str, Any]) -> Iterator[str]:
+    """The functions of the library that a node names."""
+    if node.op in known:
+        yield node.op
+    for attr in node.attr.values():
+        names = [attr.func.name, *(function.name for function in attr.list.func)]
+        yield from (name for name in names if name in known)
 
 
 def _read_function(
-    message: FunctionDef, bodies: Mapping[str, CallBody], importer: type[Importer]
+    message: FunctionDef,
+    bodies: Mapping[str, CallBody],
+    importer: type[Importer],
+    handles: Mapping[int, HandleData],
 ) -> CallBody:
     name = message.signature.name
     if message.signature.attr:
@@ -76,6 +124,9 @@ def _read_function(
     graph = FuncGraph(name)
     with context.graph_scope(graph), context.no_recording():
         arguments = _add_arguments(message, graph)
+        for index, data in handles.items():
+            if index < len(graph.inputs) and graph.inputs[index].dtype is dt.resource:
+                graph.inputs[index]._handle_data = data
         body = importer(graph, _as_graph(message, bodies), arguments, functions=bodies)
         try:
             body.build()

@@ -10,7 +10,7 @@ Entry points: `node_def_of` and `as_graph_def`. Reading is `penstock.graph.impor
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock import proto
@@ -68,7 +68,10 @@ def input_text(tensor: SymbolicTensor) -> str:
 
 
 def as_graph_def(
-    graph: Graph, from_version: int | None = None, add_shapes: bool = False
+    graph: Graph,
+    from_version: int | None = None,
+    add_shapes: bool = False,
+    more: Sequence[CallBody] = (),
 ) -> GraphDef:
     """A graph as a GraphDef.
 
@@ -76,6 +79,8 @@ def as_graph_def(
       graph: the graph.
       from_version: only the operations added since `graph.version` was this; all when None.
       add_shapes: whether to add the shapes of all outputs.
+      more: functions that no operation names, for the library; their names are those that
+        `functions_of(graph.get_operations(), more)` gives.
 
     Returns:
       The message, with the functions that its operations name.
@@ -85,7 +90,7 @@ def as_graph_def(
     """
     message = proto.graph_pb2.GraphDef()
     ops = [op for op in graph.get_operations() if op._id > (from_version or 0)]
-    bodies, names = functions_of(ops)
+    bodies, names = functions_of(ops, more)
     message.node.extend(node_def_of(op, add_shapes, names) for op in ops)
     message.versions.CopyFrom(versions_of(graph))
     if bodies:
@@ -107,8 +112,10 @@ def versions_of(graph: Graph) -> VersionDef:
 # ---- functions ------------------------------------------------------------------------------
 
 
-def functions_of(ops: Iterable[Operation]) -> tuple[list[CallBody], Names]:
-    """The functions that operations name, and those that these name, each once.
+def functions_of(
+    ops: Iterable[Operation], more: Iterable[CallBody] = ()
+) -> tuple[list[CallBody], Names]:
+    """The functions that operations name and `more`, and those that these name, each once.
 
     Returns:
       The functions and their names in the library, by the id of the function. A name that two have
@@ -117,7 +124,7 @@ def functions_of(ops: Iterable[Operation]) -> tuple[list[CallBody], Names]:
     found: dict[tuple[int, ...], CallBody] = {}
     names: Names = {}
     taken: set[str] = set()
-    waiting = deque(_bodies(ops))
+    waiting = deque((*more, *_bodies(ops)))
     while waiting:
         body = waiting.popleft()
         if id(body) in names:

@@ -20,6 +20,7 @@ from penstock.core.eager import eager_resources
 from penstock.core.op_def import lookup
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, wrap
 from penstock.core.tracebacks import filter_traceback
+from penstock.core.trackable import Trackable
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
 from penstock.graph.graph_def import function_def_of
@@ -111,7 +112,7 @@ def _interested(recorder: Any, tensors: Sequence[Any]) -> bool:
 calls.set_body_runner(run_body)
 
 
-class ConcreteFunction(callables.ConcreteFunction):
+class ConcreteFunction(callables.ConcreteFunction, Trackable):
     """A function traced for one signature. Thread-safe.
 
     Attributes:

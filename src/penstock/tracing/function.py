@@ -19,6 +19,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.core.tracebacks import filter_traceback
+from penstock.core.trackable import Trackable
 from penstock.graph.func_graph import FuncGraph
 from penstock.runtime.whole import WholePlan
 from penstock.tracing.autograph import calls as autograph
@@ -162,7 +163,7 @@ def _name_of(inner: Any) -> str:
     return "lambda" if name == "<lambda>" else str(name)
 
 
-class Function(callables.PolymorphicFunction):
+class Function(callables.PolymorphicFunction, Trackable):
     """A Python function with its traces. Thread-safe."""
 
     def __init__(

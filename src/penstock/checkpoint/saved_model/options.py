@@ -1,0 +1,156 @@
+"""`SaveOptions`, `LoadOptions` and `VariablePolicy`."""
+
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class VariablePolicy(enum.Enum):
+    """What a SavedModel says of where variables were.
+
+    Attributes:
+      NONE: nothing.
+      SAVE_VARIABLE_DEVICES: the device of each variable.
+      EXPAND_DISTRIBUTED_VARIABLES: as NONE: a variable spread over replicas is one variable.
+    """
+
+    NONE = None
+    SAVE_VARIABLE_DEVICES = "save_variable_devices"
+    EXPAND_DISTRIBUTED_VARIABLES = "expand_distributed_variables"
+
+    def _save_variable_devices(self) -> bool:
+        return self is VariablePolicy.SAVE_VARIABLE_DEVICES
+
+    @staticmethod
+    def from_obj(obj: Any) -> "VariablePolicy":
+        """A policy given as one, by its name, or as None.
+
+        Raises:
+          ValueError: there is no such policy.
+        """
+        if obj is None:
+            return VariablePolicy.NONE
+        if isinstance(obj, VariablePolicy):
+            return obj
+        for policy in VariablePolicy:
+            if policy.value == str(obj).lower():
+                return policy
+        raise ValueError(f"invalid VariablePolicy value {obj!r}")
+
+
+class SaveOptions:
+    """How a SavedModel is written.
+
+    Args:
+      namespace_whitelist: accepted for compatibility: operations of all packages may be saved.
+      save_debug_info: whether the lines that made the operations are written too.
+      function_aliases: names for functions, kept with the model.
+      experimental_debug_stripper: whether Assert, CheckNumerics and Print operations are left out
+        of the graph of signatures; must be false.
+      experimental_io_device: accepted for compatibility: files are local to the calling process.
+      experimental_variable_policy: a VariablePolicy, or its name.
+      experimental_custom_gradients: accepted for compatibility; gradients given by
+        `tf.custom_gradient` are not saved.
+      experimental_image_format: must be false: a model is one message.
+      experimental_skip_saver: whether the operations that save and restore are left out of the
+        graph of signatures.
+      experimental_sharding_callback: must be None: one data file is written.
+      extra_tags: tags besides "serve".
+
+    Raises:
+      NotImplementedError: an option that is not supported is given.
+      TypeError: `namespace_whitelist` or `extra_tags` is no sequence of strings.
+    """
+
+    __slots__ = (
+        "experimental_custom_gradients",
+        "experimental_debug_stripper",
+        "experimental_image_format",
+        "experimental_io_device",
+        "experimental_sharding_callback",
+        "experimental_skip_saver",
+        "experimental_variable_policy",
+        "extra_tags",
+        "function_aliases",
+        "namespace_whitelist",
+        "save_debug_info",
+    )
+
+    def __init__(
+        self,
+        namespace_whitelist: Sequence[str] | None = None,
+        save_debug_info: bool = False,
+        function_aliases: Mapping[str, Any] | None = None,
+        experimental_debug_stripper: bool = False,
+        experimental_io_device: str | None = None,
+        experimental_variable_policy: Any = None,
+        experimental_custom_gradients: bool = True,
+        experimental_image_format: bool = False,
+        experimental_skip_saver: bool = False,
+        experimental_sharding_callback: Any = None,
+        extra_tags: Any = None,
+    ) -> None:
+        _refuse("experimental_debug_stripper", experimental_debug_stripper, False)
+        _refuse("experimental_image_format", experimental_image_format, False)
+        _refuse("experimental_sharding_callback", experimental_sharding_callback, None)
+        self.namespace_whitelist = _strings("namespace_whitelist", namespace_whitelist)
+        self.save_debug_info = save_debug_info
+        self.function_aliases = dict(function_aliases or {})
+        self.experimental_debug_stripper = experimental_debug_stripper
+        self.experimental_io_device = experimental_io_device
+        self.experimental_variable_policy = VariablePolicy.from_obj(experimental_variable_policy)
+        self.experimental_custom_gradients = experimental_custom_gradients
+        self.experimental_image_format = experimental_image_format
+        self.experimental_skip_saver = experimental_skip_saver
+        self.experimental_sharding_callback = experimental_sharding_callback
+        self.extra_tags = extra_tags
+
+
+class LoadOptions:
+    """How a SavedModel is loaded.
+
+    Args:
+      allow_partial_checkpoint: whether variables may be missing among the saved values.
+      experimental_io_device: accepted for compatibility: files are local to the calling process.
+      experimental_skip_checkpoint: whether variables are left without values.
+      experimental_variable_policy: a VariablePolicy, or its name.
+      experimental_load_function_aliases: whether the object gets `function_aliases`, the functions
+        by the names of `SaveOptions.function_aliases`.
+    """
+
+    __slots__ = (
+        "allow_partial_checkpoint",
+        "experimental_io_device",
+        "experimental_load_function_aliases",
+        "experimental_skip_checkpoint",
+        "experimental_variable_policy",
+    )
+
+    def __init__(
+        self,
+        allow_partial_checkpoint: bool = False,
+        experimental_io_device: str | None = None,
+        experimental_skip_checkpoint: bool = False,
+        experimental_variable_policy: Any = None,
+        experimental_load_function_aliases: bool = False,
+    ) -> None:
+        self.allow_partial_checkpoint = allow_partial_checkpoint
+        self.experimental_io_device = experimental_io_device
+        self.experimental_skip_checkpoint = experimental_skip_checkpoint
+        self.experimental_variable_policy = VariablePolicy.from_obj(experimental_variable_policy)
+        self.experimental_load_function_aliases = experimental_load_function_aliases
+
+
+def _refuse(name: str, value: Any, supported: Any) -> None:
+    if value != supported:
+        raise NotImplementedError(
+            f"SaveOptions({name}=...): expected {supported}, got {value!r}. Leave it out."
+        )
+
+
+def _strings(name: str, value: Any) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list | tuple | set) or not all(isinstance(v, str) for v in value):
+        raise TypeError(f"{name}: expected a list of strings, got {value!r}. Pass ['...'].")
+    return list(value)

@@ -1,0 +1,133 @@
+"""Signatures: the functions that a model offers under names, with named tensors in and out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.checkpoint.saved_model.constants import (
+    DEFAULT_SERVING_SIGNATURE_DEF_KEY,
+    INIT_OP_SIGNATURE_KEY,
+    TRAIN_OP_SIGNATURE_KEY,
+)
+from penstock.checkpoint.saved_model.objects import SignatureMap
+from penstock.core.tensor import Tensor
+from penstock.tracing.concrete import ConcreteFunction
+from penstock.tracing.function import Function, function
+from penstock.types.tensor_spec import TensorSpec
+
+RESERVED = (INIT_OP_SIGNATURE_KEY, TRAIN_OP_SIGNATURE_KEY)
+
+
+def argument_names(concrete: ConcreteFunction) -> list[str]:
+    """The names of the flat tensor arguments, each once."""
+    found: list[str] = []
+    for spec in concrete.input_specs:
+        name, count = spec.name or "input", 0
+        free = name
+        while free in found:
+            count += 1
+            free = f"{name}_{count}"
+        found.append(free)
+    return found
+
+
+def signature_map(signatures: Any, children: Mapping[str, Any]) -> SignatureMap:
+    """The signatures of a model.
+
+    Args:
+      signatures: a function, functions by name, or None: the one function among the children that
+        can be a signature, if there is just one.
+      children: the children of the root.
+
+    Raises:
+      ValueError: something is no function that can be a signature.
+    """
+    if signatures is None:
+        signatures = _only_function(children)
+    if not isinstance(signatures, Mapping):
+        signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
+    found = SignatureMap()
+    for key, value in signatures.items():
+        if not isinstance(key, str):
+            raise ValueError(f"signatures: expected strings as keys, got {key!r}.")
+        if key in RESERVED:
+            raise ValueError(
+                f"signatures: expected names that are free, got {key!r}, which is reserved. "
+                "Choose another name."
+            )
+        found._add_signature(key, _wrapped(_concrete(value), key))
+    return found
+
+
+def _only_function(children: Mapping[str, Any]) -> Mapping[str, Any]:
+    possible = []
+    for child in children.values():
+        if isinstance(child, Function) and child.input_signature is not None:
+            child = child.get_concrete_function()
+        if isinstance(child, ConcreteFunction):
+            try:
+                _outputs(child.structured_outputs, child.name, "")
+            except ValueError:
+                continue
+            possible.append(child)
+    return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: possible[0]} if len(possible) == 1 else {}
+
+
+def _concrete(value: Any) -> ConcreteFunction:
+    if isinstance(value, Function) and value.input_signature is not None:
+        value = value.get_concrete_function()
+    if not isinstance(value, ConcreteFunction):
+        raise ValueError(
+            "Expected a TensorFlow function for which to generate a signature, but got "
+            f"{value}. Only `tf.functions` with an input signature or concrete functions can be "
+            "used as a signature: pass function.get_concrete_function(tf.TensorSpec(...))."
+        )
+    return value
+
+
+def _wrapped(concrete: ConcreteFunction, key: str) -> ConcreteFunction:
+    """A function of keywords alone that returns a dictionary of tensors."""
+    names = argument_names(concrete)
+    specs = concrete.input_specs
+
+    def signature_wrapper(**kwargs: Any) -> Any:
+        result = concrete.call_flat([kwargs[name] for name in names])
+        return _outputs(result, concrete.name, key)
+
+    _outputs(concrete.structured_outputs, concrete.name, key)
+    wanted = {n: TensorSpec(s.shape, s.dtype, n) for n, s in zip(names, specs, strict=True)}
+    wrapper: Function = function(signature_wrapper, autograph=False)
+    return wrapper.get_concrete_function(**wanted)
+
+
+def _outputs(result: Any, name: str, key: str) -> dict[str, Any]:
+    """The outputs of a function by name.
+
+    Raises:
+      ValueError: they are no tensors under names.
+    """
+    if isinstance(result, Tensor | TensorSpec):
+        return {"output_0": result}
+    if isinstance(result, list | tuple):
+        result = {f"output_{i}": value for i, value in enumerate(result)}
+    elif result is None:
+        result = {}
+    if not isinstance(result, Mapping):
+        raise ValueError(
+            f"Got a non-Tensor value {result!r} as the output of the function {name} used to "
+            f"generate the SavedModel signature '{key}'. Outputs for functions used as signatures "
+            "must be a single Tensor, a sequence of Tensors, or a dictionary from string to Tensor."
+        )
+    for output, value in result.items():
+        if not isinstance(output, str):
+            raise ValueError(
+                f"Got a dictionary with a non-string key {output!r} in the output of the function "
+                f"{name} used to generate the SavedModel signature '{key}'. Use strings."
+            )
+        if not isinstance(value, Tensor | TensorSpec):
+            raise ValueError(
+                f"Got a non-Tensor value {value!r} for key '{output}' in the output of the "
+                f"function {name} used to generate the SavedModel signature '{key}'. Outputs for "
+                "functions used as signatures must be a single Tensor, a sequence of Tensors, or a "
+                "dictionary from string to Tensor."
+            )
+    return dict(result)

@@ -1,0 +1,403 @@
+"""`tf.saved_model.save` and `load`: what comes back, what is refused, damaged files."""
+
+import contextlib
+import gc
+import os
+import pathlib
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock import proto
+from penstock.checkpoint.saved_model import structures
+from penstock.checkpoint.saved_model.folder import asset_path
+
+RECORDED = pathlib.Path(__file__).parents[1] / "data" / "saved_models" / "module"
+EXPECTED = (OSError, ValueError, TypeError, AssertionError, NotImplementedError, tf.errors.OpError)
+X = np.array([[1.0, 2.0]], np.float32)
+
+
+class Inner(tf.Module):
+    @tf.function
+    def go(self, x):
+        return x - 1
+
+
+class Model(tf.Module):
+    def __init__(self, vocabulary):
+        super().__init__()
+        self.w = tf.Variable([[1.0, 2.0], [3.0, 4.0]], name="w")
+        self.b = tf.Variable([1.0, 2.0], name="b", trainable=False)
+        self.c = tf.constant([5.0, 6.0])
+        self.layers = [tf.Variable(1.0), Inner()]
+        self.pair = (tf.Variable(1.0), tf.Variable(2.0))
+        self.table = {"a": tf.Variable(2)}
+        self.number = 3
+        self.asset = tf.saved_model.Asset(vocabulary)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
+    def __call__(self, x):
+        return x @ self.w + self.b + self.c
+
+    @tf.function
+    def f(self, x, n=2, *, flag=True, d=None):
+        for _ in range(n):
+            x = self.scale(x)
+        if tf.reduce_sum(x) > 0:
+            x = x + 1
+        return {"out": x, "both": (x, x * 2)}
+
+    @tf.function
+    def scale(self, x):
+        return x * self.layers[0]
+
+    @tf.function
+    def loop(self, x):
+        i = tf.constant(0)
+        while i < 3:
+            x = x * self.w
+            i += 1
+        return x, x, None
+
+    @tf.function(input_signature=[])
+    def text(self):
+        return tf.io.read_file(self.asset.asset_path)
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+    def update(self, a):
+        self.layers[0].assign_add(a)
+        return self.layers[0].value()
+
+
+def save_model(tmp_path):
+    vocabulary = tmp_path / "vocabulary.txt"
+    vocabulary.write_text("a\nb\n")
+    model = Model(str(vocabulary))
+    model.f(tf.ones([2]))
+    model.f(tf.ones([3]), 3)
+    model.f(tf.ones([2]), d={"k": tf.ones([1])})
+    model.loop(tf.ones([2, 2]))
+    model.layers[1].go(tf.ones([]))
+    model.concrete = model.f.get_concrete_function(tf.TensorSpec([None], tf.float32))
+    signatures = {"serving_default": model.__call__, "update": model.update}
+    folder = tmp_path / "model"
+    tf.saved_model.save(model, folder, signatures=signatures)
+    vocabulary.unlink()
+    return folder
+
+
+def check(loaded):
+    np.testing.assert_array_equal(loaded(X), X @ loaded.w.numpy() + [6.0, 8.0])
+    np.testing.assert_array_equal(loaded.f(tf.ones([2]))["both"][1], [4.0, 4.0])
+    np.testing.assert_array_equal(loaded.f([1.0, 2.0])["out"], [2.0, 3.0])  # converted
+    np.testing.assert_array_equal(loaded.f(tf.ones([3]), 3)["out"], [2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(loaded.f(tf.ones([2]), d={"k": tf.ones([1])})["out"], [2.0, 2.0])
+    np.testing.assert_array_equal(loaded.concrete(tf.ones([5]))["out"], np.full(5, 2.0))
+    a, b, nothing = loaded.loop(tf.ones([2, 2]))
+    np.testing.assert_array_equal(a, [[1.0, 8.0], [27.0, 64.0]])
+    assert nothing is None
+    assert np.array_equal(a, b)
+    assert loaded.text().numpy() == b"a\nb\n"
+    assert [v.trainable for v in (loaded.w, loaded.b)] == [True, False]
+    assert loaded.w.name == "w:0"
+    assert loaded.table["a"].numpy() == 2
+    assert not hasattr(loaded, "number")
+    assert not hasattr(loaded, "c")
+    serve = loaded.signatures["serving_default"]
+    assert serve.structured_input_signature == ((), {"x": tf.TensorSpec([None, 2], name="x")})
+    assert serve.structured_outputs == {"output_0": tf.TensorSpec([None, 2], name="output_0")}
+    np.testing.assert_array_equal(serve(x=tf.constant(X))["output_0"], loaded(X))
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(loaded(tf.ones([3, 2]))) + tf.reduce_sum(
+            loaded.loop(tf.ones([2, 2]))[0]
+        )
+    gradient = tape.gradient(total, loaded.w)
+    np.testing.assert_array_equal(gradient, [[6.0, 15.0], [30.0, 51.0]])
+    inside = tf.function(lambda x: loaded(x) + 1)
+    np.testing.assert_array_equal(inside(tf.constant(X)), loaded(X) + 1)
+    assert loaded.update(2.0).numpy() == 3.0
+    assert loaded.layers[0].numpy() == 3.0
+    np.testing.assert_array_equal(loaded.f(tf.ones([2]))["out"], [10.0, 10.0])
+
+
+def test_what_was_saved_comes_back_without_the_program(tmp_path):
+    folder = save_model(tmp_path)
+    gc.collect()
+    loaded = tf.saved_model.load(folder)
+    assert [v.numpy() for v in loaded.pair] == [1.0, 2.0]
+    assert loaded.layers[1].go(tf.ones([])).numpy() == 0.0
+    check(loaded)
+
+
+def test_a_model_of_tensorflow_loads_and_runs():
+    assert tf.saved_model.contains_saved_model(RECORDED)
+    loaded = tf.saved_model.load(RECORDED)
+    assert loaded.tensorflow_version == "2.21.0"
+    reads = [
+        op.outputs[0].shape.as_list()
+        for op in loaded.__call__.concrete_functions[0].graph.get_operations()
+        if op.type == "ReadVariableOp"
+    ]
+    assert reads == [[2, 2], [2]]  # the shapes of variables are known inside
+    check(loaded)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_loaded_model_is_saved_again(tmp_path, times):
+    source = RECORDED
+    for i in range(times):
+        loaded = tf.saved_model.load(source)
+        source = tmp_path / str(i)
+        tf.saved_model.save(loaded, source, signatures=dict(loaded.signatures))
+        assert sorted(os.listdir(source)) == [
+            "assets", "fingerprint.pb", "saved_model.pb", "variables"
+        ]  # fmt: skip
+    check(tf.saved_model.load(source))
+
+
+def test_saving_over_a_model_replaces_it(tmp_path):
+    module = tf.Module()
+    module.v = tf.Variable(1.0)
+    for value in (1.0, 2.0):
+        module.v.assign(value)
+        tf.saved_model.save(module, tmp_path)
+    assert tf.saved_model.load(tmp_path).v.numpy() == 2.0
+
+
+def test_the_only_function_with_a_signature_is_the_default(tmp_path):
+    module = tf.Module()
+    module.f = tf.function(lambda x: x + 1, [tf.TensorSpec([], tf.float32, name="x")])
+    module.g = tf.function(lambda x: x + 2)
+    tf.saved_model.save(module, tmp_path / "one")
+    assert list(tf.saved_model.load(tmp_path / "one").signatures) == ["serving_default"]
+    module.h = tf.function(lambda x: x + 1, [tf.TensorSpec([], tf.float32, name="x")])
+    tf.saved_model.save(module, tmp_path / "two")
+    assert list(tf.saved_model.load(tmp_path / "two").signatures) == []
+
+
+def test_values_made_of_several_tensors_are_arguments_and_results(tmp_path):
+    module = tf.Module()
+    spec = tf.SparseTensorSpec([None, 3], tf.float32)
+    module.f = tf.function(lambda s: (s, tf.sparse.to_dense(s)), [spec])
+    tf.saved_model.save(module, tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    given = tf.SparseTensor([[0, 1]], [5.0], [2, 3])
+    sparse, dense = loaded.f(given)
+    assert isinstance(sparse, tf.SparseTensor)
+    np.testing.assert_array_equal(dense, [[0, 5, 0], [0, 0, 0]])
+
+
+def test_trained_after_loading_as_before(tmp_path):
+    tf.saved_model.save(tf.saved_model.load(RECORDED), tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    before = loaded.w.numpy()
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(loaded(X))
+    loaded.w.assign_sub(0.1 * tape.gradient(loss, loaded.w))
+    np.testing.assert_allclose(loaded.w, before - 0.1 * np.array([[1, 1], [2, 2]]), rtol=1e-6)
+
+
+def test_values_come_from_the_file_or_not_at_all(tmp_path):
+    module = tf.Module()
+    module.v = tf.Variable([1.0, 2.0])
+    tf.saved_model.save(module, tmp_path)
+    options = tf.saved_model.LoadOptions(experimental_skip_checkpoint=True)
+    empty = tf.saved_model.load(tmp_path, options=options)
+    with pytest.raises(tf.errors.FailedPreconditionError):
+        empty.v.read_value()
+    shutil.rmtree(tmp_path / "variables")
+    with pytest.raises(tf.errors.NotFoundError, match="experimental_skip_checkpoint"):
+        tf.saved_model.load(tmp_path)
+
+
+def test_function_aliases(tmp_path):
+    module = tf.Module()
+    module.f = tf.function(lambda x: x + 1, [tf.TensorSpec([], tf.float32)])
+    options = tf.saved_model.SaveOptions(function_aliases={"plus": module.f})
+    tf.saved_model.save(module, tmp_path, options=options)
+    options = tf.saved_model.LoadOptions(experimental_load_function_aliases=True)
+    loaded = tf.saved_model.load(tmp_path, options=options)
+    assert loaded.function_aliases["plus"][0](tf.constant(1.0)).numpy() == 2.0
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+
+
+def test_arguments_that_no_trace_takes(tmp_path):
+    loaded = tf.saved_model.load(RECORDED)
+    with pytest.raises(ValueError, match=r"4 option\(s\)") as caught:
+        loaded.f(tf.ones([7, 7]))
+    assert "shape=(7, 7)" in str(caught.value)
+    assert "Option 4" in str(caught.value)
+    with pytest.raises(ValueError, match="Could not find matching"):
+        loaded.f(tf.ones([2]), 5)
+    with pytest.raises(TypeError, match=r"shape=\(3, 3\)"):
+        loaded(tf.ones([3, 3]))
+    with pytest.raises(TypeError, match="x"):
+        loaded.signatures["serving_default"](y=tf.ones([1, 2]))
+    with pytest.raises(KeyError):
+        loaded.signatures["other"]
+
+
+def test_what_cannot_be_saved(tmp_path):
+    module = tf.Module()
+    with pytest.raises(ValueError, match="Trackable"):
+        tf.saved_model.save(3, tmp_path)
+    with pytest.raises(ValueError, match=r"Only `tf\.functions` with an input signature"):
+        tf.saved_model.save(module, tmp_path, signatures=lambda x: x)
+    with pytest.raises(ValueError, match=r"Only `tf\.functions` with an input signature"):
+        tf.saved_model.save(module, tmp_path, signatures={"a": tf.function(lambda x: x)})
+    nested = tf.function(lambda x: {"b": [x]}, [tf.TensorSpec([])])
+    module.nested = nested
+    with pytest.raises(ValueError, match="for key 'b'"):
+        tf.saved_model.save(module, tmp_path, signatures=nested)
+    stray = tf.Variable(1.0)
+    module.f = tf.function(lambda: stray + 1, [])
+    with pytest.raises(AssertionError, match="untracked"):
+        tf.saved_model.save(module, tmp_path)
+    with pytest.raises(AssertionError, match="not supported inside"):
+        tf.function(lambda: tf.saved_model.save(tf.Module(), tmp_path))()
+    with pytest.raises(NotImplementedError, match="experimental_image_format"):
+        tf.saved_model.SaveOptions(experimental_image_format=True)
+    assert not (tmp_path / "saved_model.pb").exists()
+
+
+def test_what_cannot_be_loaded(tmp_path):
+    with pytest.raises(OSError, match="SavedModel file does not exist"):
+        tf.saved_model.load(tmp_path)
+    with pytest.raises(ValueError, match="incompatible argument to `tags`"):
+        tf.saved_model.load(RECORDED, tags=["train"])
+    assert tf.saved_model.load(RECORDED, tags="serve") is not None
+    (tmp_path / "saved_model.pb").write_bytes(b"\xff\xff")
+    with pytest.raises(OSError, match="Cannot parse file"):
+        tf.saved_model.load(tmp_path)
+    assert not tf.saved_model.contains_saved_model(tmp_path / "none")
+
+
+def test_fingerprints(tmp_path):
+    module = tf.Module()
+    module.v = tf.Variable(1.0)
+    tf.saved_model.save(module, tmp_path / "a")
+    tf.saved_model.save(module, tmp_path / "b")
+    module.v.assign(2.0)
+    tf.saved_model.save(module, tmp_path / "c")
+    read = tf.saved_model.experimental.read_fingerprint
+    a, b, c = (read(tmp_path / name) for name in "abc")
+    assert a == b
+    assert a.singleprint() == b.singleprint()
+    assert a.checkpoint_hash != c.checkpoint_hash
+    assert a.graph_def_program_hash == c.graph_def_program_hash
+    assert read(RECORDED).saved_model_checksum > 0
+    with pytest.raises(FileNotFoundError, match="Could not find fingerprint"):
+        read(tmp_path)
+
+
+# ---- damaged models ------------------------------------------------------------------------------
+
+
+def changed(tmp_path, change):
+    """The recorded model with its message changed."""
+    shutil.copytree(RECORDED, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "saved_model.pb"
+    message = proto.saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    change(message.meta_graphs[0])
+    path.write_bytes(message.SerializeToString())
+    return tmp_path
+
+
+def _no_objects(graph):
+    del graph.object_graph_def.nodes[:]
+
+
+def _wild_child(graph):
+    graph.object_graph_def.nodes[0].children[0].node_id = 10**6
+
+
+def _wild_capture(graph):
+    next(iter(graph.object_graph_def.concrete_functions.values())).bound_inputs.append(0)
+
+
+def _other_outputs(graph):
+    for function in graph.object_graph_def.concrete_functions.values():
+        function.output_signature.string_value = "x"
+
+
+def _no_functions(graph):
+    del graph.graph_def.library.function[:]
+
+
+def _huge_variable(graph):
+    for node in graph.object_graph_def.nodes:
+        if node.WhichOneof("kind") == "variable":
+            node.variable.shape.dim.add(size=2**60)
+
+
+def _escaping_asset(graph):
+    graph.asset_file_def[0].filename = "../../secret"
+
+
+def _no_constant(graph):
+    for node in graph.object_graph_def.nodes:
+        if node.WhichOneof("kind") == "constant":
+            node.constant.operation = "gone"
+
+
+def _newer(graph):
+    graph.graph_def.versions.min_consumer = 10**6
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_no_objects, _wild_child, _wild_capture, _other_outputs, _no_functions, _huge_variable,
+     _escaping_asset, _no_constant, _newer],
+)  # fmt: skip
+def test_models_that_contradict_themselves_are_refused(tmp_path, change):
+    with pytest.raises((ValueError, tf.errors.OpError)) as caught:
+        tf.saved_model.load(changed(tmp_path, change))
+    assert len(str(caught.value)) > 40
+
+
+def test_damaged_bytes_never_crash(tmp_path):
+    source = (RECORDED / "saved_model.pb").read_bytes()
+    shutil.copytree(RECORDED, tmp_path, dirs_exist_ok=True)
+    chosen = random.Random(7)
+    loaded = 0
+    for _ in range(60):
+        data = bytearray(source)
+        if chosen.random() < 0.3:
+            del data[chosen.randrange(len(data)) :]
+        for _ in range(chosen.choice([0, 1, 3, 20])):
+            if data:
+                data[chosen.randrange(len(data))] = chosen.randrange(256)
+        (tmp_path / "saved_model.pb").write_bytes(data)
+        with contextlib.suppress(*EXPECTED):
+            tf.saved_model.load(tmp_path)
+            loaded += 1
+    assert loaded < 60
+
+
+def test_an_asset_stays_in_its_folder():
+    for name in ("/etc/passwd", "../x", "a/../../x", ""):
+        with pytest.raises(ValueError, match="assets inside its folder"):
+            asset_path("/model", name)
+    assert asset_path("/model", "a/../x").endswith("x")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, -3, 2.5, "x", [1, (2, {"a": None})], tf.float32, tf.TensorShape([None, 2]),
+     tf.TensorSpec([None, 2], tf.int32, "n"), tf.SparseTensorSpec([None, 3], tf.int64)],
+)  # fmt: skip
+def test_structures_come_back(value):
+    assert structures.decode(structures.encode(value), "here") == value
+
+
+def test_structures_that_no_message_holds():
+    for value in (object(), 2**70, {1: 2}, b"x", 1j):
+        with pytest.raises(structures.NotEncodable, match="expected a value"):
+            structures.encode(value)
+    with pytest.raises(ValueError, match="here: expected a value"):
+        structures.decode(proto.struct_pb2.StructuredValue(), "here")
