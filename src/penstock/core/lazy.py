@@ -1,9 +1,9 @@
-"""JAX, and the library that rewrites Python functions, imported at first use.
+"""JAX, the library that rewrites Python functions, and RE2, imported at first use.
 
-`jax`, `jnp` and `lax` stand for `jax`, `jax.numpy` and `jax.lax`, `malt` for itself. Touching an
-attribute imports the module; the attribute is then kept on the stand-in, so later accesses cost a
-plain attribute read. Nothing else in the package imports them, which keeps `import penstock` and
-programs that never compile free of JAX's 0.4 s.
+`jax`, `jnp` and `lax` stand for `jax`, `jax.numpy` and `jax.lax`, `malt` and `re2` for themselves.
+Touching an attribute imports the module; the attribute is then kept on the stand-in, so later
+accesses cost a plain attribute read. Nothing else in the package imports them, which keeps `import
+penstock` and programs that never compile free of JAX's 0.4 s.
 """
 
 import contextlib
@@ -45,6 +45,7 @@ jax: Any = LazyModule("jax", _keep_memory)
 jnp: Any = LazyModule("jax.numpy", _keep_memory)
 lax: Any = LazyModule("jax.lax", _keep_memory)
 malt: Any = LazyModule("malt")
+re2: Any = LazyModule("re2")
 
 
 def jax_is_loaded() -> bool:

@@ -32,6 +32,14 @@ UNARY = {
     ),
     "nn_activations": "elu gelu leaky_relu log_sigmoid relu relu6 selu silu softplus softsign",
     "nn_losses": "log_softmax log_softmax_v1",
+    "string_basics": "length length_v1 lower strip substr substr_v1 upper",
+    "string_decode": "decode_base64 decode_compressed encode_base64",
+    "string_numbers": "as_string to_number to_number_v1",
+    "string_regex": "regex_full_match regex_replace",
+    "string_to_hash": (
+        "to_hash_bucket to_hash_bucket_fast to_hash_bucket_strong to_hash_bucket_v1"
+    ),
+    "string_unicode": "unicode_script unicode_transcode",
 }
 BINARY = {
     "math_arithmetic": (

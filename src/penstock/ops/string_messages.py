@@ -1,0 +1,161 @@
+"""Messages in strings: tensors as TensorProto, and Example from JSON."""
+
+from typing import Any
+
+import numpy as np
+
+from penstock import proto
+from penstock.core import shapes
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import host_kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.graph.tensor_proto import array_to_proto, proto_to_array
+from penstock.ops.string_arrays import HOST, array_of, each, invalid, shown
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+
+Array = Any  # numpy.ndarray
+NO_GRADIENT = "a message has no gradient"
+MAX_FILL_BYTES = 1 << 28  # elements that a message claims and does not carry
+
+SERIALIZE = define_op(
+    "SerializeTensor(tensor: T; T: type) -> serialized: string",
+    shape=shapes.scalar,
+    doc="A tensor as a serialised TensorProto.",
+).not_differentiable(NO_GRADIENT)
+
+
+@host_kernel(SERIALIZE, limit=HOST)
+def _serialize(tensor: Array, *, T: DType) -> Array:
+    message = array_to_proto(tensor, T)
+    if tensor.dtype != object and tensor.size:  # as TensorFlow writes it: bytes, for one too
+        swapped = tensor.astype(tensor.dtype.newbyteorder("<"), copy=False)
+        content = np.ascontiguousarray(swapped).tobytes()
+        message = proto.tensor_pb2.TensorProto(
+            dtype=message.dtype, tensor_shape=message.tensor_shape, tensor_content=content
+        )
+    return array_of([message.SerializeToString(deterministic=True)], ())
+
+
+def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
+    """A tensor as a serialised TensorProto.
+
+    Args:
+      tensor: any dtype and shape.
+      name: the name in a graph.
+
+    Returns:
+      Scalar string.
+
+    Example:
+      >>> parse_tensor(serialize_tensor([1, 2]), np.int32).numpy().tolist()
+      [1, 2]
+    """
+    return execute(SERIALIZE, (convert_to_tensor(tensor),), None, name)
+
+
+def _parse_shape(c: ShapeContext) -> Dims:
+    dims = c.shape(0)
+    if dims:
+        c.fail(
+            "a scalar string",
+            f"Expected `serialized` to be a scalar, got shape: {d.text(dims)}",
+            "Use tf.map_fn over several.",
+        )
+    return None
+
+
+PARSE = define_op(
+    "ParseTensor(serialized: string; out_type: type) -> output: out_type",
+    shape=_parse_shape,
+    doc="The tensor of a serialised TensorProto.",
+).not_differentiable(NO_GRADIENT)
+
+
+@host_kernel(PARSE, limit=HOST)
+def _parse(serialized: Array, *, out_type: DType) -> Array:
+    data = serialized.item()
+    message = proto.tensor_pb2.TensorProto()
+    try:
+        message.ParseFromString(data)
+    except proto.message.DecodeError:
+        raise invalid(
+            f"ParseTensor: Could not parse `serialized` as TensorProto: {shown(data)}. Make it with"
+            " tf.io.serialize_tensor."
+        ) from None
+    try:
+        array, dtype = proto_to_array(message, "ParseTensor", MAX_FILL_BYTES)
+    except (TypeError, ValueError) as problem:
+        raise invalid(f"ParseTensor: Cannot parse tensor from proto: {problem}") from None
+    if dtype is not out_type:
+        raise invalid(
+            f"ParseTensor: Type mismatch between parsed tensor ({dtype.name}) and dtype"
+            f" ({out_type.name}). Give out_type the dtype that was serialised."
+        )
+    return array
+
+
+def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any:
+    """The tensor of a serialised TensorProto.
+
+    Args:
+      serialized: scalar string.
+      out_type: the dtype that the tensor has.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of `out_type`.
+
+    Raises:
+      InvalidArgumentError: the string is no TensorProto, or one of another dtype.
+    """
+    return execute(PARSE, (serialized,), {"out_type": out_type}, name)
+
+
+JSON_EXAMPLE = define_op(
+    "DecodeJSONExample(json_examples: string) -> binary_examples: string",
+    shape=shapes.same,
+    doc="Example messages in JSON as serialised messages.",
+).not_differentiable(NO_GRADIENT)
+
+
+@host_kernel(JSON_EXAMPLE, limit=HOST)
+def _decode_json_example(json_examples: Array) -> Array:
+    return each(_json_example, json_examples)
+
+
+def _json_example(text: bytes) -> bytes:
+    message = proto.example_pb2.Example()
+    if not text.lstrip().startswith(b"{"):
+        raise invalid(
+            f"DecodeJSONExample: Error while parsing JSON: expected '{{', got {shown(text)}. Give a"
+            " tf.train.Example in JSON."
+        )
+    try:
+        proto.json_format.Parse(text, message)
+    except (proto.json_format.ParseError, UnicodeDecodeError, RecursionError) as problem:
+        raise invalid(
+            f"DecodeJSONExample: Error while parsing JSON: {problem}: expected a tf.train.Example,"
+            f" got {shown(text)}."
+        ) from None
+    data: bytes = message.SerializeToString(deterministic=True)
+    return data
+
+
+def decode_json_example(json_examples: Any, name: str | None = None) -> Any:
+    """Example messages in JSON as serialised messages.
+
+    Args:
+      json_examples: string, any shape: a `tf.train.Example` each, in protobuf's JSON form.
+      name: the name in a graph.
+
+    Returns:
+      Strings of the shape of `json_examples`.
+
+    Raises:
+      InvalidArgumentError: a string is no such message.
+    """
+    return execute(JSON_EXAMPLE, (json_examples,), None, name)

@@ -1,0 +1,167 @@
+"""Operations that take strings apart into parts, or put neighbours together, by rows.
+
+Rows of different lengths come as in a SparseTensor, or as values with row splits. The public
+functions are in `string_split`.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.core.kernels import host_kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.ops.string_arrays import HOST, array_of, as_bytes, invalid
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+
+Array = Any  # numpy.ndarray
+NO_GRADIENT = "strings have no gradient"
+
+
+def _split_shape(separator: str) -> Callable[[ShapeContext], list[Dims]]:
+    def rule(c: ShapeContext) -> list[Dims]:
+        source, between = c.shape(0), c.shape(1)
+        if source is not None and len(source) != 1:
+            c.fail("an input of rank 1", f"input must be a vector, got shape: {d.text(source)}")
+        if between:
+            c.fail(
+                f"a scalar {separator}",
+                f"{separator} must be a scalar, got shape: {d.text(between)}",
+            )
+        return [(None, 2), (None,), (2,)]
+
+    return rule
+
+
+SPLIT = define_op(
+    "StringSplit(input: string, delimiter: string; skip_empty: bool = True) -> indices: int64, "
+    "values: string, shape: int64",
+    shape=_split_shape("delimiter"),
+    doc="Each string split where one of some characters stands, as a sparse matrix.",
+).not_differentiable(NO_GRADIENT)
+SPLIT_V2 = define_op(
+    "StringSplitV2(input: string, sep: string; maxsplit: int = -1) -> indices: int64, values: "
+    "string, shape: int64",
+    shape=_split_shape("sep"),
+    doc="Each string split where a text stands, or at white space, as a sparse matrix.",
+).not_differentiable(NO_GRADIENT)
+
+
+def _as_sparse(rows: list[list[bytes]]) -> list[Array]:
+    lengths = np.array([len(row) for row in rows], np.int64)
+    values = [part for row in rows for part in row]
+    indices = np.empty((len(values), 2), np.int64)
+    starts = np.cumsum(lengths) - lengths
+    indices[:, 0] = np.repeat(np.arange(len(rows)), lengths)
+    indices[:, 1] = np.arange(len(values)) - np.repeat(starts, lengths)
+    shape = np.array([len(rows), lengths.max(initial=0)], np.int64)
+    return [indices, array_of(values, (len(values),)), shape]
+
+
+@host_kernel(SPLIT, limit=HOST)
+def _split(input: Array, delimiter: Array, *, skip_empty: bool) -> list[Array]:
+    marks = delimiter.item()
+
+    def parts(text: bytes) -> list[bytes]:
+        if not text:
+            return []
+        if not marks:
+            return [text[i : i + 1] for i in range(len(text))]
+        for mark in marks[1:]:
+            text = text.replace(bytes([mark]), marks[:1])
+        found = text.split(marks[:1])
+        return [part for part in found if part] if skip_empty else found
+
+    return _as_sparse([parts(text) for text in input.tolist()])
+
+
+@host_kernel(SPLIT_V2, limit=HOST)
+def _split_v2(input: Array, sep: Array, *, maxsplit: int) -> list[Array]:
+    between = sep.item()
+    if between or maxsplit < 0:
+        rows = [text.split(between or None, maxsplit) for text in input.tolist()]
+    elif maxsplit == 0:
+        rows = [[text] for text in input.tolist()]
+    else:
+        rows = [_split_at_space(text, maxsplit) for text in input.tolist()]
+    return _as_sparse(rows)
+
+
+def _split_at_space(text: bytes, most: int) -> list[bytes]:
+    """Split at most so often; what follows the last split counts, though it be empty."""
+    parts = text.split(None, most)
+    return [*parts, b""] if len(parts) == most and text[-1:].isspace() else parts
+
+
+# ---- n-grams ------------------------------------------------------------------------------------
+
+
+def _ngrams_shape(c: ShapeContext) -> list[Dims]:
+    c.rank(0, 1, "data")
+    return [(None,), c.rank(1, 1, "data_splits")]
+
+
+NGRAMS = define_op(
+    "StringNGrams(data: string, data_splits: Tsplits; separator: string, ngram_widths: list(int) >="
+    " 0, left_pad: string, right_pad: string, pad_width: int, preserve_short_sequences: bool, "
+    "Tsplits: {int32, int64} = int64) -> ngrams: string, ngrams_splits: Tsplits",
+    shape=_ngrams_shape,
+    doc="Neighbours in each row joined, so many at a time.",
+).not_differentiable(NO_GRADIENT)
+
+
+@host_kernel(NGRAMS, limit=HOST)
+def _ngrams(
+    data: Array,
+    data_splits: Array,
+    *,
+    separator: Any,
+    ngram_widths: Sequence[int],
+    left_pad: Any,
+    right_pad: Any,
+    pad_width: int,
+    preserve_short_sequences: bool,
+    Tsplits: DType,
+) -> list[Array]:
+    if any(width <= 0 for width in ngram_widths):
+        raise invalid(
+            f"StringNGrams: ngram_widths must contain positive values, got {list(ngram_widths)}."
+        )
+    splits = data_splits.tolist()
+    _check_splits(splits, data.size)
+    between, left, right = as_bytes(separator), as_bytes(left_pad), as_bytes(right_pad)
+    texts = data.tolist()
+    result: list[bytes] = []
+    ends = [0] if splits else []
+    for begin, end in itertools.pairwise(splits):
+        row, before = texts[begin:end], len(result)
+        for width in ngram_widths:
+            pad = width - 1 if pad_width < 0 else min(pad_width, width - 1)
+            padded = [left] * pad + row + [right] * pad if pad else row
+            count = len(padded) - width + 1
+            result += [between.join(padded[i : i + width]) for i in range(count)]
+        if preserve_short_sequences and row and len(result) == before:
+            pad = max(pad_width, 0)
+            result.append(between.join([left] * pad + row + [right] * pad))
+        ends.append(len(result))
+    return [array_of(result, (len(result),)), np.array(ends, Tsplits.numpy_dtype)]
+
+
+def _check_splits(splits: list[int], size: int) -> None:
+    if not splits:
+        return
+    if splits[0] != 0:
+        raise invalid(f"StringNGrams: First split value must be 0, got {splits[0]}.")
+    for before, split in itertools.pairwise(splits):
+        if not before <= split <= size:
+            raise invalid(
+                f"StringNGrams: Invalid split value {split}, must be in [{before}, {size}]."
+            )
+    if splits[-1] != size:
+        raise invalid(
+            f"StringNGrams: Last split value must be data size. Expected {size}, got {splits[-1]}."
+        )
