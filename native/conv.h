@@ -193,7 +193,33 @@ void pack_filter_task(const void* argument, long panel) {
              least(COLUMNS, s.filters - panel * COLUMNS));
 }
 
+// Whether every output pixel is a product of one input pixel with the filter as a matrix.
+bool is_pointwise(const Conv& c) {
+  return c.rows == 1 && c.cols == 1 && c.stride_y == 1 && c.stride_x == 1 && c.pad_top == 0 &&
+         c.pad_left == 0 && c.out_height == c.height && c.out_width == c.width;
+}
+
+void multiply_pixels(const Conv& c, const float* a, const float* w, float* to, bool turned,
+                     Workers& workers) {
+  const long start = 0, inner = turned ? c.filters : c.channels;
+  Product p;
+  p.a = a;
+  p.b = w;
+  p.c = to;
+  p.m = c.images * c.height * c.width;
+  p.n = turned ? c.channels : c.filters;
+  p.k = inner;
+  p.a_row = inner;
+  p.a_col = 1;
+  p.b_row = turned ? 1 : c.filters;
+  p.b_col = turned ? c.filters : 1;
+  p.batch = 1;
+  p.a_start = p.b_start = &start;
+  product(p, workers);
+}
+
 void conv(const Conv& c, const float* x, const float* w, float* y, Workers& workers) {
+  if (is_pointwise(c)) return multiply_pixels(c, x, w, y, false, workers);
   Slide s = slide_of(c, x, y);
   plan(s, workers);
   if (s.depth == 0) return;
@@ -237,6 +263,7 @@ Phase phase_of(long which, long size, long taps, long stride, long dilation, lon
 }
 
 void conv_input_grad(const Conv& c, const float* w, const float* dy, float* dx, Workers& workers) {
+  if (is_pointwise(c)) return multiply_pixels(c, dy, w, dx, true, workers);
   if (c.rows < c.stride_y || c.cols < c.stride_x || c.filters == 0)  // pixels that no tap meets
     __builtin_memset(dx, 0, (unsigned long)(c.images * c.height * c.width * c.channels) *
                                 sizeof(float));
