@@ -53,6 +53,7 @@ class FuncGraph(Graph):
         self._watched: dict[int, Any] = {}
         self.allow_variables = True
         self.new_variables: list[Any] = []
+        self.sets_first_values = False  # whether it gives new variables values that need arguments
         if collections is not None:
             self._collections = collections
         elif self.outer_graph is not None:
@@ -209,6 +210,12 @@ class FuncGraph(Graph):
             outer = self.outer_graph
             if isinstance(outer, FuncGraph):
                 outer.watch_variable(variable)
+
+    def forget_variables(self, variables: Sequence[Any]) -> None:
+        """Takes back that the body uses these variables: they are its arguments."""
+        gone = {id(v) for v in variables}
+        self.variables = [v for v in self.variables if id(v) not in gone]
+        self._watched = {i: v for i, v in self._watched.items() if i not in gone}
 
     @property
     def trainable_variables(self) -> list[Any]:

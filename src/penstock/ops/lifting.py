@@ -11,6 +11,10 @@ from penstock.core.tensor import SymbolicTensor
 from penstock.util import nest
 
 
+class NeedsArgument(ValueError):
+    """A value that depends on an argument of the function."""
+
+
 def lift(tensor: SymbolicTensor) -> Any:
     """The value of a tensor of a function's body in the current context, outside of the body.
 
@@ -21,13 +25,13 @@ def lift(tensor: SymbolicTensor) -> Any:
       A tensor of the same dtype, computed now (in a graph: by operations of that graph).
 
     Raises:
-      ValueError: it depends on an argument of the function.
+      NeedsArgument: it depends on an argument of the function.
     """
     graph: Any = tensor.graph  # a FuncGraph: only those have captures
     values: dict[int, Any] = {id(inner): outer for outer, inner in graph.captures}
     for op in _needed(tensor, values):
         if op.type == "Placeholder":
-            raise ValueError(
+            raise NeedsArgument(
                 f"tf.Variable: expected an initial value that does not depend on the arguments of "
                 f"the function, got {tensor!r}, which needs '{op.name}'. Make the variable before "
                 "the function, or give the initial value as a function without arguments."

@@ -16,7 +16,8 @@ from penstock.core.execute import execute
 from penstock.core.resources import ResourceHandle, VariableCell
 from penstock.core.tensor import SymbolicTensor, Tensor, wrap
 from penstock.graph.behavior import current_name_scope, init_scope, name_scope_v1
-from penstock.ops.lifting import lift
+from penstock.ops.conditionals import cond
+from penstock.ops.lifting import NeedsArgument, lift
 from penstock.ops.state_variables import ASSIGN, READ, VAR_HANDLE, VAR_IS_INITIALIZED
 from penstock.ops.variable_updates import store
 from penstock.types import dims as d
@@ -81,9 +82,15 @@ def initialize(
     inside = building is not None and building.building_function
     if inside:
         building.note_new_variable(variable)
+    later: Any = None
     with init_scope():
         if inside and isinstance(initial_value, SymbolicTensor) and initial_value.graph is building:
-            initial_value = lift(initial_value)
+            try:
+                initial_value = lift(initial_value)
+            except NeedsArgument:
+                if state.graph is not None:
+                    raise
+                later, initial_value = initial_value, None
         variable._in_graph_mode = state.graph is not None
         values = () if callable(initial_value) else (initial_value,)
         with name_scope_v1(name, "Variable", values) as scope:
@@ -92,11 +99,15 @@ def initialize(
                 handle_name = name
             variable._handle_name = f"{handle_name}:0"
             variable._shared_name = handle_name
-            if variable._in_graph_mode:
+            if later is not None:
+                _initialize_empty(variable, later, dtype, shape)
+            elif variable._in_graph_mode:
                 args = (initial_value, dtype, shape, scope, caching_device, validate_shape)
                 _initialize_in_graph(variable, *args)
             else:
                 _initialize_eagerly(variable, initial_value, dtype, shape)
+    if later is not None:
+        _assign_in_first_call(variable, later)
 
 
 def _first_value(
@@ -124,14 +135,38 @@ def _first_value(
 def _initialize_eagerly(variable: Any, initial_value: Any, dtype: Any, shape: Any) -> None:
     with name_scope_v1("Initializer"):
         tensor, dims = _first_value(initial_value, dtype, shape)
+    store(_new_cell(variable, tensor.dtype, dims), tensor)
+
+
+def _new_cell(variable: Any, dtype: Any, dims: d.Dims) -> VariableCell:
+    """The state of a variable outside of graphs, without a value."""
     name = variable._shared_name
     unique = f"{name}_{next(_numbers)}"
     variable._unique_id = unique
-    cell = VariableCell(f"{name}", tensor.dtype, dims)
-    store(cell, tensor)
+    cell = VariableCell(f"{name}", dtype, dims)
     variable._cell = cell
     variable._handle = wrap(ResourceHandle("Anonymous", unique, cell), dt.resource)
-    variable._dtype, variable._dims = tensor.dtype, dims
+    variable._dtype, variable._dims = dtype, dims
+    return cell
+
+
+def _initialize_empty(variable: Any, value: Any, dtype: Any, shape: Any) -> None:
+    """The state of a variable whose first value is a tensor of the function that makes it."""
+    checked = dtype is None or dtype is value.dtype
+    if not checked or (shape is not None and not value.shape.is_compatible_with(shape)):
+        raise ValueError(
+            f"tf.Variable: expected an initial value of dtype {dtype} and shape {shape}, got"
+            f" {value!r}. Cast or reshape it, or leave out dtype and shape."
+        )
+    _new_cell(variable, value.dtype, value.dims if shape is None else TensorShape(shape).dims_tuple)
+
+
+def _assign_in_first_call(variable: Any, value: SymbolicTensor) -> None:
+    """Makes the function that is being traced give a variable its first value."""
+    state.graph.sets_first_values = True
+    handle = variable.handle
+    ready = execute(VAR_IS_INITIALIZED, (handle,))
+    cond(ready, list, lambda: [execute(ASSIGN, (handle, value)), []][1])
 
 
 def _initialize_in_graph(

@@ -7,6 +7,8 @@ from typing import Any
 from penstock.core.composite import CompositeTensor
 from penstock.core.tensor import EagerTensor
 from penstock.tracing.signature import Opaque
+from penstock.tracing.variable_arguments import is_variable
+from penstock.types.composite_specs import VariableSpec
 from penstock.types.tensor_spec import TensorSpec
 from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
@@ -90,6 +92,10 @@ class FlatSignature:
     def _take(self, wanted: Any, value: Any, flat: list[Any]) -> None:
         """Appends the tensors of a value that must be as `wanted`."""
         if isinstance(wanted, TensorSpec):
+            flat.append(self._check(len(flat), value))
+        elif isinstance(wanted, VariableSpec):
+            if not is_variable(value):
+                raise TypeError(f"Can not cast {value!r} to {wanted}")
             flat.append(self._check(len(flat), value))
         elif isinstance(wanted, TypeSpec):
             if not isinstance(value, CompositeTensor):

@@ -31,7 +31,11 @@ from penstock.runtime.whole import make_whole_plan
 from penstock.tracing.binding import FlatSignature
 from penstock.tracing.function_type import FunctionType, concrete_type
 from penstock.tracing.signature import restore, specs_of_values
+from penstock.tracing.variable_arguments import is_variable, variables_in, watch
 from penstock.types import callables
+from penstock.types import dtypes as dt
+from penstock.types.dims import is_subtype
+from penstock.types.tensor_shape import TensorShape
 from penstock.types.tensor_spec import TensorSpec
 from penstock.util import nest
 
@@ -226,6 +230,8 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
           TypeError: a tensor is missing, superfluous, or of another dtype or shape.
         """
         try:
+            if state.recorders or state.graph is not None:
+                watch(variables_in((args, kwargs)))
             return self.call_flat(self._flat_signature.bind(args, kwargs, self.function_type))
         except Exception as error:
             filter_traceback(error)
@@ -235,6 +241,8 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
         return str(placeholder.op.attrs.get("_user_specified_name", placeholder.op.name))
 
     def _check(self, placeholder: Any, value: Any) -> Any:
+        if placeholder.dtype is dt.resource and is_variable(value):
+            return self._handle(placeholder, value)
         try:
             tensor = (
                 value if isinstance(value, Tensor) else convert_to_tensor(value, placeholder.dtype)
@@ -260,6 +268,20 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
                 " this signature."
             )
         return tensor
+
+    def _handle(self, placeholder: Any, variable: Any) -> Any:
+        """The handle of a variable that an input stands for."""
+        dtype, dims = placeholder._handle_data
+        if variable.dtype.base_dtype is not dtype or not is_subtype(
+            variable.shape.dims_tuple, dims
+        ):
+            raise TypeError(
+                f"{self.name}: argument '{self._argument_name(placeholder)}' must be a variable of"
+                f" {dtype.name}{TensorShape(dims)}, got one of"
+                f" {variable.dtype.name}{variable.shape}. Call the tf.function itself to trace it"
+                " for this variable."
+            )
+        return variable.handle
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """The signature as text: on one line, or with kinds and captures when `verbose`."""

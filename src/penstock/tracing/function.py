@@ -20,8 +20,10 @@ from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.core.tracebacks import filter_traceback
 from penstock.core.trackable import Trackable
+from penstock.errors import InaccessibleTensorError
 from penstock.graph.func_graph import FuncGraph
 from penstock.runtime.whole import WholePlan
+from penstock.tracing.argument_names import ArgumentNames
 from penstock.tracing.autograph import calls as autograph
 from penstock.tracing.compiler_ir import feed_of, show
 from penstock.tracing.concrete import ConcreteFunction, plan_of
@@ -40,6 +42,14 @@ from penstock.tracing.signature import (
     trace_key,
     type_keys,
     weaken,
+)
+from penstock.tracing.variable_arguments import (
+    FlatArguments,
+    VariableInputs,
+    VariableKey,
+    pin,
+    reached_by,
+    watch,
 )
 from penstock.types import callables
 from penstock.types.tensor_spec import TensorSpec
@@ -196,6 +206,8 @@ class Function(callables.PolymorphicFunction, Trackable):
         self._retraces = RetraceLog(name)
         self._created_variables: list[Any] = []
         self._initialized = False
+        self._first_call: ConcreteFunction | None = None  # serves the call that traces
+        self._reached: frozenset[int] | None = None  # ids of variables that the function names
         self._by_instance: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
         self._set_signature(input_signature)
         functools.update_wrapper(
@@ -266,7 +278,7 @@ class Function(callables.PolymorphicFunction, Trackable):
         if bound is None:
             with self._lock:
                 bound = self._bound_to(instance)
-        return bound
+        return _BoundFunction(bound, instance)
 
     def _bound_to(self, instance: Any) -> "Function":
         """A function of its own for each instance, which does not keep the instance alive."""
@@ -301,13 +313,15 @@ class Function(callables.PolymorphicFunction, Trackable):
             return self._python_function(*args, **kwargs)
         try:
             args, kwargs = self._parameters.bind(args, kwargs)
-            tensors: list[Any] = []
+            tensors: list[Any] = FlatArguments()
             if self._input_signature is None:
                 key = trace_key(args, tensors)
                 if kwargs:
                     key = (key, trace_key(kwargs, tensors))
             else:
                 key, tensors = self._signature_key(args, kwargs)
+            if hasattr(tensors, "variables"):
+                self._note_variables(tensors)
             if state.graph is not None:
                 key = self._key_in_graph(key, state.graph)
             concrete = self._known.get(key)
@@ -317,6 +331,17 @@ class Function(callables.PolymorphicFunction, Trackable):
         except Exception as error:
             filter_traceback(error)
             raise
+
+    def _note_variables(self, tensors: Any) -> None:
+        """Before a call with variables: which of them the function reaches by itself."""
+        if self._reached is None:
+            inner, instance = self._python_function, None
+            if isinstance(inner, _Method):
+                inner, instance = inner.function, inner.instance()
+            self._reached = reached_by(inner, instance)
+        pin(tensors, self._reached)
+        if state.recorders or state.graph is not None:
+            watch([variable for variable, _ in tensors.variables])
 
     def _key_in_graph(self, key: Any, graph: Any) -> Any:
         """Functions share traces with eager calls, unless they capture what is not eager."""
@@ -381,7 +406,8 @@ class Function(callables.PolymorphicFunction, Trackable):
                 self._traces[wanted] = concrete
                 self._make_room()
             self._known[key] = concrete
-            return concrete
+            first, self._first_call = self._first_call, None
+            return first or concrete
 
     def _serves(self, key: Any) -> Any:
         """The key of the most specific trace that serves a call; None when there is none."""
@@ -443,6 +469,8 @@ class Function(callables.PolymorphicFunction, Trackable):
         concrete, created = self._trace_once(key, args, kwargs, allow_variables=first)
         if created:  # the body makes its variables at the first call: the graph kept does not
             self._created_variables.extend(created)
+            if concrete.graph.sets_first_values:
+                self._first_call = concrete  # the one that needs to
             concrete, _ = self._trace_once(key, args, kwargs, allow_variables=False)
         self._initialized = True
         return concrete
@@ -457,13 +485,18 @@ class Function(callables.PolymorphicFunction, Trackable):
             tensor_keys(key) if self._input_signature is None else _spec_keys(self._input_signature)
         )
         kinds = iter(type_keys(key))
-        names = _ArgumentNames(self._parameters, args, kwargs)
+        names = ArgumentNames(self._parameters, args, kwargs)
+        variables = VariableInputs(graph)
         with context.graph_scope(graph), context.no_recording():
 
             def placeholder(leaf: Any) -> Any:
                 spec = next(keys)
-                name = spec.name or names.next()
-                return graph.add_input(spec.dtype, spec.dims, name)
+                if isinstance(spec, VariableKey):
+                    return variables.add(leaf, spec, names.next()[0])
+                name, place = names.next()
+                made = graph.add_input(spec.dtype, spec.dims, spec.name or name)
+                made.op.attrs["_user_specified_name"] = spec.name or place
+                return made
 
             def custom(value: Any) -> Any:
                 return placeholder_for(next(kinds), placeholder)
@@ -477,7 +510,10 @@ class Function(callables.PolymorphicFunction, Trackable):
             graph.structured_outputs = _outputs(result, graph, self._name)
         flat = nest.flatten(graph.structured_outputs, expand_composites=True)
         graph.outputs = list({id(t): t for t in flat if isinstance(t, SymbolicTensor)}.values())
-        graph.structured_input_signature = weaken(specs_of_values((new_args, new_kwargs)))
+        graph.structured_input_signature = weaken(
+            specs_of_values((new_args, new_kwargs), variables.specs)
+        )
+        variables.finish()
         graph.finish()
         made = ConcreteFunction(graph, key, self._jit_compile, self._parameters.signature)
         return made, graph.new_variables
@@ -520,10 +556,8 @@ class Function(callables.PolymorphicFunction, Trackable):
             args, kwargs = self._parameters.bind(args, kwargs)
             return self._find_or_trace("signature", args, kwargs)
         args, kwargs = self._parameters.bind(args, kwargs)
-        tensors: list[Any] = []
-        key = trace_key(args, tensors)
-        if kwargs:
-            key = (key, trace_key(kwargs, tensors))
+        tensors = FlatArguments()
+        key = self._free_key(args, kwargs, tensors)
         return self._find_or_trace(key, args, kwargs)
 
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
@@ -568,15 +602,22 @@ class Function(callables.PolymorphicFunction, Trackable):
         if self._input_signature is not None:
             key, tensors = self._signature_key(args, kwargs)
             return self._find_or_trace(key, args, kwargs), tensors
-        tensors = []
+        tensors = FlatArguments()
+        key = self._free_key(args, kwargs, tensors)
+        return self._find_or_trace(key, args, kwargs), tensors
+
+    def _free_key(self, args: Any, kwargs: Any, tensors: FlatArguments) -> Any:
+        """The key of a call without an input signature."""
         key = trace_key(args, tensors)
         if kwargs:
             key = (key, trace_key(kwargs, tensors))
-        return self._find_or_trace(key, args, kwargs), tensors
+        if hasattr(tensors, "variables"):
+            self._note_variables(tensors)
+        return key
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """The signatures traced so far, as text."""
-        return "\n".join(c.pretty_printed_signature(verbose) for c in self._traces.values())
+        return "\n\n".join(c.pretty_printed_signature(verbose) for c in self._traces.values())
 
     def __copy__(self) -> "Function":
         """A function of the same Python function, not traced yet."""
@@ -605,6 +646,19 @@ class Function(callables.PolymorphicFunction, Trackable):
 
     def __repr__(self) -> str:
         return f"<penstock.tracing.function.Function {self._name}, {self._count} traces>"
+
+
+class _BoundFunction(Function):
+    """The function of an instance, which lives as long as this access to it.
+
+    All accesses to the function of one instance are one function: they share their attributes.
+    """
+
+    __slots__ = ("_instance",)
+
+    def __init__(self, function: Function, instance: Any) -> None:
+        self.__dict__ = function.__dict__
+        self._instance = instance
 
 
 class _Method:
@@ -657,29 +711,6 @@ def _to_structure(signature: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*signature, *args[len(signature) :])
 
 
-class _ArgumentNames:
-    """Names of placeholders, from the parameters that the tensors are passed for."""
-
-    def __init__(
-        self, parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        names: list[str] = []
-        for i, value in enumerate(args):
-            base = (
-                parameters.names[min(i, len(parameters.names) - 1)] if parameters.names else "args"
-            )
-            count = len(nest.flatten(value, expand_composites=True))
-            names += [base] if count == 1 else [f"{base}_{j}" if j else base for j in range(count)]
-        for key in sorted(kwargs):
-            names += [key] * len(nest.flatten(kwargs[key], expand_composites=True))
-        self._names = iter(names)
-
-    def next(self) -> str:
-        """The name for the next tensor."""
-        name = next(self._names, "args")
-        return name if name.isidentifier() else "args"
-
-
 def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
     """What the Python function returned, with every value as a tensor of the graph."""
 
@@ -690,6 +721,8 @@ def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
             return nest.map_structure(lambda t: graph.as_tensor(t), value, expand_composites=True)
         try:
             tensor = convert_to_tensor(value)
+        except InaccessibleTensorError:
+            raise
         except (TypeError, ValueError) as problem:
             raise TypeError(
                 "To be compatible with tf.function, Python functions must return zero or more"

@@ -16,6 +16,7 @@ from typing import Any
 from penstock.config import env
 from penstock.config.logging import get_logger
 from penstock.tracing.signature import CallKey, Opaque, TensorKey, call_key
+from penstock.tracing.variable_arguments import VariableKey
 from penstock.types import dims as d
 from penstock.util.frames import Frame, user_frame
 
@@ -200,7 +201,7 @@ def _nested(part: Any) -> bool:
 
 
 def _is_key(part: Any) -> bool:
-    return isinstance(part, (TensorKey, Opaque, tuple))
+    return isinstance(part, (TensorKey, VariableKey, Opaque, tuple))
 
 
 def _entry(part: Any) -> bool:
@@ -208,6 +209,8 @@ def _entry(part: Any) -> bool:
 
 
 def _words(part: Any) -> str:
+    if isinstance(part, VariableKey):
+        return f"Variable(shape={d.text(part.dims)}, dtype={part.dtype.name})"
     if isinstance(part, TensorKey):
         return f"Tensor(shape={d.text(part.dims)}, dtype={part.dtype.name})"
     if isinstance(part, tuple) and part and isinstance(part[0], type):

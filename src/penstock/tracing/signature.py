@@ -1,7 +1,7 @@
 """What a traced function is specialised to.
 
 A call's arguments become a key: tensors and arrays by dtype and shape, other values by their own
-value, variables by identity. `bind` brings arguments into the order of the Python function's
+value, variables by their spec. `bind` brings arguments into the order of the Python function's
 parameters; `trace_key` makes the key and the list of tensors; `placeholders` rebuilds the arguments
 with a placeholder for each tensor.
 """
@@ -16,6 +16,7 @@ import numpy as np
 from penstock.core.composite import CompositeTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
+from penstock.tracing.variable_arguments import VariableKey, is_variable, variable_key
 from penstock.types import dims as d
 from penstock.types.spec_parts import hashable, map_parts
 from penstock.types.tensor_shape import TensorShape
@@ -143,9 +144,13 @@ class Opaque:
         return f"<{kind} at {self._id:#x}>"
 
 
-def specs_of_values(structure: Any) -> Any:
-    """The nest with the spec of each tensor and composite value in its place."""
-    return nest.map_structure(_spec_of_value, structure)
+def specs_of_values(structure: Any, known: Mapping[int, Any] | None = None) -> Any:
+    """The nest with the spec of each tensor and composite value in its place.
+
+    `known` gives the specs of some leaves, by their ids.
+    """
+    known = known or {}
+    return nest.map_structure(lambda v: known.get(id(v)) or _spec_of_value(v), structure)
 
 
 def _spec_of_value(value: Any) -> Any:
@@ -303,10 +308,10 @@ def _slow_key(value: Any, tensors: list[Any]) -> Any:
             _static_parts(value._type_spec),
             *[trace_key(c, tensors) for c in nest.flatten(value, expand_composites=True)],
         )
-    if _is_variable(value):
-        return Opaque(value)
+    if is_variable(value):
+        return variable_key(value, tensors)
     if isinstance(value, Mapping):
-        return (type(value), *[(k, trace_key(value[k], tensors)) for k in _sorted(value)])
+        return (type(value), *[(k, trace_key(value[k], tensors)) for k in sorted_keys(value)])
     if isinstance(value, (tuple, list)):
         return (type(value), *[trace_key(a, tensors) for a in value])
     if isinstance(value, TypeSpec):
@@ -343,11 +348,12 @@ def _static_parts(spec: TypeSpec) -> Any:
     )
 
 
-def _is_variable(value: Any) -> bool:
-    return hasattr(value, "handle") and hasattr(value, "read_value")
+def sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
+    """The keys of a mapping in the order in which its values are flattened.
 
-
-def _sorted(value: Mapping[Any, Any]) -> list[Any]:
+    Raises:
+      TypeError: they do not sort.
+    """
     try:
         return sorted(value)
     except TypeError as problem:
@@ -370,7 +376,9 @@ def substitute(
     def inside(value: Any) -> Any:
         return substitute(value, replacement, custom)
 
-    if isinstance(arguments, (Tensor, np.ndarray, np.generic, TensorSpec)):
+    if isinstance(arguments, (Tensor, np.ndarray, np.generic, TensorSpec)) or is_variable(
+        arguments
+    ):
         return replacement(arguments)
     if isinstance(arguments, CompositeTensor):
         parts = [inside(c) for c in nest.flatten(arguments, expand_composites=True)]
@@ -378,7 +386,7 @@ def substitute(
     if isinstance(arguments, TypeSpec):
         return arguments.from_tensors(iter([replacement(spec) for spec in arguments.flatten()]))
     if isinstance(arguments, Mapping):
-        order = {k: inside(arguments[k]) for k in _sorted(arguments)}
+        order = {k: inside(arguments[k]) for k in sorted_keys(arguments)}
         made = {k: order[k] for k in arguments}
         return made if type(arguments) is dict else _rebuild_mapping(arguments, made)
     if isinstance(arguments, (tuple, list)):
@@ -386,7 +394,7 @@ def substitute(
         if hasattr(arguments, "_fields"):
             return type(arguments)(*parts)
         return tuple(parts) if isinstance(arguments, tuple) else parts
-    if hasattr(arguments, "__tf_tracing_type__") and not _is_variable(arguments):
+    if hasattr(arguments, "__tf_tracing_type__"):
         return custom(arguments)
     if nest.is_nested(arguments):
         return nest.pack_sequence_as(arguments, [inside(a) for a in nest.flatten(arguments)])
@@ -401,9 +409,9 @@ def _rebuild_mapping(like: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
     return kind(values)
 
 
-def tensor_keys(key: Any) -> list[TensorKey]:
-    """The tensor keys inside a key, in order."""
-    if isinstance(key, TensorKey):
+def tensor_keys(key: Any) -> list[TensorKey | VariableKey]:
+    """The keys of tensors and variables inside a key, in order."""
+    if isinstance(key, (TensorKey, VariableKey)):
         return [key]
     if isinstance(key, TypeKey):
         return [TensorKey(s.dtype, s.shape.dims_tuple) for s in key.kind.flatten()]
@@ -422,6 +430,8 @@ def relax(old: Any, new: Any) -> Any:
         return TensorKey(
             old.dtype, tuple(a if a == b else None for a, b in zip(old.dims, new.dims, strict=True))
         )
+    if isinstance(old, VariableKey) and isinstance(new, VariableKey):
+        return old.relaxed(new)
     if isinstance(old, TypeKey) and isinstance(new, TypeKey):
         common = old.kind.most_specific_common_supertype([new.kind])
         return None if common is None else TypeKey(common)
@@ -442,6 +452,8 @@ def accepts(known: Any, asked: Any) -> bool:
     """Whether a graph traced for `known` serves a call of key `asked`."""
     if isinstance(known, TensorKey):
         return isinstance(asked, TensorKey) and known.accepts(asked)
+    if isinstance(known, VariableKey):
+        return isinstance(asked, VariableKey) and known.accepts(asked)
     if isinstance(known, TypeKey):
         return isinstance(asked, TypeKey) and bool(asked.kind.is_subtype_of(known.kind))
     if isinstance(known, tuple):
