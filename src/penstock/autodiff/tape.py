@@ -9,6 +9,9 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+from penstock.autodiff.jacobians import batch_jacobian_of, jacobian_of
 from penstock.autodiff.unconnected import UnconnectedGradients
 from penstock.autodiff.walk import Record, Sums, as_dense, is_trainable, named_rules, walk
 from penstock.config.logging import get_logger
@@ -319,47 +322,34 @@ class GradientTape:
           sources: a nest of tensors or variables of shapes S.
           unconnected_gradients: as for `gradient`.
           parallel_iterations: accepted for compatibility.
-          experimental_use_pfor: accepted for compatibility; rows are computed one after the other.
+          experimental_use_pfor: while a graph is built, compute all rows at the same time, where
+            every operation allows it; else, and eagerly unless they are many, one by one.
 
         Returns:
           A nest like `sources` of tensors of shape T + S, or None.
         """
         flat_sources = nest.flatten(sources)
-        rows = self._rows(target, flat_sources, unconnected_gradients)
+        with self._several():
+            rows = jacobian_of(
+                target,
+                lambda seed: self.gradient(target, flat_sources, seed, unconnected_gradients),
+                experimental_use_pfor,
+            )
         shape = execute("Shape", (target,))
-        results: list[Any] = []
-        for i, source in enumerate(flat_sources):
-            parts = [row[i] for row in rows]
-            if not parts or any(p is None for p in parts):
-                results.append(None)
-                continue
-            stacked = execute("Pack", ([as_dense(p) for p in parts],), {"axis": 0})
-            wanted = execute("ConcatV2", ([shape, execute("Shape", (_read(source),))], 0))
-            results.append(execute("Reshape", (stacked, wanted)))
+        results = [
+            None if found is None else _reshaped(found, shape, execute("Shape", (_read(source),)))
+            for found, source in zip(rows, flat_sources, strict=True)
+        ]
         return nest.pack_sequence_as(sources, results)
 
-    def _rows(
-        self, target: Any, sources: list[Any], unconnected: UnconnectedGradients
-    ) -> list[list[Any]]:
-        """The gradient of each element of `target`; the tape may be used once all the same."""
-        dims = target.dims
-        if dims is None or None in dims:
-            raise ValueError(
-                f"jacobian needs a target of static shape, got {target!r}. Set its shape with"
-                " tf.ensure_shape."
-            )
-        count = 1
-        for n in dims:
-            count *= n
+    @contextlib.contextmanager
+    def _several(self) -> Iterator[None]:
+        """Lets the tape be asked more than once; it may be used once all the same."""
         persistent, self._persistent = self._persistent, True
         if self._recording and not persistent:
             self._stop()
         try:
-            eye = execute("Reshape", (_identity_matrix(count, target.dtype), [count, *dims]))
-            return [
-                self.gradient(target, sources, execute("GatherV2", (eye, i, 0)), unconnected)
-                for i in range(count)
-            ]
+            yield
         finally:
             self._persistent = persistent
 
@@ -377,39 +367,28 @@ class GradientTape:
           A tensor of shape [B, T..., S...], or None.
 
         Raises:
-          ValueError: the first dimensions differ or are unknown.
+          ValueError: a rank is unknown or 0, or the first dimensions differ.
         """
         t, s = target.dims, source.dims
-        if t is None or s is None or not t or not s or t[0] != s[0] or None in t:
+        if not t or not s or (None not in (t[0], s[0]) and t[0] != s[0]):
             raise ValueError(
                 f"Need first dimension of target shape {t} and source shape {s} to match."
             )
-        per_example = 1
-        for n in t[1:]:
-            per_example *= n
-        flat_shape = [t[0], per_example]
-        persistent, self._persistent = self._persistent, True
-        if self._recording and not persistent:
-            self._stop()
-        try:
-            eye = _identity_matrix(per_example, target.dtype)
-            rows = []
-            for i in range(per_example):
-                seed = execute("BroadcastTo", (execute("GatherV2", (eye, i, 0)), flat_shape))
-                rows.append(
-                    self.gradient(
-                        target, source, execute("Reshape", (seed, list(t))), unconnected_gradients
-                    )
-                )
-        finally:
-            self._persistent = persistent
-        if not rows or any(r is None for r in rows):
+        with self._several():
+            rows = batch_jacobian_of(
+                target,
+                lambda seed: [self.gradient(target, source, seed, unconnected_gradients)],
+                experimental_use_pfor,
+            )
+        if rows is None:
             return None
-        stacked = execute("Pack", ([as_dense(r) for r in rows],), {"axis": 1})
-        return execute(
-            "Reshape",
-            (stacked, execute("ConcatV2", ([list(t), execute("Shape", (source,))[1:]], 0))),
-        )
+        order = np.array([1, 0, *range(2, len(s) + 1)], np.int32)
+        examples = execute("Transpose", (rows, order))
+        return _reshaped(examples, execute("Shape", (target,)), execute("Shape", (source,))[1:])
+
+
+def _reshaped(x: Any, first: Any, second: Any) -> Any:
+    return execute("Reshape", (x, execute("ConcatV2", ([first, second], 0))))
 
 
 class _CustomRecord(Record):
@@ -459,12 +438,6 @@ def _read(source: Any) -> Any:
 def _value_of(handle: Any) -> Any:
     cell = getattr(getattr(handle, "_array", None), "resource", None)
     return handle if cell is None else execute("ReadVariableOp", (handle,), {"dtype": cell.dtype})
-
-
-def _identity_matrix(n: int, dtype: Any) -> Any:
-    return execute(
-        "OneHot", (list(range(n)), n, convert_to_tensor(1, dtype), convert_to_tensor(0, dtype))
-    )
 
 
 named_rules[CUSTOM_RULE] = _never

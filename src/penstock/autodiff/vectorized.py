@@ -24,6 +24,7 @@ from penstock.graph.func_graph import FuncGraph
 from penstock.ops.bodies import BodyGraph, note_uses, share_captures, trace
 from penstock.ops.functional_loops import map_fn
 from penstock.ops.vectorized import VECTORIZED_CALL
+from penstock.runtime import plan as _plan  # noqa: F401  registers the operation's kernels
 from penstock.runtime.bodies import compiles_inside
 from penstock.types import dtypes as dt
 from penstock.util import nest
@@ -58,6 +59,22 @@ def vectorized_map(
         raise TypeError(f"vectorized_map: expected a callable fn, got {fn!r}.")
     fn = converted(fn)
     flat = [convert_to_tensor(t) for t in nest.flatten(elems)]
+    graph, result, outputs = _rows(fn, elems, flat)
+    if outputs is None:
+        return _fall_back(fn, elems, flat, result, fallback_to_while_loop, warn, graph)
+    return nest.pack_sequence_as(result, outputs)
+
+
+def vectorized_rows(fn: Callable[..., Any], rows: Any) -> list[Any] | None:
+    """What `fn`, which returns a list, gives for each row; None if it cannot be vectorised."""
+    return _rows(fn, rows, [rows])[2]
+
+
+def _rows(fn: Any, elems: Any, flat: Sequence[Any]) -> tuple["_RowGraph", Any, list[Any] | None]:
+    """The graph of one row, what `fn` returned in it, and what it gives for all rows.
+
+    That is None when the graph holds what cannot be vectorised.
+    """
     single = _single_rows(flat)
     graph = _RowGraph("vectorized", hoists=True)
     places = [
@@ -74,11 +91,10 @@ def vectorized_map(
     if any(t.dtype in (dt.resource, dt.variant) for t in captured) or not compiles_inside(
         body, "CPU"
     ):
-        return _fall_back(fn, elems, flat, result, fallback_to_while_loop, warn, graph)
+        return graph, result, None
     graph.note()
     mapped = [t for t, one in zip(flat, single, strict=True) if not one]
-    outputs = _vectorized(body, mapped, captured)
-    return nest.pack_sequence_as(result, outputs)
+    return graph, result, _vectorized(body, mapped, captured)
 
 
 class _RowGraph(BodyGraph):

@@ -6,13 +6,17 @@ used only where XLA's interface is at least as new as the one it was compiled fo
 handlers that are newer than itself, and with them the whole CPU backend. Without the library, or
 with ``PENSTOCK_NATIVE_KERNELS=0``, every operation has a kernel of XLA's own.
 
-`available` says whether the library is in use and `state` why not; `call` makes a call.
+`available` says whether the library is in use and `state` why not; `call` makes a call. JAX cannot
+vectorise calls: what it vectorises is traced inside of `unused`.
 """
 
+import contextlib
 import ctypes
 import functools
 import pathlib
 import re
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,9 +55,28 @@ class State:
     fix: str = ""
 
 
+class _Here(threading.local):
+    """What holds for this thread."""
+
+    unused = False
+
+
+_here = _Here()
+
+
+@contextlib.contextmanager
+def unused() -> Iterator[None]:
+    """While this is entered the library is not available to this thread."""
+    before, _here.unused = _here.unused, True
+    try:
+        yield
+    finally:
+        _here.unused = before
+
+
 def available() -> bool:
     """Whether compiled code may call the library: it is loaded, not switched off, and on CPU."""
-    if not env.get("PENSTOCK_NATIVE_KERNELS"):
+    if _here.unused or not env.get("PENSTOCK_NATIVE_KERNELS"):
         return False
     return jax.default_backend() == "cpu" and _registered()
 

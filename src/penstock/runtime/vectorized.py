@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native
 from penstock.core.kernels import KernelContext, register_kernel
 from penstock.core.lazy import jax, jnp
 from penstock.core.traced import Collected, NotStatic, TraceContext
@@ -56,7 +57,8 @@ def _compiled(ctx: TraceContext, mapped: Any, shared: Any, *, body: CallBody) ->
         return outputs, [jnp.asarray(ok).reshape(()) for ok in collected.conditions], held
 
     try:
-        outputs, oks, held = jax.vmap(one)([jnp.asarray(m) for m in mapped])
+        with native.unused():
+            outputs, oks, held = jax.vmap(one)([jnp.asarray(m) for m in mapped])
     except NotStatic as signal:
         raise NotStatic(ctx.op_key, str(signal)) from signal
     except errors.OpError:
