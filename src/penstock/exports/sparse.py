@@ -49,4 +49,19 @@ EXPORTS = {
         "split_v1": ["compat.v1.sparse.split", "compat.v1.sparse_split"],
     },
     "penstock.ops.sparse_matmul": {"sparse_matmul": ["compat.v1.sparse_matmul"]},
+    "penstock.ops.sparse_segments": {
+        "segment_mean": ["sparse.segment_mean"],
+        "segment_mean_v1": ["compat.v1.sparse.segment_mean", "compat.v1.sparse_segment_mean"],
+        "segment_sqrt_n": ["sparse.segment_sqrt_n"],
+        "segment_sqrt_n_v1": ["compat.v1.sparse.segment_sqrt_n", "compat.v1.sparse_segment_sqrt_n"],
+        "segment_sum": ["sparse.segment_sum"],
+        "segment_sum_v1": ["compat.v1.sparse.segment_sum", "compat.v1.sparse_segment_sum"],
+    },
+    "penstock.ops.sparse_counts": {"bincount": ["sparse.bincount"]},
+    "penstock.ops.set_operations": {
+        "difference": ["sets.difference", "compat.v1.sets.set_difference"],
+        "intersection": ["sets.intersection", "compat.v1.sets.set_intersection"],
+        "size": ["sets.size", "compat.v1.sets.set_size"],
+        "union": ["sets.union", "compat.v1.sets.set_union"],
+    },
 }

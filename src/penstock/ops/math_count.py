@@ -152,18 +152,19 @@ def bincount(
       Tensor of `dtype` or of the dtype of `weights`, as long as the largest value plus one.
 
     Raises:
-      ValueError: another axis.
+      ValueError: another axis, or both `weights` and `binary_output`.
       InvalidArgumentError: a negative value.
     """
     if axis not in (None, 0, -1):
         raise ValueError(
             f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
         )
+    check_exclusive(weights, binary_output)
     values = convert_to_tensor(arr)
     if values.dtype.base_dtype not in (dt.int32, dt.int64) and weights is None and axis is None:
         values = cast(values, dt.int32)
     kind = values.dtype.base_dtype
-    size = _length(values, minlength, maxlength, kind)
+    size = length(values, minlength, maxlength, kind)
     if weights is None:
         counted = convert_to_tensor(np.zeros(0, as_dtype(dtype).numpy_dtype))
     else:
@@ -175,7 +176,16 @@ def bincount(
     return execute(DENSE_BINCOUNT, (values, size, counted), {"binary_output": binary_output}, name)
 
 
-def _length(values: Any, least: Any, most: Any, kind: DType) -> Any:
+def check_exclusive(weights: Any, binary_output: bool) -> None:
+    """Refuses weights where only whether a value occurs is wanted."""
+    if weights is not None and binary_output:
+        raise ValueError(
+            "Arguments `binary_output` and `weights` are mutually exclusive. Expected one of them."
+        )
+
+
+def length(values: Any, least: Any, most: Any, kind: DType) -> Any:
+    """The number of bins: the largest value plus one, within bounds that may be None."""
     zero, one = (convert_to_tensor(v, kind) for v in (0, 1))
     empty = execute("Equal", (execute("Size", (values,)), np.int32(0)))
     size = execute("SelectV2", (empty, zero, add_v2(reduce_max(values), one)))

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.core import dispatch
 from penstock.core.composite import SparseTensor
 from penstock.ops import math_division
+from penstock.ops import sparse_counts as _counts  # noqa: F401 (its handlers)
 from penstock.ops.math_arithmetic import negative
 from penstock.ops.math_cast import abs as absolute
 from penstock.ops.math_elementwise import (

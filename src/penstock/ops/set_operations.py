@@ -1,0 +1,293 @@
+"""Sets: the values of each row of a tensor, each once.
+
+The last axis of a tensor holds the elements of sets; the other axes number them. Results are sparse
+tensors of the same leading axes, with each set's elements in order from the start of its row.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock.core.composite import SparseTensor, is_sparse
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import KernelContext, host_kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.ops.sparse_common import (
+    Array,
+    check_inside,
+    components,
+    invalid,
+    order_of,
+    parts,
+    sparse,
+)
+from penstock.types import dtypes
+from penstock.types.dims import Dims
+
+TYPES = "T: {int8, int16, int32, int64, uint8, uint16, string}"
+TAIL = f"set_operation: string, validate_indices: bool = True, {TYPES})"
+RESULT = " -> result_indices: int64, result_values: T, result_shape: int64"
+Sets = dict[tuple[int, ...], set[Any]]
+
+OPERATIONS: dict[str, Callable[[set[Any], set[Any]], set[Any]]] = {
+    "a-b": lambda a, b: a - b,
+    "b-a": lambda a, b: b - a,
+    "intersection": lambda a, b: a & b,
+    "union": lambda a, b: a | b,
+}
+
+
+def _check_operation(c: ShapeContext) -> None:
+    if c.attr("set_operation").lower() not in OPERATIONS:
+        c.fail(
+            f"set_operation in {sorted(OPERATIONS)}",
+            f"Invalid set_operation {c.attr('set_operation')!r}",
+        )
+
+
+def _result(c: ShapeContext, ranks: list[int | None]) -> list[Dims]:
+    _check_operation(c)
+    known = [r for r in ranks if r is not None]
+    if any(r < 2 for r in known):
+        c.fail("inputs of rank at least 2", f"Invalid rank {min(known)}")
+    if len(set(known)) > 1:
+        c.fail("inputs of one rank", f"ranks {known[0]} and {known[1]}")
+    rank = known[0] if known else None
+    return [(None, rank), (None,), (rank,)]
+
+
+def _rank(dims: Dims) -> int | None:
+    return None if dims is None else len(dims)
+
+
+def _order(ctx: KernelContext, indices: Array, shape: Array, validate: bool) -> None:
+    """Refuses positions outside of the shape, or out of order when that is checked."""
+    check_inside(ctx, np, indices, shape)
+    if validate and (order_of(np, indices) != np.arange(indices.shape[0])).any():
+        raise invalid(
+            "Sparse indices are out of order: expected positions in row-major order. Use "
+            "tf.sparse.reorder."
+        )
+
+
+def _sparse_sets(indices: Array, values: Array) -> Sets:
+    found: Sets = {}
+    for row, value in zip(indices[:, :-1].tolist(), values.tolist(), strict=True):
+        found.setdefault(tuple(row), set()).add(value)
+    return found
+
+
+def _dense_sets(values: Array) -> Sets:
+    return {row: set(values[row].tolist()) for row in np.ndindex(values.shape[:-1])}
+
+
+def _groups(a: Any, b: Any) -> tuple[int, ...]:
+    """The leading sizes of both, which must be equal."""
+    left, right = (tuple(int(n) for n in s[:-1]) for s in (a, b))
+    if left != right:
+        raise invalid(
+            f"Mismatched group shapes: expected equal leading sizes, got {list(left)} and "
+            f"{list(right)}."
+        )
+    return left
+
+
+def _combined(a: Sets, b: Sets, groups: tuple[int, ...], operation: str, dtype: Any) -> list[Array]:
+    combine = OPERATIONS[operation.lower()]
+    rows: list[tuple[int, ...]] = []
+    values: list[Any] = []
+    longest = 0
+    for row in sorted(a.keys() | b.keys()):
+        elements = sorted(combine(a.get(row, set()), b.get(row, set())))
+        longest = max(longest, len(elements))
+        rows += [(*row, i) for i in range(len(elements))]
+        values += elements
+    indices = np.array(rows, np.int64).reshape(len(rows), len(groups) + 1)
+    return [indices, np.array(values, dtype), np.array([*groups, longest], np.int64)]
+
+
+DENSE_TO_DENSE = define_op(
+    f"DenseToDenseSetOperation(set1: T, set2: T; {TAIL}{RESULT}",
+    shape=lambda c: _result(c, [_rank(c.shape(0)), _rank(c.shape(1))]),
+    doc="A set operation on each row of two dense tensors.",
+).not_differentiable("sets have no gradients")
+
+
+@host_kernel(DENSE_TO_DENSE)
+def _dense_to_dense(a: Array, b: Array, *, set_operation: str) -> list[Array]:
+    groups = _groups(a.shape, b.shape)
+    return _combined(_dense_sets(a), _dense_sets(b), groups, set_operation, a.dtype)
+
+
+DENSE_TO_SPARSE = define_op(
+    f"DenseToSparseSetOperation(set1: T, set2_indices: int64, set2_values: T, set2_shape: int64; "
+    f"{TAIL}{RESULT}",
+    shape=lambda c: _result(c, [_rank(c.shape(0)), parts(c, 1, "set2")[1]]),
+    doc="A set operation on each row of a dense and of a sparse tensor.",
+).not_differentiable("sets have no gradients")
+
+
+@host_kernel(DENSE_TO_SPARSE)
+def _dense_to_sparse(
+    ctx: KernelContext, a: Array, indices: Array, values: Array, shape: Array, *,
+    set_operation: str, validate_indices: bool,
+) -> list[Array]:  # fmt: skip
+    _order(ctx, indices, shape, validate_indices)
+    groups = _groups(a.shape, shape)
+    return _combined(_dense_sets(a), _sparse_sets(indices, values), groups, set_operation, a.dtype)
+
+
+SPARSE_TO_SPARSE = define_op(
+    "SparseToSparseSetOperation(set1_indices: int64, set1_values: T, set1_shape: int64, "
+    f"set2_indices: int64, set2_values: T, set2_shape: int64; {TAIL}{RESULT}",
+    shape=lambda c: _result(c, [parts(c, 0, "set1")[1], parts(c, 3, "set2")[1]]),
+    doc="A set operation on each row of two sparse tensors.",
+).not_differentiable("sets have no gradients")
+
+
+@host_kernel(SPARSE_TO_SPARSE)
+def _sparse_to_sparse(
+    ctx: KernelContext, indices: Array, values: Array, shape: Array, indices2: Array,
+    values2: Array, shape2: Array, *, set_operation: str, validate_indices: bool,
+) -> list[Array]:  # fmt: skip
+    _order(ctx, indices, shape, validate_indices)
+    _order(ctx, indices2, shape2, validate_indices)
+    first, second = _sparse_sets(indices, values), _sparse_sets(indices2, values2)
+    return _combined(first, second, _groups(shape, shape2), set_operation, values.dtype)
+
+
+def _size_shape(c: ShapeContext) -> Dims:
+    _, rank = parts(c, 0, "set")
+    if rank is not None and rank < 2:
+        c.fail("a sparse tensor of rank at least 2", f"Invalid rank {rank}")
+    sizes = c.shape_value(2)
+    if sizes is not None:
+        return sizes[:-1]
+    return None if rank is None else (None,) * (rank - 1)
+
+
+SET_SIZE = define_op(
+    "SetSize(set_indices: int64, set_values: T, set_shape: int64; validate_indices: bool = True, "
+    f"{TYPES}) -> size: int32",
+    shape=_size_shape,
+    doc="The number of different elements in each row of a sparse tensor.",
+).not_differentiable("sets have no gradients")
+
+
+@host_kernel(SET_SIZE)
+def _set_size(
+    ctx: KernelContext, indices: Array, values: Array, shape: Array, *, validate_indices: bool
+) -> Array:
+    _order(ctx, indices, shape, validate_indices)
+    result = np.zeros(tuple(int(n) for n in shape[:-1]), np.int32)
+    for row, elements in _sparse_sets(indices, values).items():
+        result[row] = len(elements)
+    return result
+
+
+# ---- public functions
+
+
+def _tensor(value: Any, name: str) -> Any:
+    found = sparse(value, name) if is_sparse(value) else convert_to_tensor(value)
+    if found.dtype.base_dtype not in _DTYPES:
+        raise TypeError(
+            f"Data type {found.dtype.name} of input {name} is not supported: expected one of "
+            f"{', '.join(t.name for t in _DTYPES)}."
+        )
+    return found
+
+
+_DTYPES = (
+    dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16,
+    dtypes.string,
+)  # fmt: skip
+_TURNED = {"a-b": "b-a", "b-a": "a-b"}
+
+
+def _set_operation(a: Any, b: Any, operation: str, validate: bool) -> SparseTensor:
+    a, b = _tensor(a, "a"), _tensor(b, "b")
+    if a.dtype.base_dtype is not b.dtype.base_dtype:
+        raise TypeError(f"Types don't match: a is {a.dtype.name} and b is {b.dtype.name}.")
+    if isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
+        a, b, operation = b, a, _TURNED.get(operation, operation)
+    attrs = {"set_operation": operation, "validate_indices": validate}
+    if isinstance(a, SparseTensor):
+        return SparseTensor(*execute(SPARSE_TO_SPARSE, (*components(a), *components(b)), attrs))
+    if isinstance(b, SparseTensor):
+        return SparseTensor(*execute(DENSE_TO_SPARSE, (a, *components(b)), attrs))
+    return SparseTensor(*execute(DENSE_TO_DENSE, (a, b), attrs))
+
+
+def size(a: Any, validate_indices: bool = True) -> Any:
+    """The number of different elements in each row of a sparse tensor.
+
+    Args:
+      a: SparseTensor of integers or strings.
+      validate_indices: whether positions must be in order.
+
+    Returns:
+      int32 Tensor of the shape of `a` without its last axis.
+
+    Raises:
+      TypeError: `a` is no SparseTensor, or of another dtype.
+
+    Example:
+      >>> size(SparseTensor([[0, 0], [0, 1], [1, 0]], [5, 5, 6], [2, 2])).numpy()
+      array([1, 1], dtype=int32)
+    """
+    if not is_sparse(a):
+        raise TypeError(f"Expected `SparseTensor`, got {a!r}. Use tf.sparse.from_dense.")
+    attrs = {"validate_indices": validate_indices}
+    return execute(SET_SIZE, components(_tensor(a, "a")), attrs)
+
+
+def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """The elements that both of two sets have, for each row.
+
+    Args:
+      a: Tensor or SparseTensor of integers or strings, rank at least 2.
+      b: likewise, of the same dtype and leading sizes.
+      validate_indices: whether positions of sparse inputs must be in order.
+
+    Returns:
+      SparseTensor; the elements of each row are in order.
+
+    Raises:
+      TypeError: dtypes are not supported, or differ.
+      InvalidArgumentError: leading sizes differ.
+
+    Example:
+      >>> intersection([[1, 2, 3]], [[3, 1, 9]]).values.numpy()
+      array([1, 3], dtype=int32)
+    """
+    return _set_operation(a, b, "intersection", validate_indices)
+
+
+def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """The elements of both of two sets, for each row; see `intersection`.
+
+    Example:
+      >>> union([[1, 2]], [[3, 1]]).values.numpy()
+      array([1, 2, 3], dtype=int32)
+    """
+    return _set_operation(a, b, "union", validate_indices)
+
+
+def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+    """The elements that only one of two sets has, for each row; see `intersection`.
+
+    Args:
+      a: Tensor or SparseTensor of integers or strings, rank at least 2.
+      b: likewise, of the same dtype and leading sizes.
+      aminusb: whether to take those of `a` that `b` does not have; else the reverse.
+      validate_indices: whether positions of sparse inputs must be in order.
+
+    Example:
+      >>> difference([[1, 2]], [[3, 1]]).values.numpy()
+      array([2], dtype=int32)
+    """
+    return _set_operation(a, b, "a-b" if aminusb else "b-a", validate_indices)
