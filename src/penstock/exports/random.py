@@ -1,6 +1,29 @@
 """Public names of random numbers."""
 
 EXPORTS = {
+    "penstock.ops.random_generator": {
+        "Generator": ["random.Generator", "random.experimental.Generator"],
+        "create_rng_state": ["random.create_rng_state", "random.experimental.create_rng_state"],
+        "get_global_generator": [
+            "random.get_global_generator",
+            "random.experimental.get_global_generator",
+        ],
+        "set_global_generator": [
+            "random.set_global_generator",
+            "random.experimental.set_global_generator",
+        ],
+    },
+    "penstock.ops.random_families": {
+        "random_gamma": ["random.gamma", "compat.v1.random_gamma"],
+        "random_poisson": ["random.poisson"],
+        "random_poisson_v1": ["compat.v1.random.poisson", "compat.v1.random_poisson"],
+        "stateless_binomial": ["random.stateless_binomial"],
+        "stateless_gamma": ["random.stateless_gamma"],
+        "stateless_parameterized_truncated_normal": [
+            "random.stateless_parameterized_truncated_normal"
+        ],
+        "stateless_poisson": ["random.stateless_poisson"],
+    },
     "penstock.ops.random_state": {
         "set_seed": [
             "random.set_seed",

@@ -229,6 +229,13 @@ def _normal_columns(xp: Any, found: list[Array], dtype: DType) -> list[Array]:
     return [*_box_muller(xp, u[0], u[1]), *_box_muller(xp, u[2], u[3])]
 
 
+def doubles_of(xp: Any, found: tuple[Array, Array, Array, Array], kind: str) -> list[Array]:
+    """The two float64 numbers of each block, "uniform" in [0, 1) or "normal"."""
+    a, b, c, d = found
+    u, v = _unit_double(xp, a, b), _unit_double(xp, c, d)
+    return [u, v] if kind == "uniform" else list(_box_muller(xp, u, v))
+
+
 def normal(xp: Any, stream: Stream, shape: tuple[int, ...], dtype: DType) -> Array:
     """Numbers of mean 0 and standard deviation 1; float16 and bfloat16 are rounded from float32."""
     count = math.prod(shape)

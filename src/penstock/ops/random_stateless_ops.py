@@ -34,7 +34,12 @@ _NAMES = {
 }
 
 
-def _algorithm(alg: Any) -> Algorithm:
+def algorithm_of(alg: Any) -> Algorithm:
+    """The algorithm that a name, a number or an Algorithm stands for.
+
+    Raises:
+      ValueError, TypeError: there is no such one.
+    """
     if isinstance(alg, str):
         found = _NAMES.get(alg)
         if found is None:
@@ -60,7 +65,7 @@ def key_counter_alg(seed: Any, alg: Any) -> tuple[Any, Any, int]:
     Raises:
       UnimplementedError: the algorithm is ThreeFry.
     """
-    if _algorithm(alg) is Algorithm.THREEFRY:
+    if algorithm_of(alg) is Algorithm.THREEFRY:
         raise errors.UnimplementedError(
             None,
             None,

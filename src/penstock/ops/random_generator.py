@@ -1,0 +1,581 @@
+"""`tf.random.Generator`: random numbers whose state is a variable.
+
+The state of Philox is two words of a counter and one of a key. Drawing `n` numbers moves the
+counter on by `256 n`, whatever the distribution; numbers come from the stateless operations.
+"""
+
+import math
+import secrets
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import compiled_kernel, host_kernel
+from penstock.core.lazy import jnp
+from penstock.core.op_def import OpDef, define_op
+from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import Tensor
+from penstock.core.trackable import AutoTrackable
+from penstock.graph.behavior import init_scope
+from penstock.ops import random_stateless as stateless
+from penstock.ops.composing import scope
+from penstock.ops.math_arithmetic import add, multiply
+from penstock.ops.math_cast import cast
+from penstock.ops.math_reduce import reduce_prod
+from penstock.ops.random_draw import draw
+from penstock.ops.random_ops import shape_tensor
+from penstock.ops.random_philox import Stream
+from penstock.ops.random_rejection import binomial_on
+from penstock.ops.random_stateful import dimensions
+from penstock.ops.random_stateless_ops import Algorithm, algorithm_of
+from penstock.ops.variables import Variable
+from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType, as_dtype
+
+Array = Any
+PHILOX, THREEFRY = Algorithm.PHILOX.value, Algorithm.THREEFRY.value
+STATE_SIZES = {PHILOX: 3, THREEFRY: 2}
+_STRIDE = 256  # counters that one number sets apart
+_HOST = 1 << 62
+_WHY = "random numbers have no derivative"
+
+
+# ---- operations on a state
+
+
+def _moved(xp: Any, state: Array, count: Array) -> Array:
+    """The state after `count` numbers."""
+    words = xp.asarray(state).astype(xp.uint64)
+    step = xp.asarray(count).astype(xp.uint64) * xp.asarray(_STRIDE, xp.uint64)
+    low = words[0] + step
+    high = words[1] + (low < step).astype(xp.uint64)
+    return xp.stack([low, high, words[2]]).astype(xp.int64)
+
+
+def _check(alg: Any, state: Array) -> None:
+    if int(alg) not in (PHILOX, Algorithm.AUTO_SELECT.value):
+        raise errors.UnimplementedError(
+            None,
+            None,
+            "The ThreeFry algorithm has no kernel: expected Philox. Make the generator with"
+            " alg='philox'.",
+        )
+    if state.shape != (STATE_SIZES[PHILOX],):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"A state of Philox is a vector of 3 words, got shape {tuple(state.shape)}. Make it"
+            " with tf.random.create_rng_state.",
+        )
+
+
+READ_AND_SKIP = define_op(
+    "RngReadAndSkip(resource: resource, alg: int32, delta: uint64) -> value: int64",
+    shape=lambda c: (None,),
+    stateful=True,
+    effects={"resource": "rw"},
+    host_inputs=("alg",),
+    doc="The state of a generator, which then moves on by `delta` numbers.",
+).not_differentiable(_WHY)
+
+
+@host_kernel(READ_AND_SKIP, limit=_HOST)
+def _read_and_skip(resource: Any, alg: Array, delta: Array) -> Array:
+    state = np.asarray(resource.read())
+    _check(alg, state)
+    resource.write(_moved(np, state, delta))
+    return state.copy()
+
+
+@compiled_kernel(READ_AND_SKIP)
+def _read_and_skip_compiled(resource: Any, alg: Array, delta: Array) -> Array:
+    state = resource.read()
+    _check(alg, state)
+    resource.write(_moved(jnp, state, delta))
+    return state
+
+
+SKIP = define_op(
+    "RngSkip(resource: resource, algorithm: int64, delta: int64) -> ()",
+    shape=lambda c: [],
+    stateful=True,
+    effects={"resource": "rw"},
+    doc="Moves the state of a generator on by `delta` numbers.",
+).not_differentiable(_WHY)
+
+
+@host_kernel(SKIP, limit=_HOST)
+def _skip(resource: Any, algorithm: Array, delta: Array) -> None:
+    state = np.asarray(resource.read())
+    _check(algorithm, state)
+    resource.write(_moved(np, state, delta))
+
+
+def _drawn_shape(c: ShapeContext) -> Dims:
+    c.rank(1, 0)
+    return c.shape_value(2)
+
+
+_WITH_SHAPE = "resource: resource, algorithm: int64, shape: shape_dtype"
+
+
+def _define_stateful(name: str, kind: str, default: str, doc: str) -> OpDef:
+    op = define_op(
+        f"{name}({_WITH_SHAPE}; dtype: type = {default}, shape_dtype: type = int64) -> output: "
+        "dtype",
+        shape=_drawn_shape,
+        stateful=True,
+        effects={"resource": "rw"},
+        doc=doc,
+    ).not_differentiable(_WHY)
+
+    @host_kernel(op, limit=_HOST)
+    def run(resource: Any, algorithm: Array, shape: Array, *, dtype: DType) -> Array:
+        stream, dims = _take(resource, algorithm, shape)
+        return draw(kind, stream, dims, dtype)
+
+    return op
+
+
+def _take(resource: Any, algorithm: Array, shape: Array) -> tuple[Stream, tuple[int, ...]]:
+    """The stream of a generator's state, which then moves on."""
+    state = np.asarray(resource.read())
+    _check(algorithm, state)
+    dims = dimensions(shape)
+    resource.write(_moved(np, state, np.uint64(np.prod(dims, dtype=np.int64))))
+    low, high, key = state.astype(np.uint64)
+    return Stream(key, low, high), dims
+
+
+UNIFORM = _define_stateful(
+    "StatefulUniform", "uniform", "float", "Numbers evenly over [0, 1), from a generator's state."
+)
+FULL_INT = _define_stateful(
+    "StatefulUniformFullInt",
+    "full_integers",
+    "uint64",
+    "Integers evenly over all of a dtype, from a generator's state.",
+)
+NORMAL = _define_stateful(
+    "StatefulStandardNormalV2",
+    "normal",
+    "float",
+    "Normal numbers of mean 0 and deviation 1, from a generator's state.",
+)
+TRUNCATED = _define_stateful(
+    "StatefulTruncatedNormal",
+    "truncated_normal",
+    "float",
+    "Normal numbers less than 2 away from 0, from a generator's state.",
+)
+
+UNIFORM_INT = define_op(
+    f"StatefulUniformInt({_WITH_SHAPE}, minval: dtype, maxval: dtype; dtype: type = int64, "
+    "shape_dtype: type = int64) -> output: dtype",
+    shape=_drawn_shape,
+    stateful=True,
+    effects={"resource": "rw"},
+    doc="Integers evenly over [minval, maxval), from a generator's state.",
+).not_differentiable(_WHY)
+
+
+@host_kernel(UNIFORM_INT, limit=_HOST)
+def _uniform_int(
+    resource: Any, algorithm: Array, shape: Array, minval: Array, maxval: Array, *, dtype: DType
+) -> Array:
+    if minval >= maxval:
+        raise errors.InvalidArgumentError(
+            None, None, f"Need minval < maxval, got {minval} >= {maxval}. Swap them."
+        )
+    stream, dims = _take(resource, algorithm, shape)
+    return draw("integers", stream, dims, dtype, minval, maxval)
+
+
+BINOMIAL = define_op(
+    "StatefulRandomBinomial(resource: resource, algorithm: int64, shape: S, counts: T, probs: T; S:"
+    " {int32, int64}, T: {half, float, double, int32, int64} = double, dtype: {half, float, double,"
+    " int32, int64} = int64) -> output: dtype",
+    shape=_drawn_shape,
+    stateful=True,
+    effects={"resource": "rw"},
+    doc="How often something of a probability happens, from a generator's state.",
+).not_differentiable(_WHY)
+
+
+@host_kernel(BINOMIAL, limit=_HOST)
+def _binomial(
+    resource: Any, algorithm: Array, shape: Array, counts: Array, probs: Array, *, dtype: DType
+) -> Array:
+    state = np.asarray(resource.read())
+    _check(algorithm, state)
+    dims = dimensions(shape)
+    pairs = math.prod(np.broadcast_shapes(counts.shape, probs.shape))
+    each = math.prod(dims) // pairs if pairs else 0
+    # What TensorFlow sets apart; samples read beyond it.
+    resource.write(_moved(np, state, np.uint64(pairs * 50 * (each + 3))))
+    low, high, key = state.astype(np.uint64)
+    return binomial_on(Stream(key, low, high), dims, counts, probs, dtype)
+
+
+NON_DETERMINISTIC = define_op(
+    "NonDeterministicInts(shape: shape_dtype; dtype: type = int64, shape_dtype: type = int64) -> "
+    "output: dtype",
+    shape=lambda c: c.shape_value(0),
+    stateful=True,
+    doc="Integers that the operating system draws.",
+).not_differentiable(_WHY)
+
+
+@host_kernel(NON_DETERMINISTIC, limit=_HOST)
+def _non_deterministic(shape: Array, *, dtype: DType) -> Array:
+    dims = dimensions(shape)
+    size = int(np.prod(dims, dtype=np.int64)) * dtype.size
+    return np.frombuffer(secrets.token_bytes(size), dtype.numpy_dtype).reshape(dims)
+
+
+# ---- the generator
+
+
+def create_rng_state(seed: Any, alg: Any) -> Any:
+    """The state of a generator from a seed.
+
+    Args:
+      seed: an integer, or a vector of at most as many as the algorithm's state has.
+      alg: "philox", "threefry" or "auto_select", or a tf.random.Algorithm.
+
+    Returns:
+      int64[3] for Philox, int64[2] for ThreeFry.
+
+    Raises:
+      ValueError: there is no such algorithm, or the seed is too long.
+    """
+    return convert_to_tensor(_state_of_seed(seed, _number_of(alg)))
+
+
+def _number_of(alg: Any) -> int:
+    found = algorithm_of(alg).value
+    return PHILOX if found == Algorithm.AUTO_SELECT.value else int(found)
+
+
+def _state_of_seed(seed: Any, alg: int) -> Any:
+    size = STATE_SIZES[alg]
+    tensor = seed if isinstance(seed, Tensor) else convert_to_tensor(_whole(seed))
+    tensor = cast(tensor, dt.int64)
+    if tensor.shape.rank == 0:
+        # A number fills the first word; the sign goes on into the others.
+        sign = execute("Select", (tensor < 0, np.int64(-1), np.int64(0)))
+        return execute("Pack", ([tensor] + [sign] * (size - 1),))
+    length = tensor.dims[0] if tensor.dims is not None and len(tensor.dims) == 1 else None
+    if length is None or length > size:
+        raise ValueError(
+            f"A seed of this algorithm is a scalar or a vector of at most {size} integers, got"
+            f" shape {tensor.shape}. Shorten it."
+        )
+    return execute("Pad", (tensor, np.array([[size - length, 0]], np.int32)))
+
+
+def _whole(seed: Any) -> Any:
+    """A Python seed as int64, whatever its sign and size."""
+    if isinstance(seed, int):
+        return np.array(seed & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(np.int64)
+    return np.asarray(seed)
+
+
+class Generator(AutoTrackable):
+    """Random numbers from a state of its own.
+
+    Make one with `from_seed`, `from_state`, `from_key_counter`, `from_non_deterministic_state`, or
+    `split` of another. The state is a variable, so checkpoints save it and functions move it on.
+
+    Args:
+      copy_from: another generator, whose state and algorithm are copied.
+      state: a state of the algorithm; a variable is used itself.
+      alg: "philox", or a tf.random.Algorithm.
+
+    Raises:
+      ValueError: the state is not one of the algorithm.
+
+    Example:
+      >>> g = tf.random.Generator.from_seed(1234)
+      >>> g.normal([3]).shape
+      TensorShape([3])
+    """
+
+    def __init__(
+        self, copy_from: "Generator | None" = None, state: Any = None, alg: Any = None
+    ) -> None:
+        if copy_from is not None:
+            assert state is None, "copy_from excludes a state"
+            assert alg is None, "copy_from excludes an algorithm"
+            state, alg = copy_from.state.read_value(), copy_from.algorithm
+        assert alg is not None, "a generator needs an algorithm"
+        assert state is not None, "a generator needs a state"
+        self._alg = _number_of(alg)
+        if isinstance(state, Variable):
+            _check_shape(state, self._alg)
+            self._state_var = state
+            return
+        with init_scope():
+            value = cast(convert_to_tensor(_signed(state)), dt.int64)
+            _check_shape(value, self._alg)
+            self._state_var = Variable(value, dtype=dt.int64, name="StateVar", trainable=False)
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any) -> "Generator":
+        """A generator of a state, int64[3] for Philox; `alg` as for the class."""
+        return cls(state=state, alg=alg)
+
+    @classmethod
+    def from_seed(cls, seed: Any, alg: Any = None) -> "Generator":
+        """A generator of a seed.
+
+        Args:
+          seed: an integer, or a vector of integers as long as the state at most.
+          alg: "philox" by default.
+        """
+        number = PHILOX if alg is None else _number_of(alg)
+        return cls(state=_state_of_seed(seed, number), alg=number)
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> "Generator":
+        """A generator of a state that the operating system draws."""
+        number = PHILOX if alg is None else _number_of(alg)
+        shape = np.array([STATE_SIZES[number]], np.int64)
+        return cls(state=execute(NON_DETERMINISTIC, (shape,)), alg=number)
+
+    @classmethod
+    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> "Generator":
+        """A generator of a key and a counter.
+
+        Args:
+          key: an integer scalar.
+          counter: int64[2] for Philox.
+          alg: the algorithm.
+        """
+        return cls(state=_of_key_counter(key, counter), alg=alg)
+
+    def reset(self, state: Any) -> None:
+        """Sets the state; raises ValueError when it is not one of the algorithm."""
+        value = cast(convert_to_tensor(_signed(state)), dt.int64)
+        _check_shape(value, self._alg)
+        self._state_var.assign(value)
+
+    def reset_from_seed(self, seed: Any) -> None:
+        """Sets the state to that of a seed."""
+        self._state_var.assign(_state_of_seed(seed, self._alg))
+
+    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+        """Sets the state to a key and a counter."""
+        self.reset(_of_key_counter(key, counter))
+
+    @property
+    def state(self) -> Variable:
+        """The variable that holds the state."""
+        return self._state_var
+
+    @property
+    def algorithm(self) -> int:
+        """The number of the algorithm: 1 is Philox."""
+        return self._alg
+
+    @property
+    def key(self) -> Any:
+        """The key, an int64 scalar."""
+        if self._alg != PHILOX:
+            raise ValueError(
+                f"Unsupported algorithm id: {self._alg}. Only the states of Philox have a key here."
+            )
+        return self._state_var.read_value()[2]
+
+    def skip(self, delta: Any) -> Any:
+        """Moves on as if `delta` numbers had been drawn.
+
+        Args:
+          delta: an integer scalar.
+
+        Returns:
+          The state before, int64[3].
+        """
+        return self._skip(delta)
+
+    def _skip(self, delta: Any) -> Any:
+        count = cast(convert_to_tensor(delta), dt.uint64)
+        return execute(READ_AND_SKIP, (self._state_var.handle, np.int32(self._alg), count))
+
+    def _key_counter(self, shape: Tensor) -> tuple[Any, Any, Any]:
+        before = self._skip(reduce_prod(cast(shape, dt.int64)))
+        words = execute("Bitcast", (before,), {"type": dt.uint64})
+        return words[2:3], words[:2], np.int32(self._alg)
+
+    def _draw(self, op: OpDef, shape: Any, dtype: Any, *bounds: Any) -> Any:
+        dims = shape_tensor(shape)
+        parts = (dims, *self._key_counter(dims), *bounds)
+        return execute(op, parts, None if bounds else {"dtype": as_dtype(dtype)})
+
+    def normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dt.float32,
+        name: str | None = None,
+    ) -> Any:
+        """Normal numbers.
+
+        Args:
+          shape: int32 or int64 vector.
+          mean: the mean.
+          stddev: the deviation.
+          dtype: a floating dtype.
+          name: the name in a graph.
+
+        Returns:
+          A tensor of `dtype` and `shape`.
+        """
+        with scope(name, "stateful_normal"):
+            return self._scaled(stateless.NORMAL_V2, shape, mean, stddev, dtype)
+
+    def truncated_normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dt.float32,
+        name: str | None = None,
+    ) -> Any:
+        """Normal numbers less than two deviations from the mean; arguments as for `normal`."""
+        with scope(name, "truncated_normal"):
+            return self._scaled(stateless.TRUNCATED_V2, shape, mean, stddev, dtype)
+
+    def _scaled(self, op: OpDef, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Any:
+        kind = as_dtype(dtype)
+        drawn = self._draw(op, shape, kind)
+        spread = convert_to_tensor(stddev, kind, name="stddev")
+        return add(multiply(drawn, spread), convert_to_tensor(mean, kind, name="mean"))
+
+    def uniform(
+        self,
+        shape: Any,
+        minval: Any = 0,
+        maxval: Any = None,
+        dtype: Any = dt.float32,
+        name: str | None = None,
+    ) -> Any:
+        """Numbers evenly over [minval, maxval).
+
+        Args:
+          shape: int32 or int64 vector.
+          minval: the lower bound; None, with `maxval` None too, asks for integers over the whole
+            range of the dtype.
+          maxval: the upper bound, not reached; 1 for floating dtypes by default.
+          dtype: a floating or integer dtype.
+          name: the name in a graph.
+
+        Returns:
+          A tensor of `dtype` and `shape`.
+
+        Raises:
+          ValueError: bounds and dtype do not go together.
+        """
+        kind = as_dtype(dtype)
+        if kind.is_integer and (minval is None) != (maxval is None):
+            raise ValueError(
+                f"For integer dtype {kind!r}, minval and maxval must be both `None` or both"
+                f" non-`None`; got minval={minval} and maxval={maxval}."
+            )
+        with scope(name, "stateful_uniform"):
+            if kind.is_integer and minval is None:
+                return self._draw(stateless.FULL_INT_V2, shape, kind)
+            low = convert_to_tensor(0 if minval is None else minval, kind, name="min")
+            high = convert_to_tensor(1 if maxval is None else maxval, kind, name="max")
+            if kind.is_integer:
+                return self._draw(stateless.UNIFORM_INT_V2, shape, kind, low, high)
+            drawn = self._draw(stateless.UNIFORM_V2, shape, kind)
+            return add(multiply(drawn, high - low), low)
+
+    def uniform_full_int(self, shape: Any, dtype: Any = dt.uint64, name: str | None = None) -> Any:
+        """Integers evenly over all of `dtype`: int32, uint32, int64 or uint64."""
+        with scope(name, "stateful_uniform_full_int"):
+            return self._draw(stateless.FULL_INT_V2, shape, dtype)
+
+    def binomial(
+        self, shape: Any, counts: Any, probs: Any, dtype: Any = dt.int32, name: str | None = None
+    ) -> Any:
+        """How often something of a probability happens in a number of trials.
+
+        Args:
+          shape: int32 or int64 vector; ends with the broadcast shape of `counts` and `probs`.
+          counts: numbers of trials, a floating tensor.
+          probs: probabilities, of the same dtype.
+          dtype: the dtype of the result.
+          name: the name in a graph.
+
+        Returns:
+          A tensor of `dtype` and `shape`.
+        """
+        with scope(name, "binomial"):
+            counts = convert_to_tensor(counts, name="counts")
+            probs = convert_to_tensor(probs, counts.dtype, name="probs")
+            parts = (self._state_var.handle, np.int64(self._alg), shape_tensor(shape))
+            attrs = {"dtype": as_dtype(dtype)}
+            return execute(BINOMIAL, (*parts, counts, probs), attrs)
+
+    def make_seeds(self, count: int = 1) -> Any:
+        """Seeds for stateless operations, int64[2, count]; the second row is 0."""
+        drawn = self.uniform_full_int([count], dt.int64)
+        return execute("Pack", ([drawn, execute("ZerosLike", (drawn,))],))
+
+    def split(self, count: int = 1) -> list["Generator"]:
+        """`count` generators that differ from each other and from this one."""
+        keys = self.uniform_full_int([count], dt.int64)
+        zeros = np.zeros(2, np.int64)
+        return [
+            Generator(state=_of_key_counter(keys[i], zeros), alg=self._alg) for i in range(count)
+        ]
+
+
+def _signed(state: Any) -> Any:
+    if isinstance(state, Tensor):
+        return state
+    found = np.asarray(state)
+    return found.astype(np.int64) if found.dtype == np.uint64 else found
+
+
+def _of_key_counter(key: Any, counter: Any) -> Any:
+    counter = cast(convert_to_tensor(_signed(counter)), dt.int64)
+    if counter.shape.rank is not None and counter.shape.rank != 1:
+        raise ValueError(f"Shape {counter.shape} must have rank 1: a counter is a vector.")
+    key = cast(convert_to_tensor(_signed(key)), dt.int64)
+    return execute("ConcatV2", ([counter, execute("Reshape", (key, np.array([1])))], np.int32(0)))
+
+
+def _check_shape(state: Any, alg: int) -> None:
+    wanted = [STATE_SIZES[alg]]
+    if not state.shape.is_compatible_with(wanted):
+        raise ValueError(
+            f"Shapes {state.shape} and {wanted} are incompatible: a state of this algorithm is a"
+            f" vector of {wanted[0]} words. Make it with tf.random.create_rng_state."
+        )
+
+
+class _Global:
+    """The generator that functions without one of their own may share."""
+
+    generator: Generator | None = None
+
+
+def get_global_generator() -> Generator:
+    """The generator of the process; at first one of a state that the operating system draws."""
+    if _Global.generator is None:
+        with init_scope():
+            _Global.generator = Generator.from_non_deterministic_state()
+    return _Global.generator
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Replaces the generator of the process. Functions traced before keep the one they used."""
+    _Global.generator = generator
