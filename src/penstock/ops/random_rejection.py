@@ -141,7 +141,7 @@ def _large_poisson(draws: _Draws, who: Array, rate: Array, result: Array, most: 
 def binomial_on(
     stream: Stream, shape: tuple[int, ...], counts: Array, probs: Array, dtype: DType
 ) -> Array:
-    """Binomial numbers of a shape that ends with the broadcast shape of counts and probabilities."""
+    """Binomial numbers; `shape` ends with the broadcast shape of counts and probabilities."""
     inner = np.broadcast_shapes(counts.shape, probs.shape)
     n = np.broadcast_to(counts, inner).astype(np.float64).reshape(-1)
     p = np.broadcast_to(probs, inner).astype(np.float64).reshape(-1)
