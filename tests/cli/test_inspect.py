@@ -113,3 +113,12 @@ def test_a_file_without_a_graph_is_one_message(tmp_path):
         assert result.exit_code == 1
         assert result.output.startswith(f"Error: {given}: expected a")
         assert len(result.output.splitlines()) == 1
+
+
+def test_the_graph_of_a_function_keeps_the_shapes_of_what_it_captured(tmp_path):
+    v = tf.Variable(tf.zeros([3, 2]))
+    function = tf.function(lambda x: tf.matmul(x, v, name="y"))
+    graph = function.get_concrete_function(tf.TensorSpec([4, 3])).graph
+    result = invoke(tmp_path, graph.as_graph_def(add_shapes=True))
+    assert "missing" not in result.output
+    assert cells(result.output)["y"][:3] == ["MatMul", "float32[4,2]", "48"]

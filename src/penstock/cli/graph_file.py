@@ -57,7 +57,8 @@ def _parse_text(path: Path, text: str) -> "GraphDef":
         text_format.Parse(text, graph_def)
     except (text_format.ParseError, RecursionError) as error:
         raise GraphFileError(
-            f"{path}: expected a GraphDef in text form, got an error at line:column {error}. "
+            f"{path}: expected a GraphDef in text form, got an error at line:column "
+            f"{str(error).rstrip('.')}. "
             "Correct it there, or write the file anew with tf.io.write_graph."
         ) from None
     return graph_def

@@ -98,7 +98,7 @@ def inspection_text(inspection: Inspection) -> str:
         lines.append(f"Functions: {', '.join(inspection.functions)}.")
     unknown = sum(row.cost.flops is None or row.cost.bytes is None for row in rows)
     if inspection.doubt:
-        lines.append(f"Shapes and costs are missing because of {inspection.doubt}.")
+        lines.append(f"Shapes and costs are missing: {inspection.doubt.rstrip('.')}.")
     elif unknown:
         lines.append(
             f"The total leaves out what is marked ?: {unknown} of {len(rows)} operations depend on "

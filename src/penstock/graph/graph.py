@@ -678,10 +678,16 @@ class _ThreadScopes(threading.local):
 
 
 def set_handle_data(op: Operation) -> None:
-    """Notes which variable an operation's handle refers to: its dtype and shape."""
+    """Notes which variable an operation's handle refers to: its dtype and shape.
+
+    What states both of its own output, as a placeholder does, says nothing of a variable.
+    """
     outputs = op._outputs
-    if outputs and outputs[0].dtype is dt.resource and "shape" in op.attrs and "dtype" in op.attrs:
-        outputs[0]._handle_data = (op.attrs["dtype"], op.attrs["shape"])
+    if not outputs or outputs[0].dtype is not dt.resource or "shape" not in op.attrs:
+        return
+    dtype = op.attrs.get("dtype")
+    if dtype is not None and dtype is not dt.resource:
+        outputs[0]._handle_data = (dtype, op.attrs["shape"])
 
 
 def handle_dims(tensor: Tensor) -> Dims:
