@@ -120,10 +120,12 @@ void check_conv(const penstock::Kernels& kernels, penstock::Workers& workers) {
   Conv c;
   c.images = draw(1, 5);
   c.channels = draw(1, 2) == 1 ? draw(1, 4) : draw(1, 40);
-  c.filters = draw(1, 70);
-  c.rows = draw(1, 5);
-  c.cols = draw(1, 5);
-  const bool spread = draw(1, 4) == 1;
+  const bool deep = draw(1, 4) == 1;  // a filter larger than the images
+  c.filters = deep ? draw(100, 300) : draw(1, 70);
+  c.channels += deep ? 20 : 0;
+  c.rows = draw(1, 2) == 1 ? 1 : draw(2, 5);
+  c.cols = draw(1, 2) == 1 ? 1 : draw(2, 5);
+  const bool spread = draw(1, 4) == 1 || (c.rows == 1 && c.cols == 1 && draw(0, 1));
   c.stride_y = spread ? 1 : draw(1, 3);
   c.stride_x = spread ? 1 : draw(1, 3);
   c.dilation_y = spread ? draw(1, 3) : 1;
@@ -132,8 +134,9 @@ void check_conv(const penstock::Kernels& kernels, penstock::Workers& workers) {
   c.pad_top = draw(0, high - 1);
   c.pad_left = draw(0, wide - 1);
   const long below = draw(0, high - 1), right = draw(0, wide - 1);
-  c.height = draw(most_of(high - c.pad_top - below), 20);
-  c.width = draw(most_of(wide - c.pad_left - right), 30);
+  const long lowest = most_of(high - c.pad_top - below), least = most_of(wide - c.pad_left - right);
+  c.height = deep ? lowest + draw(0, 2) : draw(lowest, 20);
+  c.width = deep ? least + draw(0, 2) : draw(least, 30);
   c.out_height = (c.height + c.pad_top + below - high) / c.stride_y + 1;
   c.out_width = (c.width + c.pad_left + right - wide) / c.stride_x + 1;
   const Floats x = numbers(c.images * c.height * c.width * c.channels);

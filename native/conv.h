@@ -16,6 +16,8 @@ const long MOST_RUNS = 32;           // segments of a tile
 const long PIXELS = 1024;            // that a tile of the filter's gradient sums at a time
 const long GROUPS = 32;              // of sums for the filter's gradient, at most
 
+struct View;
+
 // One sliding of a filter over images; the output may have gaps between its pixels.
 struct Slide {
   const float* x;
@@ -35,6 +37,7 @@ struct Slide {
     return (out_rows - 1) * stride_y + (rows - 1) * dilation_y + 1;
   }
   long seen_width() const { return (out_width - 1) * stride_x + (cols - 1) * dilation_x + 1; }
+  View direct() const;
   bool padded() const {
     return pad_top != 0 || pad_left != 0 || seen_width() > width ||
            seen_height(out_height) > height;
@@ -58,50 +61,59 @@ void copy_window(float* to, const float* image, long height, long width, long ch
   }
 }
 
-// What the tiles of one task read: an image or a padded part of one.
+// What tiles read: images, or padded parts of them, at equal distances.
 struct View {
   const float* data;
-  long row;  // floats from row to row
+  long image, row;  // floats from image to image and from row to row
 };
 
-void slide_rows(const Slide& s, const View* views, long images, float* y, long out_rows) {
+inline View Slide::direct() const { return View{x, height * width * channels, width * channels}; }
+
+// A piece of the sums: `segments` runs, or a part of one, in the order of the filter.
+struct Chunk {
+  long first, from, segments, length;
+  long begin(const Slide& s) const { return first * s.run + from; }
+};
+
+template <typename Body>
+void each_chunk(const Slide& s, Body body) {
   const long whole = most(1, least(MOST_RUNS, DEPTH / most(s.run, 1)));  // runs at a time
-  const long pieces = up(s.run, DEPTH), piece = up(s.run, pieces);
-  const Strips strips(s.out_width);
-  long starts[MOST_RUNS];
+  const long piece = up(s.run, up(s.run, DEPTH));
   for (long first = 0; first < s.runs; first += whole)
-    for (long from = 0; from < s.run; from += piece) {
-      const long segments = least(whole, s.runs - first);
-      const long length = least(piece, s.run - from);
-      for (long panel = 0; panel < s.panel_count; ++panel)
-        for (long image = 0; image < images; ++image) {
-          const View& view = views[image];
-          for (long i = 0; i < segments; ++i) {
-            const long each = s.runs / s.rows;  // runs in a row of the filter: 1 or its columns
-            const long r = (first + i) / each, c = (first + i) % each;
-            starts[i] = r * s.dilation_y * view.row + c * s.dilation_x * s.channels + from;
-          }
-          Tile t;
-          t.a_row = s.stride_x * s.channels;
-          t.a_col = 1;
-          t.starts = starts;
-          t.segments = segments;
-          t.length = length;
-          t.b = s.panels + (panel * s.depth + first * s.run + from) * COLUMNS;
-          t.b_row = COLUMNS;
-          t.c_row = s.y_pixel;
-          t.columns = least(COLUMNS, s.filters - panel * COLUMNS);
-          t.add = first > 0 || from > 0;
-          for (long row = 0; row < out_rows; ++row)
-            for (long strip = 0; strip < strips.count; ++strip) {
-              t.a = view.data + row * s.stride_y * view.row +
-                    strips.begin(strip) * s.stride_x * s.channels;
-              t.c = y + image * s.y_image + row * s.y_row + strips.begin(strip) * s.y_pixel +
-                    panel * COLUMNS;
-              run_tile(strips.rows(strip), t);
-            }
-        }
-    }
+    for (long from = 0; from < s.run; from += piece)
+      body(Chunk{first, from, least(whole, s.runs - first), least(piece, s.run - from)});
+}
+
+// Adds one chunk to some rows and COLUMNS columns of the output of some images.
+void slide_chunk(const Slide& s, const Chunk& chunk, const float* right, const View& view,
+                 long images, float* y, long out_rows, long panel) {
+  const Strips strips(s.out_width);
+  const long each = s.runs / s.rows;  // runs in a row of the filter: 1 or its columns
+  long starts[MOST_RUNS];
+  for (long i = 0; i < chunk.segments; ++i) {
+    const long r = (chunk.first + i) / each, c = (chunk.first + i) % each;
+    starts[i] = r * s.dilation_y * view.row + c * s.dilation_x * s.channels + chunk.from;
+  }
+  Tile t;
+  t.a_row = s.stride_x * s.channels;
+  t.a_col = 1;
+  t.starts = starts;
+  t.segments = chunk.segments;
+  t.length = chunk.length;
+  t.b = right;
+  t.b_row = COLUMNS;
+  t.c_row = s.y_pixel;
+  t.columns = least(COLUMNS, s.filters - panel * COLUMNS);
+  t.add = chunk.first > 0 || chunk.from > 0;
+  for (long image = 0; image < images; ++image)
+    for (long row = 0; row < out_rows; ++row)
+      for (long strip = 0; strip < strips.count; ++strip) {
+        t.a = view.data + image * view.image + row * s.stride_y * view.row +
+              strips.begin(strip) * s.stride_x * s.channels;
+        t.c = y + image * s.y_image + row * s.y_row + strips.begin(strip) * s.y_pixel +
+              panel * COLUMNS;
+        run_tile(strips.rows(strip), t);
+      }
 }
 
 // A band of rows of one image, or several small images.
@@ -110,22 +122,22 @@ void slide_task(const void* argument, long task) {
   const long first = task / s.bands * s.group, top = task % s.bands * s.band;
   const long images = least(s.group, s.images - first);
   const long out_rows = least(s.band, s.out_height - top);
-  View views[16];
+  View view = s.direct();
+  view.data += first * view.image + top * s.stride_y * view.row;
   if (s.padded()) {
-    const long wide = s.seen_width(), high = s.seen_height(out_rows);
-    float* room = penstock::scratch(0, s.group * high * wide * s.channels);
-    for (long i = 0; i < images; ++i) {
-      float* to = room + i * high * wide * s.channels;
-      copy_window(to, s.x + (first + i) * s.height * s.width * s.channels, s.height, s.width,
-                  s.channels, top * s.stride_y - s.pad_top, -s.pad_left, high, wide);
-      views[i] = View{to, wide * s.channels};
-    }
-  } else {
+    const long wide = s.seen_width(), high = s.seen_height(out_rows), size = high * wide * s.channels;
+    float* room = penstock::scratch(0, s.group * size);
     for (long i = 0; i < images; ++i)
-      views[i] = View{s.x + ((first + i) * s.height + top * s.stride_y) * s.width * s.channels,
-                      s.width * s.channels};
+      copy_window(room + i * size, s.x + (first + i) * s.height * s.width * s.channels, s.height,
+                  s.width, s.channels, top * s.stride_y - s.pad_top, -s.pad_left, high, wide);
+    view = View{room, size, wide * s.channels};
   }
-  slide_rows(s, views, images, s.y + first * s.y_image + top * s.y_row, out_rows);
+  float* y = s.y + first * s.y_image + top * s.y_row;
+  each_chunk(s, [&](const Chunk& chunk) {
+    for (long panel = 0; panel < s.panel_count; ++panel)
+      slide_chunk(s, chunk, s.panels + (panel * s.depth + chunk.begin(s)) * COLUMNS, view, images, y,
+                  out_rows, panel);
+  });
 }
 
 // Outputs do not depend on how they are shared out, so that may depend on the threads.
@@ -146,10 +158,6 @@ void plan(Slide& s, Workers& workers) {
   if (s.bands == 1)
     s.group = most(1, least(least(16, up(s.images, tasks)),
                             BAND_FLOATS / most(1, s.seen_height(s.out_height) * row)));
-}
-
-void slide(Slide& s, Workers& workers) {
-  workers.run(up(s.images, s.group) * s.bands, slide_task, &s);
 }
 
 Slide slide_of(const Conv& c, const float* x, float* y) {
@@ -178,19 +186,85 @@ Slide slide_of(const Conv& c, const float* x, float* y) {
   return s;
 }
 
-struct Pack {
-  const Slide* s;
+// The filter that a sliding uses, as the memory has it or turned round.
+struct Filter {
   const float* w;
-  float* to;
-  // of the filter that is turned round, for gradients: its taps are tap_y - i * step_y, ...
+  bool turned;  // taps tap_y - i * step_y, tap_x - j * step_x; filters and channels exchanged
   long tap_y, step_y, tap_x, step_x, cols;
 };
 
+// Rows [first, first + count) of one panel of the filter as a matrix [tap and channel][filter].
+void pack_filter(float* to, const Slide& s, const Filter& f, long panel, long first, long count) {
+  const long columns = least(COLUMNS, s.filters - panel * COLUMNS);
+  if (!f.turned)
+    return pack_panel(to, f.w + first * s.filters + panel * COLUMNS, s.filters, 1, count, columns);
+  while (count > 0) {
+    const long place = first / s.channels, channel = first % s.channels;
+    const long part = least(count, s.channels - channel);
+    const long tap = (f.tap_y - place / s.cols * f.step_y) * f.cols + f.tap_x -
+                     place % s.cols * f.step_x;
+    pack_panel(to, f.w + (tap * s.filters + panel * COLUMNS) * s.channels + channel, 1, s.channels,
+               part, columns);
+    to += part * COLUMNS;
+    first += part;
+    count -= part;
+  }
+}
+
+struct Sliding {
+  const Slide* s;
+  const Filter* filter;
+  float* panels;  // to be filled with the packed filter
+  float* padded;  // to be filled with padded images
+};
+
 void pack_filter_task(const void* argument, long panel) {
-  const Pack& p = *(const Pack*)argument;
-  const Slide& s = *p.s;
-  pack_panel(p.to + panel * s.depth * COLUMNS, p.w + panel * COLUMNS, s.filters, 1, s.depth,
-             least(COLUMNS, s.filters - panel * COLUMNS));
+  const Sliding& j = *(const Sliding*)argument;
+  pack_filter(j.panels + panel * j.s->depth * COLUMNS, *j.s, *j.filter, panel, 0, j.s->depth);
+}
+
+void pad_image_task(const void* argument, long image) {
+  const Sliding& j = *(const Sliding*)argument;
+  const Slide& s = *j.s;
+  const long high = s.seen_height(s.out_height), wide = s.seen_width();
+  copy_window(j.padded + image * high * wide * s.channels,
+              s.x + image * s.height * s.width * s.channels, s.height, s.width, s.channels,
+              -s.pad_top, -s.pad_left, high, wide);
+}
+
+// One panel of the filter over all images; packed piece by piece where it is used.
+void slide_panel_task(const void* argument, long panel) {
+  const Sliding& j = *(const Sliding*)argument;
+  const Slide& s = *j.s;
+  View view = s.direct();
+  if (j.padded != nullptr) {
+    const long wide = s.seen_width() * s.channels;
+    view = View{j.padded, s.seen_height(s.out_height) * wide, wide};
+  }
+  float* right = penstock::scratch(0, DEPTH * COLUMNS);
+  each_chunk(s, [&](const Chunk& chunk) {
+    pack_filter(right, s, *j.filter, panel, chunk.begin(s), chunk.segments * chunk.length);
+    slide_chunk(s, chunk, right, view, s.images, s.y, s.out_height, panel);
+  });
+}
+
+void slide(Slide& s, const Filter& filter, Workers& workers) {
+  plan(s, workers);
+  Sliding j = {&s, &filter, nullptr, nullptr};
+  const long image = s.seen_height(s.out_height) * s.seen_width() * s.channels;
+  // A filter much larger than the images is read once, and the images by every task.
+  if (s.depth * s.filters > 2 * s.images * image && s.panel_count >= 4 * workers.threads()) {
+    if (s.padded()) {
+      j.padded = penstock::scratch(1, s.images * image);
+      workers.run(s.images, pad_image_task, &j);
+    }
+    workers.run(s.panel_count, slide_panel_task, &j);
+    return;
+  }
+  j.panels = penstock::scratch(1, s.panel_count * s.depth * COLUMNS);
+  s.panels = j.panels;
+  workers.run(s.panel_count, pack_filter_task, &j);
+  workers.run(up(s.images, s.group) * s.bands, slide_task, &s);
 }
 
 // Whether every output pixel is a product of one input pixel with the filter as a matrix.
@@ -221,26 +295,8 @@ void multiply_pixels(const Conv& c, const float* a, const float* w, float* to, b
 void conv(const Conv& c, const float* x, const float* w, float* y, Workers& workers) {
   if (is_pointwise(c)) return multiply_pixels(c, x, w, y, false, workers);
   Slide s = slide_of(c, x, y);
-  plan(s, workers);
-  if (s.depth == 0) return;
-  float* panels = penstock::scratch(1, s.panel_count * s.depth * COLUMNS);
-  s.panels = panels;
-  const Pack pack = {&s, w, panels, 0, 0, 0, 0, 0};
-  workers.run(s.panel_count, pack_filter_task, &pack);
-  slide(s, workers);
-}
-
-// The filter with its taps in reverse and channels and filters exchanged.
-void pack_turned_task(const void* argument, long panel) {
-  const Pack& p = *(const Pack*)argument;
-  const Slide& s = *p.s;
-  float* to = p.to + panel * s.depth * COLUMNS;
-  for (long i = 0; i < s.rows; ++i)
-    for (long j = 0; j < s.cols; ++j, to += s.channels * COLUMNS) {
-      const long tap = (p.tap_y - i * p.step_y) * p.cols + p.tap_x - j * p.step_x;
-      pack_panel(to, p.w + (tap * s.filters + panel * COLUMNS) * s.channels, 1, s.channels,
-                 s.channels, least(COLUMNS, s.filters - panel * COLUMNS));
-    }
+  const Filter filter = {w, false, 0, 0, 0, 0, 0};
+  if (c.rows * c.cols * c.channels > 0) slide(s, filter, workers);
 }
 
 // One axis of the gradient by the input: its pixels first, first + stride, ... see every stride-th
@@ -288,12 +344,8 @@ void conv_input_grad(const Conv& c, const float* w, const float* dy, float* dx, 
       s.y_pixel = c.stride_x * c.channels;
       s.y_row = c.stride_y * c.width * c.channels;
       s.y_image = c.height * c.width * c.channels;
-      plan(s, workers);
-      float* panels = penstock::scratch(1, s.panel_count * s.depth * COLUMNS);
-      s.panels = panels;
-      const Pack pack = {&s, w, panels, v.last_tap, c.stride_y, h.last_tap, c.stride_x, c.cols};
-      workers.run(s.panel_count, pack_turned_task, &pack);
-      slide(s, workers);
+      const Filter filter = {w, true, v.last_tap, c.stride_y, h.last_tap, c.stride_x, c.cols};
+      slide(s, filter, workers);
     }
 }
 

@@ -47,8 +47,8 @@ def check(found, wanted, k):
 
 
 SHAPES = [
-    (1, 1, 1), (1, 33, 5), (2, 31, 3), (13, 16, 7), (14, 17, 9), (15, 32, 256), (29, 33, 257),
-    (64, 48, 64), (140, 65, 300), (141, 96, 512), (300, 10, 40), (7, 200, 1),
+    (1, 33, 5), (13, 16, 7), (14, 17, 9), (15, 32, 256), (29, 33, 257), (141, 65, 512),
+    (300, 10, 40),
 ]  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def test_leading_axes_are_repeated(instructions, batch_a, batch_b):
 sizes = st.integers(1, 70)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(sizes, sizes, sizes, st.booleans(), st.booleans(), st.integers(0, 2**31))
 def test_random_shapes(m, n, k, adj_a, adj_b, seed):
     a, b = operands(m, n, k, adj_a, adj_b, seed=seed)
