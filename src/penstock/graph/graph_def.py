@@ -17,6 +17,7 @@ from penstock import proto
 from penstock.graph.attr_values import FunctionName, attr_to_proto
 from penstock.graph.full_types import full_type_of
 from penstock.graph.shape_proto import dims_to_proto
+from penstock.graph.standard_ops import standard
 
 if TYPE_CHECKING:
     from penstock.core.tensor import SymbolicTensor
@@ -91,7 +92,8 @@ def as_graph_def(
     message = proto.graph_pb2.GraphDef()
     ops = [op for op in graph.get_operations() if op._id > (from_version or 0)]
     bodies, names = functions_of(ops, more)
-    message.node.extend(node_def_of(op, add_shapes, names) for op in ops)
+    for op in ops:
+        message.node.extend(standard(node_def_of(op, add_shapes, names), str))
     message.versions.CopyFrom(versions_of(graph))
     if bodies:
         message.versions.min_consumer = max(message.versions.min_consumer, FUNCTIONS_MIN_CONSUMER)
@@ -226,7 +228,7 @@ class _BodyWriter:
             message.input.extend(self.reference(tensor) for tensor in op.inputs)
             waits = (c for c in op._control_inputs if id(c) in self.names)
             message.input.extend(sorted(f"^{self.names[id(c)]}" for c in waits))
-            messages.append(message)
+            messages.extend(standard(message, "{}:output:0".format))
 
 
 def _output_of(tensor: SymbolicTensor) -> tuple[str, int]:

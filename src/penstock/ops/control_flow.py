@@ -140,7 +140,7 @@ def _write_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 STACK_READ = define_op(
-    "PenstockStackRead(stack: T, index: int32; T: type) -> value: T",
+    "PenstockStackRead(stack: T, index: int32; T: type) -> output: T",
     shape=lambda c: None if c.shape(0) is None else c.shape(0)[1:],
     doc="Row `index` of the stack.",
 )
