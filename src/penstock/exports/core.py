@@ -74,6 +74,7 @@ EXPORTS = {
             "config.experimental_functions_run_eagerly",
         ],
     },
+    "penstock.tracing.wrapped": {"wrap_function": ["compat.v1.wrap_function"]},
     "penstock.tracing.retraces": {
         "get_log_retraces": ["config.experimental.get_log_retraces"],
         "set_log_retraces": ["config.experimental.set_log_retraces"],

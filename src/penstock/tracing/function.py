@@ -335,7 +335,8 @@ class Function(callables.PolymorphicFunction, Trackable):
     def _note_variables(self, tensors: Any) -> None:
         """Before a call with variables: which of them the function reaches by itself."""
         if self._reached is None:
-            inner, instance = self._python_function, None
+            inner: Any = self._python_function
+            instance = None
             if isinstance(inner, _Method):
                 inner, instance = inner.function, inner.instance()
             self._reached = reached_by(inner, instance)

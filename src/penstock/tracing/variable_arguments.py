@@ -62,6 +62,7 @@ class VariableKey:
         if self._fixed() != other._fixed():
             return None
         shape = TensorShape(self.dims).most_specific_common_supertype([TensorShape(other.dims)])
+        assert shape is not None  # there is always one of shapes
         return VariableKey(self.dtype, shape.dims_tuple, self.trainable, self.alias, self.pin)
 
     @property
@@ -130,7 +131,7 @@ def reached_by(function: Callable[..., Any], instance: Any = None) -> frozenset[
     if code is not None:
         names = getattr(function, "__globals__", {})
         found += [names[n] for n in code.co_names if n in names]
-        for cell in function.__closure__ or ():  # type: ignore[attr-defined]
+        for cell in function.__closure__ or ():
             try:
                 found.append(cell.cell_contents)
             except ValueError:  # the name has no value yet
