@@ -64,4 +64,10 @@ EXPORTS = {
         "size": ["sets.size", "compat.v1.sets.set_size"],
         "union": ["sets.union", "compat.v1.sets.set_union"],
     },
+    "penstock.ops.nn_embedding_sparse": {
+        "embedding_lookup_sparse": ["nn.embedding_lookup_sparse"],
+        "embedding_lookup_sparse_v1": ["compat.v1.nn.embedding_lookup_sparse"],
+        "safe_embedding_lookup_sparse": ["nn.safe_embedding_lookup_sparse"],
+        "safe_embedding_lookup_sparse_v1": ["compat.v1.nn.safe_embedding_lookup_sparse"],
+    },
 }
