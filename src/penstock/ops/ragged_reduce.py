@@ -1,0 +1,272 @@
+"""Sums, means, extremes of ragged tensors along any axes; sums of rows by segment; softmax.
+
+An axis is reduced as segments: axis 1 adds up the values of each row, axis 0 the values that have
+one position in their rows. Inner axes are those of the values.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock.core import dispatch
+from penstock.core.execute import execute
+from penstock.core.tensor import Tensor
+from penstock.ops import debug_asserts as asserts
+from penstock.ops import math_reduce
+from penstock.ops.math_arithmetic import multiply, subtract
+from penstock.ops.math_cast import cast
+from penstock.ops.math_division import truediv
+from penstock.ops.math_elementwise import exp, sqrt
+from penstock.ops.nn_losses import softmax as dense_softmax
+from penstock.ops.ragged_class import RaggedTensor, axis_of
+from penstock.ops.ragged_elementwise import binary, ragged_or_tensor, unary
+from penstock.ops.ragged_parts import after, lengths_to_splits, number
+from penstock.ops.ragged_rows import is_ragged
+from penstock.types import dtypes as dt
+
+Function = Callable[..., Any]
+_SEGMENT = {
+    "sum": "UnsortedSegmentSum",
+    "prod": "UnsortedSegmentProd",
+    "max": "UnsortedSegmentMax",
+    "min": "UnsortedSegmentMin",
+}
+
+
+# ---- segments
+
+
+def segment(kind: str, data: Any, ids: Any, count: Any) -> Any:
+    """Rows combined by segment.
+
+    Args:
+      kind: "sum", "prod", "max" or "min".
+      data: a tensor or ragged tensor.
+      ids: an integer vector; or ragged like the outer dimensions of `data`.
+      count: the number of segments.
+    """
+    data, ids = ragged_or_tensor(data), ragged_or_tensor(ids)
+    if is_ragged(ids):
+        data, ids = _flat_alike(data, ids)
+        return segment(kind, data, ids, count)
+    if not is_ragged(data):
+        return execute(_SEGMENT[kind], (data, ids, count))
+    ids.shape.with_rank(1)
+    dtype = data._row_partition.dtype
+    ids = ids if ids.dtype is dtype else execute("Cast", (ids,), {"DstT": dtype})
+    count = execute("Cast", (count,), {"DstT": dtype})
+    longest = execute("UnsortedSegmentMax", (data.row_lengths(), ids, count))
+    splits = lengths_to_splits(execute("Maximum", (longest, number(0, dtype))))
+    partition = data._row_partition
+    target = execute("GatherV2", (splits, ids, np.int32(0)))
+    place = execute("GatherV2", (target, partition.value_rowids(), np.int32(0)))
+    inner = segment(kind, data.values, place + partition.offsets_in_rows(), splits[-1])
+    return RaggedTensor.from_row_splits(inner, splits, validate=False)
+
+
+def _flat_alike(data: Any, ids: Any) -> tuple[Any, Any]:
+    """Data and ids without the ragged dimensions that both have."""
+    if not is_ragged(data) or data.ragged_rank < ids.ragged_rank:
+        raise ValueError(
+            "segment_ids.shape must be a prefix of data.shape: the ragged rank of segment_ids is "
+            f"{ids.ragged_rank}, which is more than that of data."
+        )
+    checks = []
+    for _ in range(ids.ragged_rank):
+        if data.row_splits is not ids.row_splits:
+            message = "segment_ids.shape must be a prefix of data.shape"
+            checks.append(asserts.assert_equal_v1(data.row_splits, ids.row_splits, message=message))
+        data, ids = data.values, ids.values
+        if not is_ragged(ids):
+            break
+    return data, after(checks, ids)
+
+
+def _segment_counts(data: Any, ids: Any, count: Any) -> Any:
+    ones = data.with_flat_values(execute("OnesLike", (data.flat_values,)))
+    return segment("sum", ones, ids, count)
+
+
+def _apply(function: Function, x: Any, y: Any) -> Any:
+    return binary(function, x, y) if is_ragged(x) or is_ragged(y) else function(x, y)
+
+
+def _apply_one(function: Function, x: Any) -> Any:
+    return unary(function, x) if is_ragged(x) else function(x)
+
+
+def _public_segment(kind: str) -> Function:
+    def handle(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+        del name
+        data = ragged_or_tensor(data)
+        if kind in _SEGMENT:
+            return segment(kind, data, segment_ids, num_segments)
+        total = segment("sum", data, segment_ids, num_segments)
+        sizes = _segment_counts(data, segment_ids, num_segments)
+        if kind == "sqrt_n":
+            sizes = _apply_one(sqrt, _apply_one(lambda v: cast(v, data.dtype), sizes))
+        return _apply(truediv, total, sizes)
+
+    return handle
+
+
+for _kind in (*_SEGMENT, "mean", "sqrt_n"):
+    dispatch.handler(f"math_segment.unsorted_segment_{_kind}", RaggedTensor)(_public_segment(_kind))
+
+
+# ---- reductions
+
+
+def reduce(kind: str, x: Any, axis: int) -> Any:
+    """One axis of a ragged tensor reduced."""
+    axis = axis_of(axis, x.shape.rank)
+    if axis > 1:
+        values = x.values
+        inner = (
+            reduce(kind, values, axis - 1) if is_ragged(values) else _DENSE[kind](values, axis - 1)
+        )
+        return x.with_values(inner)
+    partition = x._row_partition
+    if axis == 1:
+        return segment(kind, x.values, partition.value_rowids(), partition.nrows())
+    longest = execute("Max", (_padded(partition.row_lengths()), np.array([0], np.int32)))
+    return segment(kind, x.values, partition.offsets_in_rows(), longest)
+
+
+def _padded(lengths: Any) -> Any:
+    zero = np.zeros(1, lengths.dtype.numpy_dtype)
+    return execute("ConcatV2", ([lengths, zero], np.int32(0)))
+
+
+_DENSE: dict[str, Function] = {
+    "sum": math_reduce.reduce_sum,
+    "prod": math_reduce.reduce_prod,
+    "max": math_reduce.reduce_max,
+    "min": math_reduce.reduce_min,
+}
+
+
+def _over(kind: str, x: Any, axes: list[int] | None) -> Any:
+    """Several axes reduced, the innermost first; all when None."""
+    if axes is None:
+        return _DENSE[kind](x.flat_values)
+    for axis in sorted(axes, reverse=True):
+        x = reduce(kind, x, axis) if is_ragged(x) else _DENSE[kind](x, axis)
+    return x
+
+
+def _mean(x: Any, axes: list[int] | None) -> Any:
+    ones = unary(lambda v: execute("OnesLike", (v,)), x)
+    return _apply(truediv, _over("sum", x, axes), _over("sum", ones, axes))
+
+
+def _variance(x: Any, axes: list[int] | None) -> Any:
+    squares = _mean(binary(multiply, x, x), axes)
+    mean = _mean(x, axes)
+    return _apply(subtract, squares, _apply(multiply, mean, mean))
+
+
+def _any(x: Any, axes: list[int] | None) -> Any:
+    count = _over("sum", unary(lambda v: cast(v, dt.int32), x), axes)
+    return _apply_one(lambda v: execute("NotEqual", (v, np.int32(0))), count)
+
+
+def _all(x: Any, axes: list[int] | None) -> Any:
+    missing = _any(unary(lambda v: execute("LogicalNot", (v,)), x), axes)
+    return _apply_one(lambda v: execute("LogicalNot", (v,)), missing)
+
+
+_REDUCTIONS: dict[str, Function] = {
+    "reduce_mean": _mean,
+    "reduce_variance": _variance,
+    "reduce_std": lambda x, axes: _apply_one(sqrt, _variance(x, axes)),
+    "reduce_any": _any,
+    "reduce_all": _all,
+}
+
+
+def _plain(kind: str) -> Function:
+    return lambda x, axes: _over(kind, x, axes)
+
+
+for _kind in _SEGMENT:
+    _REDUCTIONS[f"reduce_{_kind}"] = _plain(_kind)
+
+
+def axes_of(axis: Any, rank: int | None) -> list[int] | None:
+    """The axes that an argument names, from the front and each once; None for all.
+
+    Raises:
+      TypeError: it is a tensor, or holds something that is no integer.
+      ValueError: an axis is out of bounds.
+    """
+    if axis is None:
+        return None
+    if isinstance(axis, np.ndarray):
+        axis = axis.tolist()
+    found = list(axis) if isinstance(axis, (list, tuple)) else [axis]
+    for each in found:
+        if isinstance(each, Tensor) or not isinstance(each, (int, np.integer)):
+            raise TypeError(
+                f"axis must be an int; got {type(each).__name__}. A ragged tensor needs axes that "
+                "are known when the graph is built."
+            )
+    return sorted({axis_of(int(a), rank) for a in found})
+
+
+def _handle(reduction: Function) -> Function:
+    def handle(
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: Any = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: Any = None,
+    ) -> Any:
+        del name
+        x = ragged_or_tensor(input_tensor)
+        axes = axes_of(axis if reduction_indices is None else reduction_indices, x.shape.rank)
+        result = reduction(x, axes)
+        if keepdims or keep_dims:
+            rank = x.shape.rank
+            for each in range(rank) if axes is None else axes:
+                result = keep_axis(result, each)
+        return result
+
+    return handle
+
+
+def keep_axis(x: Any, axis: int) -> Any:
+    """A new axis of size 1."""
+    if is_ragged(x):
+        return x[(*(slice(None),) * axis, None)]
+    return execute("ExpandDims", (x, np.int32(axis)))
+
+
+for _name, _reduction in _REDUCTIONS.items():
+    dispatch.handler(f"math_reduce.{_name}", RaggedTensor)(_handle(_reduction))
+
+
+# ---- softmax
+
+
+def softmax(
+    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Any:
+    """`tf.nn.softmax` of a ragged tensor."""
+    del name
+    axis = -1 if axis is None and dim is None else (dim if axis is None else axis)
+    where = axis_of(axis, logits.shape.rank)
+    if where > logits.ragged_rank:
+        return logits.with_flat_values(
+            dense_softmax(logits.flat_values, where - logits.ragged_rank)
+        )
+    highest = keep_axis(reduce("max", logits, where), where)
+    highest = _apply_one(lambda v: execute("StopGradient", (v,)), highest)
+    powers = unary(exp, binary(subtract, logits, highest))
+    return binary(truediv, powers, keep_axis(reduce("sum", powers, where), where))
+
+
+dispatch.handler("nn_losses.softmax", RaggedTensor)(softmax)
+dispatch.handler("nn_losses.softmax_v1", RaggedTensor)(softmax)

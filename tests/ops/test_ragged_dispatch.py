@@ -1,0 +1,168 @@
+"""Ordinary operations on ragged tensors, and `tf.ragged.*`; results as TensorFlow 2.21 gives them.
+
+Cases are expressions over a few tensors, with their value as nested lists.
+"""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+C = tf.ragged.constant
+R, R3 = C([[1, 2], [], [3]]), C([[[1, 2], []], [], [[3]]])
+X, X3 = C([[1.0, 2.0], [], [3.0]]), C([[[1.0, 2.0], []], [], [[3.0]]])
+B = C([[True, False], [], [True]])
+D = tf.RaggedTensor.from_row_splits(tf.reshape(tf.range(6), [3, 2]), [0, 2, 2, 3])
+
+CASES = {
+    "tf.reduce_sum(X, axis=0)": [4, 2],
+    "tf.reduce_sum(X3, axis=0)": [[4, 2], []],
+    "tf.reduce_sum(X3, axis=1)": [[1, 2], [], [3]],
+    "tf.reduce_sum(X3, axis=[1, 2])": [3, 0, 3],
+    "tf.reduce_sum(D, axis=2)": [[1, 5], [], [9]],
+    "tf.reduce_sum(X, axis=1, keepdims=True)": [[3], [0], [3]],
+    "tf.reduce_mean(X3)": 2,
+    "tf.reduce_max(R, 1)": [2, -2147483648, 3],
+    "tf.reduce_prod(X3, axis=-1)": [[2, 1], [], [3]],
+    "tf.math.reduce_variance(X, axis=0)": [1, 0],
+    "tf.reduce_any(B, axis=1)": [True, False, True],
+    "tf.reduce_all(B, axis=1)": [False, True, True],
+    "tf.concat([R, R], 0)": [[1, 2], [], [3], [1, 2], [], [3]],
+    "tf.concat([R, [[5], [6], [7]]], 1)": [[1, 2, 5], [6], [3, 7]],
+    "tf.concat([R3, R3], 2)": [[[1, 2, 1, 2], []], [], [[3, 3]]],
+    "tf.stack([R, R], 1)": [[[1, 2], [1, 2]], [[], []], [[3], [3]]],
+    "tf.ragged.stack([[1, 2], [3]])": [[1, 2], [3]],
+    "tf.tile(R, [2, 3])": [
+        [1, 2, 1, 2, 1, 2], [], [3, 3, 3], [1, 2, 1, 2, 1, 2], [], [3, 3, 3],
+    ],
+    "tf.tile(R3, [1, 2, 2])": [[[1, 2, 1, 2], [], [1, 2, 1, 2], []], [], [[3, 3], [3, 3]]],
+    "tf.tile(R, [1, 0])": [[], [], []],
+    "tf.split(R, [1, 2])[1]": [[], [3]],
+    "tf.split(D, 2, axis=2)[0]": [[[0], [2]], [], [[4]]],
+    "tf.gather(R, [2, 0])": [[3], [1, 2]],
+    "tf.gather(R, [[0, 2], [1, 1]])": [[[1, 2], [3]], [[], []]],
+    "tf.gather([10, 20, 30], C([[0], [2, 0]]))": [[10], [30, 10]],
+    "tf.gather(R, C([[0], [2, 0]]))": [[[1, 2]], [[3], [1, 2]]],
+    "tf.gather(R, C([[1, 0], [], [0]]), batch_dims=1)": [[2, 1], [], [3]],
+    "tf.gather(R3, [0], axis=2)": [[[1], [3]], [], [[3]]],
+    "v1.batch_gather(R, C([[1, 0], [], [0]]))": [[2, 1], [], [3]],
+    "tf.gather_nd(R3, [[0, 0, 1], [2, 0, 0]])": [2, 3],
+    "tf.gather_nd(R, [[0], [2]])": [[1, 2], [3]],
+    "tf.where(B)": [[0, 0], [2, 0]],
+    "tf.where(B, R, [[10], [20], [30]])": [[1, 10], [], [3]],
+    "tf.where(B, 1, 2)": [[1, 2], [], [1]],
+    "v1.where([True, False, True], R, R + 10)": [[1, 2], [], [3]],
+    "tf.expand_dims(R3, 2)": [[[[1, 2]], [[]]], [], [[[3]]]],
+    "tf.squeeze(tf.expand_dims(R, 1), 1)": [[1, 2], [], [3]],
+    "tf.squeeze(C([[[1]]]), [0, 1])": [1],
+    "tf.reverse(R3, [1, 2])": [[[], [2, 1]], [], [[3]]],
+    "tf.size(R)": 3,
+    "tf.rank(D)": 3,
+    "tf.one_hot(R, 2)": [[[0, 1], [0, 0]], [], [[0, 0]]],
+    "tf.cumsum(X, 1, exclusive=True)": [[0, 1], [], [0]],
+    "tf.cumsum(X3, 0)": [[[1, 2], []], [], [[4]]],
+    "tf.cumsum(D, 2)": [[[0, 1], [2, 5]], [], [[4, 9]]],
+    "tf.add_n([R, R, R])": [[3, 6], [], [9]],
+    "tf.math.unsorted_segment_sum(X3, [1, 0, 1], 2)": [[], [[4, 2], []]],
+    "tf.math.unsorted_segment_mean(X, C([[1, 0], [], [1]]), 2)": [2, 2],
+    "tf.matmul(C([[[1., 2], [3, 4]], [[5, 6]]]), C([[[1.], [2.]], [[3.], [4.]]]))": [
+        [[5], [11]], [[39]],
+    ],
+    "tf.nn.embedding_lookup(tf.constant([[1, 2], [3, 4], [5, 6], [7, 8]]), R)": [
+        [[3, 4], [5, 6]], [], [[7, 8]],
+    ],
+    "tf.nn.dropout(X, 0.0)": [[1, 2], [], [3]],
+    "tf.nn.relu(X - 2)": [[0, 0], [], [1]],
+    "tf.clip_by_value(X, 1.5, 2.5)": [[1.5, 2], [], [2.5]],
+    "tf.maximum(2, R)": [[2, 2], [], [3]],
+    "tf.identity(R)": [[1, 2], [], [3]],
+    "tf.ragged.range([0, 5, 8], [3, 3, 12], 2)": [[0, 2], [], [8, 10]],
+    "tf.ragged.boolean_mask(R3, C([[True, False], [], [True]]))": [[[1, 2]], [], [[3]]],
+    "tf.ragged.boolean_mask([[1, 2, 3], [4, 5, 6]], [True, False])": [[1, 2, 3]],
+    "tf.ragged.map_flat_values(tf.add_n, [R, R])": [[2, 4], [], [6]],
+    "tf.ragged.stack_dynamic_partitions(R, [1, 0, 1], 2)": [[[]], [[1, 2], [3]]],
+    "tf.ragged.stack_dynamic_partitions([[1, 2], [3, 4]], [[0, 1], [1, 0]], 2)": [[1, 4], [2, 3]],
+    "tf.ragged.row_splits_to_segment_ids([0, 3, 3, 5])": [0, 0, 0, 2, 2],
+    "tf.ragged.segment_ids_to_row_splits([0, 0, 2], 5)": [0, 2, 2, 3, 3, 3],
+}  # fmt: skip
+
+
+def value_of(found):
+    return found.to_list() if isinstance(found, tf.RaggedTensor) else found.numpy().tolist()
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_results(text):
+    assert value_of(eval(text)) == CASES[text]
+
+
+@pytest.mark.parametrize("text", [t for t in CASES if "split(" not in t])
+def test_results_of_a_function_of_unknown_shapes(text):
+    """The same with rows that are not known while the graph is built."""
+    used = [n for n in ("R", "R3", "X", "X3", "B", "D") if n in text.replace("RaggedTensor", "")]
+    specs = []
+    for name in used:
+        value = globals()[name]
+        inner = value.flat_values.shape[1:]
+        shape = tf.TensorShape([None] * (value.ragged_rank + 1)).concatenate(inner)
+        specs.append(tf.RaggedTensorSpec(shape, value.dtype, value.ragged_rank))
+
+    @tf.function(input_signature=specs, autograph=False)
+    def traced(*values):
+        return eval(text, globals() | dict(zip(used, values, strict=True)))
+
+    assert value_of(traced(*[globals()[n] for n in used])) == CASES[text]
+
+
+REFUSED = {
+    "tf.concat([R, R3], 0)": ValueError,
+    "tf.concat([R, R], 2)": ValueError,
+    "tf.concat([R, C([[1], [2]])], 1)": tf.errors.InvalidArgumentError,
+    "tf.ragged.stack([])": ValueError,
+    "tf.split(R, 3, axis=1)": ValueError,
+    "tf.split(R, 2)": tf.errors.InvalidArgumentError,
+    "tf.gather(R, [5])": tf.errors.InvalidArgumentError,
+    "tf.gather_nd(R3, [[0, 1]], batch_dims=1)": ValueError,
+    "tf.where(B, R)": ValueError,
+    "tf.where([True, False, True], R, R)": tf.errors.InvalidArgumentError,
+    "tf.expand_dims(R, 5)": ValueError,
+    "tf.squeeze(R)": ValueError,
+    "tf.squeeze(R, 1)": tf.errors.InvalidArgumentError,
+    "tf.reverse(R, 0)": TypeError,
+    "tf.one_hot(R, 4, axis=1)": ValueError,
+    "tf.reduce_sum(R, axis=3)": ValueError,
+    "tf.reduce_sum(R, tf.constant(1))": TypeError,
+    "tf.matmul(X, X)": tf.errors.InvalidArgumentError,
+    "tf.add_n([R, C([[1], [2], [3]])])": tf.errors.InvalidArgumentError,
+    "tf.debugging.assert_equal(R, R + 1)": tf.errors.InvalidArgumentError,
+    "tf.ragged.range([5], [0], 0)": tf.errors.InvalidArgumentError,
+    "tf.ragged.range(['a'])": AssertionError,
+    "tf.ragged.boolean_mask([1, 2], True)": ValueError,
+    "tf.ragged.boolean_mask(R, C([[True], [], [True]]))": tf.errors.InvalidArgumentError,
+    "tf.ragged.map_flat_values(lambda x: x[:1], R)": ValueError,
+    "tf.ragged.map_flat_values(tf.add, R, R3)": ValueError,
+    "tf.ragged.stack_dynamic_partitions([1], [5], 3)": tf.errors.InvalidArgumentError,
+    "tf.ragged.row_splits_to_segment_ids([])": ValueError,
+    "tf.ragged.segment_ids_to_row_splits([0.5])": TypeError,
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refusals(text):
+    with pytest.raises(REFUSED[text]):
+        eval(text)
+
+
+def test_gradients_reach_the_flat_values():
+    flat = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(flat)
+        x = tf.RaggedTensor.from_row_splits(flat, [0, 2, 2, 3])
+        total = tf.reduce_sum(tf.concat([x * x, x[:, ::-1]], 1), axis=1)
+        loss = tf.reduce_sum(total * [1.0, 10.0, 100.0])
+    assert tape.gradient(loss, flat).numpy().tolist() == [3, 5, 700]
+
+
+def test_softmax_of_rows():
+    found = tf.nn.softmax(X).flat_values.numpy()
+    np.testing.assert_allclose(found, [0.26894143, 0.7310586, 1], rtol=1e-6)
