@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from penstock.core.interrupts import let_through
 from penstock.core.memory import keep_freed_memory
 
 
@@ -24,11 +25,18 @@ class LazyModule:
     Args:
       name: the module's.
       before: called ahead of each import, which may happen once for each attribute.
+      after: called after it.
     """
 
-    def __init__(self, name: str, before: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        before: Callable[[], object] | None = None,
+        after: Callable[[], object] | None = None,
+    ) -> None:
         self.__dict__["_name"] = name
         self.__dict__["_before"] = before
+        self.__dict__["_after"] = after
 
     def __getattr__(self, attribute: str) -> Any:  # any: whatever the module holds
         if attribute.startswith("__") and attribute.endswith("__"):
@@ -36,14 +44,18 @@ class LazyModule:
         if self._before is not None:
             self._before()
         value = getattr(importlib.import_module(self._name), attribute)
+        if self._after is not None:
+            self._after()
         self.__dict__[attribute] = value
         return value
 
 
 _keep_memory = functools.cache(keep_freed_memory)  # before XLA's threads get heaps of their own
-jax: Any = LazyModule("jax", _keep_memory)
-jnp: Any = LazyModule("jax.numpy", _keep_memory)
-lax: Any = LazyModule("jax.lax", _keep_memory)
+_let_through = functools.cache(let_through)
+jax: Any = LazyModule("jax", _keep_memory, _let_through)
+jnp: Any = LazyModule("jax.numpy", _keep_memory, _let_through)
+lax: Any = LazyModule("jax.lax", _keep_memory, _let_through)
+jax_export: Any = LazyModule("jax.export", _keep_memory, _let_through)
 malt: Any = LazyModule("malt")
 re2: Any = LazyModule("re2")
 
