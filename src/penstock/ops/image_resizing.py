@@ -221,7 +221,7 @@ def resize_v1(
             "bicubic": ops.BICUBIC,
             "area": ops.AREA,
         }
-        found = execute(table[wanted], (images, size), {"align_corners": align_corners})
+        found = execute(table[str(wanted)], (images, size), {"align_corners": align_corners})
         return squeeze(found, [0]) if single else found
 
 
