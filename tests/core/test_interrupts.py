@@ -51,12 +51,12 @@ def test_another_callback_stays_as_it_is(monkeypatch):
 
 
 def test_a_signal_during_a_collection_arrives():
-    def slow():  # stands for the computation that ends in a collection
+    def work():  # stands for the long computation after which a collection comes
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.01)
+        gc.collect()
 
     tf.function(lambda x: x + 1.0)(tf.zeros([3]))
     for _ in range(20):
         with pytest.raises(KeyboardInterrupt):
-            slow()
-            gc.collect()
+            work()
