@@ -106,3 +106,13 @@ def test_an_error_in_one_of_them_points_to_its_line():
     line = broken.__code__.co_firstlineno
     assert any(e.path == __file__ or e.lineno + 1 == line for e in caught.traceback)
     assert caught.traceback[-1].lineno + 1 == line
+
+
+def test_operands_of_comparison_chains_are_not_converted_twice():
+    @tf.function
+    def inside(a, b, c):
+        return (a < b <= c) or (c < a and not b > c)
+
+    for a, b, c in ((1, 2, 3), (3, 2, 1), (3, 1, 2)):
+        wanted = a < b <= c or (c < a and not b > c)
+        assert bool(inside(*map(tf.constant, (a, b, c)))) == wanted

@@ -21,11 +21,14 @@ def not_(value: Any) -> Any:
     return not value
 
 
+# The operands are generated code: as functions of ours they are not converted once more.
+
+
 def and_(left: Thunk, right: Thunk) -> Any:
     """`left() and right()`."""
     first = left()
     if is_staged(first):
-        return cond(condition(first, "`and`"), right, lambda: first)
+        return cond(condition(first, "`and`"), lambda: right(), lambda: first)
     return first and right()
 
 
@@ -33,7 +36,7 @@ def or_(left: Thunk, right: Thunk) -> Any:
     """`left() or right()`."""
     first = left()
     if is_staged(first):
-        return cond(condition(first, "`or`"), lambda: first, right)
+        return cond(condition(first, "`or`"), lambda: first, lambda: right())
     return first or right()
 
 
