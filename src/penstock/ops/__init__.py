@@ -40,6 +40,7 @@ FAMILIES = (
     "linalg_decompose",
     "linalg_functions",
     "linalg_solve",
+    "lookup_ops",
     "math_arithmetic",
     "math_cast",
     "math_compare",

@@ -1,0 +1,412 @@
+"""Lookup tables: eagerly, in graphs, in functions, shared by name, from files, in checkpoints."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock import errors
+
+raw, v1, lookup = tf.raw_ops, tf.compat.v1, tf.lookup
+BAD = errors.InvalidArgumentError
+UNKNOWN = -1
+
+
+def value(tensor):
+    if isinstance(tensor, tf.RaggedTensor):
+        return tensor.to_list()
+    return tensor.numpy().tolist() if tensor.shape.rank else tensor.numpy()
+
+
+def int64(values):
+    return tf.constant(values, tf.int64)
+
+
+def static(keys=("a", "b"), values=(1, 2), default=UNKNOWN, **options):
+    init = lookup.KeyValueTensorInitializer(list(keys), list(values), **options)
+    return lookup.StaticHashTable(init, default)
+
+
+def mutable(default=UNKNOWN, key=tf.string, kind=tf.int64, **options):
+    return lookup.experimental.MutableHashTable(key, kind, default, **options)
+
+
+def dense(default=UNKNOWN, **options):
+    return lookup.experimental.DenseHashTable(
+        tf.int64, tf.int64, default, empty_key=0, deleted_key=-1, **options
+    )
+
+
+# ---- filled once --------------------------------------------------------------------------------
+
+
+def test_static_table():
+    table = static()
+    assert value(table.lookup(tf.constant(["a", "z", "b"]))) == [1, -1, 2]
+    assert value(table[tf.constant("a")]) == 1
+    assert value(table.size()) == 2
+    keys, values = table.export()
+    assert dict(zip(value(keys), value(values), strict=True)) == {b"a": 1, b"b": 2}
+    assert (table.key_dtype, table.value_dtype) == (tf.string, tf.int32)
+    assert table.resource_handle.dtype == tf.resource
+
+
+def test_static_table_of_sparse_and_ragged_keys():
+    table = static()
+    sparse = table.lookup(tf.SparseTensor([[0, 0]], ["b"], [1, 2]))
+    assert value(sparse.values) == [2]
+    assert value(table.lookup(tf.ragged.constant([["a"], ["b", "c"]]))) == [[1], [2, -1]]
+
+
+@pytest.mark.parametrize(
+    ("keys", "values", "default"),
+    [([1, 2], ["x", "y"], "d"), ([1], [1.5], 0.0), (["a"], [True], False), (["a"], ["b"], "")],
+)
+def test_static_table_of_other_types(keys, values, default):
+    table = static(keys, values, default)
+    assert value(table.lookup(tf.constant(keys))) == value(tf.constant(values))
+    missing = tf.constant(["zz"] if isinstance(keys[0], str) else [99])
+    assert value(table.lookup(missing)) == value(tf.constant([default]))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: static("aa", (1, 2)), errors.FailedPreconditionError, "different value for same"),
+        (lambda: static("ab", (1,)), BAD, r"Expected shape \(2,\) for value, got \(1,\)"),
+        (lambda: static("ab", ([1, 2], [3, 4])), BAD, "Expected shape"),
+        (lambda: static(default=1.5), TypeError, "1.5"),
+        (lambda: static(default=[1, 2]), ValueError, "ncompatible"),
+        (lambda: static((1.5,), (1,)), errors.NotFoundError, "float32"),
+        (lambda: static().lookup(tf.constant([1])), TypeError, "must be string"),
+        (lambda: static(key_dtype=tf.int64), TypeError, "int64"),
+    ],
+)
+def test_static_table_refuses(make, error, text):
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_a_key_may_come_twice_with_one_value():
+    assert value(static("aa", (1, 1)).size()) == 1
+
+
+def test_static_table_operations():
+    table = raw.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64)
+    one = {"keys": ["a"], "values": int64([1])}
+    with pytest.raises(errors.FailedPreconditionError, match="Table not initialized"):
+        raw.LookupTableFindV2(table_handle=table, keys=["a"], default_value=int64(0))
+    with pytest.raises(errors.AbortedError, match="not initialized"):
+        raw.LookupTableExportV2(table_handle=table, Tkeys=tf.string, Tvalues=tf.int64)
+    with pytest.raises(errors.UnimplementedError, match="Insert not supported"):
+        raw.LookupTableInsertV2(table_handle=table, **one)
+    with pytest.raises(errors.UnimplementedError, match="Remove not supported"):
+        raw.LookupTableRemoveV2(table_handle=table, keys=["a"])
+    raw.InitializeTableV2(table_handle=table, **one)
+    raw.InitializeTableV2(table_handle=table, keys=["b"], values=int64([1]))  # it is filled already
+    assert value(raw.LookupTableSizeV2(table_handle=table)) == 1
+    with pytest.raises(BAD, match="Signature mismatch"):
+        raw.LookupTableFindV2(table_handle=table, keys=["a"], default_value=1.5)
+    raw.DestroyResourceOp(resource=table)
+    with pytest.raises(errors.NotFoundError, match="does not exist"):
+        raw.LookupTableSizeV2(table_handle=table)
+    with pytest.raises(BAD, match="wrong type"):
+        raw.LookupTableSizeV2(table_handle=tf.Variable(1.0).handle)
+
+
+# ---- from files ---------------------------------------------------------------------------------
+
+WHOLE, NUMBER = lookup.TextFileIndex.WHOLE_LINE, lookup.TextFileIndex.LINE_NUMBER
+
+
+@pytest.fixture
+def from_file(tmp_path):
+    def make(content, columns=(tf.string, WHOLE, tf.int64, NUMBER), default=UNKNOWN, **options):
+        path = tmp_path / "table.txt"
+        path.write_bytes(content)
+        init = lookup.TextFileInitializer(str(path), *columns, **options)
+        return lookup.StaticHashTable(init, default)
+
+    return make
+
+
+LINES = b"emerson\nlake\npalmer\n"
+PAIRS = b"brain\t1\nsalad\t2\nsurgery\t3"
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "options", "keys", "wanted"),
+    [
+        (LINES, (tf.string, WHOLE, tf.int64, NUMBER), {}, ["lake", "x"], [1, -1]),
+        (LINES, (tf.string, WHOLE, tf.int64, NUMBER), {"vocab_size": 1}, ["lake"], [-1]),
+        (LINES, (tf.string, WHOLE, tf.int64, NUMBER), {"value_index_offset": 10}, ["lake"], [11]),
+        (PAIRS, (tf.string, 0, tf.int64, 1), {}, ["salad", "q"], [2, -1]),
+        (PAIRS, (tf.string, 0, tf.float32, 1), {}, ["surgery"], [3.0]),
+        (b"a 1\nb 2\n", (tf.string, 0, tf.int64, 1), {"delimiter": " "}, ["b"], [2]),
+    ],
+)
+def test_text_files(from_file, content, columns, options, keys, wanted):
+    assert value(from_file(content, columns, **options).lookup(tf.constant(keys))) == wanted
+
+
+def test_text_file_to_strings(from_file):
+    table = from_file(LINES, (tf.int64, NUMBER, tf.string, WHOLE), "?")
+    assert value(table.lookup(int64([0, 2, 9]))) == [b"emerson", b"palmer", b"?"]
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "options", "error", "text"),
+    [
+        (LINES, None, {"vocab_size": 9}, BAD, "expected 9 but got 3"),
+        (b"a\na\n", None, {}, errors.FailedPreconditionError, "different value"),
+        (b"", None, {}, errors.OutOfRangeError, "empty"),
+        (b"a\n\nb\n", None, {}, BAD, "empty line found at line 2"),
+        (b"a\tx\n", (tf.string, 0, tf.int64, 1), {}, BAD, "not a valid int64"),
+        (b"a\t1\n", (tf.string, 0, tf.int64, 5), {}, BAD, "at least 6 got 2"),
+        (LINES, None, {"delimiter": "ab"}, BAD, "only 1 char"),
+        (LINES, None, {"vocab_size": 0}, ValueError, "> 0"),
+        (LINES, (tf.string, NUMBER, tf.int64, WHOLE), {}, ValueError, "key_dtype"),
+        (LINES, (tf.string, WHOLE, tf.int32, NUMBER), {}, ValueError, "value_dtype"),
+        (LINES, (tf.string, -3, tf.int64, NUMBER), {}, ValueError, ">= -2"),
+    ],
+)
+def test_bad_text_files(from_file, content, columns, options, error, text):
+    with pytest.raises(error, match=text):
+        from_file(content, columns or (tf.string, WHOLE, tf.int64, NUMBER), **options)
+
+
+def test_missing_text_file():
+    init = lookup.TextFileInitializer("/nonexistent/x", tf.string, WHOLE, tf.int64, NUMBER)
+    with pytest.raises(errors.NotFoundError, match="nonexistent"):
+        lookup.StaticHashTable(init, UNKNOWN)
+    with pytest.raises(ValueError, match="required"):
+        lookup.TextFileInitializer("", tf.string, WHOLE, tf.int64, NUMBER)
+
+
+# ---- vocabularies -------------------------------------------------------------------------------
+
+
+def vocabulary(buckets, keys=("a", "b"), **options):
+    ids = int64(range(len(keys)))
+    init = lookup.KeyValueTensorInitializer(tf.constant(keys), ids)
+    return lookup.StaticVocabularyTable(init, buckets, **options)
+
+
+def test_vocabulary():
+    table = vocabulary(3)
+    words = tf.constant(["a", "b", "c", "dd", "e", "f"])
+    assert value(table.lookup(words)) == [0, 1, 3, 3, 3, 2]
+    assert value(table.size()) == 5
+    assert value(table.lookup(tf.ragged.constant([["a"], ["b", "q"]]))) == [[0], [1, 4]]
+    assert value(table.lookup(tf.SparseTensor([[0, 0]], ["b"], [1, 2])).values) == [1]
+
+
+def test_vocabulary_of_integers():
+    keys = np.array([10, 20], np.int64)
+    init = lookup.KeyValueTensorInitializer(keys, int64([0, 1]))
+    narrow = lookup.StaticVocabularyTable(init, 3, lookup_key_dtype=tf.int32)
+    assert value(narrow.lookup(tf.constant([10, 5, 77]))) == [0, 3, 2]
+
+
+def test_buckets_alone():
+    table = lookup.StaticVocabularyTable(None, 5)
+    words = tf.constant(["a", "b"])
+    assert value(table.lookup(words)) == value(tf.strings.to_hash_bucket_fast(words, 5))
+    assert value(table.size()) == 5
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: vocabulary(0), ValueError),
+        (lambda: vocabulary(3, lookup_key_dtype=tf.int64), TypeError),
+        (lambda: vocabulary(3, keys=(1.0,)), TypeError),
+        (lambda: vocabulary(3).lookup(tf.constant([1.0])), TypeError),
+    ],
+)
+def test_vocabulary_refuses(make, error):
+    with pytest.raises(error):
+        make()
+
+
+# ---- changed at any time ------------------------------------------------------------------------
+
+
+def test_mutable_table():
+    table = mutable()
+    assert table.insert(["a", "b", "c"], int64([1, 2, 3])) is None
+    assert value(table.lookup(["a", "z"])) == [1, -1]
+    table.remove(tf.constant(["a", "zz"]))
+    table.insert("b", 9)
+    assert value(table.lookup([["b"], ["a"]])) == [[9], [-1]]
+    assert value(table.size()) == 2
+    assert value(table.lookup(["c", "z", "y"], dynamic_default_values=int64([7, 8, 9]))) == [
+        3,
+        8,
+        9,
+    ]
+    assert value(table.lookup(["c", "z"], int64(7))) == [3, 7]
+    assert mutable().lookup(tf.zeros([0, 2], tf.string)).shape == (0, 2)
+
+
+def test_mutable_table_of_vectors():
+    table = mutable([0, 0])
+    table.insert(["a", "b"], int64([[1, 2], [3, 4]]))
+    assert value(table.lookup([["a", "z"]])) == [[[1, 2], [0, 0]]]
+    assert value(table.lookup(["a", "z"], int64([[7, 7], [8, 8]]))) == [[1, 2], [8, 8]]
+    assert [t.shape.as_list() for t in table.export()] == [[2], [2, 2]]
+    assert [t.shape.as_list() for t in mutable([0, 0]).export()] == [[0], [0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: mutable().insert(["a", "b"], int64([1])), BAD),
+        (lambda: mutable().insert(["a"], [1.5]), TypeError),
+        (lambda: mutable().lookup(["a"], int64([1, 2])), BAD),
+        (lambda: mutable().lookup(tf.constant([1])), ValueError),
+        (lambda: mutable().remove(tf.constant([1])), TypeError),
+        (lambda: mutable([0, 0]).insert(["a"], int64([[1, 2, 3]])), BAD),
+        (lambda: mutable([[1, 2]]), BAD),
+        (lambda: mutable(key=tf.float32), errors.NotFoundError),
+    ],
+)
+def test_mutable_table_refuses(make, error):
+    with pytest.raises(error):
+        make()
+
+
+def test_tables_are_shared_by_name():
+    attrs = {"key_dtype": tf.string, "value_dtype": tf.int64, "shared_name": "shared_table"}
+    one, two = (raw.MutableHashTableV2(**attrs) for _ in range(2))
+    raw.LookupTableInsertV2(table_handle=one, keys=["a"], values=int64([5]))
+    found = raw.LookupTableFindV2(table_handle=two, keys=["a"], default_value=int64(0))
+    assert value(found) == [5]
+    with pytest.raises(BAD, match="Conflicting key/value dtypes"):
+        raw.MutableHashTableV2(**{**attrs, "value_dtype": tf.float32})
+    with pytest.raises(BAD, match="not initializable"):
+        raw.InitializeTableV2(table_handle=one, keys=["a"], values=int64([5]))
+    apart = [mutable(), mutable(experimental_is_anonymous=True)]
+    apart[0].insert(["a"], int64([1]))
+    assert value(apart[1].size()) == 0
+
+
+def test_dense_table():
+    table = dense(initial_num_buckets=4)
+    table.insert(int64([11, 12, 13]), int64([0, 1, 2]))
+    assert value(table.lookup(int64([11, 99]))) == [0, -1]
+    table.erase(int64([12, 77]))
+    table.insert_or_assign(int64([11]), int64([5]))
+    assert value(table[int64([11, 12])]) == [5, -1]
+    for key, what in ((0, "empty_key"), (-1, "deleted_key")):
+        for use in (table.lookup, table.remove, lambda k: table.insert(k, int64([1]))):
+            with pytest.raises(BAD, match=f"Using the {what} as a table key"):
+                use(int64([key]))
+
+
+def test_dense_table_of_vectors():
+    table = lookup.experimental.DenseHashTable(
+        tf.int64, tf.int64, UNKNOWN, empty_key=int64([0, 0]), deleted_key=int64([-1, -1])
+    )
+    table.insert(int64([[1, 2], [3, 4]]), int64([5, 6]))
+    assert value(table.lookup(int64([[1, 2], [9, 9]]))) == [5, -1]
+
+
+@pytest.mark.parametrize("buckets", [0, 3])
+def test_dense_table_refuses(buckets):
+    with pytest.raises(BAD, match="power of 2"):
+        dense(initial_num_buckets=buckets)
+    with pytest.raises(BAD, match="cannot be equal"):
+        lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, empty_key=1, deleted_key=1)
+
+
+# ---- graphs, functions, checkpoints -------------------------------------------------------------
+
+
+def test_in_a_graph():
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        init = v1.lookup.KeyValueTensorInitializer(["a", "b"], int64([0, 1]))
+        table = v1.lookup.StaticHashTable(init, UNKNOWN)
+        ids = v1.lookup.StaticVocabularyTable(init, 2)
+        change = mutable()
+        keys = v1.placeholder(tf.string, [None])
+        found = table.lookup(keys)
+        assert found.shape.as_list() == [None]
+        assert graph.get_collection(v1.GraphKeys.TABLE_INITIALIZERS) == [
+            table.initializer, ids.initializer,
+        ]  # fmt: skip
+        with pytest.raises(errors.FailedPreconditionError, match="not initialized"):
+            session.run(found, {keys: ["a"]})
+        session.run(v1.tables_initializer())
+        assert session.run(found, {keys: ["b", "z"]}).tolist() == [1, -1]
+        assert session.run(ids.lookup(keys), {keys: ["a"]}).tolist() == [0]
+        session.run(change.insert(["x"], int64([4])))
+        assert session.run(change.lookup(["x", "y"])).tolist() == [4, -1]
+        assert session.run(change.size()) == 1
+
+
+def test_operations_of_references():
+    with tf.Graph().as_default(), v1.Session() as session:
+        table = raw.MutableHashTable(key_dtype=tf.string, value_dtype=tf.int64)
+        insert = raw.LookupTableInsert(table_handle=table, keys=["a"], values=int64([3]))
+        find = raw.LookupTableFind(table_handle=table, keys=["a"], default_value=int64(0))
+        session.run(insert)
+        assert session.run(find).tolist() == [3]
+        assert session.run(raw.LookupTableSize(table_handle=table)) == 1
+        fixed = raw.HashTable(key_dtype=tf.string, value_dtype=tf.int64)
+        session.run(raw.InitializeTable(table_handle=fixed, keys=["k"], values=int64([8])))
+        keys, values = raw.LookupTableExport(table_handle=fixed, Tkeys=tf.string, Tvalues=tf.int64)
+        assert [a.tolist() for a in session.run([keys, values])] == [[b"k"], [8]]
+        sparse = raw.MutableDenseHashTable(empty_key=int64(0), value_dtype=tf.int64)
+        session.run(
+            raw.LookupTableImport(table_handle=sparse, keys=int64([0, 4]), values=int64([1, 2]))
+        )
+        assert session.run(raw.LookupTableSize(table_handle=sparse)) == 1
+
+
+def test_in_a_function():
+    table = mutable()
+    made = []
+
+    @tf.function
+    def count(words):
+        if not made:
+            made.append(static(("a",), (7,)))
+        table.insert(words, table.lookup(words) + 1)
+        return table.size(), made[0].lookup(words)
+
+    size, fixed = count(tf.constant(["a", "b"]))
+    size, fixed = count(tf.constant(["a", "c"]))
+    assert value(size) == 3
+    assert value(fixed) == [7, -1]
+    assert value(table.lookup(["a", "b", "c"])) == [1, 0, 0]
+
+
+def test_checkpoints(tmp_path):
+    def model():
+        module = tf.Module()
+        module.words, module.ids = mutable(), dense()
+        module.vectors, module.left_out = mutable([0.0], kind=tf.float32), mutable(checkpoint=False)
+        return module
+
+    saved, fresh = model(), model()
+    saved.words.insert(["a", "b"], int64([1, 2]))
+    saved.ids.insert(int64([5]), int64([6]))
+    saved.vectors.insert(["v"], [[2.5]])
+    saved.left_out.insert(["q"], int64([1]))
+    path = tf.train.Checkpoint(model=saved).save(str(tmp_path / "ck"))
+    names = [name for name, _ in tf.train.list_variables(path)]
+    assert "model/words/.ATTRIBUTES/table-keys" in names
+    fresh.words.insert(["old"], int64([3]))
+    tf.train.Checkpoint(model=fresh).restore(path)
+    assert value(fresh.words.lookup(["a", "b", "old"])) == [1, 2, -1]
+    assert value(fresh.ids.lookup(int64([5]))) == [6]
+    assert value(fresh.vectors.lookup(["v"])) == [[2.5]]
+    assert value(fresh.left_out.size()) == 0
+
+
+def test_dense_tables_of_tensorflow_hold_reserved_keys():
+    table = dense()
+    keys = int64([[0], [5], [-1], [6]])
+    table._restore_from_tensors({"table-keys": keys, "table-values": int64([[0], [1], [0], [2]])})
+    assert value(table.size()) == 2
+    assert value(table.lookup(int64([5, 6]))) == [1, 2]
