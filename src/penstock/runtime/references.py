@@ -153,6 +153,13 @@ _NAMES = {
             "BarrierIncompleteSize",
         )
     },
+    **{
+        name: f"{name}V2"
+        for name in (
+            "LookupTableFind", "LookupTableInsert", "LookupTableSize", "LookupTableExport",
+            "LookupTableImport", "InitializeTable", "InitializeTableFromTextFile",
+        )
+    },
 }  # fmt: skip
 _MAKERS = {
     **{
@@ -160,9 +167,10 @@ _MAKERS = {
         for name in (
             "FIFOQueue", "PaddingFIFOQueue", "RandomShuffleQueue", "PriorityQueue",
             "WholeFileReader", "TextLineReader", "FixedLengthRecordReader", "TFRecordReader",
-            "IdentityReader",
+            "IdentityReader", "HashTable", "MutableHashTable", "MutableHashTableOfTensors",
         )
     },
+    "MutableDenseHashTable": "PenstockMutableDenseHashTable",
     "ConditionalAccumulator": "ResourceConditionalAccumulator",
     "SparseConditionalAccumulator": "PenstockSparseConditionalAccumulator",
     "Barrier": "PenstockBarrier",
