@@ -41,6 +41,7 @@ class Kernel:
       when: the inputs that it serves; None for all.
       otherwise: what serves the other inputs; set by `select` on a kernel with `when`.
       by_rows: of a variable it reads only the rows that its other inputs name.
+      blocks: it waits for what other operations of its step may do.
     """
 
     op_name: str
@@ -56,6 +57,7 @@ class Kernel:
     when: When | None = None
     otherwise: "Kernel | None" = None
     by_rows: bool = False
+    blocks: bool = False
 
     def fits(self, kind: str, device: str, attrs: dict[str, Any]) -> bool:
         """Whether the kernel serves this kind, device type and these attributes."""
@@ -96,6 +98,7 @@ def register_kernel(
     reentrant: bool = False,
     when: When | None = None,
     by_rows: bool = False,
+    blocks: bool = False,
 ) -> None:
     """Adds a kernel.
 
@@ -112,6 +115,8 @@ def register_kernel(
         Its function must want a context where the kernel next in line does.
       by_rows: of a variable it reads only the rows that its other inputs name, so that a few are
         read on the host however large the variable is.
+      blocks: it waits for what other operations of its step may do, so nothing that does not
+        depend on it may be made to wait for it. Then it is reentrant too.
     """
     name = op if isinstance(op, str) else op.name
     code = getattr(function, "__code__", None)
@@ -131,12 +136,13 @@ def register_kernel(
         device,
         constraint,
         limit,
-        reentrant,
+        reentrant or blocks,
         wants_context,
         wants_namespace,
         attr_names,
         when,
         by_rows=by_rows,
+        blocks=blocks,
     )
     _kernels.setdefault(name, []).append(made)
 

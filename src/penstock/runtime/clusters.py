@@ -1,14 +1,16 @@
 """Clusters: which nodes of a program are compiled together and which run alone on the host.
 
 Regions never wait for something that waits for them: a node's depth grows by one on each edge
-between kinds, and nodes of one depth and device that compile form one region.
+between kinds, and nodes of one depth and device that compile form one region. A kernel may wait for
+another part of its step in ways that no edge shows (a queue, a mutex); so a region holds only nodes
+that come after the same kernels of this sort.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from penstock import errors
-from penstock.core.kernels import select
+from penstock.core.kernels import kernels_of, select
 from penstock.graph.func_graph import bodies_of
 from penstock.runtime.bodies import compiles_inside
 from penstock.runtime.draws import LOOPS
@@ -63,6 +65,7 @@ def cluster(
                 crossing = False
             level = max(level, depth[id(source)] + crossing)
         depth[id(node)] = level
+    _split_zones(program, zone)
     _place_constants(program, depth, kinds, zone)
     groups: dict[tuple[int, bool, Any, Any], list[Node]] = {}
     for node in program.nodes:
@@ -74,6 +77,22 @@ def cluster(
     return _settle([("region" if key[1] else "host", nodes) for key, nodes in ordered], program)
 
 
+def _split_zones(program: Program, zone: dict[int, Any]) -> None:
+    """Makes the kernels that block, of those before a node, a part of its zone."""
+    blocking = {id(n) for n in program.nodes if any(k.blocks for k in kernels_of(n.type))}
+    if not blocking:
+        return
+    before: dict[int, frozenset[int]] = {}
+    for node in program.nodes:
+        found: set[int] = set()
+        for source in [s for s, _ in node.inputs] + node.control:
+            found |= before.get(id(source), frozenset())
+            if id(source) in blocking:
+                found.add(id(source))
+        before[id(node)] = frozenset(found)
+        zone[id(node)] = (zone.get(id(node)), before[id(node)])
+
+
 def _place_constants(
     program: Program, depth: dict[int, int], kinds: dict[int, bool], zone: dict[int, Any]
 ) -> None:
@@ -83,7 +102,7 @@ def _place_constants(
     """
     users: dict[int, set[Any]] = {}
     for node in program.nodes:
-        for source, _ in node.inputs:
+        for source in [s for s, _ in node.inputs] + node.control:
             if source.type == "Const":
                 users.setdefault(id(source), set()).add(
                     (depth[id(node)], node.device, zone.get(id(node))) if kinds[id(node)] else None

@@ -36,7 +36,8 @@ class Executor:
             for j in before:
                 self._next[j].append(i)
         self._threads = threads
-        self._chain = all(i == 0 or (i - 1) in w for i, w in enumerate(waits)) or threads == 1
+        single = threads == 1 and not any(item.waits for item in items)
+        self._chain = all(i == 0 or (i - 1) in w for i, w in enumerate(waits)) or single
         self._seconds = [0.0] * len(items)
         self._runs = 0
         self._independent: list[int] | None = None  # found when it is first needed
@@ -80,7 +81,9 @@ class Executor:
 
     def is_long(self, index: int) -> bool:
         """Whether an item is worth a thread of its own."""
-        return self.items[index].waits or self._seconds[index] > LONG_S
+        if self.items[index].waits:
+            return True
+        return self._threads != 1 and self._seconds[index] > LONG_S
 
     def _has_parallel_work(self) -> bool:
         """Whether two long items, or one that waits and any other, may run at the same time."""
