@@ -23,3 +23,41 @@ RECORDS = [
     Record("PenstockQueueState", tested_by=_FILE, named_by="tf.train.Checkpoint"),
     Record("PenstockRestoreQueue", tested_by=_FILE, named_by="tf.train.Checkpoint"),
 ]
+_OTHER = "tests/ops/test_coordination.py"
+_COORDINATION = {
+    "ConditionalAccumulator": "raw.ConditionalAccumulator",
+    "ResourceConditionalAccumulator": "v1.ConditionalAccumulator",
+    "AccumulatorApplyGradient": "reference",
+    "AccumulatorTakeGradient": "AccumulatorTakeGradient",
+    "AccumulatorNumAccumulated": "num_accumulated",
+    "AccumulatorSetGlobalStep": "set_global_step",
+    "ResourceAccumulatorApplyGradient": "apply_grad",
+    "ResourceAccumulatorTakeGradient": "take_grad",
+    "ResourceAccumulatorNumAccumulated": "num_accumulated",
+    "ResourceAccumulatorSetGlobalStep": "set_global_step",
+    "SparseConditionalAccumulator": "SparseConditionalAccumulator",
+    "SparseAccumulatorApplyGradient": "rows.apply_grad",
+    "SparseAccumulatorTakeGradient": "rows.take_grad",
+    "PenstockSparseConditionalAccumulator": "SparseConditionalAccumulator",
+    "PenstockSparseAccumulatorApplyGradient": "rows.apply_grad",
+    "PenstockSparseAccumulatorTakeGradient": "rows.take_grad",
+}
+_BARRIERS = "Barrier BarrierInsertMany BarrierTakeMany BarrierClose BarrierReadySize".split()
+_STAGING = "Stage Unstage StagePeek StageSize StageClear".split()
+_MAPS = "Stage Unstage UnstageNoKey Peek Size IncompleteSize Clear".split()
+
+RECORDS += [
+    *(Record(name, tested_by=_OTHER, named_by=call) for name, call in _COORDINATION.items()),
+    *(
+        Record(prefix + name, tested_by=_OTHER, named_by=name)
+        for prefix in ("", "Penstock")
+        for name in (*_BARRIERS, "BarrierIncompleteSize")
+    ),
+    *(Record(name, tested_by=_OTHER) for name in _STAGING),
+    *(
+        Record(f"{kind}{name}", tested_by=_OTHER, named_by=f'"{name}"')
+        for kind in ("Map", "OrderedMap")
+        for name in _MAPS
+    ),
+    *(Record(name, tested_by=_OTHER) for name in ("MutexV2", "MutexLock", "ConsumeMutexLock")),
+]

@@ -1,7 +1,7 @@
 """Operations on queues: make one, put, take, close, ask.
 
 A handle refers to a `QueueState` (`queue_state`), shared by container and name. Kernels are
-`reentrant`: those that wait hold no worker of the executor. Operations of TensorFlow 1 that name a
+`blocks`: those that wait hold no worker of the executor. Operations of TensorFlow 1 that name a
 queue by a string reference are put in terms of these by the planner.
 """
 
@@ -239,37 +239,37 @@ IS_CLOSED = define_on_handle(
 )
 
 
-@host_kernel(ENQUEUE, limit=_HOST, reentrant=True)
+@host_kernel(ENQUEUE, limit=_HOST, blocks=True)
 def _enqueue(ctx: KernelContext, handle: Any, components: list[Array]) -> None:
     _no_timeout(ctx)
     queue_of(handle).enqueue(ctx, components)
 
 
-@host_kernel(ENQUEUE_MANY, limit=_HOST, reentrant=True)
+@host_kernel(ENQUEUE_MANY, limit=_HOST, blocks=True)
 def _enqueue_many(ctx: KernelContext, handle: Any, components: list[Array]) -> None:
     _no_timeout(ctx)
     queue_of(handle).enqueue_many(ctx, components)
 
 
-@host_kernel(DEQUEUE, limit=_HOST, reentrant=True)
+@host_kernel(DEQUEUE, limit=_HOST, blocks=True)
 def _dequeue(ctx: KernelContext, handle: Any) -> list[Array]:
     _no_timeout(ctx)
     return queue_of(handle).dequeue(ctx)
 
 
-@host_kernel(DEQUEUE_MANY, limit=_HOST, reentrant=True)
+@host_kernel(DEQUEUE_MANY, limit=_HOST, blocks=True)
 def _dequeue_many(ctx: KernelContext, handle: Any, n: Array) -> list[Array]:
     _no_timeout(ctx)
     return queue_of(handle).dequeue_many(ctx, int(n))
 
 
-@host_kernel(DEQUEUE_UP_TO, limit=_HOST, reentrant=True)
+@host_kernel(DEQUEUE_UP_TO, limit=_HOST, blocks=True)
 def _dequeue_up_to(ctx: KernelContext, handle: Any, n: Array) -> list[Array]:
     _no_timeout(ctx)
     return queue_of(handle).dequeue_many(ctx, int(n), fewer=True)
 
 
-@host_kernel(CLOSE, limit=_HOST, reentrant=True)
+@host_kernel(CLOSE, limit=_HOST, blocks=True)
 def _close(ctx: KernelContext, handle: Any, *, cancel_pending_enqueues: bool) -> None:
     queue_of(handle).close_for_puts(ctx, cancel_pending_enqueues)
 

@@ -1,6 +1,6 @@
 """How operations on queues and their like wait.
 
-A kernel that waits holds no worker of the executor (it is `reentrant`), and wakes when what it
+A kernel that waits holds no worker of the executor (it `blocks`), and wakes when what it
 waits for happens, when its step is cancelled or its session closed, at the step's deadline, and on
 Ctrl-C. `wait_until` is the one way to wait; `Line` keeps those who wait in the order in which they
 came.
