@@ -133,3 +133,15 @@ RECORDS = [
         ).split()
     ),
 ]  # fmt: skip
+RECORDS += [
+    Record(
+        name,
+        tested_by="tests/ops/test_candidate_samplers.py",
+        named_by=name.removesuffix("CandidateSampler"),
+    )
+    for name in (
+        "AllCandidateSampler FixedUnigramCandidateSampler LearnedUnigramCandidateSampler "
+        "LogUniformCandidateSampler ThreadUnsafeUnigramCandidateSampler UniformCandidateSampler "
+        "ComputeAccidentalHits"
+    ).split()
+]

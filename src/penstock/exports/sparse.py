@@ -70,4 +70,30 @@ EXPORTS = {
         "safe_embedding_lookup_sparse": ["nn.safe_embedding_lookup_sparse"],
         "safe_embedding_lookup_sparse_v1": ["compat.v1.nn.safe_embedding_lookup_sparse"],
     },
+    "penstock.ops.nn_candidate_samplers": {
+        "all_candidate_sampler": ["nn.all_candidate_sampler", "random.all_candidate_sampler"],
+        "compute_accidental_hits": ["nn.compute_accidental_hits"],
+        "fixed_unigram_candidate_sampler": [
+            "nn.fixed_unigram_candidate_sampler",
+            "random.fixed_unigram_candidate_sampler",
+        ],
+        "learned_unigram_candidate_sampler": [
+            "nn.learned_unigram_candidate_sampler",
+            "random.learned_unigram_candidate_sampler",
+        ],
+        "log_uniform_candidate_sampler": [
+            "compat.v1.nn.log_uniform_candidate_sampler",
+            "random.log_uniform_candidate_sampler",
+        ],
+        "uniform_candidate_sampler": [
+            "compat.v1.nn.uniform_candidate_sampler",
+            "random.uniform_candidate_sampler",
+        ],
+    },
+    "penstock.ops.nn_sampled_losses": {
+        "nce_loss": ["nn.nce_loss"],
+        "nce_loss_v1": ["compat.v1.nn.nce_loss"],
+        "sampled_softmax_loss": ["nn.sampled_softmax_loss"],
+        "sampled_softmax_loss_v1": ["compat.v1.nn.sampled_softmax_loss"],
+    },
 }

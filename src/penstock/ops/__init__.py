@@ -62,6 +62,7 @@ FAMILIES = (
     "nn_activations",
     "nn_batch_norm",
     "nn_bias",
+    "nn_candidate_samplers",
     "nn_convolution",
     "nn_depthwise",
     "nn_pool",
