@@ -11,6 +11,7 @@ from penstock.autodiff.tape import GradientTape
 from penstock.autodiff.unconnected import UnconnectedGradients
 from penstock.autodiff.walk import Record, as_dense, is_trainable, rule_of
 from penstock.core import context
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
@@ -64,8 +65,14 @@ class ForwardAccumulator:
         self._set(target, tangent)
 
     def _set(self, tensor: Any, tangent: Any) -> None:
+        """Notes a tangent, inside a function also for what stands for the tensor there."""
         self._tangents[id(tensor)] = tangent
         self._keep[id(tensor)] = tensor
+        graph = state.graph
+        if graph is not None and graph.building_function:
+            inner = graph.as_tensor(tensor)
+            self._tangents[id(inner)] = tangent
+            self._keep[id(inner)] = inner
 
     def __enter__(self) -> "ForwardAccumulator":
         if self._recording:
@@ -92,7 +99,9 @@ class ForwardAccumulator:
         """Computes the tangents of the outputs."""
         if not any(id(t) in self._tangents for t in inputs):
             return
-        record = Record(op, inputs, attrs, outputs)
+        source = getattr(outputs[0], "_op", None) if outputs else None
+        name = source.name if source is not None else ""
+        record = Record(op, inputs, attrs, outputs, name, source)
         self._forward(record, lambda *grads: (rule_of(record) or _none)(record, *grads))
 
     def record_custom(self, op: OpDef, inputs: Any, outputs: Any, rule: Any) -> None:

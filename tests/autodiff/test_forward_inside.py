@@ -1,0 +1,67 @@
+"""ForwardAccumulator inside traced functions, through conditionals, loops and other functions."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+X = tf.constant([0.3, 0.6])
+TANGENT = tf.constant([1.0, 2.0])
+
+
+@tf.function
+def branch(x):
+    if tf.reduce_sum(x) > 0:
+        return tf.sin(x) * x
+    return x
+
+
+@tf.function
+def loop(x):
+    y = x
+    for _ in tf.range(3):
+        y = tf.tanh(y * x)
+    return y
+
+
+def rows(x):
+    return tf.scan(lambda a, b: a * b + tf.sin(b), x)
+
+
+def unbounded(x):
+    return tf.while_loop(lambda y: tf.reduce_sum(y) < 3.0, lambda y: [y * 1.3 + x * x], [x])[0]
+
+
+def chosen(x):
+    return tf.switch_case(tf.constant(1), [lambda: x, lambda: tf.sin(x * x)])
+
+
+PROGRAMS = [branch, loop, rows, unbounded, chosen, tf.recompute_grad(loop)]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_tangents_inside_and_outside(program):
+    def tangent(x):
+        with tf.autodiff.ForwardAccumulator(x, TANGENT) as accumulator:
+            y = program(x)
+        return accumulator.jvp(y)
+
+    def slope(x):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            parts = tf.unstack(program(x))
+        return tf.stack([tape.gradient(p, x) for p in parts])
+
+    wanted = tf.linalg.matvec(tf.function(slope)(X), TANGENT)
+    np.testing.assert_allclose(tf.function(tangent)(X), wanted, rtol=1e-4)
+    np.testing.assert_allclose(tangent(X), wanted, rtol=1e-4)
+
+
+def test_primals_of_the_surroundings():
+    @tf.function
+    def tangent():
+        with tf.autodiff.ForwardAccumulator(X, TANGENT) as accumulator:
+            y = X * X
+        return accumulator.jvp(y)
+
+    np.testing.assert_allclose(tangent(), 2 * X * TANGENT, rtol=1e-6)
