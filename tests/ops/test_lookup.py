@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock import errors
+from penstock import errors, proto
 
 raw, v1, lookup = tf.raw_ops, tf.compat.v1, tf.lookup
 BAD = errors.InvalidArgumentError
@@ -410,3 +410,23 @@ def test_dense_tables_of_tensorflow_hold_reserved_keys():
     table._restore_from_tensors({"table-keys": keys, "table-values": int64([[0], [1], [0], [2]])})
     assert value(table.size()) == 2
     assert value(table.lookup(int64([5, 6]))) == [1, 2]
+
+
+def test_restoring_what_tensorflow_wrote(tmp_path):
+    """It states one attribute, "table", for both tensors."""
+    message = proto.trackable_object_graph_pb2.TrackableObjectGraph()
+    message.nodes.add().children.add(node_id=1, local_name="words")
+    message.nodes.add().attributes.add(name="table", checkpoint_key="words/.ATTRIBUTES/table")
+    tensors = {
+        "_CHECKPOINTABLE_OBJECT_GRAPH": tf.constant(message.SerializeToString()),
+        "words/.ATTRIBUTES/table-keys": tf.constant(["a", "b"]),
+        "words/.ATTRIBUTES/table-values": int64([1, 2]),
+    }
+    path = str(tmp_path / "written")
+    raw.SaveV2(
+        prefix=path, tensor_names=list(tensors), shape_and_slices=[""] * 3,
+        tensors=list(tensors.values()),
+    )  # fmt: skip
+    words = mutable()
+    tf.train.Checkpoint(words=words).restore(path).expect_partial()
+    assert value(words.lookup(["a", "b", "c"])) == [1, 2, -1]

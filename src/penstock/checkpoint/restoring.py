@@ -203,19 +203,34 @@ class Restoration:
 
     # Values.
 
+    def _tensors_of(self, node: int) -> list[tuple[str, str]]:
+        """The names and keys of an object's tensors.
+
+        TensorFlow states one attribute for the several tensors of a table: a name and a key that
+        those of the tensors begin with.
+        """
+        found = []
+        for each in self.message.nodes[node].attributes:
+            name, key = each.name, each.checkpoint_key
+            if self.contents.has(key):
+                found.append((name, key))
+                continue
+            ends = [n[len(key) :] for n in self.contents.names() if n.startswith(f"{key}-")]
+            found += [(name + end, key + end) for end in ends] or [(name, key)]
+        return found
+
     def _assign(self, queue: list[tuple[Any, int]]) -> None:
         for begin in range(0, len(queue), BATCH):
-            part = queue[begin : begin + BATCH]
-            keys = [a.checkpoint_key for _, n in part for a in self.message.nodes[n].attributes]
+            part = [(o, self._tensors_of(n)) for o, n in queue[begin : begin + BATCH]]
+            keys = [key for _, pairs in part for _, key in pairs]
             if isinstance(self.contents, BundleReader):
                 values = dict(zip(keys, self.contents.read_all(keys), strict=True))
             else:
                 values = {key: self.contents.read(key) for key in keys}
-            for trackable, number in part:
-                tensors = {}
-                for each in self.message.nodes[number].attributes:
-                    key = each.checkpoint_key
-                    tensors[each.name] = wrap(values[key], self.contents.info(key).dtype)
+            for trackable, pairs in part:
+                tensors = {
+                    name: wrap(values[key], self.contents.info(key).dtype) for name, key in pairs
+                }
                 self._hand_over(trackable, tensors)
 
     def _add_operations(self, trackable: Any, number: int) -> None:
@@ -224,13 +239,13 @@ class Restoration:
             raise RuntimeError(
                 "a checkpoint that was restored in a graph: expected new objects in the same graph."
             )
-        attributes = self.message.nodes[number].attributes
-        keys = [a.checkpoint_key for a in attributes]
+        pairs = self._tensors_of(number)
+        keys = [key for _, key in pairs]
         dtypes = [self.contents.info(key).dtype for key in keys]
         values = execute("RestoreV2", (self.prefix, keys, [""] * len(keys)), {"dtypes": dtypes})
         for value, key in zip(values, keys, strict=True):
             value.set_shape(self.contents.info(key).shape)
-        tensors = dict(zip([a.name for a in attributes], values, strict=True))
+        tensors = dict(zip([name for name, _ in pairs], values, strict=True))
         added = self._hand_over(trackable, tensors)
         for each in added if isinstance(added, list | tuple) else [added]:
             if each is not None:

@@ -102,9 +102,7 @@ class LookupInterface(Trackable):
         """The number of keys, int64[]."""
         return execute(SIZE, (self.resource_handle,), None, name)
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values of keys."""
-        raise NotImplementedError
+    lookup: Any  # any: a method, whose arguments differ between tables
 
     def __getitem__(self, keys: Any) -> Any:
         return self.lookup(keys)

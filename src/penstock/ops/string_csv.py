@@ -102,7 +102,7 @@ def _column(index: int, fields: list[bytes], default: Array, dtype: DType, missi
     value = default.reshape(-1)[0] if default.size else None
     if dtype is dt.string:
         for row in absent:
-            fields[row] = value  # type: ignore[call-overload]  # bytes, for there is a default
+            fields[row] = value or b""
         return array_of(fields, (len(fields),))
     for row in absent:
         fields[row] = b"0"

@@ -16,7 +16,7 @@ from penstock.types import dtypes as dt
 RESULT_TYPES = ("SparseTensor", "RaggedTensor")
 
 
-def _rows(indices: Tensor, values: Tensor, shape: Tensor) -> RaggedTensor:
+def _rows(indices: Any, values: Any, shape: Any) -> RaggedTensor:
     return RaggedTensor.from_value_rowids(values, indices[:, 0], nrows=shape[0], validate=False)
 
 
@@ -198,7 +198,8 @@ def ngrams(
         raise ValueError("Data must have rank>0, got a tensor of unknown rank. Use set_shape.")
     if rank == 1:
         alone = RaggedTensor.from_tensor(expand_dims(text, 0))
-        return _ragged_ngrams(alone, attrs, name).to_tensor(b"")[0]
+        dense: Any = _ragged_ngrams(alone, attrs, name).to_tensor(b"")
+        return dense[0]
     rows = RaggedTensor.from_tensor(text, ragged_rank=rank - 1)
     return _ragged_ngrams(rows, attrs, name).to_tensor(b"")
 

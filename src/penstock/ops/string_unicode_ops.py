@@ -18,6 +18,7 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.string_arrays import HOST, array_of, as_text, each, invalid
 from penstock.ops.string_scripts import script_of
+from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
@@ -34,10 +35,8 @@ _ATTRS = (
 def _decode_shape(count: int) -> Callable[[ShapeContext], list[Dims]]:
     def rule(c: ShapeContext) -> list[Dims]:
         dims = c.shape(0)
-        total = None
-        if dims is not None and None not in dims:
-            total = int(np.prod(dims, dtype=np.int64)) + 1
-        return [(total,), *([(None,)] * (count - 1))]
+        total = d.num_elements(dims)
+        return [(None if total is None else total + 1,), *([(None,)] * (count - 1))]
 
     return rule
 
