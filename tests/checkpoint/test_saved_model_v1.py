@@ -189,3 +189,47 @@ def test_methods_of_signatures_are_changed(tmp_path):
     with tf.Graph().as_default(), v1.Session() as session:
         meta_graph = sm.load(session, ["serve"], path)
     assert meta_graph.signature_def["serving_default"].method_name == "other/method"
+
+
+def test_a_session_s_model_loads_eagerly(tmp_path):
+    path = build(tmp_path)
+    with pytest.raises(ValueError, match="requires a `tags=` argument"):
+        tf.saved_model.load(path)
+    loaded = tf.saved_model.load(path, tags=["serve"])
+    serve = loaded.signatures["serving_default"]
+    assert serve.structured_input_signature == ((), {"x": tf.TensorSpec([None, 2], name="x")})
+    x = tf.constant([[1.0, 1.0]])
+    with tf.GradientTape() as tape:
+        y = serve(x=x)["y"]
+    np.testing.assert_array_equal(y, [[4.0, 6.0]])
+    w = next(v for v in loaded.variables if v.name == "w:0")
+    np.testing.assert_array_equal(tape.gradient(y, w), [[1.0, 1.0], [1.0, 1.0]])
+    w.assign_add(w)
+    np.testing.assert_array_equal(serve(x)["y"], [[8.0, 12.0]])
+    text = next(v for v in loaded.variables if v.name == "text:0")
+    assert (text.numpy(), text.trainable, w.trainable) == (b"hello", False, True)
+    tf.saved_model.save(loaded, tmp_path / "again", signatures=dict(loaded.signatures))
+    again = tf.saved_model.load(tmp_path / "again")
+    np.testing.assert_array_equal(again.signatures["serving_default"](x)["y"], [[8.0, 12.0]])
+
+
+def test_tensorflow_s_session_model_loads_eagerly():
+    loaded = tf.saved_model.load(RECORDED / "session")
+    result = loaded.signatures["serving_default"](x=tf.ones([1, 2]))
+    np.testing.assert_array_equal(result["y"], [[4.0, 6.0]])
+
+
+def test_sparse_inputs_and_missing_ones(tmp_path):
+    with tf.Graph().as_default(), v1.Session() as session:
+        sparse = v1.sparse_placeholder(tf.float32, [None, 3], name="s")
+        x = v1.placeholder(tf.float32, [], name="x")
+        dense = tf.sparse.to_dense(sparse)
+        sm.simple_save(session, tmp_path / "good", {"s": sparse, "x": x}, {"y": dense * x, "x": x})
+        sm.simple_save(session, tmp_path / "bad", {"s": sparse}, {"y": dense * x})
+    serve = tf.saved_model.load(tmp_path / "good").signatures["serving_default"]
+    given = tf.SparseTensor([[0, 1]], [5.0], [2, 3])
+    result = serve(s=given, x=tf.constant(2.0))
+    np.testing.assert_array_equal(result["y"], [[0, 10, 0], [0, 0, 0]])
+    assert result["x"].numpy() == 2.0
+    with pytest.raises(ValueError, match=r"an input for each placeholder .* 'x'"):
+        tf.saved_model.load(tmp_path / "bad")

@@ -12,7 +12,7 @@ from penstock.cli.main import main
 from penstock.version import __version__
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src"
-COMMANDS = ["devices", "doctor", "inspect", "run"]
+COMMANDS = ["devices", "doctor", "export", "inspect", "run"]
 
 
 def test_help_lists_the_commands_and_names_completion():

@@ -1,4 +1,4 @@
-"""`penstock inspect GRAPHFILE`: the operations of a saved graph, their shapes and their cost."""
+"""`penstock inspect PATH`: the operations of a saved graph and their cost, or a SavedModel."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock import errors
+from penstock.checkpoint.saved_model.folder import contains_saved_model
 from penstock.cli.cost import Cost, cost_of, total_cost
 from penstock.cli.graph_file import GraphFileError, read_graph_def
+from penstock.cli.saved_model import SavedModelError, saved_model_text
 from penstock.cli.text import format_bytes, format_count, format_table
 from penstock.core.op_def import find
 from penstock.core.tensor import SymbolicTensor
@@ -61,11 +63,16 @@ class Inspection:
 def inspect(graphfile: Path, unknown_as: int | None) -> None:
     """Show the operations, shapes and cost of GRAPHFILE, a GraphDef (.pb or .pbtxt).
 
+    For the folder of a SavedModel: its signatures, variables, functions, files and operations.
+
     FLOPS counts a multiply-add as two; BYTES are those read and written if nothing were fused.
     """
     try:
+        if contains_saved_model(graphfile):
+            click.echo(saved_model_text(graphfile))
+            return
         graph_def = read_graph_def(graphfile)
-    except GraphFileError as error:
+    except (GraphFileError, SavedModelError) as error:
         raise click.ClickException(str(error)) from None
     click.echo(inspection_text(inspect_graph(graph_def, unknown_as)))
 

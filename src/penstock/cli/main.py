@@ -4,6 +4,7 @@ import click
 
 from penstock.cli.devices import devices
 from penstock.cli.doctor import doctor
+from penstock.cli.export import export
 from penstock.cli.inspect import inspect
 from penstock.cli.run import run
 from penstock.version import __version__
@@ -21,5 +22,5 @@ def main() -> None:
     """Run programs with Penstock, and look at what they run on."""
 
 
-for command in (run, devices, doctor, inspect):
+for command in (run, devices, doctor, inspect, export):
     main.add_command(command)

@@ -18,6 +18,7 @@ from penstock.checkpoint.restoring import Restoration, read_object_graph
 from penstock.checkpoint.saved_model import constants as c
 from penstock.checkpoint.saved_model import folder, structures
 from penstock.checkpoint.saved_model.functions_side import Functions
+from penstock.checkpoint.saved_model.load_session import choose_graph, load_session_model
 from penstock.checkpoint.saved_model.objects import (
     Asset,
     CallableUserObject,
@@ -59,7 +60,8 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
 
     Returns:
       An object with the attributes that the saved one had: variables, functions with the traces
-      that they had, lists and dictionaries, and `signatures`, a mapping.
+      that they had, lists and dictionaries, and `signatures`, a mapping. A model that a session
+      wrote has `signatures`, `variables`, `asset_paths` and `graph`.
 
     Raises:
       OSError: the folder has no model, or one that cannot be parsed.
@@ -83,18 +85,19 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
         raise TypeError(f"options: expected a tf.saved_model.LoadOptions or None, got {options!r}.")
     path = files.local_path(export_dir)
     message, _ = folder.read_saved_model(path)
-    meta_graph = _the_graph(message, path)
-    _check_tags(meta_graph, tags, path)
+    meta_graph = _the_graph(message, path, tags)
     with init_scope():
         if state.graph is not None:
             raise RuntimeError(
                 "tf.saved_model.load: expected to be called eagerly, got a graph that is being "
                 "built. Use tf.compat.v1.saved_model.load(session, tags, export_dir) there."
             )
+        if not meta_graph.HasField("object_graph_def"):
+            return load_session_model(meta_graph, path, chosen)
         return Loader(meta_graph, path, chosen).load()
 
 
-def _the_graph(message: Any, path: str) -> Any:
+def _the_graph(message: Any, path: str, tags: Any) -> Any:
     where = f"SavedModel {path}"
     if message.saved_model_schema_version != c.SAVED_MODEL_SCHEMA_VERSION:
         raise ValueError(
@@ -103,15 +106,11 @@ def _the_graph(message: Any, path: str) -> Any:
                 str(message.saved_model_schema_version), "The file is damaged, or newer.",
             )
         )  # fmt: skip
-    if len(message.meta_graphs) != 1 or not message.meta_graphs[0].HasField("object_graph_def"):
-        raise NotImplementedError(
-            errors.located(
-                where, "one graph with objects, as tf.saved_model.save writes",
-                f"{len(message.meta_graphs)} without, as of a session",
-                "Load it in a session: tf.compat.v1.saved_model.load(session, tags, export_dir).",
-            )
-        )  # fmt: skip
-    return message.meta_graphs[0]
+    graphs = message.meta_graphs
+    if len(graphs) == 1 and graphs[0].HasField("object_graph_def"):
+        _check_tags(graphs[0], tags, path)
+        return graphs[0]
+    return choose_graph(message, tags)
 
 
 def _check_tags(meta_graph: Any, tags: Any, path: str) -> None:

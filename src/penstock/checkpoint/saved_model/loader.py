@@ -56,16 +56,37 @@ def load(
     path = files.local_path(export_dir)
     message, _ = folder.read_saved_model(path)
     meta_graph = find_meta_graph(message, tags)
+    load_graph(sess, meta_graph, path, False, import_scope, **saver_kwargs)
+    return meta_graph
+
+
+def load_graph(
+    sess: Any,
+    meta_graph: Any,
+    path: str,
+    skip_values: bool = False,
+    import_scope: str | None = None,
+    **saver_kwargs: Any,
+) -> None:
+    """Adds a graph to a session's graph, restores its variables, and initializes the rest.
+
+    Args:
+      sess: the session.
+      meta_graph: the MetaGraphDef.
+      path: the folder of the model.
+      skip_values: whether variables are left without values.
+      import_scope: a name scope that is put before all names.
+      **saver_kwargs: for `import_meta_graph`.
+    """
     feeds = asset_feeds(meta_graph, path, import_scope)
     with sess.graph.as_default():
         saver = import_meta_graph(meta_graph, import_scope=import_scope, **saver_kwargs)
         prefix = folder.variables_path(path)
-        if isinstance(saver, Saver) and os.path.exists(f"{prefix}.index"):
+        if isinstance(saver, Saver) and os.path.exists(f"{prefix}.index") and not skip_values:
             saver.restore(sess, prefix)
         initializer = init_operation(meta_graph, sess.graph, import_scope)
         if initializer is not None:
             sess.run(initializer, feed_dict=feeds)
-    return meta_graph
 
 
 def asset_feeds(meta_graph: Any, path: str, import_scope: str | None = None) -> dict[str, str]:

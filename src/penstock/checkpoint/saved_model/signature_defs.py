@@ -32,9 +32,10 @@ def build_tensor_info(tensor: Any) -> Any:
         _refuse_eager("build_tensor_info", tensor)
     info = proto.meta_graph_pb2.TensorInfo()
     if isinstance(tensor, SparseTensor):
-        info.coo_sparse.values_tensor_name = tensor.values.name
-        info.coo_sparse.indices_tensor_name = tensor.indices.name
-        info.coo_sparse.dense_shape_tensor_name = tensor.dense_shape.name
+        indices, values, dense_shape = nest.flatten(tensor, expand_composites=True)
+        info.coo_sparse.values_tensor_name = values.name
+        info.coo_sparse.indices_tensor_name = indices.name
+        info.coo_sparse.dense_shape_tensor_name = dense_shape.name
     elif isinstance(tensor, CompositeTensor):
         spec = tensor._type_spec
         info.composite_tensor.type_spec.CopyFrom(structures.encode(spec).type_spec_value)
@@ -43,7 +44,7 @@ def build_tensor_info(tensor: Any) -> Any:
         return info
     else:
         info.name = tensor.name
-    info.dtype = as_dtype(tensor.dtype).as_datatype_enum
+    info.dtype = as_dtype(tensor.dtype).as_datatype_enum  # type: ignore[assignment]
     info.tensor_shape.CopyFrom(dims_to_proto(tensor.shape.dims_tuple))
     return info
 
@@ -134,7 +135,7 @@ def build_signature_def(
     if method_name is not None:
         message.method_name = method_name
     for name, value in (defaults or {}).items():
-        if not isinstance(name, str) or name not in message.inputs:
+        if str(name) not in message.inputs:
             raise ValueError(
                 f"defaults: expected names of inputs {sorted(message.inputs)}, got {name!r}."
             )

@@ -31,12 +31,14 @@ def _result(*dims: int) -> Any:
 
 def _is_product(attrs: dict[str, Any], a: Array, b: Array) -> bool:
     """Whether the product is worth a call, and neither a vector's nor empty."""
+    if not native.available():  # first: sizes may be open elsewhere
+        return False
     adj_a = attrs.get("adj_x", attrs.get("transpose_a"))
     adj_b = attrs.get("adj_y", attrs.get("transpose_b"))
     m, k = a.shape[-2:][::-1] if adj_a else a.shape[-2:]
     n = b.shape[-2] if adj_b else b.shape[-1]
     batch = math.prod(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]))
-    return min(m, n, k) > 1 and batch * m * n * k >= LEAST_WORK and native.available()
+    return min(m, n, k) > 1 and batch * m * n * k >= LEAST_WORK
 
 
 def _product(a: Array, b: Array, adj_a: bool, adj_b: bool) -> Array:
@@ -78,11 +80,11 @@ def _plain(attrs: dict[str, Any], *arrays: Array) -> bool:
 
 def _is_conv(attrs: dict[str, Any], image: Any, filters: Any, outputs: int) -> bool:
     """Whether an ungrouped convolution of these shapes is worth a call."""
+    if not native.available():
+        return False
     strided, dilated = (any(n != 1 for n in attrs[name]) for name in ("strides", "dilations"))
     work = outputs * math.prod(filters)
-    if image[3] != filters[2] or (strided and dilated) or work < LEAST_WORK:
-        return False
-    return native.available()
+    return not (image[3] != filters[2] or (strided and dilated) or work < LEAST_WORK)
 
 
 def _sliding(attrs: dict[str, Any], image: Any, filters: Any) -> Array:
@@ -147,13 +149,13 @@ def conv_filter_grad(ctx: Any, x: Array, sizes: Array, dy: Array) -> Array:
 
 
 def _when_pool(attrs: dict[str, Any], x: Array, *rest: Array) -> bool:
-    return _plain(attrs, x, *rest) and x.size >= LEAST_POOLED and native.available()
+    return native.available() and _plain(attrs, x, *rest) and x.size >= LEAST_POOLED
 
 
 def _when_avg_pool_grad(attrs: dict[str, Any], sizes: Array, dy: Array) -> bool:
     if not _plain(attrs, dy) or len(sizes) != 4 or 0 in sizes:
         return False
-    return math.prod(sizes) >= LEAST_POOLED and native.available()
+    return native.available() and math.prod(sizes) >= LEAST_POOLED
 
 
 def _pooling(ctx: Any, shape: Any) -> tuple[Array, tuple[int, ...]]:
