@@ -1,6 +1,26 @@
 """Public names of images."""
 
 EXPORTS = {
+    "penstock.ops.image_geometry": {
+        **{
+            name: [f"image.{name}"]
+            for name in (
+                "central_crop crop_to_bounding_box extract_patches flip_left_right flip_up_down"
+                " image_gradients pad_to_bounding_box rot90 sobel_edges total_variation"
+            ).split()
+        },
+        "extract_image_patches_v1": [
+            "compat.v1.image.extract_image_patches",
+            "compat.v1.extract_image_patches",
+        ],
+        "resize_with_crop_or_pad": [
+            "image.resize_with_crop_or_pad",
+            "compat.v1.image.resize_image_with_crop_or_pad",
+        ],
+        "resize_with_pad": ["image.resize_with_pad"],
+        "resize_with_pad_v1": ["compat.v1.image.resize_image_with_pad"],
+        "transpose_image": ["image.transpose", "compat.v1.image.transpose_image"],
+    },
     "penstock.ops.image_resizing": {
         "ResizeMethod": ["image.ResizeMethod"],
         "ResizeMethodV1": ["compat.v1.image.ResizeMethod"],
