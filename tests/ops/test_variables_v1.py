@@ -42,3 +42,24 @@ assert tf.resource_variables_enabled() and tf.executing_eagerly()
 
 def test_the_first_generation_asks_for_no_resource_variables():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True)
+
+
+@pytest.mark.parametrize("size", [3, 40_000])
+def test_a_handle_that_waits_makes_its_users_wait(size):
+    with tf.Graph().as_default(), v1.Session() as session:
+        v = v1.get_variable("v", [size], initializer=v1.zeros_initializer(), use_resource=True)
+        session.run(v.initializer)
+        with tf.control_dependencies([v.assign_add(tf.ones([size]), read_value=False)]):
+            handle = tf.identity(v.handle)
+        first = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+        with tf.control_dependencies([first]):
+            again = tf.identity(handle)
+        grown = tf.raw_ops.AssignAddVariableOp(resource=again, value=tf.fill([size], 10.0))
+        with tf.control_dependencies([grown]):
+            last = tf.identity(again)
+        second = tf.raw_ops.ReadVariableOp(resource=tf.identity(last), dtype=tf.float32)
+        for start in (0, 11, 22):
+            a, b = session.run([first, second])
+            assert (a[0], b[-1]) == (start + 1, start + 11)
+        session.run(last)
+        assert session.run(v)[0] == 44.0

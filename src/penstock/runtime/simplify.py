@@ -81,8 +81,9 @@ def forward_identities(program: Program) -> Program:
     """Takes the inputs of an identity in its place.
 
     A value that is fed keeps its identity, so that what is fetched is not the caller's own array;
-    a handle has none to keep.
+    a handle has none to keep, also where it waits for something.
     """
+    program = _forward_handles(program)
     replaced, gone = {}, {}
     added: list[Node] = []
     for node in program.nodes:
@@ -97,6 +98,29 @@ def forward_identities(program: Program) -> Program:
             gone[id(node)] = node.inputs[0][0]
     program.nodes += added
     return _rewire(program, replaced, gone) if replaced else program
+
+
+def _forward_handles(program: Program) -> Program:
+    """Takes handles past identities that wait: what uses such a handle waits itself."""
+    replaced: dict[int, list[Ref]] = {}
+    gone: dict[int, Node] = {}
+    waits: dict[int, list[Node]] = {}  # of handles: what their users wait for
+    for node in program.nodes:
+        handed = [w for source, _ in node.inputs for w in waits.get(id(source), ())]
+        if node.type not in PASS_THROUGH or node.dtypes[0] is not dt.resource:
+            node.control = list(dict.fromkeys([*node.control, *handed]))
+        elif node.control or handed:
+            end = node.copy([], [*node.control, *handed])
+            end.type, end.op, end.attrs = "NoOp", lookup("NoOp"), {}
+            end.dtypes, end.shapes, end.counts = [], [], None
+            waits[id(node)] = [end]
+            replaced[id(node)], gone[id(node)] = [node.inputs[0]], end
+    if not replaced:
+        return program
+    program.nodes += gone.values()
+    fetched = [gone[id(node)] for node, _ in program.fetches if id(node) in gone]
+    program.targets = [*program.targets, *fetched]
+    return _rewire(program, replaced, gone)
 
 
 def _forwards(ref: Ref, dtype: DType) -> bool:
