@@ -194,6 +194,10 @@ def test_what_the_compiler_makes() -> None:
     assert "is_scheduled=true" in ir(stage="optimized_hlo")
     assert isinstance(ir(stage="hlo_serialized"), bytes)
     assert isinstance(ir(stage="optimized_hlo_serialized"), bytes)
+    assert "metadata" not in ir(stage="hlo_no_metadata")
+    assert ir(stage="stablehlo_serialized").startswith(b"ML\xefR")
+    assert ir(stage="optimized_hlo_dot").startswith("digraph")
+    assert ir(stage="optimized_hlo_proto_serialized")[:1] == b"\n"  # its one field
     np.testing.assert_array_equal(v.numpy(), [1.0, 2.0])
     with pytest.raises(ValueError, match=r"Invalid stage selected.*'optimized_hlo'.*got 'x'"):
         ir(stage="x")
@@ -219,3 +223,44 @@ def test_the_setting_is_kept(given, kept) -> None:
     assert tf.config.optimizer.get_jit() == kept
     tf.config.optimizer.set_jit(False)
     assert tf.config.optimizer.get_jit() == ""
+
+
+def test_sizes_may_come_from_integer_arguments():
+    @tf.function(jit_compile=True)
+    def ranged(start, count):
+        return tf.range(count) + start
+
+    assert ranged(tf.constant(1), tf.constant(3)).numpy().tolist() == [1, 2, 3]
+    assert ranged(tf.constant(5), tf.constant(2)).numpy().tolist() == [5, 6]
+    assert ranged.experimental_get_tracing_count() == 1
+    region = ranged.get_concrete_function(tf.constant(1), tf.constant(3)).body.plan.region
+    compiled = region.compiled_count
+    ranged(tf.constant(9), tf.constant(2))
+    assert region.compiled_count == compiled  # another start is no other size
+
+
+def test_a_size_that_depends_on_other_values_is_refused():
+    @tf.function(jit_compile=True)
+    def filled(x):
+        return tf.zeros([tf.cast(tf.reduce_sum(x), tf.int32)])
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="value of input 'dims' is needed"):
+        filled(tf.ones([3]))
+
+
+def test_the_initialization_function():
+    class Counter:
+        v = None
+
+        @tf.function
+        def __call__(self, x):
+            if self.v is None:
+                self.v = tf.Variable(3.0)
+            return self.v + x
+
+    counter = Counter()
+    initialize = counter.__call__.get_initialization_function(tf.constant(1.0))
+    assert initialize() is None
+    assert float(counter.v) == 3.0
+    with pytest.raises(RuntimeError, match="after the function has been used"):
+        counter.__call__.get_initialization_function(tf.constant(1.0))

@@ -292,11 +292,14 @@ class Region:
                 except errors.OpError as problem:
                     raise located(problem, node) from None
 
+    def _executable(self, key: Any) -> Executable:
+        return Executable(self)
+
     def _new_variant(self, key: Any) -> Executable:
         with self._lock:
             found = self._variants.get(key)
             if found is None:
-                found = self._variants[key] = Executable(self)
+                found = self._variants[key] = self._executable(key)
                 self.compiled_count += 1
                 if len(self._variants) > VARIANTS:
                     self._variants.popitem(last=False)

@@ -24,6 +24,7 @@ from penstock.runtime.plan import Plan
 from penstock.runtime.program import CALLS, FEED, Node, Program
 from penstock.runtime.regions import Region
 from penstock.runtime.simplify import prepared_op, simplify
+from penstock.runtime.whole_region import WholeRegion
 from penstock.types import dtypes as dt
 
 OUTSIDE = frozenset({FEED, "NoOp"}) | BIND_ONCE  # what no region holds
@@ -97,7 +98,7 @@ class WholePlan(Plan):
         return [*outside, ("region", inside)] if inside else outside
 
     def _region(self, nodes: list[Node], outputs: Any) -> Region:
-        region = Region(nodes, outputs, self.device, must_compile=True)
+        region = WholeRegion(nodes, outputs, self.device)
         region.prepared = list(map(_with_texts, nodes, region.prepared))
         return region
 

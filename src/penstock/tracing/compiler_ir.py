@@ -4,6 +4,8 @@ The function's plan is one region; the region's executable is lowered for the sh
 JAX's public interface, and shown as text or bytes. Nothing runs, and no variable changes.
 """
 
+import io
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,18 +20,45 @@ from penstock.types import dtypes as dt
 
 Stage = Callable[[Any], "str | bytes"]
 
-# What a stage needs: the lowered computation, or the executable made from it.
+_METADATA = re.compile(r', metadata=\{(?:[^{}"]|"[^"]*")*\}')
+
+
+def _bytecode(lowered: Any) -> bytes:
+    file = io.BytesIO()
+    lowered.compiler_ir("stablehlo").operation.write_bytecode(file)
+    return file.getvalue()
+
+
+def _optimized(compiled: Any) -> bytes:
+    """The module that is run, as a HloModuleProto."""
+    return bytes(compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto())
+
+
+def _as_field(module: bytes) -> bytes:
+    """A HloProto with the module: a message of one field, of number 1."""
+    size, length = len(module), bytearray()
+    while size > 127:
+        length.append(size & 127 | 128)
+        size >>= 7
+    return b"\n" + bytes((*length, size)) + module
+
+
+# What a stage needs: the lowered computation, or both that and the executable made from it.
 _LOWERED: dict[str, Stage] = {
     "hlo": lambda lowered: str(lowered.compiler_ir("hlo").as_hlo_text()),
     "hlo_serialized": lambda lowered: bytes(
         lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
     ),
+    "hlo_no_metadata": lambda lowered: _METADATA.sub("", lowered.compiler_ir("hlo").as_hlo_text()),
     "stablehlo": lambda lowered: str(lowered.as_text("stablehlo")),
+    "stablehlo_serialized": _bytecode,
 }
-_COMPILED: dict[str, Stage] = {
-    "optimized_hlo": lambda compiled: str(compiled.as_text()),
-    "optimized_hlo_serialized": lambda compiled: bytes(
-        compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
+_COMPILED: dict[str, Callable[[Any, Any], str | bytes]] = {
+    "optimized_hlo": lambda lowered, compiled: str(compiled.as_text()),
+    "optimized_hlo_serialized": lambda lowered, compiled: _optimized(compiled),
+    "optimized_hlo_proto_serialized": lambda lowered, compiled: _as_field(_optimized(compiled)),
+    "optimized_hlo_dot": lambda lowered, compiled: str(
+        type(lowered.compiler_ir("hlo"))(_optimized(compiled)).as_hlo_dot_graph()
     ),
 }
 STAGES = (*_LOWERED, *_COMPILED)
@@ -60,7 +89,7 @@ def show(plan: WholePlan, feeds: Sequence[Any], stage: str) -> str | bytes:
         lowered = _lower(plan, plan.region, feeds)
         if stage in _LOWERED:
             return _LOWERED[stage](lowered)
-        return _COMPILED[stage](lowered.compile())
+        return _COMPILED[stage](lowered, lowered.compile())
 
 
 def _lower(plan: WholePlan, region: Region, feeds: Sequence[Any]) -> Any:

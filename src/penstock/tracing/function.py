@@ -561,6 +561,28 @@ class Function(callables.PolymorphicFunction, Trackable):
         key = self._free_key(args, kwargs, tensors)
         return self._find_or_trace(key, args, kwargs)
 
+    def get_initialization_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """Makes the variables that the function makes at its first call, which does not run.
+
+        Args:
+          *args: as in a call; TensorSpecs may stand for tensors.
+          **kwargs: likewise.
+
+        Returns:
+          A function without arguments. The variables have their first values already.
+
+        Raises:
+          RuntimeError: the function was traced before.
+        """
+        if self._initialized:
+            raise RuntimeError(
+                "get_initialization_function cannot be called after the function has been used:"
+                f" expected tf.function {self._name} not to be traced yet, got {self._count}"
+                " traces. Call it first."
+            )
+        self.get_concrete_function(*args, **kwargs)
+        return Function(lambda: None, f"initialize_{self._name}").get_concrete_function()
+
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """What the compiler makes of the function for these arguments.
 
@@ -570,7 +592,8 @@ class Function(callables.PolymorphicFunction, Trackable):
 
         Returns:
           `ir(stage="hlo", device_name=None, platform_name=None)` gives text for the stages hlo,
-          stablehlo and optimized_hlo, bytes for hlo_serialized and optimized_hlo_serialized. The
+          hlo_no_metadata, stablehlo, optimized_hlo and optimized_hlo_dot, bytes for hlo_serialized,
+          stablehlo_serialized, optimized_hlo_serialized and optimized_hlo_proto_serialized. The
           names of device and platform are accepted; the default device is lowered for.
 
         Raises:
