@@ -11,5 +11,10 @@ RECORDS = [
         "RaggedTensorToVariantGradient",
         "RaggedTensorFromVariant",
         "RaggedRange",
+        "RaggedGather",
+        "RaggedBincount",
+        "RaggedCountSparseOutput",
+        "RaggedFillEmptyRows",
+        "RaggedFillEmptyRowsGrad",
     )
 ]

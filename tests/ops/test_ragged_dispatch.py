@@ -45,13 +45,13 @@ CASES = {
     "tf.gather(R, C([[0], [2, 0]]))": [[[1, 2]], [[3], [1, 2]]],
     "tf.gather(R, C([[1, 0], [], [0]]), batch_dims=1)": [[2, 1], [], [3]],
     "tf.gather(R3, [0], axis=2)": [[[1], [3]], [], [[3]]],
-    "v1.batch_gather(R, C([[1, 0], [], [0]]))": [[2, 1], [], [3]],
+    "tf.compat.v1.batch_gather(R, C([[1, 0], [], [0]]))": [[2, 1], [], [3]],
     "tf.gather_nd(R3, [[0, 0, 1], [2, 0, 0]])": [2, 3],
     "tf.gather_nd(R, [[0], [2]])": [[1, 2], [3]],
     "tf.where(B)": [[0, 0], [2, 0]],
     "tf.where(B, R, [[10], [20], [30]])": [[1, 10], [], [3]],
     "tf.where(B, 1, 2)": [[1, 2], [], [1]],
-    "v1.where([True, False, True], R, R + 10)": [[1, 2], [], [3]],
+    "tf.compat.v1.where([True, False, True], R, R + 10)": [[1, 2], [], [3]],
     "tf.expand_dims(R3, 2)": [[[[1, 2]], [[]]], [], [[[3]]]],
     "tf.squeeze(tf.expand_dims(R, 1), 1)": [[1, 2], [], [3]],
     "tf.squeeze(C([[[1]]]), [0, 1])": [1],
@@ -76,6 +76,16 @@ CASES = {
     "tf.clip_by_value(X, 1.5, 2.5)": [[1.5, 2], [], [2.5]],
     "tf.maximum(2, R)": [[2, 2], [], [3]],
     "tf.identity(R)": [[1, 2], [], [3]],
+    "tf.math.bincount(R, axis=-1)": [[0, 1, 1, 0], [0, 0, 0, 0], [0, 0, 0, 1]],
+    "tf.math.bincount(R)": [0, 1, 1, 1],
+    "tf.dynamic_partition(R, [1, 0, 1], 2)[1]": [[1, 2], [3]],
+    "tf.linalg.matvec(C([[[1., 2]]]), C([[1., 2]]))": [[5]],
+    "tf.reshape(R, [3])": [1, 2, 3],
+    "tf.broadcast_to([[1], [2], [3]], tf.shape(R))": [[1, 1], [], [3]],
+    "tf.broadcast_to([5, 6], tf.shape(D))": [[[5, 6], [5, 6]], [], [[5, 6]]],
+    "tf.reshape(R, tf.shape(R3))": [[[1, 2], []], [], [[3]]],
+    "tf.fill(tf.shape(R), 7)": [[7, 7], [], [7]],
+    "D + [10, 20]": [[[10, 21], [12, 23]], [], [[14, 25]]],
     "tf.ragged.range([0, 5, 8], [3, 3, 12], 2)": [[0, 2], [], [8, 10]],
     "tf.ragged.boolean_mask(R3, C([[True, False], [], [True]]))": [[[1, 2]], [], [[3]]],
     "tf.ragged.boolean_mask([[1, 2, 3], [4, 5, 6]], [True, False])": [[1, 2, 3]],
@@ -166,3 +176,41 @@ def test_gradients_reach_the_flat_values():
 def test_softmax_of_rows():
     found = tf.nn.softmax(X).flat_values.numpy()
     np.testing.assert_allclose(found, [0.26894143, 0.7310586, 1], rtol=1e-6)
+
+
+def test_gradients_of_ragged_sources_are_ragged():
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = X * X
+    found = tape.gradient(y, X)
+    assert found.to_list() == [[2, 4], [], [6]]
+
+
+def test_loops_and_branches_carry_ragged_tensors():
+    @tf.function(autograph=False)
+    def grown(x):
+        _, x = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x + 1.0), [0, x])
+        return tf.cond(tf.size(x) > 0, lambda: x * 2.0, lambda: x)
+
+    assert grown(X).to_list() == [[8, 10], [], [12]]
+
+
+SHAPE = tf.experimental.DynamicRaggedShape
+
+
+def test_dynamic_ragged_shapes():
+    shape = SHAPE.from_lengths([2, (2, 1), 3])
+    assert repr(shape) == "<DynamicRaggedShape lengths=[2, (2, 1), 3] num_row_partitions=1>"
+    assert (shape.rank, shape.inner_rank, shape.num_row_partitions) == (3, 2, 1)
+    assert shape.static_lengths(ragged_lengths=False) == [2, None, 3]
+    assert [int(shape[0]), int(shape[-1])] == [2, 3]
+    assert [shape.is_uniform(i) for i in range(3)] == [True, False, True]
+    assert shape[:2].static_lengths() == [2, (2, 1)]
+    assert SHAPE.from_tensor(R3).static_lengths() == [3, (2, 0, 1), (2, 0, 1)]
+    both = tf.broadcast_dynamic_shape(shape, SHAPE.from_lengths([3]))
+    assert both.static_lengths() == [2, (2, 1), 3]
+    for bad, error in ((lambda: shape[1], ValueError), (lambda: shape[5], IndexError),
+                       (lambda: shape[1:], ValueError), (lambda: shape[::2], IndexError),
+                       (lambda: SHAPE.from_lengths([2, (1,)]), ValueError)):  # fmt: skip
+        with pytest.raises(error):
+            bad()

@@ -128,3 +128,75 @@ def test_RaggedRange():
     for bad in ({"deltas": 0}, {"starts": [1, 2]}, {"starts": [[1]]}):
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"delta|same shape|vector"):
             RAW.RaggedRange(**({"starts": [0], "limits": [1, 2, 3], "deltas": 1} | bad))
+
+
+def gather(splits, values, indices, rank):
+    splits = [np.array(s) for s in splits]
+    return RAW.RaggedGather(
+        params_nested_splits=splits, params_dense_values=values, indices=indices,
+        OUTPUT_RAGGED_RANK=rank,
+    )  # fmt: skip
+
+
+def test_RaggedGather():
+    splits, flat = gather([[0, 2, 3], [0, 1, 1, 3]], [1, 2, 3], [1, 0, 1], 2)
+    assert [s.numpy().tolist() for s in splits] == [[0, 1, 3, 4], [0, 2, 3, 3, 5]]
+    assert flat.numpy().tolist() == [2, 3, 1, 2, 3]
+    splits, flat = gather([[0, 2, 2, 3]], [1, 2, 3], [[0, 2], [1, 1]], 2)
+    assert [s.numpy().tolist() for s in splits] == [[0, 2, 4], [0, 2, 3, 3, 3]]
+    splits, flat = gather([[0, 2, 2, 3]], [1, 2, 3], 0, 0)
+    assert (splits, flat.numpy().tolist()) == ([], [1, 2])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] = 3 is not in"):
+        gather([[0, 2, 2, 3]], [1, 2, 3], [3], 1)
+    values = tf.constant([1.0, 2, 3])
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        loss = tf.reduce_sum(gather([[0, 2, 3]], values, [1, 0, 1], 1)[-1])
+    assert tape.gradient(loss, values).numpy().tolist() == [1, 1, 2]
+
+
+def test_RaggedBincount():
+    def count(values, weights, **options):
+        return RAW.RaggedBincount(
+            splits=np.array([0, 2, 2, 3]), values=values, size=4, weights=weights, **options
+        )
+
+    none = np.zeros(0, np.int32)
+    assert count([1, 2, 3], none).numpy().tolist() == [[0, 1, 1, 0], [0] * 4, [0, 0, 0, 1]]
+    assert count([1, 1, 3], [0.5, 1.0, 2.0]).numpy().tolist()[0] == [0, 1.5, 0, 0]
+    assert count([1, 1, 9], none, binary_output=True).numpy().tolist()[0] == [0, 1, 0, 0]
+    for bad in ([1, -1, 3], [1, 2]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"non-negative|Splits must end"):
+            count(bad, none)
+
+
+@pytest.mark.parametrize(
+    ("options", "shape", "found"),
+    [({}, [3, 6], [2, 1]), ({"minlength": 9}, [3, 9], [2, 1]), ({"maxlength": 3}, [3, 3], [2])],
+)
+def test_RaggedCountSparseOutput(options, shape, found):
+    indices, counts, dense = RAW.RaggedCountSparseOutput(
+        splits=np.array([0, 2, 2, 3]), values=[1, 1, 5], weights=np.zeros(0, np.float32),
+        binary_output=False, **options,
+    )  # fmt: skip
+    assert indices.numpy().tolist() == [[0, 1], [2, 5]][: len(found)]
+    assert (counts.numpy().tolist(), dense.numpy().tolist()) == (found, shape)
+
+
+def test_RaggedFillEmptyRows_and_RaggedFillEmptyRowsGrad():
+    values, default = tf.constant([1.0, 2, 3]), tf.constant(9.0)
+    with tf.GradientTape() as tape:
+        tape.watch([values, default])
+        ids, filled, empty, places = RAW.RaggedFillEmptyRows(
+            value_rowids=np.array([0, 0, 2]), values=values, nrows=np.int64(4),
+            default_value=default,
+        )  # fmt: skip
+        loss = tf.reduce_sum(filled * [1.0, 10, 100, 1000, 10000])
+    assert ids.numpy().tolist() == [0, 0, 1, 2, 3]
+    assert filled.numpy().tolist() == [1, 2, 9, 3, 9]
+    assert empty.numpy().tolist() == [False, True, False, True]
+    assert places.numpy().tolist() == [0, 1, 3]
+    found = tape.gradient(loss, [values, default])
+    assert [g.numpy().tolist() for g in found] == [[1, 10, 1000], 10100]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be in"):
+        RAW.RaggedFillEmptyRowsGrad(reverse_index_map=np.array([7]), grad_values=[1.0])

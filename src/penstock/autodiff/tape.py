@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.autodiff.composites import gradient_leaves, pack_gradients
 from penstock.autodiff.jacobians import batch_jacobian_of, jacobian_of
 from penstock.autodiff.unconnected import UnconnectedGradients
 from penstock.autodiff.walk import Record, Sums, as_dense, is_trainable, named_rules, walk
@@ -145,7 +146,7 @@ class GradientTape:
         Raises:
           ValueError: something else is passed.
         """
-        for item in nest.flatten(tensor, expand_composites=True):
+        for item in gradient_leaves(tensor):
             if hasattr(item, "handle") and not isinstance(item, Tensor):
                 self._watch_handle(item)
                 continue
@@ -234,7 +235,7 @@ class GradientTape:
                 "Argument `target` should be a list or nested structure of Tensors, Variables or"
                 " CompositeTensors to be differentiated, but received None."
             )
-        flat_sources = [self._source(s) for s in nest.flatten(sources, expand_composites=True)]
+        flat_sources = [self._source(s) for s in gradient_leaves(sources)]
         targets, grads = self._targets(target, output_gradients)
         self._used = True
         sums = Sums()
@@ -255,7 +256,7 @@ class GradientTape:
         ]
         if not self._persistent:
             self._tracked = {}
-        return nest.pack_sequence_as(sources, results, expand_composites=True)
+        return pack_gradients(sources, results)
 
     def _source(self, source: Any) -> Any:
         if hasattr(source, "handle") and not isinstance(source, Tensor):
@@ -266,11 +267,9 @@ class GradientTape:
 
     def _targets(self, target: Any, output_gradients: Any) -> tuple[list[Any], list[Any]]:
         targets, grads = [], []
-        flat = nest.flatten(target, expand_composites=True)
+        flat = gradient_leaves(target)
         given = (
-            [None] * len(flat)
-            if output_gradients is None
-            else nest.flatten(output_gradients, expand_composites=True)
+            [None] * len(flat) if output_gradients is None else gradient_leaves(output_gradients)
         )
         if len(given) == 1 and len(flat) > 1:
             given = given * len(flat)

@@ -17,6 +17,7 @@ EXPORTS = {
     },
     "penstock.ops.ragged_partition": {"RowPartition": ["experimental.RowPartition"]},
     "penstock.ops.ragged_tensor": {
+        "DynamicRaggedShape": ["experimental.DynamicRaggedShape"],
         "RaggedTensor": ["RaggedTensor"],
         "RaggedTensorSpec": ["RaggedTensorSpec"],
         "RaggedTensorValue": ["compat.v1.ragged.RaggedTensorValue"],

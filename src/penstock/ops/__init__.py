@@ -80,6 +80,7 @@ FAMILIES = (
     "random_generator",
     "random_stateful",
     "random_stateless",
+    "ragged_count_ops",
     "ragged_dense_ops",
     "ragged_variants",
     "send_recv",

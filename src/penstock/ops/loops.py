@@ -235,12 +235,15 @@ class _LoopBuilder:
                 graph.add_input(t.dtype, dims, f"loop_var_{i}", user=False)
                 for i, (t, dims) in enumerate(zip(self._flat, self._dims, strict=True))
             ]
-            packed = nest.pack_sequence_as(self._vars, places, expand_composites=True)
-            trace(graph, functools.partial(function, cond, body, counter, packed))
+            trace(graph, functools.partial(function, cond, body, counter, places))
         return graphs
 
-    def _cond(self, cond: Any, body: Any, counter: Any, packed: Any) -> Any:
-        result = convert_to_tensor(cond(*packed))
+    def _packed(self, places: Sequence[Any]) -> Any:
+        """The loop variables, made inside of the graph that they belong to."""
+        return nest.pack_sequence_as(self._vars, list(places), expand_composites=True)
+
+    def _cond(self, cond: Any, body: Any, counter: Any, places: Any) -> Any:
+        result = convert_to_tensor(cond(*self._packed(places)))
         if result.dtype is not dt.bool_ or result.shape.rank not in (0, None):
             raise TypeError(
                 f"tf.while_loop '{self._name}'{_at()}: expected 'cond' to return a boolean scalar, "
@@ -251,8 +254,8 @@ class _LoopBuilder:
             return result
         return execute("LogicalAnd", (execute("Less", (counter, self._bound)), result))
 
-    def _body(self, cond: Any, body: Any, counter: Any, packed: Any) -> Any:
-        result = self._result = _as_given(self._vars, body(*packed))
+    def _body(self, cond: Any, body: Any, counter: Any, places: Any) -> Any:
+        result = self._result = _as_given(self._vars, body(*self._packed(places)))
         flat = [convert_to_tensor(v) for v in nest.flatten(result, expand_composites=True)]
         for i, new in enumerate(flat):
             self._check(i, new)

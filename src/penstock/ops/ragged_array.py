@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import dispatch
+from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.graph.static_values import constant_value
@@ -15,6 +16,7 @@ from penstock.ops.array_shape import one_of
 from penstock.ops.composing import scope
 from penstock.ops.math_arithmetic import add_n as dense_add_n
 from penstock.ops.math_cast import bitcast as dense_bitcast
+from penstock.ops.math_count import bincount as dense_bincount
 from penstock.ops.math_matmul import matmul as dense_matmul
 from penstock.ops.math_scan import cumsum as dense_cumsum
 from penstock.ops.nn_dropout import dropout as dense_dropout
@@ -23,10 +25,11 @@ from penstock.ops.nn_dropout import stateless_dropout as dense_stateless_dropout
 from penstock.ops.nn_embedding import embedding_lookup as dense_lookup
 from penstock.ops.nn_embedding import embedding_lookup_v1 as dense_lookup_v1
 from penstock.ops.ragged_class import RaggedTensor, axis_of
+from penstock.ops.ragged_count_ops import BINCOUNT
 from penstock.ops.ragged_elementwise import ragged_or_tensor
 from penstock.ops.ragged_parts import after, cast, number
 from penstock.ops.ragged_reduce import keep_axis
-from penstock.ops.ragged_rows import is_ragged
+from penstock.ops.ragged_rows import is_ragged, take_rows
 from penstock.types import dtypes as dt
 
 Function = Callable[..., Any]
@@ -193,6 +196,31 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
     return first.with_flat_values(after(checks, flat))
 
 
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Any]:
+    """`tf.dynamic_partition` of ragged tensors: the elements of each partition."""
+    if not isinstance(num_partitions, int) or num_partitions < 0:
+        raise ValueError(f"num_partitions must be a non-negative integer, got {num_partitions!r}.")
+    with scope(name, "RaggedDynamicPartition"):
+        data, partitions = ragged_or_tensor(data), ragged_or_tensor(partitions)
+        while is_ragged(partitions):
+            data = ragged_of(data)
+            message = "data and partitions have incompatible row_splits"
+            check = asserts.assert_equal_v1(data.row_splits, partitions.row_splits, message=message)
+            data, partitions = data.values, partitions.values
+            if not is_ragged(partitions):
+                partitions = after([check], partitions)
+        if not is_ragged(data):
+            attrs = {"num_partitions": num_partitions}
+            return execute("DynamicPartition", (data, partitions), attrs)  # type: ignore[no-any-return]
+        chosen = []
+        for i in range(num_partitions):
+            found = execute("Where", (execute("Equal", (partitions, np.int32(i))),))
+            chosen.append(take_rows(data, execute("Reshape", (found, [-1]))))
+        return chosen
+
+
 # ---- products
 
 
@@ -239,6 +267,23 @@ def matmul(
                 inner, a._row_partition._after([check]), validate=False
             )
         return _batches(a, b, turned, options)
+
+
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`tf.linalg.matvec` of batches of matrices of which each may have its own size."""
+    column = keep_axis(ragged_or_tensor(b), ragged_or_tensor(b).shape.rank)
+    product = matmul(
+        a, column, transpose_a, False, adjoint_a, False, a_is_sparse, b_is_sparse, name=name
+    )
+    return squeeze(product, -1) if is_ragged(product) else product[..., 0]
 
 
 def ragged_of(x: Any) -> Any:
@@ -327,6 +372,71 @@ def _padded(x: Any, axis: int, more: Any) -> Any:
     return execute("Pad", (x, paddings))
 
 
+# ---- counts
+
+
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = dt.int32,
+    name: str | None = None,
+    axis: int | None = None,
+    binary_output: bool = False,
+) -> Any:
+    """`tf.math.bincount` of a ragged tensor: of all its values, or of each row."""
+    if axis not in (None, 0, -1):
+        raise ValueError(
+            f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
+        )
+    if not is_ragged(arr):
+        return dispatch.UNHANDLED
+    if weights is not None and not is_ragged(weights):
+        raise ValueError(
+            "`weights` must be a RaggedTensor if `values` is a RaggedTensor. Received argument "
+            f"weights={weights} of type: {type(weights).__name__}."
+        )
+    flat_weights = None if weights is None else weights.flat_values
+    if axis != -1:
+        return dense_bincount(
+            arr.flat_values, flat_weights, minlength, maxlength, dtype, name, 0, binary_output
+        )
+    if arr.ragged_rank > 1:
+        raise ValueError("bincount of each row takes a ragged tensor with one ragged dimension.")
+    values, kind = arr.values, arr.dtype
+    size = execute("Max", (execute("ConcatV2", ([values, _minus_one(kind)], np.int32(0))), [0])) + 1
+    if minlength is not None:
+        size = execute("Maximum", (size, cast(as_number(minlength), kind)))
+    if maxlength is not None:
+        size = execute("Minimum", (size, cast(as_number(maxlength), kind)))
+    given = dt.as_dtype(dtype) if weights is None else weights.dtype
+    empty = np.zeros(0, given.numpy_dtype)
+    inputs = (cast(arr.row_splits, dt.int64), values, size, empty if weights is None else
+              flat_weights)  # fmt: skip
+    return execute(BINCOUNT, inputs, {"binary_output": binary_output}, name)
+
+
+def bincount_v1(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = dt.int32,
+) -> Any:
+    """`tf.compat.v1.bincount` of a ragged tensor."""
+    return bincount(arr, weights, minlength, maxlength, dtype)
+
+
+def _minus_one(kind: Any) -> Any:
+    return np.full(1, -1, kind.numpy_dtype)
+
+
+def as_number(value: Any) -> Tensor:
+    """A number as a tensor."""
+    return convert_to_tensor(value)  # type: ignore[no-any-return]
+
+
 # ---- functions of the flat values
 
 
@@ -366,6 +476,10 @@ for _key, _function in (
     ("math_cast.bitcast", bitcast),
     ("math_arithmetic.add_n", add_n),
     ("math_matmul.matmul", matmul),
+    ("math_matmul.matvec", matvec),
+    ("array_partition.dynamic_partition", dynamic_partition),
+    ("math_count.bincount", bincount),
+    ("math_count.bincount_v1", bincount_v1),
     ("nn_dropout.dropout", _of_flat(dense_dropout, "x")),
     ("nn_dropout.dropout_v1", _of_flat(dense_dropout_v1, "x")),
     ("nn_dropout.stateless_dropout", _of_flat(dense_stateless_dropout, "x")),

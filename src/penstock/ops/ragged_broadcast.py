@@ -42,10 +42,11 @@ def layout(value: Any, rank: int, depth: int, dtype: DType) -> Layout:
     partitions = list(value._nested_row_partitions) if is_ragged(value) else []
     if is_ragged(value):
         rows = partitions[0].nrows()
-    elif own == 0:
-        flat, rows, own = execute("Reshape", (value, np.array([1], np.int32))), number(1, dtype), 1
     else:
-        rows = row_count(value, dtype)
+        if own < rank:
+            flat = _with_leading_axes(value, rank - own)
+        own = rank
+        rows = row_count(flat, dtype)
     lead: list[RowPartition] = []
     if own < rank:
         one = number(1, dtype)
@@ -56,6 +57,12 @@ def layout(value: Any, rank: int, depth: int, dtype: DType) -> Layout:
     if len(partitions) < depth:
         flat = _cut_further(flat, partitions, depth, rows, dtype)
     return Layout(rows, partitions, flat)
+
+
+def _with_leading_axes(x: Any, count: int) -> Any:
+    ones = np.ones(count, np.int32)
+    shape = execute("ConcatV2", ([ones, execute("Shape", (x,))], np.int32(0)))
+    return execute("Reshape", (x, shape))
 
 
 def _even(length: Any, rows: Any) -> RowPartition:

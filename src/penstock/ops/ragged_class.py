@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from penstock.core.context import state
-from penstock.core.convert import register_tensor_conversion_function
+from penstock.core.convert import convert_to_tensor, register_tensor_conversion_function
 from penstock.core.execute import execute
 from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.ops.composing import scope
@@ -325,6 +325,15 @@ class RaggedTensor(RaggedConversions):
         """
         with scope(None, "RaggedGetItem"):
             return getitem(self, key)
+
+    # ---- gradients are those of the flat values
+
+    @property
+    def _gradient_part(self) -> Any:
+        return self.flat_values
+
+    def _with_gradient(self, gradient: Any) -> "RaggedTensor":
+        return self.with_flat_values(convert_to_tensor(gradient))
 
     # ---- as a value made of tensors
 

@@ -174,12 +174,11 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
         times = convert_to_tensor(multiples, dtype_hint=kind)
         times.shape.assert_has_rank(1)
         rank = input.shape.rank
-        if times.dims is not None and times.dims[0] is not None and rank is not None:
-            if times.dims[0] != rank:
-                raise IndexError(
-                    f"multiples must have one entry for each of the {rank} axes, got "
-                    f"{times.dims[0]}."
-                )
+        given = None if times.dims is None else times.dims[0]
+        if None not in (given, rank) and given != rank:
+            raise IndexError(
+                f"multiples must have one entry for each of the {rank} axes, got {given}."
+            )
         if times.dtype is not kind:
             times = execute("Cast", (times,), {"DstT": kind})
         return _tile(input, times, 0)

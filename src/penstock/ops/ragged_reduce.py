@@ -14,10 +14,10 @@ from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.ops import debug_asserts as asserts
 from penstock.ops import math_reduce
-from penstock.ops.math_arithmetic import multiply, subtract
+from penstock.ops.math_arithmetic import add, multiply, subtract
 from penstock.ops.math_cast import cast
 from penstock.ops.math_division import truediv
-from penstock.ops.math_elementwise import exp, sqrt
+from penstock.ops.math_elementwise import exp, log, sqrt
 from penstock.ops.nn_losses import softmax as dense_softmax
 from penstock.ops.ragged_class import RaggedTensor, axis_of
 from penstock.ops.ragged_elementwise import binary, ragged_or_tensor, unary
@@ -172,6 +172,16 @@ def _any(x: Any, axes: list[int] | None) -> Any:
     return _apply_one(lambda v: execute("NotEqual", (v, np.int32(0))), count)
 
 
+def _logsumexp(x: Any, axes: list[int] | None) -> Any:
+    """log(sum(exp(x))), computed with the largest element of all taken out."""
+    every = execute("Reshape", (x.flat_values, np.array([-1], np.int32)))
+    zero = execute("ZerosLike", (every[:1],))
+    highest = execute("Max", (execute("ConcatV2", ([every, zero], np.int32(0))), np.int32(0)))
+    highest = execute("StopGradient", (highest,))
+    total = _over("sum", unary(lambda v: exp(subtract(v, highest)), x), axes)
+    return _apply_one(lambda v: add(log(v), highest), total)
+
+
 def _all(x: Any, axes: list[int] | None) -> Any:
     missing = _any(unary(lambda v: execute("LogicalNot", (v,)), x), axes)
     return _apply_one(lambda v: execute("LogicalNot", (v,)), missing)
@@ -181,6 +191,7 @@ _REDUCTIONS: dict[str, Function] = {
     "reduce_mean": _mean,
     "reduce_variance": _variance,
     "reduce_std": lambda x, axes: _apply_one(sqrt, _variance(x, axes)),
+    "reduce_logsumexp": _logsumexp,
     "reduce_any": _any,
     "reduce_all": _all,
 }

@@ -1,0 +1,36 @@
+"""The tensors of composite values that have gradients.
+
+A class may say that its gradient is that of one part: `_gradient_part` is the part, and
+`_with_gradient(g)` the value that stands for the gradient (a ragged tensor's part is its flat
+values). Other composite values are taken apart into all their tensors.
+"""
+
+from typing import Any
+
+from penstock.util import nest
+
+
+def gradient_leaves(structure: Any) -> list[Any]:
+    """The tensors in a structure that a gradient is taken of, from left to right."""
+    found: list[Any] = []
+    for leaf in nest.flatten(structure):
+        if hasattr(type(leaf), "_gradient_part"):
+            found.append(leaf._gradient_part)
+        else:
+            found.extend(nest.flatten(leaf, expand_composites=True))
+    return found
+
+
+def pack_gradients(structure: Any, gradients: list[Any]) -> Any:
+    """The gradients of `gradient_leaves(structure)` in the form of the structure."""
+    rest = iter(gradients)
+    packed = []
+    for leaf in nest.flatten(structure):
+        if hasattr(type(leaf), "_gradient_part"):
+            grad = next(rest)
+            packed.append(None if grad is None else leaf._with_gradient(grad))
+        else:
+            count = len(nest.flatten(leaf, expand_composites=True))
+            parts = [next(rest) for _ in range(count)]
+            packed.append(nest.pack_sequence_as(leaf, parts, expand_composites=True))
+    return nest.pack_sequence_as(structure, packed)
