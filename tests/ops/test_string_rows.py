@@ -301,3 +301,20 @@ def test_in_a_function():
     dense, letters = words(["A b", "C"])
     assert value(dense) == [[b"a", b"b"], [b"c", b""]]
     assert value(letters) == [[b"A", b" ", b"b"], [b"C"]]
+
+
+def test_characters_do_not_span_strings():
+    decoded, offsets = s.unicode_decode_with_offsets([b"\xc3", b"\xa9", b"", b"ab"], "UTF-8")
+    assert value(decoded) == [[65533], [65533], [], [97, 98]]
+    assert value(offsets) == [[0], [0], [], [0, 1]]
+    decoded, offsets = s.unicode_decode_with_offsets(["", "é", "", "aé", ""], "UTF-8")
+    assert value(decoded) == [[], [233], [], [97, 233], []]
+    assert value(offsets) == [[], [0], [], [0, 1], []]
+
+
+def test_element_wise_functions_of_ragged_strings():
+    words = tf.ragged.constant([["Ab"], ["c", "D"]])
+    assert value(s.lower(words)) == [[b"ab"], [b"c", b"d"]]
+    assert value(s.regex_full_match(words, "[A-Z].*")) == [[True], [False, True]]
+    assert value(s.substr(words, 0, 1)) == [[b"A"], [b"c", b"D"]]
+    assert value(tf.as_string(tf.ragged.constant([[1], [2, 3]]))) == [[b"1"], [b"2", b"3"]]

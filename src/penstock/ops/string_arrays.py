@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.types.dtypes import DType
 
 Array = Any  # numpy.ndarray
 HOST = 1 << 62  # strings exist on the host alone
@@ -25,13 +24,7 @@ def array_of(items: Sequence[bytes], shape: Sequence[int]) -> Array:
 
 def each(function: Callable[[bytes], bytes], array: Array) -> Array:
     """The array with `function` applied to each string."""
-    return array_of([function(s) for s in array.reshape(-1).tolist()], array.shape)
-
-
-def each_number(function: Callable[[bytes], Any], array: Array, dtype: DType) -> Array:
-    """The numbers that `function` gives for each string."""
-    values = [function(s) for s in array.reshape(-1).tolist()]
-    return np.array(values, dtype.numpy_dtype).reshape(array.shape)
+    return array_of(list(map(function, array.reshape(-1).tolist())), array.shape)
 
 
 def as_text(value: Any) -> str:

@@ -148,8 +148,8 @@ LENGTH = define_op(
 @host_kernel(LENGTH, limit=HOST)
 def _length(input: Array, *, unit: Any) -> Array:
     count = len if as_text(unit) == "BYTE" else count_characters
-    values = [count(s) for s in input.reshape(-1).tolist()]
-    return np.array(values, np.int32).reshape(input.shape)
+    counts = map(count, input.reshape(-1).tolist())
+    return np.fromiter(counts, np.int32, input.size).reshape(input.shape)
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
@@ -290,6 +290,10 @@ def _substr(input: Array, pos: Array, len: Array, *, unit: Any) -> Array:
             f"Substr: broadcast not implemented for {max(input.ndim, pos.ndim)} dimensions:"
             f" expected at most {_MOST_RANK}. Reshape, or give pos and len the input's shape.",
         )
+    if as_text(unit) == "BYTE" and not pos.shape:
+        found = _same_bytes(input.reshape(-1).tolist(), pos.item(), len.item())
+        if found is not None:
+            return array_of(found, input.shape)
     part = _byte_part if as_text(unit) == "BYTE" else _character_part
     texts, starts, sizes = np.broadcast_arrays(input, pos, len)
     rows = zip(
@@ -299,6 +303,14 @@ def _substr(input: Array, pos: Array, len: Array, *, unit: Any) -> Array:
         strict=True,
     )
     return array_of([part(*row, i) for i, row in enumerate(rows)], texts.shape)
+
+
+def _same_bytes(texts: list[bytes], pos: int, size: int) -> list[bytes] | None:
+    """The same bytes of each string; None for places that not all have, or from the end."""
+    if pos < 0 or size < 0 or min(map(len, texts), default=pos) < pos:
+        return None
+    end = pos + size
+    return [text[pos:end] for text in texts]
 
 
 def _out_of_range(data: bytes, pos: int, size: int, index: int) -> Exception:

@@ -10,11 +10,8 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
-from penstock.core.shapes import ShapeContext
 from penstock.graph.tensor_proto import array_to_proto, proto_to_array
 from penstock.ops.string_arrays import HOST, array_of, each, invalid, shown
-from penstock.types import dims as d
-from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
 Array = Any  # numpy.ndarray
@@ -57,26 +54,20 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
     return execute(SERIALIZE, (convert_to_tensor(tensor),), None, name)
 
 
-def _parse_shape(c: ShapeContext) -> Dims:
-    dims = c.shape(0)
-    if dims:
-        c.fail(
-            "a scalar string",
-            f"Expected `serialized` to be a scalar, got shape: {d.text(dims)}",
-            "Use tf.map_fn over several.",
-        )
-    return None
-
-
 PARSE = define_op(
     "ParseTensor(serialized: string; out_type: type) -> output: out_type",
-    shape=_parse_shape,
+    shape=shapes.unknown,
     doc="The tensor of a serialised TensorProto.",
 ).not_differentiable(NO_GRADIENT)
 
 
 @host_kernel(PARSE, limit=HOST)
 def _parse(serialized: Array, *, out_type: DType) -> Array:
+    if serialized.shape:
+        raise invalid(
+            "ParseTensor: Expected `serialized` to be a scalar, got shape:"
+            f" {list(serialized.shape)}. Use tf.map_fn over several."
+        )
     data = serialized.item()
     message = proto.tensor_pb2.TensorProto()
     try:

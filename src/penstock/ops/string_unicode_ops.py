@@ -16,7 +16,7 @@ from penstock.core import shapes
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.string_arrays import HOST, array_of, as_text, each, invalid
+from penstock.ops.string_arrays import HOST, array_of, as_text, character_starts, each, invalid
 from penstock.ops.string_scripts import script_of
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -195,6 +195,10 @@ def _decode_all(
 ) -> list[Array]:
     codec, policy = codec_of(as_text(input_encoding)), as_text(errors)
     _check_replacement(replacement_char)
+    if codec == "utf-8" and not replace_control_characters:
+        found = _decode_valid(input.reshape(-1).tolist())
+        if found is not None:
+            return [found[0].astype(Tsplits.numpy_dtype), *found[1:]]
     points: list[int] = []
     starts: list[int] = []
     ends = [0]
@@ -205,6 +209,25 @@ def _decode_all(
         ends.append(len(points))
     splits = np.array(ends, Tsplits.numpy_dtype)
     return [splits, np.array(points, np.int32), np.array(starts, np.int64)]
+
+
+def _decode_valid(rows: list[bytes]) -> list[Array] | None:
+    """Row splits, code points and offsets of UTF-8, all rows at once; None if any is malformed."""
+    joined = b"".join(rows)
+    try:
+        text = joined.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    begins = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=begins[1:])
+    data = np.frombuffer(joined, np.uint8)
+    within = begins[begins < len(joined)]
+    if ((data[within] & 0xC0) == 0x80).any():
+        return None  # a row begins in the middle of a character
+    starts = character_starts(joined)
+    splits = np.searchsorted(starts, begins)
+    points = np.frombuffer(text.encode("utf-32-le"), "<i4").astype(np.int32, copy=False)
+    return [splits, points, starts - np.repeat(begins[:-1], np.diff(splits))]
 
 
 @host_kernel(DECODE, limit=HOST)
