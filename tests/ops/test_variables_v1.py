@@ -63,3 +63,21 @@ def test_a_handle_that_waits_makes_its_users_wait(size):
             assert (a[0], b[-1]) == (start + 1, start + 11)
         session.run(last)
         assert session.run(v)[0] == 44.0
+
+
+def test_functions_order_what_uses_a_handle_past_identities():
+    v = tf.Variable([1.0, 2.0])
+
+    def add_through(handle):
+        tf.raw_ops.AssignAddVariableOp(resource=tf.identity(handle), value=[1.0, 1.0])
+
+    @tf.function
+    def step():
+        handle = tf.identity(v.handle)
+        before = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+        v.assign_add([10.0, 10.0])
+        tf.function(add_through)(v.handle)
+        return before, tf.raw_ops.ReadVariableOp(resource=tf.identity(handle), dtype=tf.float32)
+
+    assert [t.numpy().tolist() for t in step()] == [[1.0, 2.0], [12.0, 13.0]]
+    assert [t.numpy().tolist() for t in step()] == [[12.0, 13.0], [23.0, 24.0]]

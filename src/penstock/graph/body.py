@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.core.tensor import SymbolicTensor
-from penstock.graph.func_graph import GLOBAL_EFFECT, FuncGraph, effects_of
+from penstock.graph.func_graph import GLOBAL_EFFECT, FuncGraph, effects_of, handle_of
 from penstock.graph.operation import Operation
 from penstock.types import dtypes as dt
 
@@ -82,7 +82,7 @@ class CallBody:
                 everywhere = everywhere or any(k == GLOBAL_EFFECT for k, _ in effects_of(op) or ())
                 counts = op.input_counts or (1,) * len(op.op_def.inputs)
                 known = op.op_def.effects_at(counts, op.attrs)
-                for i, tensor in enumerate(op.inputs):
+                for i, tensor in enumerate(map(handle_of, op.inputs)):
                     if id(tensor) in positions and tensor.dtype is dt.resource:
                         at = positions[id(tensor)]
                         found[at] = found.get(at, "?") + known.get(i, "rw")

@@ -297,9 +297,9 @@ def effects_of(op: Operation) -> list[tuple[Any, bool]] | None:
     effects = definition.effects_at(counts, op.attrs)
     for position, tensor in enumerate(op.inputs):
         if position in effects:
-            touched.append((id(tensor), "w" in effects[position]))
-        elif tensor.dtype is dt.resource:
-            touched.append((id(tensor), True))
+            touched.append((id(handle_of(tensor)), "w" in effects[position]))
+        elif tensor.dtype is dt.resource and op.type != "Identity":
+            touched.append((id(handle_of(tensor)), True))
     if definition.calls and any(body.orders_all for body in bodies_of(op.attrs)):
         touched.append((GLOBAL_EFFECT, True))
     if touched or definition.calls:
@@ -307,6 +307,13 @@ def effects_of(op: Operation) -> list[tuple[Any, bool]] | None:
     if definition.step_input is not None or not definition.stateful or definition.name in UNORDERED:
         return None
     return [(GLOBAL_EFFECT, True)]
+
+
+def handle_of(tensor: Any) -> Any:
+    """The tensor itself, or the handle that identities passed on to it."""
+    while tensor.dtype is dt.resource and tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    return tensor
 
 
 def bodies_of(attrs: dict[str, Any]) -> list[Any]:
@@ -327,4 +334,4 @@ def current_func_graph() -> FuncGraph | None:
     return graph if isinstance(graph, FuncGraph) else None
 
 
-__all__ = ["FuncGraph", "current_func_graph", "effects_of", "get_default_graph"]
+__all__ = ["FuncGraph", "current_func_graph", "effects_of", "get_default_graph", "handle_of"]
