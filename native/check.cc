@@ -206,6 +206,43 @@ void check_pool(const penstock::Kernels& kernels, penstock::Workers& workers) {
   compare("avg_pool_grad", by_mean, by_mean_wanted);
 }
 
+// Results must not depend on the number of threads, to the last bit.
+void check_threads(const penstock::Kernels& kernels) {
+  Conv c = {draw(1, 9), draw(4, 20), draw(4, 40), draw(1, 40), 3, 3, draw(1, 150),
+            0,          0,           1,           1,           1, 1, 1, 1};
+  c.out_height = c.height;
+  c.out_width = c.width;
+  auto fractions = [](long count) {
+    Floats values = numbers(count);
+    for (float& each : values) each += 1.0f / draw(3, 99);
+    return values;
+  };
+  const Floats x = fractions(c.images * c.height * c.width * c.channels);
+  const Floats w = fractions(9 * c.channels * c.filters);
+  const Floats dy = fractions(c.images * c.height * c.width * c.filters);
+  std::vector<Floats> first;
+  for (long threads : {1, 2, 5}) {
+    ThreadWorkers workers(threads);
+    std::vector<Floats> found = {Floats(dy.size()), Floats(x.size()), Floats(w.size()),
+                                 Floats(c.images * c.filters * c.filters)};
+    kernels.conv(c, x.data(), w.data(), found[0].data(), workers);
+    kernels.conv_input_grad(c, w.data(), dy.data(), found[1].data(), workers);
+    kernels.conv_filter_grad(c, x.data(), dy.data(), found[2].data(), workers);
+    const long pixels = c.height * c.width;  // dy transposed times dy, for every image
+    std::vector<long> starts;
+    for (long i = 0; i < c.images; ++i) starts.push_back(i * pixels * c.filters);
+    const Product p = {dy.data(), dy.data(), found[3].data(), c.filters, c.filters,     pixels, 1,
+                       c.filters, c.filters, 1,               c.images,  starts.data(), starts.data()};
+    kernels.product(p, workers);
+    if (first.empty()) first = found;
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (std::memcmp(first[i].data(), found[i].data(), 4 * found[i].size()) != 0) {
+        std::printf("result %zu depends on the threads\n", i);
+        ++failures;
+      }
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -218,6 +255,7 @@ int main(int count, char** arguments) {
       check_product(penstock::best_kernels(), workers);
       check_conv(penstock::best_kernels(), workers);
       check_pool(penstock::best_kernels(), workers);
+      if (round % 4 == 0) check_threads(penstock::best_kernels());
     }
     std::printf("%s: %s\n", name, failures == 0 ? "as plain loops" : "WRONG");
   }

@@ -21,23 +21,25 @@ inline void copy(float* to, const float* from, long count) {
 
 typedef float Four __attribute__((vector_size(16)));
 typedef float FourUnaligned __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int FourInts __attribute__((vector_size(16)));
 
-inline Four shuffled(Four a, Four b, FourInts places) { return __builtin_shuffle(a, b, places); }
+#if defined(__clang__)
+#define PENSTOCK_SHUFFLED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+typedef int FourInts __attribute__((vector_size(16)));
+#define PENSTOCK_SHUFFLED(a, b, ...) __builtin_shuffle(a, b, FourInts{__VA_ARGS__})
+#endif
 
 // to[j * to_row + i] = from[i * from_row + j] for 4 x 4 elements
 inline void transpose4(float* to, long to_row, const float* from, long from_row) {
   const Four a = *(const FourUnaligned*)from, b = *(const FourUnaligned*)(from + from_row);
   const Four c = *(const FourUnaligned*)(from + 2 * from_row);
   const Four d = *(const FourUnaligned*)(from + 3 * from_row);
-  const FourInts low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, first = {0, 1, 4, 5},
-                 second = {2, 3, 6, 7};
-  const Four ab = shuffled(a, b, low), cd = shuffled(c, d, low);
-  const Four ab2 = shuffled(a, b, high), cd2 = shuffled(c, d, high);
-  *(FourUnaligned*)to = shuffled(ab, cd, first);
-  *(FourUnaligned*)(to + to_row) = shuffled(ab, cd, second);
-  *(FourUnaligned*)(to + 2 * to_row) = shuffled(ab2, cd2, first);
-  *(FourUnaligned*)(to + 3 * to_row) = shuffled(ab2, cd2, second);
+  const Four ab = PENSTOCK_SHUFFLED(a, b, 0, 4, 1, 5), cd = PENSTOCK_SHUFFLED(c, d, 0, 4, 1, 5);
+  const Four ab2 = PENSTOCK_SHUFFLED(a, b, 2, 6, 3, 7), cd2 = PENSTOCK_SHUFFLED(c, d, 2, 6, 3, 7);
+  *(FourUnaligned*)to = PENSTOCK_SHUFFLED(ab, cd, 0, 1, 4, 5);
+  *(FourUnaligned*)(to + to_row) = PENSTOCK_SHUFFLED(ab, cd, 2, 3, 6, 7);
+  *(FourUnaligned*)(to + 2 * to_row) = PENSTOCK_SHUFFLED(ab2, cd2, 0, 1, 4, 5);
+  *(FourUnaligned*)(to + 3 * to_row) = PENSTOCK_SHUFFLED(ab2, cd2, 2, 3, 6, 7);
 }
 
 // A panel of b: `depth` rows of COLUMNS floats, with zeros right of the last column.
