@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core.aligned import aligned_copy
 from penstock.core.context import state
 from penstock.core.op_def import lookup
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array, wrap
@@ -526,7 +527,7 @@ def convert_to_tensor(
     if isinstance(array, Tensor):
         return array
     if array is value or (isinstance(value, np.ndarray) and array.base is not None):
-        array = array.copy()
+        array = aligned_copy(array)
     return constant_tensor(array, found, name or "Const")
 
 

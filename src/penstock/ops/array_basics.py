@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import shapes
+from penstock.core.aligned import aligned_copy
 from penstock.core.context import state
 from penstock.core.convert import HashableArray, constant_tensor, convert_to_tensor, to_array
 from penstock.core.execute import execute
@@ -346,7 +347,7 @@ def _constant(value: Any, dtype: Any, shape: Any, name: str) -> Any:
         )
     array, found = to_array(value, wanted)
     if array is value or array.base is not None:
-        array = array.copy()
+        array = aligned_copy(array)
     if shape is not None:
         array = _with_shape(array, tuple(int(n) for n in _dims(shape)))
     return constant_tensor(array, found, name)
