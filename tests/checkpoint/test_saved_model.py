@@ -6,6 +6,8 @@ import os
 import pathlib
 import random
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -188,6 +190,30 @@ def test_values_made_of_several_tensors_are_arguments_and_results(tmp_path):
     sparse, dense = loaded.f(given)
     assert isinstance(sparse, tf.SparseTensor)
     np.testing.assert_array_equal(dense, [[0, 5, 0], [0, 0, 0]])
+
+
+def test_ragged_values_load_in_a_process_that_never_made_one(tmp_path):
+    module = tf.Module()
+    spec = tf.RaggedTensorSpec([None, None], tf.float32)
+    module.f = tf.function(lambda r: r * 2.0, [spec])
+    tf.saved_model.save(module, tmp_path)
+    code = (
+        "import sys, penstock as tf; loaded = tf.saved_model.load(sys.argv[1]);"
+        "print(loaded.f(tf.ragged.constant([[1.0, 2.0], [3.0]])).to_list())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.stdout.strip() == "[[2.0, 4.0], [6.0]]", done.stderr
+
+
+def test_objects_that_are_functions_take_part_in_checkpoints(tmp_path):
+    v = tf.Variable(1.0)
+    saved = tf.train.Checkpoint(v=v, f=tf.function(lambda: v + 1)).write(tmp_path / "c")
+    v.assign(2.0)
+    tf.train.Checkpoint(v=v, f=tf.function(lambda: v)).read(saved).assert_consumed()
+    assert v.numpy() == 1.0
 
 
 def test_trained_after_loading_as_before(tmp_path):

@@ -14,6 +14,9 @@ from penstock import errors, proto
 from penstock.core.tensor import EagerTensor, host_array, wrap
 from penstock.graph.shape_proto import dims_from_proto, dims_to_proto
 from penstock.graph.tensor_proto import array_to_proto, proto_to_array
+from penstock.ops import ragged_class as _ragged_class  # noqa: F401  # the values of specs
+from penstock.ops import ragged_partition as _ragged_partition  # noqa: F401
+from penstock.ops import tensor_array as _tensor_array  # noqa: F401
 from penstock.types import type_spec
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import TensorShape
