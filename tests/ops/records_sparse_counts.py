@@ -145,3 +145,7 @@ RECORDS += [
         "ComputeAccidentalHits"
     ).split()
 ]
+RECORDS += [
+    Record("SparseCross", tested_by="tests/ops/test_sparse_cross.py"),
+    Record("SparseCrossV2", tested_by="tests/ops/test_sparse_cross.py"),
+]

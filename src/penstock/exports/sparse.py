@@ -96,4 +96,8 @@ EXPORTS = {
         "sampled_softmax_loss": ["nn.sampled_softmax_loss"],
         "sampled_softmax_loss_v1": ["compat.v1.nn.sampled_softmax_loss"],
     },
+    "penstock.ops.sparse_cross": {
+        "cross": ["sparse.cross"],
+        "cross_hashed": ["sparse.cross_hashed"],
+    },
 }

@@ -88,6 +88,7 @@ FAMILIES = (
     "signal_fft",
     "set_operations",
     "sparse_counts",
+    "sparse_cross",
     "sparse_dispatch",
     "sparse_layout",
     "sparse_math",

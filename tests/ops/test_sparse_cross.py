@@ -1,0 +1,59 @@
+"""Crossed features; hashes are TensorFlow 2.21's."""
+
+from typing import Any
+
+import pytest
+
+import penstock as tf
+
+INVALID = tf.errors.InvalidArgumentError
+CELLS = [[0, 0], [1, 0], [1, 1]]
+A = tf.SparseTensor(CELLS, ["a", "b", "c"], [2, 2])
+B = tf.SparseTensor(CELLS, ["d", "e", "f"], [2, 2])
+NUMBERS = tf.SparseTensor([[0, 0], [1, 0]], tf.constant([5, 7], tf.int64), [2, 1])
+DENSE = tf.constant([["x", "y"], ["z", "w"]])
+
+
+def test_strings_are_joined() -> None:
+    """SparseCrossV2: the last column changes fastest."""
+    found = tf.sparse.cross([A, B])
+    assert found.indices.numpy().tolist() == [[0, 0], [1, 0], [1, 1], [1, 2], [1, 3]]
+    assert found.values.numpy().tolist() == [b"a_X_d", b"b_X_e", b"b_X_f", b"c_X_e", b"c_X_f"]
+    assert found.shape == [2, 4]
+    mixed = tf.sparse.cross([DENSE, NUMBERS], separator="-")
+    assert mixed.values.numpy().tolist() == [b"5-x", b"5-y", b"7-z", b"7-w"]
+    one = tf.SparseTensor([[1, 0]], ["z"], [2, 3])
+    assert tf.sparse.cross([A, one]).values.numpy().tolist() == [b"b_X_z", b"c_X_z"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "hashes"),
+    [
+        ([A], {}, [3550520439517529108, 5701958020731327761, 5287514571041673476]),
+        ([A, NUMBERS], {}, [1019146045564160463, 443223928722139976, 2520330290548275089]),
+        ([NUMBERS, NUMBERS], {}, [6965985689130226624, 8959422181182942634]),
+        ([A, B], {"num_buckets": 100}, [82, 61, 89, 41, 68]),
+        ([A, B], {"num_buckets": 100, "hash_key": 123}, [54, 56, 80, 77, 53]),
+    ],
+)
+def test_hashes(columns: list[Any], options: dict[str, Any], hashes: list[int]) -> None:
+    assert tf.sparse.cross_hashed(columns, **options).values.numpy().tolist() == hashes
+
+
+def test_raw_operation_makes_strings_too() -> None:
+    found = tf.raw_ops.SparseCross(
+        indices=[A.indices], values=[A.values], shapes=[A.dense_shape], dense_inputs=[],
+        hashed_output=False, num_buckets=0, hash_key=0, out_type=tf.string, internal_type=tf.string,
+    )  # fmt: skip
+    assert found.output_values.numpy().tolist() == [b"a", b"b", b"c"]
+
+
+def test_refuses() -> None:
+    with pytest.raises(TypeError, match="must be Tensor or SparseTensor; input 1 is list"):
+        tf.sparse.cross([A, [["x"]]])
+    with pytest.raises(INVALID, match=r"equal, got \[1, 2\] rows"):
+        tf.sparse.cross([A, tf.constant([["x"]])])
+    with pytest.raises(INVALID, match="num_buckets"):
+        tf.sparse.cross_hashed([A], num_buckets=-1)
+    with pytest.raises(INVALID, match=r"dense_inputs\[0\] of rank 2"):
+        tf.sparse.cross([A, tf.constant(["x", "y"])])
