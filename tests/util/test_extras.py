@@ -11,7 +11,7 @@ import pytest
 from penstock.util import extras
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DISTRIBUTION = {"sklearn": "scikit-learn"}
+DISTRIBUTION = {"absl": "absl-py", "sklearn": "scikit-learn"}
 
 
 def test_the_table_is_that_of_the_project():

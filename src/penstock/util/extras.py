@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from types import ModuleType
 
 PROVIDED_BY: Mapping[str, str] = {
+    "absl": "flags",
+    "flatbuffers": "export",
     "keras": "keras",
     "matplotlib": "demo",
     "onnx": "models",
