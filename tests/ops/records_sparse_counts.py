@@ -149,3 +149,7 @@ RECORDS += [
     Record("SparseCross", tested_by="tests/ops/test_sparse_cross.py"),
     Record("SparseCrossV2", tested_by="tests/ops/test_sparse_cross.py"),
 ]
+RECORDS += [
+    Record(name, tested_by="tests/ops/test_sparse_messages.py")
+    for name in "SerializeSparse SerializeManySparse DeserializeSparse DeserializeManySparse".split()
+]

@@ -100,4 +100,17 @@ EXPORTS = {
         "cross": ["sparse.cross"],
         "cross_hashed": ["sparse.cross_hashed"],
     },
+    "penstock.ops.sparse_messages": {
+        "deserialize_many_sparse": [
+            "io.deserialize_many_sparse",
+            "compat.v1.deserialize_many_sparse",
+        ],
+        "serialize_many_sparse": ["io.serialize_many_sparse"],
+        "serialize_many_sparse_v1": [
+            "compat.v1.io.serialize_many_sparse",
+            "compat.v1.serialize_many_sparse",
+        ],
+        "serialize_sparse": ["io.serialize_sparse"],
+        "serialize_sparse_v1": ["compat.v1.io.serialize_sparse", "compat.v1.serialize_sparse"],
+    },
 }

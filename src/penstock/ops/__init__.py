@@ -93,6 +93,7 @@ FAMILIES = (
     "sparse_layout",
     "sparse_math",
     "sparse_matmul",
+    "sparse_messages",
     "sparse_parts",
     "sparse_reduce",
     "sparse_segments",
