@@ -78,6 +78,17 @@ CASES = {
     "tf.identity(R)": [[1, 2], [], [3]],
     "tf.math.bincount(R, axis=-1)": [[0, 1, 1, 0], [0, 0, 0, 0], [0, 0, 0, 1]],
     "tf.math.bincount(R)": [0, 1, 1, 1],
+    "tf.sparse.bincount(R, axis=-1).indices": [[0, 1], [0, 2], [2, 3]],
+    "tf.sparse.bincount(R, weights=X, axis=-1).values": [1, 2, 3],
+    "tf.sparse.bincount(R).dense_shape": [4],
+    "tf.map_fn(lambda v: v * 2, R, fn_output_signature=tf.RaggedTensorSpec([None], tf.int32))": [
+        [2, 4], [], [6],
+    ],
+    "tf.map_fn(lambda v: v[:1], R3, fn_output_signature=tf.RaggedTensorSpec([None, None], "
+    "tf.int32))": [[[1, 2]], [], [[3]]],
+    "tf.map_fn(tf.reduce_sum, R, fn_output_signature=tf.int32)": [3, 0, 3],
+    "tf.map_fn(tf.range, tf.constant([3, 0, 2]), "
+    "fn_output_signature=tf.RaggedTensorSpec([None], tf.int32))": [[0, 1, 2], [], [0, 1]],
     "tf.dynamic_partition(R, [1, 0, 1], 2)[1]": [[1, 2], [3]],
     "tf.linalg.matvec(C([[[1., 2]]]), C([[1., 2]]))": [[5]],
     "tf.reshape(R, [3])": [1, 2, 3],
@@ -176,6 +187,10 @@ def test_gradients_reach_the_flat_values():
 def test_softmax_of_rows():
     found = tf.nn.softmax(X).flat_values.numpy()
     np.testing.assert_allclose(found, [0.26894143, 0.7310586, 1], rtol=1e-6)
+    logs = tf.nn.log_softmax(X).flat_values.numpy()
+    np.testing.assert_allclose(logs, np.log([0.26894143, 0.7310586, 1]), atol=1e-6)
+    total = tf.reduce_logsumexp(X, 1).numpy()
+    np.testing.assert_allclose(total, [2.3132617, -np.inf, 3], rtol=1e-6)
 
 
 def test_gradients_of_ragged_sources_are_ragged():

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import dispatch
+from penstock.core.composite import SparseTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
@@ -25,11 +26,12 @@ from penstock.ops.nn_dropout import stateless_dropout as dense_stateless_dropout
 from penstock.ops.nn_embedding import embedding_lookup as dense_lookup
 from penstock.ops.nn_embedding import embedding_lookup_v1 as dense_lookup_v1
 from penstock.ops.ragged_class import RaggedTensor, axis_of
-from penstock.ops.ragged_count_ops import BINCOUNT
+from penstock.ops.ragged_count_ops import BINCOUNT, COUNT_SPARSE
 from penstock.ops.ragged_elementwise import ragged_or_tensor
 from penstock.ops.ragged_parts import after, cast, number
 from penstock.ops.ragged_reduce import keep_axis
 from penstock.ops.ragged_rows import is_ragged, take_rows
+from penstock.ops.sparse_counts import bincount as dense_sparse_bincount
 from penstock.types import dtypes as dt
 
 Function = Callable[..., Any]
@@ -428,6 +430,37 @@ def bincount_v1(
     return bincount(arr, weights, minlength, maxlength, dtype)
 
 
+def sparse_bincount(
+    values: Any,
+    weights: Any = None,
+    axis: int | None = 0,
+    minlength: int | None = None,
+    maxlength: int | None = None,
+    binary_output: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`tf.sparse.bincount` of a ragged tensor: of all its values, or of each row."""
+    if not is_ragged(values):
+        return dispatch.UNHANDLED
+    if axis not in (None, 0, -1):
+        raise ValueError(f"Unsupported axis value {axis}. Only 0 and -1 are currently supported.")
+    if weights is not None and not is_ragged(weights):
+        raise ValueError("`weights` must be a RaggedTensor if `values` is a RaggedTensor.")
+    flat = None if weights is None else weights.flat_values
+    if axis != -1:
+        return dense_sparse_bincount(
+            values.flat_values, flat, 0, minlength, maxlength, binary_output, name
+        )
+    attrs = {
+        "minlength": -1 if minlength is None else minlength,
+        "maxlength": -1 if maxlength is None else maxlength,
+        "binary_output": binary_output,
+    }
+    given = np.zeros(0, np.int32) if flat is None else flat
+    splits = cast(values.row_splits, dt.int64)
+    return SparseTensor(*execute(COUNT_SPARSE, (splits, values.values, given), attrs, name))
+
+
 def _minus_one(kind: Any) -> Any:
     return np.full(1, -1, kind.numpy_dtype)
 
@@ -480,6 +513,7 @@ for _key, _function in (
     ("array_partition.dynamic_partition", dynamic_partition),
     ("math_count.bincount", bincount),
     ("math_count.bincount_v1", bincount_v1),
+    ("sparse_counts.bincount", sparse_bincount),
     ("nn_dropout.dropout", _of_flat(dense_dropout, "x")),
     ("nn_dropout.dropout_v1", _of_flat(dense_dropout_v1, "x")),
     ("nn_dropout.stateless_dropout", _of_flat(dense_stateless_dropout, "x")),

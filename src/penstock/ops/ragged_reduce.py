@@ -281,3 +281,14 @@ def softmax(
 
 dispatch.handler("nn_losses.softmax", RaggedTensor)(softmax)
 dispatch.handler("nn_losses.softmax_v1", RaggedTensor)(softmax)
+
+
+def log_softmax(
+    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Any:
+    """`tf.nn.log_softmax` of a ragged tensor."""
+    return unary(log, softmax(logits, axis, name, dim))
+
+
+dispatch.handler("nn_losses.log_softmax", RaggedTensor)(log_softmax)
+dispatch.handler("nn_losses.log_softmax_v1", RaggedTensor)(log_softmax)

@@ -9,6 +9,7 @@ from penstock.ops import ragged_gather as _gather  # noqa: F401
 from penstock.ops import ragged_join as _join  # noqa: F401
 from penstock.ops import ragged_reduce as _reduce  # noqa: F401
 from penstock.ops import ragged_shape as _shape  # noqa: F401
+from penstock.ops import string_ragged as _strings  # noqa: F401
 from penstock.ops.ragged_class import RaggedTensor
 from penstock.ops.ragged_shape import DynamicRaggedShape
 from penstock.types.ragged_spec import RaggedTensorSpec

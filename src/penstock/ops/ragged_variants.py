@@ -76,7 +76,9 @@ def _to_variant(splits: list[Array], values: Array, *, batched_input: bool) -> A
     values = np.asarray(values)
     check_nested_splits(splits, values, "RaggedTensorToVariant")
     if not batched_input:
-        return RaggedVariant(splits, values)
+        whole = np.empty((), object)
+        whole[()] = RaggedVariant(splits, values)
+        return whole
     if not splits and not values.ndim:
         raise refuse("RaggedTensorToVariant: expected a batch, got a scalar.")
     count = len(splits[0]) - 1 if splits else len(values)
@@ -239,8 +241,8 @@ def _gradient_of_from_variant(op: Any, *grads: Any) -> Any:
 def encoded(value: Any, batched: bool = False, name: str | None = None) -> Tensor:
     """A tensor or ragged tensor as a variant scalar, or as a vector of one for each row."""
     ragged = isinstance(value, RaggedFactories)
-    splits: list[Any] = list(value.nested_row_splits) if ragged else []  # type: ignore[attr-defined]
-    flat = value.flat_values if ragged else value  # type: ignore[attr-defined]
+    splits: list[Any] = list(value.nested_row_splits) if ragged else []
+    flat = value.flat_values if ragged else value
     attrs = {
         "batched_input": batched,
         "Tsplits": splits[0].dtype if splits else dt.int64,
