@@ -318,3 +318,16 @@ def test_element_wise_functions_of_ragged_strings():
     assert value(s.regex_full_match(words, "[A-Z].*")) == [[True], [False, True]]
     assert value(s.substr(words, 0, 1)) == [[b"A"], [b"c", b"D"]]
     assert value(tf.as_string(tf.ragged.constant([[1], [2, 3]]))) == [[b"1"], [b"2", b"3"]]
+
+
+def test_joining_ragged_strings():
+    words = tf.ragged.constant([["a", "b"], ["c"]])
+    assert value(s.join([words, words, "!"], "-")) == [[b"a-a-!", b"b-b-!"], [b"c-c-!"]]
+    assert value(s.reduce_join(words, 1, separator="-")) == [b"a-b", b"c"]
+    assert value(s.reduce_join(words, 0, separator="-")) == [b"a-c", b"b"]
+    assert value(s.reduce_join(words, -1, keepdims=True)) == [[b"ab"], [b"c"]]
+    assert value(s.reduce_join(words)) == b"abc"
+    deep = tf.ragged.constant([[["a", "b"], ["c"]], [["d"]]])
+    assert value(s.reduce_join(deep, 2)) == [[b"ab", b"c"], [b"d"]]
+    with pytest.raises(NotImplementedError, match="one axis"):
+        s.reduce_join(deep, [0, 1])

@@ -26,7 +26,7 @@ from penstock.ops.lookup_ops import (
     STATIC,
     VECTORS,
 )
-from penstock.ops.ragged_class import RaggedTensor
+from penstock.ops.ragged_tensor import RaggedTensor
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import TensorShape
 

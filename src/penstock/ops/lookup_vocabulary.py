@@ -10,7 +10,7 @@ from penstock.ops.lookup_tables import LookupInterface, StaticHashTable, StaticH
 from penstock.ops.math_arithmetic import add
 from penstock.ops.math_cast import cast
 from penstock.ops.math_compare import not_equal
-from penstock.ops.ragged_class import RaggedTensor
+from penstock.ops.ragged_tensor import RaggedTensor
 from penstock.ops.string_numbers import as_string
 from penstock.ops.string_to_hash import to_hash_bucket_fast
 from penstock.types import dtypes as dt

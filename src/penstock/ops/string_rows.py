@@ -6,7 +6,7 @@ from typing import Any
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
 from penstock.ops.array_shape import expand_dims
-from penstock.ops.ragged_class import RaggedTensor
+from penstock.ops.ragged_tensor import RaggedTensor
 from penstock.types import dtypes as dt
 
 

@@ -7,7 +7,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.ops.array_shape import expand_dims
-from penstock.ops.ragged_class import RaggedTensor
+from penstock.ops.ragged_tensor import RaggedTensor
 from penstock.ops.string_rows import as_rows, over_rows
 from penstock.ops.string_split_ops import NGRAMS, SPLIT, SPLIT_V2
 from penstock.ops.string_to_hash import either

@@ -9,7 +9,7 @@ from penstock.ops.array_basics import reshape
 from penstock.ops.array_shape import expand_dims
 from penstock.ops.array_shape import size as size_of
 from penstock.ops.math_range import range as range_of
-from penstock.ops.ragged_class import RaggedTensor
+from penstock.ops.ragged_tensor import RaggedTensor
 from penstock.ops.string_rows import over_rows
 from penstock.ops.string_unicode_ops import (
     DECODE,
