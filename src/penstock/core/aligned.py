@@ -18,6 +18,8 @@ def aligned_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return array.copy()
     memory = np.empty(size + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
-    result = memory[start : start + size].view(array.dtype).reshape(array.shape)
+    result: np.ndarray[Any, Any] = (
+        memory[start : start + size].view(array.dtype).reshape(array.shape)
+    )
     result[...] = array
     return result
