@@ -11,6 +11,7 @@ RECORDS = [
         "RaggedTensorToVariantGradient",
         "RaggedTensorFromVariant",
         "RaggedRange",
+        "RaggedCross",
         "RaggedGather",
         "RaggedBincount",
         "RaggedCountSparseOutput",

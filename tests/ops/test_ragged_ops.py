@@ -200,3 +200,37 @@ def test_RaggedFillEmptyRows_and_RaggedFillEmptyRowsGrad():
     assert [g.numpy().tolist() for g in found] == [[1, 10, 1000], 10100]
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be in"):
         RAW.RaggedFillEmptyRowsGrad(reverse_index_map=np.array([7]), grad_values=[1.0])
+
+
+C = tf.ragged.constant
+
+
+def test_RaggedCross():
+    strings = C([["a"], ["b", "c"]])
+    found = tf.ragged.cross([strings, C([[1], [2]]), [["f"], ["g"]]])
+    assert found.to_list() == [[b"a_X_1_X_f"], [b"b_X_2_X_g", b"c_X_2_X_g"]]
+    sparse = tf.SparseTensor([[0, 0], [1, 0]], ["x", "y"], [2, 1])
+    assert tf.ragged.cross([sparse, strings]).to_list() == [[b"x_X_a"], [b"y_X_b", b"y_X_c"]]
+    assert tf.ragged.cross([]).to_list() == []
+
+
+def test_RaggedCross_hashes_as_TensorFlow_does():
+    columns = [C([["a"], ["b", "c"]]), C([["d"], ["e"]])]
+    whole = [[1584069791037555375], [4171697120956746554, 1746051686049959641]]
+    assert tf.ragged.cross_hashed(columns).to_list() == whole
+    assert tf.ragged.cross_hashed(columns, num_buckets=100).to_list() == [[82], [61, 41]]
+    keyed = tf.ragged.cross_hashed([C([[1], [2, 3]]), columns[1]], hash_key=5)
+    assert keyed.to_list()[0] == [691191830782259542]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error"),
+    [
+        ([[[1.5]]], ValueError),
+        ([[1, 2]], tf.errors.InvalidArgumentError),
+        ([C([["a"], ["b"]]), C([["d"]])], tf.errors.InvalidArgumentError),
+    ],
+)
+def test_RaggedCross_refuses(inputs, error):
+    with pytest.raises(error):
+        tf.ragged.cross(inputs)

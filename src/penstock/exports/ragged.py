@@ -6,6 +6,10 @@ EXPORTS = {
         "constant_value": ["compat.v1.ragged.constant_value"],
         "placeholder": ["compat.v1.ragged.placeholder"],
     },
+    "penstock.ops.ragged_cross": {
+        "cross": ["ragged.cross"],
+        "cross_hashed": ["ragged.cross_hashed"],
+    },
     "penstock.ops.ragged_functions": {
         "boolean_mask": ["ragged.boolean_mask"],
         "map_flat_values": ["ragged.map_flat_values"],

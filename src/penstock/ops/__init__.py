@@ -81,6 +81,7 @@ FAMILIES = (
     "random_stateful",
     "random_stateless",
     "ragged_count_ops",
+    "ragged_cross",
     "ragged_dense_ops",
     "ragged_variants",
     "send_recv",
