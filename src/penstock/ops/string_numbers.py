@@ -173,16 +173,32 @@ def numbers(texts: list[bytes], dtype: DType, failed: Any) -> Array:
     Raises:
       What `failed(text)` returns, for the first text that shows none of the dtype's numbers.
     """
-    parse = read_float if dtype.is_floating else _integer_reader(dtype)
-    values = []
-    for text in texts:
-        value = parse(text)
-        if value is None:
-            raise failed(text)
-        values.append(value)
+    values = _all_plain(texts, dtype)
+    if values is None:
+        parse = read_float if dtype.is_floating else _integer_reader(dtype)
+        values = []
+        for text in texts:
+            value = parse(text)
+            if value is None:
+                raise failed(text)
+            values.append(value)
     if dtype is dt.float32:
         return _rounded(values, texts)
     return np.array(values, dtype.numpy_dtype)
+
+
+def _all_plain(texts: list[bytes], dtype: DType) -> list[Any] | None:
+    """The numbers, where Python reads all texts as C does; None when one needs a closer look."""
+    together = b"".join(texts)
+    if b"_" in together or (dtype.is_unsigned and b"-" in together):
+        return None
+    try:
+        values: list[Any] = list(map(float if dtype.is_floating else int, texts))
+    except ValueError:
+        return None
+    if dtype.is_integer and values and not dtype.min <= min(values) <= max(values) <= dtype.max:
+        return None
+    return values
 
 
 def read_float(text: bytes) -> float | None:
