@@ -21,6 +21,7 @@ from penstock.graph.graph import Graph, get_default_graph
 from penstock.graph.graph_def import as_graph_def
 from penstock.graph.op_messages import write_op_def
 from penstock.graph.operation import Operation
+from penstock.ops.queue_runner import QUEUE_RUNNERS, QueueRunner
 from penstock.ops.variables import Variable
 from penstock.ops.variables_v1 import GraphKeys
 
@@ -54,6 +55,9 @@ def register_collection(name: str, message: Callable[[], Any], from_proto: FromM
 
 for _name in _VARIABLES:
     register_collection(_name, lambda: proto.variable_pb2.VariableDef(), Variable.from_proto)
+register_collection(
+    QUEUE_RUNNERS, lambda: proto.queue_runner_pb2.QueueRunnerDef(), QueueRunner.from_proto
+)
 
 
 def refuse_eager() -> None:

@@ -2,7 +2,31 @@
 
 _QUEUES = "QueueBase FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue".split()
 
+_BATCHES = (
+    "batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch maybe_shuffle_batch_join "
+    "shuffle_batch shuffle_batch_join"
+).split()
+_PRODUCERS = (
+    "input_producer limit_epochs range_input_producer slice_input_producer string_input_producer"
+).split()
+_RUNNER = ("compat.v1.train.", "compat.v1.train.queue_runner.")
+
 EXPORTS = {
+    "penstock.ops.queue_runner": {
+        name: [f"{start}{name}" for start in _RUNNER]
+        for name in ("QueueRunner", "add_queue_runner")
+    },
+    "penstock.train.queue_runners": {
+        "start_queue_runners": [f"{start}start_queue_runners" for start in _RUNNER]
+    },
+    "penstock.train.batching": {name: [f"compat.v1.train.{name}"] for name in _BATCHES},
+    "penstock.train.input_producers": {
+        "match_filenames_once": [
+            "io.match_filenames_once",
+            "compat.v1.train.match_filenames_once",
+        ],
+        **{name: [f"compat.v1.train.{name}"] for name in _PRODUCERS},
+    },
     "penstock.ops.critical_section": {"CriticalSection": ["CriticalSection"]},
     "penstock.ops.accumulators": {
         "ConditionalAccumulatorBase": ["compat.v1.ConditionalAccumulatorBase"],
