@@ -286,7 +286,7 @@ def _fixed(ctx: KernelContext) -> Fixed:
         raise invalid("Must only provide one of vocab_file and unigrams, got both.")
     if not given:
         given = _weights_in(attrs["vocab_file"])
-    powered = np.float32(given) ** np.float32(attrs["distortion"])
+    powered = np.array(given, np.float32) ** np.float32(attrs["distortion"])
     mine = powered[attrs["shard"] :: attrs["num_shards"]]
     weights = np.concatenate([np.zeros(attrs["num_reserved_ids"], np.float32), mine])
     if len(weights) != attrs["range_max"]:

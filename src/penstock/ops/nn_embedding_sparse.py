@@ -288,11 +288,11 @@ def _pruned(
     return retain(ids, positive), retain(weights, positive)
 
 
-def _like_ids(result: Tensor, shape: Any, static: Any) -> Tensor:
+def _like_ids(result: Any, shape: Any, static: Any) -> Tensor:
     """The result with the leading axes of the ids."""
     if static.rank == 2:
         result.set_shape([static.as_list()[0], *result.shape.as_list()[1:]])
-        return result
+        return result  # type: ignore[no-any-return]
     count = _vector(execute("Sub", (execute("Size", (shape,)), np.int32(1))))
     head = cast(execute("Slice", (shape, [0], count)), dtypes.int32)
     tail = execute("Slice", (execute("Shape", (result,)), [1], [-1]))

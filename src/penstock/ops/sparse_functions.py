@@ -17,6 +17,7 @@ from penstock.ops.sparse_matmul import PRODUCT
 from penstock.ops.sparse_parts import CONCAT, SLICE, SPLIT
 from penstock.ops.sparse_reduce import MAX, MAX_SPARSE, SUM, SUM_SPARSE
 from penstock.types import dtypes
+from penstock.types.tensor_shape import TensorShape
 
 
 def _list_of(values: Any) -> list[SparseTensor]:
@@ -151,7 +152,7 @@ def _joined_shape(shapes: list[list[int | None]], axis: int) -> list[int | None]
     for i, sizes in enumerate(zip(*shapes, strict=True)):
         known = None not in sizes
         combine = sum if i == axis % len(shapes[0]) else max
-        result.append(combine(sizes) if known else None)  # type: ignore[type-var,arg-type]
+        result.append(combine(sizes) if known else None)
     return result
 
 
@@ -267,7 +268,8 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     """
     sp_input = sparse(sp_input)
     with scope(name, "SparseSoftmax"):
-        return sp_input.with_values(execute(SOFTMAX, components(sp_input)))
+        values = execute(SOFTMAX, components(sp_input))
+    return sp_input.with_values(values)  # type: ignore[no-any-return]
 
 
 # ---- reductions
@@ -438,7 +440,7 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
         checks.append(assert_equal(first.indices, other.indices, message.format("indices")))
     result = convert_to_tensor(op(*inner_args, **inner_kwargs))
     result.shape.assert_has_rank(1)
-    first.values.shape.dims[0].assert_is_compatible_with(result.shape.dims[0])
+    TensorShape(first.values.shape).assert_is_compatible_with(result.shape)
     return first.with_values(after(checks, result) if checks else result)
 
 

@@ -64,7 +64,7 @@ def _add(ctx: KernelContext, *inputs: Array) -> list[Array]:
 ADD_GRAD = define_op(
     "SparseAddGrad(backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64; "
     "T: numbertype) -> a_val_grad: T, b_val_grad: T",
-    shape=lambda c: [c.rank(1, 2, "a_indices")[:1], c.rank(2, 2, "b_indices")[:1]],  # type: ignore[index]
+    shape=lambda c: [c.rank(1, 2, "a_indices")[:1], c.rank(2, 2, "b_indices")[:1]],
     doc="The gradients of SparseAdd with respect to both values.",
 ).not_differentiable("TensorFlow has none")
 

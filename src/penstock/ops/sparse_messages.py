@@ -87,7 +87,7 @@ def _message(array: Array, dtype: DType) -> bytes:
     message = proto.tensor_pb2.TensorProto(
         dtype=head.dtype, tensor_shape=shape, tensor_content=content
     )
-    return message.SerializeToString(deterministic=True)  # type: ignore[no-any-return]
+    return message.SerializeToString(deterministic=True)
 
 
 def _messages(indices: Array, values: Array, shape: Array, dtype: DType) -> list[bytes]:

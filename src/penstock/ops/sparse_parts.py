@@ -47,7 +47,7 @@ def _slice(indices: Array, values: Array, shape: Array, start: Array, size: Arra
 SLICE_GRAD = define_op(
     "SparseSliceGrad(backprop_val_grad: T, input_indices: int64, input_start: int64, "
     "output_indices: int64; T: numbertype) -> val_grad: T",
-    shape=lambda c: c.rank(1, 2, "input_indices")[:1],  # type: ignore[index]
+    shape=lambda c: c.rank(1, 2, "input_indices")[:1],
     fallible=True,
     doc="The gradient of SparseSlice with respect to its values.",
 ).not_differentiable("TensorFlow has none")

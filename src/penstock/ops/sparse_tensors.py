@@ -310,10 +310,9 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     chosen.shape.with_rank(1)
     sp_input.values.shape.dims[0].assert_is_compatible_with(chosen.shape.dims[0])
     places = execute("Reshape", (execute("Where", (chosen,)), _ints(-1)))
-    taken = [
-        execute("GatherV2", (x, places, np.int32(0))) for x in (sp_input.indices, sp_input.values)
-    ]
-    return _like(sp_input, SparseTensor(*taken, sp_input.dense_shape))
+    indices = execute("GatherV2", (sp_input.indices, places, np.int32(0)))
+    values = execute("GatherV2", (sp_input.values, places, np.int32(0)))
+    return _like(sp_input, SparseTensor(indices, values, sp_input.dense_shape))
 
 
 def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
