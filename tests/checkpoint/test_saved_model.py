@@ -17,6 +17,7 @@ from penstock import proto
 from penstock.checkpoint.saved_model import structures
 from penstock.checkpoint.saved_model.folder import asset_path
 
+v1 = tf.compat.v1
 RECORDED = pathlib.Path(__file__).parents[1] / "data" / "saved_models" / "module"
 EXPECTED = (OSError, ValueError, TypeError, AssertionError, NotImplementedError, tf.errors.OpError)
 X = np.array([[1.0, 2.0]], np.float32)
@@ -214,6 +215,67 @@ def test_objects_that_are_functions_take_part_in_checkpoints(tmp_path):
     v.assign(2.0)
     tf.train.Checkpoint(v=v, f=tf.function(lambda: v)).read(saved).assert_consumed()
     assert v.numpy() == 1.0
+
+
+def test_a_function_that_makes_its_variable_is_traced_first(tmp_path):
+    class Lazy(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def f(self, x):
+            if not hasattr(self, "v"):
+                self.v = tf.Variable(2.0)
+            return x * self.v
+
+    tf.saved_model.save(Lazy(), tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    assert (loaded.f([3.0]).numpy(), loaded.v.numpy()) == ([6.0], 2.0)
+    assert list(loaded.signatures) == ["serving_default"]
+
+
+def test_a_default_that_no_file_holds_is_named(tmp_path):
+    module = tf.Module()
+    module.f = tf.function(lambda x, y=Inner: x)
+    module.f(tf.ones([]))
+    with pytest.raises(ValueError, match=r"expected a value that a SavedModel holds, got .*Inner"):
+        tf.saved_model.save(module, tmp_path)
+
+
+def test_optimizers_and_objects_held_twice(tmp_path):
+    module = tf.Module()
+    module.v = tf.Variable([1.0, 2.0])
+    module.again, module.me = module.v, module
+    module.functions = [tf.function(lambda x: x + 1, [tf.TensorSpec([])])]
+    module.optimizer = v1.train.MomentumOptimizer(0.1, 0.9)
+    module.optimizer.minimize(lambda: tf.reduce_sum(module.v**2), var_list=[module.v])
+    tf.saved_model.save(module, tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    assert loaded.v is loaded.again
+    assert loaded.me is loaded
+    assert loaded.functions[0](1.0).numpy() == 2.0
+    names = [name for name, _ in tf.train.list_variables(tmp_path / "variables" / "variables")]
+    assert "v/.OPTIMIZER_SLOT/optimizer/momentum/.ATTRIBUTES/VARIABLE_VALUE" in names
+
+
+def test_a_resource_is_made_anew(tmp_path):
+    class Counter(tf.saved_model.experimental.TrackableResource):
+        def _create_resource(self):
+            return tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="counter_1")
+
+        def _initialize(self):
+            tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=7.0)
+
+    module = tf.Module()
+    module.counter = Counter()
+    module.counter._initialize()
+    module.f = tf.function(
+        lambda: tf.raw_ops.ReadVariableOp(
+            resource=module.counter.resource_handle, dtype=tf.float32
+        ),
+        [],
+    )
+    assert module.f().numpy() == 7.0
+    tf.saved_model.save(module, tmp_path)
+    tf.raw_ops.AssignVariableOp(resource=module.counter.resource_handle, value=1.0)
+    assert tf.saved_model.load(tmp_path).f().numpy() == 7.0
 
 
 def test_trained_after_loading_as_before(tmp_path):

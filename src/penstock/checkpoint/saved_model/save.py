@@ -252,14 +252,14 @@ def _joined(name: str, part: str) -> str:
 def _write_spec(
     target: Any, spec: FunctionSpec, input_signature: Any, with_defaults: bool = True
 ) -> None:
-    """Writes what is known of a Python function; defaults that no message holds are left out."""
+    """Writes what is known of a Python function.
+
+    Raises:
+      ValueError: no message holds a default.
+    """
     full = spec.fullargspec
     defaults = full.defaults if with_defaults else None
     only = full.kwonlydefaults if with_defaults else None
-    if defaults is not None:
-        defaults = tuple([v if structures.is_encodable(v) else None for v in defaults])
-    if only is not None:
-        only = {k: v if structures.is_encodable(v) else None for k, v in only.items()}
     full = full._replace(defaults=defaults, kwonlydefaults=only, annotations={})
     target.fullargspec.CopyFrom(structures.encode(full))
     target.input_signature.CopyFrom(structures.encode(input_signature))

@@ -1,5 +1,6 @@
 """Signatures: the functions that a model offers under names, with named tensors in and out."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,11 +10,15 @@ from penstock.checkpoint.saved_model.constants import (
     TRAIN_OP_SIGNATURE_KEY,
 )
 from penstock.checkpoint.saved_model.objects import SignatureMap
+from penstock.core import context
+from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
+from penstock.graph.func_graph import FuncGraph
 from penstock.tracing.concrete import ConcreteFunction
-from penstock.tracing.function import Function, function
+from penstock.tracing.function import Function
 from penstock.types.tensor_spec import TensorSpec
 
+_numbers = itertools.count()
 RESERVED = (INIT_OP_SIGNATURE_KEY, TRAIN_OP_SIGNATURE_KEY)
 
 
@@ -86,17 +91,22 @@ def _concrete(value: Any) -> ConcreteFunction:
 
 def _wrapped(concrete: ConcreteFunction, key: str) -> ConcreteFunction:
     """A function of keywords alone that returns a dictionary of tensors."""
-    names = argument_names(concrete)
-    specs = concrete.input_specs
-
-    def signature_wrapper(**kwargs: Any) -> Any:
-        result = concrete.call_flat([kwargs[name] for name in names])
-        return _outputs(result, concrete.name, key)
-
     _outputs(concrete.structured_outputs, concrete.name, key)
-    wanted = {n: TensorSpec(s.shape, s.dtype, n) for n, s in zip(names, specs, strict=True)}
-    wrapper: Function = function(signature_wrapper, autograph=False)
-    return wrapper.get_concrete_function(**wanted)
+    names = argument_names(concrete)
+    graph = FuncGraph(f"__inference_signature_wrapper_{next(_numbers)}")
+    with context.graph_scope(graph), context.no_recording():
+        order = sorted(zip(names, concrete.input_specs, strict=True), key=lambda pair: pair[0])
+        made = {n: graph.add_input(s.dtype, s.shape.dims_tuple, n) for n, s in order}
+        result = _outputs(concrete.call_flat([made[n] for n in names]), concrete.name, key)
+        results = {n: execute("Identity", (result[n],)) for n in sorted(result)}
+    graph.outputs = list(results.values())
+    graph.structured_outputs = results
+    graph.structured_input_signature = (
+        (),
+        {n: TensorSpec(s.shape, s.dtype, n) for n, s in order},
+    )
+    graph.finish()
+    return ConcreteFunction(graph)
 
 
 def _outputs(result: Any, name: str, key: str) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class View:
         self._children: dict[int, dict[str, Any]] = {}
         self._kept: list[Any] = []  # whose ids are keys
         self._captured: dict[int, Any] = {}  # id of a tensor -> the object that it belongs to
-        self._slots = False
+        self._methods: dict[tuple[int, str], Function] = {}
         self.bodies: dict[int, CallBody] = {}
 
     def root_children(self) -> dict[str, Any]:
@@ -65,6 +65,8 @@ class View:
                 f"{known!r} there. Rename it: the signatures of the model get that name."
             )
         extra = {"signatures": signatures}
+        object_graph.walk(self._root, extra, self._children_of)  # traces, which may make variables
+        self._children.clear()
         for _ in range(2):  # what holds captured tensors must be known before they are children
             self.graph = object_graph.walk(self._root, extra, self._children_of)
             for node in self.graph.nodes:
@@ -101,9 +103,16 @@ class View:
         if isinstance(node, TrackableResource):
             for name in _RESOURCE_METHODS:
                 if name not in found:
-                    method = function(getattr(node, name), input_signature=(), autograph=False)
-                    found[name] = method
+                    found[name] = self._method(node, name)
         return found
+
+    def _method(self, node: Any, name: str) -> Function:
+        """A method of a resource as a function, always the same one."""
+        key = (id(node), name)
+        if key not in self._methods:
+            method = getattr(node, name)
+            self._methods[key] = function(method, input_signature=(), autograph=False)
+        return self._methods[key]
 
     def _note(self, node: Any) -> None:
         """Notes which tensors belong to an object."""
