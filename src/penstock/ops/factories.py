@@ -21,7 +21,7 @@ from penstock.core.kernels import HOST_LIMIT, quiet, register_kernel, select
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.tensor import EagerTensor, Tensor, wrap
-from penstock.types.dtypes import DType, as_dtype
+from penstock.types.dtypes import DType, as_dtype, float32, float64
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 
@@ -153,7 +153,8 @@ def binary_function(
             state.plain
             and x.__class__ is EagerTensor
             and y.__class__ in _NUMBERS
-            and x._dtype.is_floating
+            and x._dtype in _PLAIN_FLOATS
+            and -_LARGE < y < _LARGE
         ):
             return function(x, wrap(np.asarray(y, x._dtype.numpy_dtype), x._dtype), name)
         if dispatch.kinds and dispatch.wanted((x, y), {}):
@@ -198,6 +199,8 @@ def _binary_doc(op: OpDef, doc: str, arguments: tuple[str, str]) -> str:
 
 
 _NUMBERS = (float, int)
+_PLAIN_FLOATS = (float32, float64)
+_LARGE = 3e38  # numbers beyond may overflow, of which NumPy would warn
 
 
 class _FastBinary:

@@ -140,8 +140,12 @@ def _common_range(source: DType, wanted: DType) -> tuple[Any, Any]:
     """Bounds of `wanted` as values of `source`; None where all of `source` fits."""
     if wanted.is_bool or wanted.is_complex or source.is_bool:
         return None, None
-    low = wanted.min if source.min < wanted.min else None
-    high = wanted.max if source.max > wanted.max else None
+    # Infinities fit into no integer dtype, however narrow the floating one is.
+    always = source.is_floating and wanted.is_integer
+    least = _number(wanted.min), _number(source.min)
+    most = _number(wanted.max), _number(source.max)
+    low = max(least) if always or least[1] < least[0] else None
+    high = min(most) if always or most[1] > most[0] else None
     numpy_dtype = source.numpy_dtype
     if low is not None:
         low = numpy_dtype.type(low)
@@ -151,6 +155,11 @@ def _common_range(source: DType, wanted: DType) -> tuple[Any, Any]:
             found = np.nextafter(found, numpy_dtype.type(0), dtype=numpy_dtype)
         high = found
     return low, high
+
+
+def _number(bound: Any) -> Any:
+    """A bound as a Python number, which compares with others exactly."""
+    return bound.item() if isinstance(bound, np.generic) else bound
 
 
 # bits as another dtype
