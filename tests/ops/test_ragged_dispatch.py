@@ -17,6 +17,7 @@ D = tf.RaggedTensor.from_row_splits(tf.reshape(tf.range(6), [3, 2]), [0, 2, 2, 3
 CASES = {
     "tf.reduce_sum(X, axis=0)": [4, 2],
     "tf.reduce_sum(X3, axis=0)": [[4, 2], []],
+    "tf.reduce_sum(X, axis=[0, 0])": 6,
     "tf.reduce_sum(X3, axis=1)": [[1, 2], [], [3]],
     "tf.reduce_sum(X3, axis=[1, 2])": [3, 0, 3],
     "tf.reduce_sum(D, axis=2)": [[1, 5], [], [9]],

@@ -173,6 +173,14 @@ def test_sessions_feed_and_fetch():
             session.run(checked, {x: fed})
 
 
+def test_symbolic_gradients_of_ragged_tensors_are_ragged():
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.ragged.placeholder(tf.float32, 1)
+        (found,) = tf.gradients(x * x, x)
+        fed = v1.ragged.constant_value([[1, 2], [], [3]], dtype=np.float32)
+        assert session.run(found, {x: fed}).to_list() == [[2, 4], [], [6]]
+
+
 def test_functions_take_and_return_ragged_tensors():
     @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.int32)])
     def double(x):

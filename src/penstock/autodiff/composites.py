@@ -10,12 +10,24 @@ from typing import Any
 from penstock.util import nest
 
 
+def gradient_part(value: Any) -> Any:
+    """The part of a value that a gradient is taken of; the value where it names none."""
+    return value._gradient_part if hasattr(type(value), "_gradient_part") else value
+
+
+def like_source(source: Any, gradient: Any) -> Any:
+    """A gradient in the form of what it was taken of; None stays None."""
+    if gradient is None or not hasattr(type(source), "_gradient_part"):
+        return gradient
+    return source._with_gradient(gradient)
+
+
 def gradient_leaves(structure: Any) -> list[Any]:
     """The tensors in a structure that a gradient is taken of, from left to right."""
     found: list[Any] = []
     for leaf in nest.flatten(structure):
         if hasattr(type(leaf), "_gradient_part"):
-            found.append(leaf._gradient_part)
+            found.append(gradient_part(leaf))
         else:
             found.extend(nest.flatten(leaf, expand_composites=True))
     return found
@@ -27,8 +39,7 @@ def pack_gradients(structure: Any, gradients: list[Any]) -> Any:
     packed = []
     for leaf in nest.flatten(structure):
         if hasattr(type(leaf), "_gradient_part"):
-            grad = next(rest)
-            packed.append(None if grad is None else leaf._with_gradient(grad))
+            packed.append(like_source(leaf, next(rest)))
         else:
             count = len(nest.flatten(leaf, expand_composites=True))
             parts = [next(rest) for _ in range(count)]

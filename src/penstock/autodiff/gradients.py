@@ -8,6 +8,7 @@ import contextlib
 from typing import Any
 
 from penstock.autodiff.calls import records_between
+from penstock.autodiff.composites import gradient_part, like_source
 from penstock.autodiff.unconnected import UnconnectedGradients
 from penstock.autodiff.walk import Record, Rule, Sums, as_dense, is_trainable, walk
 from penstock.core.composite import IndexedSlices
@@ -65,8 +66,9 @@ def gradients(
             " instead."
         )
     del aggregation_method
-    ys_list = [_tensor(y) for y in _as_list(ys)]
-    xs_list = [_source(x) for x in _as_list(xs)]
+    ys_list = [_tensor(gradient_part(y)) for y in _as_list(ys)]
+    given = _as_list(xs)
+    xs_list = [_source(gradient_part(x)) for x in given]
     stops = [_source(s) for s in _as_list(stop_gradients)] if stop_gradients is not None else []
     with graph.name_scope(name) if name else contextlib.nullcontext():
         sums = Sums()
@@ -87,7 +89,8 @@ def gradients(
             frozenset(map(id, xs_list)),
         )
         unconnected = UnconnectedGradients(unconnected_gradients)
-        return [_result(x, sums, unconnected) for x in xs_list]
+        found = [_result(x, sums, unconnected) for x in xs_list]
+        return [like_source(x, g) for x, g in zip(given, found, strict=True)]
 
 
 def gradients_v2(

@@ -206,7 +206,7 @@ for _kind in _SEGMENT:
 
 
 def axes_of(axis: Any, rank: int | None) -> list[int] | None:
-    """The axes that an argument names, from the front and each once; None for all.
+    """The axes that an argument names, from the front; None for all.
 
     Raises:
       TypeError: it is a tensor, or holds something that is no integer.
@@ -223,7 +223,7 @@ def axes_of(axis: Any, rank: int | None) -> list[int] | None:
                 f"axis must be an int; got {type(each).__name__}. A ragged tensor needs axes that "
                 "are known when the graph is built."
             )
-    return sorted({axis_of(int(a), rank) for a in found})
+    return sorted(axis_of(int(a), rank) for a in found)
 
 
 def _handle(reduction: Function) -> Function:
