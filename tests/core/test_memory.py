@@ -1,5 +1,6 @@
 """Memory that steps free stays with the process."""
 
+import os
 import subprocess
 import sys
 
@@ -59,5 +60,7 @@ def test_it_is_left_alone(library, monkeypatch, switch, gnu):
 
 @pytest.mark.skipif(not memory.has_gnu_library(), reason="another C library")
 def test_steps_find_the_pages_of_the_last_one():
-    done = subprocess.run([sys.executable, "-c", STEPS], capture_output=True, text=True, check=True)
+    switched_on = {**os.environ, "PENSTOCK_KEEP_MEMORY": "1"}
+    command = [sys.executable, "-c", STEPS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=switched_on)
     assert int(done.stdout) < 64 * 256 / 4  # of 256 pages a MB, 64 MB a step
