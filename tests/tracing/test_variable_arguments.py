@@ -179,7 +179,10 @@ def test_so_it_may_in_a_concrete_function():
 
 def test_a_method_of_an_instance_that_nobody_else_keeps():
     assert float(Layer().doubled(tf.constant(1.0))) == 6.0
-    kept = Layer().doubled
+    layer = Layer()
+    kept = layer.doubled
+    assert layer.doubled is kept
+    del layer
     gc.collect()
     assert float(kept(tf.constant(1.0))) == 6.0
     gone = weakref.ref(kept._instance)

@@ -206,6 +206,7 @@ class Function(callables.PolymorphicFunction, Trackable):
         self._retraces = RetraceLog(name)
         self._created_variables: list[Any] = []
         self._initialized = False
+        self._view: Callable[[], Any] = lambda: None  # the last access to a method, if it lives
         self._first_call: ConcreteFunction | None = None  # serves the call that traces
         self._reached: frozenset[int] | None = None  # ids of variables that the function names
         self._by_instance: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
@@ -278,7 +279,11 @@ class Function(callables.PolymorphicFunction, Trackable):
         if bound is None:
             with self._lock:
                 bound = self._bound_to(instance)
-        return _BoundFunction(bound, instance)
+        view: Any = bound._view()
+        if view is None:
+            view = _BoundFunction(bound, instance)
+            bound._view = weakref.ref(view)
+        return view
 
     def _bound_to(self, instance: Any) -> "Function":
         """A function of its own for each instance, which does not keep the instance alive."""
