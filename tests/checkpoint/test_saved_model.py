@@ -276,6 +276,29 @@ def test_a_resource_is_made_anew(tmp_path):
     tf.saved_model.save(module, tmp_path)
     tf.raw_ops.AssignVariableOp(resource=module.counter.resource_handle, value=1.0)
     assert tf.saved_model.load(tmp_path).f().numpy() == 7.0
+    with tf.Graph().as_default(), v1.Session() as session:
+        meta_graph = v1.saved_model.load(session, ["serve"], tmp_path)
+        outputs = meta_graph.signature_def["serving_default"].outputs
+        assert session.run(outputs["output_0"].name) == 7.0
+
+
+def test_signatures_are_written_as_functions_of_keywords(tmp_path):
+    module = tf.Module()
+    module.f = tf.function(lambda x, y: x + y, [tf.TensorSpec([], name="x"), tf.TensorSpec([])])
+    tf.saved_model.save(module, tmp_path)
+    data = (tmp_path / "saved_model.pb").read_bytes()
+    graph = proto.saved_model_pb2.SavedModel.FromString(data).meta_graphs[0]
+    (signature,) = [
+        node.bare_concrete_function
+        for node in graph.object_graph_def.nodes
+        if "signature_wrapper" in node.bare_concrete_function.concrete_function_name
+    ]
+    spec = structures.decode(signature.function_spec.fullargspec, "here")
+    assert (spec["args"], spec["kwonlyargs"]) == ([], ["x", "y"])
+    assert list(signature.argument_keywords) == ["x", "y"]
+    definitions = {op.name: op for op in graph.meta_info_def.stripped_op_list.op}
+    add = definitions["AddV2"]
+    assert [arg.type_attr for arg in (*add.input_arg, *add.output_arg)] == ["T", "T", "T"]
 
 
 def test_trained_after_loading_as_before(tmp_path):

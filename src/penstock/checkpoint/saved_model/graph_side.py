@@ -90,7 +90,8 @@ class GraphSide:
         children = self.view._children_of(resource)
         made = self._call(children["_create_resource"].get_concrete_function())
         self._tensors[id(resource)] = made[0]
-        self._initializers += self._call(children["_initialize"].get_concrete_function())
+        self._call(children["_initialize"].get_concrete_function())
+        self._initializers.append(self.graph.get_operations()[-1])  # it may have no outputs
 
     def _call(self, concrete: Any, arguments: Any = ()) -> list[Any]:
         captured = [self._tensors[id(owner)] for owner in self.view.captures(concrete)]

@@ -1,7 +1,9 @@
 """Signatures: the functions that a model offers under names, with named tensors in and out."""
 
+import inspect
 import itertools
-from collections.abc import Mapping
+import keyword
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from penstock.checkpoint.saved_model.constants import (
@@ -106,7 +108,14 @@ def _wrapped(concrete: ConcreteFunction, key: str) -> ConcreteFunction:
         {n: TensorSpec(s.shape, s.dtype, n) for n, s in order},
     )
     graph.finish()
-    return ConcreteFunction(graph)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    signature = inspect.Signature([inspect.Parameter(n, kind) for n in _identifiers(made)])
+    return ConcreteFunction(graph, signature=signature)
+
+
+def _identifiers(names: Iterable[str]) -> list[str]:
+    """The names that Python takes for parameters."""
+    return [name for name in names if name.isidentifier() and not keyword.iskeyword(name)]
 
 
 def _outputs(result: Any, name: str, key: str) -> dict[str, Any]:
