@@ -61,3 +61,16 @@ RECORDS += [
     ),
     *(Record(name, tested_by=_OTHER) for name in ("MutexV2", "MutexLock", "ConsumeMutexLock")),
 ]
+_READER_FILE = "tests/ops/test_readers.py"
+_READERS = (
+    "WholeFileReader TextLineReader FixedLengthRecordReader TFRecordReader IdentityReader"
+).split()
+_READS = (
+    "Read ReadUpTo NumRecordsProduced NumWorkUnitsCompleted SerializeState RestoreState Reset"
+).split()
+
+RECORDS += [
+    Record(f"{name}{version}", tested_by=_READER_FILE, named_by=name)
+    for name in (*_READERS, *(f"Reader{call}" for call in _READS))
+    for version in ("", "V2")
+]

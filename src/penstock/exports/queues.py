@@ -9,6 +9,10 @@ _BATCHES = (
 _PRODUCERS = (
     "input_producer limit_epochs range_input_producer slice_input_producer string_input_producer"
 ).split()
+_READERS = (
+    "ReaderBase WholeFileReader TextLineReader FixedLengthRecordReader TFRecordReader "
+    "IdentityReader"
+).split()
 _RUNNER = ("compat.v1.train.", "compat.v1.train.queue_runner.")
 
 EXPORTS = {
@@ -28,6 +32,7 @@ EXPORTS = {
         **{name: [f"compat.v1.train.{name}"] for name in _PRODUCERS},
     },
     "penstock.ops.critical_section": {"CriticalSection": ["CriticalSection"]},
+    "penstock.ops.readers": {name: [f"compat.v1.{name}"] for name in _READERS},
     "penstock.ops.accumulators": {
         "ConditionalAccumulatorBase": ["compat.v1.ConditionalAccumulatorBase"],
         "ConditionalAccumulator": ["compat.v1.ConditionalAccumulator"],
