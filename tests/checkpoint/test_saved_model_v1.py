@@ -233,3 +233,13 @@ def test_sparse_inputs_and_missing_ones(tmp_path):
     assert result["x"].numpy() == 2.0
     with pytest.raises(ValueError, match=r"an input for each placeholder .* 'x'"):
         tf.saved_model.load(tmp_path / "bad")
+
+
+def test_a_damaged_collection_is_named(tmp_path):
+    data = (RECORDED / "session" / "saved_model.pb").read_bytes()
+    message = proto.saved_model_pb2.SavedModel.FromString(data)
+    variables = message.meta_graphs[0].collection_def["variables"].bytes_list
+    variables.value[0] = b"\xff\xff"
+    (tmp_path / "saved_model.pb").write_bytes(message.SerializeToString())
+    with pytest.raises(ValueError, match="collection 'variables': expected messages of type Varia"):
+        tf.saved_model.load(tmp_path)

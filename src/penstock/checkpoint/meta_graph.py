@@ -250,6 +250,17 @@ def _add_values(target: Any, values: list[Any], scope: str | None) -> None:
         target.bytes_list.value.extend(os.fsencode(v) for v in values)
 
 
+def _parsed(message: Any, data: bytes, key: str) -> Any:
+    try:
+        message.ParseFromString(data)
+    except proto.message.DecodeError as problem:
+        raise ValueError(
+            f"collection '{key}': expected messages of type {message.DESCRIPTOR.name}, got other "
+            f"bytes ({problem}). The file is damaged; save the graph again."
+        ) from None
+    return message
+
+
 def read_collections(message: Any, graph: Any, scope: str) -> None:
     """Puts the collections of a MetaGraphDef into a graph that has its operations.
 
@@ -272,8 +283,7 @@ def read_collections(message: Any, graph: Any, scope: str) -> None:
             make, from_proto = _messages[key]
             for data in collection.bytes_list.value:
                 if data not in made:
-                    each = make()
-                    each.ParseFromString(data)
+                    each = _parsed(make(), data, key)
                     made[data] = from_proto(each, import_scope=scope or None)
                 graph.add_to_collection(key, made[data])
         elif kind in ("int64_list", "float_list", "bytes_list"):
