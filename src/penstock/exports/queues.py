@@ -16,6 +16,14 @@ _READERS = (
 _RUNNER = ("compat.v1.train.", "compat.v1.train.queue_runner.")
 
 EXPORTS = {
+    "penstock.core.record_files": {
+        "TFRecordWriter": ["io.TFRecordWriter", "compat.v1.python_io.TFRecordWriter"],
+        "TFRecordOptions": ["io.TFRecordOptions", "compat.v1.python_io.TFRecordOptions"],
+        **{
+            name: [f"compat.v1.io.{name}", f"compat.v1.python_io.{name}"]
+            for name in ("TFRecordCompressionType", "tf_record_iterator")
+        },
+    },
     "penstock.ops.queue_runner": {
         name: [f"{start}{name}" for start in _RUNNER]
         for name in ("QueueRunner", "add_queue_runner")

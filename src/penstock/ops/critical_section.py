@@ -18,7 +18,7 @@ from penstock.graph.behavior import control_dependencies
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation
 from penstock.ops import mutex_ops
-from penstock.ops.array_identity import identity
+from penstock.ops.array_basics import identity
 from penstock.types import dtypes as dt
 from penstock.util import nest
 

@@ -69,7 +69,8 @@ def _fixed(attrs: dict[str, Any]) -> r.Source:
             None,
             f"FixedLengthRecordReader: expected encoding '' or 'ZLIB', got {attrs['encoding']!r}.",
         )
-    return r.fixed_length(*sizes.values(), attrs["encoding"])
+    header, record, footer, hop = sizes.values()
+    return r.fixed_length(header, record, footer, hop, attrs["encoding"])
 
 
 def _compressed(attrs: dict[str, Any]) -> r.Source:

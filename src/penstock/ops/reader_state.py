@@ -13,20 +13,20 @@ import json
 import threading
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from penstock import errors
 from penstock.core import files
 from penstock.core.kernels import KernelContext
-from penstock.core.records import read_records
+from penstock.core.record_files import read_file
+from penstock.core.records import FOOTER_BYTES, HEADER_BYTES
 from penstock.ops.queue_state import QueueState
 from penstock.types import dtypes as dt
 
 Record = tuple[bytes, bytes]
 Source = Callable[[bytes], Iterator[Record]]
-_PIECE = 1 << 20  # bytes that are read at a time
 
 
 class Reader:
@@ -208,46 +208,13 @@ def _inflated(data: bytes, unit: bytes) -> bytes:
         ) from None
 
 
-class _Inflating:
-    """A file that is decompressed while it is read."""
-
-    def __init__(self, file: BinaryIO, unit: bytes, bits: int) -> None:
-        self._file, self._unit = file, unit
-        self._inflate = zlib.decompressobj(bits)
-        self._ready = b""
-
-    def seekable(self) -> bool:
-        """It cannot be moved in."""
-        return False
-
-    def read(self, size: int) -> bytes:
-        """Up to `size` bytes; fewer at the end."""
-        while len(self._ready) < size and (piece := self._file.read(_PIECE)):
-            try:
-                self._ready += self._inflate.decompress(piece)
-            except zlib.error as problem:
-                raise errors.DataLossError(
-                    None,
-                    None,
-                    f"{self._unit.decode(errors='replace')}: expected compressed records, got "
-                    f"bytes that are not ({problem}).",
-                ) from None
-        found, self._ready = self._ready[:size], self._ready[size:]
-        return found
-
-
 def tf_records(compression: str) -> Source:
-    """The records of a TFRecord file; keys are their offsets (numbers, in a compressed one)."""
+    """The records of a TFRecord file; keys are their offsets in it when it is not compressed."""
 
     def read(unit: bytes) -> Iterator[Record]:
-        name = unit.decode(errors="replace")
-        with _opened(unit) as file:
-            source: Any = file
-            if compression:
-                source = _Inflating(file, unit, 31 if compression == "GZIP" else 15)
-            offset = 0
-            for record in read_records(source, name):
-                yield unit + b":" + str(offset).encode(), record
-                offset += len(record) + 16
+        offset = 0
+        for record in read_file(unit, compression):
+            yield unit + b":" + str(offset).encode(), record
+            offset += len(record) + HEADER_BYTES + FOOTER_BYTES
 
     return read

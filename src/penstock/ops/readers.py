@@ -10,6 +10,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef, lookup
+from penstock.core.record_files import TFRecordOptions
 from penstock.core.tensor import Tensor
 from penstock.ops import reader_ops as r
 from penstock.types import dtypes as dt
@@ -206,8 +207,8 @@ class TFRecordReader(ReaderBase):
     """
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
-        kind = getattr(options, "compression_type", options) or ""
-        super().__init__(_make(r.TF_RECORD, name, compression_type=str(kind)))
+        kind = TFRecordOptions.get_compression_type_string(options)
+        super().__init__(_make(r.TF_RECORD, name, compression_type=kind))
 
 
 class IdentityReader(ReaderBase):

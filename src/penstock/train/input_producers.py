@@ -13,8 +13,8 @@ from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import control_dependencies
 from penstock.graph.graph import get_default_graph
+from penstock.ops.array_basics import identity
 from penstock.ops.array_gather import gather
-from penstock.ops.array_identity import identity
 from penstock.ops.composing import scope
 from penstock.ops.debug_asserts import assert_that
 from penstock.ops.io_files import matching_files
