@@ -1,0 +1,318 @@
+"""Fake quantisation: floats rounded to what a few bits hold, with derivatives for training.
+
+The range is nudged so that zero is one of the steps (Jacob et al., arXiv:1712.05877, section 3).
+Within the range derivatives pass, beyond it they go to the end that was hit.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.execute import execute
+from penstock.core.kernels import kernel
+from penstock.core.op_def import OpDef, define_op
+from penstock.core.shapes import ShapeContext
+from penstock.types.dims import Dims
+
+Array = Any  # numpy.ndarray, jax.Array or a tracer
+_BITS = "num_bits: int = 8, narrow_range: bool = False"
+_RANGE = "min: float = -6.0, max: float = 6.0"
+
+
+def _nudged(xp: Any, low: Array, high: Array, bits: int, narrow: bool) -> tuple[Array, ...]:
+    """The range with zero on a step, and the size of a step."""
+    first, last = np.float32(1 if narrow else 0), np.float32((1 << bits) - 1)
+    scale = (high - low) / (last - first)
+    zero = first - low / scale
+    nudged = xp.where(zero < first, first, xp.where(zero > last, last, xp.floor(zero + 0.5)))
+    return (first - nudged) * scale, (last - nudged) * scale, scale
+
+
+def _quantized(
+    xp: Any, x: Array, low: Array, high: Array, num_bits: int, narrow_range: bool
+) -> Array:
+    empty = (low == 0) & (high == 0)
+    safe = xp.where(empty, np.float32(1), high)
+    least, most, scale = _nudged(xp, low, safe, num_bits, narrow_range)
+    inside = xp.minimum(xp.maximum(x, least), most)
+    steps = xp.floor((inside - least) / scale + np.float32(0.5))
+    return xp.where(empty, np.float32(0), steps * scale + least).astype(np.float32)
+
+
+def _check(c: ShapeContext) -> None:
+    bits = c.attr("num_bits")
+    if not 2 <= bits <= 16:
+        c.fail("num_bits between 2 and 16", f"{bits}", "Give the bits of the real quantisation.")
+
+
+def _same(c: ShapeContext, last: int = 0) -> Dims:
+    _check(c)
+    return c.shape(last)
+
+
+def _check_range(c: ShapeContext) -> None:
+    if not c.attr("min") < c.attr("max"):
+        c.fail("min < max", f"{c.attr('min')} and {c.attr('max')}", "Swap them.")
+
+
+def _args_shape(c: ShapeContext) -> Dims:
+    _check_range(c)
+    return _same(c)
+
+
+ARGS = define_op(
+    f"FakeQuantWithMinMaxArgs(inputs: float; {_RANGE}, {_BITS}) -> outputs: float",
+    shape=_args_shape,
+    doc="Numbers rounded to the steps of a range that attributes say.",
+)
+
+
+@kernel(ARGS)
+def _args(
+    xp: Any, inputs: Array, *, min: float, max: float, num_bits: int, narrow_range: bool
+) -> Array:
+    low, high = xp.asarray(min, np.float32), xp.asarray(max, np.float32)
+    return _quantized(xp, inputs, low, high, num_bits, narrow_range)
+
+
+ARGS_GRAD = define_op(
+    f"FakeQuantWithMinMaxArgsGradient(gradients: float, inputs: float; {_RANGE}, {_BITS}) -> "
+    "backprops: float",
+    shape=_args_shape,
+    doc="What flows back through FakeQuantWithMinMaxArgs: all within the range.",
+).not_differentiable("steps have no second derivative")
+
+
+@kernel(ARGS_GRAD)
+def _args_gradient(
+    xp: Any,
+    gradients: Array,
+    inputs: Array,
+    *,
+    min: float,
+    max: float,
+    num_bits: int,
+    narrow_range: bool,
+) -> Array:
+    low, high = xp.asarray(min, np.float32), xp.asarray(max, np.float32)
+    least, most, _ = _nudged(xp, low, high, num_bits, narrow_range)
+    return xp.where((inputs >= least) & (inputs <= most), gradients, np.float32(0))
+
+
+def _attrs(op: Any, *names: str) -> dict[str, Any]:
+    return {n: op.get_attr(n) for n in (*names, "num_bits", "narrow_range")}
+
+
+@ARGS.gradient
+def _differentiate_args(op: Any, grad: Any) -> Any:
+    return execute(ARGS_GRAD, (grad, op.inputs[0]), _attrs(op, "min", "max"))
+
+
+def _define_vars(name: str, channels: bool, doc: str) -> tuple[OpDef, OpDef]:
+    rank = 1 if channels else 0
+
+    def shape(c: ShapeContext) -> Dims:
+        dims = _same(c)
+        low = c.merge(c.rank(1, rank), c.rank(2, rank))
+        _match_channels(c, dims, low)
+        return dims
+
+    def gradient_shape(c: ShapeContext) -> list[Dims]:
+        dims = c.merge(c.shape(0), _same(c, 1))
+        low = c.merge(c.rank(2, rank), c.rank(3, rank))
+        _match_channels(c, dims, low)
+        return [dims, low, low]
+
+    def _match_channels(c: ShapeContext, dims: Dims, low: Dims) -> None:
+        if channels and dims is not None:
+            if not dims:
+                c.fail("an input with channels", "a scalar", "Give at least one dimension.")
+            c.merge(dims[-1:], low)
+
+    forward = define_op(
+        f"{name}(inputs: float, min: float, max: float; {_BITS}) -> outputs: float",
+        shape=shape,
+        doc=doc,
+    )
+    backward = define_op(
+        f"{name}Gradient(gradients: float, inputs: float, min: float, max: float; {_BITS}) -> "
+        "backprops_wrt_input: float, backprop_wrt_min: float, backprop_wrt_max: float",
+        shape=gradient_shape,
+        doc=f"What flows back through {name}: to the numbers within the range, and to its ends.",
+    ).not_differentiable("steps have no second derivative")
+
+    @kernel(forward)
+    def run(
+        xp: Any, inputs: Array, min: Array, max: Array, *, num_bits: int, narrow_range: bool
+    ) -> Array:
+        return _quantized(xp, inputs, min, max, num_bits, narrow_range)
+
+    @kernel(backward)
+    def run_back(
+        xp: Any,
+        gradients: Array,
+        inputs: Array,
+        min: Array,
+        max: Array,
+        *,
+        num_bits: int,
+        narrow_range: bool,
+    ) -> tuple[Array, Array, Array]:
+        empty = (min == 0) & (max == 0)
+        safe = xp.where(empty, np.float32(1), max)
+        least, most, _ = _nudged(xp, min, safe, num_bits, narrow_range)
+        below = (inputs < least) & ~empty
+        above = (inputs > most) & ~empty
+        axes = tuple(range(inputs.ndim - rank))
+        zero = np.float32(0)
+        return (
+            xp.where(below | above, zero, gradients),
+            xp.where(below, gradients, zero).sum(axis=axes),
+            xp.where(above, gradients, zero).sum(axis=axes),
+        )
+
+    @forward.gradient
+    def differentiate(op: Any, grad: Any) -> Any:
+        return list(execute(backward, (grad, *op.inputs), _attrs(op)))
+
+    return forward, backward
+
+
+VARS, VARS_GRAD = _define_vars(
+    "FakeQuantWithMinMaxVars", False, "Numbers rounded to the steps of a range."
+)
+CHANNELS, CHANNELS_GRAD = _define_vars(
+    "FakeQuantWithMinMaxVarsPerChannel",
+    True,
+    "Numbers rounded to the steps of a range for each channel.",
+)
+
+
+# ---- public functions
+
+
+def fake_quant_with_min_max_args(
+    inputs: Any,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Numbers rounded to the steps that a few bits hold.
+
+    Args:
+      inputs: float32 tensor.
+      min: the lower end of the range.
+      max: the upper end.
+      num_bits: between 2 and 16.
+      narrow_range: whether the lowest step is left out, so that the range is symmetric.
+      name: the name of the operation in a graph.
+
+    Returns:
+      float32 tensor of the same shape; derivatives pass within the range.
+
+    Raises:
+      ValueError, InvalidArgumentError: the bits or the range are not possible.
+    """
+    attrs = {"min": min, "max": max, "num_bits": num_bits, "narrow_range": narrow_range}
+    return execute(ARGS, (inputs,), attrs, name)
+
+
+def fake_quant_with_min_max_args_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """What flows back through `fake_quant_with_min_max_args`; arguments as there."""
+    attrs = {"min": min, "max": max, "num_bits": num_bits, "narrow_range": narrow_range}
+    return execute(ARGS_GRAD, (gradients, inputs), attrs, name)
+
+
+def _bits(num_bits: int, narrow_range: bool) -> dict[str, Any]:
+    return {"num_bits": num_bits, "narrow_range": narrow_range}
+
+
+def fake_quant_with_min_max_vars(
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Numbers rounded to the steps of a range that is trained with them.
+
+    Args:
+      inputs: float32 tensor.
+      min: the lower end of the range, float32[].
+      max: the upper end, float32[].
+      num_bits: between 2 and 16.
+      narrow_range: whether the lowest step is left out.
+      name: the name of the operation in a graph.
+
+    Returns:
+      float32 tensor of the same shape.
+
+    Raises:
+      ValueError, InvalidArgumentError: the bits are not possible, or an end is no scalar.
+    """
+    return execute(VARS, (inputs, min, max), _bits(num_bits, narrow_range), name)
+
+
+def fake_quant_with_min_max_vars_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """What flows back through `fake_quant_with_min_max_vars`: to inputs, `min` and `max`."""
+    return execute(VARS_GRAD, (gradients, inputs, min, max), _bits(num_bits, narrow_range), name)
+
+
+def fake_quant_with_min_max_vars_per_channel(
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """As `fake_quant_with_min_max_vars`, with a range for each entry of the last dimension.
+
+    Args:
+      inputs: float32 tensor, [..., channels].
+      min: the lower ends, float32[channels].
+      max: the upper ends, float32[channels].
+      num_bits: between 2 and 16.
+      narrow_range: whether the lowest step is left out.
+      name: the name of the operation in a graph.
+
+    Returns:
+      float32 tensor of the same shape.
+
+    Raises:
+      ValueError, InvalidArgumentError: the bits are not possible, or shapes do not fit.
+    """
+    return execute(CHANNELS, (inputs, min, max), _bits(num_bits, narrow_range), name)
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """What flows back through `fake_quant_with_min_max_vars_per_channel`."""
+    attrs = _bits(num_bits, narrow_range)
+    return execute(CHANNELS_GRAD, (gradients, inputs, min, max), attrs, name)

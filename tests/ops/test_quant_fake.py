@@ -1,0 +1,88 @@
+"""Fake quantisation against its definition in NumPy."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+X = np.linspace(-7, 7, 24).astype(np.float32)
+RANGES = [(-6.0, 6.0), (0.0, 6.0), (-1.0, 0.0), (1.0, 3.0), (-3.0, -1.0), (-0.1, 5.3)]
+q = tf.quantization
+
+
+def nudged(low, high, bits, narrow):
+    first, last = float(narrow), float(2**bits - 1)
+    scale = (high - low) / (last - first)
+    zero = np.clip(np.floor(first - low / scale + 0.5), first, last)
+    return (first - zero) * scale, (last - zero) * scale, scale
+
+
+def rounded(x, low, high, bits, narrow):
+    least, most, scale = nudged(low, high, bits, narrow)
+    return np.floor((np.clip(x, least, most) - least) / scale + 0.5) * scale + least
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize(("low", "high"), RANGES)
+def test_steps_of_a_range(low, high, bits, narrow):
+    wanted = rounded(X, low, high, bits, narrow)
+    args = q.fake_quant_with_min_max_args(X, low, high, bits, narrow)
+    np.testing.assert_allclose(args, wanted, atol=1e-5)
+    by_vars = q.fake_quant_with_min_max_vars(X, low, high, bits, narrow)
+    np.testing.assert_allclose(by_vars, wanted, atol=1e-5)
+    traced = tf.function(q.fake_quant_with_min_max_vars)(X, low, high, bits, narrow)
+    np.testing.assert_allclose(traced, by_vars, atol=1e-6)
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize(("low", "high"), RANGES)
+def test_derivatives_go_inside_or_to_the_ends(low, high, narrow):
+    least, most, _ = nudged(low, high, 8, narrow)
+    x, bounds = tf.constant(X), [tf.constant(low), tf.constant(high)]
+    weights = np.arange(1, 25, dtype=np.float32)
+    with tf.GradientTape() as tape:
+        tape.watch([x, *bounds])
+        found = q.fake_quant_with_min_max_vars(x, *bounds, narrow_range=narrow)
+        total = tf.reduce_sum(found * weights)
+    by_x, by_low, by_high = tape.gradient(total, [x, *bounds])
+    inside = (least <= X) & (most >= X)
+    np.testing.assert_array_equal(by_x, np.where(inside, weights, 0))
+    assert float(by_low) == weights[least > X].sum()
+    assert float(by_high) == weights[most < X].sum()
+    direct = q.fake_quant_with_min_max_args_gradient(weights, X, low, high, 8, narrow)
+    np.testing.assert_array_equal(direct, by_x)
+
+
+def test_ranges_by_channel():
+    rows = X.reshape(8, 3)
+    low, high = np.float32([-1, 0, -6]), np.float32([2, 5, 6])
+    got = q.fake_quant_with_min_max_vars_per_channel(rows, low, high)
+    wanted = [rounded(rows[:, i], float(low[i]), float(high[i]), 8, False) for i in range(3)]
+    np.testing.assert_allclose(got, np.stack(wanted, 1), atol=1e-5)
+    back = q.fake_quant_with_min_max_vars_per_channel_gradient(rows, rows, low, high)
+    each = [
+        q.fake_quant_with_min_max_vars_gradient(rows[:, i], rows[:, i], low[i], high[i])
+        for i in range(3)
+    ]
+    for j in range(3):
+        np.testing.assert_allclose(back[j], np.stack([e[j] for e in each], -1), rtol=1e-6)
+
+
+def test_a_range_of_zero_gives_zero():
+    assert not np.any(q.fake_quant_with_min_max_vars(X, 0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: q.fake_quant_with_min_max_args(X, 1.0, -1.0),
+        lambda: q.fake_quant_with_min_max_args(X, num_bits=1),
+        lambda: q.fake_quant_with_min_max_vars(X, 0.0, 1.0, num_bits=17),
+        lambda: q.fake_quant_with_min_max_vars(X, [0.0], 1.0),
+        lambda: q.fake_quant_with_min_max_vars_per_channel(X.reshape(8, 3), [0.0], [1.0]),
+    ],
+)
+def test_wrong_arguments(call):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        call()
