@@ -10,7 +10,7 @@ import pytest
 import penstock as tf
 from penstock import errors
 from penstock.core.kernels import KernelContext
-from penstock.ops.queue_state import FifoQueue, PaddingFifoQueue, PriorityQueue, ShuffleQueue
+from penstock.ops.queue_kinds import FifoQueue, PaddingFifoQueue, PriorityQueue, ShuffleQueue
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
 

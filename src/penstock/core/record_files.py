@@ -129,19 +129,21 @@ class TFRecordWriter:
         except OSError as problem:
             raise files.translated(problem, self._path) from problem
 
-    def write(self, record: bytes) -> None:
+    def write(self, record: bytes | str) -> None:
         """Writes a record.
 
         Args:
-          record: its bytes.
+          record: its bytes, or text, which is encoded as UTF-8.
 
         Raises:
           TypeError: it is not bytes.
           FailedPreconditionError: the writer is closed.
         """
+        if isinstance(record, str):
+            record = record.encode()
         if not isinstance(record, bytes | bytearray | memoryview):
             raise TypeError(
-                f"TFRecordWriter.write: expected bytes, got {type(record).__name__}. Serialize or "
+                f"TFRecordWriter.write: expected bytes or text, got {type(record).__name__}. Serialize or "
                 "encode it."
             )
         data = frame(bytes(record))

@@ -17,13 +17,8 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.resources import ResourceHandle
 from penstock.core.shapes import ShapeContext
 from penstock.ops import queue_saving
-from penstock.ops.queue_state import (
-    FifoQueue,
-    PaddingFifoQueue,
-    PriorityQueue,
-    QueueState,
-    ShuffleQueue,
-)
+from penstock.ops.queue_kinds import FifoQueue, PaddingFifoQueue, PriorityQueue, ShuffleQueue
+from penstock.ops.queue_state import QueueState
 from penstock.ops.queue_waiting import make_handle
 from penstock.types import dims as d
 from penstock.types import dtypes as dt

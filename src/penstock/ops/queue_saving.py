@@ -12,7 +12,8 @@ import numpy as np
 
 from penstock import errors, proto
 from penstock.graph.tensor_proto import array_to_proto, proto_to_array
-from penstock.ops.queue_state import QueueState, Row, ShuffleQueue
+from penstock.ops.queue_kinds import ShuffleQueue
+from penstock.ops.queue_state import QueueState, Row
 from penstock.types.dtypes import DType
 
 VERSION = 1
