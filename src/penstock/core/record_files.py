@@ -143,8 +143,8 @@ class TFRecordWriter:
             record = record.encode()
         if not isinstance(record, bytes | bytearray | memoryview):
             raise TypeError(
-                f"TFRecordWriter.write: expected bytes or text, got {type(record).__name__}. Serialize or "
-                "encode it."
+                f"TFRecordWriter.write: expected bytes or text, got {type(record).__name__}. "
+                "Serialize it."
             )
         data = frame(bytes(record))
         self._open_file("write").write(data if self._pack is None else self._pack.compress(data))

@@ -324,8 +324,9 @@ class QueueState:
 
     def _settle(self) -> None:
         """Runs those in line until nothing changes."""
-        while self._run(self._puts) | self._run(self._takes):
-            pass
+        changed = True
+        while changed and (self._puts or self._takes):
+            changed = self._run(self._puts) | self._run(self._takes)
 
     def _run(self, line: Any) -> bool:
         changed = False

@@ -5,6 +5,7 @@ operations of `queue_ops`. In a graph the queue lives in the session, shared by 
 lives as long as the object. A checkpoint that reaches the object saves what is in the queue.
 """
 
+import functools
 import hashlib
 import weakref
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from penstock.graph.static_values import constant_value
 from penstock.ops import queue_ops as q
 from penstock.ops.random_state import get_seed
 from penstock.types import dtypes as dt
+from penstock.types.dims import Dims, compatible, text
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import TensorShape
 
@@ -107,8 +109,10 @@ class QueueBase(Trackable):
                 f"{count} shapes, for dtypes {[t.name for t in self._dtypes]}, got "
                 f"{len(self._shapes)}: {self._shapes}. Give one shape for each component."
             )
+        self._dims = [s.dims_tuple for s in self._shapes]
         self._names = _as_names(names, count)
         self._queue_ref = queue_ref
+        self._is_reference = queue_ref.dtype.base_dtype is dt.string  # as in TensorFlow 1
         if isinstance(queue_ref, EagerTensor):
             handle: Any = queue_ref._array
             self._name: str = handle.name
@@ -195,8 +199,8 @@ class QueueBase(Trackable):
           InvalidArgumentError: the components do not fit (when it runs).
         """
         tensors = self._components(vals, f"{self._name}_enqueue", name)
-        for i, (value, shape) in enumerate(zip(tensors, self._shapes, strict=False)):
-            self._check(i, value.shape, shape)
+        for i, value in enumerate(tensors):
+            self._check(i, value.dims, self._dims[i])
         return self._run(q.ENQUEUE, [tensors], "enqueue", name)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Any:
@@ -215,12 +219,15 @@ class QueueBase(Trackable):
           InvalidArgumentError: the components do not fit (when it runs).
         """
         tensors = self._components(vals, f"{self._name}_EnqueueMany", name)
-        batch = TensorShape([None])
-        for i, (value, shape) in enumerate(zip(tensors, self._shapes, strict=False)):
-            found = value.shape.with_rank_at_least(1)
-            if found.rank is not None:
-                batch = batch.merge_with(found[:1])
-                self._check(i, found[1:], shape)
+        size: int | None = None
+        for i, value in enumerate(tensors):
+            found = value.dims
+            if found is None:
+                continue
+            if not found or (size is not None and found[0] not in (size, None)):
+                TensorShape([size]).merge_with(value.shape.with_rank_at_least(1)[:1])
+            size = found[0] if size is None else size
+            self._check(i, found[1:], self._dims[i])
         return self._run(q.ENQUEUE_MANY, [tensors], "EnqueueMany", name)
 
     def dequeue(self, name: str | None = None) -> Any:
@@ -251,7 +258,7 @@ class QueueBase(Trackable):
           OutOfRangeError: the queue is closed and has fewer.
           InvalidArgumentError: the shapes of the components are not known.
         """
-        n = convert_to_tensor(n, dt.int32)
+        n = _as_count(n)
         known = constant_value(n) if isinstance(n, SymbolicTensor) else None
         size = None if known is None or known < 0 else int(known)
         return self._take(q.DEQUEUE_MANY, "DequeueMany", [n], TensorShape([size]), name)
@@ -270,7 +277,7 @@ class QueueBase(Trackable):
           OutOfRangeError: the queue is closed and empty.
           InvalidArgumentError: the shapes of the components are not known.
         """
-        n = convert_to_tensor(n, dt.int32)
+        n = _as_count(n)
         return self._take(q.DEQUEUE_UP_TO, "DequeueUpTo", [n], TensorShape([None]), name)
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
@@ -300,7 +307,7 @@ class QueueBase(Trackable):
         self, op: OpDef, inputs: list[Any], suffix: str, name: str | None, attrs: Any = None
     ) -> Any:
         wanted = name or f"{self._name}_{suffix}"
-        if self._queue_ref.dtype.base_dtype is dt.string:  # a reference of TensorFlow 1
+        if self._is_reference:
             op = lookup(op.name.removesuffix("V2"))
         return execute(op, (self._queue_ref, *inputs), attrs, wanted)
 
@@ -345,12 +352,12 @@ class QueueBase(Trackable):
             for i, (value, dtype) in enumerate(zip(given, self._dtypes, strict=False))
         ]
 
-    def _check(self, index: int, found: TensorShape, wanted: TensorShape) -> None:
+    def _check(self, index: int, found: Dims, wanted: Dims) -> None:
         """Raises ValueError when a component cannot have the queue's shape."""
-        if not found.is_compatible_with(wanted):
+        if not compatible(found, wanted):
             raise ValueError(
-                f"Shapes {found} and {wanted} are incompatible: component {index} of queue "
-                f"'{self.name}' has the second. Put elements of that shape."
+                f"Shapes {text(found)} and {text(wanted)} are incompatible: component {index} of "
+                f"queue '{self.name}' has the second. Put elements of that shape."
             )
 
     def _serialize_to_tensors(self) -> dict[str, Any]:
@@ -358,6 +365,22 @@ class QueueBase(Trackable):
 
     def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> Any:
         return execute(q.RESTORE, (self._queue_ref, restored_tensors[STATE]))
+
+
+def _as_count(n: Any) -> Tensor:
+    """The number of elements to take: int32[]."""
+    found: Tensor = (
+        _eager_count(n)
+        if n.__class__ is int and state.graph is None
+        else convert_to_tensor(n, dt.int32)
+    )
+    return found
+
+
+@functools.lru_cache(64)
+def _eager_count(n: int) -> Any:
+    """Programs take the same numbers of elements again and again."""
+    return convert_to_tensor(n, dt.int32)
 
 
 def _are_queues(queues: Any) -> bool:
@@ -379,7 +402,7 @@ def _make(
     attrs = {
         "component_types": dtypes,
         "shapes": () if shapes is None else shapes,
-        "capacity": -1 if capacity is None else int(capacity),
+        "capacity": -1 if capacity is None else capacity,
         "shared_name": None if state.graph is None else shared_name,
         **more,
     }
