@@ -463,8 +463,8 @@ class PaddingFIFOQueue(QueueBase):
 
     Example:
       >>> queue = tf.queue.PaddingFIFOQueue(10, tf.int32, shapes=[(None,)])
-      >>> queue.enqueue([1])
-      >>> queue.enqueue([2, 3])
+      >>> queue.enqueue([[1]])
+      >>> queue.enqueue([[2, 3]])
       >>> queue.dequeue_many(2).numpy().tolist()
       [[1, 0], [2, 3]]
     """
