@@ -41,5 +41,9 @@ ARRAYS = (
 RECORDS = [
     *[Record(name, tested_by="tests/ops/test_tensor_lists.py") for name in OPERATIONS],
     *[Record(name, tested_by="tests/ops/test_tensor_array_v3.py") for name in ARRAYS],
-    Record("PenstockVectorizedCall", tested_by="tests/ops/test_vectorized_map.py"),
+    Record(
+        "PenstockVectorizedCall",
+        tested_by="tests/ops/test_vectorized_map.py",
+        named_by="vectorized_map",
+    ),
 ]

@@ -44,7 +44,8 @@ def composed(default: str, result: str | None = "") -> Callable[[Function], Func
 
     def decorate(function: Function) -> Function:
         names = list(inspect.signature(function).parameters)
-        position = names.index("name") if "name" in names else len(names)
+        # Functions of any number of arguments take `name` by name only.
+        position = names.index("name") if "name" in names else 1 << 30
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:

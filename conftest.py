@@ -1,0 +1,13 @@
+"""Doctests: `tf` stands for the package, and public functions are tested where they are defined."""
+
+import pytest
+
+import penstock
+
+# The public modules hold the functions of others; their examples run in the modules they are from.
+collect_ignore_glob = ["src/penstock/__init__.py", "src/penstock/compat/*/__init__.py"]
+
+
+@pytest.fixture(autouse=True)
+def _the_package_as_tf(doctest_namespace):
+    doctest_namespace["tf"] = penstock
