@@ -2,16 +2,17 @@
 
 `state` is thread-local. `state.graph` is the graph that operations are added to, or None when they
 run at once; `state.recorders` are the tapes and accumulators that see every operation, innermost
-last; `state.device` is the requested device of eager operations. `state.plain` is true when an
-eager operation needs no attention beyond its kernel (no graph, no recorder, no device scope): hot
-wrappers test only that.
+last; `state.device` is the requested device of eager operations; `state.observer` looks at, and may
+replace, the outputs of every operation. `state.plain` is true when an eager operation needs no
+attention beyond its kernel (no graph, recorder, observer or device scope): hot wrappers test only
+that.
 
 Graphs keep their own scopes (names, devices, control inputs); this module does not know them.
 """
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -32,12 +33,25 @@ class Recorder(Protocol):
         """Called with each operation after it ran or was added to a graph."""
 
 
+class Observer(Protocol):
+    """Looks at the outputs of every operation, and may put others in their place."""
+
+    def observe(
+        self, op: "OpDef", inputs: "Sequence[Tensor]", outputs: "Sequence[Tensor]", node: Any
+    ) -> "Sequence[Tensor]":
+        """Called with each operation; `node` is its Operation in a graph, None eagerly."""
+
+    def look_at(self, name: str, inputs: "Sequence[Tensor]", outputs: "Sequence[Tensor]") -> None:
+        """Called with what a function that was traced before gave eagerly."""
+
+
 class _State(threading.local):
     """The stack of one thread."""
 
     graph: Any = None  # a penstock.graph.Graph, which lives above this layer
     recorders: tuple[Any, ...] = ()
     device: str | None = None
+    observer: Observer | None = None
     plain: bool = True
     stack: tuple[Any, ...] = ()
 
@@ -52,7 +66,12 @@ state = _State()
 
 def refresh() -> None:
     """Recomputes `state.plain`; called after any other field of `state` changed."""
-    state.plain = state.graph is None and not state.recorders and state.device is None
+    state.plain = (
+        state.graph is None
+        and not state.recorders
+        and state.device is None
+        and state.observer is None
+    )
 
 
 def executing_eagerly() -> bool:
@@ -107,6 +126,12 @@ def no_recording() -> Iterator[None]:
     finally:
         state.recorders = before
         refresh()
+
+
+def set_observer(observer: Observer | None) -> None:
+    """Sets what looks at this thread's operations; None for nothing."""
+    state.observer = observer
+    refresh()
 
 
 @contextlib.contextmanager

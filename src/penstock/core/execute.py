@@ -82,6 +82,8 @@ def execute_flat(
             return node
     if current.recorders:
         record(op, flat, full, tuple(outputs))
+    if current.observer is not None:
+        outputs = current.observer.observe(op, flat, outputs, node if graph is not None else None)
     if len(outputs) == 1 and not op.outputs[0].is_list:
         return outputs[0]
     return attributes.group_outputs(op, full, outputs)

@@ -45,6 +45,10 @@ EXPORTS = {
             "compat.v1.debugging.assert_all_finite",
         ],
     },
+    "penstock.ops.debug_numerics": {
+        "disable_check_numerics": ["debugging.disable_check_numerics"],
+        "enable_check_numerics": ["debugging.enable_check_numerics"],
+    },
     "penstock.ops.debug_print": {"print_v1": ["compat.v1.Print"], "print_v2": ["print"]},
     "penstock.ops.debug_shapes": {
         **_RANKS,

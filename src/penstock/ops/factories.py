@@ -173,7 +173,8 @@ def binary_function(
 def _renamed(function: Callable[..., Any], arguments: tuple[str, str]) -> Callable[..., Any]:
     a, b = arguments
     namespace = {"function": function}
-    exec(f"def renamed({a}, {b}, name=None):\n    return function({a}, {b}, name)", namespace)
+    source = f"def renamed({a}, {b}, name=None):\n    return function({a}, {b}, name)"
+    exec(compile(source, __file__, "exec"), namespace)  # our file: user lines are outside it
     return namespace["renamed"]
 
 
@@ -295,7 +296,7 @@ def unary_function(op: OpDef, name: str, doc: str, argument: str = "x") -> Calla
     source = (
         f"def {name}({argument}, name=None):\n    return execute(op, ({argument},), None, name)"
     )
-    exec(source, namespace)
+    exec(compile(source, __file__, "exec"), namespace)  # our file: user lines are outside it
     function: Callable[..., Any] = namespace[name]  # type: ignore[assignment]
     function.__module__ = sys._getframe(1).f_globals["__name__"]
     result = "bool" if "-> y: bool" in op.text else f"of the dtype of `{argument}`"

@@ -70,6 +70,8 @@ def run_body(body: CallBody, tensors: Sequence[Any]) -> list[Any]:
 
 def _run(body: CallBody, tensors: Sequence[Any]) -> list[Any]:
     plan = body.plan or plan_of(body)
+    if watching.functions is not None:
+        watching.functions.add(body)
     step = Step(eager_resources, plan.state)
     try:
         arrays = [t._array for t in tensors]
@@ -204,6 +206,8 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
                     recorder.watch_variable(variable)
         if state.graph is None:
             results = run_body(self.body, arguments)
+            if state.observer is not None:
+                state.observer.look_at(self.graph.name, arguments, results)
         else:
             for variable in self.graph.variables:
                 if isinstance(state.graph, FuncGraph):

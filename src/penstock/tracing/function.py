@@ -63,6 +63,7 @@ ATTRIBUTES = frozenset(  # that experimental_attributes may name
 )
 ALIASES = 16  # keys of calls remembered for each trace that may be kept
 
+_OBSERVED = "observed"  # first of a key of a trace that an observer took part in
 _run_eagerly = {"on": False}
 _numbers = itertools.count()
 
@@ -329,6 +330,8 @@ class Function(callables.PolymorphicFunction, Trackable):
                 self._note_variables(tensors)
             if state.graph is not None:
                 key = self._key_in_graph(key, state.graph)
+            if state.observer is not None:
+                key = _observed(key)
             concrete = self._known.get(key)
             if concrete is None:
                 concrete = self._find_or_trace(key, args, kwargs)
@@ -468,9 +471,12 @@ class Function(callables.PolymorphicFunction, Trackable):
     ) -> ConcreteFunction:
         if self._count == 0:
             note_first_trace(self._name, self._python_function)
-        elif key != "signature":
-            known = [] if hash(key) in self._dropped else [*self._traces, *self._tracing - {key}]
-            self._retraces.add(self._count + 1, self._parameters.names, known, key)
+        elif key != "signature" and not _is_observed(key):
+            dropped = hash(key) in self._dropped
+            others = [k for k in (*self._traces, *self._tracing - {key}) if not _is_observed(k)]
+            if dropped or others:
+                known = [] if dropped else others
+                self._retraces.add(self._count + 1, self._parameters.names, known, key)
         first = not self._initialized
         concrete, created = self._trace_once(key, args, kwargs, allow_variables=first)
         if created:  # the body makes its variables at the first call: the graph kept does not
@@ -560,7 +566,7 @@ class Function(callables.PolymorphicFunction, Trackable):
             if not args and not kwargs:
                 args = self._input_signature
             args, kwargs = self._parameters.bind(args, kwargs)
-            return self._find_or_trace("signature", args, kwargs)
+            return self._find_or_trace(_observed("signature"), args, kwargs)
         args, kwargs = self._parameters.bind(args, kwargs)
         tensors = FlatArguments()
         key = self._free_key(args, kwargs, tensors)
@@ -724,6 +730,15 @@ def _to_spec(name: str, spec: Any, value: Any) -> Any:
             f" {spec}. Cast or reshape the argument, or change the signature."
         )
     return tensor
+
+
+def _observed(key: Any) -> Any:
+    """The key of a call: one of its own while an observer looks at operations."""
+    return key if state.observer is None else (_OBSERVED, key)
+
+
+def _is_observed(key: Any) -> bool:
+    return key.__class__ is tuple and len(key) == 2 and key[0] is _OBSERVED
 
 
 def _spec_keys(signature: Any) -> list[TensorKey]:
