@@ -22,6 +22,8 @@ from penstock.runtime.program import Node, Program, Ref
 from penstock.runtime.regions import Region
 from penstock.runtime.rendezvous import Rendezvous, rendezvous_key
 from penstock.runtime.step import Step
+from penstock.runtime.watching import state as watching
+from penstock.runtime.watching import watched
 
 
 class PlacedRegion(Region):
@@ -91,6 +93,8 @@ class PartitionedPlan(PlacedPlan):
         Raises:
           OpError: that of the operation that failed first, on whichever device.
         """
+        if watching.steps is not None and step.events is None:
+            return watched(step, lambda: self.run(feeds, step))
         return _Meeting(self, feeds, step).run()
 
     @property

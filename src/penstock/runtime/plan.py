@@ -33,6 +33,8 @@ from penstock.runtime.reference import ReferencePlan
 from penstock.runtime.regions import Region
 from penstock.runtime.simplify import prepared_op, simplify
 from penstock.runtime.step import Step
+from penstock.runtime.watching import state as watching
+from penstock.runtime.watching import watched
 from penstock.types import dtypes as dt
 
 
@@ -164,6 +166,8 @@ class Plan:
         Raises:
           OpError: that of the operation that failed first.
         """
+        if watching.steps is not None and step.events is None:
+            return watched(step, lambda: self.run(feeds, step))
         if self._stale or self.resources.generation != self._generation:
             with self._lock:
                 if self._stale or self.resources.generation != self._generation:

@@ -27,6 +27,7 @@ from penstock.graph.graph_def import function_def_of
 from penstock.runtime.plan import Plan, make_plan
 from penstock.runtime.program import build
 from penstock.runtime.step import Step
+from penstock.runtime.watching import state as watching
 from penstock.runtime.whole import make_whole_plan
 from penstock.tracing.binding import FlatSignature
 from penstock.tracing.function_type import FunctionType, concrete_type
