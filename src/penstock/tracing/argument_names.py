@@ -60,7 +60,8 @@ def _tensor_count(leaf: Any) -> int:
     if isinstance(leaf, (Tensor, np.ndarray, np.generic, TensorSpec)) or is_variable(leaf):
         return 1
     if isinstance(leaf, CompositeTensor):
-        return len(nest.flatten(leaf, expand_composites=True))
+        # Counted by the spec: taking a value apart may add operations to the graph being traced.
+        return len(nest.flatten(leaf._type_spec._component_specs, expand_composites=True))
     if isinstance(leaf, TypeSpec):
         return len(leaf.flatten())
     if hasattr(leaf, "__tf_tracing_type__"):

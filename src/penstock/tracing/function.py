@@ -499,6 +499,7 @@ class Function(callables.PolymorphicFunction, Trackable):
         kinds = iter(type_keys(key))
         names = ArgumentNames(self._parameters, args, kwargs)
         variables = VariableInputs(graph)
+        outer = state.graph
         with context.graph_scope(graph), context.no_recording():
 
             def placeholder(leaf: Any) -> Any:
@@ -514,10 +515,10 @@ class Function(callables.PolymorphicFunction, Trackable):
                 return placeholder_for(next(kinds), placeholder)
 
             inner_args = _to_structure(self._input_signature, args)
-            new_args = substitute(inner_args, placeholder, custom)
+            new_args = substitute(inner_args, placeholder, custom, outer)
             new_kwargs = kwargs
             if self._input_signature is None:
-                new_kwargs = substitute(kwargs, placeholder, custom)
+                new_kwargs = substitute(kwargs, placeholder, custom, outer)
             result = self._run_body(new_args, new_kwargs)
             graph.structured_outputs = _outputs(result, graph, self._name)
         flat = nest.flatten(graph.structured_outputs, expand_composites=True)

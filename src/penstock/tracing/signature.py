@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.core import context
 from penstock.core.composite import CompositeTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
@@ -363,7 +364,10 @@ def sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
 
 
 def substitute(
-    arguments: Any, replacement: Callable[[Any], Any], custom: Callable[[Any], Any]
+    arguments: Any,
+    replacement: Callable[[Any], Any],
+    custom: Callable[[Any], Any],
+    outer: Any = None,
 ) -> Any:
     """The nest with each tensor-like leaf replaced, called in the order of `trace_key`.
 
@@ -371,17 +375,21 @@ def substitute(
       arguments: the nest.
       replacement: gives what stands for a tensor, an array or a spec.
       custom: gives what stands for a value of a class with the tracing protocol.
+      outer: the graph around the function, None eagerly: values are taken apart there, since that
+        may take operations.
     """
 
     def inside(value: Any) -> Any:
-        return substitute(value, replacement, custom)
+        return substitute(value, replacement, custom, outer)
 
     if isinstance(arguments, (Tensor, np.ndarray, np.generic, TensorSpec)) or is_variable(
         arguments
     ):
         return replacement(arguments)
     if isinstance(arguments, CompositeTensor):
-        parts = [inside(c) for c in nest.flatten(arguments, expand_composites=True)]
+        with context.graph_scope(outer):
+            components = nest.flatten(arguments, expand_composites=True)
+        parts = [inside(c) for c in components]
         return nest.pack_sequence_as(arguments, parts, expand_composites=True)
     if isinstance(arguments, TypeSpec):
         return arguments.from_tensors(iter([replacement(spec) for spec in arguments.flatten()]))
