@@ -1,6 +1,7 @@
-"""JAX, the library that rewrites Python functions, and RE2, imported at first use.
+"""JAX, the library that rewrites Python functions, RE2 and Pillow, imported at first use.
 
-`jax`, `jnp` and `lax` stand for `jax`, `jax.numpy` and `jax.lax`, `malt` and `re2` for themselves.
+`jax`, `jnp` and `lax` stand for `jax`, `jax.numpy` and `jax.lax`, `pil_image` for `PIL.Image`,
+`malt` and `re2` for themselves.
 Touching an attribute imports the module; the attribute is then kept on the stand-in, so later
 accesses cost a plain attribute read. Nothing else in the package imports them, which keeps `import
 penstock` and programs that never compile free of JAX's 0.4 s.
@@ -88,3 +89,4 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+pil_image: Any = LazyModule("PIL.Image")

@@ -40,3 +40,18 @@ EXPORTS = {
         "resize_nearest_neighbor": ["compat.v1.image.resize_nearest_neighbor"],
     },
 }
+
+EXPORTS["penstock.ops.image_decode"] = {
+    "decode_and_crop_jpeg": ["image.decode_and_crop_jpeg", "io.decode_and_crop_jpeg"],
+    "decode_bmp": ["image.decode_bmp", "io.decode_bmp"],
+    "decode_gif": ["image.decode_gif", "io.decode_gif"],
+    "decode_image": ["image.decode_image", "io.decode_image"],
+    "decode_jpeg": ["image.decode_jpeg", "io.decode_jpeg"],
+    "decode_png": ["image.decode_png", "io.decode_png"],
+    "decode_webp": ["image.decode_webp", "io.decode_webp"],
+    "extract_jpeg_shape": ["image.extract_jpeg_shape", "io.extract_jpeg_shape"],
+    "is_jpeg": ["image.is_jpeg", "io.is_jpeg"],
+}
+EXPORTS["penstock.ops.image_encode"] = {
+    "encode_jpeg": ["image.encode_jpeg", "io.encode_jpeg"],
+}

@@ -5,29 +5,36 @@ The other image and audio operations come with their families; these two serve s
 
 import io
 import wave
+import zlib
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from penstock import errors
+from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
+from penstock.core.lazy import pil_image
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.image_formats import png_file
 from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _DEFAULT_COMPRESSION = 6
+_UP = 2  # the PNG filter by which each row is stored less the row above
+_COLORS = {1: 0, 2: 4, 3: 2, 4: 6}
 _WAV_SCALE = 32767
 
 
 def png(image: Array, compression: int = -1) -> bytes:
     """uint8[height, width, channels] as a PNG file; 1 to 4 channels."""
     height, width, channels = image.shape
-    made = Image.frombytes(_MODES[channels], (width, height), np.ascontiguousarray(image).tobytes())
+    made = pil_image.frombytes(
+        _MODES[channels], (width, height), np.ascontiguousarray(image).tobytes()
+    )
     level = _DEFAULT_COMPRESSION if compression == -1 else compression
     buffer = io.BytesIO()
     made.save(buffer, "PNG", compress_level=level)
@@ -68,6 +75,31 @@ def _encode_png(image: Array, *, compression: int) -> Array:
     return result
 
 
+@host_kernel(ENCODE_PNG, types={"T": ["uint16"]})
+def _encode_deep_png(image: Array, *, compression: int) -> Array:
+    result = np.empty(image.shape[:-3], object)
+    flat = image.reshape(-1, *image.shape[-3:]) if result.size else image.reshape(0, 1, 1, 1)
+    result.reshape(-1)[:] = [_deep_png(each, compression) for each in flat]
+    return result
+
+
+def _deep_png(image: Array, compression: int) -> bytes:
+    height, width, channels = image.shape
+    if min(height, width) < 1:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"EncodePng: expected an image with pixels, got {height} by {width} pixels. Leave out"
+            " empty images.",
+        )
+    raw = np.frombuffer(image.astype(">u2").tobytes(), np.uint8).reshape(height, -1)
+    rows = np.empty((height, 1 + raw.shape[1]), np.uint8)
+    rows[:, 0], rows[0, 1:] = _UP, raw[0]
+    rows[1:, 1:] = raw[1:] - raw[:-1]
+    packed = zlib.compress(rows.tobytes(), compression)
+    return png_file(width, height, 16, _COLORS[channels], packed)
+
+
 def _wav_shape(c: ShapeContext) -> Dims:
     c.rank(0, 2, "audio")
     c.rank(1, 0, "sample_rate")
@@ -99,14 +131,14 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> An
     """Images as PNG files.
 
     Args:
-      image: uint8[..., height, width, channels], 1 to 4 channels.
+      image: uint8 or uint16[..., height, width, channels], 1 to 4 channels.
       compression: from 0, fast, to 9, small; -1 leaves it to the encoder.
       name: the name in a graph.
 
     Returns:
       string[...], a file for each image.
     """
-    return execute(ENCODE_PNG, (image,), {"compression": compression}, name)
+    return execute(ENCODE_PNG, (convert_to_tensor(image),), {"compression": compression}, name)
 
 
 def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Any:

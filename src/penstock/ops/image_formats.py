@@ -1,0 +1,350 @@
+"""What image files hold: bytes of PNG, JPEG, GIF, BMP and WebP files as arrays.
+
+Each format has its function. Files may come from strangers: sizes are read from the header and
+refused above `MAX_BYTES` before anything is allocated, and whatever a decoder trips over comes out
+as `BadImage`. Pillow decodes, but for what it does not keep: 16 bits a channel of PNG and the plain
+layout of BMP are read here.
+"""
+
+import io
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock.core.lazy import pil_image
+
+Array = Any  # numpy.ndarray
+MAX_BYTES = 1 << 30  # of one decoded image, all its frames together
+_PNG_SIGN = b"\x89PNG\r\n\x1a\n"
+_GRAY = np.array([9797, 19234, 3737])  # of red, green, blue, in 1 / 32768
+_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+_ADAM7 = ((0, 8, 0, 8), (0, 8, 4, 8), (4, 8, 0, 4), (0, 4, 2, 4), (2, 4, 0, 2), (0, 2, 1, 2))
+_LAST_PASS = (1, 2, 0, 1)
+
+
+class BadImage(ValueError):
+    """Bytes that are no image, or not one that is read here."""
+
+
+def kind_of(data: bytes) -> str:
+    """The format that the first bytes tell: jpeg, png, gif, bmp, webp or nothing."""
+    if data[:3] == b"\xff\xd8\xff":
+        return "jpeg"
+    if data[:4] == _PNG_SIGN[:4]:
+        return "png"
+    if data[:4] == b"GIF8":
+        return "gif"
+    if data[:2] == b"BM":
+        return "bmp"
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "webp"
+    return ""
+
+
+def check_size(*dims: int) -> None:
+    """Refuses an image of more than `MAX_BYTES` values, or of none."""
+    count = 1
+    for size in dims:
+        count *= size
+    if min(dims) < 1 or count > MAX_BYTES:
+        raise BadImage(f"the image's size is {list(dims)}: expected 1 to {MAX_BYTES} values")
+
+
+def _guarded(read: Callable[..., Any], *arguments: Any) -> Any:
+    """What Pillow returns; whatever it raises about hostile bytes becomes `BadImage`."""
+    try:
+        return read(*arguments)
+    except BadImage:
+        raise
+    except Exception as error:
+        raise BadImage(f"the data is broken ({type(error).__name__}: {error})") from error
+
+
+def _opened(data: bytes, kind: str) -> Any:
+    image = pil_image.open(io.BytesIO(data), formats=(kind,))
+    check_size(image.width, image.height, 4)
+    return image
+
+
+def _pixels(image: Any) -> Array:
+    found = np.asarray(image)
+    return found[..., None] if found.ndim == 2 else found
+
+
+# ---- PNG
+
+
+def png_header(data: bytes) -> tuple[int, int, int, int, int]:
+    """Width, height, bits, color type, interlacing."""
+    if data[:8] != _PNG_SIGN or len(data) < 33 or data[12:16] != b"IHDR":
+        raise BadImage("the PNG header is broken")
+    width, height, bits, color, _, _, interlaced = struct.unpack(">IIBBBBB", data[16:29])
+    if color not in _PNG_CHANNELS:
+        raise BadImage(f"PNG color type {color}")
+    check_size(width, height, _PNG_CHANNELS[color])
+    return width, height, bits, color, interlaced
+
+
+def png(data: bytes, channels: int, deep: bool) -> Array:
+    """A PNG file as [height, width, channels] of uint8, or of uint16 if it is to be `deep`."""
+    bits = png_header(data)[2]
+    found = _deep_png(data) if bits == 16 else _guarded(_shallow_png, data, channels)
+    found = _with_channels(found, channels)
+    if deep:
+        return found if bits == 16 else found.astype(np.uint16) * 257
+    return (found >> 8).astype(np.uint8) if bits == 16 else found
+
+
+def _shallow_png(data: bytes, channels: int) -> Array:
+    image = _opened(data, "PNG")
+    seen = "transparency" in image.info
+    if image.mode == "P":
+        image = image.convert("RGBA" if seen else "RGB")
+    elif image.mode == "1":
+        image = image.convert("L")
+    elif seen and channels == 4:
+        image = image.convert("RGBA")
+    return _pixels(image)
+
+
+def _with_channels(found: Array, channels: int) -> Array:
+    """An image of 1 to 4 channels as one of as many as asked for, 0 for no change."""
+    have = found.shape[-1]
+    if channels in (0, have):
+        return found
+    color = found[..., : have - 1] if have in (2, 4) else found
+    if channels == 1 and color.shape[-1] == 3:
+        mixed = (color.astype(np.int64) @ _GRAY) >> 15
+        return mixed.astype(found.dtype)[..., None]
+    if channels == 1:
+        return color
+    full = np.iinfo(found.dtype).max
+    alpha = (
+        found[..., -1:] if have in (2, 4) else np.full((*found.shape[:-1], 1), full, found.dtype)
+    )
+    wide = np.broadcast_to(color, (*found.shape[:-1], 3))
+    return np.concatenate([wide, alpha], -1) if channels == 4 else np.ascontiguousarray(wide)
+
+
+def _png_chunks(data: bytes) -> tuple[bytes, bytes]:
+    """The compressed rows, and the value that stands for transparent."""
+    at, rows, seen = 8, [], b""
+    while at + 12 <= len(data):
+        (size,) = struct.unpack(">I", data[at : at + 4])
+        kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
+        if zlib.crc32(kind + body).to_bytes(4, "big") != data[at + 8 + size : at + 12 + size]:
+            raise BadImage("the PNG's checksum does not hold")
+        if kind == b"IDAT":
+            rows.append(body)
+        elif kind == b"tRNS":
+            seen = body
+        elif kind == b"IEND":
+            break
+        at += 12 + size
+    return b"".join(rows), seen
+
+
+def _deep_png(data: bytes) -> Array:
+    """A PNG file of 16 bits a channel."""
+    width, height, _, color, interlaced = png_header(data)
+    lanes = _PNG_CHANNELS[color]
+    passes = (*_ADAM7, _LAST_PASS) if interlaced else ((0, 1, 0, 1),)
+    compressed, _ = _png_chunks(data)
+    sizes = [(-(-(height - y) // dy), -(-(width - x) // dx)) for y, dy, x, dx in passes]
+    lengths = [h * (1 + w * lanes * 2) if w > 0 and h > 0 else 0 for h, w in sizes]
+    try:
+        raw = zlib.decompressobj().decompress(compressed, sum(lengths) or 1)
+    except zlib.error as error:
+        raise BadImage(f"the PNG's rows are broken ({error})") from error
+    if len(raw) < sum(lengths):
+        raise BadImage(f"the PNG holds {len(raw)} bytes of rows, {sum(lengths)} were expected")
+    found = np.zeros((height, width, lanes), np.uint16)
+    at = 0
+    for (y, dy, x, dx), (h, w), length in zip(passes, sizes, lengths, strict=True):
+        if length:
+            rows = np.frombuffer(raw, np.uint8, length, at).reshape(h, -1)
+            found[y::dy, x::dx] = _guarded(_unfiltered, rows, w, lanes)
+        at += length
+    return found
+
+
+def _unfiltered(rows: Array, width: int, lanes: int) -> Array:
+    """Filtered rows of 16 bits a channel as numbers.
+
+    Filters work on each byte of a pixel alone, so the high and the low bytes are two images of 8
+    bits with the same filters, and those Pillow reads.
+    """
+    filters, pixels = rows[:, :1], rows[:, 1:].reshape(len(rows), -1, 2)
+    color = {1: 0, 2: 4, 3: 2, 4: 6}[lanes]
+    halves = []
+    for i in (0, 1):
+        content = np.concatenate([filters, pixels[..., i]], 1).tobytes()
+        file = png_file(width, len(rows), 8, color, zlib.compress(content, 0))
+        halves.append(_pixels(pil_image.open(io.BytesIO(file), formats=("PNG",))))
+    return halves[0].astype(np.uint16) << 8 | halves[1]
+
+
+def png_file(width: int, height: int, bits: int, color: int, compressed: bytes) -> bytes:
+    """A PNG file of compressed rows."""
+    header = struct.pack(">IIBBBBB", width, height, bits, color, 0, 0, 0)
+    parts = [_PNG_SIGN]
+    for kind, body in ((b"IHDR", header), (b"IDAT", compressed), (b"IEND", b"")):
+        parts += [struct.pack(">I", len(body)), kind, body]
+        parts.append(zlib.crc32(kind + body).to_bytes(4, "big"))
+    return b"".join(parts)
+
+
+# ---- JPEG
+
+
+def jpeg_shape(data: bytes) -> tuple[tuple[int, int, int], int]:
+    """Height, width and channels of a JPEG file, and where its first scan starts (-1: nowhere)."""
+    at, shape = 2, None
+    while at + 4 <= len(data):
+        if data[at] != 0xFF:
+            break
+        marker = data[at + 1]
+        if marker in (0xFF, 0x01) or 0xD0 <= marker <= 0xD8:
+            at += 1 if marker == 0xFF else 2
+            continue
+        if marker == 0xDA and shape is not None:
+            return shape, at
+        if marker in (0xD9, 0xDA):
+            break
+        size = data[at + 2] << 8 | data[at + 3]
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC) and at + 10 <= len(data):
+            height, width, parts = struct.unpack(">HHB", data[at + 5 : at + 10])
+            check_size(height, width, max(parts, 1))
+            shape = (height, width, parts)
+        at += 2 + size
+    if shape is None:
+        raise BadImage("no frame header was found in the JPEG data")
+    return shape, -1
+
+
+def jpeg(
+    data: bytes, channels: int, ratio: int = 1, recover: bool = False, whole: bool = True
+) -> Array:
+    """A JPEG file as uint8[height, width, channels], made smaller by `ratio` while it is read.
+
+    With `recover`, what is missing at the end is gray; without `whole`, the end mark may miss.
+    """
+    (_, _, parts), scan = jpeg_shape(data)
+    if channels == 4:
+        raise BadImage("JPEG does not support 4 channels")
+    if parts == 4 and channels == 1:
+        raise BadImage("a JPEG of four colors has no gray form")
+    if recover:
+        data = data + b"\xff\xd9"
+    elif scan < 0 or (whole and data.find(b"\xff\xd9", scan) < 0):
+        raise BadImage("the JPEG data ends early")
+    return _guarded(_read_jpeg, data, channels, ratio)
+
+
+def _read_jpeg(data: bytes, channels: int, ratio: int) -> Array:
+    image = _opened(data, "JPEG")
+    gray = channels == 1 and image.mode == "RGB"
+    if ratio > 1 or gray:
+        # Pillow takes the power of two below the quotient of the sizes.
+        wanted = (image.width / (ratio + 0.5), image.height / (ratio + 0.5)) if ratio > 1 else None
+        image.draft("L" if gray else None, wanted)
+    if image.mode not in ("L", "RGB"):
+        image = image.convert("RGB")
+    found = _pixels(image)
+    return np.repeat(found, 3, -1) if channels == 3 and found.shape[-1] == 1 else found
+
+
+# ---- GIF and WebP
+
+
+def gif(data: bytes, all_frames: bool = True) -> Array:
+    """A GIF file as uint8[frames, height, width, 3]; frames after a broken one are left out."""
+    return _guarded(_read_gif, data, all_frames)
+
+
+def _read_gif(data: bytes, all_frames: bool) -> Array:
+    image = _opened(data, "GIF")
+    frames = [_gif_frame(image)]
+    try:
+        while all_frames:
+            image.seek(len(frames))
+            check_size(len(frames) + 1, image.height, image.width, 3)
+            frames.append(_gif_frame(image))
+    except BadImage:
+        raise
+    except Exception:  # the end, or a frame that is broken: what came before counts
+        return np.stack(frames)
+    return np.stack(frames)
+
+
+def _gif_frame(image: Any) -> Array:
+    """The canvas after a frame; what was never drawn is black."""
+    found = np.asarray(image.convert("RGBA"))
+    return found[..., :3] * (found[..., 3:] > 0)
+
+
+def _webp_size(data: bytes) -> tuple[int, int]:
+    """Width and height that a WebP file claims."""
+    head = data[12:16]
+    if head == b"VP8X" and len(data) >= 30:
+        return (
+            1 + int.from_bytes(data[24:27], "little"),
+            1 + int.from_bytes(data[27:30], "little"),
+        )
+    if head == b"VP8L" and len(data) >= 25:
+        bits = int.from_bytes(data[21:25], "little")
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    if head == b"VP8 " and len(data) >= 30:
+        width, height = struct.unpack("<HH", data[26:30])
+        return width & 0x3FFF, height & 0x3FFF
+    raise BadImage("the WebP header is broken")
+
+
+def webp(data: bytes, channels: int, all_frames: bool = True) -> Array:
+    """A WebP file as uint8[frames, height, width, channels]."""
+    width, height = _webp_size(data)
+    check_size(width, height, 4)
+    return _guarded(_read_webp, data, channels, all_frames)
+
+
+def _read_webp(data: bytes, channels: int, all_frames: bool) -> Array:
+    if channels == 1:
+        raise BadImage("WebP has 3 or 4 channels, not 1")
+    image = _opened(data, "WEBP")
+    count = getattr(image, "n_frames", 1) if all_frames else 1
+    check_size(count, image.height, image.width, len(image.getbands()))
+    frames = []
+    for i in range(count):
+        image.seek(i)
+        frames.append(np.asarray(image if image.mode in ("RGB", "RGBA") else image.convert("RGB")))
+    if channels not in (0, frames[0].shape[-1]):
+        raise BadImage(f"the WebP file has {frames[0].shape[-1]} channels, not {channels}")
+    return np.stack(frames)
+
+
+# ---- BMP
+
+
+def bmp(data: bytes, channels: int) -> Array:
+    """A BMP file of 8, 24 or 32 bits a pixel as uint8[height, width, channels]; no palettes."""
+    if len(data) < 32:
+        raise BadImage(f"Incomplete bmp content: at least 32 bytes are needed, got {len(data)}")
+    start, _, width, tall, _, bits = struct.unpack("<iiiiHH", data[10:30])
+    height, have = abs(tall), bits // 8
+    if channels == 1:
+        raise BadImage("`channels` must be 0, 3 or 4 for BMP, but got 1")
+    if have not in (1, 3, 4) or bits % 8:
+        raise BadImage(f"a BMP of 8, 24 or 32 bits a pixel is expected, got {bits}")
+    check_size(height, width, max(have, channels))
+    row = (width * have + 3) // 4 * 4
+    if start < 0 or start + row * (height - 1) + width * have > len(data):
+        raise BadImage(f"Incomplete bmp content: {height} rows of {row} bytes, got {len(data)}")
+    body = np.frombuffer(data[start : start + row * height].ljust(row * height, b"\0"), np.uint8)
+    found = body.reshape(height, row)[:, : width * have].reshape(height, width, have)
+    found = found[::-1] if tall > 0 else found
+    if have >= 3:
+        found = found[..., [2, 1, 0, 3][:have]]
+    return np.ascontiguousarray(_with_channels(found, channels))
