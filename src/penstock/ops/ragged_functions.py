@@ -152,7 +152,7 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
       ValueError: ragged ranks differ, or the result has another size.
 
     Example:
-      >>> map_flat_values(lambda v: v * 2, constant([[1], [2, 3]]))
+      >>> map_flat_values(lambda v: v * 2, tf.ragged.constant([[1], [2, 3]]))
       <tf.RaggedTensor [[2], [4, 6]]>
     """
     found = [v for v in nest.flatten([list(args), kwargs]) if is_ragged(v)]
