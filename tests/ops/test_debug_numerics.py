@@ -127,6 +127,19 @@ def test_loops_and_branches() -> None:
     assert float(g(tf.constant(-1.0))) == -1.0
 
 
+def test_gradients_of_loops() -> None:
+    def slope(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tf.scan(lambda a, b: a * 0.5 + tf.sqrt(b), x))
+        return tape.gradient(y, x)
+
+    expected = slope(tf.ones([4]))
+    traced = tf.function(slope)
+    np.testing.assert_allclose(traced(tf.ones([4])), expected, rtol=1e-6)
+    assert '"SqrtGrad"' in _error(lambda: traced(tf.constant([1.0, 0.0, 1.0, 1.0])))
+
+
 def test_graphs_and_symbolic_gradients() -> None:
     with tf.Graph().as_default():
         x = tf.compat.v1.placeholder(tf.float32, [])

@@ -260,6 +260,9 @@ class _EffectOrder:
 
     def add(self, op: Operation) -> None:
         """Orders a new operation after the effects it depends on."""
+        if op.op_def.name in CHECKS:
+            self._effects.append(op)
+            return
         touched = effects_of(op)
         if touched is None:
             return
@@ -326,6 +329,7 @@ def bodies_of(attrs: dict[str, Any]) -> list[Any]:
 
 
 UNORDERED = frozenset({"Placeholder", "VarHandleOp", "VarIsInitializedOp"})
+CHECKS = frozenset({"CheckNumerics", "CheckNumericsV2"})  # must run, and change nothing: any order
 
 
 def current_func_graph() -> FuncGraph | None:
