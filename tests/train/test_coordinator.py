@@ -132,3 +132,10 @@ def test_a_looper_subclass_has_a_beginning_and_an_end():
     assert seen == ["start", "round"]
     with pytest.raises(ValueError, match="must be a Coordinator"):
         Looper(None, None)
+
+
+def test_no_exception_is_clean_when_none_is_named():
+    coord = Coordinator(clean_stop_exception_types=())
+    coord.request_stop(tf.errors.OutOfRangeError(None, None, "the end"))
+    with pytest.raises(tf.errors.OutOfRangeError):
+        coord.raise_requested_exception()

@@ -37,7 +37,8 @@ class Coordinator:
     def __init__(
         self, clean_stop_exception_types: tuple[type[BaseException], ...] | None = None
     ) -> None:
-        self._clean = clean_stop_exception_types or (errors.OutOfRangeError,)
+        given = clean_stop_exception_types
+        self._clean = (errors.OutOfRangeError,) if given is None else tuple(given)
         self._lock = threading.Lock()  # guards: _error, _joined, _threads
         self._stop = threading.Event()
         self._error: BaseException | None = None
