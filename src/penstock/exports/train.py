@@ -8,6 +8,17 @@ _STEPS = (
     "get_global_step create_global_step get_or_create_global_step assert_global_step global_step"
 ).split()
 
+_HOOK_BASES = "SessionRunHook SessionRunArgs SessionRunValues SessionRunContext".split()
+_HOOKS = (
+    "StopAtStepHook LoggingTensorHook NanTensorHook NanLossDuringTrainingError FinalOpsHook"
+    " FeedFnHook GlobalStepWaiterHook SecondOrStepTimer"
+).split()
+_SAVING_HOOKS = (
+    "CheckpointSaverHook CheckpointSaverListener StepCounterHook SummarySaverHook ProfilerHook"
+).split()
+_SCAFFOLD = "Scaffold SessionCreator ChiefSessionCreator WorkerSessionCreator".split()
+_MONITORED = "MonitoredSession SingularMonitoredSession MonitoredTrainingSession".split()
+
 _LOSSES = (
     "Reduction absolute_difference add_loss compute_weighted_loss cosine_distance get_losses"
     " get_regularization_loss get_regularization_losses get_total_loss hinge_loss huber_loss"
@@ -57,6 +68,12 @@ EXPORTS = {
         "confusion_matrix": ["math.confusion_matrix"],
         "confusion_matrix_v1": ["compat.v1.math.confusion_matrix", "compat.v1.confusion_matrix"],
     },
+    "penstock.train.session_run_hook": {n: [f"compat.v1.train.{n}"] for n in _HOOK_BASES},
+    "penstock.train.basic_session_run_hooks": {n: [f"compat.v1.train.{n}"] for n in _HOOKS},
+    "penstock.train.saving_hooks": {n: [f"compat.v1.train.{n}"] for n in _SAVING_HOOKS},
+    "penstock.train.session_manager": {"SessionManager": ["compat.v1.train.SessionManager"]},
+    "penstock.train.scaffold": {n: [f"compat.v1.train.{n}"] for n in _SCAFFOLD},
+    "penstock.train.monitored_session": {n: [f"compat.v1.train.{n}"] for n in _MONITORED},
     "penstock.train.losses": {name: [f"compat.v1.losses.{name}"] for name in _LOSSES},
     "penstock.train.optimizer": {"Optimizer": ["compat.v1.train.Optimizer"]},
     "penstock.train.optimizers": {name: [f"compat.v1.train.{name}"] for name in _OPTIMIZERS},
