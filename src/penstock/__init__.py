@@ -18,6 +18,7 @@ _PACKAGES_WITH_PUBLIC_NAMES = (
     "compat",
     "config",
     "errors",
+    "profiler",
     "summary",
     "train",
     "types",

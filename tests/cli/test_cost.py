@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from penstock.cli.cost import Cost, cost_of, total_cost
+from penstock.profiler.cost import Cost, cost_of, total_cost
 from penstock.types import dtypes
 from penstock.types.tensor_shape import TensorShape
 

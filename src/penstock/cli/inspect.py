@@ -9,7 +9,7 @@ import click
 
 from penstock import errors
 from penstock.checkpoint.saved_model.folder import contains_saved_model
-from penstock.cli.cost import Cost, cost_of, total_cost
+from penstock.profiler.cost import Cost, cost_of, total_cost
 from penstock.cli.graph_file import GraphFileError, read_graph_def
 from penstock.cli.saved_model import SavedModelError, saved_model_text
 from penstock.cli.text import format_bytes, format_count, format_table

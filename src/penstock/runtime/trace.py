@@ -19,13 +19,14 @@ def run_metadata(step: Step, graph_def: Any = None) -> Any:
     """
     message = proto.config_pb2.RunMetadata()
     if step.events:
-        _add_step_stats(message.step_stats, step.events)
+        add_step_stats(message.step_stats, step.events)
     if graph_def is not None:
         message.partition_graphs.add().CopyFrom(graph_def)
     return message
 
 
-def _add_step_stats(stats: Any, events: list[Event]) -> None:
+def add_step_stats(stats: Any, events: list[Event]) -> None:
+    """Adds what ran to a StepStats message: a device for each, threads numbered as they appear."""
     threads = {t: i for i, t in enumerate(dict.fromkeys(e.thread for e in events))}
     devices: dict[str, Any] = {}
     for event in sorted(events, key=lambda e: e.start):
