@@ -22,7 +22,8 @@ TABLE = (
     {"data"},
     {"checkpoint"},
     {"distributed"},
-    {"distribute", "profiler", "summary"},
+    {"profiler"},
+    {"distribute", "summary"},
     {"train"},
     # The public layer. Its tables of names come first: `__init__` and `compat` are made from them.
     {"exports"},

@@ -21,6 +21,11 @@ EXPORTS = {
         "all_v2_summary_ops": ["compat.v1.summary.all_v2_summary_ops"],
         "initialize": ["compat.v1.summary.initialize"],
     },
+    "penstock.summary.tracing": {
+        "trace_export": ["summary.trace_export"],
+        "trace_off": ["summary.trace_off"],
+        "trace_on": ["summary.trace_on"],
+    },
     "penstock.summary.plots": {
         "audio": ["summary.audio"],
         "histogram": ["summary.histogram"],
