@@ -1,0 +1,49 @@
+"""Public names of tf.experimental.numpy."""
+
+_NAMES = {
+    "penstock.ops.numpy_arrays": (
+        "append atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to compress "
+        "concatenate diagonal diff dsplit dstack expand_dims flatten flip fliplr flipud hsplit "
+        "hstack ix_ meshgrid moveaxis nonzero pad ravel repeat reshape roll rot90 select shape "
+        "size split squeeze stack swapaxes take take_along_axis tile transpose vsplit vstack "
+        "where"
+    ),
+    "penstock.ops.numpy_behavior": ("experimental_enable_numpy_behavior"),
+    "penstock.ops.numpy_creation": (
+        "arange array asanyarray asarray ascontiguousarray copy diag diag_indices diagflat empty "
+        "empty_like eye full full_like geomspace linspace logspace ones ones_like tri tril triu "
+        "zeros zeros_like"
+    ),
+    "penstock.ops.numpy_dtypes": (
+        "bool_ complex128 complex64 complex_ e finfo float16 float32 float64 float_ iinfo inexact "
+        "inf int16 int32 int64 int8 int_ issubdtype ndarray newaxis object_ pi promote_types "
+        "result_type string_ uint16 uint32 uint64 uint8 unicode_"
+    ),
+    "penstock.ops.numpy_elementwise": (
+        "abs absolute add angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh around "
+        "bitwise_and bitwise_not bitwise_or bitwise_xor cbrt ceil clip conj conjugate cos cosh "
+        "deg2rad divide divmod equal exp exp2 expm1 fabs fix float_power floor floor_divide gcd "
+        "greater greater_equal heaviside hypot imag isclose iscomplex iscomplexobj isfinite isinf "
+        "isnan isneginf isposinf isreal isrealobj isscalar lcm less less_equal log log10 log1p "
+        "log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor maximum minimum "
+        "mod multiply negative nextafter not_equal positive power rad2deg real reciprocal "
+        "remainder round sign signbit sin sinc sinh sqrt square subtract tan tanh true_divide"
+    ),
+    "penstock.ops.numpy_products": (
+        "cross dot einsum inner kron matmul outer polyval tensordot trace vander vdot"
+    ),
+    "penstock.ops.numpy_reductions": (
+        "all allclose amax amin any argmax argmin argsort array_equal average count_nonzero "
+        "cumprod cumsum max mean min nanmean nanprod nansum ndim prod ptp sort std sum var"
+    ),
+}
+_RANDOM = "poisson rand randint randn random seed standard_normal uniform"
+
+EXPORTS: dict[str, dict[str, list[str]]] = {
+    module: {name: [f"experimental.numpy.{name}"] for name in names.split()}
+    for module, names in _NAMES.items()
+}
+EXPORTS["penstock.ops.numpy_creation"]["identity_matrix"] = ["experimental.numpy.identity"]
+EXPORTS["penstock.ops.numpy_random"] = {
+    name: [f"experimental.numpy.random.{name}"] for name in _RANDOM.split()
+}

@@ -1,0 +1,260 @@
+"""`experimental_enable_numpy_behavior`: tensors that promote, index and are called as arrays are.
+
+Until it is called, tensors keep TensorFlow's operators. Afterwards the operators promote by
+`numpy_dtypes`, `tensor[...]` takes lists and tensors of integers or bools, and tensors have the
+methods of METHODS.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock.core.composite import CompositeTensor
+from penstock.core.tensor import Tensor, attach_method, host_array
+from penstock.ops import (
+    array_getitem,
+    numpy_arrays,
+    numpy_dtypes,
+    numpy_elementwise,
+    numpy_products,
+    numpy_reductions,
+)
+from penstock.ops.array_gather import gather_nd
+from penstock.ops.array_join import stack
+from penstock.ops.array_order import transpose as reorder
+from penstock.ops.array_select import where
+from penstock.ops.array_shape import broadcast_static_shape, broadcast_to
+from penstock.ops.math_cast import cast
+from penstock.types import dtypes
+
+Function = Callable[..., Any]
+MODES = ("off", "legacy", "safe", "all")
+_BINARY: dict[str, Function] = {
+    "add": numpy_elementwise.add,
+    "sub": numpy_elementwise.subtract,
+    "mul": numpy_elementwise.multiply,
+    "truediv": numpy_elementwise.true_divide,
+    "div": numpy_elementwise.true_divide,
+    "floordiv": numpy_elementwise.floor_divide,
+    "mod": numpy_elementwise.mod,
+    "pow": numpy_elementwise.power,
+    "matmul": numpy_products.matmul,
+    "and": numpy_elementwise.bitwise_and,
+    "or": numpy_elementwise.bitwise_or,
+    "xor": numpy_elementwise.bitwise_xor,
+}
+_ORDER: dict[str, Function] = {
+    "__lt__": numpy_elementwise.less,
+    "__le__": numpy_elementwise.less_equal,
+    "__gt__": numpy_elementwise.greater,
+    "__ge__": numpy_elementwise.greater_equal,
+    "__eq__": numpy_elementwise.equal,
+    "__ne__": numpy_elementwise.not_equal,
+}
+
+
+def _numeric(value: Any) -> bool:
+    if isinstance(value, (Tensor, np.ndarray, np.generic)):
+        dtype = value.dtype
+        return bool(np.dtype(getattr(dtype, "as_numpy_dtype", dtype)).kind not in "OSU")
+    return isinstance(value, (bool, int, float, complex, list, tuple))
+
+
+def _operator(function: Function, before: Function, *, turned: bool = False) -> Function:
+    """`function` for numbers of different dtypes; `before`, the usual operator, for all else."""
+
+    def operator(x: Any, y: Any) -> Any:
+        if isinstance(y, Tensor) and y.dtype is x.dtype and not x.dtype.is_bool:
+            return before(x, y)
+        if isinstance(y, CompositeTensor) or not (_numeric(x) and _numeric(y)):
+            return before(x, y)
+        return function(y, x) if turned else function(x, y)
+
+    return operator
+
+
+def _reshape(self: Any, *newshape: Any, **kwargs: Any) -> Any:
+    order = kwargs.pop("order", "C")
+    if kwargs:
+        raise TypeError(f"reshape: expected a shape and order, got {sorted(kwargs)}.")
+    shape = newshape[0] if len(newshape) == 1 else newshape
+    return numpy_arrays.reshape(self, shape, order)
+
+
+def _astype(self: Any, dtype: Any) -> Any:
+    return cast(self, dtypes.as_dtype(dtype))
+
+
+def _size(self: Any) -> Any:
+    return numpy_arrays.size(self)
+
+
+def _tolist(self: Any) -> Any:
+    return host_array(self).tolist()
+
+
+METHODS: dict[str, Any] = {
+    "T": property(numpy_arrays.transpose),
+    "astype": _astype,
+    "clip": numpy_elementwise.clip,
+    "data": property(lambda self: self),
+    "flatten": numpy_arrays.flatten,
+    "max": numpy_reductions.max,
+    "mean": numpy_reductions.mean,
+    "min": numpy_reductions.min,
+    "ravel": numpy_arrays.ravel,
+    "reshape": _reshape,
+    "size": property(_size),
+    "tolist": _tolist,
+    "transpose": numpy_arrays.transpose,
+    "__pos__": numpy_elementwise.positive,
+}
+
+
+# ---- indexing
+
+
+def _is_advanced(item: Any) -> bool:
+    if isinstance(item, (list, bool, np.bool_)):
+        return True
+    if isinstance(item, (Tensor, np.ndarray)):
+        return item.ndim != 0 or item.dtype in (dtypes.bool_, np.bool_)
+    return False
+
+
+def getitem(tensor: Any, slice_spec: Any, name: str | None = None) -> Any:
+    """`tensor[slice_spec]` with NumPy's advanced indices.
+
+    Args:
+      tensor: any tensor of known rank, where an index is a list or tensor.
+      slice_spec: integers, slices, None, `...`, and lists or tensors of integers or bools.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError, ValueError: a position is out of range.
+    """
+    items = list(slice_spec) if isinstance(slice_spec, tuple) else [slice_spec]
+    if not any(_is_advanced(item) for item in items):
+        return array_getitem.getitem(tensor, slice_spec, name)
+    if len(items) == 1 and isinstance(items[0], (Tensor, np.ndarray)) and _is_mask(items[0]):
+        return array_getitem.getitem(tensor, items[0], name)
+    return _advanced(tensor, items)
+
+
+def _is_mask(item: Any) -> bool:
+    return bool(item.dtype in (dtypes.bool_, np.bool_))
+
+
+def _expanded(tensor: Any, items: list[Any]) -> list[Any]:
+    """The items with masks as positions and `...` as slices."""
+    found: list[Any] = []
+    for item in items:
+        if _is_advanced(item):
+            index = numpy_dtypes.as_tensor(item)
+            found += numpy_arrays.nonzero(index) if index.dtype.is_bool else [index]
+        else:
+            found.append(item)
+    used = sum(1 for item in found if item is not None and item is not Ellipsis)
+    missing = numpy_dtypes.rank_of(tensor, "getitem") - used
+    place = next((i for i, item in enumerate(found) if item is Ellipsis), len(found))
+    return found[:place] + [slice(None)] * missing + found[place + 1 :]
+
+
+def _is_array(item: Any) -> bool:
+    return isinstance(item, Tensor) and item.ndim != 0
+
+
+def _advanced(tensor: Any, items: list[Any]) -> Any:
+    """First the plain items, then one gather over the axes of the others."""
+    expanded = _expanded(tensor, items)
+    plain = tuple(slice(None) if _is_array(item) else item for item in expanded)
+    rest = array_getitem.getitem(tensor, plain)
+    left = [i for i in expanded if i is None or isinstance(i, slice) or _is_array(i)]
+    axes = [i for i, item in enumerate(left) if _is_array(item)]
+    indices = [numpy_dtypes.as_tensor(left[i], np.int64) for i in axes]
+    shape: Any = indices[0].shape
+    for index in indices[1:]:
+        shape = broadcast_static_shape(shape, index.shape)
+    parts = []
+    for axis, index in zip(axes, indices, strict=True):
+        size = numpy_dtypes.as_tensor(rest.dims[axis], np.int64)
+        index = where(index < 0, index + size, index)
+        parts.append(index if index.dims == shape else broadcast_to(index, shape))
+    others = [i for i in range(len(rest.dims)) if i not in axes]
+    found = gather_nd(reorder(rest, axes + others), stack(parts, axis=-1))
+    together = axes == list(range(axes[0], axes[0] + len(axes)))
+    if not together or axes[0] == 0:
+        return found
+    count, lead = len(shape), axes[0]
+    order = [*range(count, count + lead), *range(count), *range(count + lead, len(found.dims))]
+    return reorder(found, order)
+
+
+# ---- turning it on
+
+
+_usual: dict[str, Any] = {}
+
+
+def _set_operators(on: bool) -> None:
+    if not _usual:
+        names = [f"__{r}{n}__" for n in _BINARY for r in ("", "r")] + list(_ORDER)
+        _usual.update({n: getattr(Tensor, n) for n in [*names, "__getitem__"]})
+    for name, usual in _usual.items():
+        attach_method(name, _replacement(name, usual) if on else usual)
+
+
+def _replacement(name: str, usual: Any) -> Any:
+    if name == "__getitem__":
+        return getitem
+    plain = name.strip("_")
+    if name in _ORDER:
+        return _operator(_ORDER[name], usual)
+    if plain in _BINARY:
+        return _operator(_BINARY[plain], usual)
+    return _operator(_BINARY[plain[1:]], usual, turned=True)
+
+
+def experimental_enable_numpy_behavior(
+    prefer_float32: bool = False, dtype_conversion_mode: str = "legacy"
+) -> None:
+    """Makes tensors behave as NumPy's arrays: promotion, indexing, methods.
+
+    Args:
+      prefer_float32: Python floats are float32, not float64, in this module.
+      dtype_conversion_mode: 'legacy' promotes as NumPy does; 'off' leaves the operators as they
+        are. 'safe' and 'all' are not supported.
+
+    Raises:
+      ValueError: another mode.
+      NotImplementedError: the modes 'safe' and 'all'.
+    """
+    if dtype_conversion_mode not in MODES:
+        raise ValueError(
+            "experimental_enable_numpy_behavior: expected dtype_conversion_mode 'off', 'legacy',"
+            f" 'safe' or 'all', got {dtype_conversion_mode!r}. Leave it out for 'legacy'."
+        )
+    if dtype_conversion_mode in ("safe", "all"):
+        raise NotImplementedError(
+            "experimental_enable_numpy_behavior: expected dtype_conversion_mode 'legacy' or 'off',"
+            f" got {dtype_conversion_mode!r}, which needs weak tensors. Use 'legacy', or cast."
+        )
+    numpy_dtypes.prefer_float32(prefer_float32)
+    _set_operators(dtype_conversion_mode == "legacy")
+    attach_method("__getitem__", getitem)
+    for name, method in METHODS.items():
+        attach_method(name, method)
+
+
+def restore() -> None:
+    """Takes back what `experimental_enable_numpy_behavior` did, for tests."""
+    numpy_dtypes.prefer_float32(False)
+    if _usual:
+        _set_operators(False)
+        for name in METHODS:
+            if name in vars(Tensor):
+                delattr(Tensor, name)

@@ -1,0 +1,284 @@
+"""Products of tensors and polynomials in `tf.experimental.numpy`."""
+
+from typing import Any
+
+from penstock.ops import math_arithmetic, math_einsum, math_matmul
+from penstock.ops.array_basics import reshape
+from penstock.ops.array_fill import zeros_like
+from penstock.ops.array_join import stack, unstack
+from penstock.ops.array_shape import expand_dims, squeeze
+from penstock.ops.math_cast import cast, conj
+from penstock.ops.math_reduce import reduce_sum
+from penstock.ops.numpy_arrays import atleast_1d, diagonal, moveaxis
+from penstock.ops.numpy_dtypes import Value, as_tensor, promoted, rank_of
+from penstock.ops.numpy_elementwise import multiply
+from penstock.types import dtypes
+
+
+def _through_int32(x: Any, y: Any, run: Any) -> Any:
+    """Products that bools and small integers have no kernels for: in int32, and back."""
+    dtype = x.dtype
+    if not (dtype.is_bool or dtype in (dtypes.int8, dtypes.int16)):
+        return run(x, y)
+    return cast(run(cast(x, dtypes.int32), cast(y, dtypes.int32)), dtype)
+
+
+def matmul(x1: Value, x2: Value) -> Any:
+    """The matrix product, over leading axes one by one; a vector counts as a row or column.
+
+    Args:
+      x1: [..., M, K] or [K].
+      x2: [..., K, N] or [K].
+
+    Returns:
+      [..., M, N], without the axes of vectors.
+
+    Raises:
+      ValueError: an argument is a scalar.
+    """
+    x, y = promoted(x1, x2)
+    ranks = rank_of(x, "matmul"), rank_of(y, "matmul")
+    if not all(ranks):
+        raise ValueError(
+            f"matmul: expected two tensors of rank 1 or more, got shapes {x.shape} and {y.shape}."
+            " Use multiply for scalars."
+        )
+    left = expand_dims(x, 0) if ranks[0] == 1 else x
+    right = expand_dims(y, -1) if ranks[1] == 1 else y
+    found = _through_int32(left, right, math_matmul.matmul)
+    if ranks[1] == 1:
+        found = squeeze(found, axis=[-1])
+    if ranks[0] == 1:
+        found = squeeze(found, axis=[-1 if ranks[1] == 1 else -2])
+    return found
+
+
+def tensordot(a: Value, b: Value, axes: Any = 2) -> Any:
+    """The product summed over pairs of axes.
+
+    Args:
+      a: a tensor, array or list.
+      b: another.
+      axes: how many last axes of `a` meet the first ones of `b`, or two lists of axes.
+
+    Returns:
+      A tensor of the axes that are left.
+    """
+    x, y = promoted(a, b)
+    return _through_int32(x, y, lambda p, q: math_einsum.tensordot(p, q, axes))
+
+
+def dot(a: Value, b: Value) -> Any:
+    """The sum of products over the last axis of `a` and the last but one of `b`.
+
+    Args:
+      a: a tensor, array, number or list.
+      b: another.
+
+    Returns:
+      A tensor; the plain product when one is a scalar.
+    """
+    x, y = promoted(a, b)
+    rank_x, rank_y = rank_of(x, "dot"), rank_of(y, "dot")
+    if not rank_x or not rank_y:
+        return multiply(x, y)
+    return tensordot(x, y, [[rank_x - 1], [max(rank_y - 2, 0)]])
+
+
+def inner(a: Value, b: Value) -> Any:
+    """The sum of products over the last axes.
+
+    Args:
+      a: a tensor, array, number or list.
+      b: another.
+
+    Returns:
+      A tensor; the plain product when one is a scalar.
+    """
+    x, y = promoted(a, b)
+    if not rank_of(x, "inner") or not rank_of(y, "inner"):
+        return multiply(x, y)
+    return tensordot(x, y, [[-1], [-1]])
+
+
+def vdot(a: Value, b: Value) -> Any:
+    """The sum of products of the flat tensors, the first one conjugated.
+
+    Args:
+      a: a tensor, array, number or list.
+      b: another.
+
+    Returns:
+      A scalar tensor.
+    """
+    x, y = promoted(a, b)
+    x = conj(x) if x.dtype.is_complex else x
+    return tensordot(reshape(x, [-1]), reshape(y, [-1]), 1)
+
+
+def outer(a: Value, b: Value) -> Any:
+    """All products of an element of `a` and one of `b`.
+
+    Args:
+      a: a tensor, array, number or list of M elements.
+      b: another, of N elements.
+
+    Returns:
+      [M, N].
+    """
+    x, y = promoted(a, b)
+    return multiply(reshape(x, [-1, 1]), reshape(y, [1, -1]))
+
+
+def kron(a: Value, b: Value) -> Any:
+    """The Kronecker product: each element of `a` times the whole of `b`.
+
+    Args:
+      a: a tensor, array, number or list.
+      b: another.
+
+    Returns:
+      A tensor whose sizes are the products of theirs.
+    """
+    x, y = promoted(a, b)
+    rank = max(rank_of(x, "kron"), rank_of(y, "kron"))
+    dims_x = [1] * (rank - len(x.shape)) + x.shape.as_list()
+    dims_y = [1] * (rank - len(y.shape)) + y.shape.as_list()
+    pairs = list(zip(dims_x, dims_y, strict=True))
+    left = reshape(x, [size for m, _ in pairs for size in (m, 1)])
+    right = reshape(y, [size for _, n in pairs for size in (1, n)])
+    return reshape(multiply(left, right), [m * n for m, n in pairs])
+
+
+def cross(
+    a: Value, b: Value, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
+    """The cross product of vectors of 3 or 2 numbers.
+
+    Args:
+      a: a tensor, array or list.
+      b: another.
+      axisa: the axis of `a` that holds its vectors.
+      axisb: the same of `b`.
+      axisc: where the result has it.
+      axis: all three.
+
+    Returns:
+      A tensor; without the axis when both have vectors of 2.
+
+    Raises:
+      ValueError: vectors of other sizes.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = promoted(a, b)
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    sizes = x.dims[-1], y.dims[-1]
+    if not set(sizes) <= {2, 3}:
+        raise ValueError(
+            f"cross: expected vectors of 2 or 3 numbers, got sizes {sizes[0]} and {sizes[1]}."
+            " Name the axis that holds them."
+        )
+    p = [x[..., i] for i in range(sizes[0])]
+    q = [y[..., i] for i in range(sizes[1])]
+    last = _minor(p, q, 0, 1)
+    if sizes == (2, 2):
+        return last
+    zero_p, zero_q = zeros_like(p[0]), zeros_like(q[0])
+    p, q = ([*p, zero_p])[:3], ([*q, zero_q])[:3]
+    parts = [_minor(p, q, 1, 2), _minor(p, q, 2, 0), last]
+    return moveaxis(stack(parts, axis=-1), -1, axisc)
+
+
+def _minor(p: list[Any], q: list[Any], i: int, j: int) -> Any:
+    return math_arithmetic.subtract(
+        math_arithmetic.multiply(p[i], q[j]), math_arithmetic.multiply(p[j], q[i])
+    )
+
+
+def einsum(subscripts: str, *operands: Value, **kwargs: Any) -> Any:
+    """Products summed as a text of axis names says.
+
+    Args:
+      subscripts: such as "ij,jk->ik".
+      *operands: tensors, arrays or lists.
+      **kwargs: `casting` ('safe' or 'no') and `optimize`, as in NumPy.
+
+    Returns:
+      A tensor.
+
+    Raises:
+      ValueError: another casting, or an argument that is not known.
+    """
+    casting = kwargs.pop("casting", "safe")
+    optimize = kwargs.pop("optimize", False)
+    if casting not in ("safe", "no") or kwargs:
+        raise ValueError(
+            f"einsum: expected casting 'safe' or 'no', and optimize, got casting={casting!r} and"
+            f" {sorted(kwargs)}. Cast the operands and the result instead."
+        )
+    tensors = promoted(*operands) if casting == "safe" else [as_tensor(v) for v in operands]
+    how = {True: "greedy", False: "optimal"}.get(optimize, optimize)
+    return math_einsum.einsum(subscripts, *tensors, optimize=how)
+
+
+def trace(a: Value, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    """The sum along diagonals.
+
+    Args:
+      a: a tensor, array or list of rank 2 or more.
+      offset: which diagonal; positive ones are above the main one.
+      axis1: the axis of rows.
+      axis2: the axis of columns.
+      dtype: what to add in; that of `a` by default.
+
+    Returns:
+      A tensor without the two axes.
+    """
+    parts = diagonal(a, offset, axis1, axis2)
+    return reduce_sum(parts if dtype is None else as_tensor(parts, dtype), axis=-1)
+
+
+def polyval(p: Value, x: Value) -> Any:
+    """A polynomial's values.
+
+    Args:
+      p: coefficients, that of the highest power first.
+      x: where.
+
+    Returns:
+      A tensor of the shape of `x`.
+    """
+    coefficients, at = promoted(p, x)
+    parts = unstack(atleast_1d(coefficients))
+    found = math_arithmetic.add(parts[0], zeros_like(at)) if parts else zeros_like(at)
+    for coefficient in parts[1:]:
+        found = math_arithmetic.add(math_arithmetic.multiply(found, at), coefficient)
+    return found
+
+
+def vander(x: Value, N: int | None = None, increasing: bool = False) -> Any:
+    """Powers of the elements in columns.
+
+    Args:
+      x: a vector.
+      N: the number of columns; as many as elements by default.
+      increasing: lowest power first.
+
+    Returns:
+      [len(x), N].
+
+    Raises:
+      ValueError: N is negative or x no vector.
+    """
+    values = as_tensor(x)
+    if rank_of(values, "vander") != 1:
+        raise ValueError(f"vander: expected a vector, got shape {values.shape}. Flatten it first.")
+    count = values.dims[0] if N is None else int(N)
+    if count < 0:
+        raise ValueError(f"vander: expected N >= 0, got {count}. Leave it out for a square matrix.")
+    if values.dtype.is_bool:
+        values = cast(values, dtypes.int64)
+    powers = list(range(count)) if increasing else list(range(count - 1, -1, -1))
+    exponents = cast(as_tensor(powers, dtypes.int64), values.dtype)
+    return math_arithmetic.pow(expand_dims(values, -1), expand_dims(exponents, 0))

@@ -1,0 +1,544 @@
+"""Reductions, scans, orders and statistics of `tf.experimental.numpy`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.core.convert import convert_to_tensor
+from penstock.ops import array_sort, math_arithmetic, math_cast, math_compare, math_division
+from penstock.ops import math_reduce as reduce
+from penstock.ops import math_scan as scan
+from penstock.ops.array_basics import reshape
+from penstock.ops.array_fill import ones_like, zeros_like
+from penstock.ops.array_select import where
+from penstock.ops.array_shape import broadcast_to, rank
+from penstock.ops.math_cast import cast
+from penstock.ops.math_elementwise import sqrt
+from penstock.ops.numpy_dtypes import (
+    Value,
+    as_tensor,
+    positive_axis,
+    promoted,
+    rank_of,
+    tensor_dtype,
+    to_inexact,
+)
+from penstock.ops.numpy_elementwise import as_bool, isclose
+from penstock.ops.numpy_elementwise import isnan as _isnan
+from penstock.types import dtypes
+
+Axis = Any  # any: an integer, a tuple of integers, or None for all axes
+Function = Callable[..., Any]
+
+
+def _no_out(name: str, out: Any) -> None:
+    if out is not None:
+        raise ValueError(
+            f"{name}: expected out=None, got {out!r}. Tensors are not written to; take the result."
+        )
+
+
+def _summed(x: Any, dtype: Any) -> Any:
+    """As sums and products begin: small integers are 64 bits wide unless a dtype is asked for."""
+    if dtype is not None:
+        return cast(x, tensor_dtype(dtype))
+    if x.dtype.is_bool or (x.dtype.is_integer and not x.dtype.is_unsigned):
+        return cast(x, dtypes.int64)
+    return cast(x, dtypes.uint64) if x.dtype.is_unsigned else x
+
+
+def _on_bools(bools: Function, others: Function) -> Function:
+    def function(x: Any, axis: Axis, keepdims: Any) -> Any:
+        return (bools if x.dtype.is_bool else others)(x, axis=axis, keepdims=bool(keepdims))
+
+    return function
+
+
+_largest = _on_bools(reduce.reduce_any, reduce.reduce_max)
+_smallest = _on_bools(reduce.reduce_all, reduce.reduce_min)
+
+
+def all(a: Value, axis: Axis = None, keepdims: bool | None = None) -> Any:
+    """Whether all elements are nonzero.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A bool tensor.
+    """
+    return reduce.reduce_all(as_bool(as_tensor(a)), axis=axis, keepdims=bool(keepdims))
+
+
+def any(a: Value, axis: Axis = None, keepdims: bool | None = None) -> Any:
+    """Whether an element is nonzero.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A bool tensor.
+    """
+    return reduce.reduce_any(as_bool(as_tensor(a)), axis=axis, keepdims=bool(keepdims))
+
+
+def allclose(
+    a: Value, b: Value, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Any:
+    """Whether all elements are close; see `isclose`.
+
+    Args:
+      a: a tensor, array, number or list.
+      b: another.
+      rtol: relative tolerance.
+      atol: absolute tolerance.
+      equal_nan: whether two NaNs are close.
+
+    Returns:
+      bool[].
+    """
+    return reduce.reduce_all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1: Value, a2: Value) -> Any:
+    """Whether shapes and elements are equal.
+
+    Args:
+      a1: a tensor, array, number or list.
+      a2: another.
+
+    Returns:
+      bool[].
+    """
+    x, y = promoted(a1, a2)
+    if x.dims is not None and y.dims is not None and not x.shape.is_compatible_with(y.shape):
+        return convert_to_tensor(False)
+    return reduce.reduce_all(math_compare.equal(x, y))
+
+
+def max(a: Value, axis: Axis = None, keepdims: bool | None = None) -> Any:
+    """The largest element.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A tensor of the same dtype.
+    """
+    return _largest(as_tensor(a), axis, keepdims)
+
+
+def min(a: Value, axis: Axis = None, keepdims: bool | None = None) -> Any:
+    """The smallest element.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A tensor of the same dtype.
+    """
+    return _smallest(as_tensor(a), axis, keepdims)
+
+
+def amax(a: Value, axis: Axis = None, out: Any = None, keepdims: bool | None = None) -> Any:
+    """The largest element.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      out: must be None.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A tensor of the same dtype.
+    """
+    _no_out("amax", out)
+    return max(a, axis, keepdims)
+
+
+def amin(a: Value, axis: Axis = None, out: Any = None, keepdims: bool | None = None) -> Any:
+    """The smallest element.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      out: must be None.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A tensor of the same dtype.
+    """
+    _no_out("amin", out)
+    return min(a, axis, keepdims)
+
+
+def ptp(a: Value, axis: Axis = None, keepdims: bool | None = None) -> Any:
+    """The largest element less the smallest.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A tensor of the same dtype.
+    """
+    return math_arithmetic.subtract(max(a, axis, keepdims), min(a, axis, keepdims))
+
+
+def sum(a: Value, axis: Axis = None, dtype: Any = None, keepdims: bool | None = None) -> Any:
+    """The sum.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      dtype: what to add in; by default integers and bools are added in 64 bits.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A tensor.
+
+    Example:
+      >>> sum([True, True]).numpy().item()
+      2
+    """
+    return reduce.reduce_sum(_summed(as_tensor(a), dtype), axis=axis, keepdims=bool(keepdims))
+
+
+def prod(a: Value, axis: Axis = None, dtype: Any = None, keepdims: bool | None = None) -> Any:
+    """The product.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      dtype: what to multiply in; by default integers and bools are multiplied in 64 bits.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A tensor.
+    """
+    return reduce.reduce_prod(_summed(as_tensor(a), dtype), axis=axis, keepdims=bool(keepdims))
+
+
+def mean(
+    a: Value, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: bool | None = None
+) -> Any:
+    """The mean.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      dtype: of the result; float64 for integers by default.
+      out: must be None.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A tensor.
+    """
+    _no_out("mean", out)
+    tensor = as_tensor(a)
+    x = to_inexact(tensor) if dtype is None else cast(tensor, tensor_dtype(dtype))
+    return reduce.reduce_mean(x, axis=axis, keepdims=bool(keepdims))
+
+
+def var(
+    a: Value,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool | None = None,
+) -> Any:
+    """The variance.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      dtype: what to compute in; float64 for integers by default.
+      out: must be None.
+      ddof: taken from the number of elements before dividing by it.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A real tensor.
+    """
+    _no_out("var", out)
+    tensor = as_tensor(a)
+    x = to_inexact(tensor) if dtype is None else cast(tensor, tensor_dtype(dtype))
+    deviation = math_arithmetic.subtract(x, reduce.reduce_mean(x, axis=axis, keepdims=True))
+    size = math_cast.abs(deviation)
+    squares = math_arithmetic.multiply(size, size)
+    total = reduce.reduce_sum(squares, axis=axis, keepdims=bool(keepdims))
+    ones = reduce.reduce_sum(ones_like(squares), axis=axis, keepdims=bool(keepdims))
+    count = math_arithmetic.subtract(ones, as_tensor(ddof, ones.dtype))
+    return math_division.divide(total, count)
+
+
+def std(a: Value, axis: Axis = None, keepdims: bool | None = None) -> Any:
+    """The standard deviation.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A real tensor.
+    """
+    return sqrt(var(a, axis=axis, keepdims=keepdims))
+
+
+def average(
+    a: Value, axis: int | None = None, weights: Value = None, returned: bool = False
+) -> Any:
+    """The mean with weights.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axis to reduce; None for all.
+      weights: of the shape of `a`, or of its axis; equal by default.
+      returned: gives the sum of the weights too.
+
+    Returns:
+      A tensor, or a pair with the sum of weights.
+
+    Raises:
+      ValueError: axis is no integer, or the weights do not fit.
+    """
+    if axis is not None and not isinstance(axis, int):
+        raise ValueError(f"average: expected an integer axis or None, got {axis!r}. Pass one axis.")
+    x = to_inexact(as_tensor(a))
+    if weights is None:
+        found = reduce.reduce_mean(x, axis=axis)
+        if not returned:
+            return found
+        count = reduce.reduce_sum(ones_like(x), axis=axis)
+        return found, broadcast_to(count, found.shape)
+    x, w = promoted(x, weights)
+    w = _weights(x, w, axis)
+    total = reduce.reduce_sum(w, axis=axis)
+    found = math_division.divide(
+        reduce.reduce_sum(math_arithmetic.multiply(x, w), axis=axis), total
+    )
+    return (found, total) if returned else found
+
+
+def _weights(x: Any, w: Any, axis: int | None) -> Any:
+    if w.shape.is_compatible_with(x.shape) and len(w.dims or ()) == len(x.dims or ()):
+        return w
+    if axis is None or len(w.dims or ()) != 1:
+        raise ValueError(
+            f"average: expected weights of shape {x.shape}, or with an axis of its size, got"
+            f" {w.shape}. Pass axis= with weights of one axis."
+        )
+    size = rank_of(x, "average")
+    shape = [1] * size
+    shape[positive_axis(axis, size, "average")] = -1
+    return broadcast_to(reshape(w, shape), x.shape)
+
+
+def count_nonzero(a: Value, axis: Axis = None) -> Any:
+    """The number of elements other than zero.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+
+    Returns:
+      An int64 tensor.
+    """
+    return reduce.reduce_sum(cast(as_bool(as_tensor(a)), dtypes.int64), axis=axis)
+
+
+def _without_nan(a: Value, value: float) -> tuple[Any, Any]:
+    x = as_tensor(a)
+    nan = _isnan(x)
+    return where(nan, as_tensor(value, x.dtype), x), nan
+
+
+def nansum(a: Value, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    """The sum, with 0 for NaN.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      dtype: what to add in.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A tensor.
+    """
+    return sum(_without_nan(a, 0)[0], axis, dtype, keepdims)
+
+
+def nanprod(a: Value, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    """The product, with 1 for NaN.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      dtype: what to multiply in.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A tensor.
+    """
+    return prod(_without_nan(a, 1)[0], axis, dtype, keepdims)
+
+
+def nanmean(a: Value, axis: Axis = None, dtype: Any = None, keepdims: bool | None = None) -> Any:
+    """The mean of what is not NaN.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axes to reduce.
+      dtype: of the result; float64 for integers by default.
+      keepdims: keeps them with size 1.
+
+    Returns:
+      A tensor.
+    """
+    clean, nan = _without_nan(a, 0)
+    x = to_inexact(clean) if dtype is None else cast(clean, tensor_dtype(dtype))
+    there = cast(math_compare.logical_not(nan), x.dtype)
+    total = reduce.reduce_sum(x, axis=axis, keepdims=bool(keepdims))
+    return math_division.divide(total, reduce.reduce_sum(there, axis=axis, keepdims=bool(keepdims)))
+
+
+def _position(name: str, run: Function, a: Value, axis: int | None) -> Any:
+    x = as_tensor(a)
+    if x.dtype.is_bool:
+        x = cast(x, dtypes.uint8)
+    if axis is None or not rank_of(x, name):
+        x, axis = reshape(x, [-1]), 0
+    return run(x, axis=positive_axis(axis, rank_of(x, name), name))
+
+
+def argmax(a: Value, axis: int | None = None) -> Any:
+    """Where the largest element is; the first of several.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axis to look along; None for the flat tensor.
+
+    Returns:
+      An int64 tensor.
+    """
+    return _position("argmax", scan.argmax, a, axis)
+
+
+def argmin(a: Value, axis: int | None = None) -> Any:
+    """Where the smallest element is; the first of several.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axis to look along; None for the flat tensor.
+
+    Returns:
+      An int64 tensor.
+    """
+    return _position("argmin", scan.argmin, a, axis)
+
+
+def _scanned(name: str, run: Function, a: Value, axis: int | None, dtype: Any) -> Any:
+    x = _summed(as_tensor(a), dtype)
+    if axis is None:
+        x, axis = reshape(x, [-1]), 0
+    return run(x, axis=positive_axis(axis, rank_of(x, name), name))
+
+
+def cumsum(a: Value, axis: int | None = None, dtype: Any = None) -> Any:
+    """Sums of all elements up to each.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axis to go along; None for the flat tensor.
+      dtype: what to add in; integers are added in 64 bits.
+
+    Returns:
+      A tensor.
+    """
+    return _scanned("cumsum", scan.cumsum, a, axis, dtype)
+
+
+def cumprod(a: Value, axis: int | None = None, dtype: Any = None) -> Any:
+    """Products of all elements up to each.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axis to go along; None for the flat tensor.
+      dtype: what to multiply in; integers are multiplied in 64 bits.
+
+    Returns:
+      A tensor.
+    """
+    return _scanned("cumprod", scan.cumprod, a, axis, dtype)
+
+
+def _ordered(name: str, a: Value, axis: int | None, kind: str, order: Any) -> tuple[Any, int]:
+    if order is not None:
+        raise ValueError(f"{name}: expected order=None, got {order!r}. Tensors have no fields.")
+    if kind not in ("quicksort", "stable", "mergesort", "heapsort"):
+        raise ValueError(f"{name}: expected a kind of NumPy's, got {kind!r}. Use 'stable'.")
+    x = as_tensor(a)
+    if axis is None:
+        return reshape(x, [-1]), 0
+    return x, axis
+
+
+def sort(a: Value, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Any:
+    """The elements in ascending order.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axis to sort along; None for the flat tensor.
+      kind: 'quicksort', 'stable', ...; all are stable here.
+      order: must be None.
+
+    Returns:
+      A tensor of the same dtype.
+    """
+    x, along = _ordered("sort", a, axis, kind, order)
+    if x.dtype.is_bool:
+        return cast(array_sort.sort(cast(x, dtypes.int32), axis=along), dtypes.bool_)
+    return array_sort.sort(x, axis=along)
+
+
+def argsort(a: Value, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Any:
+    """The positions that put the elements in ascending order.
+
+    Args:
+      a: a tensor, array, number or list.
+      axis: the axis to sort along; None for the flat tensor.
+      kind: 'quicksort', 'stable', ...; all are stable here.
+      order: must be None.
+
+    Returns:
+      An int64 tensor.
+    """
+    x, along = _ordered("argsort", a, axis, kind, order)
+    if x.dtype.is_bool:
+        x = cast(x, dtypes.int32)
+    if not rank_of(x, "argsort"):
+        return cast(zeros_like(x), dtypes.int64)
+    return cast(array_sort.argsort(x, axis=along, stable=True), dtypes.int64)
+
+
+def ndim(a: Value) -> Any:
+    """The number of axes.
+
+    Args:
+      a: a tensor, array, number or list.
+
+    Returns:
+      An integer; an int32 tensor when it is known only as the graph runs.
+    """
+    x = as_tensor(a)
+    return rank(x) if x.dims is None else len(x.dims)

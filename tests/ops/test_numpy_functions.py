@@ -1,0 +1,246 @@
+"""tf.experimental.numpy: NumPy itself says the values; the dtypes are TensorFlow 2.21's."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.ops import numpy_behavior
+
+tnp = tf.experimental.numpy
+
+UNARY = """abs arcsin arcsinh arctan cbrt ceil conj cos cosh deg2rad exp exp2 expm1 fabs fix floor
+    isfinite isinf isnan isneginf isposinf isreal iscomplex logical_not negative positive rad2deg
+    real imag sign signbit sin sinc sinh square tan tanh around ravel flip fliplr flipud transpose
+    sum prod mean max min any all std var argmax argmin argsort sort cumsum cumprod nansum nanprod
+    nanmean count_nonzero ptp diag diagonal trace tril triu rot90 atleast_3d squeeze diff average"""
+BINARY = """add subtract multiply divide floor_divide mod power maximum minimum arctan2 hypot
+    heaviside logaddexp logaddexp2 logical_and logical_or logical_xor equal less greater_equal
+    nextafter inner outer vdot kron isclose append"""
+MATRIX = np.array([[-0.5, 0.25, 1.0], [0.75, -1.0, 0.0]])
+
+
+@pytest.mark.parametrize("name", UNARY.split())
+def test_functions_of_one_argument_are_numpys(name):
+    expected = getattr(np, name)(MATRIX)
+    found = getattr(tnp, name)(MATRIX)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    assert found.dtype.as_numpy_dtype == np.asarray(expected).dtype
+
+
+@pytest.mark.parametrize("name", BINARY.split())
+def test_functions_of_two_arguments_are_numpys(name):
+    left, right = np.abs(MATRIX), np.full((2, 3), 2.5)
+    expected = getattr(np, name)(left, right)
+    found = getattr(tnp, name)(left, right)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert found.dtype.as_numpy_dtype == np.asarray(expected).dtype
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (np.int8(1), 1, "int8"),
+        (np.int8(1), [1, 2], "int8"),
+        (np.uint8(1), np.int8(1), "int16"),
+        (np.int32(1), np.float32(1), "float64"),
+        (np.float32(1), 1.5, "float32"),
+        (np.float16(1), np.int32(1), "float64"),
+        (np.uint64(1), np.int8(1), "float64"),
+        (1, 1, "int64"),
+        (1.0, True, "float64"),
+        (np.complex64(1), 1.0, "complex64"),
+        (np.complex64(1), np.int64(1), "complex128"),
+        (tf.constant(1.0, tf.bfloat16), 1, "bfloat16"),
+        (tf.constant(1.0, tf.bfloat16), np.float32(1), "float32"),
+        (tf.Variable(1), 2.5, "float64"),
+    ],
+)
+def test_promotion(left, right, expected):
+    assert tnp.add(left, right).dtype.name == expected
+    assert tnp.add(right, left).dtype.name == expected
+    assert tnp.result_type(left, right).name == expected
+
+
+def test_what_has_no_common_dtype_is_a_type_error():
+    with pytest.raises(TypeError):
+        tnp.add(tf.constant(1.0, tf.bfloat16), np.int64(1))
+
+
+def test_integers_become_floats_and_sums_are_wide():
+    assert tnp.sqrt(np.int8([4])).dtype.name == "float64"
+    assert tnp.divide(np.int8([4]), np.int8([2])).dtype.name == "float32"
+    assert tnp.sum(np.int8([100, 100])).numpy() == 200
+    assert tnp.prod(np.uint8([100, 100])).dtype.name == "uint64"
+    assert tnp.mean([1, 2]).dtype.name == "float64"
+
+
+def test_makers():
+    for found, expected in [
+        (tnp.arange(1, 2, 0.25), np.arange(1, 2, 0.25)),
+        (tnp.arange(5, 1), np.arange(5, 1)),
+        (tnp.linspace(0, 1, 5, endpoint=False), np.linspace(0, 1, 5, endpoint=False)),
+        (tnp.linspace([0, 1], [1, 3], 3, axis=1), np.linspace([0, 1], [1, 3], 3, axis=1)),
+        (tnp.geomspace(-1, -100, 3), np.geomspace(-1, -100, 3)),
+        (tnp.logspace(0, 2, 3, base=2), np.logspace(0, 2, 3, base=2)),
+        (tnp.eye(2, 3, k=1), np.eye(2, 3, k=1)),
+        (tnp.tri(2, 4, k=1), np.tri(2, 4, k=1)),
+        (tnp.vander([1, 2, 3], N=2), np.vander([1, 2, 3], N=2)),
+        (tnp.full((2, 3), 7), np.full((2, 3), 7)),
+        (tnp.array([1, 2.5], ndmin=2), np.array([1, 2.5], ndmin=2)),
+        (tnp.identity(2), np.identity(2)),
+    ]:
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        assert found.dtype.as_numpy_dtype == expected.dtype
+
+
+def test_shapes_and_choices():
+    m = np.arange(24).reshape(2, 3, 4)
+    n = np.array([[3, 1, 2], [6, 5, 4]])
+    for found, expected in [
+        (tnp.moveaxis(m, (0, 1), (2, 0)), np.moveaxis(m, (0, 1), (2, 0))),
+        (tnp.swapaxes(m, 0, -1), np.swapaxes(m, 0, -1)),
+        (tnp.reshape(n, (3, 2), order="F"), np.reshape(n, (3, 2), order="F")),
+        (tnp.diagonal(m, 1, 0, 2), np.diagonal(m, 1, 0, 2)),
+        (tnp.rot90(n, -1), np.rot90(n, -1)),
+        (tnp.roll(n, 1), np.roll(n, 1)),
+        (tnp.tile(n, 2), np.tile(n, 2)),
+        (tnp.pad(n, ((1, 0), (0, 2)), "reflect"), np.pad(n, ((1, 0), (0, 2)), "reflect")),
+        (tnp.diff(n, n=2), np.diff(n, n=2)),
+        (
+            tnp.take_along_axis(n, [[-1, 2, 0]], 1)[0],
+            np.take_along_axis(n[:1], n[:1] * 0 + [[-1, 2, 0]], 1)[0],
+        ),
+        (tnp.take(n, [7, -1], mode="wrap"), np.take(n, [7, -1], mode="wrap")),
+        (tnp.compress([0, 1, 1], n, axis=1), np.compress([0, 1, 1], n, axis=1)),
+        (tnp.where([1, 0, 2], n, 0), np.where([1, 0, 2], n, 0)),
+        (tnp.select([n > 4, n > 2], [n, -n]), np.select([n > 4, n > 2], [n, -n])),
+        (tnp.dot(np.ones((2, 4)), m[0].T), np.dot(np.ones((2, 4)), m[0].T)),
+        (tnp.matmul([1, 2], n), np.matmul([1, 2], n)),
+        (tnp.cross(n, [1, 2, 3]), np.cross(n, [1, 2, 3])),
+        (tnp.einsum("ij,kj->ik", n, n), np.einsum("ij,kj->ik", n, n)),
+        (tnp.gcd([12, 18, 0], [8, 27, 5]), np.gcd([12, 18, 0], [8, 27, 5])),
+        (tnp.lcm([4, 6], [6, 0]), np.lcm([4, 6], [6, 0])),
+        (tnp.polyval([1, 2, 3], [1.0, 2.0]), np.polyval([1, 2, 3], [1.0, 2.0])),
+        (tnp.average(n, axis=1, weights=[1, 2, 3]), np.average(n, axis=1, weights=[1, 2, 3])),
+    ]:
+        np.testing.assert_allclose(found, expected)
+
+
+def test_lists_of_results():
+    assert [p.numpy().tolist() for p in tnp.split(np.arange(6), [2, 3])] == [[0, 1], [2], [3, 4, 5]]
+    assert [p.numpy().tolist() for p in tnp.nonzero([[1, 0], [0, 2]])] == [[0, 1], [0, 1]]
+    assert [p.shape.as_list() for p in tnp.meshgrid([1, 2], [3, 4, 5])] == [[3, 2], [3, 2]]
+    assert [p.shape.as_list() for p in tnp.ix_([True, False], [2, 3])] == [[1, 1], [1, 2]]
+    assert [p.numpy() for p in tnp.divmod(7, 3)] == [2, 1]
+
+
+def test_bad_arguments():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"axis in \[-2, 2\), got axis 2"):
+        tnp.argmax([[1, 2]], axis=2)
+    with pytest.raises(ValueError, match="both x and y"):
+        tnp.where([True], 1)
+    with pytest.raises(ValueError, match="expected integers, got float64"):
+        tnp.gcd([1.5], 2)
+    with pytest.raises(NotImplementedError, match="axis=0"):
+        tnp.size([1], axis=0)
+    with pytest.raises(ValueError, match="mode='edge'"):
+        tnp.pad([1], 1, "edge")
+    with pytest.raises(ValueError, match=r"got shapes \(2,\) and \(\)"):
+        tnp.matmul([1, 2], 3)
+
+
+def test_functions_and_gradients():
+    @tf.function
+    def loss(x):
+        return tnp.mean(tnp.hypot(x, 4.0)) + tnp.polyval([1.0, 2.0], x[0])
+
+    x = tf.constant([3.0, 0.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = loss(x)
+    np.testing.assert_allclose(y, 4.5 + 5.0)
+    np.testing.assert_allclose(tape.gradient(y, x), [1.3, 0.0], rtol=1e-6)
+
+
+def test_random_numbers_are_those_of_tf_random():
+    tnp.random.seed(3)
+    first = tnp.random.rand(2)
+    tf.random.set_seed(3)
+    np.testing.assert_array_equal(first, tf.random.uniform([2], dtype=tf.float64))
+    assert tnp.random.randint(5, size=(2,), dtype=np.int8).dtype.name == "int8"
+    assert tnp.random.poisson([1.0, 2.0], (3,)).shape == [3, 2]
+    with pytest.raises(ValueError, match="float32"):
+        tnp.random.randint(5, dtype=np.float32)
+
+
+@pytest.fixture
+def as_arrays():
+    tnp.experimental_enable_numpy_behavior()
+    yield
+    numpy_behavior.restore()
+
+
+@pytest.mark.usefixtures("as_arrays")
+def test_tensors_behave_as_arrays():
+    x, i = tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([[1, 2], [3, 4]])
+    assert (x + i).dtype.name == "float64"
+    assert (2.5 * i).dtype.name == "float64"
+    assert (i / 2).numpy().tolist() == [[0.5, 1.0], [1.5, 2.0]]
+    assert (x == i).numpy().all()
+    assert x.T.numpy().tolist() == [[1, 3], [2, 4]]
+    assert x.reshape(-1).shape == [4]
+    assert x.reshape((4,), order="F").numpy().tolist() == [1, 3, 2, 4]
+    assert i.astype(np.float32).dtype is tf.float32
+    assert x.size == 4
+    assert x.clip(2, 3).tolist() == [[2, 2], [3, 3]]
+    assert x.mean(axis=0).tolist() == [2, 3]
+    assert (tf.Variable(1) + 2.5).dtype.name == "float64"
+
+
+@pytest.mark.usefixtures("as_arrays")
+@pytest.mark.parametrize(
+    "index",
+    [
+        ([0, 1],),
+        (slice(None), [1, 0]),
+        ([1, 0], slice(None), [0, 3]),
+        (Ellipsis, [1, -1]),
+        (None, [0, 1]),
+        (slice(None), [0, 1], slice(None, 2)),
+        (slice(None), [True, False, True]),
+        ([[0], [1]], [0, 2]),
+        (1, [0, 2]),
+    ],
+)
+def test_advanced_indices_are_numpys(index):
+    values = np.arange(24).reshape(2, 3, 4)
+    np.testing.assert_array_equal(tf.constant(values)[index], values[index])
+
+
+def test_behavior_is_off_until_asked_for():
+    with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
+        tf.constant([1]) + tf.constant([1.0])
+    assert not hasattr(tf.constant(1), "T")
+
+
+@pytest.mark.usefixtures("as_arrays")
+def test_modes():
+    tnp.experimental_enable_numpy_behavior(prefer_float32=True)
+    assert tnp.array(1.5).dtype.name == "float32"
+    assert tnp.zeros(2).dtype.name == "float64"
+    tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="off")
+    with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
+        tf.constant([1]) + tf.constant([1.0])
+    with pytest.raises(NotImplementedError, match="'all'"):
+        tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="all")
+    with pytest.raises(ValueError, match="'x'"):
+        tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="x")
+
+
+def test_nothing_warns():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tnp.log([0.0, -1.0])
+        tnp.nanmean([np.nan])
