@@ -74,6 +74,9 @@ EXPORTS = {
     "penstock.train.session_manager": {"SessionManager": ["compat.v1.train.SessionManager"]},
     "penstock.train.scaffold": {n: [f"compat.v1.train.{n}"] for n in _SCAFFOLD},
     "penstock.train.monitored_session": {n: [f"compat.v1.train.{n}"] for n in _MONITORED},
+    "penstock.train.supervisor": {
+        n: [f"compat.v1.train.{n}"] for n in ("Supervisor", "basic_train_loop")
+    },
     "penstock.train.losses": {name: [f"compat.v1.losses.{name}"] for name in _LOSSES},
     "penstock.train.optimizer": {"Optimizer": ["compat.v1.train.Optimizer"]},
     "penstock.train.optimizers": {name: [f"compat.v1.train.{name}"] for name in _OPTIMIZERS},

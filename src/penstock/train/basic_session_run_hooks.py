@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.config.logging import get_logger
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import SymbolicTensor
 from penstock.graph.graph import get_default_graph
 from penstock.runtime.client import BaseSession
 from penstock.train.coordinator import Coordinator
@@ -221,7 +221,7 @@ class LoggingTensorHook(SessionRunHook):
 
 
 def _text(tag: Any) -> str:
-    return str(tag.name) if isinstance(tag, Tensor) else str(tag)
+    return str(tag.name) if isinstance(tag, SymbolicTensor) else str(tag)
 
 
 def as_fetch(what: Any) -> Any:
@@ -254,7 +254,7 @@ class NanTensorHook(SessionRunHook):
         """
         if not np.isnan(run_values.results).any():
             return
-        name = self._loss.name if isinstance(self._loss, Tensor) else self._loss
+        name = self._loss.name if isinstance(self._loss, SymbolicTensor) else self._loss
         if self._fail:
             get_logger().error("Model diverged with loss = NaN.")
             raise NanLossDuringTrainingError(

@@ -315,7 +315,7 @@ class ProfilerHook(SessionRunHook):
                 " `with tf.Graph().as_default():`."
             )
         self._folder = os.fspath(output_dir)
-        self._show = {"show_dataflow": show_dataflow, "show_memory": show_memory}
+        self._show_dataflow, self._show_memory = show_dataflow, show_memory
         self._writer = FileWriterCache.get(self._folder)
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
 
@@ -349,6 +349,7 @@ class ProfilerHook(SessionRunHook):
         path = os.path.join(self._folder, f"timeline-{step}.json")
         get_logger().info("Saving timeline for %d into '%s'.", step, path)
         timeline = Timeline(run_metadata.step_stats)
+        text = timeline.generate_chrome_trace_format(self._show_dataflow, self._show_memory)
         with open(path, "w") as file:
-            file.write(timeline.generate_chrome_trace_format(**self._show))
+            file.write(text)
         self._writer.add_run_metadata(run_metadata, f"step_{step}")

@@ -172,7 +172,7 @@ class SessionManager:
         return session, problem is None
 
     def wait_for_session(
-        self, master: str, config: Any = None, max_wait_secs: float = math.inf
+        self, master: str, config: Any = None, max_wait_secs: float | None = math.inf
     ) -> BaseSession:
         """Makes sessions until somebody else has made the model ready.
 

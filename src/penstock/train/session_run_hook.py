@@ -146,7 +146,8 @@ def run_with_hooks(
     hooks = tuple(hooks)
     context = SessionRunContext(SessionRunArgs(original.fetches, original.feed_dict), session)
     requests = [_checked(h, h.before_run(context)) for h in hooks]
-    wanted = [original.fetches, *(r.fetches for r in requests if _fetches(r))]
+    own_fetches = [r.fetches for r in requests if r is not None and r.fetches is not None]
+    wanted = [original.fetches, *own_fetches]
     feeds = _merged_feeds(original.feed_dict, requests)
     options = [r.options for r in requests if r is not None and r.options is not None]
     if original.options is not None or options or run_metadata is not None:
@@ -158,7 +159,8 @@ def run_with_hooks(
         chosen, run_metadata = proto.config_pb2.RunOptions(), proto.config_pb2.RunMetadata()
     result = next(values)
     for hook, request in zip(hooks, requests, strict=True):
-        own = next(values) if _fetches(request) else None
+        fetched = request is not None and request.fetches is not None
+        own = next(values) if fetched else None
         hook.after_run(context, SessionRunValues(own, chosen, run_metadata))
     if context.stop_requested:
         stop()
@@ -172,10 +174,6 @@ def _checked(hook: SessionRunHook, request: Any) -> SessionRunArgs | None:
         f"{type(hook).__name__}.before_run: expected a SessionRunArgs or None, got {request!r}."
         " Return tf.compat.v1.train.SessionRunArgs(fetches)."
     )
-
-
-def _fetches(request: SessionRunArgs | None) -> bool:
-    return request is not None and request.fetches is not None
 
 
 def _merged_feeds(own: Any, requests: Iterable[SessionRunArgs | None]) -> dict[Any, Any] | None:
