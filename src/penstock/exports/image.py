@@ -55,3 +55,7 @@ EXPORTS["penstock.ops.image_decode"] = {
 EXPORTS["penstock.ops.image_encode"] = {
     "encode_jpeg": ["image.encode_jpeg", "io.encode_jpeg"],
 }
+EXPORTS["penstock.ops.image_crops"] = {
+    "crop_and_resize": ["image.crop_and_resize"],
+    "crop_and_resize_v1": ["compat.v1.image.crop_and_resize"],
+}

@@ -26,7 +26,7 @@ _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _DEFAULT_COMPRESSION = 6
 _UP = 2  # the PNG filter by which each row is stored less the row above
 _COLORS = {1: 0, 2: 4, 3: 2, 4: 6}
-_WAV_SCALE = 32767
+_WAV_SCALE = 32768
 
 
 def png(image: Array, compression: int = -1) -> bytes:
@@ -43,13 +43,13 @@ def png(image: Array, compression: int = -1) -> bytes:
 
 def wav(samples: Array, sample_rate: int) -> bytes:
     """float[frames, channels] in [-1, 1] as a WAV file of 16 bits a sample."""
-    clipped = np.clip(samples, -1.0, 1.0) * _WAV_SCALE
+    scaled = np.clip(np.nan_to_num(samples * _WAV_SCALE), -_WAV_SCALE, _WAV_SCALE - 1)
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:
         file.setnchannels(samples.shape[1])
         file.setsampwidth(2)
         file.setframerate(sample_rate)
-        file.writeframes(np.rint(clipped).astype("<i2").tobytes())
+        file.writeframes(np.rint(scaled).astype("<i2").tobytes())
     return buffer.getvalue()
 
 
