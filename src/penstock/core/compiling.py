@@ -24,6 +24,7 @@ from typing import Any
 
 from penstock.config import env
 from penstock.config.logging import get_logger
+from penstock.core import determinism
 from penstock.core.lazy import jax
 
 CPU_FLAGS = "/proc/cpuinfo"
@@ -53,10 +54,16 @@ def is_elementwise(op_names: Iterable[str]) -> bool:
     return not any(part in name for name in op_names for part in HEAVY)
 
 
-@functools.cache
 def options(elementwise: bool) -> dict[str, Any] | None:
     """XLA's options for this machine, None when there are none."""
+    return _options(elementwise, determinism.required())
+
+
+@functools.cache
+def _options(elementwise: bool, deterministic: bool) -> dict[str, Any] | None:
     chosen: dict[str, Any] = {}
+    if deterministic and jax.default_backend() == "gpu":
+        chosen["xla_gpu_deterministic_ops"] = True
     if jax.default_backend() == "cpu":
         chosen["xla_backend_optimization_level"] = 1
         if elementwise and "avx512f" in cpu_flags():

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import attributes
+from penstock.core import attributes, determinism
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.context import state
 from penstock.core.kernels import (
@@ -248,7 +248,7 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
             looked_at.append(array)
     if total <= prepared.limit:
         return not looked_at or _runs_user_code(prepared) or not on_accelerator(looked_at)
-    if any(i in prepared.refs for i in range(len(arrays))):
+    if determinism.switch.on or any(i in prepared.refs for i in range(len(arrays))):
         return False
     key = tuple(getattr(a, "shape", None) for a in arrays)
     if key in prepared.seen:

@@ -52,6 +52,7 @@ EXPORTS = {
         "enable_tensor_float_32_execution": [
             "config.experimental.enable_tensor_float_32_execution"
         ],
+        "enable_op_determinism": ["config.experimental.enable_op_determinism"],
         "is_gpu_available": ["test.is_gpu_available"],
         "gpu_device_name": ["test.gpu_device_name"],
         "is_built_with_cuda": ["test.is_built_with_cuda"],

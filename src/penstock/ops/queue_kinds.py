@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
+from penstock.core import determinism
 from penstock.ops import random_philox as philox
 from penstock.ops.queue_state import Array, QueueState, Row
 from penstock.types import dims as d
@@ -179,6 +181,13 @@ class ShuffleQueue(RowQueue):
         self.minimum = minimum
         self._rows = []
         if not any(seeds):
+            if determinism.required():
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"RandomShuffleQueue '{name}': expected seeds while determinism is enabled, got"
+                    " seed 0 and seed2 0. Give one of them.",
+                )
             seeds = tuple(int(s) for s in np.random.default_rng().integers(1, 1 << 62, 2))  # type: ignore[assignment]
         self.random = (*seeds, 0)  # seeds, and how many numbers were drawn
         self._drawn: list[int] = []

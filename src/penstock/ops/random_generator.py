@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import determinism
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import compiled_kernel, host_kernel
@@ -232,6 +233,13 @@ NON_DETERMINISTIC = define_op(
 
 @host_kernel(NON_DETERMINISTIC, limit=_HOST)
 def _non_deterministic(shape: Array, *, dtype: DType) -> Array:
+    if determinism.required():
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "NonDeterministicInts: expected an operation that repeats, got one that the operating"
+            " system draws, while determinism is enabled. Use a seeded random operation.",
+        )
     dims = dimensions(shape)
     size = int(np.prod(dims, dtype=np.int64)) * dtype.size
     return np.frombuffer(secrets.token_bytes(size), dtype.numpy_dtype).reshape(dims)
@@ -342,7 +350,16 @@ class Generator(AutoTrackable):
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> "Generator":
-        """A generator of a state that the operating system draws."""
+        """A generator of a state that the operating system draws.
+
+        Raises:
+          RuntimeError: operations must be deterministic.
+        """
+        if determinism.required():
+            raise RuntimeError(
+                '"from_non_deterministic_state" cannot be called when determinism is enabled. Use'
+                " from_seed."
+            )
         number = PHILOX if alg is None else _number_of(alg)
         shape = np.array([STATE_SIZES[number]], np.int64)
         return cls(state=execute(NON_DETERMINISTIC, (shape,)), alg=number)
@@ -569,8 +586,18 @@ class _Global:
 
 
 def get_global_generator() -> Generator:
-    """The generator of the process; at first one of a state that the operating system draws."""
+    """The generator of the process; at first one of a state that the operating system draws.
+
+    Raises:
+      RuntimeError: none was set, and operations must be deterministic.
+    """
     if _Global.generator is None:
+        if determinism.required():
+            raise RuntimeError(
+                '"get_global_generator" cannot be called if determinism is enabled, unless'
+                ' "set_global_generator" has already been called. Please call'
+                ' "set_global_generator" first.'
+            )
         with init_scope():
             _Global.generator = Generator.from_non_deterministic_state()
     return _Global.generator

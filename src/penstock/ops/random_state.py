@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import rounds
+from penstock.core import determinism, rounds
 from penstock.core.context import state
 from penstock.graph.graph import get_default_graph
 from penstock.ops.random_philox import Stream, fold, skip
@@ -90,11 +90,16 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
     Returns:
       Two integers in [0, 2**31 - 1], never both zero; (None, None) when no seed was set at all.
+
+    Raises:
+      RuntimeError: no seed was set, and operations must be deterministic.
     """
     graph = state.graph
     global_seed = _eager.seed if graph is None else _graph_seed(graph)
     if global_seed is None:
         if op_seed is None:
+            if determinism.required():
+                raise RuntimeError(determinism.NO_SEED)
             return None, None
         pair = DEFAULT_GRAPH_SEED, op_seed
     else:
@@ -141,6 +146,14 @@ class _Position:
     def __init__(self, attrs: dict[str, Any]) -> None:
         seed, seed2 = attrs["seed"], attrs["seed2"]
         if seed == 0 and seed2 == 0:
+            if determinism.required():
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    "When determinism is enabled, random ops must have a seed specified: expected "
+                    "attributes seed and seed2 that are not both 0, got 0 and 0. Give one, or call "
+                    "tf.random.set_seed before the op is made.",
+                )
             seed, seed2 = secrets.randbits(64), secrets.randbits(64)
         self.key = seed & _WORD
         self.block = (seed2 & _WORD) << 64

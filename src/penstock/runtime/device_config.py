@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.core import determinism
 from penstock.core.lazy import jax
 from penstock.runtime import placed as _plans  # noqa: F401  plans on several devices
 from penstock.runtime.devices import PLATFORM_TYPES, cpu_count, set_cpu_count
@@ -55,7 +56,6 @@ class _Settings:
         self.soft_placement = True
         self.inter_op_threads = 0
         self.intra_op_threads = 0
-        self.op_determinism = False
         self.tensor_float_32 = True
         self.started = False
 
@@ -310,6 +310,21 @@ def tensor_float_32_execution_enabled() -> bool:
 def enable_tensor_float_32_execution(enabled: bool) -> None:
     """Allows or forbids TensorFloat-32 in matrix products and convolutions of float32."""
     _settings.tensor_float_32 = bool(enabled)
+
+
+def enable_op_determinism() -> None:
+    """Makes every operation give the same bits each time it runs on the same inputs, or raise.
+
+    To be called first: before operations run and functions are traced. Random operations need a
+    seed from then on, graphs whose operations race for a variable are refused, and GPUs use
+    algorithms that repeat, which may be slower.
+
+    Example:
+      >>> import penstock as tf
+      >>> tf.random.set_seed(1)
+      >>> tf.config.experimental.enable_op_determinism()  # doctest: +SKIP
+    """
+    determinism.require()
 
 
 def is_gpu_available(

@@ -13,7 +13,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from penstock.config import env, logging
+from penstock import errors
+from penstock.config import env
+from penstock.core import determinism
 from penstock.core.traced import NotStatic
 from penstock.runtime import control_flow as _kernels  # noqa: F401  registers kernels
 from penstock.runtime import vectorized as _more_kernels  # noqa: F401  registers kernels
@@ -28,7 +30,7 @@ from penstock.runtime.items import HostItem, Item, RegionItem, TracedItem
 from penstock.runtime.partition import devices_of
 from penstock.runtime.placer import place_program
 from penstock.runtime.program import FEED, FLOW, Node, Program, Ref
-from penstock.runtime.races import find_races
+from penstock.runtime.races import find_races, report_races
 from penstock.runtime.reference import ReferencePlan
 from penstock.runtime.regions import Region
 from penstock.runtime.simplify import prepared_op, simplify
@@ -266,6 +268,18 @@ def set_placed_plan_maker(function: Callable[..., Plan]) -> None:
     _placed["make"] = function
 
 
+def _refuse_races(races: Sequence[Any]) -> None:
+    """Raises when operations must be deterministic and there are races."""
+    if races:
+        found = "; ".join(str(race) for race in races[:3])
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"while determinism is enabled: expected effects in a fixed order, got {len(races)}"
+            f" races: {found}",
+        )
+
+
 def make_plan(
     program: Program,
     resources: Any,
@@ -290,9 +304,10 @@ def make_plan(
       UnimplementedError: an operation has no kernel for its types.
     """
     place_program(program, device, soft_placement)
-    if env.get("PENSTOCK_CHECK_RACES"):
-        for race in find_races(program):
-            logging.warning("%s", race)
+    if determinism.required():
+        _refuse_races(find_races(program))
+    else:
+        report_races(program)
     if env.get("PENSTOCK_EXECUTOR") == "reference":
         return cast(Plan, ReferencePlan(program))  # it has what runs a plan, and nothing more
     if optimize and not program.flow:
