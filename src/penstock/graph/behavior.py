@@ -339,8 +339,8 @@ def init_scope() -> Iterator[None]:
             stack.enter_context(context.graph_scope(outer))
         if outer is not None:
             stack.enter_context(outer.control_dependencies(None))
-            if scope:
-                stack.enter_context(outer.name_scope(scope))
+            # The scope of the inner graph, whatever scope the outer one stands in.
+            stack.enter_context(outer.name_scope(scope or None))
         else:
             stack.enter_context(name_scope(scope) if scope else contextlib.nullcontext())
         state.recorders = recorders

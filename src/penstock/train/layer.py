@@ -1,0 +1,557 @@
+"""`Layer`: a function of tensors with variables of its own, which it makes at its first call.
+
+The variables live in the variable scope that the layer opens at that call, so that scopes around
+it share, partition and initialise them as they do those of `get_variable`. In a graph, losses go to
+REGULARIZATION_LOSSES and updates to UPDATE_OPS.
+"""
+
+import collections
+import contextlib
+import copy
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
+from penstock.core.tensor import Tensor
+from penstock.core.trackable import AutoTrackable
+from penstock.graph.behavior import name_scope
+from penstock.ops.array_basics import shape as shape_of
+from penstock.ops.math_cast import cast
+from penstock.ops.math_division import divide
+from penstock.ops.module import snake_case
+from penstock.ops.partitioned import PartitionedVariable
+from penstock.ops.variable_scope import VariableScope, get_variable, variable_scope
+from penstock.ops.variable_types import VariableAggregation, VariableSynchronization
+from penstock.ops.variables_v1 import GraphKeys
+from penstock.types import dtypes as dt
+from penstock.types.tensor_shape import TensorShape
+from penstock.util import nest
+
+_eager_names: collections.Counter[str] = collections.Counter()
+_graph_names: weakref.WeakKeyDictionary[Any, collections.Counter[str]] = weakref.WeakKeyDictionary()
+
+
+def _unique_name(base: str) -> str:
+    counts = _eager_names
+    if state.graph is not None:
+        counts = _graph_names.setdefault(state.graph, collections.Counter())
+    counts[base] += 1
+    return f"{base}_{counts[base]}"
+
+
+class InputSpec:
+    """What a layer expects of an input.
+
+    Args:
+      dtype: the dtype.
+      shape: the shape, None for any size.
+      ndim: the rank.
+      max_ndim: the largest rank.
+      min_ndim: the smallest rank.
+      axes: the sizes by axis.
+      allow_last_axis_squeeze: whether a last axis of size 1 may be missing or too many.
+      name: the key of the input among those in a dictionary.
+      optional: whether the input may be None.
+    """
+
+    def __init__(
+        self,
+        dtype: Any = None,
+        shape: Any = None,
+        ndim: int | None = None,
+        max_ndim: int | None = None,
+        min_ndim: int | None = None,
+        axes: dict[int, int] | None = None,
+        allow_last_axis_squeeze: bool = False,
+        name: str | None = None,
+        optional: bool = False,
+    ) -> None:
+        self.dtype = None if dtype is None else dt.as_dtype(dtype).name
+        known = None if shape is None else TensorShape(shape)
+        self.shape = None if known is None or known.rank is None else tuple(known.as_list())
+        self.ndim = ndim if self.shape is None else len(self.shape)
+        self.max_ndim, self.min_ndim = max_ndim, min_ndim
+        self.axes = {int(axis): size for axis, size in (axes or {}).items()}
+        self.allow_last_axis_squeeze = allow_last_axis_squeeze
+        self.name, self.optional = name, optional
+        limit = self.ndim if self.ndim is not None else max_ndim
+        if limit is not None and self.axes and max(self.axes) >= limit:
+            raise ValueError(
+                f"Axis {max(self.axes)} is greater than the maximum allowed value: {limit - 1}"
+            )
+
+    def __repr__(self) -> str:
+        fields = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
+        told = [f"{n}={getattr(self, n)}" for n in fields if getattr(self, n)]
+        return f"InputSpec({', '.join(told)})"
+
+    def problem(self, value: Any) -> str | None:
+        """What is wrong with an input: what was expected and found, or None."""
+        dims = value.shape.rank
+        if dims is None:
+            return None
+        sizes = value.shape.as_list()
+        if self.ndim is not None and dims != self.ndim and not self._squeezes(sizes):
+            return f"expected ndim={self.ndim}, found ndim={dims}"
+        if self.max_ndim is not None and dims > self.max_ndim:
+            return f"expected max_ndim={self.max_ndim}, found ndim={dims}"
+        if self.min_ndim is not None and dims < self.min_ndim:
+            return f"expected min_ndim={self.min_ndim}, found ndim={dims}"
+        if self.dtype is not None and value.dtype.name != self.dtype:
+            return f"expected dtype={self.dtype}, found dtype={value.dtype}"
+        wanted = dict(enumerate(self.shape)) if self.shape and dims == len(self.shape) else {}
+        for axis, size in {**wanted, **self.axes}.items():
+            if size is not None and axis < dims and sizes[axis] not in (size, None):
+                return f"expected axis {axis} to have value {size}, found size {sizes[axis]}"
+        return None
+
+    def _squeezes(self, sizes: list[int | None]) -> bool:
+        if not self.allow_last_axis_squeeze or self.ndim is None:
+            return False
+        if len(sizes) == self.ndim + 1:
+            return sizes[-1] == 1
+        return len(sizes) == self.ndim - 1 and self.shape is not None and self.shape[-1] == 1
+
+
+class Layer(AutoTrackable):
+    """The base class of layers: `build` makes the variables, `call` computes.
+
+    Args:
+      trainable: whether the variables go to TRAINABLE_VARIABLES.
+      name: the name of the variable scope; the class name in snake_case, made unique, by default.
+      dtype: the dtype of the variables; that of the first floating input by default.
+      activity_regularizer: a function of the outputs whose value, divided by the batch size, is a
+        regularization loss.
+
+    Raises:
+      TypeError: there are other arguments.
+
+    Example:
+      >>> class Scale(tf.compat.v1.layers.Layer):
+      ...     def build(self, input_shape):
+      ...         self.factor = self.add_weight("factor", [], initializer=tf.zeros_initializer())
+      ...     def call(self, inputs):
+      ...         return inputs * self.factor
+      >>> Scale()(tf.constant([3.0])).numpy().tolist()
+      [0.0]
+    """
+
+    _self_weights: list[tuple[Any, bool]]  # with whether they are trainable
+    _self_losses: list[Any]
+    _self_updates: list[Any]
+
+    def __init__(
+        self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any
+    ) -> None:
+        scope = kwargs.pop("_scope", None)
+        self._reuse = kwargs.pop("_reuse", None)
+        self._activity_regularizer = kwargs.pop("activity_regularizer", None)
+        if kwargs:
+            raise TypeError(f"Keyword argument not understood: {sorted(kwargs)[0]!r}")
+        self.trainable = trainable
+        self.built = False
+        self.input_spec: Any = None
+        self._dtype = None if dtype is None else dt.as_dtype(dtype)
+        self._base_name = name or snake_case(type(self).__name__)
+        self._name = name or _unique_name(self._base_name)
+        vars(self).update(_self_weights=[], _self_losses=[], _self_updates=[])  # not tracked
+        self._scope: VariableScope | None = None
+        self._graph: Any = None
+        if scope:
+            with variable_scope(scope) as captured:
+                self._scope = captured
+
+    # What it is.
+
+    @property
+    def name(self) -> str:
+        """The name given, or a unique one."""
+        return self._name
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the variables; None before the first call when none was given."""
+        return self._dtype
+
+    @property
+    def graph(self) -> Any:
+        """The graph of the first call.
+
+        Raises:
+          RuntimeError: in eager mode.
+        """
+        if state.graph is None:
+            raise RuntimeError("Layer.graph not supported when executing eagerly.")
+        return self._graph
+
+    @property
+    def scope_name(self) -> str:
+        """The name of the variable scope.
+
+        Raises:
+          ValueError: the layer was not called yet.
+        """
+        if self._scope is None:
+            raise ValueError(
+                f"No name available for layer scope because the layer {self._name!r} has not been "
+                "used yet. The scope name is determined the first time the layer instance is "
+                "called. You must therefore call the layer before querying `scope_name`."
+            )
+        return self._scope.name
+
+    @property
+    def activity_regularizer(self) -> Any:
+        """The function of the outputs whose value is a loss."""
+        return self._activity_regularizer
+
+    def _layers(self) -> list["Layer"]:
+        """The layers that its attributes hold."""
+        attributes = [v for k, v in vars(self).items() if not k.startswith("_self_")]
+        held = [nest.flatten(v) for v in attributes if isinstance(v, Layer | list | tuple | dict)]
+        return [layer for values in held for layer in values if isinstance(layer, Layer)]
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The variables that optimizers update."""
+        if not self.trainable:
+            return []
+        own = [v for v, trainable in self._self_weights if trainable]
+        return _distinct(own + [v for layer in self._layers() for v in layer.trainable_weights])
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The other variables."""
+        own = [v for v, trainable in self._self_weights if not (trainable and self.trainable)]
+        if not self.trainable:
+            return _distinct(own + [v for layer in self._layers() for v in layer.weights])
+        return _distinct(own + [v for layer in self._layers() for v in layer.non_trainable_weights])
+
+    @property
+    def weights(self) -> list[Any]:
+        """All variables."""
+        return self.trainable_weights + self.non_trainable_weights
+
+    @property
+    def variables(self) -> list[Any]:
+        """All variables."""
+        return self.weights
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The variables that optimizers update."""
+        return self.trainable_weights
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The other variables."""
+        return self.non_trainable_weights
+
+    @property
+    def losses(self) -> list[Any]:
+        """The losses of the layer and those inside of it; in eager mode as they are now."""
+        own = [loss() if callable(loss) else loss for loss in self._self_losses]
+        return own + [loss for layer in self._layers() for loss in layer.losses]
+
+    @property
+    def updates(self) -> list[Any]:
+        """The operations to run with each training step."""
+        inner = [update for layer in self._layers() for update in layer.updates]
+        return list(self._self_updates) + inner
+
+    def count_params(self) -> int:
+        """The number of elements of all variables."""
+        return sum(int(np.prod(v.shape.as_list())) for v in self.weights)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that `from_config` makes an equal layer of."""
+        kind = None if self._dtype is None else self._dtype.name
+        return {"name": self._name, "trainable": self.trainable, "dtype": kind}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Layer":
+        """A layer of these arguments."""
+        return cls(**config)
+
+    # What subclasses define.
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables; called once.
+
+        Args:
+          input_shape: the TensorShape of the input, or a nest of them.
+        """
+        self.built = True
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Computes the outputs."""
+        return inputs
+
+    # What they use.
+
+    def add_weight(
+        self,
+        name: str,
+        shape: Any,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        trainable: bool | None = None,
+        constraint: Any = None,
+        use_resource: bool | None = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = VariableAggregation.NONE,
+        partitioner: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """A variable of the layer; arguments as for `get_variable`.
+
+        Returns:
+          A Variable, or a PartitionedVariable when there is a partitioner.
+
+        Raises:
+          TypeError: there are other arguments.
+          ValueError: it shall be trainable and synchronized on read.
+        """
+        if kwargs:
+            raise TypeError(f"Unknown keyword argument: {sorted(kwargs)[0]}")
+        on_read = synchronization == VariableSynchronization.ON_READ
+        if on_read and trainable:
+            raise ValueError(
+                "Synchronization value can be set to VariableSynchronization.ON_READ only for "
+                "non-trainable variables. You have specified trainable=True and "
+                "synchronization=VariableSynchronization.ON_READ."
+            )
+        trainable = not on_read if trainable is None else trainable
+        kind = dt.as_dtype(dtype or self._dtype or dt.float32)
+        losses = [] if state.graph is None else _regularization_losses()
+        known = len(losses)
+        with self._entered(self.built or self._reuse):
+            variable = get_variable(
+                name,
+                shape,
+                kind,
+                initializer,
+                regularizer,
+                trainable and self.trainable,
+                partitioner=partitioner,
+                constraint=constraint,
+                use_resource=use_resource,
+                synchronization=synchronization,
+                aggregation=aggregation,
+            )
+        if state.graph is not None:
+            self._self_losses.extend(losses[known:])
+        elif regularizer is not None:
+            self._self_losses.append(lambda: regularizer(variable))
+        parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+        for part in parts:
+            self._note_weight(part, trainable)
+        return variable
+
+    def _note_weight(self, variable: Any, trainable: bool) -> None:
+        if not any(variable is known for known, _ in self._self_weights):
+            self._self_weights.append((variable, trainable))
+
+    def add_variable(self, *args: Any, **kwargs: Any) -> Any:
+        """The older name of `add_weight`."""
+        return self.add_weight(*args, **kwargs)
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Adds losses to those of the layer, in a graph to REGULARIZATION_LOSSES too.
+
+        Args:
+          losses: a scalar, or a list of them; in eager mode they may be functions.
+          inputs: accepted for compatibility: a loss belongs to the graph it was made in.
+        """
+        for loss in nest.flatten(losses):
+            self._self_losses.append(loss)
+            if state.graph is not None and not callable(loss):
+                _regularization_losses().append(loss)
+
+    def add_update(self, updates: Any) -> None:
+        """Adds operations to run with each training step, in a graph to UPDATE_OPS.
+
+        Args:
+          updates: an operation or tensor, or a list of them; in eager mode they have run.
+        """
+        graph = state.graph
+        if graph is None or getattr(graph, "building_function", False):
+            return
+        for update in nest.flatten(updates):
+            operation = getattr(update, "op", update)
+            self._self_updates.append(operation)
+            graph.add_to_collection(GraphKeys.UPDATE_OPS, operation)
+
+    # The call.
+
+    def apply(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the layer."""
+        return self(*args, **kwargs)
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Calls the layer: builds it first when it is new.
+
+        Args:
+          inputs: a tensor, or a nest of them.
+          *args: passed to `call`.
+          **kwargs: passed to `call`; `scope` is the variable scope of a first call.
+
+        Returns:
+          What `call` returns.
+
+        Raises:
+          ValueError: an input is not as the layer expects, or belongs to another graph.
+        """
+        scope = kwargs.pop("scope", None)
+        inputs = nest.map_structure(_as_tensor, inputs)
+        self._check_graph()
+        if self._scope is None:
+            self._scope = self._capture(scope)
+        with self._entered(self.built or self._reuse):
+            if not self.built:
+                self._build_for(inputs)
+            self._check(inputs)
+            outputs = self.call(inputs, *args, **kwargs)
+            if self._activity_regularizer is not None:
+                self._regularize_activity(outputs)
+            return outputs
+
+    def _check_graph(self) -> None:
+        graph = state.graph
+        while getattr(graph, "outer_graph", None) is not None:
+            graph = graph.outer_graph
+        if graph is None:
+            return
+        if self._graph is None:
+            self._graph = graph
+        if graph is not self._graph:
+            raise ValueError(
+                f"Layer {self._name!r}: expected inputs of the graph of its first call, which "
+                "holds its variables, got inputs of another graph. Make a layer for each graph."
+            )
+
+    def _capture(self, scope: Any) -> VariableScope:
+        """The scope of the variables, opened at the first call."""
+        if self._reuse:
+            with variable_scope(self._base_name if scope is None else scope) as captured:
+                return captured
+        with variable_scope(scope, default_name=self._base_name) as captured:
+            return captured
+
+    @contextlib.contextmanager
+    def _entered(self, reuse: Any) -> Iterator[None]:
+        """Enters the layer's scope, for variables and for names."""
+        if self._scope is None:
+            self._scope = self._capture(None)
+        with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as entered:
+            with name_scope(self._names(entered)):
+                yield
+
+    def _names(self, scope: VariableScope) -> str:
+        """The name scope of the operations."""
+        return scope.original_name_scope
+
+    def _build_for(self, inputs: Any) -> None:
+        values = nest.flatten(inputs)
+        if self._dtype is None and values and isinstance(values[0], Tensor):
+            self._dtype = values[0].dtype.base_dtype
+        self._check(inputs)
+        shapes = nest.map_structure(lambda value: value.shape, inputs)
+        self.build(shapes)
+        self.built = True
+
+    def _check(self, inputs: Any) -> None:
+        """Refuses inputs that the layer's InputSpec does not allow."""
+        if self.input_spec is None:
+            return
+        specs, values = nest.flatten(self.input_spec), nest.flatten(inputs)
+        if len(specs) != len(values):
+            raise ValueError(
+                f'Layer "{self._name}" expects {len(specs)} input(s), but it received '
+                f"{len(values)} input tensors. Inputs received: {inputs}"
+            )
+        for index, (spec, value) in enumerate(zip(specs, values, strict=True)):
+            problem = None if spec is None else spec.problem(value)
+            if problem is not None:
+                raise ValueError(
+                    f'Input {index} of layer "{self._name}" is incompatible with the layer: '
+                    f"{problem}. Full shape received: {_text(value.shape)}"
+                )
+
+    def _regularize_activity(self, outputs: Any) -> None:
+        with name_scope("ActivityRegularizer"):
+            for output in nest.flatten(outputs):
+                loss = self._activity_regularizer(output)
+                self.add_loss(divide(loss, cast(shape_of(output)[0], loss.dtype)))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Layer":
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        for key, value in vars(self).items():
+            shared = key in ("_graph", "_scope") or callable(value)
+            object.__setattr__(made, key, value if shared else copy.deepcopy(value, memo))
+        return made
+
+
+def _distinct(variables: list[Any]) -> list[Any]:
+    return list({id(v): v for v in variables}.values())
+
+
+def _as_tensor(value: Any) -> Any:
+    array = isinstance(value, float | int | list | np.ndarray | np.generic)
+    return convert_to_tensor(value) if array else value
+
+
+def _text(shape: Any) -> str:
+    return "<unknown>" if shape.rank is None else str(tuple(shape.as_list()))
+
+
+def _regularization_losses() -> list[Any]:
+    found: list[Any] = state.graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)
+    return found
+
+
+def last_size(shape: Any, what: str, axis: int = -1) -> int:
+    """The size of an axis that a layer's variables need.
+
+    Args:
+      shape: the TensorShape of the input.
+      what: says in the error which layer it is.
+      axis: which axis.
+
+    Raises:
+      ValueError: the size is not known.
+    """
+    size = None if shape.rank is None else shape.as_list()[axis]
+    if size is None:
+        raise ValueError(
+            f"{what} should be defined. Found None. Full input shape received: {_text(shape)}"
+        )
+    return int(size)
+
+
+def as_tuple(value: Any, count: int, name: str, allow_zero: bool = False) -> tuple[int, ...]:
+    """`count` sizes: a number stands for all of them.
+
+    Args:
+      value: a number, or a sequence of them.
+      count: how many.
+      name: of the argument.
+      allow_zero: whether 0 is a size.
+
+    Raises:
+      ValueError: there are more or fewer, or one is too small.
+    """
+    many = isinstance(value, Sequence) and not isinstance(value, str)
+    sizes = tuple(value) if many else (value,) * count
+    expected = f"The `{name}` argument must be a tuple of {count} integers. Received: {value}"
+    if len(sizes) != count or not all(isinstance(s, int | np.integer) for s in sizes):
+        raise ValueError(expected)
+    least = 0 if allow_zero else 1
+    if any(s < least for s in sizes):
+        raise ValueError(f"{expected}, of which each must be {least} or more")
+    return tuple(int(s) for s in sizes)

@@ -1,0 +1,232 @@
+"""Cells of recurrent networks and the loops over them; numbers recorded from tf-keras 2.21."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+v1 = tf.compat.v1
+cells = v1.nn.rnn_cell
+
+MAKERS = {
+    "gru": lambda: cells.GRUCell(4),
+    "lstm": lambda: cells.LSTMCell(4, use_peepholes=True, cell_clip=0.5, num_proj=2, proj_clip=0.3),
+    "basic_lstm": lambda: cells.BasicLSTMCell(4),
+    "basic_rnn": lambda: cells.BasicRNNCell(4),
+    "multi": lambda: cells.MultiRNNCell(
+        [cells.LSTMCell(4), cells.ResidualWrapper(cells.GRUCell(4))]
+    ),
+}
+# The loss, the sums of its gradients and of the last states: without and with lengths [2, 4].
+RECORDED = {
+    "gru": (
+        [6.67743, -9.4546, -4.38466, 7.33729, 5.57468, 1.72683],
+        [3.29845, -2.66799, -2.12855, 4.43737, 3.34355, 2.27139],
+    ),
+    "lstm": (
+        [0.9864, 0.90301, 0.50798, -0.00315, 0.01947, -0.01378, -0.09418, 0.5087, -0.34026],
+        [0.49753, 0.49695, 0.24839, -0.00479, 0.01402, -0.00684, -0.27026, 1.49517, -0.23742],
+    ),
+    "basic_lstm": (
+        [2.8206, 5.30391, 7.16242, 1.02823, 0.01466],
+        [1.80565, 1.43932, 5.29164, 2.61837, 1.88058],
+    ),
+    "basic_rnn": (
+        [12.22115, -30.39021, -4.66907, -1.19786],
+        [6.76223, -27.97275, -1.60485, -1.40672],
+    ),
+    "multi": (
+        [5.96962, 3.00863, 5.53332, -0.03657, -1.5054, 1.29659, -3.01029, 1.02823, 0.01466,
+         -1.61899],
+        [3.02755, 1.59032, 5.70909, -0.09101, -1.22289, 0.1405, -0.11382, 2.61837, 1.88058,
+         -2.14556],
+    ),
+}  # fmt: skip
+
+
+def trained(make, lengths, static=False):
+    with tf.Graph().as_default():
+        numbers = np.random.RandomState(0)
+        x = tf.constant(numbers.randn(2, 5, 3).astype("f"))
+        if static:
+            steps = tf.unstack(x, axis=1)
+            outputs, state = v1.nn.static_rnn(
+                make(), steps, dtype=tf.float32, sequence_length=lengths
+            )
+            outputs = tf.stack(outputs, 1)
+        else:
+            outputs, state = v1.nn.dynamic_rnn(make(), x, dtype=tf.float32, sequence_length=lengths)
+        loss = tf.reduce_sum(outputs * outputs)
+        variables = v1.trainable_variables()
+        wanted = [loss, *tf.gradients(loss, variables), *tf.nest.flatten(state)]
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            for v in variables:
+                v.load((numbers.randn(*v.shape.as_list()) * 0.5).astype("f"), session)
+            return [np.sum(a, dtype=np.float64) for a in session.run(wanted)]
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
+@pytest.mark.parametrize("name", MAKERS)
+def test_losses_gradients_and_states_are_those_of_tf_keras(name, static):
+    whole, cut = RECORDED[name]
+    np.testing.assert_allclose(trained(MAKERS[name], None, static), whole, atol=3e-5)
+    np.testing.assert_allclose(trained(MAKERS[name], [2, 4], static), cut, atol=3e-5)
+
+
+def test_variables_are_named_after_the_scopes():
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [2, 5, 3])
+        stack = cells.MultiRNNCell([cells.LSTMCell(4), cells.GRUCell(3)])
+        v1.nn.dynamic_rnn(stack, x, dtype=tf.float32)
+        v1.nn.bidirectional_dynamic_rnn(
+            cells.GRUCell(4), cells.BasicRNNCell(2), x, [2, 3], dtype=tf.float32
+        )
+        names = [v.op.name for v in v1.global_variables()]
+        assert names[:3] == [
+            "rnn/multi_rnn_cell/cell_0/lstm_cell/kernel",
+            "rnn/multi_rnn_cell/cell_0/lstm_cell/bias",
+            "rnn/multi_rnn_cell/cell_1/gru_cell/gates/kernel",
+        ]
+        assert names[-2:] == [
+            "bidirectional_rnn/bw/basic_rnn_cell/kernel",
+            "bidirectional_rnn/bw/basic_rnn_cell/bias",
+        ]
+        assert [v.op.name for v in stack.trainable_variables] == names[:6]
+
+
+class Mine(cells.RNNCell):
+    state_size = output_size = 4
+
+    def call(self, inputs, state):
+        w = v1.get_variable("w", [3, 4], initializer=tf.ones_initializer())
+        return tf.matmul(inputs, w) + state, state + 1.0
+
+
+def test_a_cell_of_ones_own_shares_its_variables():
+    with tf.Graph().as_default():
+        cell = Mine()
+        state = cell.zero_state(2, tf.float32)
+        for _ in range(2):
+            output, state = cell(tf.ones([2, 3]), state)
+        assert [v.op.name for v in cell.trainable_variables] == ["mine/w"]
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            np.testing.assert_array_equal(session.run(output), np.full([2, 4], 4.0))
+
+
+def test_cells_run_eagerly():
+    cell = cells.LSTMCell(4)
+    outputs, state = v1.nn.dynamic_rnn(cell, tf.ones([2, 3, 5]), [1, 3], dtype=tf.float32)
+    assert outputs.shape == [2, 3, 4]
+    assert not np.any(outputs[0, 1:])
+    np.testing.assert_array_equal(state.h[0], outputs[0, 0])
+    np.testing.assert_array_equal(state.h[1], outputs[1, 2])
+    assert len(cell.trainable_variables) == 2
+
+
+def test_raw_rnn_does_what_dynamic_rnn_does():
+    with tf.Graph().as_default():
+        x = tf.constant(np.random.RandomState(1).randn(5, 2, 3).astype("f"))
+        lengths = tf.constant([2, 5])
+        cell = cells.GRUCell(4)
+        ta = tf.TensorArray(tf.float32, 5).unstack(x)
+
+        def loop_fn(time, output, state, loop):
+            following = cell.zero_state(2, tf.float32) if output is None else state
+            ended = time >= lengths
+            read = tf.cond(
+                tf.reduce_all(ended), lambda: tf.zeros([2, 3]), lambda: ta.read(tf.minimum(time, 4))
+            )
+            return ended, read, following, output, None
+
+        emitted, last, _ = v1.nn.raw_rnn(cell, loop_fn, scope="rnn")
+        with v1.variable_scope("", reuse=True):
+            expected = v1.nn.dynamic_rnn(
+                cell, x, lengths, dtype=tf.float32, time_major=True, scope="rnn"
+            )
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            got, wanted = session.run([(emitted.stack(), last), expected])
+        np.testing.assert_allclose(got[0], wanted[0], rtol=1e-4)
+        np.testing.assert_allclose(got[1], wanted[1], rtol=1e-4)
+
+
+def test_dropout_keeps_the_memory_and_varies_with_the_step():
+    with tf.Graph().as_default():
+        cell = cells.DropoutWrapper(
+            cells.LSTMCell(64), output_keep_prob=0.5, state_keep_prob=0.5, seed=1
+        )
+        fixed = cells.DropoutWrapper(
+            cells.LSTMCell(64), output_keep_prob=0.5, variational_recurrent=True, dtype=tf.float32
+        )
+        x = tf.ones([1, 3, 8])
+        free, state = v1.nn.dynamic_rnn(cell, x, dtype=tf.float32, scope="a")
+        same, _ = v1.nn.dynamic_rnn(fixed, x, dtype=tf.float32, scope="b")
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            free, same, state = session.run([free, same, state])
+    dropped = same[0] == 0
+    assert 10 < dropped[0].sum() < 54
+    assert (dropped == dropped[0]).all()
+    assert not ((free[0] == 0) == (free[0, 0] == 0)).all()
+    assert (state.c != 0).all()
+    assert (state.h == 0).any()
+
+
+BAD = {
+    "no cell": (TypeError, "is not an RNNCell", lambda x: v1.nn.dynamic_rnn(3, x)),
+    "no dtype": (ValueError, "`dtype` must be", lambda x: v1.nn.dynamic_rnn(cells.GRUCell(4), x)),
+    "lengths": (
+        ValueError,
+        "must be a vector",
+        lambda x: v1.nn.dynamic_rnn(cells.GRUCell(4), x, [[1, 2]], dtype=tf.float32),
+    ),
+    "no list": (
+        TypeError,
+        "must be a sequence",
+        lambda x: v1.nn.static_rnn(cells.GRUCell(4), x, dtype=tf.float32),
+    ),
+    "no steps": (ValueError, "must not be empty", lambda x: v1.nn.static_rnn(Mine(), [])),
+    "no cells": (ValueError, "at least one cell", lambda x: cells.MultiRNNCell([])),
+    "probability": (
+        ValueError,
+        "between 0 and 1. Received 1.5",
+        lambda x: cells.DropoutWrapper(cells.GRUCell(4), 1.5),
+    ),
+    "residual": (
+        ValueError,
+        "incompatible",
+        lambda x: cells.ResidualWrapper(cells.GRUCell(4))(x[:, 0], tf.zeros([2, 4])),
+    ),
+    "state": (
+        TypeError,
+        "expected a state of two",
+        lambda x: cells.LSTMCell(4)(x[:, 0], tf.zeros([2, 8])),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_wrong_is_refused(case):
+    kind, text, call = BAD[case]
+    with tf.Graph().as_default(), pytest.raises(kind, match=text):
+        call(v1.placeholder(tf.float32, [2, 5, 3]))
+
+
+def test_a_state_saver_gives_and_takes_the_state():
+    saved = {}
+
+    class Saver:
+        def state(self, name):
+            return tf.ones([2, 4])
+
+        def save_state(self, name, value):
+            saved[name] = value
+            return tf.identity(value).op
+
+    with tf.Graph().as_default():
+        _, state = v1.nn.static_state_saving_rnn(Mine(), [tf.ones([2, 3])] * 2, Saver(), "kept")
+        with v1.Session() as session:
+            np.testing.assert_array_equal(session.run(state), np.full([2, 4], 3.0))
+        assert saved["kept"] is state
