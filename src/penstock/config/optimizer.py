@@ -4,6 +4,9 @@ The planner compiles what it can in connected regions, whatever is set here: tha
 calls auto-clustering. The setting is kept, so that programs that read it back find it.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 _AUTOCLUSTERING = "autoclustering"
 _settings = {"jit": ""}
 
@@ -26,3 +29,64 @@ def set_jit(enabled: bool | str) -> None:
 def get_jit() -> str:
     """What `set_jit` was told: "autoclustering", or "" for no."""
     return _settings["jit"]
+
+
+_SWITCHES = (
+    "layout_optimizer",
+    "constant_folding",
+    "shape_optimization",
+    "remapping",
+    "arithmetic_optimization",
+    "dependency_optimization",
+    "loop_optimization",
+    "function_optimization",
+    "debug_stripper",
+    "disable_model_pruning",
+    "scoped_allocator_optimization",
+    "pin_to_host_optimization",
+    "implementation_selector",
+    "auto_mixed_precision",
+    "use_plugin_optimizers",
+    "disable_meta_optimizer",
+)
+_NUMBERS = ("min_graph_nodes",)
+_options: dict[str, bool | int] = {"disable_model_pruning": False, "disable_meta_optimizer": False}
+
+
+def set_experimental_options(options: Mapping[str, Any]) -> None:
+    """Keeps settings of TensorFlow's graph optimizer, for programs that read them back.
+
+    They change nothing here: the planner simplifies every graph in the one way that keeps its
+    results, and XLA does the rest. Options that are left out keep their values.
+
+    Args:
+      options: values by name: booleans, and the integer `min_graph_nodes`. Names that nobody knows
+        are passed over, as in TensorFlow.
+
+    Raises:
+      TypeError: `options` is no mapping, or a value is of another type.
+
+    Example:
+      >>> set_experimental_options({"constant_folding": True})
+      >>> get_experimental_options()["constant_folding"]
+      True
+    """
+    if not isinstance(options, Mapping):
+        raise TypeError(
+            f"set_experimental_options: expected a mapping of names to values, got {options!r}."
+            " Pass a dictionary."
+        )
+    known = dict.fromkeys(_SWITCHES, bool) | dict.fromkeys(_NUMBERS, int)
+    chosen = {name: value for name, value in options.items() if name in known}
+    for name, value in chosen.items():
+        if type(value) is not known[name]:
+            raise TypeError(
+                f"set_experimental_options: expected {name!r} to be of type {known[name].__name__},"
+                f" got {value!r}. Pass such a value, or leave the option out."
+            )
+    _options.update(chosen)
+
+
+def get_experimental_options() -> dict[str, bool | int]:
+    """The settings that `set_experimental_options` was told, by name."""
+    return {name: _options[name] for name in (*_SWITCHES, *_NUMBERS) if name in _options}

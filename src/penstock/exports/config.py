@@ -1,9 +1,26 @@
 """Public names of devices and execution settings."""
 
 EXPORTS = {
+    "penstock.config.execution": {
+        name: [f"config.experimental.{name}"]
+        for name in (
+            "disable_mlir_bridge",
+            "enable_mlir_bridge",
+            "get_device_policy",
+            "get_synchronous_execution",
+            "set_device_policy",
+            "set_synchronous_execution",
+        )
+    },
     "penstock.config.optimizer": {
+        "get_experimental_options": ["config.optimizer.get_experimental_options"],
+        "set_experimental_options": ["config.optimizer.set_experimental_options"],
         "get_jit": ["config.optimizer.get_jit"],
         "set_jit": ["config.optimizer.set_jit"],
+    },
+    "penstock.runtime.device_memory": {
+        name: [f"config.experimental.{name}"]
+        for name in ("get_memory_info", "get_memory_usage", "reset_memory_stats")
     },
     "penstock.runtime.device_config": {
         "LogicalDevice": ["config.LogicalDevice"],
@@ -39,7 +56,6 @@ EXPORTS = {
         "get_memory_growth": ["config.experimental.get_memory_growth"],
         "set_memory_growth": ["config.experimental.set_memory_growth"],
         "get_device_details": ["config.experimental.get_device_details"],
-        "get_memory_info": ["config.experimental.get_memory_info"],
         "set_soft_device_placement": ["config.set_soft_device_placement"],
         "get_soft_device_placement": ["config.get_soft_device_placement"],
         "get_inter_op_parallelism_threads": ["config.threading.get_inter_op_parallelism_threads"],

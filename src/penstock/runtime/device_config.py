@@ -237,35 +237,6 @@ def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
     return details
 
 
-def get_memory_info(device: str) -> dict[str, int]:
-    """Bytes in use on a device: `current` and `peak`.
-
-    Raises:
-      ValueError: the device does not account for its memory (a CPU), or does not exist.
-    """
-    kind, _, index = device.upper().rpartition("/")[2].replace("DEVICE:", "").partition(":")
-    matching = (
-        [d for d in jax.local_devices() if PLATFORM_TYPES.get(d.platform) == kind]
-        if kind != "CPU"
-        else []
-    )
-    if kind == "CPU":
-        raise ValueError(
-            f"Allocator stats not available for device '{device}': XLA keeps no account of CPU"
-            " memory."
-        )
-    if int(index or 0) >= len(matching):
-        raise ValueError(
-            f"Failed parsing device name: '{device}'. Devices:"
-            f" {[d.name for d in list_logical_devices()]}."
-        )
-    stats = matching[int(index or 0)].memory_stats() or {}
-    return {
-        "current": int(stats.get("bytes_in_use", 0)),
-        "peak": int(stats.get("peak_bytes_in_use", 0)),
-    }
-
-
 def set_soft_device_placement(enabled: bool) -> None:
     """Whether an operation runs elsewhere when the requested device is missing or has no kernel."""
     _settings.soft_placement = bool(enabled)

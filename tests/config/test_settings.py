@@ -1,0 +1,100 @@
+"""Settings that are kept for programs that read them back, and what devices hold."""
+
+import threading
+from typing import Any
+
+import pytest
+
+import penstock as tf
+from penstock.config import optimizer
+from penstock.runtime import device_memory
+
+experimental = tf.config.experimental
+
+
+def test_optimizer_options_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        optimizer, "_options", {"disable_model_pruning": False, "disable_meta_optimizer": False}
+    )
+    options = tf.config.optimizer
+    at_first = {"disable_model_pruning": False, "disable_meta_optimizer": False}
+    assert options.get_experimental_options() == at_first
+    options.set_experimental_options({"layout_optimizer": False, "nonsense": 1})
+    options.set_experimental_options({"constant_folding": True, "min_graph_nodes": 5})
+    kept = options.get_experimental_options()
+    assert kept == at_first | {
+        "layout_optimizer": False,
+        "constant_folding": True,
+        "min_graph_nodes": 5,
+    }
+    assert next(iter(kept)) == "layout_optimizer"
+    kept["remapping"] = True
+    assert "remapping" not in options.get_experimental_options()
+
+
+@pytest.mark.parametrize("wrong", [None, 3, {"remapping": "yes"}, {"min_graph_nodes": True}])
+def test_optimizer_options_of_other_types(wrong: Any) -> None:
+    before = tf.config.optimizer.get_experimental_options()
+    with pytest.raises(TypeError, match="expected"):
+        tf.config.optimizer.set_experimental_options(wrong)
+    assert tf.config.optimizer.get_experimental_options() == before
+
+
+def test_device_policy_belongs_to_a_thread() -> None:
+    seen: list[str] = []
+    try:
+        for policy in ("explicit", "warn", "silent_for_int32"):
+            experimental.set_device_policy(policy)
+            assert experimental.get_device_policy() == policy
+        thread = threading.Thread(target=lambda: seen.append(experimental.get_device_policy()))
+        thread.start()
+        thread.join()
+        with pytest.raises(ValueError, match="expected one of silent"):
+            experimental.set_device_policy("x")
+        assert experimental.get_device_policy() == "silent_for_int32"
+    finally:
+        experimental.set_device_policy(None)
+    assert seen == [experimental.get_device_policy()] == ["silent"]
+
+
+def test_synchronous_execution_and_bridges() -> None:
+    assert experimental.get_synchronous_execution() is True
+    experimental.set_synchronous_execution(False)
+    assert experimental.get_synchronous_execution() is False
+    experimental.set_synchronous_execution(True)
+    assert experimental.enable_mlir_bridge() is None
+    assert experimental.disable_mlir_bridge() is None
+
+
+def test_memory_of_a_cpu_and_of_no_device() -> None:
+    assert experimental.get_memory_info("CPU:0") == {"current": 0, "peak": 0}
+    assert experimental.get_memory_usage("/device:CPU:0") == 0
+    assert experimental.reset_memory_stats("CPU:0") is None
+    for function in (
+        experimental.get_memory_info,
+        experimental.get_memory_usage,
+        experimental.reset_memory_stats,
+    ):
+        with pytest.raises(ValueError, match="No matching devices found for 'GPU:7'"):
+            function("GPU:7")
+        for malformed in ("foo", "GPU", "GPU:x"):
+            with pytest.raises(ValueError, match="Failed parsing device name"):
+                function(malformed)
+
+
+def test_a_peak_that_was_reset_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Device:
+        def __init__(self) -> None:
+            self.counts = {"bytes_in_use": 10, "peak_bytes_in_use": 50}
+
+        def memory_stats(self) -> dict[str, int]:
+            return self.counts
+
+    device = Device()
+    monkeypatch.setattr(device_memory, "_device_named", lambda name: device)
+    monkeypatch.setattr(device_memory._peaks, "forgotten", {})
+    assert device_memory.get_memory_info("GPU:0") == {"current": 10, "peak": 50}
+    device_memory.reset_memory_stats("GPU:0")
+    assert device_memory.get_memory_info("GPU:0") == {"current": 10, "peak": 10}
+    device.counts = {"bytes_in_use": 20, "peak_bytes_in_use": 80}
+    assert device_memory.get_memory_info("GPU:0") == {"current": 20, "peak": 80}
