@@ -59,3 +59,10 @@ EXPORTS["penstock.ops.image_crops"] = {
     "crop_and_resize": ["image.crop_and_resize"],
     "crop_and_resize_v1": ["compat.v1.image.crop_and_resize"],
 }
+EXPORTS["penstock.ops.image_suppression"] = {
+    name: [f"image.{name}"]
+    for name in (
+        "combined_non_max_suppression non_max_suppression non_max_suppression_overlaps"
+        " non_max_suppression_padded non_max_suppression_with_scores"
+    ).split()
+}

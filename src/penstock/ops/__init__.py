@@ -48,6 +48,7 @@ FAMILIES = (
     "image_geometry",
     "image_projective",
     "image_resize",
+    "image_suppression",
     "io_files",
     "linalg_decompose",
     "linalg_functions",

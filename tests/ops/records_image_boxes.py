@@ -1,0 +1,14 @@
+from tests.ops.harness import Record
+
+NAMES = {
+    "NonMaxSuppression": "NonMaxSuppression",
+    "NonMaxSuppressionV2": "NonMaxSuppressionV2",
+    "NonMaxSuppressionV3": "non_max_suppression",
+    "NonMaxSuppressionV4": "NonMaxSuppressionV4",
+    "NonMaxSuppressionV5": "non_max_suppression_with_scores",
+    "NonMaxSuppressionWithOverlaps": "non_max_suppression_overlaps",
+    "PenstockNonMaxSuppressionOfBatches": "non_max_suppression_padded",
+    "CombinedNonMaxSuppression": "combined_non_max_suppression",
+}
+FILE = "tests/ops/test_image_boxes.py"
+RECORDS = [Record(op, tested_by=FILE, named_by=name) for op, name in NAMES.items()]
