@@ -190,9 +190,11 @@ _ROWS: tuple[Variable, ...] = (
     ),
     Variable(
         "PENSTOCK_CHECK_RACES",
-        "bool",
-        False,
-        "Whether a plan with two unordered accesses to one resource is reported before it runs.",
+        "str",
+        "",
+        "Whether a plan with two unordered accesses to one resource is reported before it runs: "
+        "off, warn (or 1) or error.",
+        choices=("", "0", "1", "false", "true", "off", "warn", "error"),
     ),
     Variable(
         "PENSTOCK_LOG_LEVEL",

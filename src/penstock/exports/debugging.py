@@ -70,5 +70,9 @@ EXPORTS = {
         "py_func": ["compat.v1.py_func"],
         "py_function": ["py_function"],
     },
+    "penstock.runtime.races": {
+        "get_race_checks": ["debugging.experimental.get_race_checks"],
+        "set_race_checks": ["debugging.experimental.set_race_checks"],
+    },
     "penstock.ops.text_format": {"string_format": ["strings.format"]},
 }

@@ -1,15 +1,74 @@
 """Races: two operations that touch one resource, at least one writing, in no fixed order.
 
 A plain graph orders operations by data and declared control dependencies alone, so such a pair may
-run either way round. With PENSTOCK_CHECK_RACES set, a plan reports them before its first step, each
-with the two lines of the user's program.
+run either way round. On request a plan reports them before its first step, each with the two lines
+of the user's program: as warnings, or as an error; see `set_race_checks`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from penstock import errors
+from penstock.config import env, logging
 from penstock.runtime.program import Node, Program, Ref
 from penstock.types import dtypes as dt
+
+# Operations that hold a handle itself, not what it stands for, and only read.
+_READERS = frozenset(
+    "LookupTableExportV2 LookupTableFindV2 LookupTableSizeV2 QueueIsClosedV2 QueueSizeV2 "
+    "ReaderNumRecordsProducedV2 ReaderNumWorkUnitsCompletedV2 ReaderSerializeStateV2".split()
+)
+MODES = ("off", "warn", "error")
+_WORDS = {"": "off", "0": "off", "1": "warn", "false": "off", "true": "warn"}
+_chosen: list[str | None] = [None]  # None: as the environment says
+
+
+def set_race_checks(mode: str | None) -> None:
+    """What happens when a graph has races: two operations that touch one resource in no order.
+
+    Looked at when a plan is made, before the first step of a graph's fetches or of a function.
+
+    Args:
+      mode: "off", "warn" to log each race, "error" to refuse to run; None goes back to what
+        PENSTOCK_CHECK_RACES says.
+
+    Raises:
+      ValueError: `mode` is another.
+
+    Example:
+      >>> set_race_checks("error")
+      >>> get_race_checks()
+      'error'
+      >>> set_race_checks(None)
+    """
+    if mode is not None and mode not in MODES:
+        raise ValueError(
+            f"tf.debugging.experimental.set_race_checks: expected 'off', 'warn', 'error' or None, "
+            f"got {mode!r}."
+        )
+    _chosen[0] = mode
+
+
+def get_race_checks() -> str:
+    """What happens when a graph has races: "off", "warn" or "error"."""
+    if _chosen[0] is not None:
+        return _chosen[0]
+    word: str = env.get("PENSTOCK_CHECK_RACES")
+    return _WORDS.get(word, word)
+
+
+def report_races(program: Program) -> None:
+    """Logs or refuses the races of a program, as `set_race_checks` says.
+
+    Raises:
+      InvalidArgumentError: there are races, and the mode is "error".
+    """
+    mode = get_race_checks()
+    races = [] if mode == "off" else find_races(program)
+    if mode == "error" and races:
+        raise errors.InvalidArgumentError(None, None, "\n".join(map(str, races)))
+    for race in races:
+        logging.warning("%s", race)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +132,8 @@ def accesses(node: Node) -> list[tuple[Ref, bool]]:
     touched = node.op.effects_at(counts, node.attrs)
     for position, (source, index) in enumerate(node.inputs):
         if source.dtypes[index] is dt.resource:
-            found.append(((source, index), "w" in touched.get(position, "rw")))
+            default = "r" if node.type in _READERS else "rw"
+            found.append(((source, index), "w" in touched.get(position, default)))
     return found
 
 
