@@ -66,3 +66,13 @@ EXPORTS["penstock.ops.image_suppression"] = {
         " non_max_suppression_padded non_max_suppression_with_scores"
     ).split()
 }
+EXPORTS["penstock.ops.image_random"] = {
+    name: [f"image.{name}"]
+    for name in (
+        "adjust_jpeg_quality random_brightness random_contrast random_flip_left_right"
+        " random_flip_up_down random_hue random_jpeg_quality random_saturation"
+        " stateless_random_brightness stateless_random_contrast stateless_random_crop"
+        " stateless_random_flip_left_right stateless_random_flip_up_down stateless_random_hue"
+        " stateless_random_jpeg_quality stateless_random_saturation"
+    ).split()
+}
