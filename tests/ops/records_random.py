@@ -27,3 +27,4 @@ OPERATIONS = (
 )
 
 RECORDS = [Record(name, tested_by="tests/ops/test_random.py") for name in OPERATIONS]
+RECORDS.append(Record("RandomIndexShuffle", tested_by="tests/ops/test_random_index.py"))

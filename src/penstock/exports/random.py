@@ -13,6 +13,7 @@ EXPORTS = {
             "random.experimental.set_global_generator",
         ],
     },
+    "penstock.ops.random_index": {"index_shuffle": ["random.experimental.index_shuffle"]},
     "penstock.ops.random_families": {
         "random_gamma": ["random.gamma", "compat.v1.random_gamma"],
         "random_poisson": ["random.poisson"],
