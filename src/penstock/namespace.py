@@ -117,7 +117,7 @@ def install(module: types.ModuleType, prefix: str) -> None:
     before: Callable[[str], Any] | None = own.get("__getattr__")
 
     def __getattr__(name: str) -> Any:
-        if name.startswith("__") and name != "__internal__":
+        if name.startswith("__") and name != "__internal__" and f"{prefix}.{name}" not in TABLE:
             raise AttributeError(name)
         try:
             value = find(prefix, name)

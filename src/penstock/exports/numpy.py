@@ -47,3 +47,32 @@ EXPORTS["penstock.ops.numpy_creation"]["identity_matrix"] = ["experimental.numpy
 EXPORTS["penstock.ops.numpy_random"] = {
     name: [f"experimental.numpy.random.{name}"] for name in _RANDOM.split()
 }
+
+# The Array API standard: what it adds, and its names for what is there.
+_STANDARD = (
+    "__array_api_version__ __array_namespace_info__ astype bitwise_left_shift bitwise_right_shift"
+    " broadcast_shapes can_cast copysign cumulative_prod cumulative_sum from_dlpack isdtype isin"
+    " matrix_transpose searchsorted trunc unique_all unique_counts unique_inverse unique_values"
+    " unstack vecdot"
+)
+_OTHER_NAMES = {
+    "penstock.ops.numpy_arrays": {"concatenate": "concat", "transpose": "permute_dims"},
+    "penstock.ops.numpy_dtypes": {"bool_": "bool", "nan": "nan"},
+    "penstock.ops.numpy_elementwise": {
+        "arccos": "acos",
+        "arccosh": "acosh",
+        "arcsin": "asin",
+        "arcsinh": "asinh",
+        "arctan": "atan",
+        "arctan2": "atan2",
+        "arctanh": "atanh",
+        "bitwise_not": "bitwise_invert",
+        "power": "pow",
+    },
+}
+EXPORTS["penstock.ops.numpy_array_api"] = {
+    name: [f"experimental.numpy.{name}"] for name in _STANDARD.split()
+}
+for _module, _others in _OTHER_NAMES.items():
+    for _name, _other in _others.items():
+        EXPORTS[_module].setdefault(_name, []).append(f"experimental.numpy.{_other}")

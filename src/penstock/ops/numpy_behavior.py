@@ -14,6 +14,7 @@ from penstock.core.composite import CompositeTensor
 from penstock.core.tensor import Tensor, attach_method, host_array
 from penstock.ops import (
     array_getitem,
+    numpy_array_api,
     numpy_arrays,
     numpy_dtypes,
     numpy_elementwise,
@@ -248,6 +249,7 @@ def experimental_enable_numpy_behavior(
     attach_method("__getitem__", getitem)
     for name, method in METHODS.items():
         attach_method(name, method)
+    numpy_array_api.attach()
 
 
 def restore() -> None:
@@ -255,6 +257,6 @@ def restore() -> None:
     numpy_dtypes.prefer_float32(False)
     if _usual:
         _set_operators(False)
-        for name in METHODS:
+        for name in [*METHODS, "__array_namespace__", "mT"]:
             if name in vars(Tensor):
                 delattr(Tensor, name)

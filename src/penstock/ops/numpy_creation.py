@@ -486,7 +486,8 @@ def geomspace(
     first, last = as_tensor(start, work), as_tensor(stop, work)
     sign = execute("Sign", (first,), {})
     ends = [execute("Log", (math_arithmetic.multiply(v, sign),), {}) for v in (first, last)]
-    found = execute("Exp", (linspace(*ends, num, endpoint, dtype=work),), {})
+    exponents = linspace(ends[0], ends[1], num, endpoint, dtype=work)
+    found = execute("Exp", (exponents,), {})
     found = math_arithmetic.multiply(found, expand_dims(sign, 0))
     rank = rank_of(found, "geomspace")
     order = list(range(1, rank))

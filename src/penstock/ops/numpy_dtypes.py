@@ -54,12 +54,12 @@ def _canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     """A dtype as NumPy's, whether it is a DType, a Python type, a class or a name."""
-    if isinstance(dtype, DType):
-        return np.dtype(dtype.as_numpy_dtype)
+    found: np.dtype[Any]
     try:
-        return np.dtype(dtype)
+        found = np.dtype(dtype.as_numpy_dtype if isinstance(dtype, DType) else dtype)
     except TypeError:
-        return np.dtype(as_dtype(dtype).as_numpy_dtype)
+        found = np.dtype(as_dtype(dtype).as_numpy_dtype)
+    return found
 
 
 def tensor_dtype(dtype: Any) -> DType:
@@ -157,7 +157,7 @@ def finfo(dtype: Any) -> Any:
     return np.finfo(numpy_dtype(dtype))
 
 
-def as_tensor(value: Value, dtype: Any = None) -> Tensor:
+def as_tensor(value: Value, dtype: Any = None) -> Any:
     """A value as a tensor with NumPy's dtype for Python numbers.
 
     Raises:
@@ -175,7 +175,7 @@ def as_tensor(value: Value, dtype: Any = None) -> Tensor:
     return _from_host(value, wanted)
 
 
-def _from_host(value: Value, wanted: DType | None) -> Tensor:
+def _from_host(value: Value, wanted: DType | None) -> Any:
     if wanted is None or wanted is dtypes.string or hasattr(value, "__jax_array__"):
         return convert_to_tensor(value, wanted)
     array = np.asarray(value)
@@ -193,13 +193,13 @@ def _has_tensor(value: Value) -> bool:
     )
 
 
-def promoted(*values: Value) -> list[Tensor]:
+def promoted(*values: Value) -> list[Any]:
     """The values as tensors of their common dtype."""
     dtype = result_type(*values)
     return [as_tensor(v, dtype) for v in values]
 
 
-def to_inexact(tensor: Tensor) -> Tensor:
+def to_inexact(tensor: Any) -> Any:
     """The tensor itself when it is float or complex; integers and bools become float64."""
     if tensor.dtype.is_floating or tensor.dtype.is_complex:
         return tensor

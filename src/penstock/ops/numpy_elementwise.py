@@ -313,6 +313,13 @@ def _as_int8(run: Function) -> Function:
     return function
 
 
+def _power(x: Any, y: Any) -> Any:
+    """X ** y; unsigned integers, for which there is no kernel, go through int64, bit for bit."""
+    if not x.dtype.is_unsigned:
+        return arithmetic.pow(x, y)
+    return cast(arithmetic.pow(cast(x, dtypes.int64), cast(y, dtypes.int64)), x.dtype)
+
+
 def _true_divide(x: Any, y: Any) -> Any:
     if x.dtype.is_bool:
         x, y = to_inexact(x), to_inexact(y)
@@ -416,7 +423,7 @@ mod = _binary("mod", _as_int8(math_division.floormod), "x1 - x1 // x2 * x2.")
 multiply = _binary("multiply", _on_bools(math_compare.logical_and, arithmetic.multiply), "x1 * x2.")
 nextafter = _binary("nextafter", math_norms.nextafter, "The float after x1, toward x2.", True)
 not_equal = _binary("not_equal", math_compare.not_equal, "x1 != x2.")
-power = _binary("power", _as_int8(arithmetic.pow), "x1 ** x2.")
+power = _binary("power", _as_int8(_power), "x1 ** x2.")
 remainder = _binary("remainder", _as_int8(math_division.floormod), "The same as `mod`.")
 subtract = _binary("subtract", arithmetic.subtract, "x1 - x2.")
 

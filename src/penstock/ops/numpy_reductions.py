@@ -10,7 +10,7 @@ from penstock.ops import math_scan as scan
 from penstock.ops.array_basics import reshape
 from penstock.ops.array_fill import ones_like, zeros_like
 from penstock.ops.array_select import where
-from penstock.ops.array_shape import broadcast_to, rank
+from penstock.ops.array_shape import broadcast_to, expand_dims, rank
 from penstock.ops.math_cast import cast
 from penstock.ops.math_elementwise import sqrt
 from penstock.ops.numpy_dtypes import (
@@ -255,6 +255,8 @@ def var(
     out: Any = None,
     ddof: float = 0,
     keepdims: bool | None = None,
+    *,
+    correction: float | None = None,
 ) -> Any:
     """The variance.
 
@@ -265,6 +267,7 @@ def var(
       out: must be None.
       ddof: taken from the number of elements before dividing by it.
       keepdims: keeps them with size 1.
+      correction: the standard's name for `ddof`.
 
     Returns:
       A real tensor.
@@ -277,22 +280,25 @@ def var(
     squares = math_arithmetic.multiply(size, size)
     total = reduce.reduce_sum(squares, axis=axis, keepdims=bool(keepdims))
     ones = reduce.reduce_sum(ones_like(squares), axis=axis, keepdims=bool(keepdims))
-    count = math_arithmetic.subtract(ones, as_tensor(ddof, ones.dtype))
+    count = math_arithmetic.subtract(
+        ones, as_tensor(ddof if correction is None else correction, ones.dtype)
+    )
     return math_division.divide(total, count)
 
 
-def std(a: Value, axis: Axis = None, keepdims: bool | None = None) -> Any:
+def std(a: Value, axis: Axis = None, keepdims: bool | None = None, *, correction: float = 0) -> Any:
     """The standard deviation.
 
     Args:
       a: a tensor, array, number or list.
       axis: the axes to reduce.
       keepdims: keeps them with size 1.
+      correction: taken from the number of elements before dividing by it.
 
     Returns:
       A real tensor.
     """
-    return sqrt(var(a, axis=axis, keepdims=keepdims))
+    return sqrt(var(a, axis=axis, keepdims=keepdims, correction=correction))
 
 
 def average(
@@ -344,17 +350,20 @@ def _weights(x: Any, w: Any, axis: int | None) -> Any:
     return broadcast_to(reshape(w, shape), x.shape)
 
 
-def count_nonzero(a: Value, axis: Axis = None) -> Any:
+def count_nonzero(a: Value, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """The number of elements other than zero.
 
     Args:
       a: a tensor, array, number or list.
       axis: the axes to reduce.
+      keepdims: keeps them with size 1.
 
     Returns:
       An int64 tensor.
     """
-    return reduce.reduce_sum(cast(as_bool(as_tensor(a)), dtypes.int64), axis=axis)
+    return reduce.reduce_sum(
+        cast(as_bool(as_tensor(a)), dtypes.int64), axis=axis, keepdims=keepdims
+    )
 
 
 def _without_nan(a: Value, value: float) -> tuple[Any, Any]:
@@ -412,39 +421,47 @@ def nanmean(a: Value, axis: Axis = None, dtype: Any = None, keepdims: bool | Non
     return math_division.divide(total, reduce.reduce_sum(there, axis=axis, keepdims=bool(keepdims)))
 
 
-def _position(name: str, run: Function, a: Value, axis: int | None) -> Any:
+def _position(name: str, run: Function, a: Value, axis: int | None, keepdims: bool) -> Any:
     x = as_tensor(a)
+    rank = rank_of(x, name)
     if x.dtype.is_bool:
         x = cast(x, dtypes.uint8)
-    if axis is None or not rank_of(x, name):
-        x, axis = reshape(x, [-1]), 0
-    return run(x, axis=positive_axis(axis, rank_of(x, name), name))
+    if axis is None or not rank:
+        x = reshape(x, [-1])
+        kept: list[int] = [1] * rank
+        found = run(x, axis=0)
+        return reshape(found, kept) if keepdims else found
+    along = positive_axis(axis, rank, name)
+    found = run(x, axis=along)
+    return expand_dims(found, along) if keepdims else found
 
 
-def argmax(a: Value, axis: int | None = None) -> Any:
+def argmax(a: Value, axis: int | None = None, *, keepdims: bool = False) -> Any:
     """Where the largest element is; the first of several.
 
     Args:
       a: a tensor, array, number or list.
       axis: the axis to look along; None for the flat tensor.
+      keepdims: keeps it with size 1.
 
     Returns:
       An int64 tensor.
     """
-    return _position("argmax", scan.argmax, a, axis)
+    return _position("argmax", scan.argmax, a, axis, keepdims)
 
 
-def argmin(a: Value, axis: int | None = None) -> Any:
+def argmin(a: Value, axis: int | None = None, *, keepdims: bool = False) -> Any:
     """Where the smallest element is; the first of several.
 
     Args:
       a: a tensor, array, number or list.
       axis: the axis to look along; None for the flat tensor.
+      keepdims: keeps it with size 1.
 
     Returns:
       An int64 tensor.
     """
-    return _position("argmin", scan.argmin, a, axis)
+    return _position("argmin", scan.argmin, a, axis, keepdims)
 
 
 def _scanned(name: str, run: Function, a: Value, axis: int | None, dtype: Any) -> Any:
@@ -493,7 +510,15 @@ def _ordered(name: str, a: Value, axis: int | None, kind: str, order: Any) -> tu
     return x, axis
 
 
-def sort(a: Value, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Any:
+def sort(
+    a: Value,
+    axis: int | None = -1,
+    kind: str = "quicksort",
+    order: Any = None,
+    *,
+    descending: bool = False,
+    stable: bool = True,
+) -> Any:
     """The elements in ascending order.
 
     Args:
@@ -501,17 +526,29 @@ def sort(a: Value, axis: int | None = -1, kind: str = "quicksort", order: Any = 
       axis: the axis to sort along; None for the flat tensor.
       kind: 'quicksort', 'stable', ...; all are stable here.
       order: must be None.
+      descending: the largest first.
+      stable: has no effect: equal elements keep their order.
 
     Returns:
       A tensor of the same dtype.
     """
+    del stable
+    way = "DESCENDING" if descending else "ASCENDING"
     x, along = _ordered("sort", a, axis, kind, order)
     if x.dtype.is_bool:
-        return cast(array_sort.sort(cast(x, dtypes.int32), axis=along), dtypes.bool_)
-    return array_sort.sort(x, axis=along)
+        return cast(array_sort.sort(cast(x, dtypes.int32), along, way), dtypes.bool_)
+    return array_sort.sort(x, along, way)
 
 
-def argsort(a: Value, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Any:
+def argsort(
+    a: Value,
+    axis: int | None = -1,
+    kind: str = "quicksort",
+    order: Any = None,
+    *,
+    descending: bool = False,
+    stable: bool = True,
+) -> Any:
     """The positions that put the elements in ascending order.
 
     Args:
@@ -519,16 +556,20 @@ def argsort(a: Value, axis: int | None = -1, kind: str = "quicksort", order: Any
       axis: the axis to sort along; None for the flat tensor.
       kind: 'quicksort', 'stable', ...; all are stable here.
       order: must be None.
+      descending: the largest first.
+      stable: has no effect: equal elements keep their order.
 
     Returns:
       An int64 tensor.
     """
+    del stable
+    way = "DESCENDING" if descending else "ASCENDING"
     x, along = _ordered("argsort", a, axis, kind, order)
     if x.dtype.is_bool:
         x = cast(x, dtypes.int32)
     if not rank_of(x, "argsort"):
         return cast(zeros_like(x), dtypes.int64)
-    return cast(array_sort.argsort(x, axis=along, stable=True), dtypes.int64)
+    return cast(array_sort.argsort(x, along, way, stable=True), dtypes.int64)
 
 
 def ndim(a: Value) -> Any:
