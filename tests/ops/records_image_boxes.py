@@ -1,6 +1,8 @@
 from tests.ops.harness import Record
 
 NAMES = {
+    "DrawBoundingBoxes": "draw_bounding_boxes",
+    "DrawBoundingBoxesV2": "draw_bounding_boxes",
     "NonMaxSuppression": "NonMaxSuppression",
     "NonMaxSuppressionV2": "NonMaxSuppressionV2",
     "NonMaxSuppressionV3": "non_max_suppression",

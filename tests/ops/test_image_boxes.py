@@ -1,4 +1,4 @@
-"""Boxes: suppression of those that overlap."""
+"""Boxes: suppression of those that overlap, and drawing."""
 
 import numpy as np
 import pytest
@@ -123,3 +123,32 @@ def test_what_is_refused(call):
 def test_batches_must_be_padded():
     with pytest.raises(ValueError, match="pad_to_max_output_size"):
         tf.image.non_max_suppression_padded(BOXES[None], SCORES[None], 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_drawing(dtype):
+    images = np.zeros((1, 11, 11, 3), dtype)
+    boxes = [[[0.2, 0.3, 0.6, 0.8], [-0.5, 0.5, 0.1, 2.0], [2, 2, 3, 3], [0.9, 0.9, 0.1, 0.1]]]
+    colors = np.array([[1, 0.5, 0.25], [0, 1, 0]], np.float32)
+    wanted = np.zeros((11, 11, 3), dtype)
+    for y in (2, 6):
+        wanted[y, 3:9] = colors[0]
+    for x in (3, 8):
+        wanted[2:7, x] = colors[0]
+    wanted[1, 5:] = colors[1]
+    wanted[:2, 5] = colors[1]
+    np.testing.assert_array_equal(tf.image.draw_bounding_boxes(images, boxes, colors)[0], wanted)
+    old = tf.compat.v1.image.draw_bounding_boxes(images, boxes, colors=colors)
+    np.testing.assert_array_equal(old[0], wanted)
+    plain = tf.image.draw_bounding_boxes(images, boxes, None)
+    np.testing.assert_array_equal(plain[0, 2, 3], [1, 1, 0])
+    assert tf.image.draw_bounding_boxes(images[..., :1], boxes, None)[0, 2, 3, 0] == 1
+
+
+@pytest.mark.parametrize("depth", [2, 4])
+def test_drawing_refuses(depth):
+    images = np.zeros((2, 4, 4, depth), np.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.image.draw_bounding_boxes(images, np.zeros((2, 1, 4)), [[1.0, 1.0, 1.0]])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.image.draw_bounding_boxes(images, np.zeros((1, 1, 4), np.float32), None)

@@ -76,3 +76,7 @@ EXPORTS["penstock.ops.image_random"] = {
         " stateless_random_jpeg_quality stateless_random_saturation"
     ).split()
 }
+EXPORTS["penstock.ops.image_boxes"] = {
+    "draw_bounding_boxes": ["image.draw_bounding_boxes"],
+    "draw_bounding_boxes_v1": ["compat.v1.image.draw_bounding_boxes"],
+}
