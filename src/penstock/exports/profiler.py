@@ -11,4 +11,7 @@ EXPORTS = {
         "start": ["profiler.experimental.start"],
         "stop": ["profiler.experimental.stop"],
     },
+    "penstock.profiler.options_v1": {
+        "ProfileOptionBuilder": ["compat.v1.profiler.ProfileOptionBuilder"],
+    },
 }

@@ -4,4 +4,5 @@
 - `capture`: one profile under way, and the files that it writes.
 - `records`: the account of operations of steps: counts, times, bytes.
 - `cost`: what an operation costs by its shapes.
+- `options_v1`: the options of `tf.compat.v1.profiler`.
 """
