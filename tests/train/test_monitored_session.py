@@ -330,3 +330,27 @@ def test_two_elements_of_a_scaffolds_collection_are_an_error():
         tf1.add_to_collection(tf1.GraphKeys.SUMMARY_OP, name)
     with pytest.raises(RuntimeError, match='More than one item in the collection "summary_op"'):
         train.Scaffold().finalize()
+
+
+def test_a_creator_says_how():
+    with pytest.raises(TypeError, match="create_session"):
+        train.SessionCreator()
+
+
+def test_workers_wait_for_the_chief_and_say_for_what():
+    tf1.get_variable("v", initializer=1.0)
+    with pytest.raises(tf.errors.DeadlineExceededError, match="Variables not initialized: v"):
+        train.MonitoredTrainingSession(is_chief=False, max_wait_secs=0)
+
+
+def test_the_error_of_a_queue_runner_is_the_error_of_the_loop():
+    zero = tf1.placeholder_with_default(0, [])
+    queue = tf1.FIFOQueue(2, tf.int32)
+    train.add_queue_runner(train.QueueRunner(queue, [queue.enqueue(1 // zero)]))
+    item = queue.dequeue()
+    session = train.MonitoredSession()
+    with pytest.raises((tf.errors.OutOfRangeError, tf.errors.CancelledError)):
+        session.run(item)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
+        session.close()
+    assert session.should_stop()

@@ -1,5 +1,6 @@
 """`Scaffold`, the operations that a training session stands on, and who makes sessions from it."""
 
+import abc
 from collections.abc import Callable
 from typing import Any
 
@@ -192,19 +193,12 @@ class Scaffold:
         return self._values["summary_op"]
 
 
-class SessionCreator:
+class SessionCreator(abc.ABC):
     """Makes sessions; a monitored session asks it again after a failure."""
 
+    @abc.abstractmethod
     def create_session(self) -> BaseSession:
-        """A new session.
-
-        Raises:
-          NotImplementedError: a subclass does not say how.
-        """
-        raise NotImplementedError(
-            f"create_session is not implemented for {self}: expected a subclass that makes a"
-            " session. Use ChiefSessionCreator."
-        )
+        """A new session."""
 
 
 class ChiefSessionCreator(SessionCreator):
