@@ -7,7 +7,8 @@ import pytest
 
 import penstock as tf
 from penstock.config import optimizer
-from penstock.runtime import device_memory
+from penstock.runtime import device_config, device_memory
+from penstock.runtime.pool import _Pools
 
 experimental = tf.config.experimental
 
@@ -64,6 +65,21 @@ def test_synchronous_execution_and_bridges() -> None:
     experimental.set_synchronous_execution(True)
     assert experimental.enable_mlir_bridge() is None
     assert experimental.disable_mlir_bridge() is None
+
+
+def test_threads_for_operations_bound_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh = _Pools()
+    monkeypatch.setattr(device_config, "pools", fresh)
+    monkeypatch.setattr(device_config._settings, "inter_op_threads", 0)
+    threading_ = tf.config.threading
+    threading_.set_inter_op_parallelism_threads(3)
+    assert threading_.get_inter_op_parallelism_threads() == 3
+    assert fresh.workers()._limit == 3
+    threading_.set_inter_op_parallelism_threads(3)  # nothing changes
+    with pytest.raises(RuntimeError, match="after initialization"):
+        threading_.set_inter_op_parallelism_threads(4)
+    with pytest.raises(ValueError, match=">= 0"):
+        threading_.set_inter_op_parallelism_threads(-1)
 
 
 def test_memory_of_a_cpu_and_of_no_device() -> None:

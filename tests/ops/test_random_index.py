@@ -20,6 +20,18 @@ def test_a_permutation_of_every_size(largest: int, dtype: str) -> None:
     np.testing.assert_array_equal(np.sort(moved), index)
 
 
+def test_the_operation_takes_three_words_and_rounds() -> None:
+    orders = [
+        [
+            int(tf.raw_ops.RandomIndexShuffle(index=i, seed=[1, 2, 3], max_index=9, rounds=rounds))
+            for i in range(10)
+        ]
+        for rounds in (4, 8)
+    ]
+    assert orders[0] != orders[1]
+    assert [sorted(order) for order in orders] == [list(range(10))] * 2
+
+
 def test_the_seed_decides() -> None:
     index = tf.range(1000)
     orders = {tuple(shuffle(index, [1, i], 999).numpy().tolist()) for i in range(20)}

@@ -71,6 +71,7 @@ def execute_flat(
     """`execute` for flat tensors. `counts`: tensors per input, None when no input is a list."""
     current = state
     graph = current.graph
+    outputs: Sequence[Any]
     if graph is None:
         outputs, full = run_eager(op, flat, counts, attrs)
     else:

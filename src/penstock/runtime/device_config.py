@@ -13,6 +13,7 @@ from penstock.core import determinism
 from penstock.core.lazy import jax
 from penstock.runtime import placed as _plans  # noqa: F401  plans on several devices
 from penstock.runtime.devices import PLATFORM_TYPES, cpu_count, set_cpu_count
+from penstock.runtime.pool import pools
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +254,20 @@ def get_inter_op_parallelism_threads() -> int:
 
 
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """Bounds the threads for independent operations."""
-    _settings.inter_op_threads = int(num_threads)
+    """Bounds the threads for independent operations.
+
+    Raises:
+      ValueError: the number is negative.
+      RuntimeError: threads run already, and the number differs.
+    """
+    if num_threads < 0:
+        raise ValueError(
+            f"set_inter_op_parallelism_threads: expected a number >= 0, got {num_threads}. Pass 0"
+            " to leave it to the system."
+        )
+    if num_threads != _settings.inter_op_threads and pools.started:
+        raise RuntimeError("Inter op parallelism cannot be modified after initialization.")
+    pools.wanted = _settings.inter_op_threads = int(num_threads)
 
 
 def get_intra_op_parallelism_threads() -> int:

@@ -75,12 +75,18 @@ class _Pools:
         self._lock = threading.Lock()  # guards: _workers, _waiters
         self._workers: Pool | None = None
         self._waiters: Pool | None = None
+        self.wanted = 0  # workers that the program asked for; 0 leaves it to `worker_count`
+
+    @property
+    def started(self) -> bool:
+        """Whether the number of workers is fixed."""
+        return self._workers is not None
 
     def workers(self) -> Pool:
         """For long items."""
         with self._lock:
             if self._workers is None:
-                self._workers = Pool(worker_count(), "penstock-worker")
+                self._workers = Pool(self.wanted or worker_count(), "penstock-worker")
             return self._workers
 
     def waiters(self) -> Pool:
@@ -95,7 +101,9 @@ pools = _Pools()
 
 
 def _after_fork() -> None:
+    wanted = pools.wanted
     pools.__init__()  # type: ignore[misc]
+    pools.wanted = wanted
 
 
 if hasattr(os, "register_at_fork"):
