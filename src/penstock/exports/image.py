@@ -80,3 +80,7 @@ EXPORTS["penstock.ops.image_boxes"] = {
     "draw_bounding_boxes": ["image.draw_bounding_boxes"],
     "draw_bounding_boxes_v1": ["compat.v1.image.draw_bounding_boxes"],
 }
+EXPORTS["penstock.ops.image_similarity"] = {
+    "ssim": ["image.ssim"],
+    "ssim_multiscale": ["image.ssim_multiscale"],
+}
