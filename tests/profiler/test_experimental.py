@@ -78,6 +78,7 @@ def test_sessions_are_in_it_with_a_row_for_each_device_and_thread(tmp_path):
     (line,) = [x for x in table.read_text().splitlines() if x.startswith("length ")]
     name, kind, runs, *_ = line.split()
     assert (name, kind, runs) == ("length", "StringLength", "3")
+    assert line.split()[6] == "2"  # one for each element
     assert line.split()[5] == "24"  # three times two int32
 
 
@@ -154,3 +155,12 @@ def test_a_full_profile_says_what_it_left_out(tmp_path, monkeypatch):
     assert len(found.events) == 2
     (table,) = folder_of(tmp_path).glob("*.operations.txt")
     assert f"{found.dropped} more operations ran" in table.read_text()
+
+
+def test_the_table_says_what_a_region_computes(tmp_path):
+    with profiler.Profile(tmp_path):
+        work(tf.ones([64, 64]))
+    (table,) = folder_of(tmp_path).glob("*.operations.txt")
+    (line,) = [x for x in table.read_text().splitlines() if x.startswith("region of")]
+    flops = int(line.split()[-2])
+    assert flops == 2 * 64**3 + 64**2 + 64**2  # the product, the addition, the sum

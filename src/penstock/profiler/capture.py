@@ -18,7 +18,9 @@ from typing import Any
 
 from penstock import errors, proto
 from penstock.core.lazy import jax
+from penstock.profiler.cost import cost_of
 from penstock.profiler.records import table
+from penstock.runtime.step import Event
 from penstock.runtime.timeline import Timeline
 from penstock.runtime.trace import add_step_stats
 from penstock.runtime.watching import StepWatch
@@ -78,7 +80,9 @@ class Capture:
         stats = proto.step_stats_pb2.StepStats()
         add_step_stats(stats, events)
         (folder / f"{host}.steps.json").write_text(self._chrome(stats, first))
-        (folder / f"{host}.operations.txt").write_text(table(stats, self.watch.dropped))
+        (folder / f"{host}.operations.txt").write_text(
+            table(stats, self.watch.dropped, _flops(events))
+        )
         return folder
 
     def _chrome(self, stats: Any, first: float) -> str:
@@ -88,6 +92,18 @@ class Capture:
         if spans:
             trace["traceEvents"].extend(_span_events(len(stats.dev_stats), spans))
         return json.dumps(trace)
+
+
+def _flops(events: list[Event]) -> dict[str, int | None]:
+    """The floating-point operations of each operation or region, None where a shape is unknown."""
+    found: dict[str, int | None] = {}
+    for item in {id(e.item): e.item for e in events}.values():
+        nodes = item.nodes
+        known = [None if n.origin is None else cost_of(n.origin).flops for n in nodes]
+        counted = [k for k in known if k is not None]
+        name = nodes[0].name if len(nodes) == 1 else item.name
+        found[name] = sum(counted) if len(counted) == len(known) else None
+    return found
 
 
 def _span_events(pid: int, spans: list[Any]) -> list[dict[str, Any]]:

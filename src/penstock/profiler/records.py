@@ -1,5 +1,6 @@
 """The account of operations: how often each ran, for how long, and the bytes of its results."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,18 +50,29 @@ def records(step_stats: Any) -> list[Record]:
     return sorted(found.values(), key=lambda r: (-r.micros, r.name))
 
 
-HEADERS = ("operation", "type", "runs", "total us", "mean us", "bytes of results", "device")
+HEADERS = (
+    "operation", "type", "runs", "total us", "mean us", "bytes of results", "flops of one run",
+    "device",
+)  # fmt: skip
 
 
-def table(step_stats: Any, dropped: int = 0) -> str:
-    """The account as text: a line for each operation, the one that took longest first."""
+def table(step_stats: Any, dropped: int = 0, flops: Mapping[str, int | None] | None = None) -> str:
+    """The account as text: a line for each operation, the one that took longest first.
+
+    Args:
+      step_stats: what ran.
+      dropped: how many operations more, which are not in it.
+      flops: by the names of operations, how many floating-point operations one run makes; those
+        that are not known are shown as "?".
+    """
+    known = flops or {}
     rows = [HEADERS]
     for r in records(step_stats):
         mean = f"{r.micros / r.runs:.1f}"
-        devices = " ".join(r.devices)
-        rows.append(
-            (r.name, r.kind, str(r.runs), str(r.micros), mean, str(r.output_bytes), devices)
-        )
+        work = known.get(r.name)
+        counts = (str(r.runs), str(r.micros), mean, str(r.output_bytes))
+        shown = "?" if work is None else str(work)
+        rows.append((r.name, r.kind, *counts, shown, " ".join(r.devices)))
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADERS))]
     lines = [_line(row, widths) for row in rows]
     if dropped:
@@ -70,7 +82,7 @@ def table(step_stats: Any, dropped: int = 0) -> str:
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:
     cells = [
-        text.rjust(width) if 2 <= i <= 5 else text.ljust(width)
+        text.rjust(width) if 2 <= i <= 6 else text.ljust(width)
         for i, (text, width) in enumerate(zip(row, widths, strict=True))
     ]
     return "  ".join(cells).rstrip()
