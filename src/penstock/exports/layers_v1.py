@@ -6,6 +6,16 @@ _STATIC = (
     "bidirectional_dynamic_rnn static_bidirectional_rnn static_rnn static_state_saving_rnn"
 ).split()
 
+_CONVOLUTIONS = (
+    "Conv1D Conv2D Conv2DTranspose Conv3D Conv3DTranspose SeparableConv1D SeparableConv2D"
+).split()
+_POOLINGS = [f"{kind}Pooling{n}D" for kind in ("Average", "Max") for n in (1, 2, 3)]
+_FUNCTIONS = (
+    "average_pooling1d average_pooling2d average_pooling3d batch_normalization conv1d conv2d"
+    " conv2d_transpose conv3d conv3d_transpose dense dropout flatten max_pooling1d max_pooling2d"
+    " max_pooling3d separable_conv1d separable_conv2d"
+).split()
+
 
 def _named(prefix: str, names: list[str]) -> dict[str, list[str]]:
     return {name: [f"compat.v1.{prefix}.{name}"] for name in names}
@@ -13,6 +23,11 @@ def _named(prefix: str, names: list[str]) -> dict[str, list[str]]:
 
 EXPORTS = {
     "penstock.train.layer": _named("layers", ["InputSpec", "Layer"]),
+    "penstock.train.layers_convolution": _named("layers", _CONVOLUTIONS),
+    "penstock.train.layers_dense": _named("layers", ["Dense", "Dropout", "Flatten"]),
+    "penstock.train.layers_functional": _named("layers", _FUNCTIONS),
+    "penstock.train.layers_normalization": _named("layers", ["BatchNormalization"]),
+    "penstock.train.layers_pooling": _named("layers", _POOLINGS),
     "penstock.train.rnn_cells": _named("nn.rnn_cell", _CELLS),
     "penstock.train.rnn_wrappers": _named("nn.rnn_cell", _WRAPPERS),
     "penstock.train.rnn_steps": _named("nn", ["dynamic_rnn", "raw_rnn"]),

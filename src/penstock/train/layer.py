@@ -8,6 +8,7 @@ REGULARIZATION_LOSSES and updates to UPDATE_OPS.
 import collections
 import contextlib
 import copy
+import re
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,7 +23,6 @@ from penstock.graph.behavior import name_scope
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.math_cast import cast
 from penstock.ops.math_division import divide
-from penstock.ops.module import snake_case
 from penstock.ops.partitioned import PartitionedVariable
 from penstock.ops.variable_scope import VariableScope, get_variable, variable_scope
 from penstock.ops.variable_types import VariableAggregation, VariableSynchronization
@@ -33,6 +33,14 @@ from penstock.util import nest
 
 _eager_names: collections.Counter[str] = collections.Counter()
 _graph_names: weakref.WeakKeyDictionary[Any, collections.Counter[str]] = weakref.WeakKeyDictionary()
+
+
+_BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])")
+
+
+def _scope_name(class_name: str) -> str:
+    """`Conv2DTranspose` as `conv2d_transpose`."""
+    return _BREAKS.sub("_", class_name).lower()
 
 
 def _unique_name(base: str) -> str:
@@ -156,7 +164,7 @@ class Layer(AutoTrackable):
         self.built = False
         self.input_spec: Any = None
         self._dtype = None if dtype is None else dt.as_dtype(dtype)
-        self._base_name = name or snake_case(type(self).__name__)
+        self._base_name = name or _scope_name(type(self).__name__)
         self._name = name or _unique_name(self._base_name)
         vars(self).update(_self_weights=[], _self_losses=[], _self_updates=[])  # not tracked
         self._scope: VariableScope | None = None

@@ -1,0 +1,269 @@
+"""`compat.v1.layers`: batch normalization, with fused kernels and virtual batches.
+
+In training the moments are the batch's, and moving averages of them are updated by operations in
+UPDATE_OPS; otherwise the averages are used.
+"""
+
+from typing import Any
+
+from penstock.core.tensor import Tensor
+from penstock.graph.behavior import name_scope
+from penstock.ops.array_basics import reshape
+from penstock.ops.array_basics import shape as shape_of
+from penstock.ops.array_join import concat
+from penstock.ops.initializers_v1 import Ones, Zeros
+from penstock.ops.math_arithmetic import add, multiply, subtract
+from penstock.ops.math_cast import cast
+from penstock.ops.math_reduce import reduce_mean
+from penstock.ops.nn_batch_norm import fused_batch_norm
+from penstock.ops.nn_moments import batch_normalization, moments
+from penstock.ops.smart_cond import smart_cond
+from penstock.train.layer import InputSpec, Layer, last_size
+from penstock.train.layer_functions import initializer as initializer_of
+from penstock.types import dtypes as dt
+
+_FUSED = {(4, 3): "NHWC", (4, 1): "NCHW", (5, 4): "NDHWC", (5, 1): "NCDHW"}
+
+
+class BatchNormalization(Layer):
+    """Brings inputs to mean 0 and variance 1 (Ioffe and Szegedy, arXiv:1502.03167).
+
+    Args:
+      axis: the axes that keep their own moments, usually the channels.
+      momentum: how slowly the moving averages move.
+      epsilon: added to the variance.
+      center: whether there is an offset `beta`.
+      scale: whether there is a factor `gamma`.
+      beta_initializer, gamma_initializer: of the variables.
+      moving_mean_initializer, moving_variance_initializer: of the averages.
+      beta_regularizer, gamma_regularizer: functions of the variables whose values are losses.
+      beta_constraint, gamma_constraint: functions that optimizers project the variables with.
+      renorm: must be False.
+      renorm_clipping, renorm_momentum: accepted for compatibility, without effect.
+      fused: whether one kernel does it; where possible by default.
+      trainable: whether optimizers update the variables.
+      virtual_batch_size: the size of the parts of a batch that have moments of their own.
+      adjustment: a function of the shape that gives a random factor and offset for training.
+      name: the name of the variable scope.
+
+    Raises:
+      ValueError: arguments exclude each other.
+      NotImplementedError: `renorm` is set.
+    """
+
+    def __init__(
+        self,
+        axis: Any = -1,
+        momentum: float = 0.99,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = Zeros(),  # noqa: B008  # they hold nothing
+        gamma_initializer: Any = Ones(),  # noqa: B008
+        moving_mean_initializer: Any = Zeros(),  # noqa: B008
+        moving_variance_initializer: Any = Ones(),  # noqa: B008
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        renorm: bool = False,
+        renorm_clipping: dict[str, Any] | None = None,
+        renorm_momentum: float = 0.99,
+        fused: bool | None = None,
+        trainable: bool = True,
+        virtual_batch_size: int | None = None,
+        adjustment: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(trainable=trainable, name=name, **kwargs)
+        self._axis_given = axis
+        self.momentum, self.epsilon = momentum, epsilon
+        self.center, self.scale = center, scale
+        self.beta_initializer = initializer_of(beta_initializer)
+        self.gamma_initializer = initializer_of(gamma_initializer)
+        self.moving_mean_initializer = initializer_of(moving_mean_initializer)
+        self.moving_variance_initializer = initializer_of(moving_variance_initializer)
+        self.beta_regularizer, self.gamma_regularizer = beta_regularizer, gamma_regularizer
+        self.beta_constraint, self.gamma_constraint = beta_constraint, gamma_constraint
+        self.virtual_batch_size, self.adjustment = virtual_batch_size, adjustment
+        if renorm:
+            raise NotImplementedError(
+                "BatchNormalization: expected renorm=False, got renorm=True, which is "
+                "not made here. Leave it out, or raise the batch size."
+            )
+        reasons = {"virtual_batch_size": virtual_batch_size is not None}
+        reasons["adjustment"] = adjustment is not None
+        for reason, holds in reasons.items():
+            if fused and holds:
+                raise ValueError(
+                    f"Passing both `fused=True` and `{reason}` is not supported; leave one out."
+                )
+        self.fused: bool | None = False if any(reasons.values()) else fused
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables."""
+        rank = input_shape.rank
+        if rank is None:
+            raise ValueError(f"Input has undefined rank. Received: input_shape={input_shape}.")
+        given = self._axis_given
+        axes = [given] if isinstance(given, int) else list(given)
+        self.axis: Any = [axis + rank if axis < 0 else axis for axis in axes]
+        if any(not 0 <= axis < rank for axis in self.axis) or len(set(self.axis)) != len(axes):
+            raise ValueError(
+                "Invalid value for `axis` argument. Expected 0 <= axis < inputs.rank (with "
+                f"inputs.rank={rank}). Received: axis={tuple(axes)}"
+            )
+        sizes = {a: last_size(input_shape, "The normalized axis", a) for a in self.axis}
+        self.input_spec = InputSpec(ndim=rank, axes=sizes)
+        fits = len(self.axis) == 1 and (rank, self.axis[0]) in _FUSED
+        if self.fused and not fits:
+            raise ValueError(
+                f"Unsupported axis with fused=True: expected the channels of rank 4 or 5, got axis "
+                f"{self.axis} of rank {rank}. Leave `fused` out."
+            )
+        self.fused = fits if self.fused is None else self.fused
+        self._make_variables(self._parameter_shape(rank, sizes))
+        self.built = True
+
+    def _parameter_shape(self, rank: int, sizes: dict[int, int]) -> list[int]:
+        if len(sizes) == 1 and self.virtual_batch_size is None:
+            return list(sizes.values())
+        shape = [sizes.get(axis, 1) for axis in range(rank)]
+        return shape if self.virtual_batch_size is None else [1, *shape]
+
+    def _make_variables(self, shape: list[int]) -> None:
+        kind = self.dtype or dt.float32
+        kind = dt.float32 if kind in (dt.float16, dt.bfloat16) else kind
+        self.gamma = self.beta = None
+        for name, wanted in (("gamma", self.scale), ("beta", self.center)):
+            if wanted:
+                made = self.add_weight(
+                    name,
+                    shape,
+                    kind,
+                    getattr(self, f"{name}_initializer"),
+                    getattr(self, f"{name}_regularizer"),
+                    constraint=getattr(self, f"{name}_constraint"),
+                )
+                setattr(self, name, made)
+
+        def average(name: str, first: Any) -> Any:
+            return self.add_weight(name, shape, kind, first, trainable=False)
+
+        self.moving_mean = average("moving_mean", self.moving_mean_initializer)
+        self.moving_variance = average("moving_variance", self.moving_variance_initializer)
+
+    def call(self, inputs: Any, training: Any = False) -> Any:
+        """The normalized inputs.
+
+        Args:
+          inputs: floating tensor.
+          training: Python bool, or bool[].
+        """
+        if self.fused:
+            return self._call_fused(inputs, training)
+        if self.virtual_batch_size is None:
+            return self._call_plain(inputs, training)
+        parts = concat([[self.virtual_batch_size, -1], shape_of(inputs)[1:]], 0)
+        split = reshape(inputs, parts)
+        split.set_shape([self.virtual_batch_size, None, *inputs.shape.as_list()[1:]])
+        return reshape(self._call_plain(split, training), shape_of(inputs))
+
+    def _call_fused(self, inputs: Any, training: Any) -> Any:
+        size = self.moving_mean.shape
+        ones, zeros = Ones()(size, self.moving_mean.dtype), Zeros()(size, self.moving_mean.dtype)
+        gamma = ones if self.gamma is None else self.gamma
+        beta = zeros if self.beta is None else self.beta
+        layout = _FUSED[inputs.shape.rank, self.axis[0]]
+
+        def trained() -> Any:
+            return fused_batch_norm(
+                inputs, gamma, beta, epsilon=self.epsilon, data_format=layout, is_training=True
+            )
+
+        def used() -> Any:
+            return fused_batch_norm(
+                inputs, gamma, beta, self.moving_mean, self.moving_variance, self.epsilon, layout,
+                is_training=False,
+            )  # fmt: skip
+
+        if training is False or (training == 0 and isinstance(training, int)):
+            return used()[0]
+        outputs, mean, variance = smart_cond(training, trained, used)
+        self._move(self.moving_mean, mean, self.momentum, training)
+        self._move(self.moving_variance, variance, self.momentum, training)
+        return outputs
+
+    def _move(self, average: Any, value: Any, momentum: float, training: Any) -> Any:
+        """Moves an average to a value; not at all where it is not training."""
+        decay = smart_cond(training, lambda: _number(1.0 - momentum), lambda: _number(0.0))
+        with name_scope("AssignMovingAvg"):
+            step = multiply(subtract(average, cast(value, average.dtype)), _as(decay, average))
+            self.add_update(average.assign_sub(step, read_value=False))
+
+    def _call_plain(self, inputs: Any, training: Any) -> Any:
+        rank = inputs.shape.rank
+        shift = 0 if self.virtual_batch_size is None else 1
+        kept = [axis + shift for axis in self.axis]
+        over = [axis for axis in range(rank) if axis not in kept and (shift == 0 or axis != 1)]
+        keep = len(kept) > 1 or shift == 1
+        wide = [rank_size if axis in kept else 1 for axis, rank_size in enumerate(inputs.shape)]
+
+        def broadcast(value: Any) -> Any:
+            needs = value is not None and not keep and kept != [rank - 1]
+            return reshape(value, wide) if needs else value
+
+        scale, offset = broadcast(self.gamma), broadcast(self.beta)
+        narrow = inputs.dtype in (dt.float16, dt.bfloat16)
+        x = cast(inputs, dt.float32) if narrow else inputs
+        mean: Any = self.moving_mean
+        variance: Any = self.moving_variance
+        if not (training is False or (isinstance(training, int) and training == 0)):
+            mean, variance = moments(x, over, keepdims=keep)
+            scale, offset = self._adjusted(x, training, scale, offset)
+            new_mean, new_variance = mean, variance
+            if shift:  # the mean over all parts
+                new_mean, new_variance = reduce_mean(mean, 1, True), reduce_mean(variance, 1, True)
+            self._move(self.moving_mean, new_mean, self.momentum, training)
+            self._move(self.moving_variance, new_variance, self.momentum, training)
+            mean = smart_cond(training, lambda: mean, lambda: _like(self.moving_mean, mean))
+            variance = smart_cond(
+                training, lambda: variance, lambda: _like(self.moving_variance, variance)
+            )
+        outputs = batch_normalization(
+            x, broadcast(_tensor(mean)), broadcast(_tensor(variance)), offset, scale, self.epsilon
+        )
+        return cast(outputs, inputs.dtype) if narrow else outputs
+
+    def _adjusted(self, x: Any, training: Any, scale: Any, offset: Any) -> tuple[Any, Any]:
+        """Factor and offset after the random ones of `adjustment`, in training."""
+        if self.adjustment is None:
+            return scale, offset
+        factor, bias = self.adjustment(shape_of(x))
+        factor = smart_cond(training, lambda: factor, lambda: Ones()([], factor.dtype) + 0 * factor)
+        bias = smart_cond(training, lambda: bias, lambda: 0 * bias)
+        return _composed(factor, bias, scale, offset)
+
+
+def _composed(factor: Any, bias: Any, scale: Any, offset: Any) -> tuple[Any, Any]:
+    """`scale * (factor * x + bias) + offset` as one factor and offset."""
+    if scale is not None:
+        bias, factor = multiply(bias, scale), multiply(factor, scale)
+    return factor, bias if offset is None else add(bias, offset)
+
+
+def _tensor(value: Any) -> Any:
+    return value if isinstance(value, Tensor) else value.read_value()
+
+
+def _like(average: Any, value: Any) -> Any:
+    return cast(_tensor(average), value.dtype)
+
+
+def _number(value: float, dtype: Any = dt.float32) -> Any:
+    return Ones()([], dtype) * value
+
+
+def _as(value: Any, other: Any) -> Any:
+    return cast(value, other.dtype)
