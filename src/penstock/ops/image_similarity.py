@@ -12,9 +12,8 @@ import numpy as np
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.graph.behavior import control_dependencies
-from penstock.ops.array_basics import reshape
+from penstock.ops.array_basics import identity, reshape
 from penstock.ops.array_basics import shape as shape_of
-from penstock.ops.array_identity import identity
 from penstock.ops.array_join import concat, stack
 from penstock.ops.composing import scope
 from penstock.ops.debug_asserts import assert_that
@@ -36,7 +35,8 @@ def _window(size: int, sigma: float) -> np.ndarray[Any, Any]:
     at = np.arange(size) - (size - 1) / 2
     row = np.exp(-(at**2) / (2 * sigma**2))
     both = np.outer(row, row)
-    return (both / both.sum()).astype(np.float32)
+    weights: np.ndarray[Any, Any] = (both / both.sum()).astype(np.float32)
+    return weights
 
 
 def _smoothed(images: Any, window: Any) -> Any:
