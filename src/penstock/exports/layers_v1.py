@@ -1,4 +1,4 @@
-"""Public names of compat.v1: layers, cells of recurrent networks, and the loops over them."""
+"""Public names of compat.v1: layers, cells and loops of recurrent networks, proximal optimizers."""
 
 _CELLS = "BasicLSTMCell BasicRNNCell GRUCell LSTMCell LSTMStateTuple MultiRNNCell RNNCell".split()
 _WRAPPERS = "DeviceWrapper DropoutWrapper ResidualWrapper".split()
@@ -22,6 +22,9 @@ def _named(prefix: str, names: list[str]) -> dict[str, list[str]]:
 
 
 EXPORTS = {
+    "penstock.train.optimizers_proximal": _named(
+        "train", ["ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer"]
+    ),
     "penstock.train.layer": _named("layers", ["InputSpec", "Layer"]),
     "penstock.train.layers_convolution": _named("layers", _CONVOLUTIONS),
     "penstock.train.layers_dense": _named("layers", ["Dense", "Dropout", "Flatten"]),
