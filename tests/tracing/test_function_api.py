@@ -399,3 +399,14 @@ def test_values_of_user_classes_with_tensors() -> None:
     for value in (2.0, 3.0):
         assert float(function(_Box(tf.constant(value)), tf.constant(10.0))) == 10.0 * value
     assert function.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("parameter", "name"), [("_x", "arg__x"), ("__x", "arg___x"), ("\u00e9", "arg__"), ("x_", "x_")]
+)
+def test_parameters_whose_names_no_operation_may_have(parameter: str, name: str) -> None:
+    function = tf.function(eval(f"lambda {parameter}: {parameter} + 1.0"))
+    assert float(function(tf.constant(1.0))) == 2.0
+    concrete = function.get_concrete_function(X)
+    assert [t.op.name for t in concrete.inputs] == [name]
+    assert [float(v) for v in concrete(tf.constant([1.0]))] == [2.0]

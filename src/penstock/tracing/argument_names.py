@@ -28,7 +28,19 @@ class ArgumentNames:
     def next(self) -> tuple[str, str]:
         """The names of the operation and of the argument for the next tensor."""
         base, place = next(self._names, ("args", "args"))
-        return (base if base.isidentifier() else "args"), place
+        return (_operation_name(base) if base.isidentifier() else "args"), place
+
+
+def _operation_name(parameter: str) -> str:
+    """A parameter's name as an operation's: ASCII, with no underscore in front.
+
+    Example:
+      >>> _operation_name("x"), _operation_name("_x"), _operation_name("été")
+      ('x', 'arg__x', 'arg__t_')
+    """
+    if parameter.isascii() and not parameter.startswith("_"):
+        return parameter
+    return "arg_" + "".join(c if c.isascii() else "_" for c in parameter)
 
 
 def places(value: Any, base: str) -> Iterator[tuple[str, str]]:
