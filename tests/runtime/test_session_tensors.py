@@ -70,3 +70,12 @@ def test_a_handle_may_be_a_resource(session):
     handle = session.run(tf.raw_ops.GetSessionHandleV2(value=tf.constant([1.0, 2.0])))
     holder, value = v1.get_session_tensor(handle.name, tf.float32)
     assert session.run(value, {holder: handle.name}).tolist() == [1.0, 2.0]
+
+
+def test_arrays_of_a_handle_are_copies(session):
+    handle = session.run(v1.get_session_handle(v1.placeholder_with_default([1.0, 2.0], [2])))
+    for array in (np.array(handle), np.asarray(handle), handle.to_numpy_array(), handle.eval()):
+        array[0] = 9.0
+    np.testing.assert_array_equal(handle.eval(), [1.0, 2.0])
+    with pytest.raises(ValueError, match="got copy=False"):
+        handle.__array__(copy=False)

@@ -50,10 +50,16 @@ class TensorHandle:
           InvalidArgumentError: it was deleted before.
         """
         self._value()
-        del self._session.state[STORE][self._handle]
+        self._session.state[STORE].pop(self._handle, None)  # another thread may have dropped it
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return np.asarray(self._value(), dtype)
+        """An array of its own: what is written to it must not change what the session holds."""
+        if copy is False:
+            raise ValueError(
+                f"TensorHandle '{self.handle}': expected copy=None or copy=True, got copy=False. A"
+                " tensor that stays in a session is given as a copy: leave copy out."
+            )
+        return np.array(self._value(), dtype)
 
     def _value(self) -> Any:
         found = self._session.state.get(STORE, {}).get(self._handle)
