@@ -306,3 +306,18 @@ def test_a_traced_step_and_one_that_waits_for_a_thread():
         assert session.run(fetch, options=options, run_metadata=metadata) == 17
         names = [s.node_name for d in metadata.step_stats.dev_stats for s in d.node_stats]
     assert any("func" in name.lower() for name in names), names
+
+
+def test_a_loop_of_nothing_but_rounds_ends_with_its_step():
+    with tf.Graph().as_default(), v1.Session() as session:
+        start, goes_on = v1.placeholder(tf.int32, []), v1.placeholder(tf.bool, [])
+        on = raw.Enter(data=goes_on, frame_name="loop", is_constant=True)
+        merge = raw.Merge(inputs=[raw.Enter(data=start, frame_name="loop")] * 2)
+        route = raw.Switch(data=merge.output, pred=raw.LoopCond(input=on))
+        merge.output.op._update_input(1, raw.NextIteration(data=route.output_true))
+        end = raw.Exit(data=route.output_false)
+        assert session.run(end, {start: 1, goes_on: False}) == 1
+        options = v1.RunOptions(timeout_in_ms=50)
+        with pytest.raises(tf.errors.DeadlineExceededError, match="NextIteration"):
+            session.run(end, {start: 1, goes_on: True}, options=options)
+        assert session.run(end, {start: 2, goes_on: False}) == 2

@@ -328,8 +328,7 @@ class _Run:
         dead = bool(at.dead[unit.local])
         if kind == RUN:
             if not dead:
-                if step._error is not None or step._deadline is not None:
-                    step.check(unit.name)
+                self._check(unit)
                 assert unit.item is not None
                 if unit.item.waits and (self.ready or self.flying):
                     self._take_off(at, unit)
@@ -339,6 +338,11 @@ class _Run:
         else:
             self._move(at, unit, dead)
         self._ended(at)
+
+    def _check(self, unit: Unit) -> None:
+        """Ends the run when the step was cancelled, or has taken too long."""
+        if self.step._error is not None or self.step._deadline is not None:
+            self.step.check(unit.name)
 
     def _item(self, unit: Unit) -> Item:
         assert unit.item is not None
@@ -475,6 +479,7 @@ class _Run:
 
     def _next(self, at: _Round, unit: Unit) -> None:
         loop, index = at.loop, at.index + 1
+        self._check(unit)  # a loop may have nothing else that does
         value = at.slots[unit.sources[0]]
         target = loop.rounds.get(index)
         if target is None:
