@@ -197,6 +197,7 @@ def test_tensors_behave_as_arrays():
     assert x.clip(2, 3).tolist() == [[2, 2], [3, 3]]
     assert x.mean(axis=0).tolist() == [2, 3]
     assert (tf.Variable(1) + 2.5).dtype.name == "float64"
+    assert (x + tf.Variable(1)).dtype.name == "float64"
 
 
 @pytest.mark.usefixtures("as_arrays")
@@ -230,6 +231,10 @@ def test_modes():
     tnp.experimental_enable_numpy_behavior(prefer_float32=True)
     assert tnp.array(1.5).dtype.name == "float32"
     assert tnp.zeros(2).dtype.name == "float64"
+    assert tnp.linspace(0, 1, 3).dtype.name == "float32"
+    assert tnp.add(np.ones(1), 1.5).dtype.name == "float64"
+    assert tnp.add(np.ones(1, np.int32), 1.5).dtype.name == "float64"
+    assert tnp.add(np.float64(1), 1).dtype.name == "float32"
     tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="off")
     with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
         tf.constant([1]) + tf.constant([1.0])

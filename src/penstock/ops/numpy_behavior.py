@@ -56,7 +56,7 @@ _ORDER: dict[str, Function] = {
 
 
 def _numeric(value: Any) -> bool:
-    if isinstance(value, (Tensor, np.ndarray, np.generic)):
+    if isinstance(value, (Tensor, np.ndarray, np.generic)) or hasattr(value, "handle"):
         dtype = value.dtype
         return bool(np.dtype(getattr(dtype, "as_numpy_dtype", dtype)).kind not in "OSU")
     return isinstance(value, (bool, int, float, complex, list, tuple))

@@ -400,7 +400,7 @@ def linspace(
     """
     if num < 0:
         raise ValueError(f"linspace: expected num >= 0, got {num}. Pass how many numbers you want.")
-    wanted = tensor_dtype(float if dtype is None else dtype)
+    wanted = as_tensor(1.0).dtype if dtype in (None, float) else tensor_dtype(dtype)
     first, last = map(to_inexact, promoted(start, stop))
     if first.dtype is not wanted and (wanted.is_floating or wanted.is_complex):
         first, last = cast(first, wanted), cast(last, wanted)

@@ -31,10 +31,6 @@ iinfo = np.iinfo
 e, inf, pi, newaxis, nan = float(np.e), float("inf"), float(np.pi), None, float("nan")
 
 Value = Any  # any: a tensor, array, Python number, or nested list of these
-_NARROW = {
-    np.dtype(np.float64): np.dtype(np.float32),
-    np.dtype(np.complex128): np.dtype(np.complex64),
-}
 
 
 class _Preference:
@@ -44,12 +40,8 @@ class _Preference:
 
 
 def prefer_float32(on: bool) -> None:
-    """Says whether the dtypes of Python floats and of promotion stop at float32."""
+    """Says whether Python floats count as float32 arrays."""
     _Preference.float32 = on
-
-
-def _canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return _NARROW.get(dtype, dtype) if _Preference.float32 else dtype
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
@@ -72,6 +64,8 @@ def _leaves(value: Value) -> Iterator[Any]:
     if isinstance(value, (list, tuple)):
         for item in value:
             yield from _leaves(item)
+    elif _Preference.float32 and isinstance(value, (float, complex)):  # np.float64 is a float too
+        yield np.dtype(np.float32 if isinstance(value, float) else np.complex64)
     elif isinstance(value, DType):
         yield numpy_dtype(value)
     elif isinstance(value, np.ndarray) or (not isinstance(value, type) and _has_dtype(value)):
@@ -91,8 +85,8 @@ def _has_dtype(value: Value) -> bool:
 def _common(values: Any) -> np.dtype[Any]:
     found = list(dict.fromkeys((type(v), v) for v in _leaves(values)))
     if not found:
-        return _canonical(np.dtype(np.float64))
-    return _canonical(np.result_type(*(v for _, v in found)))
+        return np.dtype(np.float64)
+    return np.result_type(*(v for _, v in found))
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
@@ -125,7 +119,7 @@ def promote_types(type1: Any, type2: Any) -> np.dtype[Any]:
     Returns:
       A dtype of NumPy.
     """
-    return _canonical(np.promote_types(numpy_dtype(type1), numpy_dtype(type2)))
+    return np.promote_types(numpy_dtype(type1), numpy_dtype(type2))
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
