@@ -78,6 +78,41 @@ def test_a_function_keeps_its_place() -> None:
     assert not np.array_equal(first, second)
 
 
+def _in_a_loop() -> Any:
+    def body(i: Any, total: Any) -> Any:
+        return i + 1, total + tf.random.uniform([])
+
+    return tf.while_loop(lambda i, _: i < 3, body, [0, 0.0])[1]
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda: tf.random.uniform([]), lambda: tf.random.normal([], seed=3), _in_a_loop]
+)
+def test_set_seed_starts_traced_functions_again(draw: Any) -> None:
+    function = tf.function(draw)
+
+    def program() -> list[float]:
+        tf.random.set_seed(5)
+        return [float(function()) for _ in range(3)]
+
+    first = program()
+    assert len(set(first)) == 3
+    assert program() == first
+
+
+def test_set_seed_in_eager_code_leaves_sessions_alone() -> None:
+    with tf.Graph().as_default() as graph:
+        draw = tf.random.uniform([], seed=2)
+    with tf.compat.v1.Session(graph=graph) as session:
+        first = session.run(draw)
+    with tf.compat.v1.Session(graph=graph) as session:
+        again = [session.run(draw)]
+        tf.random.set_seed(5)
+        again.append(session.run(draw))
+    assert again[0] == first
+    assert again[1] != again[0]
+
+
 @pytest.mark.parametrize("kind", ["uniform", "normal", "truncated_normal"])
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64])
 def test_compiled_draws_equal_host_draws(kind: str, dtype: Any, monkeypatch: Any) -> None:

@@ -6,9 +6,10 @@ then starts at a random place.
 
 A stateful operation reads on where it stopped. Its position is kept in `step.state` under the
 node's name, so each session and function has its own; an eager call keeps it here, under the
-operation and its attributes, until `set_seed`. A node whose output size is not known when the graph
-is built moves on by a fixed large stride each step instead of by the numbers it drew. In a loop an
-operation with seeds has a stream for each round instead.
+operation and its attributes. `set_seed` in eager code starts functions and eager calls again, not
+sessions. A node whose output size is not known when the graph is built moves on by a fixed large
+stride each step instead of by the numbers it drew. In a loop an operation with seeds has a stream
+for each round instead.
 """
 
 import random
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import determinism, rounds
+from penstock.core import determinism, rounds, streams
 from penstock.core.context import state
 from penstock.graph.graph import get_default_graph
 from penstock.ops.random_philox import Stream, fold, skip
@@ -48,6 +49,7 @@ class _EagerSeeds:
             self.seed = seed
             self.derived = random.Random(seed)
             self.positions = {}
+            streams.start_again()
 
     def next_seed(self) -> int:
         """The seed of the next operation that has none of its own."""
@@ -62,8 +64,8 @@ def set_seed(seed: int) -> None:
     """Sets the global random seed.
 
     Args:
-      seed: an integer. In an eager context it starts all eager operations again; in a graph it is
-        the graph's seed.
+      seed: an integer. In an eager context it starts all eager operations again, and those in
+        functions that were traced before; in a graph it is the graph's seed.
 
     Raises:
       TypeError: `seed` is no integer.
@@ -165,10 +167,10 @@ class _Position:
         return np.array([self.key, block & _WORD, block >> 64], np.uint64)
 
 
-def _take(
-    positions: dict[Any, Any], key: Any, attrs: dict[str, Any], blocks: int
-) -> np.ndarray[Any, Any]:
+def _take(step: Any, key: Any, attrs: dict[str, Any], blocks: int) -> np.ndarray[Any, Any]:
+    """The stream of an operation of a step, or of an eager one without a step."""
     with _eager.lock:
+        positions = _eager.positions if step is None else streams.positions_of(step, "random")
         found = positions.get(key)
         if found is None:
             found = positions[key] = _Position(attrs)
@@ -187,9 +189,9 @@ def stream_on_host(ctx: Any, blocks: int) -> Stream:
     if given is not None:
         return stream_of(given)
     if step is not None:
-        return stream_of(_take(step.state, ("random", ctx.op_name), ctx.attrs, blocks))
+        return stream_of(_take(step, ctx.op_name, ctx.attrs, blocks))
     key = (ctx.op_name, tuple(ctx.attrs.items()))
-    return stream_of(_take(_eager.positions, key, ctx.attrs, blocks))
+    return stream_of(_take(None, key, ctx.attrs, blocks))
 
 
 class StepStream:
@@ -215,7 +217,7 @@ class StepStream:
             return self.start(node, 0)
         count = self._count_of(node)
         blocks = UNKNOWN_SIZE_BLOCKS if count is None else self._blocks_of(count, node)
-        return _take(step.state, ("random", node.name), node.attrs, blocks)
+        return _take(step, node.name, node.attrs, blocks)
 
     def start(self, node: Any, skipped: int) -> np.ndarray[Any, Any]:
         """uint64[3]: the stream in the rounds that run now, without its first blocks."""

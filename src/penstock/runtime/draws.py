@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core import rounds
+from penstock.core import rounds, streams
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import bodies_of
 from penstock.runtime.program import Node
@@ -43,8 +43,8 @@ def rounds_before(step: Any, name: str) -> int:
     if rounds.path():
         return 0  # the rounds around it tell its runs apart
     with _lock:
-        count = step.state.get(("runs", name), 0)
-        step.state["runs", name] = count + 1
+        runs = streams.positions_of(step, "runs")
+        count = runs[name] = runs.get(name, -1) + 1
     return int(count) * RUN_STRIDE
 
 
