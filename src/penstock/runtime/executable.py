@@ -109,7 +109,7 @@ class Executable:
             None
             if ref.value is None
             else _own(gate(collected, ref, before) if ref.written else ref.value, outer)
-            for ref, before, writes in zip(refs.values(), old, region.writes, strict=True)
+            for ref, before, writes in zip(refs.values(), old.values(), region.writes, strict=True)
             if writes
         ]
         outputs = [_own(values[id(n), i], outer) for n, i in region.outputs]
