@@ -2,6 +2,7 @@
 # ruff: noqa
 from penstock.autodiff.gradients import AggregationMethod as AggregationMethod
 from penstock.ops.debug_asserts import assert_that as Assert
+from penstock.ops.critical_section import CriticalSection as CriticalSection
 from penstock.types.dtypes import DType as DType
 from penstock.types.device_spec import DeviceSpecV2 as DeviceSpec
 from penstock.autodiff.tape import GradientTape as GradientTape
@@ -10,10 +11,15 @@ from penstock.core.composite import IndexedSlices as IndexedSlices
 from penstock.types.composite_specs import IndexedSlicesSpec as IndexedSlicesSpec
 from penstock.ops.module import Module as Module
 from penstock.graph.operation import Operation as Operation
+from penstock.ops.optional import OptionalSpec as OptionalSpec
+from penstock.ops.ragged_tensor import RaggedTensor as RaggedTensor
+from penstock.ops.ragged_tensor import RaggedTensorSpec as RaggedTensorSpec
 from penstock.autodiff.custom import RegisterGradient as RegisterGradient
-from penstock.core.composite import SparseTensor as SparseTensor
+from penstock.ops.sparse_dispatch import SparseTensor as SparseTensor
 from penstock.types.composite_specs import SparseTensorSpec as SparseTensorSpec
 from penstock.core.tensor import Tensor as Tensor
+from penstock.ops.tensor_array import TensorArray as TensorArray
+from penstock.types.tensor_array_spec import TensorArraySpec as TensorArraySpec
 from penstock.types.tensor_shape import TensorShape as TensorShape
 from penstock.types.tensor_spec import TensorSpec as TensorSpec
 from penstock.types.type_spec import TypeSpec as TypeSpec
@@ -30,6 +36,7 @@ from penstock.ops.math_scan import argmax as argmax
 from penstock.ops.math_scan import argmin as argmin
 from penstock.ops.array_sort import argsort as argsort
 from penstock.types.dtypes import as_dtype as as_dtype
+from penstock.ops.string_numbers import as_string as as_string
 from penstock.ops.math_elementwise import asin as asin
 from penstock.ops.math_elementwise import asinh as asinh
 from penstock.ops.debug_asserts import assert_equal as assert_equal
@@ -78,10 +85,13 @@ from penstock.ops.math_elementwise import exp as exp
 from penstock.ops.array_shape import expand_dims as expand_dims
 from penstock.ops.array_fill import eye as eye
 from penstock.ops.array_fill import fill as fill
+from penstock.ops.string_to_hash import fingerprint as fingerprint
 from penstock.types.dtypes import float16 as float16
 from penstock.types.dtypes import float32 as float32
 from penstock.types.dtypes import float64 as float64
 from penstock.ops.math_elementwise import floor as floor
+from penstock.ops.functional_loops import foldl as foldl
+from penstock.ops.functional_loops import foldr as foldr
 from penstock.tracing.function import function as function
 from penstock.ops.array_gather import gather as gather
 from penstock.ops.array_gather import gather_nd as gather_nd
@@ -116,6 +126,7 @@ from penstock.ops.math_compare import logical_not as logical_not
 from penstock.ops.math_compare import logical_or as logical_or
 from penstock.graph.tensor_proto import make_ndarray as make_ndarray
 from penstock.graph.tensor_proto import make_tensor_proto as make_tensor_proto
+from penstock.ops.functional_loops import map_fn as map_fn
 from penstock.ops.math_matmul import matmul as matmul
 from penstock.ops.math_arithmetic import maximum as maximum
 from penstock.ops.array_join import meshgrid as meshgrid
@@ -167,6 +178,7 @@ from penstock.ops.array_order import roll as roll
 from penstock.ops.math_elementwise import round as round
 from penstock.ops.math_cast import saturate_cast as saturate_cast
 from penstock.ops.math_arithmetic import scalar_mul as scalar_mul
+from penstock.ops.functional_loops import scan as scan
 from penstock.ops.array_scatter import scatter_nd as scatter_nd
 from penstock.ops.array_sort import searchsorted as searchsorted
 from penstock.ops.array_fill import sequence_mask as sequence_mask
@@ -216,6 +228,7 @@ from penstock.ops.array_select import unique_with_counts as unique_with_counts
 from penstock.ops.array_join import unstack as unstack
 from penstock.ops.variable_creation import variable_creator_scope as variable_creator_scope
 from penstock.types.dtypes import variant as variant
+from penstock.autodiff.vectorized import vectorized_map as vectorized_map
 from penstock.ops.array_select import where as where
 from penstock.ops.loops import while_loop as while_loop
 from penstock.ops.array_fill import zeros as zeros
@@ -224,6 +237,7 @@ from penstock.ops.array_fill import zeros_like as zeros_like
 from penstock._stubs import internal as __internal__
 from penstock._stubs import audio as audio
 from penstock._stubs import autodiff as autodiff
+from penstock._stubs import autograph as autograph
 from penstock._stubs import bitwise as bitwise
 from penstock._stubs import compat as compat
 from penstock._stubs import config as config
@@ -236,11 +250,19 @@ from penstock._stubs import initializers as initializers
 from penstock._stubs import io as io
 from penstock._stubs import library as library
 from penstock._stubs import linalg as linalg
+from penstock._stubs import lookup as lookup
 from penstock._stubs import math as math
 from penstock._stubs import nest as nest
 from penstock._stubs import nn as nn
+from penstock._stubs import profiler as profiler
+from penstock._stubs import quantization as quantization
+from penstock._stubs import queue as queue
+from penstock._stubs import ragged as ragged
 from penstock._stubs import random as random
 from penstock._stubs import raw_ops as raw_ops
+from penstock._stubs import saved_model as saved_model
+from penstock._stubs import sets as sets
+from penstock._stubs import signal as signal
 from penstock._stubs import sparse as sparse
 from penstock._stubs import strings as strings
 from penstock._stubs import summary as summary

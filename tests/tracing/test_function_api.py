@@ -227,7 +227,7 @@ def test_arguments_beside_an_input_signature() -> None:
 
 
 def test_attributes_are_those_that_exist() -> None:
-    with pytest.raises(ValueError, match="`foo is not supported by tf.function as an attribute"):
+    with pytest.raises(ValueError, match=r"`foo is not supported by tf\.function as an attribute"):
         tf.function(lambda x: x, experimental_attributes={"foo": 1})
     kept = tf.function(lambda x: x, experimental_attributes={"_noinline": True})
     assert kept(2.0).numpy() == 2.0

@@ -3,6 +3,8 @@
 from penstock.runtime.device_config import LogicalDevice as LogicalDevice
 from penstock.runtime.device_config import LogicalDeviceConfiguration as LogicalDeviceConfiguration
 from penstock.runtime.device_config import PhysicalDevice as PhysicalDevice
+from penstock.tracing.function import functions_run_eagerly as experimental_functions_run_eagerly
+from penstock.tracing.function import run_functions_eagerly as experimental_run_functions_eagerly
 from penstock.tracing.function import functions_run_eagerly as functions_run_eagerly
 from penstock.runtime.device_config import get_logical_device_configuration as get_logical_device_configuration
 from penstock.runtime.device_config import get_soft_device_placement as get_soft_device_placement
@@ -14,4 +16,5 @@ from penstock.runtime.device_config import set_logical_device_configuration as s
 from penstock.runtime.device_config import set_soft_device_placement as set_soft_device_placement
 from penstock.runtime.device_config import set_visible_devices as set_visible_devices
 from penstock._stubs import compat_v1_config_experimental as experimental
+from penstock._stubs import compat_v1_config_optimizer as optimizer
 from penstock._stubs import compat_v1_config_threading as threading

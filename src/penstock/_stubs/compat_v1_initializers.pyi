@@ -33,6 +33,7 @@ from penstock.ops.initializers_v1 import Orthogonal as orthogonal
 from penstock.ops.initializers_v1 import RandomNormal as random_normal
 from penstock.ops.initializers_v1 import RandomUniform as random_uniform
 from penstock.ops.initializers import serialize as serialize
+from penstock.ops.variables_v1 import tables_initializer as tables_initializer
 from penstock.ops.initializers_v1 import TruncatedNormal as truncated_normal
 from penstock.ops.initializers_v1 import UniformUnitScaling as uniform_unit_scaling
 from penstock.ops.variables_v1 import variables_initializer as variables

@@ -21,6 +21,7 @@ from penstock.ops.math_special import bessel_i1e as bessel_i1e
 from penstock.ops.math_special import betainc as betainc
 from penstock.ops.math_count import bincount_v1 as bincount
 from penstock.ops.math_elementwise import ceil as ceil
+from penstock.ops.math_confusion import confusion_matrix_v1 as confusion_matrix
 from penstock.ops.math_cast import conj as conj
 from penstock.ops.math_elementwise import cos as cos
 from penstock.ops.math_elementwise import cosh as cosh

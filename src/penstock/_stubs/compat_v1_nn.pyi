@@ -1,5 +1,6 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
+from penstock.ops.nn_candidate_samplers import all_candidate_sampler as all_candidate_sampler
 from penstock.ops.nn_conv_ops import atrous_conv2d as atrous_conv2d
 from penstock.ops.nn_conv_transpose import atrous_conv2d_transpose as atrous_conv2d_transpose
 from penstock.ops.nn_pool_ops import avg_pool_v1 as avg_pool
@@ -10,6 +11,9 @@ from penstock.ops.nn_pool_ops import avg_pool as avg_pool_v2
 from penstock.ops.nn_moments import batch_norm_with_global_normalization_v1 as batch_norm_with_global_normalization
 from penstock.ops.nn_moments import batch_normalization as batch_normalization
 from penstock.ops.nn_bias import bias_add as bias_add
+from penstock.train.rnn_static import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
+from penstock.ops.nn_ctc import collapse_repeated as collapse_repeated
+from penstock.ops.nn_candidate_samplers import compute_accidental_hits as compute_accidental_hits
 from penstock.ops.nn_loss_scaling import compute_average_loss as compute_average_loss
 from penstock.ops.nn_conv_ops import conv1d_v1 as conv1d
 from penstock.ops.nn_conv_transpose import conv1d_transpose as conv1d_transpose
@@ -24,6 +28,12 @@ from penstock.ops.nn_conv_transpose import conv3d_transpose_v1 as conv3d_transpo
 from penstock.ops.nn_conv_transpose import conv_transpose as conv_transpose
 from penstock.ops.nn_conv_ops import convolution_v1 as convolution
 from penstock.ops.nn_activations import crelu_v1 as crelu
+from penstock.ops.nn_ctc_decoders import ctc_beam_search_decoder_v1 as ctc_beam_search_decoder
+from penstock.ops.nn_ctc_decoders import ctc_beam_search_decoder as ctc_beam_search_decoder_v2
+from penstock.ops.nn_ctc_decoders import ctc_greedy_decoder as ctc_greedy_decoder
+from penstock.ops.nn_ctc import ctc_loss_v1 as ctc_loss
+from penstock.ops.nn_ctc import ctc_loss as ctc_loss_v2
+from penstock.ops.nn_ctc import ctc_unique_labels as ctc_unique_labels
 from penstock.ops.array_space import depth_to_space_v1 as depth_to_space
 from penstock.ops.nn_conv_ops import depthwise_conv2d_v1 as depthwise_conv2d
 from penstock.ops.nn_conv_transpose import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter
@@ -32,17 +42,22 @@ from penstock.ops.nn_conv_ops import depthwise_conv2d_native as depthwise_conv2d
 from penstock.ops.nn_conv_transpose import depthwise_conv2d_backprop_filter as depthwise_conv2d_native_backprop_filter
 from penstock.ops.nn_conv_transpose import depthwise_conv2d_backprop_input as depthwise_conv2d_native_backprop_input
 from penstock.ops.nn_dropout import dropout_v1 as dropout
+from penstock.train.rnn_steps import dynamic_rnn as dynamic_rnn
 from penstock.ops.nn_activations import elu as elu
 from penstock.ops.nn_embedding import embedding_lookup_v1 as embedding_lookup
+from penstock.ops.nn_embedding_sparse import embedding_lookup_sparse_v1 as embedding_lookup_sparse
+from penstock.ops.nn_candidate_samplers import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 from penstock.ops.nn_batch_norm import fused_batch_norm as fused_batch_norm
 from penstock.ops.nn_activations import gelu as gelu
 from penstock.ops.nn_response import in_top_k_v1 as in_top_k
 from penstock.ops.math_norms import l2_loss as l2_loss
 from penstock.ops.nn_moments import l2_normalize as l2_normalize
 from penstock.ops.nn_activations import leaky_relu as leaky_relu
+from penstock.ops.nn_candidate_samplers import learned_unigram_candidate_sampler as learned_unigram_candidate_sampler
 from penstock.ops.nn_response import local_response_normalization as local_response_normalization
 from penstock.ops.nn_losses import log_poisson_loss as log_poisson_loss
 from penstock.ops.nn_losses import log_softmax_v1 as log_softmax
+from penstock.ops.nn_candidate_samplers import log_uniform_candidate_sampler as log_uniform_candidate_sampler
 from penstock.ops.nn_response import local_response_normalization as lrn
 from penstock.ops.nn_pool_ops import max_pool_v1 as max_pool
 from penstock.ops.nn_pool_ops import max_pool1d as max_pool1d
@@ -51,11 +66,15 @@ from penstock.ops.nn_pool_ops import max_pool3d as max_pool3d
 from penstock.ops.nn_pool_ops import max_pool as max_pool_v2
 from penstock.ops.nn_pool_ops import max_pool_with_argmax_v1 as max_pool_with_argmax
 from penstock.ops.nn_moments import moments_v1 as moments
+from penstock.ops.nn_sampled_losses import nce_loss_v1 as nce_loss
 from penstock.ops.nn_moments import normalize_moments as normalize_moments
 from penstock.ops.nn_pool_ops import pool_v1 as pool
+from penstock.train.rnn_steps import raw_rnn as raw_rnn
 from penstock.ops.nn_activations import relu as relu
 from penstock.ops.nn_activations import relu6 as relu6
 from penstock.ops.nn_bias import relu_layer as relu_layer
+from penstock.ops.nn_embedding_sparse import safe_embedding_lookup_sparse_v1 as safe_embedding_lookup_sparse
+from penstock.ops.nn_sampled_losses import sampled_softmax_loss_v1 as sampled_softmax_loss
 from penstock.ops.nn_loss_scaling import scale_regularization_loss as scale_regularization_loss
 from penstock.ops.nn_activations import selu as selu
 from penstock.ops.nn_conv_ops import separable_conv2d_v1 as separable_conv2d
@@ -70,12 +89,17 @@ from penstock.ops.nn_activations import softsign as softsign
 from penstock.ops.array_space import space_to_batch_v1 as space_to_batch
 from penstock.ops.array_space import space_to_depth_v1 as space_to_depth
 from penstock.ops.nn_losses import sparse_softmax_cross_entropy_with_logits_v1 as sparse_softmax_cross_entropy_with_logits
+from penstock.train.rnn_static import static_bidirectional_rnn as static_bidirectional_rnn
+from penstock.train.rnn_static import static_rnn as static_rnn
+from penstock.train.rnn_static import static_state_saving_rnn as static_state_saving_rnn
 from penstock.ops.nn_moments import sufficient_statistics_v1 as sufficient_statistics
 from penstock.ops.nn_activations import silu as swish
 from penstock.ops.math_elementwise import tanh as tanh
 from penstock.ops.array_sort import top_k as top_k
+from penstock.ops.nn_candidate_samplers import uniform_candidate_sampler as uniform_candidate_sampler
 from penstock.ops.nn_losses import weighted_cross_entropy_with_logits_v1 as weighted_cross_entropy_with_logits
 from penstock.ops.nn_moments import weighted_moments_v1 as weighted_moments
 from penstock.ops.nn_bias import xw_plus_b as xw_plus_b
 from penstock.ops.nn_moments import zero_fraction as zero_fraction
 from penstock._stubs import compat_v1_nn_experimental as experimental
+from penstock._stubs import compat_v1_nn_rnn_cell as rnn_cell

@@ -25,5 +25,8 @@ from penstock.summary.merged import scalar as scalar
 from penstock.summary.writers import should_record_summaries as should_record_summaries
 from penstock.summary.merged import tensor_summary as tensor_summary
 from penstock.summary.merged import text as text
+from penstock.summary.tracing import trace_export as trace_export
+from penstock.summary.tracing import trace_off as trace_off
+from penstock.summary.tracing import trace_on as trace_on
 from penstock.summary.writers import write as write
 from penstock._stubs import compat_v1_summary_experimental as experimental

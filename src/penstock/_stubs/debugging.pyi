@@ -23,4 +23,10 @@ from penstock.ops.debug_shapes import assert_scalar as assert_scalar
 from penstock.ops.debug_shapes import assert_shapes as assert_shapes
 from penstock.ops.debug_shapes import assert_type as assert_type
 from penstock.ops.array_identity import check_numerics as check_numerics
+from penstock.ops.debug_numerics import disable_check_numerics as disable_check_numerics
+from penstock.core.tracebacks import disable_traceback_filtering as disable_traceback_filtering
+from penstock.ops.debug_numerics import enable_check_numerics as enable_check_numerics
+from penstock.core.tracebacks import enable_traceback_filtering as enable_traceback_filtering
 from penstock.ops.debug_shapes import is_numeric_tensor as is_numeric_tensor
+from penstock.core.tracebacks import is_traceback_filtering_enabled as is_traceback_filtering_enabled
+from penstock._stubs import debugging_experimental as experimental

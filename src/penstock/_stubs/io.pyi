@@ -1,8 +1,32 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
+from penstock.core.record_files import TFRecordOptions as TFRecordOptions
+from penstock.core.record_files import TFRecordWriter as TFRecordWriter
+from penstock.ops.image_decode import decode_and_crop_jpeg as decode_and_crop_jpeg
+from penstock.ops.string_decode import decode_base64 as decode_base64
+from penstock.ops.image_decode import decode_bmp as decode_bmp
+from penstock.ops.string_decode import decode_compressed as decode_compressed
+from penstock.ops.string_csv import decode_csv as decode_csv
+from penstock.ops.image_decode import decode_gif as decode_gif
+from penstock.ops.image_decode import decode_image as decode_image
+from penstock.ops.image_decode import decode_jpeg as decode_jpeg
+from penstock.ops.string_messages import decode_json_example as decode_json_example
+from penstock.ops.image_decode import decode_png as decode_png
+from penstock.ops.string_decode import decode_raw as decode_raw
+from penstock.ops.image_decode import decode_webp as decode_webp
+from penstock.ops.sparse_messages import deserialize_many_sparse as deserialize_many_sparse
+from penstock.ops.string_decode import encode_base64 as encode_base64
+from penstock.ops.image_encode import encode_jpeg as encode_jpeg
 from penstock.ops.media import encode_png as encode_png
+from penstock.ops.image_decode import extract_jpeg_shape as extract_jpeg_shape
+from penstock.ops.image_decode import is_jpeg as is_jpeg
+from penstock.train.input_producers import match_filenames_once as match_filenames_once
 from penstock.ops.io_files import matching_files as matching_files
+from penstock.ops.string_messages import parse_tensor as parse_tensor
 from penstock.ops.io_files import read_file as read_file
+from penstock.ops.sparse_messages import serialize_many_sparse as serialize_many_sparse
+from penstock.ops.sparse_messages import serialize_sparse as serialize_sparse
+from penstock.ops.string_messages import serialize_tensor as serialize_tensor
 from penstock.ops.io_files import write_file as write_file
 from penstock.graph.graph_files import write_graph as write_graph
 from penstock._stubs import io_gfile as gfile

@@ -1,5 +1,6 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
+from penstock.ops.nn_candidate_samplers import all_candidate_sampler as all_candidate_sampler
 from penstock.ops.nn_conv_ops import atrous_conv2d as atrous_conv2d
 from penstock.ops.nn_conv_transpose import atrous_conv2d_transpose as atrous_conv2d_transpose
 from penstock.ops.nn_pool_ops import avg_pool as avg_pool
@@ -9,6 +10,8 @@ from penstock.ops.nn_pool_ops import avg_pool3d as avg_pool3d
 from penstock.ops.nn_moments import batch_norm_with_global_normalization as batch_norm_with_global_normalization
 from penstock.ops.nn_moments import batch_normalization as batch_normalization
 from penstock.ops.nn_bias import bias_add as bias_add
+from penstock.ops.nn_ctc import collapse_repeated as collapse_repeated
+from penstock.ops.nn_candidate_samplers import compute_accidental_hits as compute_accidental_hits
 from penstock.ops.nn_loss_scaling import compute_average_loss as compute_average_loss
 from penstock.ops.nn_conv_ops import conv1d as conv1d
 from penstock.ops.nn_conv_transpose import conv1d_transpose as conv1d_transpose
@@ -19,6 +22,10 @@ from penstock.ops.nn_conv_transpose import conv3d_transpose as conv3d_transpose
 from penstock.ops.nn_conv_transpose import conv_transpose as conv_transpose
 from penstock.ops.nn_conv_ops import convolution as convolution
 from penstock.ops.nn_activations import crelu as crelu
+from penstock.ops.nn_ctc_decoders import ctc_beam_search_decoder as ctc_beam_search_decoder
+from penstock.ops.nn_ctc_decoders import ctc_greedy_decoder as ctc_greedy_decoder
+from penstock.ops.nn_ctc import ctc_loss as ctc_loss
+from penstock.ops.nn_ctc import ctc_unique_labels as ctc_unique_labels
 from penstock.ops.array_space import depth_to_space as depth_to_space
 from penstock.ops.nn_conv_ops import depthwise_conv2d as depthwise_conv2d
 from penstock.ops.nn_conv_transpose import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter
@@ -26,11 +33,14 @@ from penstock.ops.nn_conv_transpose import depthwise_conv2d_backprop_input as de
 from penstock.ops.nn_dropout import dropout as dropout
 from penstock.ops.nn_activations import elu as elu
 from penstock.ops.nn_embedding import embedding_lookup as embedding_lookup
+from penstock.ops.nn_embedding_sparse import embedding_lookup_sparse as embedding_lookup_sparse
+from penstock.ops.nn_candidate_samplers import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 from penstock.ops.nn_activations import gelu as gelu
 from penstock.ops.nn_response import in_top_k as in_top_k
 from penstock.ops.math_norms import l2_loss as l2_loss
 from penstock.ops.nn_moments import l2_normalize as l2_normalize
 from penstock.ops.nn_activations import leaky_relu as leaky_relu
+from penstock.ops.nn_candidate_samplers import learned_unigram_candidate_sampler as learned_unigram_candidate_sampler
 from penstock.ops.nn_response import local_response_normalization as local_response_normalization
 from penstock.ops.nn_losses import log_poisson_loss as log_poisson_loss
 from penstock.ops.nn_losses import log_softmax as log_softmax
@@ -41,10 +51,13 @@ from penstock.ops.nn_pool_ops import max_pool2d as max_pool2d
 from penstock.ops.nn_pool_ops import max_pool3d as max_pool3d
 from penstock.ops.nn_pool_ops import max_pool_with_argmax as max_pool_with_argmax
 from penstock.ops.nn_moments import moments as moments
+from penstock.ops.nn_sampled_losses import nce_loss as nce_loss
 from penstock.ops.nn_moments import normalize_moments as normalize_moments
 from penstock.ops.nn_pool_ops import pool as pool
 from penstock.ops.nn_activations import relu as relu
 from penstock.ops.nn_activations import relu6 as relu6
+from penstock.ops.nn_embedding_sparse import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+from penstock.ops.nn_sampled_losses import sampled_softmax_loss as sampled_softmax_loss
 from penstock.ops.nn_loss_scaling import scale_regularization_loss as scale_regularization_loss
 from penstock.ops.nn_activations import selu as selu
 from penstock.ops.nn_conv_ops import separable_conv2d as separable_conv2d

@@ -1,16 +1,31 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
 from penstock.ops.random_stateless_ops import Algorithm as Algorithm
+from penstock.ops.random_generator import Generator as Generator
+from penstock.ops.nn_candidate_samplers import all_candidate_sampler as all_candidate_sampler
 from penstock.ops.random_ops import categorical as categorical
+from penstock.ops.random_generator import create_rng_state as create_rng_state
+from penstock.ops.nn_candidate_samplers import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 from penstock.ops.random_stateless_ops import fold_in as fold_in
+from penstock.ops.random_families import random_gamma as gamma
+from penstock.ops.random_generator import get_global_generator as get_global_generator
+from penstock.ops.nn_candidate_samplers import learned_unigram_candidate_sampler as learned_unigram_candidate_sampler
+from penstock.ops.nn_candidate_samplers import log_uniform_candidate_sampler as log_uniform_candidate_sampler
 from penstock.ops.random_ops import random_normal as normal
+from penstock.ops.random_families import random_poisson as poisson
+from penstock.ops.random_generator import set_global_generator as set_global_generator
 from penstock.ops.random_state import set_seed as set_seed
 from penstock.ops.random_ops import random_shuffle as shuffle
 from penstock.ops.random_stateless_ops import split as split
+from penstock.ops.random_families import stateless_binomial as stateless_binomial
 from penstock.ops.random_stateless_ops import stateless_categorical as stateless_categorical
+from penstock.ops.random_families import stateless_gamma as stateless_gamma
 from penstock.ops.random_stateless_ops import stateless_random_normal as stateless_normal
+from penstock.ops.random_families import stateless_parameterized_truncated_normal as stateless_parameterized_truncated_normal
+from penstock.ops.random_families import stateless_poisson as stateless_poisson
 from penstock.ops.random_stateless_ops import stateless_truncated_normal as stateless_truncated_normal
 from penstock.ops.random_stateless_ops import stateless_random_uniform as stateless_uniform
 from penstock.ops.random_ops import truncated_normal as truncated_normal
 from penstock.ops.random_ops import random_uniform as uniform
+from penstock.ops.nn_candidate_samplers import uniform_candidate_sampler as uniform_candidate_sampler
 from penstock._stubs import random_experimental as experimental

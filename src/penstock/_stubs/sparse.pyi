@@ -1,3 +1,32 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
-from penstock.core.composite import SparseTensor as SparseTensor
+from penstock.ops.sparse_dispatch import SparseTensor as SparseTensor
+from penstock.ops.sparse_functions import add as add
+from penstock.ops.sparse_counts import bincount as bincount
+from penstock.ops.sparse_functions import concat as concat
+from penstock.ops.sparse_cross import cross as cross
+from penstock.ops.sparse_cross import cross_hashed as cross_hashed
+from penstock.ops.sparse_tensors import expand_dims as expand_dims
+from penstock.ops.sparse_tensors import eye as eye
+from penstock.ops.sparse_tensors import fill_empty_rows as fill_empty_rows
+from penstock.ops.sparse_tensors import from_dense as from_dense
+from penstock.ops.sparse_functions import map_values as map_values
+from penstock.ops.sparse_tensors import mask as mask
+from penstock.ops.sparse_functions import maximum as maximum
+from penstock.ops.sparse_functions import minimum as minimum
+from penstock.ops.sparse_functions import reduce_max as reduce_max
+from penstock.ops.sparse_functions import reduce_sum as reduce_sum
+from penstock.ops.sparse_tensors import reorder as reorder
+from penstock.ops.sparse_tensors import reset_shape as reset_shape
+from penstock.ops.sparse_tensors import reshape as reshape
+from penstock.ops.sparse_tensors import retain as retain
+from penstock.ops.sparse_segments import segment_mean as segment_mean
+from penstock.ops.sparse_segments import segment_sqrt_n as segment_sqrt_n
+from penstock.ops.sparse_segments import segment_sum as segment_sum
+from penstock.ops.sparse_functions import slice as slice
+from penstock.ops.sparse_functions import softmax as softmax
+from penstock.ops.sparse_functions import sparse_dense_matmul as sparse_dense_matmul
+from penstock.ops.sparse_functions import split as split
+from penstock.ops.sparse_tensors import to_dense as to_dense
+from penstock.ops.sparse_tensors import to_indicator as to_indicator
+from penstock.ops.sparse_tensors import transpose as transpose

@@ -13,5 +13,8 @@ from penstock.summary.writers import record_if as record_if
 from penstock.summary.plots import scalar as scalar
 from penstock.summary.writers import should_record_summaries as should_record_summaries
 from penstock.summary.plots import text as text
+from penstock.summary.tracing import trace_export as trace_export
+from penstock.summary.tracing import trace_off as trace_off
+from penstock.summary.tracing import trace_on as trace_on
 from penstock.summary.writers import write as write
 from penstock._stubs import summary_experimental as experimental

@@ -9,7 +9,6 @@ import click
 
 from penstock import errors
 from penstock.checkpoint.saved_model.folder import contains_saved_model
-from penstock.profiler.cost import Cost, cost_of, total_cost
 from penstock.cli.graph_file import GraphFileError, read_graph_def
 from penstock.cli.saved_model import SavedModelError, saved_model_text
 from penstock.cli.text import format_bytes, format_count, format_table
@@ -18,6 +17,7 @@ from penstock.core.tensor import SymbolicTensor
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph import import_graph_def
 from penstock.graph.operation import Operation
+from penstock.profiler.cost import Cost, cost_of, total_cost
 
 if TYPE_CHECKING:
     from penstock.proto.graph_pb2 import GraphDef

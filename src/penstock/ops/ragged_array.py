@@ -199,7 +199,7 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
 
 
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: Any, partitions: Any, num_partitions: Any, name: str | None = None
 ) -> list[Any]:
     """`tf.dynamic_partition` of ragged tensors: the elements of each partition."""
     if not isinstance(num_partitions, int) or num_partitions < 0:

@@ -342,7 +342,7 @@ class RaggedTensor(RaggedConversions):
         flat = self.flat_values
         spec = None if isinstance(flat, Tensor) else type_spec_from_value(flat)
         if spec is not None:
-            spec = spec._unbatch()._batch(None)
+            spec = spec._unbatch()._batch(None)  # type: ignore[attr-defined]
         shape = self.shape
         return RaggedTensorSpec(
             shape, self.dtype, self.ragged_rank, self._row_partition.dtype, spec

@@ -282,11 +282,8 @@ def _merge(value: Any, outer: int, inner: int) -> Any:
         partition = RowPartition.from_uniform_row_length(
             both[0] * both[1], nrows=source.nrows(), nvals=splits[-1], validate=False
         )
-    merged = type(source)._from_row_partition(
-        values.values,
-        partition,
-        validate=False,  # type: ignore[attr-defined]
-    )
+    inside = values.values  # type: ignore[attr-defined]
+    merged = type(source)._from_row_partition(inside, partition, validate=False)
     return _merge(merged, 1, inner - 1)
 
 

@@ -31,7 +31,7 @@ class RaggedFactories(CompositeTensor):
                 f"{type(row_partition).__name__}."
             )
         values, row_partition = cls._converted(values, row_partition)
-        rows = values.nrows() if isinstance(values, RaggedFactories) else None
+        rows: Any = values.nrows() if isinstance(values, RaggedFactories) else None  # type: ignore[attr-defined]
         if not isinstance(values, RaggedFactories):
             cls._check_values(values)
         if validate:
@@ -183,7 +183,7 @@ class RaggedFactories(CompositeTensor):
             if not isinstance(values, RaggedFactories):
                 values = as_values(cls, values, None)
             count = (
-                values.nrows()
+                values.nrows()  # type: ignore[attr-defined]
                 if isinstance(values, RaggedFactories)
                 else row_count(values, _kind_of(row_starts))
             )
@@ -252,7 +252,9 @@ class RaggedFactories(CompositeTensor):
             hint = splits_hint(values)
             kind = hint or _kind_of(uniform_row_length, nrows)
             count = (
-                values.nrows() if isinstance(values, RaggedFactories) else row_count(values, kind)
+                values.nrows()  # type: ignore[attr-defined]
+                if isinstance(values, RaggedFactories)
+                else row_count(values, kind)
             )
             partition = RowPartition.from_uniform_row_length(
                 uniform_row_length, count, nrows, validate, dtype=kind

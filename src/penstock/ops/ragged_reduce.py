@@ -267,8 +267,8 @@ def softmax(
 ) -> Any:
     """`tf.nn.softmax` of a ragged tensor."""
     del name
-    axis = -1 if axis is None and dim is None else (dim if axis is None else axis)
-    where = axis_of(axis, logits.shape.rank)
+    given = dim if axis is None else axis
+    where = axis_of(-1 if given is None else given, logits.shape.rank)
     if where > logits.ragged_rank:
         return logits.with_flat_values(
             dense_softmax(logits.flat_values, where - logits.ragged_rank)

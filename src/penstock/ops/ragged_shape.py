@@ -4,7 +4,7 @@ It is row partitions for the outer dimensions, from axis 1 on, and the dense sha
 inside. Shapes of dense tensors have no row partitions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -505,19 +505,21 @@ def _as_shape(value: Any) -> DynamicRaggedShape:
     return DynamicRaggedShape((), convert_to_tensor(value, dtype_hint=dt.int64))
 
 
-for _key, _function in (
+_handlers: tuple[tuple[str, Callable[..., Any]], ...] = (
     ("array_basics.shape", shape),
     ("array_basics.shape_v1", shape_v1),
     ("array_basics.reshape", reshape),
     ("array_shape.broadcast_to", broadcast_to),
-):
+)
+for _key, _function in _handlers:
     dispatch.handler(_key, RaggedTensor)(_function)
-for _key, _function in (
+_handlers = (
     ("array_fill.fill", fill),
     ("array_fill.zeros", zeros),
     ("array_fill.ones", ones),
     ("array_basics.reshape", reshape),
     ("array_shape.broadcast_to", broadcast_to),
     ("array_shape.broadcast_dynamic_shape", broadcast_dynamic_shape),
-):
+)
+for _key, _function in _handlers:
     dispatch.handler(_key, DynamicRaggedShape)(_function)

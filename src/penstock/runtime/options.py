@@ -86,7 +86,7 @@ def _threads(message: Any) -> int:
     """The bound on parallel items: that of the first pool, when the session describes pools."""
     pools = message.session_inter_op_thread_pool
     count = pools[0].num_threads if pools else message.inter_op_parallelism_threads
-    return max(count, 0)
+    return max(int(count), 0)
 
 
 def check_pool(index: int, count: int) -> None:

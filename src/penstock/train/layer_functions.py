@@ -1,7 +1,7 @@
 """Activations and initializers that layers and cells take by name."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from penstock.ops import initializers_v1 as first
 from penstock.ops.composing import number
@@ -77,7 +77,7 @@ def activation(given: Any) -> Activation | None:
       TypeError: it is neither.
     """
     if given is None or callable(given):
-        return given
+        return cast("Activation | None", given)
     if not isinstance(given, str):
         raise TypeError(f"Could not interpret activation function identifier: {given}")
     if given not in _ACTIVATIONS:

@@ -45,11 +45,11 @@ def _arguments(layer: type[Layer]) -> list[inspect.Parameter]:
     found: dict[str, inspect.Parameter] = {}
     for kind in layer.__mro__:
         if "__init__" in vars(kind):
-            for parameter in list(inspect.signature(kind.__init__).parameters.values())[1:]:
+            given = inspect.signature(vars(kind)["__init__"]).parameters
+            for parameter in list(given.values())[1:]:
                 if parameter.kind is _KEYWORD:
                     found.setdefault(parameter.name, parameter)
-            takes_more = "args" in inspect.signature(kind.__init__).parameters
-            if not takes_more:
+            if "args" not in given:
                 break
     return [p for n, p in found.items() if not (_transposes(layer) and n == "dilation_rate")]
 

@@ -135,7 +135,8 @@ class BatchNormalization(Layer):
     def _make_variables(self, shape: list[int]) -> None:
         kind = self.dtype or dt.float32
         kind = dt.float32 if kind in (dt.float16, dt.bfloat16) else kind
-        self.gamma = self.beta = None
+        self.gamma: Any = None
+        self.beta: Any = None
         for name, wanted in (("gamma", self.scale), ("beta", self.center)):
             if wanted:
                 made = self.add_weight(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from penstock.train.optimizer import Optimizer
 from penstock.train.optimizers import AdagradOptimizer, GradientDescentOptimizer
 
 
@@ -36,8 +37,8 @@ class ProximalGradientDescentOptimizer(GradientDescentOptimizer):
         return super(GradientDescentOptimizer, self)._inputs(grad, var, extra)
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
-        base = super(GradientDescentOptimizer, self)
-        return base._resource_apply_sparse_duplicate_indices(grad, handle, indices)
+        # Not gradient descent's own: rows must be summed before they are shrunk.
+        return Optimizer._resource_apply_sparse_duplicate_indices(self, grad, handle, indices)
 
 
 class ProximalAdagradOptimizer(AdagradOptimizer):

@@ -31,7 +31,7 @@ from penstock.util import nest
 
 KERNEL, BIAS = "kernel", "bias"
 
-_StateTuple = collections.namedtuple("LSTMStateTuple", ("c", "h"))  # public class
+_StateTuple = collections.namedtuple("_StateTuple", ("c", "h"))  # public class
 
 
 class LSTMStateTuple(_StateTuple):

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.core.context import state as context_state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import SymbolicTensor
 from penstock.graph.behavior import control_dependencies
 from penstock.ops.array_basics import identity
 from penstock.ops.array_basics import shape as shape_of
@@ -143,7 +143,7 @@ def batch_and_time(flat: list[Any]) -> tuple[Any, Any]:
                     f"{sizes[axis]} and {known}"
                 )
             sizes[axis] = known
-    return tuple(  # type: ignore[return-value]
+    return tuple(
         shape_of(flat[0])[axis] if size is None else size for axis, size in enumerate(sizes)
     )
 
@@ -258,7 +258,7 @@ def _loop(
 
 def _with_shape_of(old: Any, new: Any) -> Any:
     """`new` with what is known of the shape of `old`, which the loop keeps."""
-    if isinstance(new, Tensor) and context_state.graph is not None:
+    if isinstance(new, SymbolicTensor) and context_state.graph is not None:
         new.set_shape(new.shape.merge_with(old.shape))
     return new
 

@@ -238,7 +238,7 @@ class RowPartitionSpec(HookedTypeSpec):
         dtype = as_dtype(dtype)
         if dtype.name not in ("int32", "int64"):
             raise ValueError(f"RowPartitionSpec: dtype must be tf.int32 or tf.int64, got {dtype}.")
-        self._dtype = dtype
+        self._dtype: DType = dtype
         if length[0] is not None and rows[0] is not None:
             values = values.merge_with([rows[0] * length[0]])
         elif length[0] and values[0] is not None:

@@ -38,7 +38,7 @@ def _is_product(attrs: dict[str, Any], a: Array, b: Array) -> bool:
     m, k = a.shape[-2:][::-1] if adj_a else a.shape[-2:]
     n = b.shape[-2] if adj_b else b.shape[-1]
     batch = math.prod(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]))
-    return min(m, n, k) > 1 and batch * m * n * k >= LEAST_WORK
+    return bool(min(m, n, k) > 1 and batch * m * n * k >= LEAST_WORK)
 
 
 def _product(a: Array, b: Array, adj_a: bool, adj_b: bool) -> Array:

@@ -1,0 +1,3 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.util.app import run as run

@@ -1,0 +1,35 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.train.metrics_means import accuracy as accuracy
+from penstock.train.metrics_thresholds import auc as auc
+from penstock.train.metrics_at_k import average_precision_at_k as average_precision_at_k
+from penstock.train.metrics_means import false_negatives as false_negatives
+from penstock.train.metrics_thresholds import false_negatives_at_thresholds as false_negatives_at_thresholds
+from penstock.train.metrics_means import false_positives as false_positives
+from penstock.train.metrics_thresholds import false_positives_at_thresholds as false_positives_at_thresholds
+from penstock.train.metrics_means import mean as mean
+from penstock.train.metrics_means import mean_absolute_error as mean_absolute_error
+from penstock.train.metrics_means import mean_cosine_distance as mean_cosine_distance
+from penstock.train.metrics_means import mean_iou as mean_iou
+from penstock.train.metrics_means import mean_per_class_accuracy as mean_per_class_accuracy
+from penstock.train.metrics_means import mean_relative_error as mean_relative_error
+from penstock.train.metrics_means import mean_squared_error as mean_squared_error
+from penstock.train.metrics_means import mean_tensor as mean_tensor
+from penstock.train.metrics_means import percentage_below as percentage_below
+from penstock.train.metrics_means import precision as precision
+from penstock.train.metrics_at_k import precision_at_k as precision_at_k
+from penstock.train.metrics_thresholds import precision_at_thresholds as precision_at_thresholds
+from penstock.train.metrics_at_k import precision_at_top_k as precision_at_top_k
+from penstock.train.metrics_means import recall as recall
+from penstock.train.metrics_at_k import recall_at_k as recall_at_k
+from penstock.train.metrics_thresholds import recall_at_thresholds as recall_at_thresholds
+from penstock.train.metrics_at_k import recall_at_top_k as recall_at_top_k
+from penstock.train.metrics_means import root_mean_squared_error as root_mean_squared_error
+from penstock.train.metrics_thresholds import sensitivity_at_specificity as sensitivity_at_specificity
+from penstock.train.metrics_at_k import sparse_average_precision_at_k as sparse_average_precision_at_k
+from penstock.train.metrics_at_k import sparse_precision_at_k as sparse_precision_at_k
+from penstock.train.metrics_thresholds import specificity_at_sensitivity as specificity_at_sensitivity
+from penstock.train.metrics_means import true_negatives as true_negatives
+from penstock.train.metrics_thresholds import true_negatives_at_thresholds as true_negatives_at_thresholds
+from penstock.train.metrics_means import true_positives as true_positives
+from penstock.train.metrics_thresholds import true_positives_at_thresholds as true_positives_at_thresholds

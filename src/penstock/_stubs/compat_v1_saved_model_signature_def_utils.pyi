@@ -1,0 +1,8 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.checkpoint.saved_model.loader import MethodNameUpdater as MethodNameUpdater
+from penstock.checkpoint.saved_model.signature_defs import build_signature_def as build_signature_def
+from penstock.checkpoint.saved_model.signature_defs import classification_signature_def as classification_signature_def
+from penstock.checkpoint.saved_model.signature_defs import is_valid_signature as is_valid_signature
+from penstock.checkpoint.saved_model.signature_defs import predict_signature_def as predict_signature_def
+from penstock.checkpoint.saved_model.signature_defs import regression_signature_def as regression_signature_def

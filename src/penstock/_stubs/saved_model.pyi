@@ -1,0 +1,33 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.checkpoint.saved_model.constants import ASSETS_DIRECTORY as ASSETS_DIRECTORY
+from penstock.checkpoint.saved_model.constants import ASSETS_KEY as ASSETS_KEY
+from penstock.checkpoint.saved_model.objects import Asset as Asset
+from penstock.checkpoint.saved_model.constants import CLASSIFY_INPUTS as CLASSIFY_INPUTS
+from penstock.checkpoint.saved_model.constants import CLASSIFY_METHOD_NAME as CLASSIFY_METHOD_NAME
+from penstock.checkpoint.saved_model.constants import CLASSIFY_OUTPUT_CLASSES as CLASSIFY_OUTPUT_CLASSES
+from penstock.checkpoint.saved_model.constants import CLASSIFY_OUTPUT_SCORES as CLASSIFY_OUTPUT_SCORES
+from penstock.checkpoint.saved_model.constants import DEBUG_DIRECTORY as DEBUG_DIRECTORY
+from penstock.checkpoint.saved_model.constants import DEBUG_INFO_FILENAME_PB as DEBUG_INFO_FILENAME_PB
+from penstock.checkpoint.saved_model.constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY as DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from penstock.checkpoint.saved_model.constants import GPU as GPU
+from penstock.checkpoint.saved_model.options import LoadOptions as LoadOptions
+from penstock.checkpoint.saved_model.constants import PREDICT_INPUTS as PREDICT_INPUTS
+from penstock.checkpoint.saved_model.constants import PREDICT_METHOD_NAME as PREDICT_METHOD_NAME
+from penstock.checkpoint.saved_model.constants import PREDICT_OUTPUTS as PREDICT_OUTPUTS
+from penstock.checkpoint.saved_model.constants import REGRESS_INPUTS as REGRESS_INPUTS
+from penstock.checkpoint.saved_model.constants import REGRESS_METHOD_NAME as REGRESS_METHOD_NAME
+from penstock.checkpoint.saved_model.constants import REGRESS_OUTPUTS as REGRESS_OUTPUTS
+from penstock.checkpoint.saved_model.constants import SAVED_MODEL_FILENAME_PB as SAVED_MODEL_FILENAME_PB
+from penstock.checkpoint.saved_model.constants import SAVED_MODEL_FILENAME_PBTXT as SAVED_MODEL_FILENAME_PBTXT
+from penstock.checkpoint.saved_model.constants import SAVED_MODEL_SCHEMA_VERSION as SAVED_MODEL_SCHEMA_VERSION
+from penstock.checkpoint.saved_model.constants import SERVING as SERVING
+from penstock.checkpoint.saved_model.options import SaveOptions as SaveOptions
+from penstock.checkpoint.saved_model.constants import TPU as TPU
+from penstock.checkpoint.saved_model.constants import TRAINING as TRAINING
+from penstock.checkpoint.saved_model.constants import VARIABLES_DIRECTORY as VARIABLES_DIRECTORY
+from penstock.checkpoint.saved_model.constants import VARIABLES_FILENAME as VARIABLES_FILENAME
+from penstock.checkpoint.saved_model.folder import contains_saved_model as contains_saved_model
+from penstock.checkpoint.saved_model.load import load as load
+from penstock.checkpoint.saved_model.save import save as save
+from penstock._stubs import saved_model_experimental as experimental
