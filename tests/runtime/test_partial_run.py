@@ -135,3 +135,20 @@ def test_two_steps_under_way_do_not_mix(session, parts):
     session.partial_run(two, first, {a: 5, b: 5})
     assert session.partial_run(one, second, {c: 1}) == 2
     assert session.partial_run(two, second, {c: 1}) == 10
+
+
+def test_a_step_that_failed_is_over(session):
+    a = placeholder((), name="a")
+    calls = []
+
+    def fail(ctx, x):
+        calls.append(1)
+        raise errors.DataLossError(None, None, "lost")
+
+    hooks["fail"] = fail
+    failing = quick(a, "fail")
+    handle = session.partial_run_setup([failing], [a])
+    with pytest.raises(errors.DataLossError, match="lost"):
+        session.partial_run(handle, failing, {a: 1.0})
+    refused(session, handle, failing, {}, "setup")
+    assert len(calls) == 1

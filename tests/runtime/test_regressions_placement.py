@@ -32,3 +32,19 @@ def test_soft_placement_takes_another_device_of_the_task(device) -> None:
 def test_soft_placement_leaves_no_task(device) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="explicitly assigned"):
         _run(device, ConfigProto(allow_soft_placement=True))
+
+
+def test_a_constant_that_waits_for_a_region_does_not_leave_it():
+    """On the host it would wait for the region that takes it: the two waited for each other."""
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [3])
+        v = v1.get_variable("v", initializer=[1.0, 2.0, 3.0])
+        with tf.control_dependencies([v.assign_add(x)]):
+            two = tf.constant(2.0)
+        near = two * x
+        far = tf.strings.to_number(tf.strings.as_string(near)) * two
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            got = session.run([near, far], {x: [1.0, 2.0, 3.0]})
+            assert [g.tolist() for g in got] == [[2, 4, 6], [4, 8, 12]]
+            assert session.run(v).tolist() == [2, 4, 6]

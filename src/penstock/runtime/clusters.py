@@ -98,7 +98,8 @@ def _place_constants(
 ) -> None:
     """A constant that only one region uses belongs to that region.
 
-    Others are values given from outside.
+    Others are values given from outside; but one that waits for other nodes stays where it is: on
+    the host, it would wait for the region that waits for it.
     """
     users: dict[int, set[Any]] = {}
     for node in program.nodes:
@@ -117,7 +118,7 @@ def _place_constants(
             depth[id(node)] = level
             node.device = device
             zone[id(node)] = where
-        else:
+        elif not node.control:
             kinds[id(node)] = False
 
 

@@ -113,7 +113,12 @@ class PartialRuns:
             given = {(id(partial.feeds[t]), 0): array for t, array in arrays.items()}
             self._check_fed(partial, fetches.tensors, refs, given)
             partial.values.update(given)
-            self._compute(partial, refs)
+            try:
+                self._compute(partial, refs)
+            except BaseException:  # part of it may have run: it can neither go on nor start again
+                with self._lock:
+                    self._open.pop(handle, None)
+                raise
             partial.fetched.update(id(t) for t in fetches.tensors)
             if len(partial.fetched) == len(partial.wanted) and all(
                 (id(n), 0) in partial.values for n in partial.feeds.values()
