@@ -264,3 +264,45 @@ def test_the_initialization_function():
     assert float(counter.v) == 3.0
     with pytest.raises(RuntimeError, match="after the function has been used"):
         counter.__call__.get_initialization_function(tf.constant(1.0))
+
+
+def _along(x):
+    """A product along rows without a first value, one with it, and rows squared."""
+    products = tf.scan(lambda a, b: a * b, x)
+    sums = tf.scan(lambda a, b: a + b * b, x, initializer=tf.ones([], x.dtype))
+    return tf.reduce_sum(products**2) + tf.reduce_sum(sums * tf.map_fn(tf.sin, x))
+
+
+def _with_derivatives(x):
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = _along(x)
+        first = inner.gradient(y, x)
+        total = tf.reduce_sum(first * first)
+    return y, first, outer.gradient(total, x)
+
+
+def test_scans_are_compiled_with_both_derivatives() -> None:
+    def total(v):
+        products, sums = np.cumprod(v), 1.0 + np.cumsum(v * v)
+        return (products**2).sum() + (sums * np.sin(v)).sum()
+
+    def slope(v, function, h=1e-5):
+        steps = np.eye(len(v)) * h
+        return np.array([(function(v + s) - function(v - s)) / (2 * h) for s in steps])
+
+    x = np.array([1.0, -0.5, 2.0])
+    compiled = tf.function(_with_derivatives, jit_compile=True)
+    y, first, second = (t.numpy() for t in compiled(tf.constant(x)))
+    np.testing.assert_allclose(y, total(x), rtol=1e-12)
+    np.testing.assert_allclose(first, slope(x, total), rtol=1e-7)
+    squared = slope(x, lambda v: (slope(v, total, 1e-4) ** 2).sum(), 1e-3)
+    np.testing.assert_allclose(second, squared, rtol=1e-4)
+
+
+def test_a_derivative_keeps_no_list_that_it_has_no_use_for() -> None:
+    concrete = tf.function(_with_derivatives).get_concrete_function(tf.TensorSpec([3], tf.float64))
+    made = [op for op in concrete.graph.get_operations() if op.type == "EmptyTensorList"]
+    assert made == []

@@ -71,8 +71,9 @@ def build_reverse(
         layout = []
         for tensor, marked in zip(body.inputs, marks, strict=True):
             layout.append(_emit(graph, sums.get(id(tensor)) if marked else None))
-    graph.inputs = [*grads, *graph.internal_captures]
     graph.finish()
+    graph.reset_captures(_used(graph))
+    graph.inputs = [*grads, *graph.internal_captures]
     captured = list(graph.external_captures)
     reverse = CallBody(graph.name, graph)
     reverse.must_compile = body.must_compile
@@ -125,6 +126,19 @@ class _ReverseGraph(FuncGraph):
         return super().capture(tensor, name)
 
 
+def _used(graph: FuncGraph) -> list[tuple[Tensor, SymbolicTensor]]:
+    """The captures that reach an output or an effect; those of rows added in place do not."""
+    seen = {t.op for t in graph.outputs} | set(graph.control_outputs)
+    waiting = list(seen)
+    while waiting:
+        op = waiting.pop()
+        for source in [*(t.op for t in op.inputs), *op.control_inputs]:
+            if source not in seen:
+                seen.add(source)
+                waiting.append(source)
+    return [(outer, inner) for outer, inner in graph.captures if inner.op in seen]
+
+
 def _emit(graph: FuncGraph, gradient: Any) -> Any:
     """Adds a gradient to the outputs and says where it is."""
     if gradient is None:
@@ -150,6 +164,7 @@ def records_between(
         records.append(Record(op.op_def, op.inputs, op.attrs, op._outputs, op.name, op))
         if (
             op.op_def.gradient_reason is None
+            or op.op_def.gradient_refused
             or "_gradient_op_type" in op.attrs
             or op.type in named_rules
         ):
