@@ -2,6 +2,7 @@
 # ruff: noqa
 from penstock.ops.linalg_common import adjoint as adjoint
 from penstock.ops.array_diag import band_part as band_part
+from penstock.ops.linalg_banded import banded_triangular_solve as banded_triangular_solve
 from penstock.ops.linalg_solve import cholesky as cholesky
 from penstock.ops.linalg_solve import cholesky_solve as cholesky_solve
 from penstock.ops.math_matmul import cross as cross
@@ -10,6 +11,7 @@ from penstock.ops.array_diag import diag as diag
 from penstock.ops.array_diag import diag_part as diag_part
 from penstock.ops.linalg_decompose import eig as eig
 from penstock.ops.linalg_decompose import eigh as eigh
+from penstock.ops.linalg_tridiagonal import eigh_tridiagonal as eigh_tridiagonal
 from penstock.ops.linalg_decompose import eigvals as eigvals
 from penstock.ops.linalg_decompose import eigvalsh as eigvalsh
 from penstock.ops.math_einsum import einsum as einsum
@@ -30,6 +32,7 @@ from penstock.ops.linalg_functions import matrix_rank as matrix_rank
 from penstock.ops.array_order import matrix_transpose as matrix_transpose
 from penstock.ops.math_matmul import matvec as matvec
 from penstock.ops.math_norms import norm as norm
+from penstock.ops.math_norms import normalize as normalize
 from penstock.ops.linalg_functions import pinv as pinv
 from penstock.ops.linalg_decompose import qr as qr
 from penstock.ops.array_diag import set_diag as set_diag
@@ -42,3 +45,5 @@ from penstock.ops.array_diag import tensor_diag_part as tensor_diag_part
 from penstock.ops.math_einsum import tensordot as tensordot
 from penstock.ops.array_diag import trace as trace
 from penstock.ops.linalg_solve import triangular_solve as triangular_solve
+from penstock.ops.linalg_tridiagonal import tridiagonal_matmul as tridiagonal_matmul
+from penstock.ops.linalg_tridiagonal import tridiagonal_solve as tridiagonal_solve

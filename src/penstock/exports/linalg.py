@@ -6,6 +6,7 @@ def _with_older(new: str, *old: str) -> list[str]:
 
 
 EXPORTS = {
+    "penstock.ops.linalg_banded": {"banded_triangular_solve": ["linalg.banded_triangular_solve"]},
     "penstock.ops.linalg_common": {"adjoint": _with_older("adjoint")},
     "penstock.ops.linalg_decompose": {
         "eig": ["linalg.eig"],
@@ -36,5 +37,9 @@ EXPORTS = {
         "slogdet": ["linalg.slogdet"],
         "solve": _with_older("solve", "matrix_solve"),
         "triangular_solve": _with_older("triangular_solve", "matrix_triangular_solve"),
+    },
+    "penstock.ops.linalg_tridiagonal": {
+        name: [f"linalg.{name}"]
+        for name in ("eigh_tridiagonal", "tridiagonal_matmul", "tridiagonal_solve")
     },
 }

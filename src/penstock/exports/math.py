@@ -135,6 +135,7 @@ EXPORTS = {
         "nextafter": ["math.nextafter"],
         "norm": ["norm", "linalg.norm"],
         "norm_v1": ["compat.v1.norm", "compat.v1.linalg.norm"],
+        "normalize": ["linalg.normalize"],
         "polyval": ["math.polyval"],
     },
     "penstock.ops.math_range": {

@@ -46,8 +46,14 @@ NEXT_AFTER = binary(
     "NextAfter", "", np.nextafter, "nextafter",
     "Returns the next number of the dtype after x1 in the direction of x2.",
     "NextAfter(x1: T, x2: T; T: {double, float} = float) -> output: T",
-).not_differentiable("TensorFlow has none: the step to the next number is no slope")  # fmt: skip
+)  # fmt: skip
 nextafter = binary_function(NEXT_AFTER, "nextafter", NEXT_AFTER.doc, arguments=("x1", "x2"))
+
+
+@NEXT_AFTER.gradient
+def _next_after_gradient(op: Any, grad: Any) -> list[Any]:
+    return [reduce_to(op, grad, 0), reduce_to(op, multiply(grad, 0), 1)]
+
 
 L2_LOSS = define_op(
     "L2Loss(t: T; T: {half, bfloat16, float, double}) -> output: T",
@@ -320,6 +326,35 @@ def norm_v1(
 ) -> Any:
     """`norm` with compat.v1's arguments; `keep_dims` is the older name of `keepdims`."""
     return norm(tensor, ord, axis, one_of("keepdims", keepdims, "keep_dims", keep_dims), name)
+
+
+@composed("normalize", result=None)
+def normalize(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+) -> tuple[Any, Any]:
+    """Returns vectors or matrices divided by their norms, and these norms; see `norm`.
+
+    Args:
+      tensor: tensor of a floating or complex dtype.
+      ord: as for `norm`.
+      axis: as for `norm`.
+      name: the name of the scope in a graph.
+
+    Returns:
+      The tensor with norms of 1 (NaN where the norm is 0), and the norms, of the same dtype and
+      rank, with size 1 along the axes that were reduced.
+
+    Raises:
+      ValueError: `ord` or `axis` is not supported.
+
+    Example:
+      >>> [t.numpy().round(2).tolist() for t in normalize([3.0, 4.0])]
+      [[0.6, 0.8], [5.0]]
+    """
+    del name
+    tensor = convert_to_tensor(tensor)
+    size = cast(norm(tensor, ord, axis, keepdims=True), tensor.dtype)
+    return real_div(tensor, size), size
 
 
 # compositions

@@ -1,0 +1,359 @@
+"""Equations and products of matrices of which only a few diagonals are not zero.
+
+Diagonals come as rows of a matrix, padded to its width: `diagonals[..., 0, :]` is the one above the
+main diagonal (its last element is not read), `[..., 2, :]` the one below (its first is not). The
+public functions on tridiagonal matrices in their three formats are in `linalg_tridiagonal`.
+
+Source: Golub and Van Loan, Matrix Computations, 4th edition, sections 4.3.2 and 4.3.6.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.execute import execute
+from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
+from penstock.core.lazy import jnp, lax
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.ops.array_join import stack
+from penstock.ops.array_pad import pad
+from penstock.ops.composing import expand, total
+from penstock.ops.linalg_common import wide
+from penstock.ops.math_arithmetic import conjugate, multiply, negative, sum_like
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+
+Array = Any  # numpy.ndarray or a JAX tracer
+NUMBERS = "{double, float, complex64, complex128}"
+
+
+def below(x: Any, count: int, along: int = -2) -> Any:
+    """Rows (or columns) moved down (right) by `count`, with zeros in their place; up if negative.
+
+    Args:
+      x: tensor [..., M, K] of known rank.
+      count: how far, within -M..M.
+      along: -2 for rows, -1 for columns.
+    """
+    rank = len(x.dims)
+    keep = slice(None, -count) if count > 0 else slice(-count, None)
+    kept = x[..., keep, :] if along == -2 else x[..., keep]
+    edges = np.zeros((rank, 2), np.int32)
+    edges[along] = (count, 0) if count > 0 else (0, -count)
+    return pad(kept, edges) if count else x
+
+
+# ---- tridiagonal equations
+
+
+def _tridiagonal_shape(c: ShapeContext) -> Dims:
+    diagonals, rhs = c.rank_at_least(0, 2, "diagonals"), c.rank_at_least(1, 2, "rhs")
+    if diagonals is None or rhs is None:
+        return rhs
+    if len(diagonals) != len(rhs):
+        c.fail(
+            "All inputs must have the same rank",
+            f"{d.text(diagonals)} and {d.text(rhs)}",
+            "Repeat one of them with tf.broadcast_to.",
+        )
+    if diagonals[-2] not in (3, None):
+        c.fail("three rows of diagonals", f"diagonals {d.text(diagonals)}")
+    lead = c.merge(diagonals[:-2], rhs[:-2])
+    rows = c.merge(diagonals[-1:], rhs[-2:-1])
+    return (*lead, *rows, rhs[-1])  # type: ignore[misc]
+
+
+TRIDIAGONAL_SOLVE = define_op(
+    "TridiagonalSolve(diagonals: T, rhs: T; partial_pivoting: bool = True, perturb_singular: bool ="
+    f" False, T: {NUMBERS}) -> output: T",
+    shape=_tridiagonal_shape,
+    doc="Solutions of tridiagonal equations; NaN where a matrix is singular.",
+)
+
+# A row that the elimination has reached: its pivot, the two elements to its right, its right side.
+Row = tuple[Array, Array, Array, Array]
+
+
+def _eliminate(xp: Any, row: Row, following: tuple[Array, ...], pivoting: bool) -> tuple[Row, Row]:
+    """One step: the finished row, and what the next one has become."""
+    pivot, right, _, b = row
+    low, main, high, b_next = following
+    swap = (xp.abs(low) > xp.abs(pivot)) if pivoting else xp.zeros(pivot.shape, bool)
+    zero = xp.zeros_like(high)
+    top = [xp.where(swap, n, o) for n, o in ((low, pivot), (main, right), (high, zero))]
+    rest = [xp.where(swap, o, n) for n, o in ((low, pivot), (main, right), (high, zero))]
+    b_top, b_rest = xp.where(swap, b_next, b), xp.where(swap, b, b_next)
+    factor = xp.where(top[0] == 0, 0, rest[0] / xp.where(top[0] == 0, 1, top[0]))
+    finished = (top[0], top[1], top[2], b_top)
+    reached = (rest[1] - factor * top[1], rest[2] - factor * top[2], zero, b_rest - factor * b_top)
+    return finished, reached
+
+
+def _rows(xp: Any, diagonals: Array, rhs: Array) -> tuple[Array, ...]:
+    """The low, main and high elements [M, ..., 1] and the right-hand sides [M, ..., K]."""
+    high, main, low = (xp.moveaxis(diagonals[..., i, :], -1, 0)[..., None] for i in range(3))
+    first = (xp.arange(main.shape[0]) > 0).reshape((-1,) + (1,) * (main.ndim - 1))
+    last = first[::-1]
+    return xp.where(first, low, 0), main, xp.where(last, high, 0), xp.moveaxis(rhs, -2, 0)
+
+
+def _pivots(xp: Any, pivots: Array, diagonals: Array, perturb: bool) -> Array:
+    """The pivots to divide by: NaN for zeros, or, where wanted, at least the precision."""
+    if not perturb:
+        return xp.where((pivots == 0).any(0), np.nan, pivots)
+    largest = xp.abs(diagonals).max((-2, -1), initial=0)[..., None]
+    least = (np.finfo(diagonals.dtype).eps * largest).astype(pivots.dtype)
+    return xp.where(xp.abs(pivots) < xp.abs(least), least, pivots)
+
+
+@host_kernel(TRIDIAGONAL_SOLVE, limit=2048)  # row by row in Python
+def _tridiagonal_host(
+    diagonals: Array, rhs: Array, *, partial_pivoting: bool, perturb_singular: bool
+) -> Array:
+    low, main, high, b = _rows(np, diagonals, rhs)
+    if not len(b):
+        return rhs
+    finished = []
+    row: Row = (main[0], high[0], np.zeros_like(main[0]), b[0])
+    for following in zip(low[1:], main[1:], high[1:], b[1:], strict=True):
+        done, row = _eliminate(np, row, following, partial_pivoting)
+        finished.append(done)
+    finished.append(row)
+    pivots = _pivots(np, np.stack([r[0] for r in finished]), diagonals, perturb_singular)
+    x = np.zeros((len(finished) + 2, *b.shape[1:]), rhs.dtype)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for i in range(len(finished) - 1, -1, -1):
+            _, right, second, side = finished[i]
+            x[i] = (side - right * x[i + 1] - second * x[i + 2]) / pivots[i]
+    return np.moveaxis(x[:-2], 0, -2)
+
+
+@compiled_kernel(TRIDIAGONAL_SOLVE)
+def _tridiagonal_compiled(
+    diagonals: Array, rhs: Array, *, partial_pivoting: bool, perturb_singular: bool
+) -> Array:
+    low, main, high, b = _rows(jnp, diagonals, rhs)
+    if not len(b):
+        return rhs
+
+    def step(row: Row, following: Any) -> tuple[Row, Row]:
+        done, reached = _eliminate(jnp, row, following, partial_pivoting)
+        return reached, done
+
+    start = (main[0], high[0], jnp.zeros_like(main[0]), b[0])
+    last, done = lax.scan(step, start, (low[1:], main[1:], high[1:], b[1:]))
+    done = [jnp.concatenate([part, end[None]]) for part, end in zip(done, last, strict=True)]
+    pivots = _pivots(jnp, done[0], diagonals, perturb_singular)
+
+    def back(known: tuple[Array, Array], row: Any) -> tuple[tuple[Array, Array], Array]:
+        pivot, right, second, side = row
+        x = (side - right * known[0] - second * known[1]) / pivot
+        return (x, known[0]), x
+
+    zero = jnp.zeros_like(b[0])
+    _, x = lax.scan(back, (zero, zero), (pivots, *done[1:]), reverse=True)
+    return jnp.moveaxis(x, 0, -2)
+
+
+def _turned(diagonals: Any) -> Any:
+    """The diagonals of the conjugate transposes."""
+    high, main, low = (conjugate(diagonals[..., i : i + 1, :]) for i in range(3))
+    return execute("ConcatV2", ([below(low, -1, -1), main, below(high, 1, -1)], np.int32(-2)))
+
+
+@TRIDIAGONAL_SOLVE.gradient
+def _tridiagonal_gradient(op: Any, grad: Any) -> list[Any]:
+    attrs = {n: op.get_attr(n) for n in ("partial_pivoting", "perturb_singular")}
+    by_rhs = execute(TRIDIAGONAL_SOLVE, (_turned(op.inputs[0]), grad), attrs)
+    x = op.outputs[0]
+    parts = [_dot(by_rhs, below(x, shift)) for shift in (-1, 0, 1)]
+    return [negative(stack(parts, -2)), by_rhs]
+
+
+def _dot(a: Any, b: Any) -> Any:
+    """The products of rows, a conj(b), summed: [..., M] of [..., M, K]."""
+    return total(multiply(a, conjugate(b)), [-1])
+
+
+# ---- tridiagonal products
+
+
+def _product_shape(c: ShapeContext) -> Dims:
+    shapes = [c.rank_at_least(i, 2, n) for i, n in enumerate(("superdiag", "maindiag", "subdiag"))]
+    rhs = c.rank_at_least(3, 2, "rhs")
+    if rhs is None or None in shapes:
+        return rhs
+    for name, dims in zip(("superdiagonal", "main diagonal", "subdiagonal"), shapes, strict=True):
+        if len(dims) != len(rhs):  # type: ignore[arg-type]
+            c.fail("All input tensors must have the same rank", f"{d.text(dims)} and {d.text(rhs)}")
+        wanted = (*rhs[:-2], 1, rhs[-2])
+        if not d.compatible(dims, wanted):
+            c.fail(f"a {name} of shape {d.text(wanted)}", f"Invalid {name} shape: {d.text(dims)}")
+    return rhs
+
+
+TRIDIAGONAL_PRODUCT = define_op(
+    f"TridiagonalMatMul(superdiag: T, maindiag: T, subdiag: T, rhs: T; T: {NUMBERS}) -> output: T",
+    shape=_product_shape,
+    doc="Products of tridiagonal matrices and matrices.",
+)
+
+
+@kernel(TRIDIAGONAL_PRODUCT)
+def _tridiagonal_product(xp: Any, high: Array, main: Array, low: Array, rhs: Array) -> Array:
+    high, main, low = (xp.swapaxes(t, -1, -2) for t in (high, main, low))
+    none = xp.zeros_like(rhs[..., :1, :])
+    up = xp.concatenate([high[..., :-1, :] * rhs[..., 1:, :], none], axis=-2)
+    down = xp.concatenate([none, low[..., 1:, :] * rhs[..., :-1, :]], axis=-2)
+    return main * rhs + up + down
+
+
+@TRIDIAGONAL_PRODUCT.gradient
+def _tridiagonal_product_gradient(op: Any, grad: Any) -> list[Any]:
+    high, main, low, x = op.inputs
+    parts = [expand(_dot(grad, below(x, shift)), -2) for shift in (-1, 0, 1)]
+    turned = (below(conjugate(low), -1, -1), conjugate(main), below(conjugate(high), 1, -1))
+    return [*parts, execute(TRIDIAGONAL_PRODUCT, (*turned, grad))]
+
+
+# ---- banded triangular equations
+
+
+def _banded_shape(c: ShapeContext) -> Dims:
+    bands, rhs = c.rank_at_least(0, 2, "matrix"), c.rank_at_least(1, 2, "rhs")
+    if bands is None or rhs is None:
+        return None
+    if 0 in bands[-2:]:
+        c.fail("at least one band and one column", f"an empty tensor {d.text(bands)}")
+    rows = c.merge(bands[-1:], rhs[-2:-1])
+    try:
+        lead = d.broadcast(bands[:-2], rhs[:-2])
+    except ValueError:
+        c.fail("stacks that broadcast", f"shapes {d.text(bands)} and {d.text(rhs)}")
+    return None if lead is None else (*lead, *rows, rhs[-1])  # type: ignore[misc]
+
+
+BANDED_SOLVE = define_op(
+    "BandedTriangularSolve(matrix: T, rhs: T; lower: bool = True, adjoint: bool = False, T: "
+    "{double, float, half, complex64, complex128}) -> output: T",
+    shape=_banded_shape,
+    fallible=True,
+    doc="Solutions of triangular equations of which some diagonals next to the main one are given.",
+)
+
+
+def _as_lower(xp: Any, bands: Array, rhs: Array, lower: bool, turn: bool) -> tuple[Array, Array]:
+    """Equations with lower bands [M, ..., K] that have the same solution, rows [M, ..., N] first.
+
+    The adjoint moves each diagonal along itself; upper equations are lower ones in reverse order.
+    """
+    count = bands.shape[-2]
+    if turn:
+        step = -1 if lower else 1  # of the diagonal next to the main one, and so on outwards
+        order = range(count) if lower else range(count - 1, -1, -1)
+        rows = [xp.roll(bands[..., i, :], step * k, axis=-1) for k, i in enumerate(order)]
+        bands = xp.conj(xp.stack(rows if not lower else rows[::-1], axis=-2))
+    if lower == turn:
+        bands, rhs = bands[..., ::-1, ::-1], rhs[..., ::-1, :]
+    return xp.moveaxis(bands, -1, 0), xp.moveaxis(rhs, -2, 0)
+
+
+def _require_diagonal(ctx: KernelContext, main: Array) -> None:
+    ctx.check(
+        (main != 0).all(),
+        errors.InvalidArgumentError,
+        lambda: (
+            "Input matrix is not invertible: expected a main diagonal without zeros, got one. Add "
+            "a small number to it."
+        ),
+    )
+
+
+@host_kernel(BANDED_SOLVE, limit=2048)  # row by row in Python
+def _banded_host(
+    ctx: KernelContext, matrix: Array, rhs: Array, *, lower: bool, adjoint: bool
+) -> Array:
+    bands, b = _as_lower(np, wide(matrix), wide(rhs), lower, adjoint)
+    _require_diagonal(ctx, bands[..., 0])
+    lead = np.broadcast_shapes(bands.shape[1:-1], b.shape[1:-1])
+    x = np.empty((len(b), *lead, b.shape[-1]), b.dtype)
+    for i in range(len(b)):
+        row = b[i]
+        for k in range(1, min(i + 1, bands.shape[-1])):
+            row = row - bands[i, ..., k, None] * x[i - k]
+        x[i] = row / bands[i, ..., 0, None]
+    return np.moveaxis(x if lower != adjoint else x[::-1], 0, -2)
+
+
+@compiled_kernel(BANDED_SOLVE)
+def _banded_compiled(
+    ctx: KernelContext, matrix: Array, rhs: Array, *, lower: bool, adjoint: bool
+) -> Array:
+    bands, b = _as_lower(jnp, wide(matrix), wide(rhs), lower, adjoint)
+    _require_diagonal(ctx, bands[..., 0])
+    width = bands.shape[-1]
+    lead = np.broadcast_shapes(bands.shape[1:-1], b.shape[1:-1])
+    # Beyond the first rows there is nothing, whatever the padding holds.
+    outside = jnp.arange(len(b))[:, None] < jnp.arange(width)
+    bands = jnp.where(outside.reshape(len(b), *(1,) * (bands.ndim - 2), width), 0, bands)
+
+    def step(known: Array, row: Any) -> tuple[Array, Array]:
+        band, side = row
+        done = (jnp.moveaxis(band[..., 1:], -1, 0)[..., None] * known).sum(0)
+        x = (side - done) / band[..., :1]
+        return jnp.concatenate([x[None], known[:-1]]) if width > 1 else known, x
+
+    start = jnp.zeros((width - 1, *lead, b.shape[-1]), b.dtype)
+    _, x = lax.scan(step, start, (bands, jnp.broadcast_to(b, (len(b), *lead, b.shape[-1]))))
+    return jnp.moveaxis(x if lower != adjoint else x[::-1], 0, -2)
+
+
+@BANDED_SOLVE.gradient
+def _banded_gradient(op: Any, grad: Any) -> list[Any]:
+    bands, rhs = op.inputs
+    lower, turn = op.get_attr("lower"), op.get_attr("adjoint")
+    if bands.dims is None or bands.dims[-2] is None:
+        raise NotImplementedError(
+            f"BandedTriangularSolve: expected a known number of bands for the gradient, got shape "
+            f"{bands.shape}. Set it with tf.ensure_shape."
+        )
+    by_rhs = banded_triangular_solve(bands, grad, lower=lower, adjoint=not turn)
+    left, right = (op.outputs[0], by_rhs) if turn else (by_rhs, op.outputs[0])
+    count = bands.dims[-2]
+    rows = [
+        negative(_dot(left, below(right, k if lower else k - count + 1)))
+        if (k if lower else count - 1 - k) < (rhs.dims[-2] or count)
+        else execute("ZerosLike", (_dot(left, right),))
+        for k in range(count)
+    ]
+    by_bands = stack(rows, -2)
+    return [sum_like(by_bands, bands, by_bands), sum_like(by_rhs, rhs, by_rhs)]
+
+
+def banded_triangular_solve(
+    bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Any:
+    """Solves A X = rhs for triangular matrices A that are zero far from their main diagonals.
+
+    Args:
+      bands: floating or complex tensor [..., B, M]. Lower ones have the main diagonal in row 0, and
+        A[i, i - k] is `bands[k, i]`; upper ones have it in the last row, and A[i, i + k] is
+        `bands[B - 1 - k, i]`. What lies outside of the matrix is not read.
+      rhs: tensor [..., M, K] of the same dtype; stacks broadcast.
+      lower: whether A is lower triangular.
+      adjoint: whether the equations are A^H X = rhs.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Tensor [..., M, K].
+
+    Raises:
+      InvalidArgumentError: the main diagonal has zeros, there are no bands, or shapes do not fit.
+
+    Example:
+      >>> banded_triangular_solve([[2.0, 4.0], [0.0, 2.0]], [[2.0], [6.0]]).numpy().tolist()
+      [[1.0], [1.0]]
+    """
+    return execute(BANDED_SOLVE, (bands, rhs), {"lower": lower, "adjoint": adjoint}, name)
