@@ -1,15 +1,18 @@
 # ruff: noqa: D102
-"""Record a small SavedModel that TensorFlow wrote, for the tests that load it.
+"""Record small SavedModels that TensorFlow wrote, for the tests that load them.
 
-    path/to/tensorflow/bin/python tools/record_saved_models.py   # writes tests/data/saved_models
+    path/to/tensorflow/bin/python tools/record_saved_models.py [NAME...]
 
-`module` has variables, a list, a dictionary, a file, functions with several traces, control flow,
-captured constants and two signatures; `session` is a graph of a session with one signature.
+writes them, or those named, to `tests/data/saved_models`. `module` has variables, a list, a
+dictionary, a file, functions with several traces, control flow, captured constants and two
+signatures; `session` is a graph of a session with one signature; `tables` has a lookup table of
+each kind; `session_tables` is a graph of a session with tables, a file and a `legacy_init_op`.
 """
 
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -88,8 +91,90 @@ def record_session() -> None:
         v1.saved_model.simple_save(session, str(FOLDER / "session"), {"x": x}, {"y": y})
 
 
+def words_file(folder: str) -> tf.lookup.TextFileInitializer:
+    """What fills a table with the numbers of a file's lines."""
+    path = Path(folder) / "words.txt"
+    path.write_text("a\nb\nc\n")
+    index = tf.lookup.TextFileIndex
+    return tf.lookup.TextFileInitializer(
+        str(path), tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+    )
+
+
+class Tables(tf.Module):
+    """A lookup table of each kind."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__()
+        pairs = tf.lookup.KeyValueTensorInitializer(["x", "y"], [1, 2])
+        self.static = tf.lookup.StaticHashTable(pairs, -1)
+        self.file = tf.lookup.StaticHashTable(words_file(folder), -1)
+        self.vocabulary = tf.lookup.StaticVocabularyTable(words_file(folder), 2)
+        self.mutable = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, [0.0, 0.0])
+        self.mutable.insert(["p", "q"], [[1.0, 2.0], [3.0, 4.0]])
+        self.dense = tf.lookup.experimental.DenseHashTable(
+            tf.int64, tf.int64, -1, empty_key=-1, deleted_key=-2, initial_num_buckets=8
+        )
+        self.dense.insert([5, 6], [50, 60])
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="k")])
+    def look(self, k):
+        return {
+            "static": self.static.lookup(k),
+            "file": self.file.lookup(k),
+            "vocabulary": self.vocabulary.lookup(k),
+            "mutable": self.mutable.lookup(k),
+        }
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, name="k")])
+    def look_dense(self, k):
+        return self.dense.lookup(k)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([None, 2])])
+    def insert(self, k, v):
+        self.mutable.insert(k, v)
+        return self.mutable.size()
+
+
+def record_tables() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        model = Tables(folder)
+        tf.saved_model.save(model, str(FOLDER / "tables"), signatures=model.look)
+
+
+def record_session_tables() -> None:
+    v1 = tf.compat.v1
+    with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default(), v1.Session() as session:
+        k = v1.placeholder(tf.string, [None], name="k")
+        numbers = v1.lookup.StaticHashTable(words_file(folder), -1)
+        keys, values = tf.constant(["a", "z"]), tf.constant([5.0, 6.0])
+        pairs = tf.lookup.KeyValueTensorInitializer(keys, values)
+        weights = v1.lookup.StaticHashTable(pairs, -1.0)
+        w = v1.get_variable("w", initializer=[1.0, 2.0])
+        start = v1.tables_initializer()
+        session.run([v1.global_variables_initializer(), start])
+        outputs = {"number": numbers.lookup(k), "weight": weights.lookup(k) * w[1]}
+        signature = v1.saved_model.predict_signature_def({"k": k}, outputs)
+        builder = v1.saved_model.Builder(str(FOLDER / "session_tables"))
+        builder.add_meta_graph_and_variables(
+            session,
+            ["serve"],
+            {"serving_default": signature},
+            assets_collection=v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS),
+            legacy_init_op=start,
+        )
+        builder.save()
+
+
+RECORDS = {
+    "module": record_module,
+    "session": record_session,
+    "tables": record_tables,
+    "session_tables": record_session_tables,
+}
+
 if __name__ == "__main__":
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
-    record_module()
-    record_session()
+    for name in sys.argv[1:] or RECORDS:
+        shutil.rmtree(FOLDER / name, ignore_errors=True)
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        RECORDS[name]()

@@ -2,7 +2,7 @@
 # ruff: noqa
 from penstock.checkpoint.saved_model.constants import ASSETS_DIRECTORY as ASSETS_DIRECTORY
 from penstock.checkpoint.saved_model.constants import ASSETS_KEY as ASSETS_KEY
-from penstock.checkpoint.saved_model.objects import Asset as Asset
+from penstock.ops.trackable_resource import Asset as Asset
 from penstock.checkpoint.saved_model.constants import CLASSIFY_INPUTS as CLASSIFY_INPUTS
 from penstock.checkpoint.saved_model.constants import CLASSIFY_METHOD_NAME as CLASSIFY_METHOD_NAME
 from penstock.checkpoint.saved_model.constants import CLASSIFY_OUTPUT_CLASSES as CLASSIFY_OUTPUT_CLASSES

@@ -5,7 +5,7 @@ path of an object, with what is special in names escaped, begins the keys of its
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from penstock import proto
@@ -63,6 +63,7 @@ def walk(
     root: Any,
     extra: Mapping[str, Trackable] | None = None,
     children: Callable[[Any], dict[str, Any]] = children_of,
+    unnamed: Callable[[], Iterable[Any]] = tuple,
 ) -> ObjectGraph:
     """The graph of everything below `root`.
 
@@ -70,9 +71,25 @@ def walk(
       root: a Trackable.
       extra: more children of the root.
       children: gives the children of an object.
+      unnamed: gives, once the rest is numbered, objects that are no children.
     """
     graph = ObjectGraph([root], [], [""], [], {id(root): 0})
-    at = 0
+    _number(graph, children, extra)
+    for each in unnamed():
+        if graph.number(each) is None:
+            _add(graph, each, f"_unnamed_{len(graph.nodes)}")
+    _number(graph, children)
+    _add_slots(graph)
+    return graph
+
+
+def _number(
+    graph: ObjectGraph,
+    children: Callable[[Any], dict[str, Any]],
+    extra: Mapping[str, Trackable] | None = None,
+) -> None:
+    """Goes on breadth first from the first object whose children are not numbered yet."""
+    at = len(graph.children)
     while at < len(graph.nodes):
         found = dict(children(graph.nodes[at]))
         if at == 0:
@@ -85,8 +102,6 @@ def walk(
                 number = _add(graph, child, prefix + escaped(name))
             graph.children[at].append((name, number))
         at += 1
-    _add_slots(graph)
-    return graph
 
 
 def _add(graph: ObjectGraph, node: Any, path: str) -> int:
@@ -140,7 +155,7 @@ def to_proto(graph: ObjectGraph, tensors: Mapping[int, list[str]]) -> Any:
         each = message.nodes.add()
         for name, child in graph.children[number]:
             each.children.add(node_id=child, local_name=name)
-        for name in tensors.get(number, ()):
+        for name in _stated(node, tensors.get(number, [])):
             each.attributes.add(
                 name=name, full_name=full_name(node), checkpoint_key=graph.key(number, name)
             )
@@ -154,6 +169,11 @@ def to_proto(graph: ObjectGraph, tensors: Mapping[int, list[str]]) -> Any:
     for number, each in enumerate(message.nodes):
         each.has_checkpoint_values.value = number in holds
     return message
+
+
+def _stated(node: Any, names: list[str]) -> list[str]:
+    """What a checkpoint says of an object's tensors: their names, or what these begin with."""
+    return [node._grouped_tensors] if names and node._grouped_tensors else names
 
 
 def _with_values(graph: ObjectGraph, tensors: Mapping[int, list[str]]) -> set[int]:

@@ -517,6 +517,8 @@ def convert_to_tensor(
             result = _run_converter(function, value, wanted, hint, name, as_ref)
             if result is not NotImplemented:
                 return result
+    if hasattr(type(value), "__tf_tensor__"):
+        return _convert_tensor(value.__tf_tensor__(wanted, name), wanted)
     if wanted is None and hint is not None:
         try:
             array, found = _convert_value(value, as_dtype(hint).base_dtype, name)

@@ -25,6 +25,7 @@ class Trackable:
     """The base class of objects with state that checkpoints save."""
 
     _self_pending: list[tuple[Any, int]]  # checkpoints that wait for children, with node numbers
+    _grouped_tensors = ""  # what all its tensors' names begin with, if checkpoints state that alone
 
     def _children_table(self) -> dict[str, Any]:
         table = self.__dict__.get("_self_tracked")

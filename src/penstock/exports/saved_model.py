@@ -58,10 +58,6 @@ EXPORTS = {
         "MethodNameUpdater": [f"{_V1}.signature_def_utils.MethodNameUpdater"],
         "load": _both("load", "loader"),
     },
-    "penstock.checkpoint.saved_model.objects": {
-        "Asset": ["saved_model.Asset"],
-        "TrackableResource": ["saved_model.experimental.TrackableResource"],
-    },
     "penstock.checkpoint.saved_model.options": {
         "LoadOptions": ["saved_model.LoadOptions"],
         "SaveOptions": ["saved_model.SaveOptions"],
@@ -74,5 +70,9 @@ EXPORTS = {
         **{name: _both(name, "signature_def_utils") for name in _SIGNATURES},
         "build_tensor_info": _both("build_tensor_info", "utils"),
         "get_tensor_from_tensor_info": _both("get_tensor_from_tensor_info", "utils"),
+    },
+    "penstock.ops.trackable_resource": {
+        "Asset": ["saved_model.Asset"],
+        "TrackableResource": ["saved_model.experimental.TrackableResource"],
     },
 }

@@ -5,12 +5,15 @@ from typing import Any
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
+from penstock.core.tensor import SymbolicTensor
 from penstock.core.trackable import Trackable
 from penstock.graph.behavior import add_to_collection, init_scope
 from penstock.ops.composing import scope
 from penstock.ops.lookup_files import LINE_NUMBER as _LINE_NUMBER
 from penstock.ops.lookup_files import WHOLE_LINE as _WHOLE_LINE
 from penstock.ops.lookup_ops import IMPORT, INITIALIZE_FROM_FILE
+from penstock.ops.trackable_resource import Asset
+from penstock.ops.variables_v1 import GraphKeys
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType, as_dtype
 
@@ -58,9 +61,14 @@ class TableInitializerBase(Trackable):
             )
 
 
+def _in_plain_graph() -> bool:
+    """Whether operations go into a graph that a session runs."""
+    return state.graph is not None and not state.graph.building_function
+
+
 def _registered(operation: Any) -> Any:
     """An operation that fills a table, in the graph's collection of such."""
-    if state.graph is not None and not getattr(state.graph, "building_function", False):
+    if _in_plain_graph():
         add_to_collection(TABLE_INITIALIZERS, operation)
     return operation
 
@@ -90,7 +98,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
         name: str | None = None,
     ) -> None:
         self._name = name or "key_value_init"
-        if state.graph is None or getattr(state.graph, "building_function", False):
+        if not _in_plain_graph():
             with init_scope():
                 self._convert(keys, values, key_dtype, value_dtype)
         else:
@@ -153,7 +161,10 @@ class TextFileInitializer(TableInitializerBase):
         _check_index("value", value_index, self.value_dtype)
         if vocab_size is not None and vocab_size <= 0:
             raise ValueError(f"`vocab_size` should be > 0, received: {vocab_size}.")
+        self._path = filename if isinstance(filename, str) else ""
         self._filename = filename
+        if not isinstance(filename, SymbolicTensor):
+            self._filename = self._track_trackable(Asset(filename), "_filename")
         self._name = name or "text_file_init"
         self._attrs = {
             "key_index": int(key_index),
@@ -165,9 +176,9 @@ class TextFileInitializer(TableInitializerBase):
 
     @property
     def _shared_name(self) -> str:
-        if not isinstance(self._filename, str):
+        if not self._path:
             return ""
-        parts = [self._filename, *self._attrs.values(), self.key_dtype.name, self.value_dtype.name]
+        parts = [self._path, *self._attrs.values(), self.key_dtype.name, self.value_dtype.name]
         return "_".join(["hash_table", *map(str, parts)])
 
     def initialize(self, table: Any) -> Any:
@@ -175,6 +186,8 @@ class TextFileInitializer(TableInitializerBase):
         self._check_table(table)
         with scope(self._name, self._name):
             filename = convert_to_tensor(self._filename, dt.string, name="asset_filepath")
+            if _in_plain_graph() and isinstance(self._filename, Asset):
+                add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)
             inputs = (table.resource_handle, filename)
             return _registered(execute(INITIALIZE_FROM_FILE, inputs, self._attrs))
 

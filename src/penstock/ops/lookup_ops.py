@@ -73,6 +73,8 @@ DENSE = _define_maker(
     "A table with keys that stand for nothing.",
 )  # fmt: skip
 
+MAKERS = frozenset(op.name for op in (STATIC, MUTABLE, VECTORS, DENSE))
+
 
 def _made(ctx: KernelContext, create: Callable[[str], LookupTable]) -> ResourceHandle:
     """The handle of a table with this operation's name and attributes, made when there is none."""

@@ -2,16 +2,16 @@
 
 A table made in a function is made once, outside of it; its operations in the function use it. In a
 graph a static table is filled by `tf.compat.v1.tables_initializer()`. Tables that change are saved
-in checkpoints.
+in checkpoints, and all tables in SavedModels.
 """
 
+import uuid
 from typing import Any
 
 from penstock.core.composite import SparseTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.trackable import Trackable
 from penstock.graph.behavior import init_scope
 from penstock.ops.lookup_initializers import TableInitializerBase
 from penstock.ops.lookup_ops import (
@@ -27,6 +27,7 @@ from penstock.ops.lookup_ops import (
     VECTORS,
 )
 from penstock.ops.ragged_tensor import RaggedTensor
+from penstock.ops.trackable_resource import TrackableResource
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import TensorShape
 
@@ -34,7 +35,7 @@ _ANONYMOUS = "Anonymous"
 _NAMELESS = ("container", "shared_name", "use_node_name_sharing")
 
 
-class LookupInterface(Trackable):
+class LookupInterface(TrackableResource):
     """The base class of tables.
 
     Args:
@@ -43,11 +44,12 @@ class LookupInterface(Trackable):
     """
 
     _is_anonymous = False
+    _saved_name = ""
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+        super().__init__()
         self._key_dtype = as_dtype(key_dtype)
         self._value_dtype = as_dtype(value_dtype)
-        self._resource_handle: Any = None
 
     @property
     def key_dtype(self) -> DType:
@@ -64,24 +66,16 @@ class LookupInterface(Trackable):
         """The name of the table."""
         raise NotImplementedError
 
-    @property
-    def resource_handle(self) -> Any:
-        """The resource: resource []."""
-        if self._resource_handle is None:
-            with init_scope():
-                self._resource_handle = self._create_resource()
-        return self._resource_handle
+    def _shared_name(self, kind: str) -> str:
+        """The name by which the parts of a graph, and of a SavedModel, find the same table.
 
-    def _create_resource(self) -> Any:
-        """Makes the resource; returns its handle."""
-        raise NotImplementedError
-
-    def _initialize(self) -> Any:
-        """Gives the resource its first content."""
-
-    def _destroy_resource(self) -> Any:
-        """Gives the resource back."""
-        self._resource_handle = None
+        Eagerly and in graphs the operation names it. The function that makes the table in a
+        SavedModel may be called by any program, beside any others: its name is like no other.
+        """
+        if state.graph is None or not state.graph.building_function:
+            return ""
+        self._saved_name = self._saved_name or f"{kind}_{uuid.uuid4().hex}"
+        return self._saved_name
 
     def _make(self, op: Any, inputs: Any, attrs: dict[str, Any], name: str) -> Any:
         """A table's handle, by the operation in the form that the table has."""
@@ -167,7 +161,7 @@ class StaticHashTable(LookupInterface):
     def _create_resource(self) -> Any:
         shared = "" if state.graph is None else self._initializer._shared_name
         attrs = {
-            "shared_name": shared,
+            "shared_name": shared or self._shared_name("hash_table"),
             "use_node_name_sharing": True,
             "key_dtype": self._key_dtype,
             "value_dtype": self._value_dtype,
@@ -277,6 +271,7 @@ class MutableHashTable(LookupInterface):
 
     def _attrs(self) -> dict[str, Any]:
         return {
+            "shared_name": self._shared_name("table"),
             "use_node_name_sharing": True,
             "key_dtype": self._key_dtype,
             "value_dtype": self._value_dtype,
@@ -294,6 +289,7 @@ class MutableHashTable(LookupInterface):
         return self._name
 
     _key_rank = 0
+    _grouped_tensors = "table"
 
     def _converted(self, keys: Any) -> Any:
         if isinstance(keys, (SparseTensor, RaggedTensor)):

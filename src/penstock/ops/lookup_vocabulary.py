@@ -74,7 +74,7 @@ class StaticVocabularyTable(LookupInterface):
             self._table = self._table_class(
                 initializer, _UNKNOWN, self._name, experimental_is_anonymous
             )
-            self._track_trackable(self._table, "_table")
+            self._track_trackable(initializer, "_initializer")
         super().__init__(key_dtype, dt.int64)
 
     @property
@@ -86,6 +86,12 @@ class StaticVocabularyTable(LookupInterface):
     def resource_handle(self) -> Any:
         """The vocabulary's resource, None without one."""
         return None if self._table is None else self._table.resource_handle
+
+    def _create_resource(self) -> Any:
+        return None if self._table is None else self._table._create_resource()
+
+    def _initialize(self) -> Any:
+        return None if self._table is None else self._table._initialize()
 
     def size(self, name: str | None = None) -> Any:
         """The number of words and buckets, int64[]."""

@@ -4,6 +4,9 @@ It has a handle for each variable, a call for each signature, an operation that 
 no variable, and operations that save and restore the variables.
 """
 
+import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from penstock import proto
@@ -11,16 +14,20 @@ from penstock.autodiff import calls
 from penstock.checkpoint import object_graph
 from penstock.checkpoint.saved_model import constants as c
 from penstock.checkpoint.saved_model.folder import AssetNames
-from penstock.checkpoint.saved_model.objects import Asset, Constant, SignatureMap, TrackableResource
+from penstock.checkpoint.saved_model.objects import Constant, SignatureMap
 from penstock.checkpoint.saved_model.options import SaveOptions
+from penstock.checkpoint.saved_model.resources import Saving
 from penstock.checkpoint.saved_model.walking import View
-from penstock.core.convert import HashableArray
+from penstock.core.convert import HashableArray, convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import host_array
 from penstock.graph.behavior import control_dependencies, device
 from penstock.graph.graph import Graph
 from penstock.graph.shape_proto import dims_to_proto
+from penstock.ops.trackable_resource import Asset, TrackableResource
 from penstock.types import dtypes as dt
+
+_NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 
 class GraphSide:
@@ -40,6 +47,7 @@ class GraphSide:
         self.graph = Graph()
         self._tensors: dict[int, Any] = {}  # id of an object -> the tensor that stands for it
         self._initializers: list[Any] = []
+        self._assigned: dict[int, Any] = {}  # id of an Asset -> its path, read once it is there
         self.constants: dict[int, str] = {}  # id of a Constant -> its operation
         self.asset_indices: dict[int, int] = {}  # id of an Asset -> its place in the message
 
@@ -80,8 +88,11 @@ class GraphSide:
         )
         name = self.graph.unique_name("asset_path", mark_as_used=False)
         handle = _handle(name, dt.string, ())
-        self._initializers.append(execute("AssignVariableOp", (handle, place)))
+        assigned = _operation(self.graph, execute("AssignVariableOp", (handle, place)))
+        self._initializers.append(assigned)
         self._tensors[id(asset)] = execute("ReadVariableOp", (handle,), {"dtype": dt.string})
+        with control_dependencies([assigned]):
+            self._assigned[id(asset)] = execute("ReadVariableOp", (handle,), {"dtype": dt.string})
         self.asset_indices[id(asset)] = len(self.meta_graph.asset_file_def)
         message = self.meta_graph.asset_file_def.add(filename=self.assets.add(asset._local_path()))
         message.tensor_info.name = place.name
@@ -89,12 +100,17 @@ class GraphSide:
     def _add_resource(self, resource: TrackableResource) -> None:
         children = self.view._children_of(resource)
         made = self._call(children["_create_resource"].get_concrete_function())
-        self._tensors[id(resource)] = made[0]
-        self._call(children["_initialize"].get_concrete_function())
+        if made:  # a vocabulary may be no more than buckets
+            self._tensors[id(resource)] = made[0]
+        self._call(children["_initialize"].get_concrete_function(), known=self._assigned)
         self._initializers.append(self.graph.get_operations()[-1])  # it may have no outputs
 
-    def _call(self, concrete: Any, arguments: Any = ()) -> list[Any]:
-        captured = [self._tensors[id(owner)] for owner in self.view.captures(concrete)]
+    def _call(
+        self, concrete: Any, arguments: Any = (), known: Mapping[int, Any] = _NOTHING
+    ) -> list[Any]:
+        """Calls a trace; `known` has tensors that stand for objects here alone."""
+        owners = [id(owner) for owner in self.view.captures(concrete)]
+        captured = [known.get(owner, self._tensors[owner]) for owner in owners]
         found: list[Any] = calls.call(self.view.bodies[id(concrete)], [*arguments, *captured])
         return found
 
@@ -122,29 +138,20 @@ class GraphSide:
         self.meta_graph.collection_def[c.MAIN_OP_KEY].node_list.value.append(made.name)
 
     def _add_saver(self) -> None:
-        numbers = [
-            (i, n) for i, n in enumerate(self.view.graph.nodes) if object_graph.is_variable(n)
-        ]
-        keys = [self.view.graph.key(i, "VARIABLE_VALUE") for i, _ in numbers]
-        dtypes = [node.dtype for _, node in numbers]
-        handles = [self._tensors[id(node)] for _, node in numbers]
-        if not numbers:
+        parts = [part for i, n in enumerate(self.view.graph.nodes) for part in self._saved(i, n)]
+        if not parts:
             return
+        keys = [key for part in parts for key in part.keys]
+        dtypes = [dtype for part in parts for dtype in part.dtypes]
+        slices = [""] * len(keys)
         with device("/device:CPU:0"):
             place = execute("Placeholder", (), {"dtype": dt.string, "shape": ()}, "saver_filename")
-            values = [
-                execute("ReadVariableOp", (h,), {"dtype": t})
-                for h, t in zip(handles, dtypes, strict=True)
-            ]
-            slices = [""] * len(keys)
+            values = [value for part in parts for value in self._values(part)]
             saved = execute("SaveV2", (place, keys, slices, values), {"dtypes": dtypes})
             with control_dependencies([_operation(self.graph, saved)]):
                 done = execute("Identity", (place,))
-            restored = execute("RestoreV2", (place, keys, slices), {"dtypes": dtypes})
-            assigned = []
-            for handle, value in zip(handles, restored, strict=True):
-                execute("AssignVariableOp", (handle, value))
-                assigned.append(self.graph.get_operations()[-1])
+            restored = iter(execute("RestoreV2", (place, keys, slices), {"dtypes": dtypes}))
+            assigned = [self._assign(part, [next(restored) for _ in part.keys]) for part in parts]
             with control_dependencies(assigned):
                 execute("NoOp", ())
         saver = self.meta_graph.saver_def
@@ -152,6 +159,41 @@ class GraphSide:
         saver.save_tensor_name = done.name
         saver.restore_op_name = self.graph.get_operations()[-1].name
         saver.version = proto.saver_pb2.SaverDef.V2
+
+    def _saved(self, number: int, node: Any) -> list["_Saved"]:
+        """What of an object is saved."""
+        if object_graph.is_variable(node):
+            return [_Saved(node, [self.view.graph.key(number, "VARIABLE_VALUE")], [node.dtype])]
+        saving = self.view.saving(node)
+        if saving is None:
+            return []
+        keys = [self.view.graph.key(number, name) for name in saving.names]
+        return [_Saved(node, keys, saving.dtypes, saving)]
+
+    def _values(self, part: "_Saved") -> list[Any]:
+        if part.saving is None:
+            handle = self._tensors[id(part.node)]
+            return [execute("ReadVariableOp", (handle,), {"dtype": part.dtypes[0]})]
+        key = convert_to_tensor(part.keys[0].removesuffix(part.saving.names[0]), dt.string)
+        return self._call(part.saving.save, [key])[2::3]  # each after its name and its slice
+
+    def _assign(self, part: "_Saved", values: list[Any]) -> Any:
+        """The operation that gives an object its values."""
+        if part.saving is None:
+            execute("AssignVariableOp", (self._tensors[id(part.node)], values[0]))
+        else:
+            self._call(part.saving.restore, values)
+        return self.graph.get_operations()[-1]
+
+
+@dataclasses.dataclass(slots=True)
+class _Saved:
+    """An object whose tensors are saved, under which keys; how, unless it is a variable."""
+
+    node: Any
+    keys: list[str]
+    dtypes: list[Any]
+    saving: Saving | None = None
 
 
 def _operation(graph: Graph, made: Any) -> Any:

@@ -6,8 +6,9 @@ at last the variables get their values, as any checkpoint is restored. Nothing i
 believed before it is checked; memory is only taken for values that the files hold.
 """
 
+import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,13 @@ from penstock.checkpoint.saved_model import folder, structures
 from penstock.checkpoint.saved_model.functions_side import Functions
 from penstock.checkpoint.saved_model.load_session import choose_graph, load_session_model
 from penstock.checkpoint.saved_model.objects import (
-    Asset,
     CallableUserObject,
     Constant,
-    RestoredResource,
     SignatureMap,
     UserObject,
 )
 from penstock.checkpoint.saved_model.options import LoadOptions
+from penstock.checkpoint.saved_model.resources import RestoredResource, rename_tables
 from penstock.checkpoint.saved_model.restored import (
     RestoredConcreteFunction,
     RestoredFunction,
@@ -42,12 +42,14 @@ from penstock.core.trackable import DictWrapper, ListWrapper, Trackable
 from penstock.graph.behavior import init_scope
 from penstock.graph.shape_proto import dims_from_proto
 from penstock.graph.tensor_proto import proto_to_array
+from penstock.ops.trackable_resource import Asset
 from penstock.ops.variable_types import VariableAggregation, VariableSynchronization
 from penstock.ops.variables import Variable
 from penstock.types.dtypes import as_dtype
 from penstock.types.tensor_shape import TensorShape
 
 _JIT: dict[int, bool | None] = {0: None, 1: True, 2: False}
+_models = itertools.count(1)
 
 
 def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) -> Any:
@@ -167,6 +169,7 @@ class Loader:
         self._load_functions()
         for number, node in enumerate(self.nodes):
             self._put_children(number, node)
+            self._put_saving(number, node)
         root = self.objects[0]
         if not self.options.experimental_skip_checkpoint:
             self._restore(root)
@@ -248,6 +251,9 @@ class Loader:
         for name, saved in sorted(graph.concrete_functions.items()):
             signature, jit_compile = specs.get(name, (None, None))
             concretes[name] = functions.make(name, saved, signature, jit_compile)
+        model, makers = next(_models), self._makers()
+        for name in makers & concretes.keys():
+            rename_tables(concretes[name].graph, model)
         for number, node in enumerate(self.nodes):
             kind = node.WhichOneof("kind")
             if kind == "function":
@@ -255,7 +261,7 @@ class Loader:
             elif kind == "bare_concrete_function":
                 name = node.bare_concrete_function.concrete_function_name
                 self.objects[number] = self._known(number, name, concretes)
-        for name, saved in self._in_order(graph.concrete_functions):
+        for name, saved in self._in_order(graph.concrete_functions, makers):
             self._bind(name, saved, concretes[name])
 
     def _known(self, number: int, name: str, concretes: Mapping[str, Any]) -> Any:
@@ -308,14 +314,17 @@ class Loader:
         found = self.objects.get(number)
         return (found._dtype, found._dims) if isinstance(found, Variable) else None
 
-    def _in_order(self, saved: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """The traces, those that make resources first."""
-        makers = set()
+    def _makers(self) -> set[str]:
+        """The names of the traces that make resources."""
+        found: set[str] = set()
         for node in self.nodes:
             for edge in node.children if node.WhichOneof("kind") == "resource" else ():
-                child = self.nodes[edge.node_id]
                 if edge.local_name == "_create_resource":
-                    makers.update(child.function.concrete_functions)
+                    found.update(self.nodes[edge.node_id].function.concrete_functions)
+        return found
+
+    def _in_order(self, saved: Mapping[str, Any], makers: Collection[str]) -> list[tuple[str, Any]]:
+        """The traces, those that make resources first."""
         return sorted(saved.items(), key=lambda item: (item[0] not in makers, item[0]))
 
     def _bind(self, name: str, saved: Any, concrete: RestoredConcreteFunction) -> None:
@@ -381,6 +390,18 @@ class Loader:
                 setattr(found, name, child)
             elif isinstance(child, Trackable):
                 found._track_trackable(child, name, overwrite=True)
+
+    def _put_saving(self, number: int, node: Any) -> None:
+        found = self.objects[number]
+        if not isinstance(found, RestoredResource):
+            return
+        if len(node.saveable_objects) > 1:
+            raise self._refuse(number, "one way to save it", list(node.saveable_objects))
+        for name, each in node.saveable_objects.items():
+            pair = [self.objects.get(n) for n in (each.save_function, each.restore_function)]
+            if not all(isinstance(f, RestoredConcreteFunction) for f in pair):
+                raise self._refuse(number, "functions that save and restore it", pair)
+            found._set_saving(name, *pair)
 
     def _restore(self, root: Any) -> None:
         prefix = folder.variables_path(self.path)

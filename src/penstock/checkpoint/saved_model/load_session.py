@@ -1,9 +1,9 @@
 """`tf.saved_model.load` for models of sessions: each signature becomes a function.
 
 A session reads the model as it was written: it restores the variables and runs the operation that
-initializes. Then each variable becomes one of ours with the value that it has there, and each
-signature a function: the part of the graph that its outputs need, with variables of ours where
-the graph had its own.
+initializes. Then each variable and lookup table becomes one of ours with the content that it has
+there, and each signature a function: the part of the graph that its outputs need, with variables
+and tables of ours where the graph had its own.
 """
 
 from collections.abc import Iterable
@@ -15,6 +15,7 @@ from penstock.checkpoint.saved_model import loader
 from penstock.checkpoint.saved_model.objects import SignatureMap, UserObject
 from penstock.checkpoint.saved_model.options import LoadOptions
 from penstock.checkpoint.saved_model.restored import RestoredConcreteFunction, fill
+from penstock.checkpoint.saved_model.session_tables import session_tables
 from penstock.core import context
 from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor
@@ -23,6 +24,8 @@ from penstock.graph.graph import Graph
 from penstock.graph.graph_def import as_graph_def
 from penstock.graph.import_graph import import_graph_def
 from penstock.graph.shape_proto import dims_from_proto
+from penstock.ops.lookup_ops import MAKERS
+from penstock.ops.lookup_tables import LookupInterface
 from penstock.ops.variables import Variable
 from penstock.ops.variables_v1 import GraphKeys
 from penstock.runtime.client import Session
@@ -69,23 +72,24 @@ def load_session_model(meta_graph: Any, path: str, options: LoadOptions) -> User
 
     Raises:
       ValueError: a signature needs a placeholder that is none of its inputs.
-      NotImplementedError: a signature uses state that is no variable, or changes a variable of the
-        first kind.
+      NotImplementedError: a signature uses state that is no variable or table, or changes a
+        variable of the first kind.
     """
     graph = Graph()
     with Session(graph=graph) as session:
         loader.load_graph(session, meta_graph, path, options.experimental_skip_checkpoint)
         variables = _variables(session, graph)
+        tables = session_tables(session, graph)
     root = UserObject()
     root.variables = list(variables.values())
+    root._tables = list(tables.values())
+    state: dict[str, Variable | LookupInterface] = {**variables, **tables}
     signatures = SignatureMap()
     graph_def = as_graph_def(graph)
     for key, signature in sorted(meta_graph.signature_def.items()):
         if key not in (c.INIT_OP_SIGNATURE_KEY, c.TRAIN_OP_SIGNATURE_KEY):
             where = f"SavedModel {path}, signature '{key}'"
-            signatures._add_signature(
-                key, _Part(graph, graph_def, variables, where).make(signature)
-            )
+            signatures._add_signature(key, _Part(graph, graph_def, state, where).make(signature))
     root.signatures = signatures
     root._setattr_tracking = False
     root.asset_paths = sorted(loader.asset_feeds(meta_graph, path).values())
@@ -124,9 +128,9 @@ class _Part:
     """A signature's part of the graph, as a function."""
 
     def __init__(
-        self, graph: Graph, graph_def: Any, variables: dict[str, Variable], where: str
+        self, graph: Graph, graph_def: Any, state: dict[str, Variable | LookupInterface], where: str
     ) -> None:
-        self.graph, self.graph_def, self.variables = graph, graph_def, variables
+        self.graph, self.graph_def, self.state = graph, graph_def, state
         self.where = where
 
     def make(self, signature: Any) -> RestoredConcreteFunction:
@@ -155,7 +159,8 @@ class _Part:
         body.structured_input_signature = ((), in_specs)
         body.finish()
         for name in used:
-            body.watch_variable(self.variables[name])
+            if isinstance(self.state[name], Variable):
+                body.watch_variable(self.state[name])
         return RestoredConcreteFunction(body, None, None, out_specs)
 
     def _names(self, info: Any) -> list[str]:
@@ -184,7 +189,9 @@ class _Part:
 
     def _value(self, body: FuncGraph, name: str) -> SymbolicTensor:
         """What stands for a variable: its handle, or for one of the first kind its value."""
-        variable = self.variables[name]
+        variable = self.state[name]
+        if isinstance(variable, LookupInterface):
+            return body.capture(variable.resource_handle)
         handle = body.capture(variable.handle)
         if self.graph.get_operation_by_name(name).type == _HANDLE:
             return handle
@@ -192,7 +199,7 @@ class _Part:
         return value
 
     def _needed(self, wanted: Iterable[str], fed: set[str]) -> tuple["_Nodes", list[str]]:
-        """The nodes that the outputs need, and the variables among what they take."""
+        """The nodes that the outputs need, and the variables and tables among what they take."""
         known = {node.name: node for node in self.graph_def.node}
         nodes, variables, inputs = {}, [], set()
         waiting = [self._full(name) for name in wanted]
@@ -205,9 +212,9 @@ class _Part:
             if name not in known:
                 raise self._refuse("tensors of the graph", repr(text))
             node = known[name]
-            if node.op in (*_REFERENCES, _HANDLE):
-                if name not in self.variables:
-                    raise self._refuse("variables with values", f"'{name}' without one")
+            if node.op in (*_REFERENCES, _HANDLE, *MAKERS):
+                if name not in self.state:
+                    raise self._refuse("variables and tables with values", f"'{name}' without one")
                 variables.append(name)
                 continue
             self._check(node)
@@ -233,7 +240,8 @@ class _Part:
         if other and op.op_def.stateful and not op.inputs:
             raise NotImplementedError(
                 errors.located(
-                    self.where, "no state but variables", f"{node.op} '{node.name}'",
+                    self.where, "no state but variables and lookup tables",
+                    f"{node.op} '{node.name}'",
                     "Load the model in a session: tf.compat.v1.saved_model.load.",
                 )
             )  # fmt: skip

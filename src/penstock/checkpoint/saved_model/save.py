@@ -8,7 +8,7 @@ from penstock.checkpoint.meta_graph import TENSORFLOW_VERSION, finish_info
 from penstock.checkpoint.saved_model import constants as c
 from penstock.checkpoint.saved_model import fingerprint, folder, structures
 from penstock.checkpoint.saved_model.graph_side import GraphSide
-from penstock.checkpoint.saved_model.objects import Asset, Constant, SignatureMap, TrackableResource
+from penstock.checkpoint.saved_model.objects import Constant, SignatureMap
 from penstock.checkpoint.saved_model.options import SaveOptions
 from penstock.checkpoint.saved_model.signatures import argument_names, signature_map
 from penstock.checkpoint.saved_model.walking import View
@@ -17,6 +17,7 @@ from penstock.core.context import state
 from penstock.core.trackable import Container, DictWrapper, ListWrapper, Trackable
 from penstock.graph.graph_def import as_graph_def, functions_of
 from penstock.graph.shape_proto import dims_to_proto
+from penstock.ops.trackable_resource import Asset, TrackableResource
 from penstock.tracing.concrete import ConcreteFunction
 from penstock.tracing.function import Function
 from penstock.tracing.function_type import FunctionSpec
@@ -160,6 +161,11 @@ class ObjectWriter:
                 if isinstance(node, Function | ConcreteFunction):
                     target.dependencies.add(node_id=child, local_name=name)
             self._write_object(target, node)
+            saving = self.view.saving(node)
+            if saving is not None:
+                both = target.saveable_objects[saving.group]
+                both.save_function = graph.numbers[id(saving.save)]
+                both.restore_function = graph.numbers[id(saving.restore)]
         for concrete in self.view.concretes():
             self._write_trace(message.concrete_functions[self.name(concrete)], concrete)
 

@@ -5,18 +5,22 @@ the children of the function, and the constants, files and resources that a trac
 children of the trace. What is numbered here has the same numbers in the checkpoint.
 """
 
+import functools
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock import errors
 from penstock.checkpoint import object_graph
 from penstock.checkpoint.object_graph import ObjectGraph
 from penstock.checkpoint.saved_model import structures
-from penstock.checkpoint.saved_model.objects import Asset, Constant, SignatureMap, TrackableResource
+from penstock.checkpoint.saved_model.objects import Constant, SignatureMap
+from penstock.checkpoint.saved_model.resources import Saving, saving_functions
+from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import EagerTensor
 from penstock.core.trackable import AutoTrackable
 from penstock.graph.body import CallBody
+from penstock.ops.trackable_resource import Asset, TrackableResource
 from penstock.tracing.concrete import ConcreteFunction
 from penstock.tracing.function import Function, function
 from penstock.tracing.signature import restore
@@ -46,6 +50,7 @@ class View:
         self._kept: list[Any] = []  # whose ids are keys
         self._captured: dict[int, Any] = {}  # id of a tensor -> the object that it belongs to
         self._methods: dict[tuple[int, str], Function] = {}
+        self._savings: dict[int, Saving | None] = {}
         self.bodies: dict[int, CallBody] = {}
 
     def root_children(self) -> dict[str, Any]:
@@ -71,9 +76,22 @@ class View:
             self.graph = object_graph.walk(self._root, extra, self._children_of)
             for node in self.graph.nodes:
                 self._note(node)
+        self.graph = object_graph.walk(self._root, extra, self._children_of, self._saving_functions)
         self._add_captures()
-        self.graph = object_graph.walk(self._root, extra, self._children_of)
+        self.graph = object_graph.walk(self._root, extra, self._children_of, self._saving_functions)
         return self.graph
+
+    def saving(self, node: Any) -> Saving | None:
+        """The functions that save and restore what a resource holds, if checkpoints save it."""
+        return self._savings.get(id(node))
+
+    def _saving_functions(self) -> list[ConcreteFunction]:
+        for node in self.graph.nodes:
+            if isinstance(node, TrackableResource) and id(node) not in self._savings:
+                self._savings[id(node)] = saving_functions(node)
+                self._kept.append(node)
+        found = [self.saving(node) for node in self.graph.nodes]
+        return [each for saving in found if saving for each in (saving.save, saving.restore)]
 
     def concretes(self) -> list[ConcreteFunction]:
         """All traces."""
@@ -111,6 +129,8 @@ class View:
         key = (id(node), name)
         if key not in self._methods:
             method = getattr(node, name)
+            if name != "_create_resource":
+                method = functools.partial(_run, method)
             self._methods[key] = function(method, input_signature=(), autograph=False)
         return self._methods[key]
 
@@ -160,6 +180,12 @@ class View:
             )
         self._kept.append(tensor)
         return Constant(tensor)
+
+
+def _run(method: Callable[[], Any]) -> Any:
+    """Runs a method that may end with an operation, which is no result of a function."""
+    method()
+    return convert_to_tensor(1)
 
 
 def _class_functions(node: Any, known: Iterable[str]) -> dict[str, Any]:
