@@ -167,6 +167,33 @@ def test_a_step_without_rule_stops_the_gradient():
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [0.0, 0.0])
 
 
+@pytest.mark.parametrize(
+    "function", [lambda x: tf.unique(x)[0], lambda x: tf.bitcast(x, tf.float32)]
+)
+def test_a_step_that_refuses_a_gradient_is_an_error(function):
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    with pytest.raises(LookupError, match=r"gradient registry has no entry.*RegisterGradient"):
+        tape.gradient(y, x)
+    with tf.Graph().as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [2])
+        with pytest.raises(LookupError, match="gradient registry has no entry"):
+            tf.gradients(function(x), x)
+
+
+def test_likes_stop_the_gradient():
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        zeros, ones = tf.zeros_like(x), tf.ones_like(x)
+        next_up = tf.math.nextafter(x, [[3.0, 4.0]])
+    assert tape.gradient(zeros, x) is None
+    assert tape.gradient(ones, x) is None
+    np.testing.assert_array_equal(tape.gradient(next_up, x), [1.0, 1.0])
+
+
 def test_watch_refuses_what_is_no_tensor():
     with tf.GradientTape() as tape, pytest.raises(ValueError, match=r"not tf\.Tensor"):
         tape.watch("text")

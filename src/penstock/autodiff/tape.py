@@ -94,6 +94,7 @@ class GradientTape:
             return
         if (
             op.gradient_reason is not None
+            and not op.gradient_refused
             and "_gradient_op_type" not in attrs
             and op.gradient_function is None
         ):

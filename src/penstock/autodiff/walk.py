@@ -94,10 +94,10 @@ class Record:
 
 
 def rule_of(record: Record) -> Rule | None:
-    """The gradient rule of an operation; None when it states that it has none.
+    """The gradient rule of an operation; None when no gradient flows through it.
 
     Raises:
-      LookupError: nothing is registered for it.
+      LookupError: it has none, by its own word or because nothing is registered.
     """
     override = record.attrs.get("_gradient_op_type")
     if override is not None:
@@ -109,12 +109,13 @@ def rule_of(record: Record) -> Rule | None:
         return named_rules[record.type]
     if record.op_def.gradient_function is not None:
         return record.op_def.gradient_function
-    if record.op_def.gradient_reason is not None:
+    why = record.op_def.gradient_reason
+    if why is not None and not record.op_def.gradient_refused:
         return None
     raise LookupError(
-        f"gradient registry has no entry for: {record.type} (operation '{record.name}'). Register"
-        f" one with @tf.RegisterGradient({record.type!r}), or stop the gradient before it with"
-        " tf.stop_gradient."
+        f"gradient registry has no entry for: {record.type} (operation '{record.name}')"
+        f"{f': {why}' if why else ''}. Register one with @tf.RegisterGradient({record.type!r}), or"
+        " stop the gradient before it with tf.stop_gradient."
     )
 
 

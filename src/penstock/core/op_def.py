@@ -95,8 +95,8 @@ class OpDef:
 
     __slots__ = (
         "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "gradient_function",
-        "gradient_reason", "host_inputs", "inputs", "name", "outputs", "prepared", "shape_rule",
-        "stateful", "step_input", "text",
+        "gradient_reason", "gradient_refused", "host_inputs", "inputs", "name", "outputs",
+        "prepared", "shape_rule", "stateful", "step_input", "text",
     )  # fmt: skip
 
     inputs: tuple[ArgDef, ...]
@@ -126,6 +126,7 @@ class OpDef:
         self.doc = doc
         self.gradient_function: Callable[..., Any] | None = None
         self.gradient_reason: str | None = None
+        self.gradient_refused = False  # whether asking for one is an error
         self.prepared: dict[Any, Any] = {}  # eager dispatch: (dtypes, attrs) -> PreparedOp
         self.calls = False  # whether an attribute names a function that the operation runs
         self.effect_rule: Callable[[dict[str, Any]], dict[int, str]] | None = None
@@ -183,8 +184,13 @@ class OpDef:
         return function
 
     def not_differentiable(self, reason: str) -> "OpDef":
-        """States that the operation has no gradient, and why."""
-        self.gradient_reason = reason
+        """States that no gradient flows through the operation, and why: asked for, it is None."""
+        self.gradient_reason, self.gradient_refused = reason, False
+        return self
+
+    def without_gradient(self, reason: str) -> "OpDef":
+        """States that the operation has no gradient, and why: to ask for it is a LookupError."""
+        self.gradient_reason, self.gradient_refused = reason, True
         return self
 
     @property

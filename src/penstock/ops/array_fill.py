@@ -82,7 +82,7 @@ ZEROS_LIKE = define_op(
     "ZerosLike(x: T; T: type) -> y: T",
     shape=shapes.same,
     doc="Zeros of the input's shape and dtype.",
-)
+).not_differentiable("it looks at no value")
 
 
 @kernel(ZEROS_LIKE)
@@ -96,22 +96,12 @@ ONES_LIKE = define_op(
     "complex128, bool}) -> y: T",
     shape=shapes.same,
     doc="Ones of the input's shape and dtype.",
-)
+).not_differentiable("it looks at no value")
 
 
 @kernel(ONES_LIKE)
 def _ones_like(xp: Any, x: Array) -> Array:
     return xp.ones(x.shape, x.dtype)
-
-
-@ZEROS_LIKE.gradient
-def _zeros_like_gradient(op: Any, grad: Any) -> Any:
-    return execute(ZEROS_LIKE, (grad,))
-
-
-@ONES_LIKE.gradient
-def _ones_like_gradient(op: Any, grad: Any) -> Any:
-    return execute(ZEROS_LIKE, (grad,))
 
 
 EMPTY = define_op(

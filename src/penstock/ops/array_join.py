@@ -200,7 +200,7 @@ PARALLEL_CONCAT = define_op(
     "ParallelConcat(values: N*T; N: int >= 1, T: type, shape: shape) -> output: T",
     shape=lambda c: c.attr("shape"),
     doc="Tensors whose first axis has size 1 end to end.",
-).not_differentiable("it builds inputs, not layers; use tf.stack for a gradient")
+).without_gradient("it builds inputs, not layers; use tf.stack for a gradient")
 
 
 @kernel(PARALLEL_CONCAT)

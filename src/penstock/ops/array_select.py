@@ -71,7 +71,7 @@ UNIQUE = define_op(
         "The distinct elements in the order in which they first occur, and for each element the "
         "number of its distinct one."
     ),
-).not_differentiable("which elements are distinct does not change smoothly")
+).without_gradient("which elements are distinct does not change smoothly")
 
 
 @host_kernel(UNIQUE)
@@ -88,7 +88,7 @@ UNIQUE_WITH_COUNTS = define_op(
         "The distinct elements, for each element the number of its distinct one, and how often "
         "each distinct one occurs."
     ),
-).not_differentiable("which elements are distinct does not change smoothly")
+).without_gradient("which elements are distinct does not change smoothly")
 
 
 @host_kernel(UNIQUE_WITH_COUNTS)
@@ -116,7 +116,7 @@ UNIQUE_V2 = define_op(
     "= int32) -> y: T, idx: out_idx",
     shape=_unique_v2_shape,
     doc="The distinct slices along an axis, and for each slice the number of its distinct one.",
-).not_differentiable("which slices are distinct does not change smoothly")
+).without_gradient("which slices are distinct does not change smoothly")
 
 
 @host_kernel(UNIQUE_V2)
@@ -134,7 +134,7 @@ UNIQUE_WITH_COUNTS_V2 = define_op(
         "The distinct slices along an axis, for each slice the number of its distinct one, and "
         "how often each occurs."
     ),
-).not_differentiable("which slices are distinct does not change smoothly")
+).without_gradient("which slices are distinct does not change smoothly")
 
 
 @host_kernel(UNIQUE_WITH_COUNTS_V2)
@@ -153,7 +153,7 @@ LIST_DIFF = define_op(
     "ListDiff(x: T, y: T; T: type, out_idx: {int32, int64} = int32) -> out: T, idx: out_idx",
     shape=_list_diff_shape,
     doc="The elements of x that are not in y, in order, and their positions.",
-).not_differentiable("which elements are in the other list does not change smoothly")
+).without_gradient("which elements are in the other list does not change smoothly")
 
 
 @host_kernel(LIST_DIFF)

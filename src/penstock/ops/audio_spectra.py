@@ -35,7 +35,7 @@ SPECTROGRAM = define_op(
     " -> spectrogram: float",
     shape=_spectrum_shape,
     doc="The spectra of windows of a sound, float[channels, windows, frequencies].",
-).not_differentiable("use tf.signal.stft for spectra with gradients")
+).without_gradient("use tf.signal.stft for spectra with gradients")
 
 
 @kernel(SPECTROGRAM)
@@ -73,7 +73,7 @@ MFCC = define_op(
     shape=_mfcc_shape,
     host_inputs=("sample_rate",),
     doc="The mel-frequency cepstrum of squared magnitudes, float[channels, windows, count].",
-).not_differentiable("use tf.signal.mfccs_from_log_mel_spectrograms for one with gradients")
+).without_gradient("use tf.signal.mfccs_from_log_mel_spectrograms for one with gradients")
 
 
 def _mel(hertz: Array) -> Array:

@@ -89,14 +89,14 @@ STACK_PUSH = define_op(
     shape=lambda c: c.shape(1),
     stateful=True,
     doc="Puts `elem` on the stack, and hands it on.",
-).not_differentiable("a stack keeps values for a gradient that is there already")
+).without_gradient("a stack keeps values for a gradient that is there already")
 
 STACK_POP = define_op(
     "StackPopV2(handle: resource; elem_type: type) -> elem: elem_type",
     shape=shapes.unknown,
     stateful=True,
     doc="Takes the last value off the stack.",
-).not_differentiable("a stack keeps values for a gradient that is there already")
+).without_gradient("a stack keeps values for a gradient that is there already")
 
 STACK_CLOSE = define_op(
     "StackCloseV2(handle: resource) -> ()",

@@ -57,7 +57,7 @@ DRAW_V2 = define_op(
     "output: T",
     shape=_shape,
     doc="Images with boxes drawn into them in given colors.",
-).not_differentiable("drawing covers what was there")
+).without_gradient("drawing covers what was there")
 
 
 def _draw(image: Array, box: Array, color: Array) -> None:

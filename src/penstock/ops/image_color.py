@@ -188,7 +188,7 @@ HUE = define_op(
     "AdjustHue(images: T, delta: float; T: {half, float} = float) -> output: T",
     shape=_three_channels,
     doc="RGB images with the hue turned.",
-).not_differentiable("TensorFlow's has no derivative")
+).without_gradient("TensorFlow's has no derivative")
 
 
 @kernel(HUE)
@@ -203,7 +203,7 @@ SATURATION = define_op(
     "AdjustSaturation(images: T, scale: float; T: {half, float} = float) -> output: T",
     shape=_three_channels,
     doc="RGB images with the saturation multiplied.",
-).not_differentiable("TensorFlow's has no derivative")
+).without_gradient("TensorFlow's has no derivative")
 
 
 @kernel(SATURATION)

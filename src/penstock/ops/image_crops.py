@@ -219,7 +219,7 @@ BOX_GRAD = define_op(
     shape=_box_grad_shape,
     fallible=True,
     doc="What flows back through CropAndResize to the boxes.",
-).not_differentiable("a derivative of second order that TensorFlow does not have either")
+).without_gradient("a derivative of second order that TensorFlow does not have either")
 
 
 def _ends(count: int, size: int) -> tuple[Array, Array]:

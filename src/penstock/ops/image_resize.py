@@ -292,7 +292,7 @@ AREA = _define_resize(
     _ALIGN,
     area_matrix,
     "Images resized by the mean of the pixels that a new one covers.",
-).not_differentiable("TensorFlow's has no derivative; resize with another method to train through")
+).without_gradient("TensorFlow's has no derivative; resize with another method to train through")
 
 
 def _original_shape(c: ShapeContext) -> Dims:

@@ -156,7 +156,7 @@ V5 = _define(
     "score_threshold: T, soft_nms_sigma: T; T: {half, float} = float, pad_to_max_output_size: bool "
     "= False) -> selected_indices: int32, selected_scores: T, valid_outputs: int32",
     _scored,
-)
+).without_gradient(NO_GRADIENT)
 
 
 def _taken(
@@ -303,7 +303,7 @@ COMBINED = _define(
     "False, clip_boxes: bool = True) -> nmsed_boxes: float, nmsed_scores: float, nmsed_classes: "
     "float, valid_detections: int32",
     _combined_shape,
-)
+).without_gradient(NO_GRADIENT)
 
 
 @host_kernel(COMBINED, limit=HOST)

@@ -138,7 +138,7 @@ LOGARITHM = define_op(
     "MatrixLogarithm(input: T; T: {complex64, complex128}) -> output: T",
     shape=square,
     doc="The principal logarithms of matrices. Host only.",
-).not_differentiable("TensorFlow has none; take the eigenvalues' logarithms instead")
+).without_gradient("TensorFlow has none; take the eigenvalues' logarithms instead")
 FAR = 1e6  # condition of the eigenvectors from which they are not relied upon
 
 

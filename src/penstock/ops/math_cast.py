@@ -187,7 +187,7 @@ BITCAST = define_op(
     "Bitcast(input: T; T: numbertype, type: numbertype) -> output: type",
     shape=_bitcast_shape,
     doc="Reads the same bits as another dtype, splitting or joining elements along a last axis.",
-).not_differentiable("the bits of a number are no numbers")
+).without_gradient("the bits of a number are no numbers")
 
 
 @host_kernel(BITCAST)

@@ -59,7 +59,7 @@ BINCOUNT = define_op(
     host_inputs=("size",),
     fallible=True,
     doc="Counts each value from 0 to size - 1, or adds up its weights; larger values are left out.",
-).not_differentiable("TensorFlow has none: counts are whole numbers")
+).without_gradient("TensorFlow has none: counts are whole numbers")
 DENSE_BINCOUNT = define_op(
     "DenseBincount(input: Tidx, size: Tidx, weights: T; Tidx: {int32, int64}, T: {int32, int64, "
     "float, double}, binary_output: bool = False) -> output: T",
@@ -67,7 +67,7 @@ DENSE_BINCOUNT = define_op(
     host_inputs=("size",),
     fallible=True,
     doc="Counts values as Bincount does, in a vector or in each row of a matrix.",
-).not_differentiable("TensorFlow has none: counts are whole numbers")
+).without_gradient("TensorFlow has none: counts are whole numbers")
 
 
 def _check_values(ctx: KernelContext, xp: Any, values: Array) -> None:

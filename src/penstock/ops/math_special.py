@@ -332,7 +332,7 @@ def _trailing(count: int, rank: int) -> tuple[int, ...]:
 
 IGAMMA_GRAD_A = _define_pair(
     "IgammaGradA", "a x", None, _igamma_grad_a, "Returns the derivative of igamma by a.", WIDE
-).not_differentiable("TensorFlow has no second derivative of igamma by its order either")
+).without_gradient("TensorFlow has no second derivative of igamma by its order either")
 
 
 def _igamma_slope(a: Any, x: Any) -> Any:

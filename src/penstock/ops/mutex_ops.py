@@ -80,7 +80,7 @@ LOCK = define_op(
     shape=shapes.scalar,
     stateful=True,
     doc="A token that holds a mutex; waits until nobody else does.",
-).not_differentiable("a token is no number")
+).without_gradient("a token is no number")
 
 
 @host_kernel(LOCK, limit=_HOST, blocks=True)

@@ -311,7 +311,7 @@ MAX_POOL_ARGMAX_GRAD = define_op(
     "-> output: T",
     shape=lambda c: c.shape(0),
     doc="The gradient of MaxPoolWithArgmax.",
-).not_differentiable("no operation takes its second gradient")
+).without_gradient("no operation takes its second gradient")
 
 
 @compiled_kernel(MAX_POOL_ARGMAX_GRAD)

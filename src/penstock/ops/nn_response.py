@@ -35,7 +35,7 @@ LRN_GRAD = define_op(
     f"LRNGrad(input_grads: T, input_image: T, output_image: T; {ATTRS}) -> output: T",
     shape=_lrn_shape,
     doc="The gradient of LRN.",
-).not_differentiable("TensorFlow has no second gradient of LRN, and none was needed")
+).without_gradient("TensorFlow has no second gradient of LRN, and none was needed")
 
 
 def _neighbours(xp: Any, x: Array, radius: int) -> Array:

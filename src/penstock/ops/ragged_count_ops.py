@@ -133,7 +133,7 @@ BINCOUNT = define_op(
     shape=_bincount_shape,
     fallible=True,
     doc="Counts the values of each row, or adds up their weights; larger values are left out.",
-).not_differentiable("TensorFlow has none: counts are whole numbers")
+).without_gradient("TensorFlow has none: counts are whole numbers")
 
 
 @host_kernel(BINCOUNT, limit=_HOST)
@@ -162,7 +162,7 @@ COUNT_SPARSE = define_op(
     shape=lambda c: [(None, 2), (None,), (2,)],
     fallible=True,
     doc="Counts the values of each row, as a sparse matrix.",
-).not_differentiable("TensorFlow has none: counts are whole numbers")
+).without_gradient("TensorFlow has none: counts are whole numbers")
 
 
 @host_kernel(COUNT_SPARSE, limit=_HOST)
@@ -255,7 +255,7 @@ FILL_EMPTY_ROWS_GRAD = define_op(
     shape=lambda c: [c.shape(0), ()],
     fallible=True,
     doc="The gradient of RaggedFillEmptyRows.",
-).not_differentiable("it is a gradient itself, and TensorFlow has none of it")
+).without_gradient("it is a gradient itself, and TensorFlow has none of it")
 
 
 @host_kernel(FILL_EMPTY_ROWS_GRAD, limit=_HOST)

@@ -194,7 +194,7 @@ TO_VARIANT_GRADIENT = define_op(
     shape=lambda c: c.shape_value(2),
     fallible=True,
     doc="The gradient of RaggedTensorToVariant with respect to the values.",
-).not_differentiable("it is a gradient itself, and TensorFlow has none of it")
+).without_gradient("it is a gradient itself, and TensorFlow has none of it")
 
 
 @host_kernel(TO_VARIANT_GRADIENT, limit=_HOST)

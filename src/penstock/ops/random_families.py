@@ -110,7 +110,7 @@ GAMMA_GRAD = define_op(
     "RandomGammaGrad(alpha: T, sample: T; T: {float, double}) -> output: T",
     shape=lambda c: d.broadcast(c.shape(0), c.shape(1)),
     doc="How a gamma number moves with its shape parameter, its quantile kept.",
-).not_differentiable("implicit derivatives of second order are not there, as in TensorFlow")
+).without_gradient("implicit derivatives of second order are not there, as in TensorFlow")
 
 
 @compiled_kernel(GAMMA_GRAD)
@@ -195,7 +195,7 @@ POISSON_V2 = define_op(
     host_inputs=("shape",),
     step_input=step_stream(_blocks),
     doc="Poisson numbers: for each rate as many as `shape` says.",
-).not_differentiable(_WHY)
+).without_gradient(_WHY)
 
 
 @host_kernel(POISSON_V2, limit=_HOST)
@@ -225,7 +225,7 @@ POISSON = define_op(
     host_inputs=("shape",),
     step_input=step_stream(_blocks),
     doc="Poisson numbers in the dtype of the rates.",
-).not_differentiable(_WHY)
+).without_gradient(_WHY)
 
 
 @host_kernel(POISSON, limit=_HOST)

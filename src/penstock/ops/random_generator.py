@@ -13,6 +13,7 @@ import numpy as np
 from penstock import errors
 from penstock.core import determinism
 from penstock.core.convert import convert_to_tensor
+from penstock.core.effects import drawn
 from penstock.core.execute import execute
 from penstock.core.kernels import compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
@@ -132,7 +133,7 @@ def _define_stateful(name: str, kind: str, default: str, doc: str) -> OpDef:
         stateful=True,
         effects={"resource": "rw"},
         doc=doc,
-    ).not_differentiable(_WHY)
+    ).without_gradient(_WHY)
 
     @host_kernel(op, limit=_HOST)
     def run(resource: Any, algorithm: Array, shape: Array, *, dtype: DType) -> Array:
@@ -181,7 +182,7 @@ UNIFORM_INT = define_op(
     stateful=True,
     effects={"resource": "rw"},
     doc="Integers evenly over [minval, maxval), from a generator's state.",
-).not_differentiable(_WHY)
+).without_gradient(_WHY)
 
 
 @host_kernel(UNIFORM_INT, limit=_HOST)
@@ -204,7 +205,7 @@ BINOMIAL = define_op(
     stateful=True,
     effects={"resource": "rw"},
     doc="How often something of a probability happens, from a generator's state.",
-).not_differentiable(_WHY)
+).without_gradient(_WHY)
 
 
 @host_kernel(BINOMIAL, limit=_HOST)
@@ -228,7 +229,7 @@ NON_DETERMINISTIC = define_op(
     shape=lambda c: c.shape_value(0),
     stateful=True,
     doc="Integers that the operating system draws.",
-).not_differentiable(_WHY)
+).without_gradient(_WHY)
 
 
 @host_kernel(NON_DETERMINISTIC, limit=_HOST)
@@ -242,7 +243,8 @@ def _non_deterministic(shape: Array, *, dtype: DType) -> Array:
         )
     dims = dimensions(shape)
     size = int(np.prod(dims, dtype=np.int64)) * dtype.size
-    return np.frombuffer(secrets.token_bytes(size), dtype.numpy_dtype).reshape(dims)
+    found: str = drawn("random state", lambda: secrets.token_hex(size))
+    return np.frombuffer(bytes.fromhex(found), dtype.numpy_dtype).reshape(dims)
 
 
 # ---- the generator

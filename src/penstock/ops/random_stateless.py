@@ -271,7 +271,7 @@ SHUFFLE = define_op(
     shape=_shuffle_shape,
     host_inputs=("alg",),
     doc="The rows of a tensor in an order that key and counter decide.",
-).not_differentiable("the order it drew is not an output")
+).without_gradient("the order it drew is not an output")
 
 
 @host_kernel(SHUFFLE, limit=1 << 62)

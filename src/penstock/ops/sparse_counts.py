@@ -56,7 +56,7 @@ BINCOUNT = define_op(
     host_inputs=("dense_shape", "size"),
     fallible=True,
     doc="Counts the values of a sparse vector, or of each row of a sparse matrix.",
-).not_differentiable("TensorFlow has none: counts are whole numbers")
+).without_gradient("TensorFlow has none: counts are whole numbers")
 
 
 def _places(
@@ -146,13 +146,13 @@ DENSE_COUNT = define_op(
     + OUTPUT,
     shape=_dense_counts_shape,
     doc="Counts the values of a vector, or of each row of a matrix, as a sparse tensor.",
-).not_differentiable("TensorFlow has none: counts are whole numbers")
+).without_gradient("TensorFlow has none: counts are whole numbers")
 SPARSE_COUNT = define_op(
     "SparseCountSparseOutput(indices: int64, values: T, dense_shape: int64, weights: output_type; "
     f"T: {{int32, int64}}, {LIMITS}, " + OUTPUT,
     shape=_sparse_counts_shape,
     doc="Counts the values of a sparse vector, or of each row, as a sparse tensor.",
-).not_differentiable("TensorFlow has none: counts are whole numbers")
+).without_gradient("TensorFlow has none: counts are whole numbers")
 
 
 def _counted(

@@ -315,7 +315,7 @@ FILL_EMPTY_ROWS_GRAD = define_op(
     shape=_fill_grad_shape,
     fallible=True,
     doc="The gradients of SparseFillEmptyRows with respect to its values and its default.",
-).not_differentiable("TensorFlow has none")
+).without_gradient("TensorFlow has none")
 
 
 @kernel(FILL_EMPTY_ROWS_GRAD)

@@ -50,7 +50,7 @@ SLICE_GRAD = define_op(
     shape=lambda c: c.rank(1, 2, "input_indices")[:1],
     fallible=True,
     doc="The gradient of SparseSlice with respect to its values.",
-).not_differentiable("TensorFlow has none")
+).without_gradient("TensorFlow has none")
 
 
 @host_kernel(SLICE_GRAD)

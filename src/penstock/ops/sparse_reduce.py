@@ -123,7 +123,7 @@ def _define(kind: str, types: str, word: str) -> tuple[OpDef, OpDef]:
         "output_indices: int64, output_values: T, output_shape: int64",
         shape=_sparse_shape,
         doc=f"{word} of a sparse tensor's elements along axes, as a sparse tensor.",
-    ).not_differentiable("TensorFlow has none")
+    ).without_gradient("TensorFlow has none")
 
     @host_kernel(still_sparse)
     def run_sparse(

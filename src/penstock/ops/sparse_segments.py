@@ -217,7 +217,7 @@ def _define_grads(kind: str) -> tuple[OpDef, OpDef]:
         "sorted_unique_indices: Tidx",
         shape=_grad_v2_shape,
         doc=f"The rows that are not 0 of the gradient of SparseSegment{kind}, and which they are.",
-    ).not_differentiable("TensorFlow has none; use sparse_gradient=False for a second gradient")
+    ).without_gradient("TensorFlow has none; use sparse_gradient=False for a second gradient")
 
     @host_kernel(dense)
     def run_host(

@@ -50,7 +50,7 @@ DESTROY_TEMPORARY = define_op(
     "DestroyTemporaryVariable(ref ref: T; T: type, var_name: string) -> value: T",
     shape=shapes.same,
     doc="The last value of a temporary variable.",
-).not_differentiable("nothing flows through a temporary variable but its value")
+).without_gradient("nothing flows through a temporary variable but its value")
 
 TEMPORARY_HANDLE = define_op(
     "PenstockTemporaryVariable(; shape: shape, dtype: type, var_name: string = '') -> "

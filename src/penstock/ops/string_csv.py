@@ -41,7 +41,7 @@ DECODE_CSV = define_op(
     "string = '', select_cols: list(int) = []) -> output: [OUT_TYPE]",
     shape=_shape,
     doc="Records of comma-separated values, a tensor for each field.",
-).not_differentiable("text has no gradient")
+).without_gradient("text has no gradient")
 
 
 @host_kernel(DECODE_CSV, limit=HOST)
