@@ -12,7 +12,7 @@ Graphs keep their own scopes (names, devices, control inputs); this module does 
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -45,12 +45,16 @@ class Observer(Protocol):
         """Called with what a function that was traced before gave eagerly."""
 
 
+Placing = Callable[[Sequence[Any]], None]  # notes on eager tensors where they are, or refuses them
+
+
 class _State(threading.local):
     """The stack of one thread."""
 
     graph: Any = None  # a penstock.graph.Graph, which lives above this layer
     recorders: tuple[Any, ...] = ()
     device: str | None = None
+    place: Placing | None = None
     observer: Observer | None = None
     plain: bool = True
     stack: tuple[Any, ...] = ()
@@ -137,14 +141,27 @@ def set_observer(observer: Observer | None) -> None:
 @contextlib.contextmanager
 def eager_device(name: str | None) -> Iterator[None]:
     """Eager operations inside run on the device of this canonical name; None lifts outer scopes."""
-    before = state.device
+    before = state.device, state.place
     state.device = name
+    state.place = None if name is None or _placing_on is None else _placing_on(name)
     refresh()
     try:
         yield
     finally:
-        state.device = before
+        state.device, state.place = before
         refresh()
+
+
+_placing_on: Callable[[str], Placing | None] | None = None
+
+
+def set_placing(placing_on: Callable[[str], Placing | None]) -> None:
+    """Sets what says, for a device's name, how eager tensors made on it are placed.
+
+    None stands for the first CPU, and for accelerators, whose arrays know where they are.
+    """
+    global _placing_on
+    _placing_on = placing_on
 
 
 def set_default_graph_factory(factory: Any) -> None:

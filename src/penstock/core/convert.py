@@ -476,7 +476,10 @@ def _leaf(leaf: Any, dtype: DType, bool_is_number: bool) -> np.ndarray[Any, Any]
 def constant_tensor(array: np.ndarray[Any, Any], dtype: DType, name: str = "Const") -> Tensor:
     """A tensor with this value: eager, or a Const operation of the current graph."""
     if state.graph is None:
-        return wrap(array, dtype)
+        tensor = wrap(array, dtype)
+        if state.place is not None:
+            state.place((tensor,))
+        return tensor
     op = lookup("Const")
     attrs = {"value": HashableArray(array, dtype), "dtype": dtype}
     return state.graph.add_operation(op, (), None, attrs, name).outputs[0]  # type: ignore[no-any-return]

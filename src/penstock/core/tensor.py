@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.lazy import jnp, wide_types
+from penstock.core.lazy import jax, jnp, wide_types
 from penstock.types import dtypes
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -160,9 +160,10 @@ class Reference:
 class EagerTensor(Tensor):
     """A tensor that has data."""
 
-    __slots__ = ("_array", "_dtype", "_handle_data", "_lease")
+    __slots__ = ("_array", "_device", "_dtype", "_handle_data", "_lease")
 
     _handle_data: Any
+    _device: str  # set where it is not what the array says: on logical CPUs after the first
 
     _array: Any  # numpy.ndarray, numpy.generic, jax.Array, or an object for resource and variant
     _lease: Any
@@ -185,12 +186,39 @@ class EagerTensor(Tensor):
     @property
     def device(self) -> str:
         """The full name of the device that holds the data."""
-        return _device_of(self._array)
+        return getattr(self, "_device", None) or _device_of(self._array)
 
     @property
     def backing_device(self) -> str:
         """The same as `device`."""
         return self.device
+
+    def cpu(self) -> "EagerTensor":
+        """The same values in the host's memory, on the first CPU.
+
+        Raises:
+          TypeError: the tensor holds a resource or a variant.
+        """
+        return wrap(host_array(self), self._dtype)
+
+    def gpu(self, gpu_index: int = 0) -> "EagerTensor":
+        """The same values in the memory of a GPU.
+
+        Raises:
+          InvalidArgumentError: there is no such GPU.
+          TypeError: the tensor holds a resource or a variant.
+        """
+        try:
+            device = jax.local_devices(backend="gpu")[gpu_index]
+        except (RuntimeError, IndexError):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"/job:localhost/replica:0/task:0/device:GPU:{gpu_index} unknown device: expected"
+                " one of tf.config.list_logical_devices('GPU'). Use Tensor.cpu() without a GPU.",
+            ) from None
+        with wide_types():
+            return wrap(jax.device_put(host_array(self), device), self._dtype)
 
     @property
     def op(self) -> Any:

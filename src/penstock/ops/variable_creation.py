@@ -146,6 +146,8 @@ def _new_cell(variable: Any, dtype: Any, dims: d.Dims) -> VariableCell:
     cell = VariableCell(f"{name}", dtype, dims)
     variable._cell = cell
     variable._handle = wrap(ResourceHandle("Anonymous", unique, cell), dt.resource)
+    if state.place is not None:
+        state.place((variable._handle,))
     variable._dtype, variable._dims = dtype, dims
     return cell
 

@@ -5,14 +5,17 @@ starts (JAX's backend is first used); from then on these settings are fixed. Lis
 accelerators starts JAX's backend; listing CPUs does not.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock import errors
 from penstock.core import determinism
+from penstock.core.context import Placing, set_placing
 from penstock.core.lazy import jax
 from penstock.runtime import placed as _plans  # noqa: F401  plans on several devices
-from penstock.runtime.devices import PLATFORM_TYPES, cpu_count, set_cpu_count
+from penstock.runtime.devices import PLATFORM_TYPES, cpu_count, device_name, set_cpu_count
 from penstock.runtime.pool import pools
 
 
@@ -73,6 +76,41 @@ def start() -> None:
     if count > 1 and count != cpu_count():
         set_cpu_count(count)
     _settings.started = True
+
+
+def _placing_on(name: str) -> Placing | None:
+    """What eager operations in a scope of this device do with their outputs."""
+    start()
+    _, _, last = name.rpartition("device:")
+    kind, _, number = last.partition(":")
+    if kind.upper() == "CPU" and number not in ("", "*") and 0 < int(number) < cpu_count():
+        return functools.partial(_note_device, device_name("CPU", int(number)))
+    if _settings.soft_placement or any(_names(d, kind, number) for d in list_logical_devices()):
+        return None
+    return functools.partial(_refuse_device, name)
+
+
+def _names(device: LogicalDevice, kind: str, number: str) -> bool:
+    found, _, index = device.name.rpartition("device:")[2].partition(":")
+    return found == kind.upper() and number in ("", "*", index)
+
+
+def _note_device(name: str, tensors: Sequence[Any]) -> None:
+    for tensor in tensors:
+        tensor._device = name
+
+
+def _refuse_device(name: str, tensors: Sequence[Any]) -> None:
+    known = ", ".join(d.name for d in list_logical_devices())
+    raise errors.InvalidArgumentError(
+        None,
+        None,
+        f"Could not satisfy device specification '{name}': expected one of {known}, and soft"
+        " placement is off. Name one of them, or call tf.config.set_soft_device_placement(True).",
+    )
+
+
+set_placing(_placing_on)
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:

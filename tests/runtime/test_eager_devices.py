@@ -1,0 +1,55 @@
+"""Eager tensors on logical CPUs, in processes of their own: the devices are fixed at first use."""
+
+import subprocess
+import sys
+import textwrap
+
+TASK = "/job:localhost/replica:0/task:0/device:CPU:"
+
+
+def run(program):
+    """What a program prints that has three logical CPUs."""
+    head = """
+        import penstock as tf
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        one = tf.config.LogicalDeviceConfiguration()
+        tf.config.set_logical_device_configuration(cpu, [one, one, one])
+    """
+    text = textwrap.dedent(head) + textwrap.dedent(program)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_tensors_say_which_logical_cpu_they_were_made_on():
+    printed = run("""
+        with tf.device("CPU:1"):
+            a = tf.constant(1.0)
+            b = a + 1
+            v = tf.Variable(2.0)
+            with tf.device("CPU:2"):
+                c = tf.identity(b)
+            with tf.device(None):
+                d = b + 1
+        for tensor in (a, b, v, c, d, a + 1, a.cpu(), b[tf.newaxis]):
+            print(tensor.device)
+    """)
+    assert printed == [TASK + str(i) for i in (1, 1, 1, 2, 0, 0, 0, 0)]
+
+
+def test_a_missing_cpu_is_the_first_or_refused():
+    printed = run("""
+        with tf.device("CPU:7"):
+            print(tf.constant(1.0).device)
+        v = tf.Variable(1.0)
+        tf.config.set_soft_device_placement(False)
+        with tf.device("CPU:7"):
+            try:
+                v.assign(5.0)
+            except tf.errors.InvalidArgumentError as problem:
+                print("refused", "CPU:7" in problem.message)
+        print(v.numpy())
+        with tf.device("CPU:2"):
+            print(tf.constant(1.0).device)
+    """)
+    assert printed == [TASK + "0", "refused", "True", "1.0", TASK + "2"]
