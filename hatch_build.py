@@ -32,15 +32,16 @@ class NativeKernels(BuildHookInterface):
             return
         builder = _builder()
         try:
-            library = builder.build()
+            libraries = [builder.build_wire(), builder.build()]
         except builder.CannotBuildError as problem:
             if os.environ.get("PENSTOCK_BUILD_NATIVE") == "require":
                 raise
-            builder.TARGET.unlink(missing_ok=True)
+            for library in (builder.TARGET, builder.WIRE):
+                library.unlink(missing_ok=True)
             text = f"penstock is built without native kernels, so it will be slower: {problem}"
             self.app.display_warning(text)
             return
-        build_data["artifacts"].append(library.relative_to(ROOT).as_posix())
+        build_data["artifacts"] += [each.relative_to(ROOT).as_posix() for each in libraries]
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{next(iter(platform_tags()))}"
 

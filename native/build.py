@@ -1,11 +1,12 @@
-"""Builds the native kernels: one shared library that Python loads with ctypes.
+"""Builds the native kernels: shared libraries that Python loads with ctypes.
 
     python native/build.py                              # into src/penstock/_native
     python native/build.py --check address,undefined    # checks the kernels under sanitizers
 
 It needs a C++17 compiler (`CXX`, else c++, g++ or clang++) and jaxlib's headers, and nothing else.
 The library has no Python in it, so one build serves every Python version. The kernels (`isa.cc`)
-are compiled once for each instruction set; the library picks one when it is loaded.
+are compiled once for each instruction set; the library picks one when it is loaded. A second, small
+library (`wire.cc`) parses messages; it needs no headers and is called from Python alone.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE.parent / "src/penstock/_native/libpenstock_kernels.so"
+WIRE = TARGET.with_name("libpenstock_wire.so")
 COMMON = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
 X86 = {  # the instruction sets, and what the compiler is told for each
     "plain": (),
@@ -76,6 +78,29 @@ def build(target: pathlib.Path = TARGET) -> pathlib.Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made, target.with_suffix(".new"))
         os.replace(target.with_suffix(".new"), target)  # a process may have the old one open
+    return target
+
+
+def build_wire(target: pathlib.Path = WIRE, extra: Iterable[str] = ()) -> pathlib.Path:
+    """Compiles the library that parses messages.
+
+    Args:
+      target: the file to write.
+      extra: more of the compiler's options.
+
+    Returns:
+      `target`.
+
+    Raises:
+      CannotBuildError: there is no compiler, or it fails.
+    """
+    command = compiler()
+    if command is None:
+        raise CannotBuildError("no C++ compiler was found (c++, g++ or clang++; or set CXX)")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_suffix(".new")
+    _run([*command, *COMMON, *extra, "-shared", "-o", str(new), str(HERE / "wire.cc")])
+    os.replace(new, target)
     return target
 
 
@@ -140,6 +165,7 @@ def main() -> None:
     try:
         if arguments.check is not None:
             sys.exit(check(arguments.check, arguments.rounds))
+        print(build_wire(arguments.target.with_name(WIRE.name)))
         print(build(arguments.target))
     except CannotBuildError as problem:
         sys.exit(f"native/build.py: {problem}")

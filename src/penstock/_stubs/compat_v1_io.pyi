@@ -1,12 +1,17 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
+from penstock.ops.parse_features import FixedLenFeature as FixedLenFeature
+from penstock.ops.parse_features import FixedLenSequenceFeature as FixedLenSequenceFeature
 from penstock.ops.queues import PaddingFIFOQueue as PaddingFIFOQueue
 from penstock.ops.queues import PriorityQueue as PriorityQueue
 from penstock.ops.queues import QueueBase as QueueBase
+from penstock.ops.parse_features import RaggedFeature as RaggedFeature
 from penstock.ops.queues import RandomShuffleQueue as RandomShuffleQueue
+from penstock.ops.parse_features import SparseFeature as SparseFeature
 from penstock.core.record_files import TFRecordCompressionType as TFRecordCompressionType
 from penstock.core.record_files import TFRecordOptions as TFRecordOptions
 from penstock.core.record_files import TFRecordWriter as TFRecordWriter
+from penstock.ops.parse_features import VarLenFeature as VarLenFeature
 from penstock.ops.image_decode import decode_and_crop_jpeg as decode_and_crop_jpeg
 from penstock.ops.string_decode import decode_base64 as decode_base64
 from penstock.ops.image_decode import decode_bmp as decode_bmp
@@ -27,6 +32,10 @@ from penstock.ops.image_decode import extract_jpeg_shape as extract_jpeg_shape
 from penstock.ops.image_decode import is_jpeg as is_jpeg
 from penstock.train.input_producers import match_filenames_once as match_filenames_once
 from penstock.ops.io_files import matching_files as matching_files
+from penstock.ops.parse_functions import parse_example_v1 as parse_example
+from penstock.ops.parse_functions import parse_sequence_example as parse_sequence_example
+from penstock.ops.parse_functions import parse_single_example_v1 as parse_single_example
+from penstock.ops.parse_functions import parse_single_sequence_example as parse_single_sequence_example
 from penstock.ops.string_messages import parse_tensor as parse_tensor
 from penstock.ops.io_files import read_file as read_file
 from penstock.ops.sparse_messages import serialize_many_sparse_v1 as serialize_many_sparse

@@ -85,6 +85,8 @@ FAMILIES = (
     "nn_softmax",
     "optional",
     "overloads",
+    "parse_examples",
+    "parse_sequences",
     "py_functions",
     "quant_fake",
     "queue_ops",

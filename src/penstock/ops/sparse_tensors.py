@@ -416,6 +416,8 @@ def merge(
     sizes = list(vocab_size) if many and isinstance(vocab_size, (list, tuple)) else [vocab_size]
     if many and not isinstance(vocab_size, (list, tuple)):
         raise TypeError(f"vocab_size has to be a list of tensors, got {vocab_size!r}.")
+    if any(size is None for size in sizes):
+        raise TypeError("vocab_size has to be a Tensor or Python int. Found None.")
     if len(ids) != len(sizes):
         raise ValueError(f"expected a vocab_size for each of {len(ids)} ids, got {len(sizes)}.")
     ids = [sparse(i, "sp_ids") for i in ids]

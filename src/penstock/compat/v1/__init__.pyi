@@ -16,6 +16,8 @@ from penstock.types.device_spec import DeviceSpecV1 as DeviceSpec
 from penstock.types.tensor_shape import Dimension as Dimension
 from penstock.proto.event_pb2 import Event as Event
 from penstock.ops.queues import FIFOQueue as FIFOQueue
+from penstock.ops.parse_features import FixedLenFeature as FixedLenFeature
+from penstock.ops.parse_features import FixedLenSequenceFeature as FixedLenSequenceFeature
 from penstock.ops.readers import FixedLengthRecordReader as FixedLengthRecordReader
 from penstock.core.build_info import GIT_VERSION as GIT_VERSION
 from penstock.proto.config_pb2 import GPUOptions as GPUOptions
@@ -58,6 +60,7 @@ from penstock.proto.config_pb2 import RunOptions as RunOptions
 from penstock.runtime.client import Session as Session
 from penstock.proto.event_pb2 import SessionLog as SessionLog
 from penstock.ops.accumulators import SparseConditionalAccumulator as SparseConditionalAccumulator
+from penstock.ops.parse_features import SparseFeature as SparseFeature
 from penstock.ops.sparse_dispatch import SparseTensor as SparseTensor
 from penstock.types.composite_specs import SparseTensorSpec as SparseTensorSpec
 from penstock.types.composite_values import SparseTensorValue as SparseTensorValue
@@ -74,6 +77,7 @@ from penstock.ops.readers import TextLineReader as TextLineReader
 from penstock.types.type_spec import TypeSpec as TypeSpec
 from penstock.autodiff.unconnected import UnconnectedGradients as UnconnectedGradients
 from penstock.core.build_info import VERSION as VERSION
+from penstock.ops.parse_features import VarLenFeature as VarLenFeature
 from penstock.ops.variables_v1 import VariableV1 as Variable
 from penstock.ops.variable_types import VariableAggregation as VariableAggregation
 from penstock.ops.variable_scope import VariableScope as VariableScope
@@ -352,6 +356,9 @@ from penstock.graph.behavior import op_scope as op_scope
 from penstock.ops.initializers_v1 import Orthogonal as orthogonal_initializer
 from penstock.ops.array_pad import pad_v1 as pad
 from penstock.ops.array_join import parallel_stack as parallel_stack
+from penstock.ops.parse_functions import parse_example_v1 as parse_example
+from penstock.ops.parse_functions import parse_single_example_v1 as parse_single_example
+from penstock.ops.parse_functions import parse_single_sequence_example as parse_single_sequence_example
 from penstock.ops.string_messages import parse_tensor as parse_tensor
 from penstock.ops.array_basics import placeholder as placeholder
 from penstock.ops.array_basics import placeholder_with_default as placeholder_with_default

@@ -1,0 +1,129 @@
+"""The functions of `native/wire.cc`: spans and numbers of messages in protobuf's wire format.
+
+A shared library of its own, loaded at first use: it has neither Python nor XLA in it. `library`
+gives it, or None where it was not built, does not load, or native kernels are switched off; then
+`penstock.ops.parse_wire` does the same in Python. Thread-safe: nothing is kept between calls.
+"""
+
+import ctypes
+import functools
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.config import env
+
+LIBRARY = pathlib.Path(__file__).parent.parent / "_native" / "libpenstock_wire.so"
+VERSION = 1  # of the functions' meaning; wire.cc states the same number
+Array = Any  # numpy.ndarray
+
+
+class BrokenMessageError(Exception):
+    """Bytes that are no message of the kind expected.
+
+    Attributes:
+      row: which of the messages it is.
+    """
+
+    def __init__(self, row: int) -> None:
+        super().__init__(f"message {row} is cut off or no message")
+        self.row = row
+
+
+def library() -> ctypes.CDLL | None:
+    """The library, None where it is not in use."""
+    return _loaded(LIBRARY) if env.get("PENSTOCK_NATIVE_KERNELS") else None
+
+
+@functools.cache
+def _loaded(path: pathlib.Path) -> ctypes.CDLL | None:
+    try:
+        found = ctypes.CDLL(str(path))
+        if found.penstock_wire_version() != VERSION:
+            return None
+        for name in ("map_values", "kinds", "repeated", "floats", "integers"):
+            getattr(found, f"penstock_wire_{name}").restype = ctypes.c_int64
+    except (OSError, AttributeError):
+        return None
+    return found
+
+
+def _pointer(array: Array) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.__array_interface__["data"][0])
+
+
+def _checked(broken: int) -> None:
+    if broken >= 0:
+        raise BrokenMessageError(broken)
+
+
+def _messages(data: bytes, starts: Array, ends: Array) -> tuple[Any, ...]:
+    """The first arguments of every function, and arrays to keep alive, last."""
+    starts, ends = (np.ascontiguousarray(a, np.int64) for a in (starts, ends))
+    given = data, _pointer(starts), _pointer(ends), ctypes.c_int64(len(starts))
+    return (*given, (starts, ends))
+
+
+def map_values(
+    native: ctypes.CDLL, data: bytes, starts: Array, ends: Array, field: int, keys: Sequence[bytes]
+) -> tuple[Array, Array]:
+    """See `parse_wire.map_values`."""
+    *given, alive = _messages(data, starts, ends)
+    joined = b"".join(keys)
+    lengths = np.fromiter(map(len, keys), np.int64, len(keys))
+    found = np.full((2, len(keys), len(starts)), -1, np.int64)
+    _checked(
+        native.penstock_wire_map_values(
+            *given, ctypes.c_int64(field), joined, _pointer(lengths), ctypes.c_int64(len(keys)),
+            _pointer(found[0]), _pointer(found[1]),
+        )
+    )  # fmt: skip
+    del alive
+    return found[0], found[1]
+
+
+def kinds(
+    native: ctypes.CDLL, data: bytes, starts: Array, ends: Array
+) -> tuple[Array, Array, Array]:
+    """See `parse_wire.kinds`."""
+    *given, alive = _messages(data, starts, ends)
+    kind = np.zeros(len(starts), np.int8)
+    found = np.full((2, len(starts)), -1, np.int64)
+    _checked(
+        native.penstock_wire_kinds(*given, _pointer(kind), _pointer(found[0]), _pointer(found[1]))
+    )
+    del alive
+    return kind, found[0], found[1]
+
+
+def repeated(
+    native: ctypes.CDLL, data: bytes, starts: Array, ends: Array
+) -> tuple[Array, Array, Array]:
+    """See `parse_wire.repeated`."""
+    *given, alive = _messages(data, starts, ends)
+    counts = np.zeros(len(starts), np.int64)
+    _checked(native.penstock_wire_repeated(*given, _pointer(counts), None, None))
+    found = np.empty((2, int(counts.sum())), np.int64)
+    _checked(
+        native.penstock_wire_repeated(
+            *given, _pointer(counts), _pointer(found[0]), _pointer(found[1])
+        )
+    )
+    del alive
+    return counts, found[0], found[1]
+
+
+def numbers(
+    native: ctypes.CDLL, data: bytes, starts: Array, ends: Array, dtype: np.dtype[Any]
+) -> tuple[Array, Array]:
+    """See `parse_wire.floats` and `parse_wire.integers`; `dtype` is float32 or int64."""
+    function = native.penstock_wire_floats if dtype.kind == "f" else native.penstock_wire_integers
+    *given, alive = _messages(data, starts, ends)
+    counts = np.zeros(len(starts), np.int64)
+    _checked(function(*given, _pointer(counts), None))
+    values = np.empty(int(counts.sum()), dtype)
+    _checked(function(*given, _pointer(counts), _pointer(values)))
+    del alive
+    return counts, values
