@@ -122,3 +122,18 @@ def test_the_graph_of_a_function_keeps_the_shapes_of_what_it_captured(tmp_path):
     result = invoke(tmp_path, graph.as_graph_def(add_shapes=True))
     assert "missing" not in result.output
     assert cells(result.output)["y"][:3] == ["MatMul", "float32[4,2]", "48"]
+
+
+def test_the_planners_patterns_and_which_are_off(monkeypatch):
+    monkeypatch.setenv("PENSTOCK_PATTERNS_OFF", "loop_sums")
+    result = CliRunner().invoke(main, ["inspect", "--patterns"])
+    assert result.exit_code == 0
+    names = [line for line in result.output.splitlines() if line and line[0] != " "]
+    assert "loop_row_products" in names
+    assert "loop_sums (off: PENSTOCK_PATTERNS_OFF)" in names
+
+
+def test_a_file_is_asked_for():
+    result = CliRunner().invoke(main, ["inspect"])
+    assert result.exit_code == 2
+    assert "Missing argument 'GRAPHFILE'" in result.output

@@ -1,5 +1,6 @@
 """`penstock inspect PATH`: the operations of a saved graph and their cost, or a SavedModel."""
 
+import textwrap
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from penstock.cli.graph_file import GraphFileError, read_graph_def
 from penstock.cli.saved_model import SavedModelError, saved_model_text
 from penstock.cli.text import format_bytes, format_count, format_table
 from penstock.core.op_def import find
+from penstock.core.patterns import patterns as known_patterns
+from penstock.core.patterns import used
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph import import_graph_def
@@ -53,20 +56,26 @@ class Inspection:
 
 
 @click.command()
-@click.argument("graphfile", type=click.Path(path_type=Path))
+@click.argument("graphfile", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--unknown-as",
     type=click.IntRange(min=0),
     metavar="SIZE",
     help="Count dimensions that are not known, such as the batch, as this size.",
 )
-def inspect(graphfile: Path, unknown_as: int | None) -> None:
+@click.option("--patterns", is_flag=True, help="Show what the planner replaces, and when.")
+def inspect(graphfile: Path | None, unknown_as: int | None, patterns: bool) -> None:
     """Show the operations, shapes and cost of GRAPHFILE, a GraphDef (.pb or .pbtxt).
 
     For the folder of a SavedModel: its signatures, variables, functions, files and operations.
 
     FLOPS counts a multiply-add as two; BYTES are those read and written if nothing were fused.
     """
+    if patterns:
+        click.echo(patterns_text())
+        return
+    if graphfile is None:
+        raise click.UsageError("Missing argument 'GRAPHFILE'. Name one, or ask for --patterns.")
     try:
         if contains_saved_model(graphfile):
             click.echo(saved_model_text(graphfile))
@@ -75,6 +84,19 @@ def inspect(graphfile: Path, unknown_as: int | None) -> None:
     except (GraphFileError, SavedModelError) as error:
         raise click.ClickException(str(error)) from None
     click.echo(inspection_text(inspect_graph(graph_def, unknown_as)))
+
+
+def patterns_text() -> str:
+    """The planner's patterns, one paragraph each."""
+    parts = []
+    for each in known_patterns():
+        state = "" if used(each.name) else " (off: PENSTOCK_PATTERNS_OFF)"
+        rows = (("finds", each.finds), ("gives", each.gives), ("when", each.when))
+        lines = [
+            f"  {word:6}{textwrap.fill(text, 88, subsequent_indent=' ' * 8)}" for word, text in rows
+        ]
+        parts.append("\n".join([each.name + state, *lines]))
+    return "\n\n".join(parts)
 
 
 def inspect_graph(graph_def: "GraphDef", unknown: int | None = None) -> Inspection:

@@ -163,6 +163,13 @@ _ROWS: tuple[Variable, ...] = (
         "Whether compiled steps on CPU call the native kernels; XLA's own when not.",
     ),
     Variable(
+        "PENSTOCK_PATTERNS_OFF",
+        "str",
+        "",
+        "Patterns that the planner leaves alone, separated by commas, or all; `penstock inspect "
+        "--patterns` lists them.",
+    ),
+    Variable(
         "PENSTOCK_XLA_OPTIONS",
         "json",
         {},

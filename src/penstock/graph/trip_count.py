@@ -2,7 +2,8 @@
 
 `bound_of` looks for a comparison in the condition (alone, or one of several that must all hold)
 between a loop variable, which starts at a known integer and grows or shrinks by a known step, and
-a known limit. `rounds` does so for values that are known otherwise than from the graph.
+a known limit. `rounds` does so for values that are known otherwise than from the graph, and
+`exact_rounds` where nothing else can end the loop.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,9 +28,23 @@ def bound_of(op: Operation) -> int | None:
 
 def rounds(cond: CallBody, body: CallBody, known: Known) -> int | None:
     """A bound on the rounds of a loop whose inputs are known as far as `known(number)` says."""
-    found = [_rounds(cond, body, known, part) for part in _conjuncts(cond.outputs[0])]
-    bounds = [n for n in found if n is not None and n <= LONGEST]
+    bounds = [n for n in _each_rounds(cond, body, known) if n is not None and n <= LONGEST]
     return min(bounds) if bounds else None
+
+
+def exact_rounds(cond: CallBody, body: CallBody, known: Known) -> int | None:
+    """How often a loop runs, None unless every part of its condition counts to a known limit."""
+    found = _each_rounds(cond, body, known)
+    bounds = [n for n in found if n is not None]
+    return min(bounds) if len(bounds) == len(found) and min(bounds) <= LONGEST else None
+
+
+def _each_rounds(cond: CallBody, body: CallBody, known: Known) -> list[int | None]:
+    """For each part of a condition the rounds until it fails, None for one that does not count."""
+    return [
+        _rounds(cond, body, known, part) if part.type in COMPARISONS else None
+        for part in _conjuncts(cond.outputs[0])
+    ]
 
 
 def _conjuncts(tensor: Any) -> Iterator[Operation]:
@@ -38,7 +53,7 @@ def _conjuncts(tensor: Any) -> Iterator[Operation]:
         op = _root(stack.pop()).op
         if op.type == "LogicalAnd":
             stack.extend(op.inputs)
-        elif op.type in COMPARISONS:
+        else:
             yield op
 
 

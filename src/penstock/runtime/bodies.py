@@ -17,7 +17,7 @@ from penstock.graph.body import CallBody
 from penstock.graph.func_graph import bodies_of
 from penstock.runtime.draws import draws
 from penstock.runtime.executable import trace_node
-from penstock.runtime.program import FEED, build
+from penstock.runtime.program import FEED, Program, build
 from penstock.runtime.simplify import prepared_op, simplify
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
@@ -54,17 +54,18 @@ def run_body(ctx: KernelContext, body: CallBody, arguments: Sequence[Any]) -> li
 
 
 class TracedBody:
-    """The nodes of a body, simplified, with their kernels.
+    """The nodes of a simplified program, a body's, with their kernels.
 
     Attributes:
-      program: what the body computes; its feeds are the inputs.
+      program: what it computes; its feeds are the inputs.
       prepared: the kernels, one entry for each node that is no feed.
+      device: the device type that runs it.
       checks: whether a node can fail while it runs.
     """
 
-    def __init__(self, body: CallBody, device: str) -> None:
-        program = simplify(build(body.outputs, body.inputs, body.control_outputs, inline_all=True))
+    def __init__(self, program: Program, device: str) -> None:
         self.program = program
+        self.device = device
         self.nodes = [n for n in program.nodes if n.type not in (FEED, "NoOp")]
         self.prepared = [prepared_op(n, device) for n in self.nodes]
         self.checks = any(n.op is not None and (n.op.fallible or n.op.calls) for n in self.nodes)
@@ -73,7 +74,8 @@ class TracedBody:
 def traced_body(body: CallBody, device: str) -> TracedBody:
     """The nodes of a body, made once."""
     if body.traced is None or body.traced[0] != device:
-        body.traced = (device, TracedBody(body, device))
+        program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
+        body.traced = (device, TracedBody(simplify(program), device))
     return body.traced[1]  # type: ignore[no-any-return]
 
 
@@ -130,7 +132,16 @@ def trace_body(
     Raises:
       NotStatic: a node cannot be compiled, or needs a value that is not known.
     """
-    traced = traced_body(body, device)
+    return trace_nodes(traced_body(body, device), arguments, collected, streams)
+
+
+def trace_nodes(
+    traced: TracedBody,
+    arguments: Sequence[Any],
+    collected: Collected,
+    streams: Iterator[Any] | None = None,
+) -> list[Any]:
+    """As `trace_body`, for a program that was made of a body."""
     values: dict[Any, Any] = {}
     refs: dict[Any, Any] = {}
     for feed, value in zip(traced.program.feeds, arguments, strict=True):
@@ -140,7 +151,7 @@ def trace_body(
             known = all(isinstance(values.get((id(n), i)), np.ndarray) for n, i in node.inputs)
             if not known or node.stateful:
                 raise NotStatic(node, "there is no kernel for it in compiled regions")
-        given = None if streams is None else _streams_for(node, device, streams)
+        given = None if streams is None else _streams_for(node, traced.device, streams)
         trace_node(node, prepared, values, refs, collected, given)
     values.update(refs)
     return [values[id(n), i] for n, i in traced.program.fetches]

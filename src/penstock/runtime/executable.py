@@ -176,6 +176,12 @@ def trace_node(
         values[id(node), i] = result
 
 
+def trace_node_alone(node: Node, prepared: PreparedOp, arguments: Sequence[Any]) -> Any:
+    """The one output of a node that checks nothing, on these arguments."""
+    (result,) = _trace_compiled(node, prepared, list(arguments), Collected(), None)
+    return result
+
+
 def _trace_compiled(
     node: Node, prepared: PreparedOp, arguments: list[Any], collected: Collected, step_value: Any
 ) -> list[Any]:

@@ -1,0 +1,93 @@
+"""What compiled conditionals and loops share: their values, variables and checks as XLA's state."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock import errors
+from penstock.core.lazy import jax, jnp
+from penstock.core.tensor_list import StackedList
+from penstock.core.traced import Collected, NotStatic, TraceContext, TracedRef
+from penstock.graph.body import CallBody
+from penstock.types import dtypes as dt
+
+
+def refuse_empty(ctx: TraceContext, values: Sequence[Any]) -> None:
+    """Refuses variables without a value, which no state of XLA's can hold.
+
+    Raises:
+      NotStatic: there is one.
+    """
+    if any(isinstance(v, TracedRef) and v.value is None for v in values):
+        raise NotStatic(ctx.op_key, "a variable has no value")
+
+
+def as_state(value: Any, tensor: Any) -> Any:
+    """A value as what XLA carries: an array of the dtype of `tensor`, or a list's rows.
+
+    Raises:
+      NotStatic: it is a variant of another kind.
+    """
+    if tensor.dtype is dt.resource:
+        return jnp.zeros((), bool)  # the plan takes the handle from the input
+    if tensor.dtype is dt.variant:
+        if not isinstance(value, StackedList):
+            raise NotStatic(None, "a variant is no list")
+        return value
+    return jnp.asarray(value, tensor.dtype.numpy_dtype)
+
+
+def written_by(values: Sequence[Any], bodies: Sequence[CallBody]) -> list[int]:
+    """The positions of the variables that bodies may write."""
+    touched = {i for body in bodies for i, effect in body.effects.items() if "w" in effect}
+    return sorted(i for i in touched if isinstance(values[i], TracedRef))
+
+
+def forked(values: Sequence[Any], written: Sequence[int], state: Sequence[Any]) -> list[Any]:
+    """The arguments with variables of their own for what is written."""
+    result = list(values)
+    for i, value in zip(written, state, strict=True):
+        result[i] = TracedRef(values[i].name, value)
+    return result
+
+
+def building(ctx: TraceContext, build: Callable[[], Any]) -> Any:
+    """Builds a conditional or loop; where XLA cannot have it, the host runs it."""
+    try:
+        return build()
+    except NotStatic as signal:
+        raise NotStatic(ctx.op_key, str(signal)) from signal
+    except errors.OpError:
+        raise
+    except (TypeError, ValueError) as problem:  # branches or rounds of other shapes
+        raise NotStatic(ctx.op_key, str(problem)) from problem
+
+
+def probe(function: Callable[..., Any], *arguments: Any) -> tuple[list[Any], Any, Any]:
+    """The checks that a traced function makes, and shapes of their conditions and values."""
+    seen: list[Any] = []
+
+    def run(*given: Any) -> Any:
+        collected = Collected()
+        function(collected, *given)
+        seen[:] = collected.checks
+        return collected.conditions, collected.values
+
+    conditions, values = jax.eval_shape(run, *arguments)
+    return seen, conditions, values
+
+
+def zeros_like(shapes: Any) -> Any:
+    """Zeros for a tree of shapes."""
+    return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+
+
+def as_arrays(tree: Any) -> Any:
+    """The values of checks as arrays, a tuple for each check."""
+    return jax.tree.map(jnp.asarray, [tuple(item) for item in tree])
+
+
+def hand_on(ctx: TraceContext, checks: Sequence[Any], oks: Any, held: Any) -> None:
+    """Makes checks of a body checks of the region around it."""
+    ctx.collected.checks.extend(checks)
+    ctx.collected.conditions.extend(oks)
+    ctx.collected.values.extend(held)

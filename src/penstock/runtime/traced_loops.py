@@ -1,0 +1,307 @@
+"""The kernel of `While` in a compiled region: XLA's own loop.
+
+Values that a loop hands through unchanged stay outside of its state, so what is known about them
+stays known. Variables that a body may write are part of the state, and the conditions that its
+operations check come out with it. Where the number of rounds is known, what needs no round to wait
+for another is taken out of them (`penstock.runtime.loop_form`).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.core.lazy import jax, jnp
+from penstock.core.tensor_list import StackedList, joined
+from penstock.core.traced import Collected, NotStatic, TraceContext, TracedRef
+from penstock.graph.body import CallBody
+from penstock.graph.trip_count import exact_rounds
+from penstock.graph.trip_count import rounds as trip_count
+from penstock.runtime.bodies import Streams, TracedBody, trace_body, trace_nodes, traced_body
+from penstock.runtime.executable import trace_node_alone
+from penstock.runtime.loop_form import (
+    LoopFacts,
+    LoopForm,
+    Operand,
+    RowProduct,
+    Rows,
+    Term,
+    loop_form,
+)
+from penstock.runtime.program import Program, Ref, sort
+from penstock.runtime.simplify import prepared_op
+from penstock.runtime.traced_flow import (
+    as_arrays,
+    as_state,
+    building,
+    forked,
+    hand_on,
+    probe,
+    refuse_empty,
+    written_by,
+    zeros_like,
+)
+
+
+def handed_through(body: CallBody) -> list[bool]:
+    """For each loop variable whether a round gives it back as it was."""
+    return [_root(o) is i for o, i in zip(body.outputs, body.inputs, strict=True)]
+
+
+def _root(tensor: Any) -> Any:
+    while tensor.op.type == "Identity" and not tensor.op._control_inputs:
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
+def while_compiled(ctx: TraceContext, input: Any, *, cond: Any, body: Any) -> Any:
+    """The compiled kernel of `While`."""
+    refuse_empty(ctx, input)
+    loop = _Loop(ctx, input, cond, body)
+    checks, (carried, stacks, state, oks, held) = building(ctx, loop.build)
+    for i, value in zip(loop.written, state, strict=True):
+        input[i].write(value)
+    hand_on(ctx, checks, oks, held)
+    results = [np.zeros((), bool) if isinstance(v, TracedRef) else v for v in input]
+    for i, value in [*zip(loop.carried, carried, strict=True), *loop.known_after(stacks)]:
+        results[i] = value
+    return results
+
+
+class _Loop:
+    """A `While` that is being traced: what is carried from round to round, and the rest."""
+
+    def __init__(self, ctx: TraceContext, values: Any, cond: CallBody, body: CallBody) -> None:
+        self._device = ctx.device or "CPU"
+        self._values = values
+        self._cond = cond
+        self._body = body
+        self._forms: dict[int, Any] = {}  # of the lists among what is carried
+        self._streams = Streams(ctx, (cond, body))
+        self._attrs = getattr(ctx.op_key, "attrs", ctx.attrs)
+        fixed = handed_through(body)
+        self.carried = [
+            i for i, v in enumerate(values) if not fixed[i] and not isinstance(v, TracedRef)
+        ]
+        self.written = written_by(values, (cond, body))
+        self._round_body = traced_body(body, self._device)
+        self._form = self._formed(fixed)
+        self._before = [] if self._form is None else [self._made(e) for e in self._form.before]
+
+    def _formed(self, fixed: Sequence[bool]) -> LoopForm | None:
+        """What can be taken out of the rounds, where their number is known."""
+        rounds = exact_rounds(self._cond, self._body, self._known)
+        if not rounds or self.written or self._streams.drawn:
+            return None
+        form = loop_form(self._round_body.program, self._facts(rounds, fixed), self._measure)
+        self.carried = form.carried
+        self._round_body = TracedBody(form.program, self._device)
+        return form
+
+    def _known(self, number: int) -> Any:
+        value = self._values[number]
+        return value if isinstance(value, np.ndarray) else None
+
+    def _facts(self, rounds: int, fixed: Sequence[bool]) -> LoopFacts:
+        starts, dims, listed = {}, {}, set()
+        for i, value in enumerate(self._values):
+            if isinstance(value, StackedList):
+                if value.rows is not None and isinstance(value.length, int):
+                    dims[i] = (value.length, *value.rows.shape[1:])
+                    listed.add(i)
+            elif not isinstance(value, TracedRef):
+                dims[i] = tuple(value.shape)
+                if isinstance(value, np.ndarray) and not value.ndim and value.dtype.kind == "i":
+                    starts[i] = int(value)
+        still = frozenset(i for i, same in enumerate(fixed) if same)
+        return LoopFacts(rounds, starts, still, dims, frozenset(listed))
+
+    def _measure(self, program: Program, refs: Sequence[Ref]) -> list[tuple[int, ...]]:
+        """The shapes of values of a round."""
+        traced = TracedBody(sort(program.feeds, list(refs), []), self._device)
+        before = program.feeds[len(self._values) :]
+
+        def run() -> Any:
+            made = [jnp.zeros(f.shapes[0], f.dtypes[0].numpy_dtype) for f in before]
+            return trace_nodes(traced, [*self._values, *made], Collected())
+
+        return [tuple(each.shape) for each in jax.eval_shape(run)]
+
+    def _rows(self, what: Rows) -> Any:
+        value = self._values[what.feed]
+        return value.rows[: value.length] if what.listed else jnp.moveaxis(value, what.axis, 0)
+
+    def _made(self, what: Rows | RowProduct) -> Any:
+        """What is made before the loop."""
+        if isinstance(what, Rows):
+            return self._rows(what)
+        rows = self._rows(what.rows)
+        flat = rows.reshape(-1, rows.shape[-1])
+        product = self._run(what.node, flat, self._values[what.weight])
+        return product.reshape(*rows.shape[:-1], -1)
+
+    def _run(self, node: Any, *arguments: Any) -> Any:
+        return trace_node_alone(node, prepared_op(node, self._device), arguments)
+
+    def known_after(self, stacks: Sequence[Any]) -> list[tuple[int, Any]]:
+        """Numbers and values of the loop variables that were not carried."""
+        form = self._form
+        if form is None:
+            return []
+        found = []
+        for i, counter in form.counters.items():
+            last = counter.first + counter.step * form.rounds
+            found.append((i, np.asarray(last, self._values[i].dtype)))
+        for i, terms in form.sums.items():
+            total = self._values[i]
+            for term in terms:
+                total = total + self._total(term, stacks)
+            found.append((i, total))
+        return found
+
+    def _total(self, term: Term, stacks: Sequence[Any]) -> Any:
+        """What all rounds add."""
+
+        def flat(operand: Operand) -> Any:
+            rows = (self._values if operand.held == "input" else stacks)[operand.number]
+            return rows.reshape(-1, rows.shape[-1])
+
+        constants = [
+            source.attrs["value"].array for source, _ in term.node.inputs if source.type == "Const"
+        ]
+        return self._run(term.node, *map(flat, term.operands), *constants)
+
+    def _arguments(self, carried: Sequence[Any], state: Sequence[Any], number: Any) -> list[Any]:
+        arguments = forked(self._values, self.written, state)
+        for i, value in zip(self.carried, carried, strict=True):
+            arguments[i] = value
+        if self._form is not None:
+            for i, counter in self._form.counters.items():
+                dtype = self._values[i].dtype
+                arguments[i] = number.astype(dtype) * dtype.type(counter.step) + dtype.type(
+                    counter.first
+                )
+        return arguments
+
+    def _round(
+        self, collected: Collected, carried: Any, state: Any, number: Any
+    ) -> tuple[Any, Any, Any]:
+        """The carried values after a round, the rows for the stacks, and the variables."""
+        arguments = self._arguments(carried, state, number)
+        streams = self._streams.in_round(self._body, number)
+        results = trace_nodes(self._round_body, [*arguments, *self._before], collected, streams)
+        tensors = [self._body.outputs[i] for i in self.carried]
+        outputs = [as_state(r, t) for r, t in zip(results, tensors, strict=False)]
+        for k, form in self._forms.items():
+            outputs[k] = outputs[k].in_form(form)
+        rows = [jnp.asarray(row) for row in results[len(tensors) :]]
+        return outputs, rows, [arguments[i].value for i in self.written]
+
+    def _settle(self, carried: list[Any], state: list[Any]) -> list[Any]:
+        """What is carried, with lists in the form that they have in every round.
+
+        Raises:
+          NotStatic: a list grows without a known bound, or changes form again and again.
+        """
+        lists = [k for k, v in enumerate(carried) if isinstance(v, StackedList)]
+        for _ in range(5):
+            if not lists:
+                return carried
+            after, _, _ = jax.eval_shape(
+                lambda c, s, n: self._round(Collected(), c, s, n), carried, state, self._first()
+            )
+            forms = {k: self._form_of(carried[k].form, after[k].form) for k in lists}
+            if all(forms[k] == carried[k].form == after[k].form for k in lists):
+                self._forms = forms
+                return [v.in_form(forms[k]) if k in forms else v for k, v in enumerate(carried)]
+            carried = [v.in_form(forms[k]) if k in forms else v for k, v in enumerate(carried)]
+        raise NotStatic(None, "the form of a list changes with each round")
+
+    def _form_of(self, before: Any, after: Any) -> Any:
+        """The form of a list that goes into a round as `before` and comes out as `after`."""
+        form = joined(before, after)
+        more = after[2] - before[2]
+        if more <= 0:
+            return form
+        most = self._bound()
+        if most is None:
+            raise NotStatic(None, "a list grows in a loop without a known bound")
+        return (*form[:2], before[2] + more * most, None, True)
+
+    def _bound(self) -> int | None:
+        """The most rounds that there can be."""
+        given = self._attrs.get("_maximum_iterations")
+        if given is not None:
+            return max(int(given), 0)
+        return trip_count(self._cond, self._body, self._known)
+
+    def _first(self) -> Any:
+        """The number of the first round; None when no round has to know."""
+        if self._form is not None:
+            return jnp.zeros((), jnp.int32)
+        return jnp.zeros((), jnp.uint64) if self._streams.drawn else None
+
+    def _goes_on(self, carried: Any, state: Any, number: Any, oks: Any) -> Any:
+        if self._form is not None:
+            truth = number < self._form.rounds
+        else:
+            collected = Collected()
+            arguments = self._arguments(carried, state, number)
+            streams = self._streams.in_round(self._cond, number)
+            (result,) = trace_body(self._cond, self._device, arguments, collected, streams)
+            if collected.checks:
+                raise NotStatic(None, "the condition of a loop checks values")
+            truth = jnp.asarray(result).astype(bool).reshape(())
+        for ok in oks:
+            truth = truth & ok
+        return truth
+
+    def build(self) -> Any:
+        """The checks of a round, and (carried, stacks, variables, conditions, their values)."""
+        inputs = self._body.inputs
+        carried = [as_state(self._values[i], inputs[i]) for i in self.carried]
+        state = [jnp.asarray(self._values[i].value) for i in self.written]
+        carried = self._settle(carried, state)
+        checks, oks, held = (
+            probe(self._round, carried, state, self._first())
+            if self._round_body.checks
+            else ([], [], [])
+        )
+        stacks = self._empty_stacks(carried, state)
+        start = (
+            carried,
+            stacks,
+            state,
+            self._first(),
+            [jnp.ones((), bool) for _ in oks],
+            zeros_like(held),
+        )
+        carried, stacks, state, _, oks, held = jax.lax.while_loop(
+            lambda s: self._goes_on(s[0], s[2], s[3], s[4]), self._step, start
+        )
+        return checks, (carried, stacks, state, oks, held)
+
+    def _empty_stacks(self, carried: Any, state: Any) -> list[Any]:
+        if self._form is None or not self._form.stacks:
+            return []
+        rounds = self._form.rounds
+        _, rows, _ = jax.eval_shape(
+            lambda c, s, n: self._round(Collected(), c, s, n), carried, state, self._first()
+        )
+        return [jnp.zeros((rounds, *row.shape), row.dtype) for row in rows]
+
+    def _step(self, loop_state: Any) -> Any:
+        carried, stacks, state, number, _, held = loop_state
+        collected = Collected()
+        carried, rows, state = self._round(collected, carried, state, number)
+        if self._form is not None:
+            stacks = [
+                jax.lax.dynamic_update_index_in_dim(
+                    stack, row, number * place.step + place.first, 0
+                )
+                for stack, row, place in zip(stacks, rows, self._form.stacks, strict=True)
+            ]
+        number = None if number is None else number + number.dtype.type(1)
+        now = [jnp.asarray(ok).reshape(()) for ok in collected.conditions]
+        held = as_arrays(collected.values) if now else held
+        return carried, stacks, state, number, now, held
