@@ -14,7 +14,7 @@ from penstock.core import shapes
 from penstock.core.context import state
 from penstock.core.convert import constant_tensor, convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.kernels import host_kernel, kernel
+from penstock.core.kernels import compiled_kernel, host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
@@ -214,10 +214,12 @@ def _args_shape(c: ShapeContext) -> Dims:
 BROADCAST_ARGS = define_op(
     "BroadcastArgs(s0: T, s1: T; T: {int32, int64} = int32) -> r0: T",
     shape=_args_shape,
+    host_inputs=("s0", "s1"),
     doc="The shape that results when tensors of two shapes broadcast together.",
 ).not_differentiable("a shape is an integer")
 
 
+@compiled_kernel(BROADCAST_ARGS)
 @host_kernel(BROADCAST_ARGS, limit=VIEW)
 def _broadcast_args(s0: Array, s1: Array) -> Array:
     try:
@@ -231,10 +233,12 @@ def _broadcast_args(s0: Array, s1: Array) -> Array:
 BROADCAST_GRADIENT_ARGS = define_op(
     "BroadcastGradientArgs(s0: T, s1: T; T: {int32, int64} = int32) -> r0: T, r1: T",
     shape=lambda c: [(None,), (None,)],
+    host_inputs=("s0", "s1"),
     doc="For each of two shapes that broadcast the axes along which it was repeated.",
 ).not_differentiable("axes are integers")
 
 
+@compiled_kernel(BROADCAST_GRADIENT_ARGS)
 @host_kernel(BROADCAST_GRADIENT_ARGS, limit=VIEW)
 def _broadcast_gradient_args(s0: Array, s1: Array) -> tuple[Array, Array]:
     rank = max(s0.size, s1.size)
