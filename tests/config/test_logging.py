@@ -4,6 +4,7 @@ import logging as python_logging
 
 import pytest
 
+import penstock as tf
 from penstock.config import get_logger
 from penstock.config import logging as log
 
@@ -94,3 +95,14 @@ def test_small_numbers_are_below_debug(capsys):
     log.vlog(1, "quiet")
     log.flush()
     assert capsys.readouterr().err == ""
+
+
+def test_the_log_has_names_in_compat_v1(caplog):
+    old = tf.compat.v1.logging
+    before = old.get_verbosity()
+    old.set_verbosity(old.INFO)
+    assert old.get_verbosity() == old.INFO == log.INFO
+    with caplog.at_level("INFO", "penstock"):
+        old.info("%d steps", 3)
+    assert caplog.messages == ["3 steps"]
+    old.set_verbosity(before)

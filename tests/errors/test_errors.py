@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 
+import penstock as tf
 from penstock import errors
 from penstock.errors import OpError, codes
 
@@ -122,3 +123,11 @@ def test_a_message_has_four_parts():
         "Add 'a': expected equal dtypes, got int32 and int64. Created at t.py:3. Cast one."
     )
     assert errors.located("Add", "x", "y") == "Add: expected x, got y."
+
+
+def test_the_same_classes_have_names_in_compat_v1():
+    old = tf.compat.v1.errors
+    ours = {"located", "Status", "InaccessibleTensorError", "OperatorNotAllowedInGraphError"}
+    for name in set(errors.__all__) - ours:
+        assert getattr(old, name) is getattr(errors, name), name
+    assert tf.compat.v1.OpError is errors.OpError

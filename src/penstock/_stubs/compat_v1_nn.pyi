@@ -69,6 +69,10 @@ from penstock.ops.nn_moments import moments_v1 as moments
 from penstock.ops.nn_sampled_losses import nce_loss_v1 as nce_loss
 from penstock.ops.nn_moments import normalize_moments as normalize_moments
 from penstock.ops.nn_pool_ops import pool_v1 as pool
+from penstock.ops.quant_functions import quantized_avg_pool as quantized_avg_pool
+from penstock.ops.quant_functions import quantized_conv2d as quantized_conv2d
+from penstock.ops.quant_functions import quantized_max_pool as quantized_max_pool
+from penstock.ops.quant_functions import quantized_relu_x as quantized_relu_x
 from penstock.train.rnn_steps import raw_rnn as raw_rnn
 from penstock.ops.nn_activations import relu as relu
 from penstock.ops.nn_activations import relu6 as relu6

@@ -1,8 +1,13 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
+from penstock.ops.quant_functions import dequantize as dequantize
 from penstock.ops.quant_fake import fake_quant_with_min_max_args as fake_quant_with_min_max_args
 from penstock.ops.quant_fake import fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient
 from penstock.ops.quant_fake import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
 from penstock.ops.quant_fake import fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient
 from penstock.ops.quant_fake import fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel
 from penstock.ops.quant_fake import fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient
+from penstock.ops.quant_functions import quantize as quantize
+from penstock.ops.quant_functions import quantize_and_dequantize as quantize_and_dequantize
+from penstock.ops.quant_functions import quantize_and_dequantize_v2 as quantize_and_dequantize_v2
+from penstock.ops.quant_functions import quantized_concat as quantized_concat

@@ -15,8 +15,8 @@ EXPORTS = {
     "penstock.types.tensor_shape": {
         "TensorShape": ["TensorShape"],
         "Dimension": ["compat.v1.Dimension"],
-        "dimension_value": ["compat.dimension_value"],
-        "dimension_at_index": ["compat.dimension_at_index"],
+        "dimension_value": ["compat.dimension_value", "compat.v1.dimension_value"],
+        "dimension_at_index": ["compat.dimension_at_index", "compat.v1.dimension_at_index"],
     },
     "penstock.types.tensor_spec": {"TensorSpec": ["TensorSpec"]},
     "penstock.types.type_spec": {
@@ -53,5 +53,4 @@ EXPORTS = {
             "pack_sequence_as",
         )
     },
-    "penstock.config.logging": {"get_logger": ["get_logger"]},
 }

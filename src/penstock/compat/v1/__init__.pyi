@@ -43,6 +43,7 @@ from penstock.proto.attr_value_pb2 import NameAttrList as NameAttrList
 from penstock.autodiff.custom import NoGradient as NoGradient
 from penstock.proto.node_def_pb2 import NodeDef as NodeDef
 from penstock.autodiff.custom import NoGradient as NotDifferentiable
+from penstock.errors import OpError as OpError
 from penstock.graph.operation import Operation as Operation
 from penstock.proto.config_pb2 import OptimizerOptions as OptimizerOptions
 from penstock.ops.optional import OptionalSpec as OptionalSpec
@@ -182,11 +183,14 @@ from penstock.ops.string_messages import decode_json_example as decode_json_exam
 from penstock.ops.string_decode import decode_raw_v1 as decode_raw
 from penstock.ops.session_tensors import delete_session_tensor as delete_session_tensor
 from penstock.ops.array_space import depth_to_space_v1 as depth_to_space
+from penstock.ops.quant_functions import dequantize as dequantize
 from penstock.ops.sparse_messages import deserialize_many_sparse as deserialize_many_sparse
 from penstock.graph.behavior import device_v1 as device
 from penstock.ops.array_diag import tensor_diag as diag
 from penstock.ops.array_diag import tensor_diag_part as diag_part
 from penstock.ops.math_special import digamma as digamma
+from penstock.types.tensor_shape import dimension_at_index as dimension_at_index
+from penstock.types.tensor_shape import dimension_value as dimension_value
 from penstock.graph.behavior import disable_control_flow_v2 as disable_control_flow_v2
 from penstock.graph.behavior import disable_eager_execution as disable_eager_execution
 from penstock.ops.variables_v1 import disable_resource_variables as disable_resource_variables
@@ -371,6 +375,9 @@ from penstock.types.dtypes import qint16 as qint16
 from penstock.types.dtypes import qint32 as qint32
 from penstock.types.dtypes import qint8 as qint8
 from penstock.ops.linalg_decompose import qr as qr
+from penstock.ops.quant_functions import quantize as quantize
+from penstock.ops.quant_functions import quantize_v2 as quantize_v2
+from penstock.ops.quant_functions import quantized_concat as quantized_concat
 from penstock.types.dtypes import quint16 as quint16
 from penstock.types.dtypes import quint8 as quint8
 from penstock.ops.random_ops import random_crop as random_crop
@@ -574,6 +581,7 @@ from penstock._stubs import compat_v1_bitwise as bitwise
 from penstock._stubs import compat_v1_config as config
 from penstock._stubs import compat_v1_debugging as debugging
 from penstock._stubs import compat_v1_dtypes as dtypes
+from penstock._stubs import compat_v1_errors as errors
 from penstock._stubs import compat_v1_experimental as experimental
 from penstock._stubs import compat_v1_flags as flags
 from penstock._stubs import compat_v1_gfile as gfile
@@ -584,6 +592,7 @@ from penstock._stubs import compat_v1_io as io
 from penstock._stubs import compat_v1_layers as layers
 from penstock._stubs import compat_v1_library as library
 from penstock._stubs import compat_v1_linalg as linalg
+from penstock._stubs import compat_v1_logging as logging
 from penstock._stubs import compat_v1_lookup as lookup
 from penstock._stubs import compat_v1_losses as losses
 from penstock._stubs import compat_v1_manip as manip
