@@ -39,6 +39,7 @@ _CORE = {
     ),
     "util": "event saved_tensor_slice",
     "example": "example example_parser_configuration feature",
+    "profiler": "tfprof_log tfprof_output",
 }
 MODULES = sorted(
     [

@@ -93,6 +93,11 @@ def contents(message: Any) -> dict[str, Any]:
     return found
 
 
+def is_map_entry(name: str, messages: dict[str, dict[str, str]]) -> bool:
+    """Whether a message is one that protobuf makes for a map field."""
+    return name.endswith("Entry") and messages[name].keys() == {"key", "value"}
+
+
 class FactReader:
     """Reads bytes by recorded facts, knowing nothing of descriptors.
 
@@ -110,7 +115,7 @@ class FactReader:
         for number, wire_type, raw in _fields(data):
             field, words = by_number[number]
             label, kind = words[1:3]
-            if kind == "message" and words[3].endswith("Entry"):
+            if kind == "message" and is_map_entry(words[3], self._messages):
                 entry = self.read(words[3], raw)
                 value = entry.get("value", {})
                 found.setdefault(field, {})[entry["key"]] = value

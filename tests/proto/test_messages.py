@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.proto.instances import FactReader, contents, fill
+from tests.proto.instances import FactReader, contents, fill, is_map_entry
 
 from penstock import proto
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FACTS = json.loads((ROOT / "tests/data/tf_proto_facts.json").read_text())
 MESSAGES = {name: entry["fields"] for name, entry in FACTS["messages"].items()}
 # map entries are part of the field that holds them
-WHOLE = sorted(name for name in MESSAGES if not name.endswith("Entry"))
+WHOLE = sorted(name for name in MESSAGES if not is_map_entry(name, MESSAGES))
 SEEDS = range(20)
 
 
@@ -32,7 +32,7 @@ def descriptor_facts() -> Any:
 
 def message_class(name: str, files: str = "penstock.proto") -> Any:
     found: Any = importlib.import_module(f"{files}.{FACTS['messages'][name]['file']}_pb2")
-    for part in name.removeprefix("error.").split("."):
+    for part in name.removeprefix("error.").removeprefix("tfprof.").split("."):
         found = getattr(found, part)
     return found
 
@@ -53,7 +53,7 @@ def test_every_file_has_exactly_the_recorded_messages_and_enums() -> None:
 def test_nothing_is_registered_under_another_package() -> None:
     for name in proto.__all__:
         file = getattr(proto, name).DESCRIPTOR
-        assert file.package in {"penstock", "penstock.error"}
+        assert file.package in {"penstock", "penstock.error", "penstock.tfprof"}
         assert file.name.startswith("penstock/")
 
 
