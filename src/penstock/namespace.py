@@ -7,6 +7,8 @@ So `import penstock` loads no operation that the program does not use.
 """
 
 import importlib
+import importlib.abc
+import importlib.machinery
 import pkgutil
 import sys
 import types
@@ -17,6 +19,7 @@ from penstock import exports
 from penstock.core import dispatch
 
 V1, V2 = "compat.v1.", "compat.v2."
+MODULES = {"compat.v1.app.flags": "compat.v1.flags"}  # a second name of a whole module
 
 
 def _collect() -> dict[str, tuple[str, str]]:
@@ -47,6 +50,11 @@ def _add_modules() -> None:
             _modules.setdefault(".".join(parts[:depth]), set()).add(parts[depth])
     _modules.setdefault("", set()).add("raw_ops")
     _modules["raw_ops"] = set()
+    _modules.setdefault("compat", set()).update(("v1", "v2"))
+    _modules.setdefault("compat.v2", set())
+    for name, target in MODULES.items():
+        _modules.setdefault(name.rpartition(".")[0], set()).add(name.rpartition(".")[2])
+        _modules[name] = _modules[target]
 
 
 _add_modules()
@@ -59,20 +67,30 @@ def plain_name(name: str) -> str:
     return name
 
 
+def _one_generation(name: str) -> str:
+    """A dotted name in which of several `compat.v1` and `compat.v2` only the last is left."""
+    for generation in ("compat.v1", "compat.v2"):
+        while (at := name.rfind(f".{generation}")) >= 0 and (name + ".")[at + 10] == ".":
+            name = name[at + 1 :]
+    return name
+
+
 def find(prefix: str, name: str) -> Any:
     """The value of `prefix.name`.
 
     Raises:
       AttributeError: there is no such public name.
     """
-    full = f"{prefix}.{name}" if prefix else name
+    full = _one_generation(f"{prefix}.{name}" if prefix else name)
     entry = TABLE.get(full) or TABLE.get(plain_name(full))
     if entry is not None:
-        value = getattr(importlib.import_module(entry[0]), entry[1])
+        value = _attribute(*entry)
         if isinstance(value, types.FunctionType) and entry[0].startswith(dispatch.PREFIX):
             module = f"penstock.{prefix}" if prefix else "penstock"
             return dispatch.dispatching(value, module, name)
         return value
+    if full in MODULES:
+        return public_module(MODULES[full])
     if full in _modules or plain_name(full) in _modules:
         return public_module(full)
     if plain_name(prefix) == "raw_ops":
@@ -80,6 +98,18 @@ def find(prefix: str, name: str) -> Any:
     raise AttributeError(
         f"module 'penstock{'.' + prefix if prefix else ''}' has no attribute {name!r}"
     )
+
+
+def _attribute(module: str, name: str) -> Any:
+    """What `from module import name` gives, a module inside included."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except AttributeError:
+        try:
+            return importlib.import_module(f"{module}.{name}")
+        except ModuleNotFoundError:
+            pass
+        raise
 
 
 def names_of(prefix: str) -> set[str]:
@@ -99,15 +129,44 @@ def public_module(full: str) -> types.ModuleType:
     """The module object of a public prefix such as `math` or `compat.v1.train`."""
     found = _made.get(full)
     if found is None:
-        try:
-            found = importlib.import_module(f"penstock.{full}")
-        except ModuleNotFoundError as problem:
-            if problem.name is None or not f"penstock.{full}".startswith(problem.name):
-                raise
-            found = types.ModuleType(f"penstock.{full}", f"Public names under `{full}`.")
-            sys.modules[found.__name__] = found
-        install(found, full)
+        found = importlib.import_module(f"penstock.{full}")
+        if full not in _made:  # a package of ours that nobody has given the names yet
+            install(found, full)
     return found
+
+
+class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Makes the public modules that are no packages of ours importable.
+
+    So `import penstock.experimental.numpy as tnp` works, and `from penstock.linalg import inv`.
+    """
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if not name.startswith("penstock."):
+            return None
+        full = _one_generation(name.removeprefix("penstock."))
+        if full not in MODULES and full not in _modules and plain_name(full) not in _modules:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        full = _one_generation(spec.name.removeprefix("penstock."))
+        other = MODULES.get(full, full)
+        if f"penstock.{other}" != spec.name:  # a second name of a module
+            module = public_module(other)
+            spec.loader_state = module.__spec__
+            return module
+        return types.ModuleType(spec.name, f"Public names under `{full}`.")
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        own = module.__spec__.loader_state if module.__spec__ is not None else None
+        if own is not None:
+            module.__spec__ = own  # which the import under a second name replaced
+            return
+        install(module, module.__name__.removeprefix("penstock."))
+
+
+sys.meta_path.append(_Importer())
 
 
 def install(module: types.ModuleType, prefix: str) -> None:

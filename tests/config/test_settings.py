@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import penstock as tf
-from penstock.config import optimizer
+from penstock.config import optimizer_options as optimizer
 from penstock.runtime import device_config, device_memory
 from penstock.runtime.pool import _Pools
 

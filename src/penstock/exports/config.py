@@ -12,7 +12,7 @@ EXPORTS = {
             "set_synchronous_execution",
         )
     },
-    "penstock.config.optimizer": {
+    "penstock.config.optimizer_options": {
         "get_experimental_options": ["config.optimizer.get_experimental_options"],
         "set_experimental_options": ["config.optimizer.set_experimental_options"],
         "get_jit": ["config.optimizer.get_jit"],

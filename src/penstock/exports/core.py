@@ -44,6 +44,7 @@ EXPORTS = {
         "device_v1": ["compat.v1.device"],
         "name_scope": ["name_scope", "__internal__.name_scope"],
         "name_scope_v1": ["compat.v1.name_scope"],
+        "get_current_name_scope": ["get_current_name_scope"],
         "control_dependencies": ["control_dependencies"],
         "init_scope": ["init_scope"],
         "inside_function": ["inside_function"],

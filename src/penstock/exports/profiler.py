@@ -1,7 +1,7 @@
 """Public names of profiles."""
 
 EXPORTS = {
-    "penstock.profiler.experimental": {
+    "penstock.profiler.sessions": {
         "Profile": ["profiler.experimental.Profile"],
         "ProfilerOptions": ["profiler.experimental.ProfilerOptions"],
         "Trace": ["profiler.experimental.Trace"],

@@ -5,9 +5,19 @@ _DTYPES = (
     " qint16 qint32 quint8 quint16 resource string uint8 uint16 uint32 uint64 variant"
 ).split()
 
+_SMALL = (
+    "float4_e2m1fn float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz"
+    " int2 int4 uint2 uint4"
+).split()
+
 EXPORTS = {
     "penstock.types.dtypes": {
         **{name: [name, f"dtypes.{name}"] for name in _DTYPES},
+        **{name: [f"dtypes.experimental.{name}", f"experimental.{name}"] for name in _SMALL},
+        "QUANTIZED_DTYPES": [
+            "dtypes.QUANTIZED_DTYPES",
+            "compat.v1.QUANTIZED_DTYPES",
+        ],
         "bool_": ["bool", "dtypes.bool"],
         "DType": ["DType", "dtypes.DType"],
         "as_dtype": ["as_dtype", "dtypes.as_dtype"],
@@ -52,5 +62,9 @@ EXPORTS = {
             "map_structure",
             "pack_sequence_as",
         )
+    },
+    "penstock.config.forward": {
+        "forward_compatible": ["compat.forward_compatible"],
+        "forward_compatibility_horizon": ["compat.forward_compatibility_horizon"],
     },
 }

@@ -240,6 +240,17 @@ def current_name_scope() -> str:
     return f"{scope}/" if scope else ""
 
 
+def get_current_name_scope() -> str:
+    """The name scope that operations made now are in, without a trailing slash; "" at the root.
+
+    Example:
+      >>> with name_scope("layer"):
+      ...     get_current_name_scope()
+      'layer'
+    """
+    return current_name_scope().rstrip("/")
+
+
 class name_scope_v1:
     """A name scope with a default: `name_scope(name, default_name, values)`."""
 

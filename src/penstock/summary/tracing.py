@@ -12,7 +12,7 @@ from typing import Any
 from penstock import errors, proto
 from penstock.config import logging
 from penstock.core import context
-from penstock.profiler import experimental as profiles
+from penstock.profiler import sessions as profiles
 from penstock.runtime.watching import FunctionWatch
 from penstock.runtime.watching import state as watching
 from penstock.summary import writers
