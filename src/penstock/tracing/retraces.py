@@ -6,6 +6,7 @@ tells the one that is one too many, once for each function; all of them with
 `set_log_retraces(True)` or PENSTOCK_LOG_RETRACES=1.
 """
 
+import inspect
 import threading
 import weakref
 from collections import deque
@@ -244,7 +245,7 @@ _made: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()
 
 def note_first_trace(name: str, python_function: Any) -> None:
     """Warns when functions are made of one piece of code again and again, each traced anew."""
-    code = getattr(python_function, "__code__", None)
+    code = getattr(inspect.unwrap(python_function), "__code__", None)
     if code is None:
         return
     with _lock:

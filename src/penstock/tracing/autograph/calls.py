@@ -26,9 +26,10 @@ from penstock.tracing.autograph.namespace import FunctionScope, operators
 from penstock.tracing.autograph.options import DIRECTIVES, library_options
 from penstock.tracing.autograph.scan import Scanner
 
+_OURS = "penstock"
 _PLAIN_PACKAGES = frozenset(sys.stdlib_module_names) | {
     *("absl", "hypothesis", "jax", "jaxlib", "keras", "malt", "matplotlib", "ml_dtypes", "numpy"),
-    *("pandas", "penstock", "PIL", "pytest", "_pytest", "scipy", "tensorflow", "wrapt"),
+    *("pandas", _OURS, "PIL", "pytest", "_pytest", "scipy", "tensorflow", "wrapt"),
 }
 _NOT_FUNCTIONS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _FRAME_BUILTINS = {
@@ -114,8 +115,13 @@ def _target(f: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
 def _is_plain(target: types.FunctionType) -> bool:
     if status.is_artifact(target):
         return True
-    module = target.__globals__.get("__name__") or ""
-    return module.partition(".")[0] in _PLAIN_PACKAGES
+    return _package(target) in _PLAIN_PACKAGES
+
+
+def _package(target: types.FunctionType) -> str:
+    """The package that a function is of; functions made from text have only `__module__`."""
+    module = target.__globals__.get("__name__") or target.__module__ or ""
+    return module.partition(".")[0]
 
 
 _scanner = Scanner(_is_plain, builtins.OVERLOADS)
@@ -184,8 +190,11 @@ def run(
       features: optional features, beside those always on.
     """
     target, given = _target(function, args)
-    may_be_plain = features is None and target is not None
-    if may_be_plain and _scanner.is_plain(target, _our_parameters(target, given)):
+    if (
+        features is None
+        and target is not None
+        and (_package(target) == _OURS or _scanner.is_plain(target, _our_parameters(target, given)))
+    ):
         with status.scope(status.Status.ENABLED):  # for functions that it hands to ours
             return function(*args, **kwargs)
     asked = library_options(features, user_requested=True)
