@@ -1,8 +1,8 @@
-"""Record GraphDefs with control flow of the first kind, under ``tests/data/flow_graphs``.
+"""Record GraphDefs with control flow, most of the first kind, under ``tests/data/flow_graphs``.
 
 Run by an interpreter that has TensorFlow (never needed to use or to test Penstock):
 
-    path/to/tensorflow/bin/python tools/record_flow_graphs.py
+    path/to/tensorflow/bin/python tools/record_flow_graphs.py [NAME ...]
 
 Each program gives ``NAME.pb``, the graph, and ``NAME.npz``: for run number i what was fed
 (``i/feed/x:0``) and what came out (``i/fetch/z:0``), in the order of running; ``i/run/NAME`` stands
@@ -12,6 +12,7 @@ for an operation that was run. A run takes place in the session of the runs befo
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -284,11 +285,34 @@ def optimizers(tf: Any) -> list[Run]:
     return [({}, ["init"]), *[(feed, ["train"])] * 3, ({}, fetches)]
 
 
+def functional(tf: Any) -> list[Run]:
+    """`If` and `While` in each other, with first and second derivatives that TensorFlow builds."""
+    v1 = tf.compat.v1
+    x = v1.placeholder(tf.float32, [3], name="x")
+
+    def inner(i: Any, a: Any) -> Any:
+        return v1.while_loop(lambda j, b: j < i + 1, lambda j, b: (j + 1, b * x), [0, a])[1]
+
+    def doubled() -> Any:
+        return v1.while_loop(lambda a: tf.reduce_sum(a) < 50.0, lambda a: a * 2.0 * x + 1.0, [x])
+
+    nested = v1.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, inner(i, a)), [0, x])[1]
+    either = v1.cond(tf.reduce_sum(x) > 1.0, doubled, lambda: x + 1.0)
+    for name, y in (("nested", nested), ("either", either)):
+        tf.identity(y, name=name)
+        (first,) = tf.gradients(y, x)
+        tf.identity(first, name=f"{name}_first")
+        tf.identity(tf.gradients(first * first, x)[0], name=f"{name}_second")
+    fetches = [f"{n}{k}:0" for n in ("nested", "either") for k in ("", "_first", "_second")]
+    return [({"x:0": v}, fetches) for v in ([1.0, 2.0, 0.5], [0.1, 0.2, 0.3])]
+
+
+FUNCTIONAL = (functional,)  # with control flow of the second kind
 PROGRAMS: dict[str, Callable[[Any], list[Run]]] = {
     f.__name__: f
     for f in (
         branches, gradient_of_branches, loop, nested, gradient_of_loop, gradient_of_nested,
-        effects, calls, training, references, optimizers,
+        effects, calls, training, references, optimizers, *FUNCTIONAL,
     )
 }  # fmt: skip
 
@@ -299,9 +323,11 @@ def main() -> None:
     import numpy as np
     import tensorflow as tf
 
-    tf.compat.v1.disable_control_flow_v2()
     OUT.mkdir(parents=True, exist_ok=True)
-    for name, program in PROGRAMS.items():
+    for name in sys.argv[1:] or PROGRAMS:
+        program = PROGRAMS[name]
+        v1 = tf.compat.v1
+        (v1.enable_control_flow_v2 if program in FUNCTIONAL else v1.disable_control_flow_v2)()
         with tf.Graph().as_default() as graph:
             runs = program(tf)
         message = graph.as_graph_def().SerializeToString(deterministic=True)

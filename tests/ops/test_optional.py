@@ -81,3 +81,30 @@ def test_wrong_values():
                 element_shape=-1, max_num_elements=1, element_dtype=tf.float32
             )
         )
+
+
+def _variants(*values):
+    return [tf.raw_ops.OptionalFromValue(components=[v]) for v in values]
+
+
+def test_sums_and_zeros_go_into_the_values():
+    def value(variant):
+        found = tf.raw_ops.OptionalGetValue(
+            optional=variant, output_types=[tf.float32], output_shapes=[[2]]
+        )
+        return found[0].numpy().tolist()
+
+    a, b = _variants(tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0]))
+    assert value(tf.raw_ops.AddN(inputs=[a, b, a])) == [5.0, 8.0]
+    assert value(tf.raw_ops.ZerosLike(x=a)) == [0.0, 0.0]
+    nothing = tf.raw_ops.OptionalNone()
+    for made in (tf.raw_ops.ZerosLike(x=nothing), tf.raw_ops.AddN(inputs=[nothing, nothing])):
+        assert not bool(tf.raw_ops.OptionalHasValue(optional=made))
+
+
+def test_what_cannot_be_added():
+    a, b = _variants(tf.constant(1.0), tf.constant(1))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one has a value and the other"):
+        tf.raw_ops.AddN(inputs=[a, tf.raw_ops.OptionalNone()])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\['float32'\] and \['int32'\]"):
+        tf.raw_ops.AddN(inputs=[a, b])

@@ -321,3 +321,11 @@ def test_a_loop_of_nothing_but_rounds_ends_with_its_step():
         with pytest.raises(tf.errors.DeadlineExceededError, match="NextIteration"):
             session.run(end, {start: 1, goes_on: True}, options=options)
         assert session.run(end, {start: 2, goes_on: False}) == 2
+
+
+def test_a_gradient_through_a_loop_is_refused_where_the_loop_ends():
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [])
+        out, _ = loop(x, lambda v: v < within(v, 9.0), lambda v: v * within(v, 2.0))
+        with pytest.raises(tf.errors.UnimplementedError, match=r"Exit 'Exit'.*tf\.while_loop"):
+            v1.gradients(out * 3.0, x)

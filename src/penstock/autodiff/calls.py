@@ -173,20 +173,21 @@ def records_between(
 
 
 def topological(ys: Sequence[SymbolicTensor], graph: Any) -> list[Operation]:
-    """The operations of `graph` that `ys` depend on, inputs before users."""
+    """The operations of `graph` that `ys` depend on, inputs before users.
+
+    A loop of the first kind is cut where it closes: at its `NextIteration`.
+    """
     order: list[Operation] = []
-    done: set[int] = set()
+    entered: set[int] = set()
     stack = [(y.op, False) for y in ys if y.graph is graph]
     while stack:
         op, ready = stack.pop()
-        if id(op) in done:
-            continue
         if ready:
-            done.add(id(op))
             order.append(op)
-            continue
-        stack.append((op, True))
-        stack.extend((t.op, False) for t in op.inputs if id(t.op) not in done)
+        elif id(op) not in entered:
+            entered.add(id(op))
+            stack.append((op, True))
+            stack.extend((t.op, False) for t in op.inputs if id(t.op) not in entered)
     return order
 
 

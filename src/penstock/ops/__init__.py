@@ -56,6 +56,7 @@ FAMILIES = (
     "linalg_solve",
     "lookup_ops",
     "math_arithmetic",
+    "math_bessel",
     "math_buckets",
     "math_cast",
     "math_compare",
@@ -81,6 +82,7 @@ FAMILIES = (
     "nn_ctc_decoders",
     "nn_depthwise",
     "nn_pool",
+    "nn_recurrent",
     "nn_response",
     "nn_softmax",
     "optional",
@@ -138,6 +140,7 @@ FAMILIES = (
     "text_format",
     "variable_operators",
     "variables",
+    "variant_arithmetic",
     "vectorized",
 )
 

@@ -36,7 +36,6 @@ from penstock.ops.tensor_lists import (
     zeros_of,
 )
 from penstock.types import dims as d
-from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
@@ -564,7 +563,7 @@ CONCAT_LISTS = define_op(
 ).not_differentiable("TensorFlow's has none; concatenate the stacked tensors instead")
 
 
-def _each(function: Any, *values: Any) -> Any:
+def each(function: Any, *values: Any) -> Any:
     """A function of single values over arrays of handles, or over single handles."""
     if not isinstance(values[0], np.ndarray):
         return function(*values)
@@ -581,7 +580,7 @@ def _concat_lists(input_a: Any, input_b: Any, *, element_dtype: DType) -> Any:
         dims = merged(first, second.dims)
         return TensorList(element_dtype, dims, first.items + second.items, None, first.limit)
 
-    return _each(both, input_a, input_b)
+    return each(both, input_a, input_b)
 
 
 def _batch_shape(c: ShapeContext) -> Dims:
@@ -609,82 +608,4 @@ def _push_back_batch(input_handles: Any, tensor: Array, *, element_dtype: DType)
     return result
 
 
-# ---- operations on values of any kind, for lists -----------------------------------------------
-
-
-def zeros_like_list(value: Any) -> Any:
-    """A list of zeros of the same shapes; the value of an element that was never set stays so."""
-    if isinstance(value, StackedList):
-        rows = None if value.rows is None else jnp.zeros_like(value.rows)
-        return value.having(rows=rows)
-    held = list_of(value)
-    if held.dtype is dt.variant:
-        items = [None if i is None else zeros_like_list(i) for i in held.items]
-    else:
-        items = [None if i is None else zeros_of(held.dtype, i.shape) for i in held.items]
-    return TensorList(held.dtype, held.dims, items, None, held.limit)
-
-
-def add_lists(values: Sequence[Any]) -> Any:
-    """Lists added element by element; what was never set counts as zero."""
-    total = values[0]
-    for value in values[1:]:
-        if isinstance(total, StackedList) and isinstance(value, StackedList):
-            total = _add_stacked(total, value)
-        else:
-            total = _add_two(list_of(total), list_of(value))
-    return total
-
-
-def _add_stacked(a: StackedList, b: StackedList) -> StackedList:
-    if a.rows is None or b.rows is None:
-        return a if b.rows is None else b
-    if a.rows.shape != b.rows.shape:
-        raise ValueError("lists of different lengths are added")
-    return a.having(rows=a.rows + b.rows)
-
-
-def _add_two(a: TensorList, b: TensorList) -> TensorList:
-    if a.length != b.length:
-        raise invalid(
-            f"Trying to add two lists of tensors with different lengths. One is {a.length} and "
-            f"other is {b.length}."
-        )
-    items = []
-    for x, y in zip(a.items, b.items, strict=True):
-        if x is None or y is None:
-            items.append(y if x is None else x)
-        elif a.dtype is dt.variant:
-            items.append(add_lists([x, y]))
-        else:
-            items.append(np.add(x, y))
-    return TensorList(a.dtype, d.merge(a.dims, b.dims), items, None, a.limit)
-
-
-VARIANT = {"T": [dt.variant]}
-
-
-@host_kernel("ZerosLike", types=VARIANT, limit=LARGE)
-def _zeros_like(x: Any) -> Any:
-    return _each(zeros_like_list, x)
-
-
-@compiled_kernel("ZerosLike", types=VARIANT)
-def _zeros_like_compiled(ctx: TraceContext, x: Any) -> Any:
-    return zeros_like_list(stacked_of(ctx, x))
-
-
-@host_kernel("AddN", types=VARIANT, limit=LARGE)
-def _add_n(inputs: list[Any]) -> Any:
-    return add_lists(inputs)
-
-
-@compiled_kernel("AddN", types=VARIANT)
-def _add_n_compiled(ctx: TraceContext, inputs: list[Any]) -> Any:
-    try:
-        return add_lists([stacked_of(ctx, v) for v in inputs])
-    except ValueError as problem:
-        raise NotStatic(ctx.op_key, str(problem)) from problem
-
-
-__all__ = ["add_lists", "zeros_like_list"]
+__all__ = ["each"]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import determinism
+from penstock.core import determinism, effects
 from penstock.core.eager import PreparedOp
 from penstock.core.lazy import jax, jnp, wide_types
 from penstock.core.resources import lease_all
@@ -72,8 +72,9 @@ class Region:
         self._readers: list[Node] = []  # per variable: the first node that touches it
         self._collect_inputs({id(n) for n in nodes})
         self._written = [i for i, w in enumerate(self.writes) if w]
-        self._dynamic = [i for i, (n, k) in enumerate(self.inputs) if not is_full(n.shapes[k])]
         self._lists = [i for i, (n, k) in enumerate(self.inputs) if n.dtypes[k] is dt.variant]
+        open_ = [i for i, (n, k) in enumerate(self.inputs) if not is_full(n.shapes[k])]
+        self._dynamic = [i for i in open_ if i not in self._lists]  # a list tells its own form
         given = [input_of(n, lambda loop: drawing_inside(loop, device)) for n in self.nodes]
         self.step_nodes = [i for i, g in enumerate(given) if g is not None]
         self._step_inputs = [(g, n) for g, n in zip(given, self.nodes, strict=True) if g]
@@ -85,6 +86,7 @@ class Region:
         self._variants: OrderedDict[Any, Executable] = OrderedDict()
         self._met: dict[Any, int] = {}
         self._bound: _Binding | None = None
+        self._never: NotStatic | None = None  # found while effects are recorded or replayed
         self.compiled_count = 0
 
     def _collect_inputs(self, inside: set[int]) -> None:
@@ -161,7 +163,7 @@ class Region:
                 self._small.clear()
             self._small[key] = True
             return True
-        if determinism.switch.on:
+        if determinism.switch.fixed:
             return False
         with self._lock:
             if len(self._met) > SIZES_MET:
@@ -183,6 +185,10 @@ class Region:
                 self._dynamic = [i for i in range(len(self.inputs)) if i not in self._lists]
                 self._variants.clear()
             return self.run(inputs, handles, step)
+        except NotStatic as signal:
+            if effects.switch.log is not None:
+                self._never = signal
+            raise
 
     def _bind(self, handles: Sequence[Any]) -> "_Binding":
         """The variables' cells and what follows from them, kept while the handles stay the same."""
@@ -199,13 +205,12 @@ class Region:
         Readers run side by side.
         """
         bound = self._bind(handles)
-        held: list[bool] = []
-        try:
-            held.extend(map(_ACQUIRE, bound.locks))
-            values = _on_device(bound.cells)
-            leases = lease_all(bound.cells)
-        finally:
-            deque(map(_RELEASE, bound.locks[: len(held)]), maxlen=0)
+        log = effects.switch.log
+        if log is None:
+            values, leases = _leased(bound)
+        else:
+            with log.turn(step, self.nodes[-1].name, bound.cells):
+                values, leases = _leased(bound)
         results = self._call(key, inputs, values, [], bound, step)
         del leases
         return results
@@ -218,6 +223,15 @@ class Region:
         Ctrl-C raises between two bytecodes, so locks are taken and given back by single calls.
         """
         bound = self._bind(handles)
+        log = effects.switch.log
+        if log is None:
+            return self._write(key, inputs, bound, step)
+        with log.turn(step, self.nodes[-1].name, bound.cells):
+            return self._write(key, inputs, bound, step)
+
+    def _write(
+        self, key: Any, inputs: Sequence[Any], bound: "_Binding", step: Step
+    ) -> Sequence[Any]:
         held: list[bool] = []
         try:
             held.extend(map(_ACQUIRE, bound.locks))
@@ -245,6 +259,23 @@ class Region:
                 key = (key, *[None if c.value is None else c.value.shape for c in bound.loose])
         variant = self._variants.get(key) or self._new_variant(key)
         steps = self.step_values(step)
+        try:
+            if self._never is not None:
+                raise self._never.with_traceback(None)
+            return self._execute(variant, steps, inputs, kept, taken, bound)
+        except (NotStatic, VariesByShapeError):
+            self._hand_on(steps, step)
+            raise
+
+    def _execute(
+        self,
+        variant: Executable,
+        steps: list[Any],
+        inputs: Sequence[Any],
+        kept: list[Any],
+        taken: list[Any],
+        bound: "_Binding | None",
+    ) -> Sequence[Any]:
         given = self._stacked(inputs) if self._lists else list(inputs)
         arguments = (variant.constants, steps, given, kept, taken)
         results: list[Any] = []
@@ -265,7 +296,13 @@ class Region:
 
     def step_values(self, step: Step) -> list[Any]:
         """What nodes take from the host in this step, in the order of `step_nodes`."""
-        return [step_input(step, node) for step_input, node in self._step_inputs]
+        return [step.take(node, step_input) for step_input, node in self._step_inputs]
+
+    def _hand_on(self, steps: list[Any], step: Step) -> None:
+        """Leaves what random operations drew to those that run in the region's place."""
+        for (_, node), value in zip(self._step_inputs, steps, strict=True):
+            if node.op is not None and node.op.step_input is not None:
+                step.drawn = {**(step.drawn or {}), id(node): value}
 
     def _stacked(self, inputs: Sequence[Any]) -> list[Any]:
         """The inputs, lists among them as rows of an array.
@@ -330,6 +367,16 @@ class _Binding:
         self.kept = [c for c, w in zip(self.cells, region.writes, strict=True) if not w]
         self.locks = [c.lock for c in sorted(self.cells, key=id)]
         self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
+
+
+def _leased(bound: _Binding) -> tuple[list[Any], list[Any]]:
+    """The variables' arrays, and leases on them."""
+    held: list[bool] = []
+    try:
+        held.extend(map(_ACQUIRE, bound.locks))
+        return _on_device(bound.cells), lease_all(bound.cells)
+    finally:
+        deque(map(_RELEASE, bound.locks[: len(held)]), maxlen=0)
 
 
 def _on_device(cells: Sequence[Any]) -> list[Any]:
