@@ -75,6 +75,10 @@ EXPORTS = {
             "config.experimental_functions_run_eagerly",
         ],
     },
+    "penstock.tracing.xla": {
+        "compile": ["xla.experimental.compile"],
+        "jit_scope": ["xla.experimental.jit_scope"],
+    },
     "penstock.tracing.wrapped": {"wrap_function": ["compat.v1.wrap_function"]},
     "penstock.tracing.retraces": {
         "get_log_retraces": ["config.experimental.get_log_retraces"],

@@ -46,6 +46,7 @@ EXPORTS = {
         ],
     },
     "penstock.ops.debug_numerics": {
+        "add_check_numerics_ops": ["compat.v1.add_check_numerics_ops"],
         "disable_check_numerics": ["debugging.disable_check_numerics"],
         "enable_check_numerics": ["debugging.enable_check_numerics"],
     },

@@ -95,6 +95,9 @@ EXPORTS = {
         ],
     },
     "penstock.ops.variable_scope": {name: [_V1 + name] for name in _SCOPES},
+    "penstock.ops.variables_in_parts": {
+        "create_partitioned_variables": [_V1 + "create_partitioned_variables"]
+    },
     "penstock.ops.partitioned": {name: [_V1 + name] for name in _PARTITIONERS},
     "penstock.ops.state_functions": {name: [_V1 + name] for name in _UPDATES},
     "penstock.ops.initializers": {

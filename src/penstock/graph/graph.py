@@ -156,7 +156,7 @@ class Graph:
         stack = self._scopes
         self.place(op)
         for name, value in stack.attributes.items():
-            op.attrs.setdefault(name, value)
+            op.attrs.setdefault(name, value(op) if callable(value) else value)
         if op.type in self._gradient_overrides:
             op.attrs.setdefault("_gradient_op_type", self._gradient_overrides[op.type])
         if "container" in op.op_def.attrs and not op.attrs["container"] and self._container:

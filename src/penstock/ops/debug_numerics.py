@@ -19,7 +19,7 @@ from penstock.core.execute import execute
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import EagerTensor
-from penstock.ops.array_identity import CHECK_NUMERICS_V2
+from penstock.ops.array_identity import CHECK_NUMERICS, CHECK_NUMERICS_V2, group
 from penstock.types import dtypes as dt
 from penstock.util.frames import Frame, user_stack
 
@@ -116,6 +116,12 @@ class NumericsObserver:
         return path if limit is None or len(path) <= limit else f"...{path[len(path) - limit :]}"
 
 
+_OF_FRAMES = frozenset(
+    {"Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration", "LoopCond"}
+    | {"Switch", "RefSwitch", "Merge", "RefMerge"}
+)
+
+
 def all_finite(array: Any) -> bool:
     """Whether an array of the host or of a device holds neither NaN nor infinity."""
     xp = np if isinstance(array, (np.ndarray, np.generic)) else jnp
@@ -203,3 +209,41 @@ def disable_check_numerics() -> None:
     Graphs that were built meanwhile keep their checks; functions are traced again without them.
     """
     context.set_observer(None)
+
+
+def add_check_numerics_ops() -> Any:
+    """Adds a check of every floating-point tensor of the current graph, in the graph's order.
+
+    Returns:
+      An operation that runs all checks, each naming its tensor.
+
+    Raises:
+      RuntimeError: in eager mode; `enable_check_numerics` is for it.
+      ValueError: the graph holds control flow of the first kind, where a check may never run.
+
+    Example:
+      >>> from penstock.graph.graph import Graph
+      >>> with Graph().as_default():
+      ...     add_check_numerics_ops().type
+      'NoOp'
+    """
+    graph = state.graph
+    if graph is None:
+        raise RuntimeError(
+            "add_check_numerics_ops() is not compatible with eager execution: expected a graph."
+            " Call tf.debugging.enable_check_numerics() once before what is to be checked."
+        )
+    check: Any = None
+    for op in graph.get_operations():
+        for output in op.outputs:
+            if output.dtype.base_dtype not in (dt.float16, dt.bfloat16, dt.float32, dt.float64):
+                continue
+            if op.type in _OF_FRAMES:
+                raise ValueError(
+                    f"add_check_numerics_ops: '{op.name}' of type {op.type} is control flow of the"
+                    " first kind: expected operations that always run. Use"
+                    " tf.debugging.enable_check_numerics()."
+                )
+            with graph.control_dependencies([] if check is None else [check]):
+                check = execute(CHECK_NUMERICS, (output,), {"message": output.name}).op
+    return group() if check is None else group(check)
