@@ -95,6 +95,7 @@ from penstock.ops.functional_loops import foldr as foldr
 from penstock.tracing.function import function as function
 from penstock.ops.array_gather import gather as gather
 from penstock.ops.array_gather import gather_nd as gather_nd
+from penstock.graph.behavior import get_current_name_scope as get_current_name_scope
 from penstock.config.logging import get_logger as get_logger
 from penstock.ops.conversion import get_static_value as get_static_value
 from penstock.autodiff.custom import grad_pass_through as grad_pass_through
@@ -271,4 +272,5 @@ from penstock._stubs import test as test
 from penstock._stubs import train as train
 from penstock._stubs import types as types
 from penstock._stubs import version as version
+from penstock._stubs import xla as xla
 from penstock.version import __version__ as __version__

@@ -1,6 +1,6 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
-from penstock.config.optimizer import get_experimental_options as get_experimental_options
-from penstock.config.optimizer import get_jit as get_jit
-from penstock.config.optimizer import set_experimental_options as set_experimental_options
-from penstock.config.optimizer import set_jit as set_jit
+from penstock.config.optimizer_options import get_experimental_options as get_experimental_options
+from penstock.config.optimizer_options import get_jit as get_jit
+from penstock.config.optimizer_options import set_experimental_options as set_experimental_options
+from penstock.config.optimizer_options import set_jit as set_jit

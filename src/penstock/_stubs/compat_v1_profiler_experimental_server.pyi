@@ -1,3 +1,3 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
-from penstock.profiler.experimental import server_start as start
+from penstock.profiler.sessions import server_start as start

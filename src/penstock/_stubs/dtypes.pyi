@@ -1,6 +1,7 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
 from penstock.types.dtypes import DType as DType
+from penstock.types.dtypes import QUANTIZED_DTYPES as QUANTIZED_DTYPES
 from penstock.types.dtypes import as_dtype as as_dtype
 from penstock.types.dtypes import bfloat16 as bfloat16
 from penstock.types.dtypes import bool_ as bool
@@ -30,3 +31,4 @@ from penstock.types.dtypes import uint32 as uint32
 from penstock.types.dtypes import uint64 as uint64
 from penstock.types.dtypes import uint8 as uint8
 from penstock.types.dtypes import variant as variant
+from penstock._stubs import dtypes_experimental as experimental

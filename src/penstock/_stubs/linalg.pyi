@@ -1,5 +1,26 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
+from penstock.ops.linear_operators.base import LinearOperator as LinearOperator
+from penstock.ops.linear_operators.derived import LinearOperatorAdjoint as LinearOperatorAdjoint
+from penstock.ops.linear_operators.block_diag import LinearOperatorBlockDiag as LinearOperatorBlockDiag
+from penstock.ops.linear_operators.block_lower_triangular import LinearOperatorBlockLowerTriangular as LinearOperatorBlockLowerTriangular
+from penstock.ops.linear_operators.circulant import LinearOperatorCirculant as LinearOperatorCirculant
+from penstock.ops.linear_operators.circulant import LinearOperatorCirculant2D as LinearOperatorCirculant2D
+from penstock.ops.linear_operators.circulant import LinearOperatorCirculant3D as LinearOperatorCirculant3D
+from penstock.ops.linear_operators.composition import LinearOperatorComposition as LinearOperatorComposition
+from penstock.ops.linear_operators.diagonal import LinearOperatorDiag as LinearOperatorDiag
+from penstock.ops.linear_operators.dense import LinearOperatorFullMatrix as LinearOperatorFullMatrix
+from penstock.ops.linear_operators.householder import LinearOperatorHouseholder as LinearOperatorHouseholder
+from penstock.ops.linear_operators.identity import LinearOperatorIdentity as LinearOperatorIdentity
+from penstock.ops.linear_operators.derived import LinearOperatorInversion as LinearOperatorInversion
+from penstock.ops.linear_operators.kronecker import LinearOperatorKronecker as LinearOperatorKronecker
+from penstock.ops.linear_operators.low_rank_update import LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate
+from penstock.ops.linear_operators.dense import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
+from penstock.ops.linear_operators.permutation import LinearOperatorPermutation as LinearOperatorPermutation
+from penstock.ops.linear_operators.identity import LinearOperatorScaledIdentity as LinearOperatorScaledIdentity
+from penstock.ops.linear_operators.toeplitz import LinearOperatorToeplitz as LinearOperatorToeplitz
+from penstock.ops.linear_operators.tridiag import LinearOperatorTridiag as LinearOperatorTridiag
+from penstock.ops.linear_operators.zeros import LinearOperatorZeros as LinearOperatorZeros
 from penstock.ops.linalg_common import adjoint as adjoint
 from penstock.ops.array_diag import band_part as band_part
 from penstock.ops.linalg_banded import banded_triangular_solve as banded_triangular_solve
@@ -47,3 +68,4 @@ from penstock.ops.array_diag import trace as trace
 from penstock.ops.linalg_solve import triangular_solve as triangular_solve
 from penstock.ops.linalg_tridiagonal import tridiagonal_matmul as tridiagonal_matmul
 from penstock.ops.linalg_tridiagonal import tridiagonal_solve as tridiagonal_solve
+from penstock._stubs import linalg_experimental as experimental

@@ -1,4 +1,4 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
-from penstock.profiler.experimental import client_monitor as monitor
-from penstock.profiler.experimental import client_trace as trace
+from penstock.profiler.sessions import client_monitor as monitor
+from penstock.profiler.sessions import client_trace as trace

@@ -50,6 +50,7 @@ from penstock.ops.optional import OptionalSpec as OptionalSpec
 from penstock.ops.queues import PaddingFIFOQueue as PaddingFIFOQueue
 from penstock.ops.debug_print import print_v1 as Print
 from penstock.ops.queues import PriorityQueue as PriorityQueue
+from penstock.types.dtypes import QUANTIZED_DTYPES as QUANTIZED_DTYPES
 from penstock.ops.queues import QueueBase as QueueBase
 from penstock.ops.ragged_tensor import RaggedTensor as RaggedTensor
 from penstock.ops.ragged_tensor import RaggedTensorSpec as RaggedTensorSpec
@@ -89,6 +90,7 @@ from penstock.ops.math_arithmetic import accumulate_n as accumulate_n
 from penstock.ops.math_elementwise import acos as acos
 from penstock.ops.math_elementwise import acosh as acosh
 from penstock.ops.math_arithmetic import add as add
+from penstock.ops.debug_numerics import add_check_numerics_ops as add_check_numerics_ops
 from penstock.ops.math_arithmetic import add_n as add_n
 from penstock.graph.behavior import add_to_collection as add_to_collection
 from penstock.graph.behavior import add_to_collections as add_to_collections
@@ -172,6 +174,7 @@ from penstock.ops.math_elementwise import cos as cos
 from penstock.ops.math_elementwise import cosh as cosh
 from penstock.ops.math_reduce import count_nonzero_v1 as count_nonzero
 from penstock.ops.state_functions import count_up_to as count_up_to
+from penstock.ops.variables_in_parts import create_partitioned_variables as create_partitioned_variables
 from penstock.ops.math_matmul import cross as cross
 from penstock.ops.math_scan import cumprod as cumprod
 from penstock.ops.math_scan import cumsum as cumsum
@@ -248,6 +251,7 @@ from penstock.ops.array_gather import gather_v1 as gather
 from penstock.ops.array_gather import gather_nd_v1 as gather_nd
 from penstock.graph.behavior import get_collection as get_collection
 from penstock.graph.behavior import get_collection_ref as get_collection_ref
+from penstock.graph.behavior import get_current_name_scope as get_current_name_scope
 from penstock.graph.graph import get_default_graph as get_default_graph
 from penstock.runtime.client import get_default_session as get_default_session
 from penstock.ops.variable_scope import get_local_variable as get_local_variable
@@ -619,3 +623,4 @@ from penstock._stubs import compat_v1_test as test
 from penstock._stubs import compat_v1_train as train
 from penstock._stubs import compat_v1_types as types
 from penstock._stubs import compat_v1_version as version
+from penstock._stubs import compat_v1_xla as xla
