@@ -17,6 +17,7 @@ Shape = tuple[int, ...]
 _FREE = frozenset(
     "Const ExpandDims Identity IdentityN NoOp Placeholder PlaceholderWithDefault PreventGradient "
     "Rank ReadVariableOp Reshape Shape ShapeN Size Squeeze StopGradient VarHandleOp "
+    "VarIsInitializedOp "
     "VariableV2".split()
 )
 # No computation, but data moves.
