@@ -192,6 +192,22 @@ EXPORTS = {
         ],
         "unsorted_segment_sum": ["math.unsorted_segment_sum", "compat.v1.unsorted_segment_sum"],
     },
+    "penstock.ops.math_bessel": {
+        name: [f"math.special.{name}"]
+        for name in (
+            "bessel_j0",
+            "bessel_j1",
+            "bessel_k0",
+            "bessel_k0e",
+            "bessel_k1",
+            "bessel_k1e",
+            "bessel_y0",
+            "bessel_y1",
+            "dawsn",
+            "fresnel_cos",
+            "fresnel_sin",
+        )
+    },
     "penstock.ops.math_special": {
         "bessel_i0": ["math.bessel_i0", "math.special.bessel_i0"],
         "bessel_i0e": ["math.bessel_i0e", "math.special.bessel_i0e"],

@@ -432,7 +432,7 @@ bessel_i0e = unary_function(BESSEL_I0E, "bessel_i0e", BESSEL_I0E.doc)
 bessel_i1e = unary_function(BESSEL_I1E, "bessel_i1e", BESSEL_I1E.doc)
 
 
-def _over(y: Any, x: Any, at_zero: float) -> Any:
+def over(y: Any, x: Any, at_zero: float) -> Any:
     """`y / x`, with a limit where x is 0."""
     zero = execute("Equal", (x, execute("ZerosLike", (x,))))
     one = execute("OnesLike", (x,))
@@ -448,7 +448,7 @@ def _bessel_i0_gradient(op: Any, grad: Any) -> Any:
 @BESSEL_I1.gradient
 def _bessel_i1_gradient(op: Any, grad: Any) -> Any:
     x, y = op.inputs[0], op.outputs[0]
-    return multiply(grad, subtract(bessel_i0(x), _over(y, x, 0.5)))
+    return multiply(grad, subtract(bessel_i0(x), over(y, x, 0.5)))
 
 
 @BESSEL_I0E.gradient
@@ -460,7 +460,7 @@ def _bessel_i0e_gradient(op: Any, grad: Any) -> Any:
 @BESSEL_I1E.gradient
 def _bessel_i1e_gradient(op: Any, grad: Any) -> Any:
     x, y = op.inputs[0], op.outputs[0]
-    rest = subtract(subtract(bessel_i0e(x), _over(y, x, 0.5)), multiply(sign(x), y))
+    rest = subtract(subtract(bessel_i0e(x), over(y, x, 0.5)), multiply(sign(x), y))
     return multiply(grad, rest)
 
 
@@ -477,7 +477,7 @@ def _spence_gradient(op: Any, grad: Any) -> Any:
     x = op.inputs[0]
     one = convert_to_tensor(1, x.dtype)
     away = subtract(one, x)
-    return multiply(grad, _over(log(x), away, -1.0))
+    return multiply(grad, over(log(x), away, -1.0))
 
 
 @EXPINT.gradient

@@ -1,0 +1,72 @@
+"""Special functions beside figures of arbitrary precision, within units in the last place."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+RECORDED = json.loads(
+    (Path(__file__).parents[1] / "data" / "special_functions.json").read_text("utf-8")
+)
+# Units in the last place of float64 and of float32, in eager calls and compiled. The Bessel
+# functions of the first and second kind lose relative accuracy beside their zeros beyond x = 8.
+ULPS = {
+    "bessel_j0": (8, 1), "bessel_j1": (8, 1), "bessel_y0": (100, 1), "bessel_y1": (8, 1),
+    "bessel_k0": (8, 1), "bessel_k1": (6, 1), "bessel_k0e": (6, 1), "bessel_k1e": (8, 1),
+    "bessel_i0": (4, 8), "bessel_i1": (8, 12), "bessel_i0e": (6, 6), "bessel_i1e": (6, 6),
+    "dawsn": (10, 1), "expint": (6, 8), "fresnel_cos": (6, 1), "fresnel_sin": (6, 1),
+    "spence": (6, 4), "erfcinv": (6, 4), "ndtri": (6, 4), "erfinv": (4, 4), "digamma": (20, 16),
+    "lgamma": (160, 120), "zeta": (6, 6), "polygamma": (16, 30), "igamma": (80, 80),
+    "igammac": (80, 100), "igamma_grad_a": (100, 120), "betainc": (400, 100),
+}  # fmt: skip
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    if name == "igamma_grad_a":
+        return lambda a, x: tf.raw_ops.IgammaGradA(a=a, x=x)
+    found = getattr(tf.math, name, None) or getattr(tf.math.special, name)
+    return lambda *arguments: found(*arguments)
+
+
+@pytest.mark.parametrize("name", sorted(RECORDED))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_recorded_figures(name: str, dtype: Any, compiled: bool) -> None:
+    entry = RECORDED[name]
+    arguments = [tf.constant(np.array(a, dtype)) for a in entry["arguments"]]
+    function = tf.function(function_of(name), jit_compile=True) if compiled else function_of(name)
+    wanted = np.array(entry["values"])
+    spacing = np.spacing(np.abs(wanted).astype(dtype)).astype(np.float64)
+    ulps = np.abs(function(*arguments).numpy().astype(np.float64) - wanted) / spacing
+    allowed = ULPS[name][dtype is np.float32]
+    worst = int(ulps.argmax())
+    at = [a[worst] for a in entry["arguments"]]
+    assert ulps[worst] <= allowed, f"{name}{tuple(at)}: {ulps[worst]:.1f} ulps"
+
+
+@pytest.mark.parametrize(
+    ("zero", "rest", "slope"),
+    [
+        (2.404825557695773, -1.176691651530894e-16, -0.5191474972894669),
+        (5.520078110286311, 8.088597146146722e-17, 0.3402648065583682),
+    ],
+)
+def test_j_is_exact_beside_its_first_zeros(zero: float, rest: float, slope: float) -> None:
+    """At the number next to a zero the value is the slope times the rest, to all digits."""
+    for run in (tf.math.special.bessel_j0, tf.function(tf.math.special.bessel_j0)):
+        value = run(tf.constant(zero, tf.float64)).numpy()
+        assert value == pytest.approx(-slope * rest, rel=1e-6)
+
+
+def test_fresnel_keeps_its_phase_far_out() -> None:
+    """At even x the angle is a whole number of turns, however large x is."""
+    x = np.array([1000.0, 100000.0, 2.0**26 + 2])
+    sine = tf.math.special.fresnel_sin(tf.constant(x)).numpy()
+    cosine = tf.math.special.fresnel_cos(tf.constant(x)).numpy()
+    np.testing.assert_allclose(sine, 0.5 - 1 / (np.pi * x), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(cosine, 0.5 - 1 / (np.pi**2 * x**3), rtol=0, atol=1e-15)
