@@ -1,0 +1,40 @@
+"""How many units in the last place a floating result may differ from TensorFlow's, by operation.
+
+The unit is that of TensorFlow's value; where that is small beside the largest element of its
+tensor, it is the unit of a share of that element: a sum that cancels has the error of its terms.
+"""
+
+from typing import NamedTuple
+
+
+class Allowed(NamedTuple):
+    """A distance in units in the last place, of values no smaller than a share of the largest."""
+
+    ulps: float
+    share: float
+
+
+ELEMENTS = Allowed(4, 1e-3)  # each element is computed by itself
+SUMS = Allowed(8, 1.0)  # products and sums, whose terms are added in another order
+GRADIENTS = Allowed(16, 0.25)  # several operations, and sums where inputs were broadcast
+
+_SUMMING = """
+    AvgPool AvgPool3D AvgPool3DGrad AvgPoolGrad BatchMatMul BatchMatMulV2 BatchMatMulV3 Conv2D
+    Conv2DBackpropFilter Conv2DBackpropInput Conv3D Conv3DBackpropFilterV2 Conv3DBackpropInputV2
+    DepthwiseConv2dNative DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput
+    Einsum FFT FFT2D FFT3D FFTND IFFT IFFT2D IFFT3D IFFTND IRFFT IRFFT2D IRFFT3D IRFFTND MatMul RFFT
+    RFFT2D RFFT3D RFFTND SparseMatMul SparseTensorDenseMatMul
+""".split()
+
+# operation -> what its values may differ by, and why that is more than ELEMENTS
+VALUES: dict[str, tuple[Allowed, str]] = dict.fromkeys(
+    _SUMMING, (SUMS, "a sum of products in another order")
+)
+
+
+def allowed_for(op: str, what: str) -> Allowed:
+    """What a result or a gradient of an operation may differ by."""
+    values = VALUES.get(op, (ELEMENTS, ""))[0]
+    if what == "gradient":
+        return Allowed(max(values.ulps, GRADIENTS.ulps), max(values.share, GRADIENTS.share))
+    return values

@@ -1,0 +1,36 @@
+"""Operations without golden cases, or with fewer than three, and why."""
+
+_BY_REASON = {
+    "ends the process": "Abort",
+    "its effect is a line on the standard error": "Print PrintV2",
+    "differs between runs": "Timestamp",
+    "takes functions, see tests/ops/test_functional_loops.py and tests/graph": """
+        Case If While StatelessCase StatelessIf StatelessWhile PartitionedCall
+        StatefulPartitionedCall EagerPyFunc PyFunc PyFuncStateless
+    """,
+    "a part of a loop or branch, see tests/runtime/test_flow_graphs.py": """
+        Enter Exit LoopCond Merge NextIteration RefEnter RefExit RefNextIteration
+    """,
+    "reads or writes files, see tests/ops/test_readers.py, tests/checkpoint and tests/summary": """
+        CloseSummaryWriter CreateSummaryFileWriter FixedLengthRecordReader FixedLengthRecordReaderV2
+        FlushSummaryWriter IdentityReader IdentityReaderV2 ImportEvent InitializeTableFromTextFile
+        InitializeTableFromTextFileV2 MergeV2Checkpoints ReaderNumRecordsProduced
+        ReaderNumRecordsProducedV2 ReaderNumWorkUnitsCompleted ReaderNumWorkUnitsCompletedV2
+        ReaderRead ReaderReadUpTo ReaderReadUpToV2 ReaderReadV2 ReaderReset ReaderResetV2
+        ReaderRestoreState ReaderRestoreStateV2 ReaderSerializeState ReaderSerializeStateV2 Restore
+        RestoreSlice RestoreV2 Save SaveSlices SaveV2 SummaryWriter TFRecordReader TFRecordReaderV2
+        TextLineReader TextLineReaderV2 WholeFileReader WholeFileReaderV2 WriteFile
+        WriteGraphSummary WriteRawProtoSummary WriteSummary
+    """,
+    "the handle of a tensor that a session keeps, see tests/runtime/test_session_tensors.py": """
+        DeleteSessionTensor GetSessionHandle GetSessionHandleV2 GetSessionTensor
+    """,
+    "a lock, see tests/ops/test_coordination.py": "ConsumeMutexLock MutexLock MutexV2",
+    "a value that no call of a raw function can give, see tests/ops": """
+        Const OptionalGetValue OptionalHasValue OptionalNone RaggedTensorFromVariant
+        RaggedTensorToVariantGradient
+    """,
+    "there is one way to call it": "ControlTrigger NoOp StatelessRandomGetAlg",
+}
+
+NOT_RECORDED = {op: reason for reason, ops in _BY_REASON.items() for op in ops.split()}
