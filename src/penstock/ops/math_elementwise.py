@@ -5,6 +5,7 @@ below it. The operations named `...Grad` compute the gradient from the function'
 differentiable in turn.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,8 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.lazy import lax
 from penstock.core.op_def import OpDef
-from penstock.ops.factories import binary, unary, unary_function
+from penstock.core.shapes import ShapeContext
+from penstock.ops.factories import define_elementwise, unary, unary_function
 from penstock.ops.math_arithmetic import (
     FLOATS,
     FLOATS_AND_COMPLEX,
@@ -26,6 +28,8 @@ from penstock.ops.math_arithmetic import (
     subtract,
 )  # fmt: skip
 from penstock.ops.math_division import real_div
+from penstock.types import dims as d
+from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray or a JAX tracer
 SIGNED_NUMBERS = "bfloat16, half, float, double, int8, int16, int32, int64, complex64, complex128"
@@ -164,9 +168,22 @@ _grad_op(TANH, "TanhGrad")
 # gradients in terms of the output
 
 
+def _shape_of_y(c: ShapeContext) -> Dims:
+    y, dy = c.shape(0), c.shape(1)
+    if y is None or dy is None or None in y or None in dy:
+        return y
+    if math.prod(n or 0 for n in y) != math.prod(n or 0 for n in dy):
+        c.fail("as many elements in dy as in y", f"y of shape {d.text(y)}, dy of {d.text(dy)}")
+    return y
+
+
 def _define_grad_op(name: str, host: Callable[[Array, Array], Array], doc: str) -> OpDef:
     signature = f"{name}(y: T, dy: T; T: {{{FLOATS_AND_COMPLEX}}}) -> z: T"
-    return binary(name, "", host, host, doc, signature)
+
+    def matched(y: Array, dy: Array) -> Array:
+        return host(y, dy if y.shape == dy.shape else dy.reshape(y.shape))
+
+    return define_elementwise(signature, matched, matched, doc, _shape_of_y)
 
 
 SIGMOID_GRAD = _define_grad_op(

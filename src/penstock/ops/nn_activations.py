@@ -57,6 +57,11 @@ def _relu(xp: Any, features: Array) -> Array:
 RELU_GRAD = _define_gradient("Relu", "realnumbertype", "features")
 
 
+def _flat(features: Any) -> Any:
+    """The gradient with respect to features that only choose between two slopes."""
+    return execute("ZerosLike", (features,))
+
+
 @kernel(RELU_GRAD)
 def _relu_grad(xp: Any, gradients: Array, features: Array) -> Array:
     return xp.where(features > _zero(features), gradients, _zero(gradients))
@@ -69,7 +74,7 @@ def _relu_gradient(op: Any, grad: Any) -> Any:
 
 @RELU_GRAD.gradient
 def _relu_grad_gradient(op: Any, grad: Any) -> list[Any]:
-    return [execute(RELU_GRAD, (grad, op.inputs[1])), None]
+    return [execute(RELU_GRAD, (grad, op.inputs[1])), _flat(op.inputs[1])]
 
 
 RELU6 = _define("Relu6", "realnumbertype", "min(max(features, 0), 6).")
@@ -96,7 +101,7 @@ def _relu6_gradient(op: Any, grad: Any) -> Any:
 
 @RELU6_GRAD.gradient
 def _relu6_grad_gradient(op: Any, grad: Any) -> list[Any]:
-    return [execute(RELU6_GRAD, (grad, op.inputs[1])), None]
+    return [execute(RELU6_GRAD, (grad, op.inputs[1])), _flat(op.inputs[1])]
 
 
 ELU = _define("Elu", FLOATS, "Features where positive, exp(features) - 1 elsewhere.")
@@ -187,7 +192,7 @@ def _leaky_relu_gradient(op: Any, grad: Any) -> Any:
 @LEAKY_RELU_GRAD.gradient
 def _leaky_relu_grad_gradient(op: Any, grad: Any) -> list[Any]:
     attrs = {"alpha": op.get_attr("alpha")}
-    return [execute(LEAKY_RELU_GRAD, (grad, op.inputs[1]), attrs), None]
+    return [execute(LEAKY_RELU_GRAD, (grad, op.inputs[1]), attrs), _flat(op.inputs[1])]
 
 
 SOFTPLUS = _define("Softplus", FLOATS, "log(exp(features) + 1).")

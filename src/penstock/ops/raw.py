@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock import ops
-from penstock.core import op_def
+from penstock.core import attributes, op_def
 from penstock.core.execute import execute
 from penstock.core.op_def import REQUIRED, AttrDef, OpDef
 
@@ -61,6 +61,8 @@ def _make(op: OpDef) -> Callable[..., Any]:
     inputs = {a.name: _parameter(op, a.name) for a in op.inputs}
     named_attrs = {n: _parameter(op, n) for n in attrs}
     signature = _signature(inputs, attrs, named_attrs)
+    # To the table of prepared calls 1 is True: a number for a bool must be refused before.
+    flags = {n for n, a in attrs.items() if a.kind == "bool"}
     several = len(op.outputs) > 1
     result = collections.namedtuple(op.name, [a.name for a in op.outputs]) if several else None
 
@@ -79,6 +81,8 @@ def _make(op: OpDef) -> Callable[..., Any]:
             for n, parameter in named_attrs.items()
             if given[parameter] is not None or attrs[n].kind == "shape"
         }
+        for n in flags & chosen.keys():
+            attributes.canonical(op, attrs[n], chosen[n])
         made = execute(op, values, chosen, given["name"])
         return result(*made) if result is not None else made
 

@@ -263,6 +263,8 @@ def _prepare_rows(
     """The old value, and the updates in full shape; refuses shapes and indices that do not fit."""
     params = resource.read()
     problem = updates_problem(params.shape, indices.shape, updates.shape)
+    if params.dtype != updates.dtype:
+        problem = f"expected updates of dtype {params.dtype}, as the variable, got {updates.dtype}"
     if problem is not None or params.ndim == 0:
         raise errors.InvalidArgumentError(
             None, None, problem or "a scalar variable has no rows to scatter into"

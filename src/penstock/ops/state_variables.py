@@ -210,6 +210,13 @@ def _define_assign_op(name: str, doc: str, function: str) -> Any:
     @kernel(op, types={"dtype": NUMERIC})
     def _update(xp: Any, resource: Any, value: Array) -> None:
         old = resource.read()
+        if old.dtype != value.dtype:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{name}: expected a value of the variable's dtype {old.dtype}, got {value.dtype}. "
+                "Cast the value.",
+            )
         if old.shape != value.shape:
             raise errors.InvalidArgumentError(
                 None,
