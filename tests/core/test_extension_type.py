@@ -62,6 +62,14 @@ def test_annotations_that_say_nothing_of_tensors_are_refused(annotation):
         type("Bad", (tf.experimental.ExtensionType,), {"__annotations__": {"x": annotation}})
 
 
+def test_they_are_no_tensors_but_ragged_and_sparse_ones_are():
+    ragged, sparse = tf.ragged.constant([[1], []]), tf.SparseTensor([[0]], [1], [1])
+    rows = tf.IndexedSlices(tf.ones([1]), tf.constant([0]))
+    array = tf.TensorArray(tf.float32, 1)
+    values = [Pair(1, 2), array, ragged, sparse, rows]
+    assert [tf.is_tensor(v) for v in values] == [False, False, True, True, True]
+
+
 def test_values_cannot_be_changed():
     value = Masked(1)
     with pytest.raises(AttributeError, match="Cannot mutate attribute `scale`"):
@@ -185,3 +193,17 @@ def test_the_base_class_has_no_values_and_names_are_reserved():
         tf.experimental.ExtensionType()
     with pytest.raises(ValueError, match="reserved"):
         type("Bad", (tf.experimental.ExtensionType,), {"__annotations__": {"Spec": int}})
+
+
+class Outer(tf.experimental.ExtensionType):
+    """A value within another one."""
+
+    inner: Masked
+
+
+def test_functions_are_traced_again_for_other_settings_of_a_value_within_a_value():
+    @tf.function
+    def scaled(outer):
+        return outer.inner.values * outer.inner.scale
+
+    assert [scaled(Outer(Masked(2, scale=k))).numpy() for k in (1, 5)] == [2, 10]

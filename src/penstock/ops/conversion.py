@@ -94,13 +94,17 @@ def _of_dtype(value: Any, dtype: Any) -> Any:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether a value is a tensor, variable or composite tensor, of ours or of a registered type.
+    """Whether a value is a tensor, a variable, or a sparse or ragged tensor or indexed slices.
+
+    Other values made of tensors are not: extension types, tensor arrays, linear operators.
 
     Example:
       >>> is_tensor([1]), is_tensor(convert_to_tensor([1]))
       (False, True)
     """
-    if isinstance(x, (Tensor, CompositeTensor)) or getattr(x, "is_tensor_like", False):
+    if isinstance(x, CompositeTensor):
+        return x.counts_as_tensor
+    if isinstance(x, Tensor) or getattr(x, "is_tensor_like", False):
         return True
     return (hasattr(x, "handle") and hasattr(x, "read_value")) or (
         hasattr(x, "_type_spec") and hasattr(x, "dtype")

@@ -21,7 +21,7 @@ from penstock.tracing.variable_arguments import VariableKey, is_variable, variab
 from penstock.types import dims as d
 from penstock.types.spec_parts import hashable, map_parts
 from penstock.types.tensor_shape import TensorShape
-from penstock.types.tensor_spec import TensorSpec
+from penstock.types.tensor_spec import DenseSpec, TensorSpec
 from penstock.types.trace_type import TracingContext
 from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
@@ -339,14 +339,15 @@ def _slow_key(value: Any, tensors: list[Any]) -> Any:
 
 def _static_parts(spec: TypeSpec) -> Any:
     """What a composite's spec says beside the shapes and dtypes of its tensors."""
-    return hashable(
-        tuple(
-            map_parts(
-                lambda part: None if isinstance(part, (TypeSpec, TensorShape)) else part,
-                spec._serialize(),
-            )
-        )
-    )
+    return hashable(tuple(map_parts(_static_part, spec._serialize())))
+
+
+def _static_part(part: Any) -> Any:
+    if isinstance(part, (TensorShape, DenseSpec)):
+        return None
+    if isinstance(part, TypeSpec):  # a value made of tensors within another one
+        return type(part), _static_parts(part)
+    return part
 
 
 def sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
