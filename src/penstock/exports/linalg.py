@@ -5,7 +5,37 @@ def _with_older(new: str, *old: str) -> list[str]:
     return [f"linalg.{new}", *(f"compat.v1.{name}" for name in old)]
 
 
+_OPERATORS = "penstock.ops.linear_operators."
+# The module of each class of linear operators; one of them imports all (see the package).
+_LINEAR_OPERATORS = {
+    "base": [""],
+    "block_diag": ["BlockDiag"],
+    "block_lower_triangular": ["BlockLowerTriangular"],
+    "circulant": ["Circulant", "Circulant2D", "Circulant3D"],
+    "composition": ["Composition"],
+    "dense": ["FullMatrix", "LowerTriangular"],
+    "derived": ["Adjoint", "Inversion"],
+    "diagonal": ["Diag"],
+    "householder": ["Householder"],
+    "identity": ["Identity", "ScaledIdentity"],
+    "kronecker": ["Kronecker"],
+    "low_rank_update": ["LowRankUpdate"],
+    "permutation": ["Permutation"],
+    "toeplitz": ["Toeplitz"],
+    "tridiag": ["Tridiag"],
+    "zeros": ["Zeros"],
+}
+
 EXPORTS = {
+    **{
+        _OPERATORS + module: {
+            f"LinearOperator{kind}": [f"linalg.LinearOperator{kind}"] for kind in kinds
+        }
+        for module, kinds in _LINEAR_OPERATORS.items()
+    },
+    _OPERATORS + "conjugate_gradient": {
+        "conjugate_gradient": ["linalg.experimental.conjugate_gradient"]
+    },
     "penstock.ops.linalg_banded": {"banded_triangular_solve": ["linalg.banded_triangular_solve"]},
     "penstock.ops.linalg_common": {"adjoint": _with_older("adjoint")},
     "penstock.ops.linalg_decompose": {

@@ -61,6 +61,9 @@ def _from_matrix(matrix: Any) -> Any:
                 f"Expected last two dimensions of diagonals to be same, got {columns} and {rows}. "
                 "Pass a square matrix, or its diagonals with diagonals_format='compact'."
             )
+        if rows == 1:
+            nothing = execute("ZerosLike", (matrix,))
+            return execute("ConcatV2", ([nothing, matrix, nothing], np.int32(-2)))
     return diag_part(matrix, k=(-1, 1), align="LEFT_RIGHT")
 
 
