@@ -31,14 +31,14 @@ class Reverse:
 
     Attributes:
       body: the reverse as a body: inputs are the gradients, then the captured values.
-      captured: tensors of the forward graph whose values it needs.
+      captured: tensors whose values it needs: of the forward graph, of those around it, or eager.
       layout: for each input of the forward body None, an output index, or three of them for
         IndexedSlices.
     """
 
     __slots__ = ("body", "captured", "layout")
 
-    def __init__(self, body: CallBody, captured: list[SymbolicTensor], layout: list[Any]) -> None:
+    def __init__(self, body: CallBody, captured: list[Tensor], layout: list[Any]) -> None:
         self.body = body
         self.captured = captured
         self.layout = layout
@@ -77,7 +77,7 @@ def build_reverse(
     captured = list(graph.external_captures)
     reverse = CallBody(graph.name, graph)
     reverse.must_compile = body.must_compile
-    return Reverse(reverse, captured, layout)  # type: ignore[arg-type]
+    return Reverse(reverse, captured, layout)
 
 
 class _ReverseGraph(FuncGraph):
@@ -225,7 +225,11 @@ def _extend(body: CallBody, closed: bool) -> CallBody:
 
 def _missing(view: CallBody, reverse: Reverse) -> list[SymbolicTensor]:
     have = {id(t) for t in (*view.inputs, *view.outputs)}
-    return [t for t in reverse.captured if t.graph is view.graph and id(t) not in have]
+    return [
+        t
+        for t in reverse.captured
+        if isinstance(t, SymbolicTensor) and t.graph is view.graph and id(t) not in have
+    ]
 
 
 # ---- the rule ------------------------------------------------------------------------------------

@@ -91,7 +91,11 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
 
 
 def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The result, its flat tensors, the flat argument tensors, the variables used and the rule."""
+    """The result, its flat tensors, the flat argument tensors, the variables used and the rule.
+
+    Tapes around it record what `f` does: the rule may use its intermediate values, and derivatives
+    of the rule follow these. The result itself reaches them through the rule alone.
+    """
     packed = (
         nest.map_structure(lambda v: v if _is_variable(v) else convert_to_tensor(v), args)
         if args
@@ -99,7 +103,7 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
     )
     flat_args = nest.flatten(packed, expand_composites=True)
     variable_args = {id(v) for v in flat_args if _is_variable(v)}
-    with context.no_recording(), GradientTape() as tape:
+    with GradientTape() as tape:
         result, grad_fn = converted(f)(*packed, **kwargs)
     flat = nest.flatten(result, expand_composites=True)
     variables = [v for v in tape.watched_variables() if id(v) not in variable_args]
@@ -202,8 +206,11 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
         @custom_gradient
         def inner(*tensors: Any) -> Any:
-            with context.no_recording():
+            with context.no_recording(), GradientTape() as watching:
                 result = run(*tensors, **kwargs)
+            for recorder in state.recorders:
+                for variable in watching.watched_variables():
+                    recorder.watch_variable(variable)
 
             def grad(*upstream: Any, variables: Any = None) -> Any:
                 with GradientTape() as tape:

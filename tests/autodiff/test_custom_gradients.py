@@ -1,0 +1,125 @@
+"""Gradients that a user gives, in derivatives of second order and with variables."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+
+@tf.custom_gradient
+def _softplus(x):
+    """log(1 + exp(x)), whose rule uses a value of the forward pass."""
+    e = tf.exp(x)
+    return tf.math.log(1.0 + e), lambda upstream: upstream * (1.0 - 1.0 / (1.0 + e))
+
+
+def _both_orders(function, x):
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = function(x)
+        first = inner.gradient(y, x)
+    return first, outer.gradient(first, x)
+
+
+@pytest.mark.parametrize("mode", ["eager", "function", "around a function", "compiled"])
+def test_a_rule_that_uses_values_of_the_forward_pass_has_a_derivative(mode) -> None:
+    def both(x):
+        return _both_orders(_softplus, x)
+
+    around = tf.function(_softplus)
+    run = {
+        "eager": both,
+        "function": tf.function(both),
+        "around a function": lambda x: _both_orders(around, x),
+        "compiled": tf.function(both, jit_compile=True),
+    }[mode]
+    x = np.array([1.0, 0.0, -3.0])
+    first, second = run(tf.constant(x))
+    sigmoid = 1.0 / (1.0 + np.exp(-x))
+    np.testing.assert_allclose(first, sigmoid, rtol=1e-12)
+    np.testing.assert_allclose(second, sigmoid * (1.0 - sigmoid), rtol=1e-12)
+
+
+def test_an_argument_that_is_a_result_follows_the_rule_alone() -> None:
+    @tf.custom_gradient
+    def exchanged(x, y):
+        return (y, x), lambda a, b: (b * 2.0, a * 3.0)
+
+    x, y = tf.constant(2.0), tf.constant(5.0)
+    with tf.GradientTape() as tape:
+        tape.watch([x, y])
+        first, second = exchanged(x, y)
+        total = first * 10.0 + second
+    assert [float(g) for g in tape.gradient(total, [x, y])] == [2.0, 30.0]
+
+
+# ---- recompute_grad ------------------------------------------------------------------------------
+
+W = np.array([[0.5, 0.2], [0.1, 0.9]])
+
+
+def _chain(x, w, times):
+    """What `times` blocks give, and the gradients of its sum for `x` and `w`."""
+    kept = [x]
+    for _ in range(times):
+        kept.append(np.tanh(kept[-1] @ w))
+    back, for_w = np.ones_like(x), np.zeros_like(w)
+    for before, after in zip(reversed(kept[:-1]), reversed(kept[1:]), strict=True):
+        inner = back * (1.0 - after * after)
+        for_w += before.T @ inner
+        back = inner @ w.T
+    return kept[-1], back, for_w
+
+
+def _unrolled(block, x):
+    return block(block(block(x)))
+
+
+def _looped(block, x):
+    return tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, block(v)), [0, x])[1]
+
+
+def _branched(block, x):
+    return tf.cond(tf.reduce_sum(x) > 0.0, lambda: _unrolled(block, x), lambda: x)
+
+
+@pytest.mark.parametrize("program", [_unrolled, _looped, _branched])
+@pytest.mark.parametrize("traced", [False, True])
+def test_variables_of_what_is_run_again_have_gradients(program, traced) -> None:
+    w, x = tf.Variable(W), np.array([[1.0, -0.5]])
+    ran = []
+
+    @tf.recompute_grad
+    def block(v):
+        ran.append(None)
+        return tf.tanh(v @ w)
+
+    def run(v):
+        return program(block, v)
+
+    run = tf.function(run) if traced else run
+    given = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        y = run(given)
+    ran.clear()
+    found = tape.gradient(y, [given, w])
+    for got, wanted in zip([y, *found], _chain(x, W, 3), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+    assert ran or traced  # eagerly, the gradient runs it again
+
+
+def test_only_variables_and_no_watched_argument() -> None:
+    w = tf.Variable(W)
+    block = tf.recompute_grad(lambda v: tf.tanh(v @ w))
+
+    @tf.function
+    def gradient(v):
+        with tf.GradientTape() as tape:
+            y = block(block(v))
+        return tape.gradient(y, w)
+
+    x = np.array([[1.0, -0.5]])
+    np.testing.assert_allclose(gradient(tf.constant(x)), _chain(x, W, 2)[2], rtol=1e-12)
