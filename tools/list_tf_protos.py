@@ -38,6 +38,7 @@ _CORE = {
         "tensorflow_server trackable_object_graph verifier_config"
     ),
     "util": "event saved_tensor_slice",
+    "util.quantization": "uniform_quant_ops_attr",
     "example": "example example_parser_configuration feature",
     "profiler": "tfprof_log tfprof_output",
 }

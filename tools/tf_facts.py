@@ -31,6 +31,7 @@ FAMILIES = {
     "op_defs": "tf_op_defs.json",
     "signatures": "tf_signatures.json",
     "promotion": "tf_promotion.json",
+    "quantized": "tf_quantized.json",
     "random": "tf_random.json",
     "tensor_protos": "tf_tensor_protos.json",
     "types": "tf_types.json",

@@ -1,0 +1,192 @@
+"""The arithmetic that quantised operations share: limits, levels, rounding, ranges of results.
+
+A quantised tensor comes with two scalars, the numbers that its lowest and its highest integer stand
+for. `limits` says what those integers are; `level` is the distance of two neighbours, which counts
+signed integers as symmetric (-127 to 127), so that 0 stands for 0; `product_range` is the range
+of a product of two. Kernels are written against `xp`, as everywhere.
+
+Source: Jacob et al., "Quantization and Training of Neural Networks for Efficient
+Integer-Arithmetic-Only Inference", arXiv:1712.05877.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.shapes import ShapeContext
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+
+Array = Any  # numpy.ndarray, jax.Array or a tracer
+FLOAT = np.float32
+LARGEST = float(np.finfo(FLOAT).max)
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """The lowest and highest integer of a quantised dtype."""
+    info = np.iinfo(dtype.numpy_dtype)
+    return int(info.min), int(info.max)
+
+
+def levels_between(dtype: DType) -> int:
+    """How many levels lie between the ends of a range: 255 for quint8, 254 for qint8."""
+    low, high = limits(dtype)
+    return high - max(low, -high)
+
+
+def level(low: Array, high: Array, dtype: DType) -> Array:
+    """The distance of two neighbouring integers: float32[...] as the ends of the range are."""
+    return (high - low) / FLOAT(levels_between(dtype))
+
+
+def product_range(step: Array, dtype: DType) -> tuple[Array, Array]:
+    """The ends of a range whose integers of `dtype` lie `step` apart."""
+    low, high = limits(dtype)
+    return step * FLOAT(low), step * FLOAT(high)
+
+
+def to_integers(xp: Any, values: Array, dtype: DType, low: int | None = None) -> Array:
+    """Whole floats as integers of `dtype`; beyond its ends they are the ends, NaN is 0.
+
+    Args:
+      xp: the array namespace.
+      values: float[...], rounded already.
+      dtype: a quantised dtype.
+      low: the lowest integer, when it is not that of the dtype.
+    """
+    least, most = limits(dtype)
+    wide = values.astype(np.float64)
+    held = xp.clip(wide, float(least if low is None else low), float(most))
+    return xp.where(xp.isnan(wide), 0.0, held).astype(dtype.numpy_dtype)
+
+
+def to_steps(xp: Any, x: Array, low: Array, high: Array, dtype: DType) -> Array:
+    """Floats as whole numbers of steps, not yet held within the integers (mode MIN_FIRST).
+
+    The lower end is rounded to a whole number of steps first, so that 0.0 is one exactly.
+
+    Args:
+      xp: the array namespace.
+      x: float[...].
+      low, high: the range, in shapes that broadcast.
+      dtype: the quantised dtype.
+
+    Returns:
+      float64[...]; 0 everywhere when the range is empty.
+    """
+    least, most = limits(dtype)
+    size = (high - low).astype(np.float64)
+    per_unit = xp.where(size == 0, 0.0, (most - least) / xp.where(size == 0, 1.0, size))
+    return half_away(xp, x * per_unit) - half_away(xp, low * per_unit) + least
+
+
+def to_floats(xp: Any, x: Array, low: Array, high: Array, dtype: DType) -> Array:
+    """Integers as the numbers that they stand for, evenly from end to end.
+
+    Args:
+      xp: the array namespace.
+      x: integers of the quantised dtype.
+      low, high: the range, in shapes that broadcast.
+      dtype: the quantised dtype.
+
+    Returns:
+      float64[...].
+    """
+    least, most = limits(dtype)
+    low = low.astype(np.float64)
+    step = (high.astype(np.float64) - low) / (most - least)
+    return low + (x.astype(np.float64) - least) * step
+
+
+def to_floats_by_steps(xp: Any, x: Array, low: Array, high: Array, dtype: DType) -> Array:
+    """As `to_floats`, with the lower end moved to a whole number of steps, so that one is 0.0.
+
+    Args:
+      xp: the array namespace.
+      x: integers of the quantised dtype.
+      low, high: the range, float32, in shapes that broadcast.
+      dtype: the quantised dtype.
+
+    Returns:
+      float64[...].
+    """
+    least, most = limits(dtype)
+    step = (high - low) / FLOAT(most - least)
+    empty = step == 0
+    first = half_away(xp, low / xp.where(empty, FLOAT(1), step)).astype(np.float64)
+    return xp.where(empty, low, first * step) + (x.astype(np.float64) - least) * step
+
+
+def half_away(xp: Any, values: Array) -> Array:
+    """Rounded to whole numbers, halves away from zero."""
+    whole = xp.trunc(values)
+    return whole + xp.where(xp.abs(values - whole) >= 0.5, xp.sign(values), xp.zeros_like(values))
+
+
+def half_up(xp: Any, values: Array) -> Array:
+    """Rounded to whole numbers, halves towards positive infinity."""
+    below = xp.floor(values)
+    return below + (values - below >= 0.5).astype(values.dtype)
+
+
+def along(xp: Any, values: Array, axis: int, rank: int) -> Array:
+    """A value for each slice along `axis`, in a shape that broadcasts; scalars when it is -1."""
+    if axis == -1:
+        return values.reshape(())
+    return values.reshape([-1 if i == axis else 1 for i in range(rank)])
+
+
+def scalars(c: ShapeContext, positions: Sequence[int]) -> None:
+    """Checks in a shape rule that these inputs are scalars."""
+    for i in positions:
+        c.rank(i, 0)
+
+
+def one_each(c: ShapeContext, positions: Sequence[int], dims: Dims, axis: int) -> Dims:
+    """Checks the inputs that hold a range: single numbers, or one for each slice along an axis.
+
+    Args:
+      c: the context of the shape rule.
+      positions: the inputs that hold ends of ranges.
+      dims: the shape of the values.
+      axis: -1 for one range.
+
+    Returns:
+      What is known of the shape of the ends.
+    """
+    if axis < -1:
+        c.fail("an axis of -1 or at least 0", f"{axis}", "Count it from the front.")
+    if axis == -1:
+        for i in positions:
+            size = d.num_elements(c.shape(i))
+            if size not in (None, 1):
+                c.fail("one number for the range", f"shape {d.text(c.shape(i))}", "Say an axis.")
+        return c.shape(positions[0])
+    if dims is not None and axis >= len(dims):
+        c.fail(f"an axis below the rank {len(dims)}", f"{axis}")
+    known: Dims = (dims[axis],) if dims is not None else (None,)
+    for i in positions:
+        known = c.merge(known, c.rank(i, 1))
+    return known
+
+
+def check_order(ctx: Any, xp: Any, low: Array, high: Array, names: tuple[str, str]) -> None:
+    """Fails the step unless `low <= high`, everywhere.
+
+    Args:
+      ctx: the kernel's context.
+      xp: the array namespace.
+      low, high: the ends of ranges.
+      names: what the operation calls them.
+    """
+    op = ctx.op_name
+    ctx.check(
+        xp.all(low <= high),
+        errors.InvalidArgumentError,
+        lambda a, b: f"{op}: expected {names[0]} <= {names[1]}, got {a} and {b}. Exchange them.",
+        low,
+        high,
+    )

@@ -1,0 +1,138 @@
+"""What the fused quantised operations do after an exact product of 8-bit integers.
+
+`Tail` says what follows: bias, summand, zero from below, and one of three ends. The sums stay as
+32-bit integers with a range of their own, become 8-bit integers of a range that is given
+("frozen"), or become floats.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.ops.quant_levels import FLOAT, Array, limits, product_range, to_integers
+from penstock.types import dtypes as dt
+from penstock.types.dtypes import DType
+
+
+def less_zero_points(
+    xp: Any, sums: Array, parts: tuple[Array, Array], zeros: tuple[Array, Array], depth: int
+) -> Array:
+    """Products of numbers less their zero points, from the products of the bare integers.
+
+    Args:
+      xp: the array namespace.
+      sums: int32[..., n, m], the products of the integers.
+      parts: the sums over k of each side: int32[..., n, 1] and int32[..., 1, m].
+      zeros: the zero points of the sides, int32, in shapes that broadcast with `sums`.
+      depth: k.
+
+    Returns:
+      int32[..., n, m].
+    """
+    (by_row, by_column), (first, second) = parts, zeros
+    return sums - second * by_row - first * by_column + np.int32(depth) * first * second
+
+
+def window_rows(
+    xp: Any, x: Array, sizes: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> Array:
+    """What a window sees at each of its places, laid out for a product with a filter.
+
+    Args:
+      xp: the array namespace.
+      x: [B, spatial..., C], padded already.
+      sizes, strides, dilations: of the window, one for each spatial axis.
+
+    Returns:
+      [B, places..., taps, C], the taps in row-major order.
+    """
+    spans = [(n - 1) * k + 1 for n, k in zip(sizes, dilations, strict=True)]
+    shape = zip(x.shape[1:-1], spans, strides, strict=True)
+    out = [max((n - span) // stride + 1, 0) for n, span, stride in shape]
+    taps = []
+    for place in itertools.product(*map(range, sizes)):
+        starts = [p * k for p, k in zip(place, dilations, strict=True)]
+        cut = zip(starts, out, strides, strict=True)
+        seen = tuple(slice(a, max(a + (n - 1) * s + 1, a), s) for a, n, s in cut)
+        taps.append(x[(slice(None), *seen)])
+    return xp.stack(taps, axis=-2)
+
+
+def largest(xp: Any, low: Array, high: Array) -> Array:
+    """The larger of the ends' sizes."""
+    return xp.maximum(xp.abs(low), xp.abs(high))
+
+
+def weight_level(xp: Any, low: Array, high: Array) -> Array:
+    """The distance of neighbouring weights, which are scaled alone: the larger end over 127."""
+    return largest(xp, low, high) / FLOAT(limits(dt.qint8)[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What a fused operation does with its 32-bit sums; arrays or None where there is none.
+
+    Attributes:
+      relu: whether negative numbers become zero.
+      bias: float32[channels] in numbers, or int32[channels] in the sums' own steps.
+      bias_scale: how many steps one is, for a bias of floats.
+      summand: what is added to every sum, in steps, float32.
+    """
+
+    relu: bool = False
+    bias: Array | None = None
+    bias_scale: Array | None = None
+    summand: Array | None = None
+
+
+def finished(xp: Any, sums: Array, tail: Tail) -> Array:
+    """The sums with bias, summand and zero from below, still in their own steps: float64[...]."""
+    total = sums.astype(np.float64)
+    if tail.bias is not None:
+        if tail.bias.dtype == np.int32:
+            total = total + tail.bias.astype(np.float64)
+        else:
+            total = total + (tail.bias * tail.bias_scale).astype(np.float64)
+    if tail.summand is not None:
+        total = total + tail.summand.astype(np.float64)
+    return xp.maximum(total, 0.0) if tail.relu else total
+
+
+def as_sums(
+    xp: Any, total: Array, step: Array, out: DType = dt.qint32
+) -> tuple[Array, Array, Array]:
+    """The first end: 32-bit integers and the range that they stand for.
+
+    Args:
+      xp: the array namespace.
+      total: float64[...], in steps.
+      step: what a step is in numbers: float32[] or one for each channel.
+      out: the dtype of the integers.
+
+    Returns:
+      The integers, and the ends of their range.
+    """
+    return to_integers(xp, xp.rint(total), out), *product_range(step, out)
+
+
+def as_bytes(
+    xp: Any, total: Array, step: Array, frozen: tuple[Array, Array], out: DType
+) -> tuple[Array, Array, Array]:
+    """The second end: 8-bit integers of a range that is given; 0 stands for 0.0.
+
+    Args:
+      xp: the array namespace.
+      total: float64[...], in steps.
+      step: what a step is in numbers: float32[] or one for each channel.
+      frozen: the ends of the range.
+      out: quint8 or qint8.
+
+    Returns:
+      The integers, and the range as it was given.
+    """
+    low, high = frozen
+    scale = step * FLOAT(limits(out)[1]) / largest(xp, low, high)
+    return to_integers(xp, xp.rint(total * scale), out), low, high
