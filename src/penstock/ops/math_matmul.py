@@ -19,6 +19,7 @@ from penstock.core.tensor import EagerTensor, Tensor, wrap
 from penstock.ops.composing import composed
 from penstock.ops.factories import as_dtype_of
 from penstock.ops.math_arithmetic import conjugate, sum_like
+from penstock.ops.math_int_matmul import int_matmul
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -28,6 +29,7 @@ Array = Any  # numpy.ndarray or a JAX tracer
 MATMUL_LIMIT = 262_144  # elements up to which NumPy's BLAS is called: above, XLA uses every core
 BATCH_ATTRS = "adj_x: bool = False, adj_y: bool = False, grad_x: bool = False, grad_y: bool = False"
 FAST_DTYPES = (dt.float32, dt.float64)
+_BYTES = (np.int8, np.uint8)
 
 
 def _inner(c: ShapeContext, x: Dims, y: Dims) -> None:
@@ -94,6 +96,14 @@ def _mat_mul_gradient(op: Any, grad: Any) -> list[Any]:
 # stacks of matrices
 
 
+def _equal_batch_shape(c: ShapeContext) -> Dims:
+    """As `_batch_shape`, without broadcasting: the first version of the operation has none."""
+    x, y = c.rank_at_least(0, 2, "x"), c.rank_at_least(1, 2, "y")
+    if x is not None and y is not None and not d.compatible(x[:-2], y[:-2]):
+        c.fail("equal batch dimensions", f"{d.text(x)} and {d.text(y)}", "Use BatchMatMulV2.")
+    return _batch_shape(c)
+
+
 def _batch_shape(c: ShapeContext) -> Dims:
     x, y = c.rank_at_least(0, 2, "x"), c.rank_at_least(1, 2, "y")
     if x is None or y is None:
@@ -156,6 +166,8 @@ def _batch_v3(
     wide = Tout.numpy_dtype
     x = xp.conj(xp.swapaxes(x, -1, -2)) if adj_x else x
     y = xp.conj(xp.swapaxes(y, -1, -2)) if adj_y else y
+    if Tout is dt.int32 and x.dtype in _BYTES and y.dtype in _BYTES:
+        return int_matmul(xp, x, y)
     return _product(xp, x.astype(wide), y.astype(wide))
 
 
