@@ -130,7 +130,8 @@ def _shape(xp: Any, x: Array, *, out_type: Any) -> Array:
 # ---- reshape
 
 
-def _reshape_shape(c: ShapeContext) -> Dims:
+def reshape_shape(c: ShapeContext) -> Dims:
+    """The shape rule of Reshape: input 0 in the shape that input 1 says."""
     wanted, dims = c.shape_value(1), c.shape(0)
     sizes = c.shape(1)
     if sizes is not None and len(sizes) > 1:
@@ -181,7 +182,7 @@ def _reshape_unknown(wanted: Any, dims: Dims, known: int) -> Dims:
 
 RESHAPE = define_op(
     "Reshape(tensor: T, shape: Tshape; T: type, Tshape: {int32, int64} = int32) -> output: T",
-    shape=_reshape_shape,
+    shape=reshape_shape,
     host_inputs=("shape",),
     doc="The elements of the input in another shape; one size may be -1 and follows from the rest.",
 )

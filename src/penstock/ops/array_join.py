@@ -89,10 +89,11 @@ def _unpack_gradient(op: Any, *grads: Any) -> Any:
 
 
 def _concat_shape(c: ShapeContext) -> Dims:
-    return _joined(c, c.constant(len(c) - 1), c.shapes[:-1])
+    return joined_shape(c, c.constant(len(c) - 1), c.shapes[:-1])
 
 
-def _joined(c: ShapeContext, axis_value: Any, parts: Sequence[Dims]) -> Dims:
+def joined_shape(c: ShapeContext, axis_value: Any, parts: Sequence[Dims]) -> Dims:
+    """The dimensions of `parts` end to end along an axis, as far as they are known."""
     rank = next((len(s) for s in parts if s is not None), None)
     if rank is None:
         return None
@@ -138,7 +139,7 @@ def _concat_gradient(op: Any, grad: Any) -> list[Any]:
 
 CONCAT = define_op(
     "Concat(concat_dim: int32, values: N*T; N: int >= 2, T: type) -> output: T",
-    shape=lambda c: _joined(c, c.constant(0), c.shapes[1:]),
+    shape=lambda c: joined_shape(c, c.constant(0), c.shapes[1:]),
     host_inputs=("concat_dim",),
     doc="Tensors end to end along an axis; the old form, with the axis first.",
 )
