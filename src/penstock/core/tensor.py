@@ -26,7 +26,7 @@ from penstock.types.tensor_shape import TensorShape
 class Tensor:
     """A multi-dimensional array of one dtype: eager (has data) or symbolic (of a graph)."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__dict__", "__weakref__")
     __nest_leaf__ = True  # a structure ends here, although specs describe tensors
     __array_priority__ = 100  # NumPy arrays leave binary operators with a Tensor to the Tensor
 

@@ -19,6 +19,7 @@ class Operation:
     """A node of a graph: kind of operation, name, inputs, attributes, device, control inputs."""
 
     __slots__ = (
+        "__dict__",  # programs hang things of their own on operations
         "__weakref__", "_control_inputs", "_device", "_id", "_inputs", "_outputs", "attrs",
         "frames", "graph", "input_counts", "name", "op_def", "original_name",
     )  # fmt: skip

@@ -23,6 +23,7 @@ from penstock.core.execute import execute, record
 from penstock.core.resources import VariableCell
 from penstock.core.tensor import Reference, Tensor, value_text, wrap
 from penstock.core.trackable import Trackable
+from penstock.graph import behavior
 from penstock.graph.behavior import (
     control_dependencies,
     executing_eagerly_outside_functions,
@@ -432,6 +433,8 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
         return iter(self.read_value())
 
     def __bool__(self) -> bool:
+        if state.graph is not None and not behavior.noted("resource_variables"):
+            return True  # programs of the first generation ask whether there is a variable
         return bool(self.read_value())
 
     __nonzero__ = __bool__

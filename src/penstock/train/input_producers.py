@@ -282,7 +282,7 @@ def slice_input_producer(
             raise ValueError(
                 "Expected at least one tensor in slice_input_producer(): got an empty list."
             )
-        known = tensors[0].shape[0] if tensors[0].shape.rank else None
+        known = tensors[0].dims[0] if tensors[0].dims else None
         limit = execute("Shape", (tensors[0],))[0] if known is None else known
         queue = range_input_producer(limit, num_epochs, shuffle, seed, capacity, shared_name)
         index = queue.dequeue()

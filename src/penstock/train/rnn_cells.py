@@ -173,7 +173,7 @@ class RNNCell(Layer):
         """
         if inputs is not None:
             inputs = convert_to_tensor(inputs)
-            known = inputs.shape[0] if inputs.shape.rank else None
+            known = inputs.dims[0] if inputs.dims else None
             given = None if batch_size is None else _known_size(batch_size)
             if None not in (known, given) and known != given:
                 raise ValueError(
@@ -225,7 +225,7 @@ class _LayerCell(RNNCell):
 
     def _check(self, inputs: Any) -> None:
         super()._check(inputs)
-        if inputs.shape.rank is not None and inputs.shape[-1] is None:
+        if inputs.dims and inputs.dims[-1] is None:
             raise ValueError(
                 f"Expected inputs.shape[-1] to be known, received shape: {inputs.shape}"
             )

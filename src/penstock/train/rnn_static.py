@@ -75,7 +75,7 @@ def _batch_size(flat: list[Any]) -> Any:
                 "Expected inputs of rank 1 or more, [batch, ...], got a scalar "
                 f"{value}. Give each step as a tensor of rows."
             )
-    known = {value.shape[0] for value in flat if value.shape.rank} - {None}
+    known = {value.dims[0] for value in flat if value.dims} - {None}
     if len(known) > 1:
         raise ValueError(f"Batch size is not the same for all the elements in the input: {known}")
     return known.pop() if known else shape_of(flat[0])[0]

@@ -117,7 +117,7 @@ def checked_lengths(lengths: Any, batch_size: Any) -> Any:
             f"sequence_length={lengths} of shape: {lengths.shape}"
         )
     lengths = identity(cast(lengths, dt.int32), name="sequence_length")
-    known = lengths.shape[0] if lengths.shape.rank else None
+    known = lengths.dims[0] if lengths.dims else None
     if isinstance(batch_size, int) and known == batch_size:
         return lengths
     found = shape_of(lengths)
@@ -312,7 +312,7 @@ def raw_rnn(
         finished, following, state, emit, loop_state = loop_fn(time, None, None, None)
         first_loop = convert_to_tensor(0) if loop_state is None else loop_state
         flat = nest.flatten(following)
-        batch_size = flat[0].shape[0]
+        batch_size = flat[0].dims[0]
         if batch_size is None:
             batch_size = shape_of(flat[0])[0]
         kind = nest.flatten(state)[0].dtype
