@@ -116,3 +116,23 @@ def test_operands_of_comparison_chains_are_not_converted_twice():
     for a, b, c in ((1, 2, 3), (3, 2, 1), (3, 1, 2)):
         wanted = a < b <= c or (c < a and not b > c)
         assert bool(inside(*map(tf.constant, (a, b, c)))) == wanted
+
+
+class Pair(tf.experimental.ExtensionType):
+    """A value made of tensors that a loop carries."""
+
+    left: tf.Tensor
+    right: tf.Tensor
+
+
+def test_loops_carry_values_made_of_tensors():
+    @tf.function
+    def run(pair, rounds):
+        total = None
+        for _ in tf.range(rounds):
+            pair = Pair(pair.right, pair.left + pair.right)
+            total = Pair(pair.left, 2 * pair.right)
+        return pair, total
+
+    pair, total = run(Pair([0, 1], [1, 1]), tf.constant(3))
+    assert [pair.left.numpy().tolist(), total.right.numpy().tolist()] == [[2, 3], [6, 10]]

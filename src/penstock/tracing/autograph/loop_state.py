@@ -43,7 +43,7 @@ class _Slot:
 
     index: int
     value: Any  # a nest of tensors
-    shapes: Any  # a nest of TensorShapes of the same structure
+    shapes: Any  # the TensorShape of a tensor; a nest or list with that of each tensor in a nest
     needs_round: bool = False  # had no value before the loop
 
 
@@ -93,7 +93,7 @@ class LoopState:
         for given, shape in self._invariants:
             if given is value:
                 return nest.map_structure(TensorShape, shape) if nest.is_nested(tensors) else shape
-        return nest.map_structure(lambda t: t.shape, tensors, expand_composites=True)
+        return _shapes_of(tensors)
 
     def probe(self, round_: Callable[[], Any]) -> None:
         """Finds out what variables without a value will be; `round_` runs one round."""
@@ -108,7 +108,7 @@ class LoopState:
             after = self._get()
             found = {i: self._as_tensors(i, after[i]) for i in waiting if not _absent(after[i])}
         for i, tensors in found.items():
-            shapes = nest.map_structure(lambda t: t.shape, tensors, expand_composites=True)
+            shapes = _shapes_of(tensors)
             self.slots.append(_Slot(i, zeros_like_structure(tensors), shapes, needs_round=True))
         self.slots.sort(key=lambda s: s.index)
         self._set(self._before)
@@ -229,6 +229,12 @@ def _work(graph: Any, start: int) -> list[str]:
     """The types of the operations added since there were `start`, but inputs and constants."""
     types = [op.type for op in graph.get_operations()[start:]]
     return [t for t in types if t not in ("Const", "Placeholder")]
+
+
+def _shapes_of(tensors: Any) -> Any:
+    """The shape of a tensor, or the list of the shapes of all tensors in a structure."""
+    flat = nest.flatten(tensors, expand_composites=True)
+    return flat[0].shape if flat and flat[0] is tensors else [t.shape for t in flat]
 
 
 def _absent(value: Any) -> bool:
