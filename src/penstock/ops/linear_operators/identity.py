@@ -76,7 +76,9 @@ class LinearOperatorIdentity(sizes.Sized):
         super().__init__(dt.float32 if dtype is None else dtype, name=name, **found)
 
     def _broadcast(self, x: Any) -> Any:
-        return v.with_batch(x, self._batch_vector(), self._static_batch()) if self._batch else x
+        if self._static_batch() == ():
+            return x
+        return v.with_batch(x, self._batch_vector(), self._static_batch())
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         del adjoint

@@ -271,7 +271,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
 
 def _parameter(value: Any, name: str, base: LinearOperator) -> Any:
-    found = values.parameter(value, name)
+    found = values.parameter(value, name, dtype_hint=base.dtype)
     values.require_rank(found, 1 if name == "diag_update" else 2, f"Argument {name}")
     if found.dtype.base_dtype != base.dtype:
         raise TypeError(

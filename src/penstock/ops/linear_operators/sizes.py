@@ -28,7 +28,9 @@ def _checked(value: Any, name: str, rank: int, what: str, at_run_time: bool) -> 
     """
     if isinstance(value, TensorShape):
         value = value.as_list()
-    given = convert_to_tensor(np.zeros(0, np.int32) if value == [] else value, name=name)
+    given = convert_to_tensor(
+        np.zeros(0, np.int32) if isinstance(value, list) and not value else value, name=name
+    )
     if not given.dtype.is_integer:
         raise TypeError(f"Argument {name} must be integer type.  Found: {given}. Cast it.")
     if given.dims is not None and len(given.dims) != rank:

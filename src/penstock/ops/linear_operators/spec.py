@@ -12,7 +12,7 @@ from penstock.core.composite import CompositeTensor
 from penstock.core.tensor import Tensor
 from penstock.ops.array_fill import zeros
 from penstock.ops.variables import Variable
-from penstock.types.tensor_spec import TensorSpec
+from penstock.types.tensor_spec import DenseSpec
 from penstock.types.type_spec import TypeSpec, type_spec_from_value
 from penstock.util import nest
 
@@ -106,6 +106,9 @@ def _map_pairs(function: Any, value: Any, wanted: Any) -> Any:
 
 def _present(value: Any, wanted: TypeSpec) -> Any:
     """A component, zeros for the gradient of one on which nothing depends."""
-    if value is not None or not isinstance(wanted, TensorSpec):
-        return value
-    return zeros(wanted.shape, wanted.dtype)
+    if value is None and isinstance(wanted, LinearOperatorSpec):
+        nothing = nest.map_structure(lambda spec: _present(None, spec), wanted._component_specs)
+        return wanted._from_components(nothing)
+    if value is None and isinstance(wanted, DenseSpec):
+        return zeros(wanted.shape, wanted.dtype)
+    return value

@@ -26,11 +26,11 @@ Size = Any  # int or int32 scalar tensor
 LAST = np.array([-1], np.int32)  # the last axis, to reduce over
 
 
-def parameter(value: Any, name: str, dtype: Any = None) -> Any:
-    """A variable as it is, anything else as a tensor."""
+def parameter(value: Any, name: str, dtype_hint: Any = None) -> Any:
+    """A variable as it is, anything else as a tensor; Python numbers in the dtype of the hint."""
     if isinstance(value, Variable):
         return value
-    return convert_to_tensor(value, dtype, name)
+    return convert_to_tensor(value, name=name, dtype_hint=dtype_hint)
 
 
 def dims_of(value: Any) -> Dims:
