@@ -7,6 +7,7 @@ device and imports neither JAX nor protobuf.
 """
 
 import importlib
+import os
 import sys
 
 from penstock import namespace
@@ -35,5 +36,7 @@ for _module in ("overloads", "array_getitem"):  # operators and slices of tensor
 op_def.add_loader(lambda: importlib.import_module("penstock.core.op_packages").load_packages())
 op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_all())
 version = importlib.import_module("penstock.version")
+if os.environ.get("PENSTOCK_EFFECTS"):
+    importlib.import_module("penstock.core.effect_start").start()
 
 __all__ = ["__version__", "version"]

@@ -108,3 +108,20 @@ def test_the_gradient_uses_the_numbers_that_were_drawn():
         tape.watch(x)
         y, kept = product(x)
     np.testing.assert_allclose(tape.gradient(y, x), np.prod(kept), rtol=1e-5)
+
+
+def test_a_region_that_does_not_compile_draws_once():
+    """Its random operations run one by one with what they have drawn already."""
+
+    def draws(with_gradient):
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            queue = tf.queue.FIFOQueue(9, [tf.float32], [[8]])
+            x = queue.dequeue_many(4)
+            noise = tf.random.normal([4, 1], seed=3)
+            weights = tf.compat.v1.get_variable("w", [8, 1])
+            loss = tf.reduce_mean(tf.square(x @ weights - noise))
+            fetches = [noise, tf.gradients(loss, weights)] if with_gradient else [noise]
+            session.run([weights.initializer, queue.enqueue_many([tf.ones([8, 8])])])
+            return [session.run(fetches)[0].tolist() for _ in range(2)]
+
+    assert draws(with_gradient=True) == draws(with_gradient=False)

@@ -20,7 +20,9 @@ from penstock.checkpoint.options import OBJECT_GRAPH_KEY
 from penstock.core.bundle.writer import BundleWriter
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
+from penstock.core.effects import switch
 from penstock.core.execute import execute
+from penstock.core.resources import VariableCell
 from penstock.core.tensor import EagerTensor, host_array
 from penstock.graph.behavior import control_dependencies
 from penstock.types import dtypes as dt
@@ -54,7 +56,7 @@ def take_snapshot(graph: ObjectGraph) -> Snapshot:
         if object_graph.is_variable(node) and node._cell is not None:
             names[number] = ["VARIABLE_VALUE"]
             node._cell.read()  # refuses a variable without a value
-            array, lease = node._cell.borrow()
+            array, lease = _borrowed(node._cell)
             snapshot.leases.append(lease)
             snapshot.values.append((graph.key(number, "VARIABLE_VALUE"), array, node.dtype))
             continue
@@ -69,6 +71,14 @@ def take_snapshot(graph: ObjectGraph) -> Snapshot:
     text[()] = message
     snapshot.values.append((OBJECT_GRAPH_KEY, text, dt.string))
     return snapshot
+
+
+def _borrowed(cell: VariableCell) -> tuple[Any, Any]:
+    log = switch.log
+    if log is None:
+        return cell.borrow()
+    with log.turn(None, "SaveV2", (cell,)):
+        return cell.borrow()
 
 
 def add_save(graph: ObjectGraph, prefix: Any) -> Any:

@@ -204,6 +204,13 @@ _ROWS: tuple[Variable, ...] = (
         choices=("", "0", "1", "false", "true", "off", "warn", "error"),
     ),
     Variable(
+        "PENSTOCK_EFFECTS",
+        "str",
+        "",
+        "record:PATH writes the order of effects to a file from the start of the process to its "
+        "end, replay:PATH repeats a run that did.",
+    ),
+    Variable(
         "PENSTOCK_LOG_LEVEL",
         "str",
         "",

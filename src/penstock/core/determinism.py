@@ -16,9 +16,15 @@ NO_SEED = (
 
 
 class _Switch:
-    """What the program asked for; hot paths read `on`."""
+    """What the program asked for; hot paths read `fixed`.
+
+    Attributes:
+      on: operations must repeat bit for bit.
+      fixed: where an operation runs follows from its sizes alone: `on`, or effects are recorded.
+    """
 
     on = False
+    fixed = False
 
 
 switch = _Switch()
@@ -26,7 +32,7 @@ switch = _Switch()
 
 def require(wanted: bool = True) -> None:
     """Asks for operations that repeat bit for bit; False takes it back, for tests."""
-    switch.on = wanted
+    switch.on = switch.fixed = wanted
 
 
 def required() -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import attributes, determinism
+from penstock.core import attributes, determinism, effects
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.context import state
 from penstock.core.kernels import (
@@ -31,7 +31,7 @@ from penstock.core.kernels import (
 )
 from penstock.core.lazy import jax, jax_is_loaded, jnp, wide_types
 from penstock.core.op_def import OpDef
-from penstock.core.resources import ResourceManager
+from penstock.core.resources import ResourceHandle, ResourceManager
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
 from penstock.core.traced import (
@@ -166,15 +166,39 @@ def run_eager(
     """Runs an operation now; returns its flat outputs and completed attributes."""
     device = device_type(state.device)
     prepared = prepare(op, flat, counts, attrs, device)
+    in_turn = effects.switch.log is not None and op.stateful
+    outputs = _run_in_turn(prepared, flat) if in_turn else _run_now(prepared, flat)
+    return outputs, prepared.attrs
+
+
+def _run_in_turn(prepared: PreparedOp, flat: tuple[EagerTensor, ...]) -> Sequence[EagerTensor]:
+    """Runs an operation with effects while they are recorded or replayed."""
+    kernel = prepared.host_kernel
+    touched = resources_of([t._array for t in flat])
+    return effects.run(  # type: ignore[no-any-return]
+        None,
+        prepared.op.name,
+        str(user_frame() or ""),
+        None if kernel is not None and kernel.reentrant else touched,
+        lambda: _run_now(prepared, flat),
+    )
+
+
+def resources_of(arrays: Sequence[Any]) -> list[Any]:
+    """What the handles among some arrays refer to."""
+    return [a.resource for a in arrays if a.__class__ is ResourceHandle and a.resource is not None]
+
+
+def _run_now(prepared: PreparedOp, flat: tuple[EagerTensor, ...]) -> Sequence[EagerTensor]:
     arrays = [t._array for t in flat]
     if prepared.leasing:
         cells = [arrays[i].resource for i in prepared.refs]
-        return _locked(cells, lambda: _run_leasing(prepared, flat, arrays)), prepared.attrs
+        return _locked(cells, lambda: _run_leasing(prepared, flat, arrays))  # type: ignore[no-any-return]
     results = run_prepared(prepared, arrays)
     outputs = [wrap(a, t) for a, t in zip(results, prepared.out_dtypes, strict=True)]
-    if prepared.refs or not op.stateful:
+    if prepared.refs or not prepared.op.stateful:
         _keep_leases(prepared, flat, results, outputs)
-    return outputs, prepared.attrs
+    return outputs
 
 
 def _run_leasing(
@@ -248,7 +272,7 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
             looked_at.append(array)
     if total <= prepared.limit:
         return not looked_at or _runs_user_code(prepared) or not on_accelerator(looked_at)
-    if determinism.switch.on or any(i in prepared.refs for i in range(len(arrays))):
+    if determinism.switch.fixed or any(i in prepared.refs for i in range(len(arrays))):
         return False
     key = tuple(getattr(a, "shape", None) for a in arrays)
     if key in prepared.seen:

@@ -25,6 +25,13 @@ _RANKS |= {"assert_rank": ["assert_rank", "debugging.assert_rank"]} | {
 }
 
 EXPORTS = {
+    "penstock.core.effect_recorder": {
+        "record_effects": ["debugging.experimental.record_effects"],
+    },
+    "penstock.core.effect_replay": {
+        "replay_effects": ["debugging.experimental.replay_effects"],
+    },
+    "penstock.core.effects": {"acting_as": ["debugging.experimental.acting_as"]},
     "penstock.core.tracebacks": {
         name: [f"debugging.{name}"]
         for name in (

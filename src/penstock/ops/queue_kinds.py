@@ -16,6 +16,7 @@ from penstock import errors
 from penstock.core import determinism
 from penstock.ops import random_philox as philox
 from penstock.ops.queue_state import Array, QueueState, Row
+from penstock.ops.random_state import seeds_from_outside
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -188,7 +189,7 @@ class ShuffleQueue(RowQueue):
                     f"RandomShuffleQueue '{name}': expected seeds while determinism is enabled, got"
                     " seed 0 and seed2 0. Give one of them.",
                 )
-            seeds = tuple(int(s) for s in np.random.default_rng().integers(1, 1 << 62, 2))  # type: ignore[assignment]
+            seeds = seeds_from_outside(62)
         self.random = (*seeds, 0)  # seeds, and how many numbers were drawn
         self._drawn: list[int] = []
 
@@ -207,7 +208,7 @@ class ShuffleQueue(RowQueue):
 
     def draw_from(self, seed: int, seed2: int, used: int) -> None:
         """Goes on from a point of a random sequence: that of a checkpoint."""
-        with self.mutex:
+        with self.lock:
             self.random, self._drawn = (seed, seed2, used), []
 
     def pop(self, count: int) -> list[Any]:

@@ -13,6 +13,7 @@ from typing import Any
 from penstock import errors, proto
 from penstock.config import logging
 from penstock.core.context import state
+from penstock.core.effects import Place, switch
 from penstock.graph.graph import get_default_graph
 
 QUEUE_RUNNERS = "queue_runners"  # the collection of a graph's queue runners
@@ -56,7 +57,8 @@ class QueueRunner:
         import_scope: str | None = None,
     ) -> None:
         refuse_eager()
-        self._lock = threading.Lock()  # guards: _errors, _running
+        self._turns = Place("QueueRunner")
+        self._lock = self._turns.lock  # guards: _errors, _running
         self._errors: list[BaseException] = []
         self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         if queue_runner_def is not None:
@@ -197,7 +199,8 @@ class QueueRunner:
             with self._lock:
                 self._errors.append(problem)
         finally:
-            with self._lock:
+            log = switch.log
+            with self._lock if log is None else log.turn_to_end("end", self._turns):
                 self._running[sess] -= 1
                 last = self._running[sess] == 0
             if ended and last:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from penstock import errors
+from penstock.core.effects import section
 from penstock.core.kernels import KernelContext
 from penstock.ops.queue_waiting import wait_until
 from penstock.types import dims as d
@@ -124,7 +125,7 @@ class QueueState:
         self.shapes = tuple(shapes)
         self.capacity = capacity if capacity >= 0 else -1
         self.closed = False
-        self.mutex = threading.Lock()  # guards: closed, _puts, _takes and the elements
+        self.lock = threading.RLock()  # guards: closed, _puts, _takes and the elements
         self._puts: deque[_Attempt] = deque()
         self._takes: deque[_Take] = deque()
 
@@ -235,13 +236,14 @@ class QueueState:
     def close_for_puts(self, ctx: KernelContext, cancel: bool) -> None:
         """Refuses puts from now on; those that wait are served first, or cancelled."""
         if cancel:
-            self.close()
+            with section(ctx, self):
+                self.close()
         else:
             self._wait(ctx, _Close(), self._puts)
 
     def close(self) -> None:
         """Refuses puts from now on, and cancels those that wait. A second call does nothing."""
-        with self.mutex:
+        with self.lock:
             self.closed = True
             self._settle()
 
@@ -303,7 +305,7 @@ class QueueState:
         )
 
     def _wait(self, ctx: KernelContext, attempt: _Attempt, line: Any) -> None:
-        with self.mutex:
+        with section(ctx, self):
             line.append(attempt)
             self._settle()
             if not attempt.done:
@@ -312,7 +314,7 @@ class QueueState:
             raise attempt.error
 
     def _wait_in_line(self, ctx: KernelContext, attempt: _Attempt, line: Any) -> None:
-        attempt.condition = threading.Condition(self.mutex)
+        attempt.condition = threading.Condition(self.lock)
         try:
             wait_until(ctx, attempt.condition, lambda: attempt.done, str(self))
         except BaseException:
@@ -340,7 +342,7 @@ class QueueState:
 
     def contents(self) -> list[Row]:
         """The elements, the next one first, with those that takes in line hold."""
-        with self.mutex:
+        with self.lock:
             for take in reversed(self._takes):
                 take.undo(self)
             rows = self.rows()
@@ -349,7 +351,7 @@ class QueueState:
 
     def replace(self, rows: list[Row], closed: bool) -> None:
         """Other contents: those of a checkpoint."""
-        with self.mutex:
+        with self.lock:
             for take in self._takes:
                 take.undo(self)
             self.discard()

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from penstock.core.effects import switch
 from penstock.core.kernels import KernelContext
 from penstock.core.resources import ResourceHandle
 
@@ -32,6 +33,18 @@ def wait_until(
     Raises:
       CancelledError, DeadlineExceededError: the step ended first.
     """
+    log = switch.log
+    if log is None:
+        _wait(ctx, condition, ready, what)
+    else:
+        log.wait(
+            ctx.step, ctx.op_name, condition, ready, lambda: _wait(ctx, condition, ready, what)
+        )
+
+
+def _wait(
+    ctx: KernelContext, condition: threading.Condition, ready: Callable[[], bool], what: str
+) -> None:
     if ctx.step is not None:
         ctx.step.wait(condition, ready, f"{ctx.op_name} at {what}")
         return
@@ -55,6 +68,9 @@ class Line:
         what: str,
     ) -> None:
         """Waits until it is this caller's turn and `ready()`."""
+        if switch.log is not None and switch.log.replaying:
+            wait_until(ctx, condition, ready, what)  # the log says whose turn it is
+            return
         me = object()
         self._waiting.append(me)
         try:

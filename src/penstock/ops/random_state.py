@@ -23,6 +23,7 @@ import numpy as np
 from penstock import errors
 from penstock.core import determinism, rounds, streams
 from penstock.core.context import state
+from penstock.core.effects import drawn, switch
 from penstock.graph.graph import get_default_graph
 from penstock.ops.random_philox import Stream, fold, skip
 from penstock.types import dims as d
@@ -38,7 +39,8 @@ class _EagerSeeds:
     """The global seed of eager execution, and what is derived from it."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()  # guards: all fields, and the positions of steps
+        self.name = "random streams"
+        self.lock = threading.RLock()  # guards: all fields, and the positions of steps
         self.seed: int | None = None
         self.derived = random.Random()
         self.positions: dict[Any, Any] = {}
@@ -53,7 +55,8 @@ class _EagerSeeds:
 
     def next_seed(self) -> int:
         """The seed of the next operation that has none of its own."""
-        with self.lock:
+        log = switch.log
+        with self.lock if log is None else log.turn(None, "derived seed", (self,)):
             return self.derived.randint(0, LARGEST_SEED)
 
 
@@ -136,7 +139,13 @@ def seed_pair(op_seed: int | None) -> tuple[int, int]:
     """Two seeds for a stateless operation; random ones when none was set."""
     first, second = get_seed(op_seed)
     if first is None or second is None:
-        return secrets.randbits(31), secrets.randbits(31)
+        return seeds_from_outside(31)
+    return first, second
+
+
+def seeds_from_outside(bits: int) -> tuple[int, int]:
+    """Two random numbers from the operating system; in a replay those that were drawn then."""
+    first, second = drawn("random seeds", lambda: [secrets.randbits(bits), secrets.randbits(bits)])
     return first, second
 
 
@@ -169,13 +178,29 @@ class _Position:
 
 def _take(step: Any, key: Any, attrs: dict[str, Any], blocks: int) -> np.ndarray[Any, Any]:
     """The stream of an operation of a step, or of an eager one without a step."""
-    with _eager.lock:
-        positions = _eager.positions if step is None else streams.positions_of(step, "random")
-        found = positions.get(key)
-        if found is None:
-            found = positions[key] = _Position(attrs)
-        taken: np.ndarray[Any, Any] = found.take(blocks)
-        return taken
+    log = switch.log
+    if log is None:
+        with _eager.lock:
+            return _take_now(step, key, attrs, blocks)
+    name = f"{key[0] if isinstance(key, tuple) else key} (stream)"
+    if _has_seeds(attrs):
+        with log.turn(step, name, (_eager,)):
+            return _take_now(step, key, attrs, blocks)
+
+    def draw() -> list[int]:
+        with _eager.lock:
+            return _take_now(step, key, attrs, blocks).tolist()  # type: ignore[no-any-return]
+
+    return np.array(log.drawn(step, name, draw), np.uint64)
+
+
+def _take_now(step: Any, key: Any, attrs: dict[str, Any], blocks: int) -> np.ndarray[Any, Any]:
+    positions = _eager.positions if step is None else streams.positions_of(step, "random")
+    found = positions.get(key)
+    if found is None:
+        found = positions[key] = _Position(attrs)
+    taken: np.ndarray[Any, Any] = found.take(blocks)
+    return taken
 
 
 def stream_of(values: Any) -> Stream:

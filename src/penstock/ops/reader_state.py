@@ -19,6 +19,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import files
+from penstock.core.effects import section
 from penstock.core.kernels import KernelContext
 from penstock.core.record_files import read_file
 from penstock.core.records import FOOTER_BYTES, HEADER_BYTES
@@ -36,7 +37,7 @@ class Reader:
         self.kind = kind
         self.name = name
         self._source = source
-        self.lock = threading.Lock()  # guards: all that follows
+        self.lock = threading.RLock()  # guards: all that follows
         self.produced = 0
         self.completed = 0
         self._unit: bytes | None = None
@@ -49,7 +50,7 @@ class Reader:
         Raises:
           OutOfRangeError: the queue is closed and empty.
         """
-        with self.lock:
+        with section(ctx, self):
             while True:
                 found = self._next()
                 if found is not None:
@@ -65,7 +66,7 @@ class Reader:
         if count <= 0:
             return []
         first = self.read(ctx, queue)
-        with self.lock:
+        with section(ctx, self):
             records = [first]
             while len(records) < count and (found := self._next(finish=False)) is not None:
                 records.append(found)

@@ -13,6 +13,7 @@ import numpy as np
 from penstock.core.composite import IndexedSlices
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
+from penstock.core.effects import switch
 from penstock.core.execute import execute
 from penstock.core.lazy import jnp, wide_types
 from penstock.core.resources import VariableCell
@@ -75,8 +76,14 @@ class Updates:
         """
         tensor = convert_to_tensor(value, self._dtype)
         self._check_shape(tensor)
-        if self._cell is not None and state.plain and tensor.__class__ is EagerTensor:
-            store(self._cell, tensor)
+        cell = self._cell
+        if cell is not None and state.plain and tensor.__class__ is EagerTensor:
+            log = switch.log
+            if log is None:
+                store(cell, tensor)
+            else:
+                with log.turn(None, "AssignVariableOp", (cell,)):
+                    store(cell, tensor)
             return self._result(None, read_value)
         validate = self._validate_shape and d.is_full(self._dims)
         op = execute(ASSIGN, (self._handle, tensor), {"validate_shape": validate}, name)

@@ -19,6 +19,7 @@ import numpy as np
 from penstock import errors, proto
 from penstock.core.context import state
 from penstock.core.convert import register_tensor_conversion_function
+from penstock.core.effects import switch
 from penstock.core.execute import execute, record
 from penstock.core.resources import VariableCell
 from penstock.core.tensor import Reference, Tensor, value_text, wrap
@@ -307,7 +308,8 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
         if cell is None or state.graph is not None:
             self._watch()
             return execute(READ, (self._handle,), {"dtype": self._dtype})
-        with cell.lock:
+        log = switch.log
+        with cell.lock if log is None else log.turn(None, "ReadVariableOp", (cell,)):
             array = cell.read()
             tensor = wrap(array, self._dtype)
             if array.__class__ is not np.ndarray:
@@ -337,7 +339,9 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
         """
         if state.graph is not None or self._cell is None:
             raise NotImplementedError("numpy() is only available when eager execution is enabled.")
-        value = self._cell.read()
+        log, cell = switch.log, self._cell
+        with cell.lock if log is None else log.turn(None, "ReadVariableOp", (cell,)):
+            value = cell.read()
         array = np.array(value, copy=True)
         return array.item() if array.dtype == object and not array.ndim else array[()]
 

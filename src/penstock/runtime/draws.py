@@ -6,20 +6,20 @@ the run + round) -> stream`, and on through the rounds of loops within loops. Th
 the operation runs; a compiled loop is given where the run starts and computes the rest itself.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock.core import rounds, streams
+from penstock.core.effects import Place, switch
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import bodies_of
 from penstock.runtime.program import Node
 
 RUN_STRIDE = 1 << 40  # rounds set apart for each run of a loop
 LOOPS = frozenset({"While", "StatelessWhile"})
-_lock = threading.Lock()  # guards: the counts of runs in the states of steps
+_place = Place("runs of loops")  # its lock guards: the counts of runs in the states of steps
 
 
 def draws(body: CallBody) -> bool:
@@ -42,7 +42,8 @@ def rounds_before(step: Any, name: str) -> int:
     """The rounds set apart for the earlier runs of a loop; counts this run."""
     if rounds.path():
         return 0  # the rounds around it tell its runs apart
-    with _lock:
+    log = switch.log
+    with _place.lock if log is None else log.turn(step, f"{name} (runs)", (_place,)):
         runs = streams.positions_of(step, "runs")
         count = runs[name] = runs.get(name, -1) + 1
     return int(count) * RUN_STRIDE

@@ -12,11 +12,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.core.effects import carried, switch
 from penstock.runtime.items import Item
 from penstock.runtime.pool import pools
 from penstock.runtime.step import Step
 
 LONG_S = 300e-6  # an item that takes longer is worth a hand-over to a thread
+_FAILED = "another operation of the step failed"
 TIMED_RUNS = 8  # runs whose items are timed at first ...
 TIMED_EVERY = 64  # ... and how often later
 
@@ -49,7 +51,7 @@ class Executor:
         Raises:
           OpError: that of the item that failed first.
         """
-        if self._parallel:
+        if self._parallel or (switch.log is not None and not self._chain):
             _ParallelRun(self, slots, step).run()
         elif self._chain:
             for item in self.items:
@@ -81,7 +83,7 @@ class Executor:
 
     def is_long(self, index: int) -> bool:
         """Whether an item is worth a thread of its own."""
-        if self.items[index].waits:
+        if self.items[index].may_wait:
             return True
         return self._threads != 1 and self._seconds[index] > LONG_S
 
@@ -126,12 +128,14 @@ class _ParallelRun:
         self.missing = [len(w) for w in executor._waits]
         self.threads = 0
         self.error: BaseException | None = None
+        self.problems: list[Exception] = []  # in a replay: errors that have not stopped the others
 
     def run(self) -> None:
         """Runs everything; returns or raises when no thread works for this run any more."""
         ready = [i for i, n in enumerate(self.missing) if n == 0]
         try:
             self._drain(ready)
+            self._stop()
             self._join()
         except BaseException as problem:  # Ctrl-C in this thread: stop the others first
             self._fail(problem)
@@ -171,13 +175,14 @@ class _ParallelRun:
     def _hand_over(self, index: int) -> None:
         with self.condition:
             self.threads += 1
-        pool = pools.waiters() if self.executor.items[index].waits else pools.workers()
-        pool.submit(lambda: self._work(index))
+        pool = pools.waiters() if self.executor.items[index].may_wait else pools.workers()
+        pool.submit(carried(lambda: self._work(index)))
 
     def _work(self, index: int) -> None:
         try:
             if self.error is None:
                 self._drain(self._run_item(index))
+            self._stop()
         except BaseException as problem:  # the caller raises it
             self._fail(problem)
         finally:
@@ -194,7 +199,10 @@ class _ParallelRun:
             item.run(self.slots, step)
             self.executor.note(index, time.perf_counter() - start)
         except Exception as problem:
-            self._fail(problem)
+            if switch.log is not None and switch.log.replaying:
+                self.problems.append(problem)
+            else:
+                self._fail(problem)
             return []
         ready = []
         with self.condition:
@@ -204,14 +212,18 @@ class _ParallelRun:
                     ready.append(after)
         return ready
 
+    def _stop(self) -> None:
+        """In a replay, stops the others when an item has failed: once those ran that did then."""
+        if self.problems and self.error is None:
+            if switch.log is not None:
+                switch.log.failing(self.step)
+            own = [p for p in self.problems if _FAILED not in str(p)]
+            self._fail((own or self.problems)[0])
+
     def _fail(self, problem: BaseException) -> None:
         with self.condition:
             first = self.error is None
             if first or isinstance(problem, KeyboardInterrupt):
                 self.error = problem
         if first:
-            self.step.cancel(
-                "another operation of the step failed"
-                if isinstance(problem, Exception)
-                else "interrupted"
-            )
+            self.step.cancel(_FAILED if isinstance(problem, Exception) else "interrupted")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core.effects import carried
 from penstock.runtime.frames import ROOT, STATIC, Frame, Frames, read_frames
 from penstock.runtime.items import Item, TracedItem
 from penstock.runtime.pool import pools
@@ -330,7 +331,7 @@ class _Run:
             if not dead:
                 self._check(unit)
                 assert unit.item is not None
-                if unit.item.waits and (self.ready or self.flying):
+                if unit.item.may_wait and (self.ready or self.flying):
                     self._take_off(at, unit)
                     return
                 self._item(unit).run(at.slots, step)
@@ -369,7 +370,7 @@ class _Run:
                 problem = caught
             self.done.put((at, unit, problem))
 
-        pools.waiters().submit(work)
+        pools.waiters().submit(carried(work))
 
     def _land(self) -> None:
         at, unit, problem = self.done.get()

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import shapes
-from penstock.core.eager import PreparedOp, run_host, run_prepared
+from penstock.core import effects, shapes
+from penstock.core.eager import PreparedOp, resources_of, run_host, run_prepared
 from penstock.core.kernels import KernelContext, quiet
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.step import Step
+from penstock.types import dtypes as dt
 
 
 def run_node(node: Node, prepared: PreparedOp, arguments: list[Any], step: Step) -> Sequence[Any]:
@@ -24,9 +25,36 @@ def run_node(node: Node, prepared: PreparedOp, arguments: list[Any], step: Step)
     Raises:
       OpError: the node failed; the error names the node and the user's line.
     """
+    if effects.switch.log is not None and node.stateful and step.who != "":
+        return _run_in_turn(node, prepared, arguments, step)
+    return _run_now(node, prepared, arguments, step)
+
+
+def _run_in_turn(
+    node: Node, prepared: PreparedOp, arguments: list[Any], step: Step
+) -> Sequence[Any]:
+    """Runs a node with effects while they are recorded or replayed."""
+
+    def run() -> Sequence[Any]:
+        return _run_now(node, prepared, arguments, step)
+
+    if not arguments and node.dtypes and all(t is dt.resource for t in node.dtypes):
+        with effects.making(node.name):
+            return run()
+    kernel = prepared.host_kernel
+    if kernel is None or not kernel.reentrant:
+        touched = resources_of(arguments)
+        return effects.run(step, node.name, node.where(), touched, run)  # type: ignore[no-any-return]
+    if kernel.blocks:
+        return effects.run(step, node.name, node.where(), None, run)  # type: ignore[no-any-return]
+    with effects.inside(step, node.name):
+        return effects.run(step, node.name, node.where(), None, run)  # type: ignore[no-any-return]
+
+
+def _run_now(node: Node, prepared: PreparedOp, arguments: list[Any], step: Step) -> Sequence[Any]:
     context = KernelContext(node.name, prepared.attrs, step.resources, prepared.device, step)
     if node.op is not None and node.op.step_input is not None:
-        context.step_value = node.op.step_input(step, node)  # type: ignore[attr-defined]
+        context.step_value = step.take(node, node.op.step_input)  # type: ignore[attr-defined]
     try:
         if prepared.host is None:
             return run_prepared(prepared, arguments)

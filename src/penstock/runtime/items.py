@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.core.eager import PreparedOp
+from penstock.core.effects import switch
 from penstock.core.traced import NotStatic
 from penstock.runtime.program import Node
 from penstock.runtime.regions import Region, run_node
@@ -25,6 +26,7 @@ class Item:
       name: for errors and traces.
       outputs: the slots it fills.
       waits: it may wait or run user code, so it must not hold up others.
+      stateful: it has effects.
     """
 
     kind = ""
@@ -42,6 +44,12 @@ class Item:
         self.inputs = list(inputs)
         self.outputs = list(outputs)
         self.waits = waits
+        self.stateful = any(n.stateful for n in nodes)
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether it may wait now: in a replay what has effects does, for its turn."""
+        return self.waits or (self.stateful and switch.log is not None and switch.log.replaying)
 
     def run(self, slots: list[Any], step: Step) -> None:
         """Reads its input slots and fills its output slots."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock import errors
+from penstock.core.effects import carried
 from penstock.core.kernels import KernelContext, register_kernel
 from penstock.core.lazy import jax
 from penstock.runtime.clusters import cluster
@@ -123,7 +124,7 @@ class _Meeting:
         before, self.step.rendezvous = self.step.rendezvous, Rendezvous()
         try:
             for index in range(1, len(self.plan.parts)):
-                pools.waiters().submit(lambda i=index: self._run_part(i))  # type: ignore[misc]
+                pools.waiters().submit(carried(lambda i=index: self._run_part(i)))  # type: ignore[misc]
             self._run_part(0)
             with self.ended:
                 while self.running:

@@ -16,6 +16,7 @@ from typing import Any, cast
 from penstock import errors
 from penstock.config import env
 from penstock.core import determinism
+from penstock.core.effects import switch
 from penstock.core.traced import NotStatic
 from penstock.runtime import control_flow as _kernels  # noqa: F401  registers kernels
 from penstock.runtime import vectorized as _more_kernels  # noqa: F401  registers kernels
@@ -157,7 +158,7 @@ class Plan:
             return None
         prepared = prepared_op(node, self.device)
         if node.type in BIND_ONCE:
-            (value,) = run_node(node, prepared, [], Step(self.resources, self.state))
+            (value,) = run_node(node, prepared, [], Step(self.resources, self.state, counted=False))
             template[slots[id(node), 0]] = value
             return None
         return HostItem(node, prepared, slots)
@@ -170,9 +171,9 @@ class Plan:
         """
         if watching.steps is not None and step.events is None:
             return watched(step, lambda: self.run(feeds, step))
-        if self._stale or self.resources.generation != self._generation:
+        if self._must_form():
             with self._lock:
-                if self._stale or self.resources.generation != self._generation:
+                if self._must_form():
                     self._form()
         if self._whole is not None and step.events is None:
             try:
@@ -188,6 +189,16 @@ class Plan:
         else:
             self._traced_executor().run(slots, step)
         return [slots[i] for i in fetch_slots]
+
+    def _must_form(self) -> bool:
+        """Whether the items are to be formed again.
+
+        Not because a node was found out to need the host while effects are recorded or replayed:
+        which step is the first with other items would follow from time.
+        """
+        if self.resources.generation != self._generation:
+            return True
+        return self._stale and switch.log is None
 
     def _traced_executor(self) -> Executor:
         executor = self._executor

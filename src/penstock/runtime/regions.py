@@ -7,7 +7,7 @@ kernel on the host; sizes that come back are compiled. Small work always runs on
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import starmap
 from operator import methodcaller
 from types import NoneType
@@ -205,12 +205,10 @@ class Region:
         Readers run side by side.
         """
         bound = self._bind(handles)
-        log = effects.switch.log
-        if log is None:
+        if effects.switch.log is None:
             values, leases = _leased(bound)
         else:
-            with log.turn(step, self.nodes[-1].name, bound.cells):
-                values, leases = _leased(bound)
+            values, leases = self._in_turn(bound, step, lambda: _leased(bound))
         results = self._call(key, inputs, values, [], bound, step)
         del leases
         return results
@@ -223,11 +221,14 @@ class Region:
         Ctrl-C raises between two bytecodes, so locks are taken and given back by single calls.
         """
         bound = self._bind(handles)
-        log = effects.switch.log
-        if log is None:
+        if effects.switch.log is None:
             return self._write(key, inputs, bound, step)
-        with log.turn(step, self.nodes[-1].name, bound.cells):
-            return self._write(key, inputs, bound, step)
+        return self._in_turn(bound, step, lambda: self._write(key, inputs, bound, step))  # type: ignore[no-any-return]
+
+    def _in_turn(self, bound: "_Binding", step: Step, run: Callable[[], Any]) -> Any:
+        """Runs what touches the variables while effects are recorded or replayed."""
+        last = self.nodes[-1]
+        return effects.run(step, last.name, last.where(), bound.cells, run)
 
     def _write(
         self, key: Any, inputs: Sequence[Any], bound: "_Binding", step: Step

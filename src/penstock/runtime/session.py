@@ -103,7 +103,13 @@ class DirectSession:
         try:
             if self._closed:
                 self.check_open()
-            return plan.run(feeds, step)
+            results = plan.run(feeds, step)
+        except BaseException:
+            step.end(failed=True)
+            raise
+        else:
+            step.end()
+            return results
         finally:
             steps.discard(step)
 

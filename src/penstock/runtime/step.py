@@ -12,8 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock import errors
+from penstock.core.effects import switch
 
 _ids = itertools.count(1)
+_FAR_S = 1e8
 _callbacks_lock = threading.Lock()  # guards: the callbacks of all steps
 
 
@@ -53,18 +55,23 @@ class Step:
       leases: kept until the step ends, so that variables' arrays that it read are not given away
         meanwhile.
       rendezvous: where the parts of a step on several devices meet, else None.
+      drawn: by the id of their node, values that random operations drew and have not used.
+      who: whom its effects belong to while effects are recorded or replayed, see `core.effects`;
+        None otherwise, empty for a step that makes plans.
     """
 
     __slots__ = (
         "_callbacks",
         "_deadline",
         "_error",
+        "drawn",
         "events",
         "id",
         "leases",
         "rendezvous",
         "resources",
         "state",
+        "who",
     )
 
     def __init__(
@@ -73,6 +80,7 @@ class Step:
         state: dict[Any, Any] | None = None,
         timeout_s: float | None = None,
         traced: bool = False,
+        counted: bool = True,
     ) -> None:
         self.id = next(_ids)
         self.resources = resources
@@ -80,9 +88,15 @@ class Step:
         self.events: list[Event] | None = [] if traced else None
         self.leases: list[Any] | None = None
         self.rendezvous: Any = None
+        self.drawn: dict[int, Any] | None = None
         self._deadline = time.monotonic() + timeout_s if timeout_s else None
         self._error: str | None = None
         self._callbacks: list[Callable[[], None]] | None = None
+        self.who: str | None = None
+        if switch.log is not None:
+            self.who = switch.log.begin_step() if counted else ""
+            if switch.log.replaying:  # so that it is checked where it may have ended
+                self._deadline = time.monotonic() + _FAR_S
 
     @property
     def cancelled(self) -> bool:
@@ -117,6 +131,17 @@ class Step:
         with _callbacks_lock:
             self._callbacks = [c for c in self._callbacks or () if c is not callback] or None
 
+    def take(self, node: Any, step_input: Callable[[Any, Any], Any]) -> Any:
+        """What a node takes from the host now; what it drew before and did not use, if it did."""
+        if self.drawn and id(node) in self.drawn:
+            return self.drawn.pop(id(node))
+        return step_input(self, node)
+
+    def end(self, failed: bool = False) -> None:
+        """Tells a log of effects, if there is one, that nothing of the step runs any more."""
+        if self.who and switch.log is not None:
+            switch.log.end_step(self.who, failed)
+
     def remaining(self) -> float | None:
         """Seconds until the deadline, None when there is none."""
         return None if self._deadline is None else self._deadline - time.monotonic()
@@ -128,6 +153,12 @@ class Step:
           CancelledError: `cancel` was called.
           DeadlineExceededError: the deadline passed.
         """
+        if switch.log is not None and self.who:
+            switch.log.check(self, where, lambda: self._check(where))
+        else:
+            self._check(where)
+
+    def _check(self, where: str) -> None:
         if self._error is not None:
             raise errors.CancelledError(None, None, f"{where}: {self._error}")
         if self._deadline is not None and time.monotonic() > self._deadline:
@@ -154,7 +185,7 @@ class Step:
             with condition:
                 condition.notify_all()
 
-        self.check(where)
+        self._check(where)
         forget = None
         condition.release()  # `on_cancel` may call `wake`, here or from another thread
         try:
@@ -163,7 +194,7 @@ class Step:
             condition.acquire()
         try:
             while not ready():
-                self.check(where)
+                self._check(where)
                 condition.wait(self.remaining())
         finally:
             forget()

@@ -78,7 +78,12 @@ def _run(body: CallBody, tensors: Sequence[Any]) -> list[Any]:
         arrays = [t._array for t in tensors]
     except AttributeError:
         raise _no_value(body, tensors) from None
-    results = plan.run(arrays, step)
+    try:
+        results = plan.run(arrays, step)
+    except BaseException:
+        step.end(failed=True)
+        raise
+    step.end()
     return [wrap(value, tensor._dtype) for value, tensor in zip(results, body.outputs, strict=True)]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.config.logging import get_logger
+from penstock.core.effects import Place, switch
 
 _CHECK_SECONDS = 1.0  # how often `join` looks whether all threads have ended by themselves
 
@@ -39,7 +40,8 @@ class Coordinator:
     ) -> None:
         given = clean_stop_exception_types
         self._clean = (errors.OutOfRangeError,) if given is None else tuple(given)
-        self._lock = threading.Lock()  # guards: _error, _joined, _threads
+        self._turns = Place("Coordinator")
+        self._lock = self._turns.lock  # guards: _error, _joined, _threads
         self._stop = threading.Event()
         self._error: BaseException | None = None
         self._joined = False
@@ -57,7 +59,8 @@ class Coordinator:
           TypeError: `ex` is no exception.
         """
         problem = _exception(ex)
-        with self._lock:
+        log = switch.log
+        with self._lock if log is None else log.turn_to_end("request_stop", self._turns):
             if self._joined:
                 if problem is not None:
                     raise problem
@@ -83,7 +86,11 @@ class Coordinator:
 
     def should_stop(self) -> bool:
         """Whether the threads were asked to stop."""
-        return self._stop.is_set()
+        log = switch.log
+        if log is None:
+            return self._stop.is_set()
+        with log.turn(None, "should_stop", (self._turns,)):
+            return self._stop.is_set()
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
@@ -102,7 +109,10 @@ class Coordinator:
         Returns:
           False when the time ran out.
         """
-        return self._stop.wait(timeout)
+        log = switch.log
+        if log is None or timeout is None:
+            return self._stop.wait(timeout)
+        return bool(log.drawn(None, "wait_for_stop", lambda: self._stop.wait(timeout)))
 
     def register_thread(self, thread: threading.Thread) -> None:
         """Adds a thread to those that `join` waits for."""
@@ -130,7 +140,7 @@ class Coordinator:
         """
         with self._lock:
             waited_for = self._threads.union(threads or ())
-        while any(t.is_alive() for t in waited_for) and not self.wait_for_stop(_CHECK_SECONDS):
+        while any(t.is_alive() for t in waited_for) and not self._stop.wait(_CHECK_SECONDS):
             pass
         end = time.monotonic() + stop_grace_period_secs
         for thread in waited_for:
