@@ -64,12 +64,32 @@ void compare(const char* what, const Floats& found, const std::vector<double>& w
     }
 }
 
+// A finish of results with rows of `columns`; its numbers live in `held`.
+penstock::Finish draw_finish(Floats (&held)[2], long columns, long count) {
+  held[0] = numbers(columns);
+  held[1] = numbers(count);
+  penstock::Finish finish;
+  if (draw(0, 1)) finish.bias = held[0].data();
+  if (draw(0, 1)) finish.beside = held[1].data();
+  finish.activation = static_cast<int>(draw(0, 2));
+  return finish;
+}
+
+void apply(const penstock::Finish& finish, long columns, std::vector<double>& results) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (finish.bias != nullptr) results[i] += finish.bias[i % columns];
+    if (finish.beside != nullptr) results[i] += finish.beside[i];
+    if (finish.activation != penstock::NONE && results[i] < 0) results[i] = 0;
+    if (finish.activation == penstock::RELU6 && results[i] > 6) results[i] = 6;
+  }
+}
+
 void check_product(const penstock::Kernels& kernels, penstock::Workers& workers) {
   Product p;
   p.m = draw(1, 180);
   p.n = draw(1, 90);
   p.k = draw(1, 3) == 1 ? draw(200, 600) : draw(1, 40);
-  p.batch = draw(1, 9);
+  p.batch = draw(0, 1) ? 1 : draw(2, 9);
   const bool adj_a = draw(0, 1), adj_b = draw(0, 1), shared = draw(0, 1);
   p.a_row = adj_a ? 1 : p.k;
   p.a_col = adj_a ? p.m : 1;
@@ -87,6 +107,8 @@ void check_product(const penstock::Kernels& kernels, penstock::Workers& workers)
   p.c = c.data();
   p.a_start = a_start.data();
   p.b_start = b_start.data();
+  Floats held[2];
+  if (p.batch == 1) p.finish = draw_finish(held, p.n, p.m * p.n);
   kernels.product(p, workers);
   std::vector<double> wanted(c.size());
   for (long e = 0, at = 0; e < p.batch; ++e)
@@ -95,6 +117,7 @@ void check_product(const penstock::Kernels& kernels, penstock::Workers& workers)
         for (long k = 0; k < p.k; ++k)
           wanted[at] += static_cast<double>(a[a_start[e] + i * p.a_row + k * p.a_col]) *
                         b[b_start[e] + k * p.b_row + j * p.b_col];
+  apply(p.finish, p.n, wanted);
   compare("product", c, wanted);
 }
 
@@ -143,7 +166,9 @@ void check_conv(const penstock::Kernels& kernels, penstock::Workers& workers) {
   const Floats w = numbers(c.rows * c.cols * c.channels * c.filters);
   const Floats dy = numbers(c.images * c.out_height * c.out_width * c.filters);
   Floats y(dy.size(), NAN), dx(x.size(), NAN), dw(w.size(), NAN);
-  kernels.conv(c, x.data(), w.data(), y.data(), workers);
+  Floats held[2];
+  const penstock::Finish finish = draw_finish(held, c.filters, static_cast<long>(y.size()));
+  kernels.conv(c, x.data(), w.data(), y.data(), finish, workers);
   kernels.conv_input_grad(c, w.data(), dy.data(), dx.data(), workers);
   kernels.conv_filter_grad(c, x.data(), dy.data(), dw.data(), workers);
   std::vector<double> y_wanted(y.size()), dx_wanted(x.size()), dw_wanted(w.size());
@@ -152,6 +177,7 @@ void check_conv(const penstock::Kernels& kernels, penstock::Workers& workers) {
     dx_wanted[i] += static_cast<double>(dy[k]) * w[j];
     dw_wanted[j] += static_cast<double>(dy[k]) * x[i];
   });
+  apply(finish, c.filters, y_wanted);
   compare("conv", y, y_wanted);
   compare("conv_input_grad", dx, dx_wanted);
   compare("conv_filter_grad", dw, dw_wanted);
@@ -225,14 +251,14 @@ void check_threads(const penstock::Kernels& kernels) {
     ThreadWorkers workers(threads);
     std::vector<Floats> found = {Floats(dy.size()), Floats(x.size()), Floats(w.size()),
                                  Floats(c.images * c.filters * c.filters)};
-    kernels.conv(c, x.data(), w.data(), found[0].data(), workers);
+    kernels.conv(c, x.data(), w.data(), found[0].data(), {}, workers);
     kernels.conv_input_grad(c, w.data(), dy.data(), found[1].data(), workers);
     kernels.conv_filter_grad(c, x.data(), dy.data(), found[2].data(), workers);
     const long pixels = c.height * c.width;  // dy transposed times dy, for every image
     std::vector<long> starts;
     for (long i = 0; i < c.images; ++i) starts.push_back(i * pixels * c.filters);
     const Product p = {dy.data(), dy.data(), found[3].data(), c.filters, c.filters,     pixels, 1,
-                       c.filters, c.filters, 1,               c.images,  starts.data(), starts.data()};
+                       c.filters, c.filters, 1,               c.images,  starts.data(), starts.data(), {}};
     kernels.product(p, workers);
     if (first.empty()) first = found;
     for (std::size_t i = 0; i < found.size(); ++i)

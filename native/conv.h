@@ -29,6 +29,7 @@ struct Slide {
   const float* panels;     // [panel][tap, channel][COLUMNS]
   float* y;
   long y_image, y_row, y_pixel;  // steps of the output in floats
+  penstock::Finish finish;
   // derived
   long depth, run, runs;  // sums: `runs` pieces of `run` numbers side by side in the image
   long panel_count, band, bands, group;
@@ -105,6 +106,8 @@ void slide_chunk(const Slide& s, const Chunk& chunk, const float* right, const V
   t.c_row = s.y_pixel;
   t.columns = least(COLUMNS, s.filters - panel * COLUMNS);
   t.add = chunk.first > 0 || chunk.from > 0;
+  const bool last =
+      chunk.first + chunk.segments == s.runs && chunk.from + chunk.length == s.run;
   for (long image = 0; image < images; ++image)
     for (long row = 0; row < out_rows; ++row)
       for (long strip = 0; strip < strips.count; ++strip) {
@@ -112,6 +115,7 @@ void slide_chunk(const Slide& s, const Chunk& chunk, const float* right, const V
               strips.begin(strip) * s.stride_x * s.channels;
         t.c = y + image * s.y_image + row * s.y_row + strips.begin(strip) * s.y_pixel +
               panel * COLUMNS;
+        if (last) t.end = ending(s.finish, panel * COLUMNS, t.c - s.y);
         run_tile(strips.rows(strip), t);
       }
 }
@@ -274,7 +278,7 @@ bool is_pointwise(const Conv& c) {
 }
 
 void multiply_pixels(const Conv& c, const float* a, const float* w, float* to, bool turned,
-                     Workers& workers) {
+                     const penstock::Finish& finish, Workers& workers) {
   const long start = 0, inner = turned ? c.filters : c.channels;
   Product p;
   p.a = a;
@@ -289,12 +293,15 @@ void multiply_pixels(const Conv& c, const float* a, const float* w, float* to, b
   p.b_col = turned ? c.filters : 1;
   p.batch = 1;
   p.a_start = p.b_start = &start;
+  p.finish = finish;
   product(p, workers);
 }
 
-void conv(const Conv& c, const float* x, const float* w, float* y, Workers& workers) {
-  if (is_pointwise(c)) return multiply_pixels(c, x, w, y, false, workers);
+void conv(const Conv& c, const float* x, const float* w, float* y, const penstock::Finish& finish,
+          Workers& workers) {
+  if (is_pointwise(c)) return multiply_pixels(c, x, w, y, false, finish, workers);
   Slide s = slide_of(c, x, y);
+  s.finish = finish;
   const Filter filter = {w, false, 0, 0, 0, 0, 0};
   if (c.rows * c.cols * c.channels > 0) slide(s, filter, workers);
 }
@@ -319,7 +326,7 @@ Phase phase_of(long which, long size, long taps, long stride, long dilation, lon
 }
 
 void conv_input_grad(const Conv& c, const float* w, const float* dy, float* dx, Workers& workers) {
-  if (is_pointwise(c)) return multiply_pixels(c, dy, w, dx, true, workers);
+  if (is_pointwise(c)) return multiply_pixels(c, dy, w, dx, true, {}, workers);
   if (c.rows < c.stride_y || c.cols < c.stride_x || c.filters == 0)  // pixels that no tap meets
     __builtin_memset(dx, 0, (unsigned long)(c.images * c.height * c.width * c.channels) *
                                 sizeof(float));

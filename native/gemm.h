@@ -76,6 +76,15 @@ struct Panels {  // b, or some columns of it, in panels: [k block][panel][depth]
   }
 };
 
+// A result's finish, from a column on and from an element on.
+inline Ending ending(const penstock::Finish& finish, long column, long element) {
+  Ending e;
+  if (finish.bias != nullptr) e.bias = finish.bias + column;
+  if (finish.beside != nullptr) e.beside = finish.beside + element;
+  e.activation = finish.activation;
+  return e;
+}
+
 // Rows [first, last) of the result and the columns of panels [begin, end).
 void multiply(const Product& p, const float* a, Panels b, float* c, long first, long last,
               long begin, long end, long columns) {
@@ -113,6 +122,7 @@ void multiply(const Product& p, const float* a, Panels b, float* c, long first, 
           t.c_row = p.n;
           t.columns = least(COLUMNS, columns - panel * COLUMNS);
           t.add = k > 0;
+          if (k + depth == p.k) t.end = ending(p.finish, panel * COLUMNS + (c - p.c), t.c - p.c);
           run_tile(strips.rows(s), t);
         }
     }
@@ -206,6 +216,7 @@ void flat_task(const void* argument, long task) {
       for (long s = 0; s < strips.count; ++s) {
         t.a = f.a + strips.begin(s) * p.a_row + k * p.a_col;
         t.c = f.c + strips.begin(s) * p.n + panel * COLUMNS;
+        if (k + t.length == p.k) t.end = ending(p.finish, panel * COLUMNS, t.c - p.c);
         run_tile(strips.rows(s), t);
       }
     }

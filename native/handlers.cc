@@ -108,7 +108,28 @@ ffi::Error conv(ffi::ThreadPool pool, Floats x, Floats w, Dims window, ffi::Resu
   return guarded([&] {
     PoolWorkers workers(pool);
     penstock::best_kernels().conv(conv_of(x.dimensions(), w.dimensions(), y->dimensions(), window),
-                                  x.typed_data(), w.typed_data(), y->typed_data(), workers);
+                                  x.typed_data(), w.typed_data(), y->typed_data(), {}, workers);
+  });
+}
+
+// uses: 1 when there is a bias, 2 when there is something beside the result; what is not there is
+// any buffer.
+penstock::Finish finish_of(Floats bias, Floats beside, std::int32_t uses, std::int32_t activation) {
+  penstock::Finish finish;
+  if ((uses & 1) != 0) finish.bias = bias.typed_data();
+  if ((uses & 2) != 0) finish.beside = beside.typed_data();
+  finish.activation = activation;
+  return finish;
+}
+
+ffi::Error finished_conv(ffi::ThreadPool pool, Floats x, Floats w, Floats bias, Floats beside,
+                         Dims window, std::int32_t uses, std::int32_t activation,
+                         ffi::Result<Floats> y) {
+  return guarded([&] {
+    PoolWorkers workers(pool);
+    penstock::best_kernels().conv(conv_of(x.dimensions(), w.dimensions(), y->dimensions(), window),
+                                  x.typed_data(), w.typed_data(), y->typed_data(),
+                                  finish_of(bias, beside, uses, activation), workers);
   });
 }
 
@@ -205,6 +226,16 @@ PENSTOCK_HANDLER(penstock_product, product,
 
 PENSTOCK_HANDLER(penstock_conv, conv,
                  window_call().Arg<Floats>().Arg<Floats>().Attr<Dims>("window").Ret<Floats>());
+PENSTOCK_HANDLER(penstock_finished_conv, finished_conv,
+                 window_call()
+                     .Arg<Floats>()
+                     .Arg<Floats>()
+                     .Arg<Floats>()
+                     .Arg<Floats>()
+                     .Attr<Dims>("window")
+                     .Attr<std::int32_t>("uses")
+                     .Attr<std::int32_t>("activation")
+                     .Ret<Floats>());
 PENSTOCK_HANDLER(penstock_conv_input_grad, conv_input_grad,
                  window_call().Arg<Floats>().Arg<Floats>().Attr<Dims>("window").Ret<Floats>());
 PENSTOCK_HANDLER(penstock_conv_filter_grad, conv_filter_grad,

@@ -16,6 +16,16 @@ class Workers {
   virtual long threads() const = 0;
 };
 
+const int NONE = 0, RELU = 1, RELU6 = 2;  // activations
+
+// What is done to each result of a product or convolution before it is stored: the bias of its
+// column is added, then what lies beside it, then the activation is applied.
+struct Finish {
+  const float* bias = nullptr;    // [columns], or none
+  const float* beside = nullptr;  // as the result, or none
+  int activation = NONE;
+};
+
 // c[m, n] = sum over k of a(m, k) * b(k, n), once for each entry of the batch. Strides count
 // floats; c is dense and row-major, its entries follow each other.
 struct Product {
@@ -27,6 +37,7 @@ struct Product {
   long batch;
   const long* a_start;  // for each entry of the batch, where its matrix begins
   const long* b_start;
+  Finish finish = {};  // of a batch of one
 };
 
 // A convolution over x[images, height, width, channels] with w[rows, cols, channels, filters],
@@ -51,7 +62,7 @@ struct Pool {
 struct Kernels {
   const char* name;
   void (*product)(const Product&, Workers&);
-  void (*conv)(const Conv&, const float* x, const float* w, float* y, Workers&);
+  void (*conv)(const Conv&, const float* x, const float* w, float* y, const Finish&, Workers&);
   void (*conv_input_grad)(const Conv&, const float* w, const float* dy, float* dx, Workers&);
   void (*conv_filter_grad)(const Conv&, const float* x, const float* dy, float* dw, Workers&);
   void (*max_pool)(const Pool&, const float* x, float* y, Workers&);

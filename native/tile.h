@@ -5,6 +5,8 @@
 // stand in for one of the same name elsewhere.
 #pragma once
 
+#include "kernels.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -49,6 +51,26 @@ static inline long least(long a, long b) { return a < b ? a : b; }
 static inline long most(long a, long b) { return a > b ? a : b; }
 static inline long up(long value, long step) { return (value + step - 1) / step; }
 
+// What follows a sum in the same pass over memory; pointers lie where the tile's columns begin.
+struct Ending {
+  const float* bias = nullptr;    // one number for each column
+  const float* beside = nullptr;  // laid out as c
+  int activation = penstock::NONE;
+  bool none() const { return bias == nullptr && beside == nullptr && activation == penstock::NONE; }
+};
+
+typedef int Ints __attribute__((vector_size(PENSTOCK_VECTOR_BYTES)));
+
+// NaN stays NaN, as in TensorFlow.
+static inline Vector activated(Vector x, int activation) {
+  if (activation == penstock::NONE) return x;
+  x = (Vector)((Ints)x & ~(Ints)(x < Vector{}));
+  if (activation == penstock::RELU) return x;
+  const Vector six = splat(6);
+  const Ints above = (Ints)(x > six);
+  return (Vector)(((Ints)x & ~above) | ((Ints)six & above));
+}
+
 // Element (i, k) of segment s of a is a[starts[s] + i * a_row + k * a_col]; row k of b follows on
 // from segment to segment: b[(s * length + k) * b_row ...].
 struct Tile {
@@ -62,6 +84,7 @@ struct Tile {
   long c_row;
   long columns;  // to store, at most COLUMNS; b must have a full vector wherever one begins
   bool add;      // to what c holds
+  Ending end;    // applied to what is stored: given with the last piece of the sums alone
 };
 
 static const long NO_START[1] = {0};
@@ -72,7 +95,12 @@ static __attribute__((noinline)) void store_part(const Tile& t, const float* sum
   for (long i = 0; i < rows; ++i)
     for (long j = 0; j < t.columns; ++j) {
       float* to = t.c + i * t.c_row + j;
-      *to = t.add ? *to + sums[i * width + j] : sums[i * width + j];
+      float sum = t.add ? *to + sums[i * width + j] : sums[i * width + j];
+      if (t.end.bias != nullptr) sum += t.end.bias[j];
+      if (t.end.beside != nullptr) sum += t.end.beside[i * t.c_row + j];
+      if (t.end.activation != penstock::NONE && sum < 0) sum = 0;
+      if (t.end.activation == penstock::RELU6 && sum > 6) sum = 6;
+      *to = sum;
     }
 }
 
@@ -120,6 +148,26 @@ static void tile(const Tile& t) {
     for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
       for (int v = 0; v < V; ++v) sums[i][v] += load(c + i * t.c_row + v * LANES);
+  }
+  if (!t.end.none()) {
+    if (t.end.bias != nullptr) {
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) {
+        const Vector bias = load(t.end.bias + v * LANES);
+#pragma GCC unroll 16
+        for (int i = 0; i < R; ++i) sums[i][v] += bias;
+      }
+    }
+    if (t.end.beside != nullptr) {
+#pragma GCC unroll 16
+      for (int i = 0; i < R; ++i)
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v) sums[i][v] += load(t.end.beside + i * t.c_row + v * LANES);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i)
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) sums[i][v] = activated(sums[i][v], t.end.activation);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)

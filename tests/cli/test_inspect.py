@@ -129,7 +129,7 @@ def test_the_planners_patterns_and_which_are_off(monkeypatch):
     result = CliRunner().invoke(main, ["inspect", "--patterns"])
     assert result.exit_code == 0
     names = [line for line in result.output.splitlines() if line and line[0] != " "]
-    assert "loop_row_products" in names
+    assert {"loop_row_products", "conv_finish"} <= set(names)
     assert "loop_sums (off: PENSTOCK_PATTERNS_OFF)" in names
 
 

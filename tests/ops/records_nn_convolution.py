@@ -365,4 +365,5 @@ RECORDS = [
         LOOSE,
         differentiable=(0, 1, 2),
     ),
+    Record("PenstockFinishedConv2D", tested_by="tests/runtime/test_fusing.py"),
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock import errors
+from penstock import errors, ops
 from penstock.checkpoint.saved_model.folder import contains_saved_model
 from penstock.cli.graph_file import GraphFileError, read_graph_def
 from penstock.cli.saved_model import SavedModelError, saved_model_text
@@ -88,6 +88,7 @@ def inspect(graphfile: Path | None, unknown_as: int | None, patterns: bool) -> N
 
 def patterns_text() -> str:
     """The planner's patterns, one paragraph each."""
+    ops.load_all()
     parts = []
     for each in known_patterns():
         state = "" if used(each.name) else " (off: PENSTOCK_PATTERNS_OFF)"

@@ -27,6 +27,7 @@ LIBRARY = pathlib.Path(__file__).parent.parent / "_native" / "libpenstock_kernel
 FUNCTIONS = (
     "product",
     "conv",
+    "finished_conv",
     "conv_input_grad",
     "conv_filter_grad",
     "max_pool",

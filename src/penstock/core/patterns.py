@@ -6,9 +6,14 @@ becomes and under which conditions; `penstock inspect --patterns` prints it.
 pattern asks `used` each time it plans.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from penstock.config import env
+from penstock.types.dims import Dims
+
+Fits = Callable[[dict[str, Any], Dims, Dims], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,43 @@ class Pattern:
     finds: str
     gives: str
     when: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What may follow in a chain: an operation on the result so far, and what becomes of it.
+
+    Attributes:
+      types: operations that count as this link.
+      role: the list input of the fused operation that takes the other operand, or its string
+        attribute that takes the operation's name, where there is no other operand.
+      fits: `fits(attrs, result, other)` says whether one with these attributes, on a result so far
+        and another operand of these shapes (None where there is none), counts; both are as known
+        when the program is planned.
+    """
+
+    types: tuple[str, ...]
+    role: str
+    fits: Fits
+
+
+@dataclass(frozen=True, slots=True)
+class Chain(Pattern):
+    """An operation and what is done to its result alone, fused to one operation.
+
+    Attributes:
+      first: the operation that it begins with.
+      starts: `starts(attrs)` says whether one with these attributes does.
+      links: what may follow, each once or not at all; one must, and nothing follows one without
+        another operand.
+      fused: the operation that it becomes: the inputs and attributes of the first, then a list
+        input or a string attribute for each role.
+    """
+
+    first: str
+    starts: Callable[[dict[str, Any]], bool]
+    links: tuple[Link, ...]
+    fused: str
 
 
 _patterns: dict[str, Pattern] = {}
@@ -48,4 +90,4 @@ def used(name: str) -> bool:
     return name not in off and "all" not in off
 
 
-__all__ = ["Pattern", "add_pattern", "patterns", "used"]
+__all__ = ["Chain", "Link", "Pattern", "add_pattern", "patterns", "used"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
+from penstock.ops import nn_fused as _fused  # noqa: F401  registers what the planner makes of them
 from penstock.ops.composing import concat, expand, reshape, scope, shape_of, squeeze, tensor
 from penstock.ops.nn_conv_arguments import layout_of, padding_attrs, per_axis
 from penstock.ops.nn_convolution import CONV_2D, CONV_3D, DEPTHWISE

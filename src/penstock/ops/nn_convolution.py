@@ -40,7 +40,8 @@ ATTRS_3D = (
 )
 
 
-def _conv_shape(c: ShapeContext) -> Dims:
+def conv_shape(c: ShapeContext) -> Dims:
+    """The shape of a convolution's output, checked."""
     layout = c.attr("data_format")
     check_attrs(c, layout, ("strides", "dilations"))
     image = c.rank(0, len(layout), "input")
@@ -115,8 +116,8 @@ def _whole_shape(c: ShapeContext, layout: str, sizes: Any) -> Any:
 
 def _check_backprop(c: ShapeContext, layout: str, position: int, sizes: Dims) -> None:
     """The gradient must have the shape that the convolution gives."""
-    image = sizes if position == 0 else c.shape(0)
-    kernel = sizes if position == 1 else c.shape(1)
+    image = sizes if position == 0 else c.rank(0, len(layout), "input")
+    kernel = sizes if position == 1 else c.rank(1, len(layout), "filter")
     if image is None or kernel is None or len(kernel) != len(layout):
         return
     depthwise = c.op_name.startswith("Depthwise")
@@ -139,7 +140,7 @@ def _define(
     name: str, suffix: str, attrs: str, types: str, sizes: str = "int32", extra: str = ""
 ) -> tuple[OpDef, OpDef, OpDef]:
     """A convolution and its two transposes."""
-    rule = _depthwise_shape if name.startswith("Depthwise") else _conv_shape
+    rule = _depthwise_shape if name.startswith("Depthwise") else conv_shape
     forward = define_op(
         f"{name}(input: T, filter: T; T: {{{types}}}, {attrs}) -> output: T",
         shape=rule,
@@ -268,7 +269,7 @@ def _register(ops: tuple[OpDef, OpDef, OpDef], names: tuple[str, ...]) -> None:
 
     @compiled_kernel(ahead)
     def _ahead(ctx: Any, image: Array, kernel: Array) -> Array:
-        return _forward_kernel(ctx, image, kernel, False)
+        return forward_kernel(ctx, image, kernel)
 
     @compiled_kernel(to_input)
     def _to_input(ctx: Any, sizes: Array, kernel: Array, grad: Array) -> Array:
@@ -286,7 +287,8 @@ def _register(ops: tuple[OpDef, OpDef, OpDef], names: tuple[str, ...]) -> None:
     _register_gradients(ops, names)
 
 
-def _forward_kernel(ctx: Any, image: Array, kernel: Array, depthwise: bool) -> Array:
+def forward_kernel(ctx: Any, image: Array, kernel: Array, depthwise: bool = False) -> Array:
+    """A convolution with the attributes that `ctx` has, for any device."""
     layout = ctx.attrs["data_format"]
     window = window_of(layout, image.shape, kernel.shape[:-2], ctx.attrs)
     kernel, groups = _grouped(kernel, image.shape[channel_axis(layout)], depthwise)
@@ -304,7 +306,7 @@ def _to_input_kernel(ctx: Any, sizes: Array, kernel: Array, grad: Array, depthwi
 @compiled_kernel(DEPTHWISE)
 def depthwise_forward(ctx: Any, image: Array, kernel: Array) -> Array:
     """The kernel of DepthwiseConv2dNative for any device and filter size."""
-    return _forward_kernel(ctx, image, kernel, True)
+    return forward_kernel(ctx, image, kernel, True)
 
 
 @compiled_kernel(DEPTHWISE_INPUT)

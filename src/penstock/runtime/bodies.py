@@ -17,10 +17,14 @@ from penstock.graph.body import CallBody
 from penstock.graph.func_graph import bodies_of
 from penstock.runtime.draws import draws
 from penstock.runtime.executable import trace_node
+from penstock.runtime.fusing import fuse_chains
+from penstock.runtime.loop_nodes import copied
 from penstock.runtime.program import FEED, Program, build
-from penstock.runtime.simplify import prepared_op, simplify
+from penstock.runtime.simplify import PASSES, prepared_op, simplify
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
+
+UNFUSED = PASSES[:-1]
 
 _make_plan: dict[str, Callable[..., Any]] = {}
 
@@ -57,14 +61,16 @@ class TracedBody:
     """The nodes of a simplified program, a body's, with their kernels.
 
     Attributes:
-      program: what it computes; its feeds are the inputs.
+      plain: what it computes, before chains are fused; its feeds are the inputs.
+      program: the same, as it is traced.
       prepared: the kernels, one entry for each node that is no feed.
       device: the device type that runs it.
       checks: whether a node can fail while it runs.
     """
 
     def __init__(self, program: Program, device: str) -> None:
-        self.program = program
+        self.plain = program
+        program = self.program = fuse_chains(copied(program))
         self.device = device
         self.nodes = [n for n in program.nodes if n.type not in (FEED, "NoOp")]
         self.prepared = [prepared_op(n, device) for n in self.nodes]
@@ -75,7 +81,7 @@ def traced_body(body: CallBody, device: str) -> TracedBody:
     """The nodes of a body, made once."""
     if body.traced is None or body.traced[0] != device:
         program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
-        body.traced = (device, TracedBody(simplify(program), device))
+        body.traced = (device, TracedBody(simplify(program, UNFUSED), device))
     return body.traced[1]  # type: ignore[no-any-return]
 
 

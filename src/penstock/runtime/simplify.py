@@ -1,11 +1,12 @@
 """Passes that make a program smaller without changing what it computes.
 
-Constant folding, common subexpressions, and identities without effect. Stateful operations,
-operations with control inputs, and operations whose device differs are left alone. Dead code goes
-with the re-sorting after each pass.
+Constant folding, common subexpressions, identities without effect, and chains of operations that
+have a fused form. Stateful operations, operations with control inputs, and operations whose device
+differs are left alone. Dead code goes with the re-sorting after each pass.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from penstock.core.convert import HashableArray
 from penstock.core.eager import PreparedOp, run_host
 from penstock.core.kernels import missing_kernel
 from penstock.core.op_def import lookup
-from penstock.runtime.program import FEED, Node, Program, Ref, sort
+from penstock.runtime.fusing import fuse_chains
+from penstock.runtime.program import FEED, Node, Program, Ref
+from penstock.runtime.rewiring import rewired
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
 
@@ -25,56 +28,6 @@ PREPARED = 4096  # prepared operations kept per kind of operation
 PASS_THROUGH = frozenset(
     {"Identity", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"}
 )
-
-
-def simplify(program: Program) -> Program:
-    """Applies the passes in order.
-
-    With PENSTOCK_VERIFY set, the program is checked before and after each.
-
-    Raises:
-      InternalError: a pass broke the program; names the pass and the node.
-    """
-    checked = env.get("PENSTOCK_VERIFY")
-    if checked:
-        program.verify()
-    for apply in (forward_identities, fold_constants, merge_equal):
-        program = apply(program)
-        if checked:
-            _verify_after(apply.__name__, program)
-    return program
-
-
-def _verify_after(name: str, program: Program) -> None:
-    try:
-        program.verify()
-    except errors.InternalError as problem:
-        raise errors.InternalError(None, None, f"after {name}: {problem.message}") from problem
-
-
-def _rewire(program: Program, replaced: dict[int, list[Ref]], gone: dict[int, Node]) -> Program:
-    """The program with outputs of replaced nodes taken from elsewhere.
-
-    `gone` maps them as control inputs.
-    """
-
-    def ref(item: Ref) -> Ref:
-        seen = item
-        while id(seen[0]) in replaced:
-            seen = replaced[id(seen[0])][seen[1]]
-        return seen
-
-    def node(item: Node) -> Node:
-        while id(item) in gone:
-            item = gone[id(item)]
-        return item
-
-    for n in program.nodes:
-        n.inputs = [ref(i) for i in n.inputs]
-        n.control = list(dict.fromkeys(node(c) for c in n.control))
-    return sort(
-        program.feeds, [ref(f) for f in program.fetches], [node(t) for t in program.targets]
-    )
 
 
 def forward_identities(program: Program) -> Program:
@@ -97,7 +50,7 @@ def forward_identities(program: Program) -> Program:
             replaced[id(node)] = [node.inputs[0]]
             gone[id(node)] = node.inputs[0][0]
     program.nodes += added
-    return _rewire(program, replaced, gone) if replaced else program
+    return rewired(program, replaced, gone) if replaced else program
 
 
 def _forward_handles(program: Program) -> Program:
@@ -120,7 +73,7 @@ def _forward_handles(program: Program) -> Program:
     program.nodes += gone.values()
     fetched = [gone[id(node)] for node, _ in program.fetches if id(node) in gone]
     program.targets = [*program.targets, *fetched]
-    return _rewire(program, replaced, gone)
+    return rewired(program, replaced, gone)
 
 
 def _forwards(ref: Ref, dtype: DType) -> bool:
@@ -185,7 +138,7 @@ def fold_constants(program: Program) -> Program:
         ]
         replaced[id(node)] = [(m, 0) for m in made]
         gone[id(node)] = made[0]
-    return _rewire(program, replaced, gone) if replaced else program
+    return rewired(program, replaced, gone) if replaced else program
 
 
 def _fold(
@@ -258,9 +211,37 @@ def merge_equal(program: Program) -> Program:
         if first is not node:
             replaced[id(node)] = [(first, i) for i in range(len(node.dtypes))]
             gone[id(node)] = first
-    return _rewire(program, replaced, gone) if replaced else program
+    return rewired(program, replaced, gone) if replaced else program
 
 
 def _first(ref: Ref, replaced: dict[int, list[Ref]]) -> Ref:
     found = replaced.get(id(ref[0]))
     return found[ref[1]] if found is not None else ref
+
+
+PASSES = (forward_identities, fold_constants, merge_equal, fuse_chains)
+
+
+def simplify(program: Program, passes: Sequence[Callable[[Program], Program]] = ()) -> Program:
+    """Applies the passes in order: all, unless some are named.
+
+    With PENSTOCK_VERIFY set, the program is checked before and after each.
+
+    Raises:
+      InternalError: a pass broke the program; names the pass and the node.
+    """
+    checked = env.get("PENSTOCK_VERIFY")
+    if checked:
+        program.verify()
+    for apply in passes or PASSES:
+        program = apply(program)
+        if checked:
+            _verify_after(apply.__name__, program)
+    return program
+
+
+def _verify_after(name: str, program: Program) -> None:
+    try:
+        program.verify()
+    except errors.InternalError as problem:
+        raise errors.InternalError(None, None, f"after {name}: {problem.message}") from problem

@@ -93,7 +93,7 @@ class _Loop:
         rounds = exact_rounds(self._cond, self._body, self._known)
         if not rounds or self.written or self._streams.drawn:
             return None
-        form = loop_form(self._round_body.program, self._facts(rounds, fixed), self._measure)
+        form = loop_form(self._round_body.plain, self._facts(rounds, fixed), self._measure)
         self.carried = form.carried
         self._round_body = TracedBody(form.program, self._device)
         return form

@@ -117,6 +117,27 @@ def conv(ctx: Any, x: Array, w: Array) -> Array:
     return native.call("conv", result, x, w, window=_sliding(ctx.attrs, x.shape, w.shape))
 
 
+def _finish(attrs: dict[str, Any], bias: list[Array], beside: list[Array]) -> dict[str, Any]:
+    """What the library calls what follows a sum."""
+    activation = ("", "Relu", "Relu6").index(attrs["activation"])
+    uses = len(bias) + 2 * len(beside)
+    return {"uses": np.int32(uses), "activation": np.int32(activation)}
+
+
+def _when_finished_conv(attrs: dict[str, Any], x: Array, w: Array, *rest: Array) -> bool:
+    return _when_conv(attrs, x, w)
+
+
+@compiled_kernel("PenstockFinishedConv2D", when=_when_finished_conv, **FLOAT)
+def finished_conv(ctx: Any, x: Array, w: Array, bias: list[Array], beside: list[Array]) -> Array:
+    """Conv2D of float32 images, channels last, finished where its result is stored."""
+    window = window_of("NHWC", x.shape, w.shape[:2], ctx.attrs)
+    result = _result(x.shape[0], *_out_sizes(x.shape, w.shape, window), w.shape[3])
+    held = (x, w, (bias or [x])[0], (beside or [x])[0])  # what is not there is any array
+    sliding, finish = _sliding(ctx.attrs, x.shape, w.shape), _finish(ctx.attrs, bias, beside)
+    return native.call("finished_conv", result, *held, window=sliding, **finish)
+
+
 def _when_input_grad(attrs: dict[str, Any], sizes: Array, w: Array, dy: Array) -> bool:
     if not _plain(attrs, w, dy) or len(sizes) != 4 or 0 in sizes:
         return False
