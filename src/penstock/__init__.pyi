@@ -77,12 +77,14 @@ from penstock.ops.math_division import divide as divide
 from penstock.types.dtypes import double as double
 from penstock.ops.array_partition import dynamic_partition as dynamic_partition
 from penstock.ops.array_partition import dynamic_stitch as dynamic_stitch
+from penstock.ops.sparse_edit_distance import edit_distance as edit_distance
 from penstock.ops.math_einsum import einsum as einsum
 from penstock.ops.array_shape import ensure_shape as ensure_shape
 from penstock.ops.math_compare import equal as equal
 from penstock.graph.behavior import executing_eagerly as executing_eagerly
 from penstock.ops.math_elementwise import exp as exp
 from penstock.ops.array_shape import expand_dims as expand_dims
+from penstock.ops.nn_volume_patches import extract_volume_patches as extract_volume_patches
 from penstock.ops.array_fill import eye as eye
 from penstock.ops.array_fill import fill as fill
 from penstock.ops.string_to_hash import fingerprint as fingerprint
@@ -226,6 +228,7 @@ from penstock.types.dtypes import uint64 as uint64
 from penstock.types.dtypes import uint8 as uint8
 from penstock.ops.array_select import unique as unique
 from penstock.ops.array_select import unique_with_counts as unique_with_counts
+from penstock.ops.array_layout import unravel_index as unravel_index
 from penstock.ops.array_join import unstack as unstack
 from penstock.ops.variable_creation import variable_creator_scope as variable_creator_scope
 from penstock.types.dtypes import variant as variant

@@ -7,6 +7,8 @@ from penstock.ops.math_elementwise import acosh as acosh
 from penstock.ops.math_arithmetic import add as add
 from penstock.ops.math_arithmetic import add_n as add_n
 from penstock.ops.math_cast import angle as angle
+from penstock.ops.array_top_elements import approx_max_k as approx_max_k
+from penstock.ops.array_top_elements import approx_min_k as approx_min_k
 from penstock.ops.math_scan import argmax_v1 as argmax
 from penstock.ops.math_scan import argmin_v1 as argmin
 from penstock.ops.math_elementwise import asin as asin
@@ -106,6 +108,7 @@ from penstock.ops.math_elementwise import sigmoid as sigmoid
 from penstock.ops.math_elementwise import sign as sign
 from penstock.ops.math_elementwise import sin as sin
 from penstock.ops.math_elementwise import sinh as sinh
+from penstock.ops.math_sobol import sobol_sample as sobol_sample
 from penstock.ops.nn_losses import softmax_v1 as softmax
 from penstock.ops.nn_activations import softplus as softplus
 from penstock.ops.nn_activations import softsign as softsign

@@ -1,6 +1,8 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
 from penstock.ops.nn_candidate_samplers import all_candidate_sampler as all_candidate_sampler
+from penstock.ops.array_top_elements import approx_max_k as approx_max_k
+from penstock.ops.array_top_elements import approx_min_k as approx_min_k
 from penstock.ops.nn_conv_ops import atrous_conv2d as atrous_conv2d
 from penstock.ops.nn_conv_transpose import atrous_conv2d_transpose as atrous_conv2d_transpose
 from penstock.ops.nn_pool_ops import avg_pool as avg_pool
@@ -30,13 +32,18 @@ from penstock.ops.array_space import depth_to_space as depth_to_space
 from penstock.ops.nn_conv_ops import depthwise_conv2d as depthwise_conv2d
 from penstock.ops.nn_conv_transpose import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter
 from penstock.ops.nn_conv_transpose import depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input
+from penstock.ops.nn_dilation import dilation2d as dilation2d
 from penstock.ops.nn_dropout import dropout as dropout
 from penstock.ops.nn_activations import elu as elu
 from penstock.ops.nn_embedding import embedding_lookup as embedding_lookup
 from penstock.ops.nn_embedding_sparse import embedding_lookup_sparse as embedding_lookup_sparse
+from penstock.ops.nn_dilation import erosion2d as erosion2d
 from penstock.ops.nn_candidate_samplers import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
+from penstock.ops.nn_fractional_pool import fractional_avg_pool as fractional_avg_pool
+from penstock.ops.nn_fractional_pool import fractional_max_pool as fractional_max_pool
 from penstock.ops.nn_activations import gelu as gelu
 from penstock.ops.nn_response import in_top_k as in_top_k
+from penstock.ops.math_isotonic import isotonic_regression as isotonic_regression
 from penstock.ops.math_norms import l2_loss as l2_loss
 from penstock.ops.nn_moments import l2_normalize as l2_normalize
 from penstock.ops.nn_activations import leaky_relu as leaky_relu

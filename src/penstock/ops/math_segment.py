@@ -29,7 +29,8 @@ from penstock.types.dims import Dims
 Array = Any  # numpy.ndarray or a JAX tracer
 
 
-def _lowest(dtype: np.dtype[Any]) -> Any:
+def lowest(dtype: np.dtype[Any]) -> Any:
+    """The smallest finite number of a dtype."""
     return np.iinfo(dtype).min if dtype.kind in "iu" else jnp_finfo(dtype).min
 
 
@@ -45,7 +46,7 @@ def jnp_finfo(dtype: np.dtype[Any]) -> Any:
 
 
 _START: dict[str, Callable[[np.dtype[Any]], Any]] = {
-    "Sum": lambda dtype: 0, "Prod": lambda dtype: 1, "Max": _lowest, "Min": _highest,
+    "Sum": lambda dtype: 0, "Prod": lambda dtype: 1, "Max": lowest, "Min": _highest,
 }  # fmt: skip
 _UFUNC = {"Sum": np.add, "Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}
 _AT = {"Sum": "add", "Prod": "multiply", "Max": "max", "Min": "min"}
@@ -232,10 +233,13 @@ def _check_ids(ctx: Any, xp: Any, ids: Array, count: int) -> None:
     )
 
 
-def _define_unsorted(kind: str, types: str, id_types: str, doc: str) -> OpDef:
+def _define_unsorted(
+    kind: str, types: str, id_types: str, doc: str, name: str = "", checked: bool = True
+) -> OpDef:
     op = define_op(
-        f"UnsortedSegment{kind}(data: T, segment_ids: Tindices, num_segments: Tnumsegments; T: "
-        f"{types}, Tindices: {id_types}, Tnumsegments: {{int32, int64}} = int32) -> output: T",
+        f"{name or 'UnsortedSegment' + kind}(data: T, segment_ids: Tindices, num_segments: "
+        f"Tnumsegments; T: {types}, Tindices: {id_types}, Tnumsegments: {{int32, int64}} = int32) "
+        "-> output: T",
         shape=_unsorted_shape,
         host_inputs=("num_segments",),
         fallible=True,
@@ -245,9 +249,10 @@ def _define_unsorted(kind: str, types: str, id_types: str, doc: str) -> OpDef:
     @host_kernel(op)
     def run_host(ctx: Any, data: Array, ids: Array, number: Array) -> Array:
         count = int(number)
-        _check_ids(ctx, np, ids, count)
+        if checked:
+            _check_ids(ctx, np, ids, count)
         rows, flat = data.reshape(ids.size, *data.shape[ids.ndim :]), ids.reshape(-1)
-        kept = flat >= 0
+        kept = flat >= 0 if checked else (flat >= 0) & (flat < count)
         if not kept.all():
             rows, flat = rows[kept], flat[kept]
         return _scatter(kind, rows, flat, count, _START[kind](data.dtype))
@@ -255,7 +260,8 @@ def _define_unsorted(kind: str, types: str, id_types: str, doc: str) -> OpDef:
     @compiled_kernel(op)
     def run_compiled(ctx: Any, data: Array, ids: Array, number: Array) -> Array:
         count = int(number)
-        _check_ids(ctx, jnp, ids, count)
+        if checked:
+            _check_ids(ctx, jnp, ids, count)
         rows = data.reshape(ids.size, *data.shape[ids.ndim :])
         flat = jnp.where(ids < 0, count, ids).reshape(-1)  # beyond the end: dropped
         start = jnp.full((count, *rows.shape[1:]), _START[kind](data.dtype), data.dtype)
@@ -276,6 +282,24 @@ UNSORTED_MAX = _define_unsorted(
 UNSORTED_MIN = _define_unsorted(
     "Min", "realnumbertype", "{int32, int64}", "Returns the smallest of each segment's rows."
 )
+
+
+def _define_v2(kind: str, types: str) -> OpDef:
+    """The form with a number of segments: ids may be in any order; those out of range are left out.
+
+    TensorFlow has it in functions with jit_compile=True alone, and without gradients.
+    """
+    doc = f"{kind} of rows by segment; ids that are out of range are left out."
+    op = _define_unsorted(kind, types, "{int32, int64}", doc, f"Segment{kind}V2", checked=False)
+    return op.without_gradient("use tf.math.unsorted_segment_sum and the like")
+
+
+SEGMENT_V2 = [
+    _define_v2("Sum", "numbertype"),
+    _define_v2("Prod", "numbertype"),
+    _define_v2("Max", "realnumbertype"),
+    _define_v2("Min", "realnumbertype"),
+]
 
 
 def _gather_kept(x: Any, ids: Any) -> Any:

@@ -206,6 +206,7 @@ from penstock.ops.math_division import divide as divide
 from penstock.types.dtypes import double as double
 from penstock.ops.array_partition import dynamic_partition as dynamic_partition
 from penstock.ops.array_partition import dynamic_stitch as dynamic_stitch
+from penstock.ops.sparse_edit_distance import edit_distance as edit_distance
 from penstock.ops.math_einsum import einsum as einsum
 from penstock.graph.behavior import enable_control_flow_v2 as enable_control_flow_v2
 from penstock.graph.behavior import enable_eager_execution as enable_eager_execution
@@ -224,6 +225,7 @@ from penstock.ops.math_elementwise import exp as exp
 from penstock.ops.array_shape import expand_dims_v1 as expand_dims
 from penstock.ops.math_elementwise import expm1 as expm1
 from penstock.ops.image_geometry import extract_image_patches_v1 as extract_image_patches
+from penstock.ops.nn_volume_patches import extract_volume_patches as extract_volume_patches
 from penstock.ops.array_fill import eye as eye
 from penstock.ops.quant_fake import fake_quant_with_min_max_args as fake_quant_with_min_max_args
 from penstock.ops.quant_fake import fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient
@@ -551,6 +553,7 @@ from penstock.types.dtypes import uint8 as uint8
 from penstock.ops.initializers_v1 import UniformUnitScaling as uniform_unit_scaling_initializer
 from penstock.ops.array_select import unique as unique
 from penstock.ops.array_select import unique_with_counts as unique_with_counts
+from penstock.ops.array_layout import unravel_index as unravel_index
 from penstock.ops.math_segment import unsorted_segment_max as unsorted_segment_max
 from penstock.ops.math_segment import unsorted_segment_mean as unsorted_segment_mean
 from penstock.ops.math_segment import unsorted_segment_min as unsorted_segment_min

@@ -1,0 +1,262 @@
+"""Grey-scale dilation and erosion: the largest of an image plus a structuring function.
+
+out[b, y, x, c] = max over (i, j) of in[b, y s + i r - top, x s + j r - left, c] + filter[i, j, c];
+places outside of the image do not count. Both gradients go to the first place that is the largest.
+
+Source: J. Serra, "Image Analysis and Mathematical Morphology", 1982.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
+from penstock.core.kernels import kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.ops.math_segment import lowest
+from penstock.ops.nn_conv_geometry import output_size, same_pads
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+
+Array = Any  # numpy.ndarray or a JAX tracer
+ATTRS = (
+    "T: realnumbertype, strides: list(int) >= 4, rates: list(int) >= 4, padding: {'SAME', 'VALID'}"
+)
+
+
+def _space(c: ShapeContext, name: str) -> tuple[int, int]:
+    values = c.attr(name)
+    if len(values) != 4:
+        c.fail(f"four numbers in {name}", f"{list(values)}")
+    if values[0] != 1 or values[3] != 1:
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"{c.op_name}: {name.capitalize()[:-1]} is only supported across spatial dimensions: "
+            f"expected 1 for batch and channels, got {list(values)}.",
+        )
+    if min(values) < 1:
+        c.fail(f"{name} of at least 1", f"{list(values)}")
+    return values[1], values[2]
+
+
+def _shape(c: ShapeContext) -> Dims:
+    image, window = c.rank(0, 4, "input"), c.rank(1, 3, "filter")
+    assert image is not None
+    assert window is not None
+    strides, rates = _space(c, "strides"), _space(c, "rates")
+    if None not in (image[3], window[2]) and image[3] != window[2]:
+        c.fail(
+            "input and filter of the same depth",
+            f"{image[3]} vs {window[2]}, input {d.text(image)} and filter {d.text(window)}",
+        )
+    sizes = [
+        output_size(image[i + 1], window[i], strides[i], rates[i], c.attr("padding"), (0, 0))
+        for i in range(2)
+    ]
+    sizes = [None if n is None else max(n, 0) for n in sizes]
+    return (image[0], *sizes, image[3] if window[2] is None else window[2])
+
+
+DILATION = define_op(
+    f"Dilation2D(input: T, filter: T; {ATTRS}) -> output: T",
+    shape=_shape,
+    doc="The grey-scale dilation of images, each channel with its own filter.",
+)
+BY_INPUT = define_op(
+    f"Dilation2DBackpropInput(input: T, filter: T, out_backprop: T; {ATTRS}) -> in_backprop: T",
+    shape=lambda c: c.shape(0),
+    doc="The gradient of Dilation2D by its input.",
+).not_differentiable("the choice of the largest place has no derivative")
+BY_FILTER = define_op(
+    f"Dilation2DBackpropFilter(input: T, filter: T, out_backprop: T; {ATTRS}) -> filter_backprop: "
+    "T",
+    shape=lambda c: c.shape(1),
+    doc="The gradient of Dilation2D by its filter.",
+).not_differentiable("the choice of the largest place has no derivative")
+
+
+def _windows(
+    xp: Any, x: Array, w: Array, strides: Sequence[int], rates: Sequence[int], padding: str
+) -> tuple[list[tuple[int, int]], list[Array], tuple[Any, Any], tuple[int, int]]:
+    """Places in the filter; for each the image's values there, padded by the lowest number."""
+    steps, gaps, sizes = strides[1:3], rates[1:3], w.shape[:2]
+    pads, counts = [], []
+    for i in range(2):
+        size = x.shape[i + 1]
+        pad = same_pads(size, sizes[i], steps[i], gaps[i]) if padding == "SAME" else (0, 0)
+        count = output_size(size, sizes[i], steps[i], gaps[i], padding, (0, 0)) or 0
+        pads.append(pad)
+        counts.append(max(count, 0))
+    wide = [(0, 0), *pads, (0, 0)]
+    padded = xp.pad(x, wide, constant_values=lowest(x.dtype))
+    places, views = [], []
+    for i in range(sizes[0]):
+        for j in range(sizes[1]):
+            y, z = i * gaps[0], j * gaps[1]
+            ends = y + counts[0] * steps[0], z + counts[1] * steps[1]
+            places.append((i, j))
+            views.append(padded[:, y : ends[0] : steps[0], z : ends[1] : steps[1]])
+    views = [v[:, : counts[0], : counts[1]] for v in views]
+    return places, views, (pads[0], pads[1]), (counts[0], counts[1])
+
+
+def _sums(xp: Any, w: Array, places: list[tuple[int, int]], views: list[Array]) -> list[Array]:
+    """Image plus filter at each place; padding stays the lowest number."""
+    low = lowest(w.dtype)
+    return [xp.where(v == low, v, v + w[i, j]) for (i, j), v in zip(places, views, strict=True)]
+
+
+@kernel(DILATION)
+def _dilation(
+    xp: Any, x: Array, w: Array, *, strides: Sequence[int], rates: Sequence[int], padding: str
+) -> Array:
+    places, views, _, counts = _windows(xp, x, w, strides, rates, padding)
+    if not views or 0 in counts:
+        return xp.zeros((x.shape[0], *counts, x.shape[3]), x.dtype)
+    result, *others = _sums(xp, w, places, views)
+    for each in others:
+        result = xp.maximum(result, each)
+    return result
+
+
+def _winners(xp: Any, w: Array, places: list[tuple[int, int]], views: list[Array]) -> list[Array]:
+    """For each place in the filter: where it is the first that is the largest."""
+    sums = _sums(xp, w, places, views)
+    largest = sums[0]
+    for each in sums[1:]:
+        largest = xp.maximum(largest, each)
+    taken, found = None, []
+    for each in sums:
+        mine = each == largest if taken is None else (each == largest) & ~taken
+        taken = mine if taken is None else taken | mine
+        found.append(mine)
+    return found
+
+
+@kernel(BY_INPUT)
+def _by_input(
+    xp: Any, x: Array, w: Array, grad: Array, *, strides: Sequence[int], rates: Sequence[int],
+    padding: str,
+) -> Array:  # fmt: skip
+    places, views, pads, counts = _windows(xp, x, w, strides, rates, padding)
+    shape = (x.shape[0], x.shape[1] + sum(pads[0]), x.shape[2] + sum(pads[1]), x.shape[3])
+    result = xp.zeros(shape, x.dtype)
+    if 0 not in counts and views:
+        for (i, j), mine in zip(places, _winners(xp, w, places, views), strict=True):
+            y, z = i * rates[1], j * rates[2]
+            rows = slice(y, y + (counts[0] - 1) * strides[1] + 1, strides[1])
+            columns = slice(z, z + (counts[1] - 1) * strides[2] + 1, strides[2])
+            part = xp.where(mine, grad, 0).astype(x.dtype)
+            if xp is np:
+                result[:, rows, columns] += part
+            else:
+                result = result.at[:, rows, columns].add(part)
+    top, left = pads[0][0], pads[1][0]
+    return result[:, top : top + x.shape[1], left : left + x.shape[2]]
+
+
+@kernel(BY_FILTER)
+def _by_filter(
+    xp: Any, x: Array, w: Array, grad: Array, *, strides: Sequence[int], rates: Sequence[int],
+    padding: str,
+) -> Array:  # fmt: skip
+    places, views, _, counts = _windows(xp, x, w, strides, rates, padding)
+    if not views or 0 in counts:
+        return xp.zeros_like(w)
+    parts = [
+        xp.where(mine, grad, 0).sum((0, 1, 2)).astype(w.dtype)
+        for mine in _winners(xp, w, places, views)
+    ]
+    return xp.stack(parts).reshape(w.shape)
+
+
+@DILATION.gradient
+def _dilation_gradient(op: Any, grad: Any) -> list[Any]:
+    attrs = {name: op.get_attr(name) for name in ("strides", "rates", "padding")}
+    inputs = (*op.inputs, grad)
+    return [execute(BY_INPUT, inputs, attrs), execute(BY_FILTER, inputs, attrs)]
+
+
+# ---- public functions
+
+
+def dilation2d(
+    input: Any, filters: Any, strides: Any, padding: str, data_format: str, dilations: Any,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The grey-scale dilation of images.
+
+    Args:
+      input: real numbers [N, H, W, C].
+      filters: of the same dtype, [h, w, C].
+      strides: four integers; the first and last are 1.
+      padding: "SAME" or "VALID".
+      data_format: "NHWC".
+      dilations: four integers: the distances between the filter's places.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Of the same dtype, [N, H', W', C].
+
+    Raises:
+      ValueError: `data_format` is another one.
+      InvalidArgumentError: ranks or depths do not fit.
+    """
+    if data_format != "NHWC":
+        raise ValueError(
+            "dilation2d: `data_format` values other than 'NHWC' are not supported. Received: "
+            f"data_format={data_format}. Transpose the input."
+        )
+    attrs = {"strides": strides, "rates": dilations, "padding": padding}
+    return execute(DILATION, (input, filters), attrs, name)
+
+
+def dilation2d_v1(
+    input: Any, filter: Any = None, strides: Any = None, rates: Any = None, padding: Any = None,
+    name: str | None = None, filters: Any = None, dilations: Any = None,
+) -> Any:  # fmt: skip
+    """`dilation2d` with compat.v1's arguments: `filter` and `rates`, or their new names."""
+    kernel_ = filters if filter is None else filter
+    gaps = dilations if rates is None else rates
+    return dilation2d(input, kernel_, strides, padding, "NHWC", gaps, name)
+
+
+def erosion2d(
+    value: Any, filters: Any, strides: Any, padding: str, data_format: str, dilations: Any,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The grey-scale erosion of images: the smallest of an image minus a structuring function.
+
+    Args:
+      value: real numbers [N, H, W, C].
+      filters: of the same dtype, [h, w, C].
+      strides: four integers; the first and last are 1.
+      padding: "SAME" or "VALID".
+      data_format: "NHWC".
+      dilations: four integers: the distances between the filter's places.
+      name: the name of the operation in a graph.
+
+    Returns:
+      Of the same dtype, [N, H', W', C].
+
+    Raises:
+      ValueError: `data_format` is another one.
+      InvalidArgumentError: ranks or depths do not fit.
+    """
+    value = convert_to_tensor(value)
+    turned = execute("ReverseV2", (convert_to_tensor(filters), np.array([0, 1], np.int32)))
+    negative = execute("Neg", (value,))
+    made = dilation2d(negative, turned, strides, padding, data_format, dilations)
+    return execute("Neg", (made,), None, name)
+
+
+def erosion2d_v1(
+    value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+) -> Any:
+    """`erosion2d` with compat.v1's names of arguments."""
+    return erosion2d(value, kernel, strides, padding, "NHWC", rates, name)

@@ -1,0 +1,326 @@
+"""Fractional pooling: cells of two neighbouring sizes, placed at random.
+
+Boundaries along an axis are 0 = a[0] < a[1] < ... = the size. Pseudorandom ones are
+ceil(alpha (i + u)) for one random u, where alpha is the size over the number of cells; random ones
+are a shuffled sequence of the same steps. Cells overlap by one place if asked. The random numbers
+are our own: TensorFlow's seeds give other boundaries.
+
+Source: B. Graham, "Fractional Max-Pooling", 2014, https://arxiv.org/abs/1412.6071.
+"""
+
+import math
+from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.core.execute import execute
+from penstock.core.kernels import host_kernel
+from penstock.core.op_def import OpDef, define_op
+from penstock.core.shapes import ShapeContext
+from penstock.ops.random_state import get_seed
+from penstock.ops.string_arrays import invalid
+from penstock.types.dims import Dims
+
+Array = Any  # numpy.ndarray
+TYPES = "T: {float, double, int32, int64}"
+OUTPUTS = "output: T, row_pooling_sequence: int64, col_pooling_sequence: int64"
+FractionalPool = namedtuple(
+    "FractionalPool", ["output", "row_pooling_sequence", "col_pooling_sequence"]
+)
+
+
+def _shape(c: ShapeContext) -> list[Dims]:
+    dims, ratios = c.rank(0, 4, "value"), c.attr("pooling_ratio")
+    assert dims is not None
+    if len(ratios) != 4:
+        c.fail("four numbers in pooling_ratio", f"{list(ratios)}")
+    if ratios[0] != 1 or ratios[3] != 1:
+        c.fail("pooling_ratio of 1 for batch and channels", f"{list(ratios)}")
+    if min(ratios) < 1:
+        c.fail("pooling ratios of at least 1", f"{list(ratios)}")
+    sizes: list[int | None] = []
+    for axis in (1, 2):
+        size = dims[axis]
+        if size is not None and size < ratios[axis]:
+            c.fail(
+                "pooling ratios of at most the input's sizes",
+                f"Pooling ratio is higher than input dimension size for dimension {axis}. Input "
+                f"dim size: {size} pooling ratio: {ratios[axis]:g}",
+            )
+        sizes.append(None if size is None else math.floor(size / ratios[axis]))
+    counts = [None if n is None else n + 1 for n in sizes]
+    return [(dims[0], *sizes, dims[3]), (counts[0],), (counts[1],)]
+
+
+def _define(name: str, doc: str) -> OpDef:
+    return define_op(
+        f"{name}(value: T; pooling_ratio: list(float) >= 4, pseudo_random: bool = False, "
+        "overlapping: bool = False, deterministic: bool = False, seed: int = 0, seed2: int = 0, "
+        f"{TYPES}) -> {OUTPUTS}",
+        shape=_shape,
+        stateful=True,
+        doc=doc,
+    )
+
+
+MAX_POOL = _define("FractionalMaxPool", "The largest element of cells of two sizes, at random.")
+AVG_POOL = _define("FractionalAvgPool", "The average of cells of two sizes, placed at random.")
+
+
+def boundaries(rng: np.random.Generator, size: int, count: int, pseudo: bool) -> Array:
+    """Where cells begin, and the end: int64[count + 1]."""
+    steps = np.arange(count + 1)
+    u = rng.random() if pseudo else 0.0
+    alpha = size / count
+    found = (np.ceil(alpha * (steps + u)) - math.ceil(alpha * u)).astype(np.int64)
+    found[-1] = size
+    if not pseudo:
+        lengths = np.diff(found)
+        rng.shuffle(lengths)
+        found[1:] = np.cumsum(lengths)
+    return found
+
+
+def _cells(edges: Array, overlapping: bool) -> list[slice]:
+    last = int(edges[-1])
+    ends = [min(int(b) + overlapping, last) for b in edges[1:]]
+    return [slice(int(a), b) for a, b in zip(edges[:-1], ends, strict=True)]
+
+
+def _pooled(x: Array, cells: Sequence[slice], axis: int, mean: bool) -> Array:
+    parts = [x[(slice(None),) * axis + (cell,)] for cell in cells]
+    reduce = np.sum if mean else np.max
+    return np.stack([reduce(p, axis=axis) for p in parts], axis)
+
+
+def _forward(
+    value: Array, pooling_ratio: Sequence[float], pseudo_random: bool, overlapping: bool,
+    deterministic: bool, seed: int, seed2: int, mean: bool,
+) -> list[Array]:  # fmt: skip
+    fixed = deterministic or seed or seed2
+    rng = np.random.default_rng([abs(seed), abs(seed2)] if fixed else None)
+    edges = [
+        boundaries(rng, n, math.floor(n / ratio), pseudo_random)
+        for n, ratio in zip(value.shape[1:3], pooling_ratio[1:3], strict=True)
+    ]
+    cells = [_cells(e, overlapping) for e in edges]
+    wide = value.astype(np.float64) if mean and value.dtype.kind == "f" else value
+    result = _pooled(_pooled(wide, cells[0], 1, mean), cells[1], 2, mean)
+    if mean:
+        sizes = _sizes(cells)
+        result = result / sizes if value.dtype.kind == "f" else result // sizes.astype(value.dtype)
+    return [result.astype(value.dtype), *edges]
+
+
+def _sizes(cells: Sequence[Sequence[slice]]) -> Array:
+    """The number of places in each cell: [rows, columns, 1]."""
+    rows, columns = ([c.stop - c.start for c in each] for each in cells)
+    return np.multiply.outer(rows, columns)[..., None].astype(np.float64)
+
+
+@host_kernel(MAX_POOL)
+def _max_pool(
+    value: Array, *, pooling_ratio: Sequence[float], pseudo_random: bool, overlapping: bool,
+    deterministic: bool, seed: int, seed2: int,
+) -> list[Array]:  # fmt: skip
+    return _forward(
+        value, pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2, mean=False
+    )
+
+
+@host_kernel(AVG_POOL)
+def _avg_pool(
+    value: Array, *, pooling_ratio: Sequence[float], pseudo_random: bool, overlapping: bool,
+    deterministic: bool, seed: int, seed2: int,
+) -> list[Array]:  # fmt: skip
+    return _forward(
+        value, pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2, mean=True
+    )
+
+
+# ---- gradients
+
+MAX_POOL_GRAD = define_op(
+    "FractionalMaxPoolGrad(orig_input: T, orig_output: T, out_backprop: T, row_pooling_sequence: "
+    f"int64, col_pooling_sequence: int64; overlapping: bool = False, {TYPES}) -> output: T",
+    shape=lambda c: c.shape(0),
+    doc="The gradient of FractionalMaxPool: to the first largest place of each cell.",
+).not_differentiable("the choice of the largest place has no derivative")
+
+
+def _input_shape(c: ShapeContext) -> Dims:
+    sizes = c.shape_value(0)
+    return (None,) * 4 if sizes is None else sizes
+
+
+AVG_POOL_GRAD = define_op(
+    "FractionalAvgPoolGrad(orig_input_tensor_shape: int64, out_backprop: T, row_pooling_sequence: "
+    f"int64, col_pooling_sequence: int64; overlapping: bool = False, {TYPES}) -> output: T",
+    shape=_input_shape,
+    doc="The gradient of FractionalAvgPool: evenly over each cell.",
+)
+
+
+def _checked(edges: Array, count: int, size: int, what: str) -> Array:
+    if (
+        edges.shape != (count + 1,)
+        or edges[0] != 0
+        or edges[-1] != size
+        or (np.diff(edges) < 1).any()
+    ):
+        raise invalid(
+            f"expected {what}_pooling_sequence that rises from 0 to {size} in {count} steps, got "
+            f"{edges.tolist()}. Give what the pooling returned."
+        )
+    return edges
+
+
+@host_kernel(MAX_POOL_GRAD)
+def _max_pool_grad(
+    x: Array, y: Array, grad: Array, rows: Array, columns: Array, *, overlapping: bool
+) -> Array:
+    if y.shape != grad.shape:
+        raise invalid(f"expected out_backprop of shape {list(y.shape)}, got {list(grad.shape)}.")
+    _checked(rows, y.shape[1], x.shape[1], "row")
+    _checked(columns, y.shape[2], x.shape[2], "col")
+    result = np.zeros_like(x)
+    batch, depth = np.ogrid[: x.shape[0], : x.shape[3]]
+    for i, row in enumerate(_cells(rows, overlapping)):
+        for j, column in enumerate(_cells(columns, overlapping)):
+            cell = x[:, row, column]
+            flat = cell.reshape(x.shape[0], -1, x.shape[3])
+            place = flat.argmax(1)
+            found = np.take_along_axis(flat, place[:, None], 1)[:, 0]
+            if not np.array_equal(found, y[:, i, j]):
+                raise invalid("expected orig_output to be the pooled orig_input, got another one.")
+            width = column.stop - column.start
+            at = (batch, row.start + place // width, column.start + place % width, depth)
+            np.add.at(result, at, grad[:, i, j])
+    return result
+
+
+@host_kernel(AVG_POOL_GRAD)
+def _avg_pool_grad(
+    shape: Array, grad: Array, rows: Array, columns: Array, *, overlapping: bool
+) -> Array:
+    sizes = tuple(int(n) for n in shape)
+    if len(sizes) != 4 or min(sizes) < 0:
+        raise invalid(f"orig_input_tensor_shape must be four sizes, got {list(sizes)}.")
+    _checked(rows, grad.shape[1], sizes[1], "row")
+    _checked(columns, grad.shape[2], sizes[2], "col")
+    result = np.zeros(sizes, np.float64)
+    for i, row in enumerate(_cells(rows, overlapping)):
+        for j, column in enumerate(_cells(columns, overlapping)):
+            area = (row.stop - row.start) * (column.stop - column.start)
+            result[:, row, column] += grad[:, i : i + 1, j : j + 1] / area
+    return result.astype(grad.dtype)
+
+
+@MAX_POOL.gradient
+def _max_pool_gradient(op: Any, grad: Any, *_: Any) -> Any:
+    value, (output, rows, columns) = op.inputs[0], op.outputs
+    attrs = {"overlapping": op.get_attr("overlapping")}
+    return execute(MAX_POOL_GRAD, (value, output, grad, rows, columns), attrs)
+
+
+@AVG_POOL.gradient
+def _avg_pool_gradient(op: Any, grad: Any, *_: Any) -> Any:
+    from_shape = execute("Shape", (op.inputs[0],), {"out_type": np.int64})
+    attrs = {"overlapping": op.get_attr("overlapping")}
+    return execute(AVG_POOL_GRAD, (from_shape, grad, *op.outputs[1:]), attrs)
+
+
+AVG_POOL_GRAD.not_differentiable("pooling along given boundaries is no operation")
+
+
+# ---- public functions
+
+
+def _ratio(ratio: Any) -> list[float]:
+    """The ratio of each of four axes, checked."""
+    given = list(ratio) if isinstance(ratio, (list, tuple)) else None
+    if given is None:
+        if ratio < 1.0:
+            raise ValueError(f"`pooling_ratio` should be >= 1.0. Received: pooling_ratio={ratio}.")
+        return [1.0, float(ratio), float(ratio), 1.0]
+    if len(given) == 2:
+        given = [1.0, *given, 1.0]
+    if len(given) == 1:
+        given = [1.0, *(given * 2), 1.0]
+    if given[0] != 1.0 or given[-1] != 1.0:
+        raise ValueError(
+            "`pooling_ratio` should have first and last elements with value 1.0. Received: "
+            f"pooling_ratio={ratio}."
+        )
+    if any(r < 1.0 for r in given):
+        raise ValueError(f"`pooling_ratio` should be >= 1.0. Received: pooling_ratio={ratio}.")
+    return [float(r) for r in given]
+
+
+def _public(op: OpDef, name: str, word: str) -> tuple[Any, Any]:
+    def pool(
+        value: Any, pooling_ratio: Any, pseudo_random: bool = False, overlapping: bool = False,
+        seed: int = 0, name: str | None = None,
+    ) -> Any:  # fmt: skip
+        one, two = get_seed(seed) if seed else (0, 0)
+        ratio = _ratio(pooling_ratio)
+        return pool_v1(
+            value, ratio, pseudo_random, overlapping, bool(seed), one or 0, two or 0, name
+        )
+
+    def pool_v1(
+        value: Any, pooling_ratio: Any, pseudo_random: bool = False, overlapping: bool = False,
+        deterministic: bool = False, seed: int = 0, seed2: int = 0, name: str | None = None,
+    ) -> Any:  # fmt: skip
+        attrs = {
+            "pooling_ratio": _ratio(pooling_ratio), "pseudo_random": pseudo_random,
+            "overlapping": overlapping, "deterministic": deterministic, "seed": seed,
+            "seed2": seed2,
+        }  # fmt: skip
+        return FractionalPool(*execute(op, (value,), attrs, name))
+
+    pool.__name__ = pool.__qualname__ = name
+    pool_v1.__name__ = pool_v1.__qualname__ = f"{name}_v1"
+    pool.__doc__ = f"""The {word} of cells of two sizes, placed at random.
+
+    Args:
+      value: float32, float64, int32 or int64 [N, H, W, C].
+      pooling_ratio: how many times smaller height and width become: a number of at least 1, or one
+        each; or four numbers of which the first and last are 1.
+      pseudo_random: whether cells follow one random offset, or are shuffled.
+      overlapping: whether neighbouring cells share a place.
+      seed: not 0 for the same cells in each run.
+      name: the name of the operation in a graph.
+
+    Returns:
+      A named tuple: output [N, H', W', C] with H' = floor(H / ratio), and the boundaries of cells,
+      row_pooling_sequence int64[H' + 1] and col_pooling_sequence int64[W' + 1].
+
+    Raises:
+      ValueError: a ratio is below 1, or not 1 for batch and channels.
+      InvalidArgumentError: `value` is not of rank 4, or smaller than a ratio.
+    """
+    pool_v1.__doc__ = f"""`{name}` with compat.v1's arguments.
+
+    Args:
+      value: as there.
+      pooling_ratio: as there.
+      pseudo_random: as there.
+      overlapping: as there.
+      deterministic: whether cells are the same in each run.
+      seed: the first seed.
+      seed2: the second seed.
+      name: the name of the operation in a graph.
+
+    Returns:
+      As there.
+    """
+    return pool, pool_v1
+
+
+fractional_max_pool, fractional_max_pool_v1 = _public(
+    MAX_POOL, "fractional_max_pool", "largest element"
+)
+fractional_avg_pool, fractional_avg_pool_v1 = _public(AVG_POOL, "fractional_avg_pool", "average")

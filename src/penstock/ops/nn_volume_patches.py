@@ -1,0 +1,111 @@
+"""Patches of volumes: what a window sees at each place, in the channels."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.execute import execute
+from penstock.core.kernels import kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.ops.nn_conv_geometry import output_size, same_pads
+from penstock.types.dims import Dims
+
+Array = Any  # numpy.ndarray or a JAX tracer
+
+
+def _space(c: ShapeContext, name: str) -> tuple[int, ...]:
+    values = c.attr(name)
+    if len(values) != 5 or min(values) < 1:
+        c.fail(f"five {name} of at least 1", f"{list(values)}")
+    if values[0] != 1 or values[4] != 1:
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"{c.op_name}: Only support {name} across space: expected 1 for batch and channels, "
+            f"got {list(values)}.",
+        )
+    return tuple(values[1:4])
+
+
+def _shape(c: ShapeContext) -> Dims:
+    dims = c.rank(0, 5, "input")
+    assert dims is not None
+    sizes, strides = _space(c, "ksizes"), _space(c, "strides")
+    space = [
+        output_size(n, size, stride, 1, c.attr("padding"), (0, 0))
+        for n, size, stride in zip(dims[1:4], sizes, strides, strict=True)
+    ]
+    if any(n is not None and n < 0 for n in space):
+        c.fail("an input of at least the window's sizes", f"{dims} and {sizes}")
+    return (dims[0], *space, None if dims[4] is None else dims[4] * int(np.prod(sizes)))
+
+
+VOLUME_PATCHES = define_op(
+    "ExtractVolumePatches(input: T; ksizes: list(int) >= 5, strides: list(int) >= 5, T: "
+    "realnumbertype, padding: {'SAME', 'VALID'}) -> patches: T",
+    shape=_shape,
+    doc="What a window sees at each place of a volume, in the channels.",
+)
+
+
+@kernel(VOLUME_PATCHES)
+def _volume_patches(
+    xp: Any, x: Array, *, ksizes: Sequence[int], strides: Sequence[int], padding: str
+) -> Array:
+    sizes, steps = ksizes[1:4], strides[1:4]
+    pads, counts = [], []
+    for n, size, step in zip(x.shape[1:4], sizes, steps, strict=True):
+        pads.append(same_pads(n, size, step, 1) if padding == "SAME" else (0, 0))
+        counts.append(output_size(n, size, step, 1, padding, (0, 0)) or 0)
+    padded = xp.pad(x, [(0, 0), *pads, (0, 0)])
+    views = []
+    for place in np.ndindex(*sizes):
+        window = tuple(
+            slice(at, at + max(count - 1, 0) * step + 1, step)
+            for at, count, step in zip(place, counts, steps, strict=True)
+        )
+        views.append(padded[(slice(None), *window)])
+    if 0 in counts:
+        return xp.zeros((x.shape[0], *counts, x.shape[4] * len(views)), x.dtype)
+    return xp.concatenate(views, -1)
+
+
+@VOLUME_PATCHES.gradient
+def _volume_patches_gradient(op: Any, grad: Any) -> Any:
+    """The patches are a convolution with filters that pick one place each."""
+    x, sizes = op.inputs[0], op.get_attr("ksizes")[1:4]
+    depth = x.dims[4] if x.dims is not None else None
+    if depth is None:
+        raise ValueError(
+            "ExtractVolumePatches: expected a known number of channels, for gradients."
+        )
+    total = int(np.prod(sizes)) * depth
+    pick = np.eye(total).reshape(*sizes, depth, total).astype(x.dtype.numpy_dtype)
+    attrs = {"strides": op.get_attr("strides"), "padding": op.get_attr("padding")}
+    return execute("Conv3DBackpropInputV2", (execute("Shape", (x,)), pick, grad), attrs)
+
+
+def extract_volume_patches(
+    input: Any, ksizes: Any, strides: Any, padding: str, name: str | None = None
+) -> Any:
+    """What a window sees at each place of a volume, in the channels.
+
+    Args:
+      input: real numbers [N, D, H, W, C].
+      ksizes: the window's sizes, five integers; the first and last are 1.
+      strides: five integers; the first and last are 1.
+      padding: "SAME" or "VALID".
+      name: the name of the operation in a graph.
+
+    Returns:
+      Of the same dtype, [N, D', H', W', d * h * w * C].
+
+    Raises:
+      UnimplementedError: a window or stride over batch or channels.
+      InvalidArgumentError: the rank is not 5.
+    """
+    attrs = {"ksizes": ksizes, "strides": strides, "padding": padding}
+    return execute(VOLUME_PATCHES, (input,), attrs, name)
