@@ -18,6 +18,7 @@ from penstock.core.user_code import converted
 from penstock.ops.composing import scope
 from penstock.ops.loops import while_loop
 from penstock.ops.tensor_array import TensorArray
+from penstock.types.dimension import dimension_value
 from penstock.types.dtypes import as_dtype, variant
 from penstock.types.ragged_spec import RaggedTensorSpec
 from penstock.types.tensor_shape import TensorShape
@@ -46,7 +47,7 @@ class _Rows:
         self._rows: list[list[Any]] | None = None
         if state.graph is None:
             self._rows = [
-                execute("Unpack", (t,), {"num": t.shape[0], "axis": 0}) if t.shape[0] else []
+                execute("Unpack", (t,), {"num": t.dims[0], "axis": 0}) if t.dims[0] else []
                 for t in self._flat
             ]
 
@@ -247,7 +248,8 @@ def _map_encoded(
     found = map_fn(
         inner, rows, back_prop=back_prop, infer_shape=infer, name=name, fn_output_signature=kinds
     )
-    count = next((e.shape[0] for e in nest.flatten(elems) if hasattr(e, "shape")), None)
+    sized = (e.shape[0] for e in nest.flatten(elems) if hasattr(e, "shape"))
+    count = dimension_value(next(sized, None))
     decoded = [
         w._batch(count)._from_compatible_tensor_list([f]) if _is_encoded(w) else f
         for w, f in zip(wanted, found, strict=True)

@@ -33,6 +33,7 @@ from penstock.ops.ragged_reduce import keep_axis
 from penstock.ops.ragged_rows import is_ragged, take_rows
 from penstock.ops.sparse_counts import bincount as dense_sparse_bincount
 from penstock.types import dtypes as dt
+from penstock.types.dimension import dimension_value
 
 Function = Callable[..., Any]
 
@@ -337,7 +338,7 @@ def _batches(a: Any, b: Any, turned: tuple[bool, bool], options: dict[str, Any])
     )
     padded_a, padded_b = _same_inner(padded_a, padded_b, turned)
     product = dense_matmul(after([check], padded_a), padded_b, **options)
-    width = b.shape[1] if turned[1] else b.shape[2]
+    width = dimension_value(b.shape[1] if turned[1] else b.shape[2])
     if is_ragged(b) and width is None and (turned[1] or not _is_even(b)):
         lengths = [rows, execute("GatherV2", (columns, _ids(rows), np.int32(0)))]
         return RaggedTensor.from_tensor(product, lengths=lengths)

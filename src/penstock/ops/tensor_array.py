@@ -320,7 +320,7 @@ class TensorArray(CompositeTensor):
         value = self._element(value)
         now = self._now()
         if now is not None:
-            rows = execute("Unpack", (value,), {"num": value.shape[0], "axis": 0})
+            rows = execute("Unpack", (value,), {"num": value.dims[0], "axis": 0})
             now.check_size(len(rows))
             self._note(self._row_shape(value))
             now.items[:] = rows
@@ -334,7 +334,7 @@ class TensorArray(CompositeTensor):
         value = self._element(value)
         now = self._now()
         if now is not None:
-            rows = execute("Unpack", (value,), {"num": value.shape[0], "axis": 0})
+            rows = execute("Unpack", (value,), {"num": value.dims[0], "axis": 0})
             for index, row in zip(np.asarray(convert_to_tensor(indices)), rows, strict=False):
                 self.write(index, row)
             return self

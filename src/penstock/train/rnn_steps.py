@@ -133,7 +133,7 @@ def batch_and_time(flat: list[Any]) -> tuple[Any, Any]:
     sizes: list[Any] = [None, None]
     for value in flat:
         for axis in (0, 1):
-            known = value.shape[axis]
+            known = value.dims[axis]
             if known is None:
                 continue
             if sizes[axis] not in (None, known):
