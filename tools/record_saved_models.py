@@ -6,7 +6,8 @@
 writes them, or those named, to `tests/data/saved_models`. `module` has variables, a list, a
 dictionary, a file, functions with several traces, control flow, captured constants and two
 signatures; `session` is a graph of a session with one signature; `tables` has a lookup table of
-each kind; `session_tables` is a graph of a session with tables, a file and a `legacy_init_op`.
+each kind; `session_tables` is a graph of a session with tables, a file and a `legacy_init_op`;
+`loops` has loops, branches and lists of tensors, for their gradients.
 """
 
 from __future__ import annotations
@@ -166,7 +167,42 @@ def record_session_tables() -> None:
         builder.save()
 
 
+class Loops(tf.Module):
+    """Control flow whose gradients are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = tf.Variable(2.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    def scan(self, xs):
+        return tf.scan(lambda a, x: tf.tanh(a * self.w + x), xs, initializer=tf.zeros([2]))
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int32)])
+    def nested(self, x, n):
+        for _ in tf.range(n):
+            j = 0
+            while j < 2:
+                x = x * self.w
+                j += 1
+            x = tf.cond(x > 10.0, lambda: x - self.w, lambda: x + 1.0)  # noqa: B023
+        return x
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def listed(self, xs):
+        n = tf.shape(xs)[0]
+        array = tf.TensorArray(tf.float32, n)
+        for i in tf.range(n):
+            array = array.write(i, xs[i] * self.w)
+        return tf.reduce_sum(array.stack() ** 2)
+
+
+def record_loops() -> None:
+    tf.saved_model.save(Loops(), str(FOLDER / "loops"))
+
+
 RECORDS = {
+    "loops": record_loops,
     "module": record_module,
     "session": record_session,
     "tables": record_tables,

@@ -7,6 +7,7 @@ from penstock.checkpoint import object_graph, saving
 from penstock.checkpoint.meta_graph import TENSORFLOW_VERSION, finish_info
 from penstock.checkpoint.saved_model import constants as c
 from penstock.checkpoint.saved_model import fingerprint, folder, structures
+from penstock.checkpoint.saved_model.counted_loops import add_counters
 from penstock.checkpoint.saved_model.graph_side import GraphSide
 from penstock.checkpoint.saved_model.objects import Constant, SignatureMap
 from penstock.checkpoint.saved_model.options import SaveOptions
@@ -92,6 +93,7 @@ def _write(obj: Any, path: str, signatures: Any, options: SaveOptions) -> None:
     side.build(found)
     bodies = list(view.bodies.values())
     meta_graph.graph_def.CopyFrom(as_graph_def(side.graph, add_shapes=True, more=bodies))
+    add_counters(meta_graph.graph_def)
     _, names = functions_of(side.graph.get_operations(), bodies)
     writer = ObjectWriter(view, side, names, options)
     writer.write(meta_graph.object_graph_def)
