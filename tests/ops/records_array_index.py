@@ -190,7 +190,7 @@ def selections():
     axis = np.int64([0])
     host = {"compiled": False, "dtypes": ("int32",)}  # the result's shape depends on the data
     return [
-        Record("Where", [case(np.array([[True, False], [True, True]])), case(np.int32([0, 2])), case(np.array(True)), case(np.zeros((0, 2), bool))],
+        Record("Where", [case(np.array([[True, False], [True, True]])), case(np.int32([0, 2])), case(np.zeros((0, 2), bool))],
                np.argwhere, w.where, result_dtype="int64", compiled=False),
         Record(".boolean_mask", [case(normal(3, 2), np.array([True, False, True])), case(normal(2, 2), np.array([[True, False], [True, True]])),
                                  case(normal(2, 3), np.array([False, True, True]), axis=1)],

@@ -51,7 +51,16 @@ class ShapeContext:
         return self._constants(index)
 
     def shape_value(self, index: int) -> Dims:
-        """Flat input `index` read as a shape (int vector, -1 is unknown), as far as known."""
+        """Flat input `index` read as a shape (int vector, -1 is unknown), as far as known.
+
+        Raises:
+          ValueError: it is no vector, nor the scalar -1, which stands for an unknown rank.
+        """
+        given = self.shapes[index]
+        if given is not None and len(given) != 1:
+            value = self.constant(index) if not given else None
+            if given or (value is not None and value != -1):
+                self.fail("a shape as a vector of integers", f"one of shape {d.text(given)}")
         return self._shape_values(index)
 
     def variable_shape(self, index: int) -> Dims:

@@ -129,6 +129,7 @@ class Graph:
             lambda i: handle_dims(tensors[i]),
         )
         try:
+            check_variable_dtypes(op, tensors, attrs)
             result = op.shape_rule(shape_context)
         except ValueError as problem:
             where = f" at {frames[-1].file}:{frames[-1].line}" if frames else ""
@@ -688,6 +689,24 @@ def set_handle_data(op: Operation) -> None:
     dtype = op.attrs.get("dtype")
     if dtype is not None and dtype is not dt.resource:
         outputs[0]._handle_data = (dtype, op.attrs["shape"])
+
+
+def check_variable_dtypes(op: OpDef, tensors: Sequence[Tensor], attrs: dict[str, Any]) -> None:
+    """Refuses an operation of another dtype than that of the variable it is on.
+
+    Raises:
+      ValueError: the dtypes differ.
+    """
+    wanted = attrs.get("dtype", attrs.get("T"))
+    if wanted.__class__ is not dt.DType or wanted is dt.resource:
+        return
+    for tensor in tensors:
+        data = getattr(tensor, "_handle_data", None) if tensor.dtype is dt.resource else None
+        if data.__class__ is tuple and data[0] not in (None, wanted):
+            raise ValueError(
+                f"{op.name}: expected values of the variable's dtype {data[0].name}, got "
+                f"{wanted.name}. Cast them."
+            )
 
 
 def handle_dims(tensor: Tensor) -> Dims:

@@ -100,6 +100,8 @@ def _diag_shape(c: ShapeContext) -> Dims:
         c.constant(2),
         c.constant(3),
     )
+    for index, name in ((2, "num_rows"), (3, "num_cols"), (4, "padding_value")):
+        c.rank(index, 0, name)
     if diag is None:
         return None
     if k is None or rows is None or cols is None:
@@ -349,9 +351,17 @@ BAND = (
     "(input: T, num_lower: Tindex, num_upper: Tindex; T: type, Tindex: {int32, int64} = int64) "
     "-> band: T"
 )
+
+
+def _band_shape(c: ShapeContext) -> Dims:
+    c.rank(1, 0, "num_lower")
+    c.rank(2, 0, "num_upper")
+    return c.rank_at_least(0, 2, "input")
+
+
 MATRIX_BAND_PART = define_op(
     f"MatrixBandPart{BAND}",
-    shape=lambda c: c.rank_at_least(0, 2, "input"),
+    shape=lambda c: _band_shape(c),
     doc=(
         "Matrices with 0 outside of a band around the main diagonal; a negative width keeps that "
         "whole side."

@@ -121,7 +121,8 @@ def _empty(xp: Any, shape: Array, *, dtype: DType) -> Array:
 
 def _one_hot_shape(c: ShapeContext) -> Dims:
     dims, depth = c.shape(0), c.constant(1)
-    c.rank(1, 0, "depth")
+    for index, name in ((1, "depth"), (2, "on_value"), (3, "off_value")):
+        c.rank(index, 0, name)
     if depth is not None and depth < 0:
         c.fail("a depth >= 0", f"{int(depth)}")
     if dims is None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel
@@ -181,20 +182,47 @@ def _positive(axis: Any, x: Any) -> Any:
 CONCAT_OFFSET = define_op(
     "ConcatOffset(concat_dim: int32, shape: N*shape_type; N: int >= 2, shape_type: {int32, int64} "
     "= int32) -> offset: N*shape_type",
-    shape=lambda c: list(c.shapes[1:]),
+    shape=lambda c: _offset_shape(c),
     doc="Where each input of a concatenation begins in the result.",
 ).not_differentiable("offsets are integers")
 
 
+def _offset_shape(c: ShapeContext) -> list[Dims]:
+    c.rank(0, 0, "concat_dim")
+    dims: Dims = c.rank(1, 1, "shape")
+    for index in range(2, len(c)):
+        dims = c.merge(dims, c.rank(index, 1, "shape"))
+    return list(c.shapes[1:])
+
+
 @host_kernel(CONCAT_OFFSET)
 def _concat_offset(concat_dim: Array, shapes: list[Array]) -> list[Array]:
-    axis, total, result = int(concat_dim), 0, []
+    axis, total, result = _offset_axis(int(concat_dim), shapes), 0, []
     for item in shapes:
         offset = np.zeros_like(item)
         offset[axis] = total
         total += int(item[axis])
         result.append(offset)
     return result
+
+
+def _offset_axis(axis: int, shapes: list[Array]) -> int:
+    """The axis from the front; refuses shapes that differ elsewhere."""
+    rank = len(shapes[0])
+    if not -rank <= axis < rank:
+        raise errors.InvalidArgumentError(
+            None, None, f"ConcatOffset: expected concat_dim in [{-rank}, {rank}), got {axis}."
+        )
+    axis %= rank
+    for i, item in enumerate(shapes):
+        if (np.delete(item, axis) != np.delete(shapes[0], axis)).any():
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"ConcatOffset: expected shapes that agree but for axis {axis}, got"
+                f" {shapes[0].tolist()} and, as shape {i}, {item.tolist()}.",
+            )
+    return axis
 
 
 PARALLEL_CONCAT = define_op(

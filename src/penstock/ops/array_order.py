@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import shapes
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
@@ -158,10 +157,17 @@ def _reverse_gradient(op: Any, grad: Any) -> list[Any]:
 
 REVERSE = define_op(
     f"Reverse(tensor: T, dims: bool; T: {{{ORDERED}}}) -> output: T",
-    shape=shapes.same,
+    shape=lambda c: _marked_shape(c),
     host_inputs=("dims",),
     doc="The input with the elements along the marked axes in reverse order.",
 )
+
+
+def _marked_shape(c: ShapeContext) -> Dims:
+    dims, marks = c.shape(0), c.rank(1, 1, "dims")
+    if dims is not None and marks is not None and marks[0] not in (None, len(dims)):
+        c.fail(f"a mark for each of {len(dims)} axes", f"dims of shape {d.text(marks)}")
+    return dims
 
 
 @kernel(REVERSE, limit=VIEW_LIMIT)
@@ -178,7 +184,10 @@ def _reverse_sequence_shape(c: ShapeContext) -> Dims:
     dims, lengths = c.shape(0), c.rank(1, 1, "seq_lengths")
     if dims is None:
         return None
-    seq, batch = c.axis(c.attr("seq_dim"), len(dims)), c.axis(c.attr("batch_dim"), len(dims))
+    seq, batch = c.attr("seq_dim"), c.attr("batch_dim")
+    for name, axis in (("seq_dim", seq), ("batch_dim", batch)):
+        if not 0 <= axis < len(dims):
+            c.fail(f"{name} in [0, {len(dims)})", f"{axis}", "Count axes from the front.")
     if seq == batch:
         c.fail("seq_dim other than batch_dim", f"both {seq}")
     size = c.merge((dims[batch],), lengths)[0]  # type: ignore[index]
@@ -233,8 +242,8 @@ def _roll_shape(c: ShapeContext) -> Dims:
     for name, s in (("shift", shift), ("axis", axis)):
         if s is not None and len(s) > 1:
             c.fail(f"a scalar or vector {name}", f"shape {d.text(s)}")
-    if d.is_full(shift) and d.is_full(axis) and d.num_elements(shift) != d.num_elements(axis):
-        c.fail("shift and axis of one size", f"{d.text(shift)} and {d.text(axis)}")
+    if not d.compatible(shift, axis):
+        c.fail("shift and axis of one shape", f"{d.text(shift)} and {d.text(axis)}")
     if dims is not None and value is not None:
         for a in value.reshape(-1):
             c.axis(int(a), len(dims))

@@ -57,7 +57,7 @@ def _pad(xp: Any, x: Array, paddings: Array) -> Array:
 PAD_V2 = define_op(
     "PadV2(input: T, paddings: Tpaddings, constant_values: T; T: type, Tpaddings: {int32, int64} "
     "= int32) -> output: T",
-    shape=_pad_shape,
+    shape=lambda c: _pad_shape(c) if c.rank(2, 0, "constant_values") == () else None,
     host_inputs=("paddings",),
     doc="The input with a value around it.",
 )
@@ -149,6 +149,9 @@ def _mirror_grad_shape(c: ShapeContext) -> Dims:
     dims, value = _paddings(c)
     if dims is None or value is None:
         return None if dims is None else (None,) * len(dims)
+    for n, pair in zip(dims, value, strict=True):
+        if n is not None and n < int(sum(pair)):
+            c.fail(f"paddings that fit into shape {d.text(dims)}", f"{value.tolist()}")
     return tuple(None if n is None else n - int(sum(p)) for n, p in zip(dims, value, strict=True))
 
 

@@ -28,7 +28,7 @@ WHERE = define_op(
     "Where(input: T; T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, "
     "quint8, qint32, bfloat16, qint16, quint16, "
     "uint16, complex128, half, uint32, uint64, bool} = bool) -> index: int64",
-    shape=lambda c: (None, None if c.shape(0) is None else len(c.shape(0))),
+    shape=lambda c: (None, None if c.shape(0) is None else len(c.rank_at_least(0, 1, "input"))),
     doc="The positions of the elements that are true or not 0, in row-major order.",
 ).not_differentiable("positions are integers")
 

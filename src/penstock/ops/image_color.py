@@ -36,6 +36,8 @@ Array = Any  # numpy.ndarray, jax.Array or a tracer
 
 def _three_channels(c: ShapeContext) -> Dims:
     dims = c.shape(0)
+    if len(c) > 1:
+        c.rank(1, 0, "the second input")
     if dims is not None and (len(dims) < 1 or dims[-1] not in (None, 3)):
         c.fail(
             "images whose last dimension is of size 3", f"shape {d.text(dims)}", "Give RGB or HSV."
@@ -223,6 +225,7 @@ CONTRAST = define_op(
 
 def _images(c: ShapeContext) -> Dims:
     dims = c.shape(0)
+    c.rank(1, 0, "contrast_factor")
     if dims is not None and len(dims) < 3:
         c.fail(
             "images of rank at least 3", f"shape {d.text(dims)}", "Give height, width, channels."

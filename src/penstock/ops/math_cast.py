@@ -258,9 +258,18 @@ ANGLE = define_op(
     shape=same,
     doc="Returns the angles of complex numbers, in radians.",
 )
+
+
+def _magnitude_shape(c: ShapeContext) -> Dims:
+    given, wanted = c.attr("T"), c.attr("Tout")
+    if given.real_dtype is not wanted:
+        c.fail(f"Tout={given.real_dtype.name} for {given.name}", wanted.name, "Cast the result.")
+    return c.shape(0)
+
+
 COMPLEX_ABS = define_op(
     f"ComplexAbs(x: T; {COMPLEX_IN}) -> y: Tout",
-    shape=same,
+    shape=_magnitude_shape,
     doc="Returns the absolute values of complex numbers.",
 )
 CONJ = define_op(

@@ -121,7 +121,8 @@ def _batch_shape(c: ShapeContext) -> Dims:
 
 
 def _define_batch(text: str, doc: str) -> OpDef:
-    op = define_op(text, shape=_batch_shape, doc=doc)
+    first = text.startswith("BatchMatMul(")
+    op = define_op(text, shape=_equal_batch_shape if first else _batch_shape, doc=doc)
 
     def run(xp: Any, x: Array, y: Array, *, adj_x: bool, adj_y: bool) -> Array:
         x = xp.conj(xp.swapaxes(x, -1, -2)) if adj_x else x

@@ -309,9 +309,16 @@ MAX_POOL_ARGMAX_GRAD = define_op(
     f"MaxPoolGradWithArgmax(input: T, grad: T, argmax: Targmax; {SIZES_2D}, {EITHER}, "
     "include_batch_in_index: bool = False, Targmax: {int32, int64}, T: realnumbertype) "
     "-> output: T",
-    shape=lambda c: c.shape(0),
+    shape=_nhwc(lambda c: _argmax_grad_shape(c)),
     doc="The gradient of MaxPoolWithArgmax.",
 ).without_gradient("no operation takes its second gradient")
+
+
+def _argmax_grad_shape(c: ShapeContext) -> Dims:
+    dims = c.rank(0, 4, "input")
+    wanted = c.merge(pooled(c, dims, c.attr("ksize"), c.attr("strides")), c.rank(1, 4, "grad"))
+    c.merge(wanted, c.rank(2, 4, "argmax"))
+    return dims
 
 
 @compiled_kernel(MAX_POOL_ARGMAX_GRAD)

@@ -21,6 +21,8 @@ ATTRS = (
 
 def _lrn_shape(c: ShapeContext) -> Dims:
     result = c.rank(0, 4, "input")
+    if c.attr("depth_radius") < 0:
+        c.fail("depth_radius >= 0", f"{c.attr('depth_radius')}")
     for index in range(1, len(c)):
         result = c.merge(result, c.rank(index, 4))
     return result

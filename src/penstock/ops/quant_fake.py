@@ -57,7 +57,7 @@ def _check_range(c: ShapeContext) -> None:
 
 def _args_shape(c: ShapeContext) -> Dims:
     _check_range(c)
-    return _same(c)
+    return c.merge(_same(c), c.shape(len(c) - 1))
 
 
 ARGS = define_op(

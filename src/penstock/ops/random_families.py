@@ -48,6 +48,7 @@ def _blocks(count: int, node: Any = None) -> int:
 
 def _appended(c: ShapeContext) -> Dims:
     """The shape of samples, and behind it that of the parameters."""
+    c.rank(0, 1, "shape")
     outer, inner = c.shape_value(0), c.shape(1)
     return None if outer is None or inner is None else (*outer, *inner)
 
@@ -124,7 +125,7 @@ def _spread(x: Array, dims: tuple[int, ...]) -> Array:
 
 
 def _seeded(c: ShapeContext) -> Dims:
-    c.rank(1, 1)
+    c.merge(c.rank(1, 1, "seed"), (2,))
     return c.shape_value(0)
 
 
@@ -277,7 +278,7 @@ PARAMETERIZED = define_op(
     "ParameterizedTruncatedNormal(shape: T, means: dtype, stdevs: dtype, minvals: dtype, maxvals: "
     "dtype; seed: int = 0, seed2: int = 0, dtype: {half, bfloat16, float, double}, T: {int32, "
     "int64}) -> output: dtype",
-    shape=lambda c: c.shape_value(0),
+    shape=lambda c: None if c.rank(0, 1, "shape") is None else c.shape_value(0),
     stateful=True,
     host_inputs=("shape",),
     step_input=step_stream(_blocks),

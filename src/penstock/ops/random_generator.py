@@ -226,7 +226,7 @@ def _binomial(
 NON_DETERMINISTIC = define_op(
     "NonDeterministicInts(shape: shape_dtype; dtype: type = int64, shape_dtype: type = int64) -> "
     "output: dtype",
-    shape=lambda c: c.shape_value(0),
+    shape=lambda c: None if c.rank(0, 1, "shape") is None else c.shape_value(0),
     stateful=True,
     doc="Integers that the operating system draws.",
 ).without_gradient(_WHY)

@@ -125,11 +125,22 @@ def _real_output(dims: Dims, lengths: Sequence[int | None], inverse: bool) -> Di
     return (*dims[: len(dims) - len(lengths)], *lengths[:-1], last)
 
 
+def _one_precision(c: ShapeContext) -> None:
+    real, transformed = c.attr("Treal"), c.attr("Tcomplex")
+    if transformed.real_dtype is not real:
+        c.fail(
+            "Treal and Tcomplex of one precision",
+            f"{real.name} and {transformed.name}",
+            "Cast the signal.",
+        )
+
+
 def _define_real(name: str, count: int) -> OpDef:
     def shape(c: ShapeContext) -> Dims:
         dims = _check_rank(c, count)
         lengths = _lengths(c, count)
         assert lengths is not None
+        _one_precision(c)
         return _real_output(dims, lengths, inverse=False)
 
     op = define_op(
@@ -161,6 +172,7 @@ def _define_inverse_real(name: str, count: int) -> OpDef:
         dims = _check_rank(c, count)
         lengths = _lengths(c, count)
         assert lengths is not None
+        _one_precision(c)
         return _real_output(dims, lengths, inverse=True)
 
     op = define_op(

@@ -77,9 +77,16 @@ def _make_limits() -> Array:
 
 HISTOGRAM_LIMITS = _make_limits()
 
+
+def _named_shape(c: ShapeContext) -> Dims:
+    c.rank(0, 0, "tag")
+    return ()
+
+
 HISTOGRAM = _define(
     "HistogramSummary(tag: string, values: T; T: realnumbertype = float) -> summary: string",
     "A Summary of a histogram with buckets that grow by a tenth.",
+    _named_shape,
 )
 
 
@@ -221,6 +228,7 @@ def _scaled(image: Array, bad_color: Array) -> Array:
 
 
 def _audio_shape(c: ShapeContext) -> Dims:
+    c.rank(0, 0, "tag")
     dims = c.rank_at_least(1, 2, "tensor")
     if dims is not None and len(dims) > 3:
         c.fail("tensor of rank 2 or 3", f"rank {len(dims)}")
