@@ -55,6 +55,7 @@ def conjugate_gradient(
 
     Raises:
       ValueError: the operator lacks the hints.
+      TypeError: `rhs` has another dtype.
 
     Example:
       >>> operator = tf.linalg.LinearOperatorFullMatrix(
@@ -69,7 +70,7 @@ def conjugate_gradient(
             f"{operator.is_self_adjoint} and {operator.is_positive_definite} of {operator.name}: "
             "pass is_self_adjoint=True and is_positive_definite=True if it is."
         )
-    rhs = convert_to_tensor(rhs)
+    rhs = operator._argument(rhs, "rhs", 1)
     real_dtype = operator.dtype.real_dtype
     bound = multiply(convert_to_tensor(tol, real_dtype), _length(rhs))
     limit = convert_to_tensor(max_iter, dt.int32)
