@@ -19,39 +19,18 @@ from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
 
 
-def run_node(node: Node, prepared: PreparedOp, arguments: list[Any], step: Step) -> Sequence[Any]:
+def run_node(
+    node: Node, prepared: PreparedOp, arguments: list[Any], step: Step, in_turn: bool = False
+) -> Sequence[Any]:
     """Runs one node with the kernel that suits.
+
+    `in_turn`: its effects need no turn, or have it.
 
     Raises:
       OpError: the node failed; the error names the node and the user's line.
     """
-    if effects.switch.log is not None and node.stateful and step.who != "":
+    if effects.switch.log is not None and node.stateful and not in_turn and step.who != "":
         return _run_in_turn(node, prepared, arguments, step)
-    return _run_now(node, prepared, arguments, step)
-
-
-def _run_in_turn(
-    node: Node, prepared: PreparedOp, arguments: list[Any], step: Step
-) -> Sequence[Any]:
-    """Runs a node with effects while they are recorded or replayed."""
-
-    def run() -> Sequence[Any]:
-        return _run_now(node, prepared, arguments, step)
-
-    if not arguments and node.dtypes and all(t is dt.resource for t in node.dtypes):
-        with effects.making(node.name):
-            return run()
-    kernel = prepared.host_kernel
-    if kernel is None or not kernel.reentrant:
-        touched = resources_of(arguments)
-        return effects.run(step, node.name, node.where(), touched, run)  # type: ignore[no-any-return]
-    if kernel.blocks:
-        return effects.run(step, node.name, node.where(), None, run)  # type: ignore[no-any-return]
-    with effects.inside(step, node.name):
-        return effects.run(step, node.name, node.where(), None, run)  # type: ignore[no-any-return]
-
-
-def _run_now(node: Node, prepared: PreparedOp, arguments: list[Any], step: Step) -> Sequence[Any]:
     context = KernelContext(node.name, prepared.attrs, step.resources, prepared.device, step)
     if node.op is not None and node.op.step_input is not None:
         context.step_value = step.take(node, node.op.step_input)  # type: ignore[attr-defined]
@@ -65,6 +44,27 @@ def _run_now(node: Node, prepared: PreparedOp, arguments: list[Any], step: Step)
         return run_host(prepared, arguments, context)
     except errors.OpError as problem:
         raise located(problem, node) from problem.__cause__
+
+
+def _run_in_turn(
+    node: Node, prepared: PreparedOp, arguments: list[Any], step: Step
+) -> Sequence[Any]:
+    """Runs a node with effects while they are recorded or replayed."""
+
+    def run() -> Sequence[Any]:
+        return run_node(node, prepared, arguments, step, in_turn=True)
+
+    if not arguments and node.dtypes and all(t is dt.resource for t in node.dtypes):
+        with effects.making(node.name):
+            return run()
+    kernel = prepared.host_kernel
+    if kernel is None or not kernel.reentrant:
+        touched = resources_of(arguments)
+        return effects.run(step, node.name, node.where(), touched, run)  # type: ignore[no-any-return]
+    if kernel.blocks:
+        return effects.run(step, node.name, node.where(), None, run)  # type: ignore[no-any-return]
+    with effects.inside(step, node.name):
+        return effects.run(step, node.name, node.where(), None, run)  # type: ignore[no-any-return]
 
 
 def located(problem: errors.OpError, node: Node) -> errors.OpError:

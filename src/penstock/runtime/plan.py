@@ -28,6 +28,7 @@ from penstock.runtime.flow import FlowExecutor, FlowLayout
 from penstock.runtime.frames import ROOT, Frame
 from penstock.runtime.host_path import is_fresh, run_node
 from penstock.runtime.items import HostItem, Item, RegionItem, TracedItem
+from penstock.runtime.mixed_precision import half_wanted, in_half_precision
 from penstock.runtime.partition import devices_of
 from penstock.runtime.placer import place_program
 from penstock.runtime.program import FEED, FLOW, Node, Program, Ref
@@ -39,6 +40,7 @@ from penstock.runtime.step import Step
 from penstock.runtime.watching import state as watching
 from penstock.runtime.watching import watched
 from penstock.types import dtypes as dt
+from penstock.types.dtypes import DType
 
 
 class Plan:
@@ -171,7 +173,7 @@ class Plan:
         """
         if watching.steps is not None and step.events is None:
             return watched(step, lambda: self.run(feeds, step))
-        if self._must_form():
+        if (self._stale or self.resources.generation != self._generation) and self._must_form():
             with self._lock:
                 if self._must_form():
                     self._form()
@@ -298,6 +300,7 @@ def make_plan(
     optimize: bool = True,
     threads: int = 0,
     soft_placement: bool = True,
+    half: DType | None = None,
 ) -> Plan:
     """The plan for a program.
 
@@ -309,6 +312,7 @@ def make_plan(
       threads: bound on items that run at the same time; 1 runs one after the other, 0 leaves it to
         the shared pool.
       soft_placement: whether an operation may run on another device than it asks for.
+      half: the dtype of products, when it is not what `tf.config.optimizer` asks for.
 
     Raises:
       InvalidArgumentError: an operation asks for a device that is not there.
@@ -321,6 +325,9 @@ def make_plan(
         report_races(program)
     if env.get("PENSTOCK_EXECUTOR") == "reference":
         return cast(Plan, ReferencePlan(program))  # it has what runs a plan, and nothing more
+    half = half or half_wanted()
+    if half is not None and not program.flow:
+        program = in_half_precision(program, half)
     if optimize and not program.flow:
         program = simplify(program)
     if cpu_count() > 1 and not all(d.endswith(":0") for d in devices_of(program)):

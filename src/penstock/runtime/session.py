@@ -77,6 +77,7 @@ class DirectSession:
             optimize=options.optimize,
             threads=options.threads,
             soft_placement=options.soft_placement,
+            half=options.half,
         )
         made.state = self.state
         if options.log_placement:
@@ -108,7 +109,8 @@ class DirectSession:
             step.end(failed=True)
             raise
         else:
-            step.end()
+            if step.who:
+                step.end()
             return results
         finally:
             steps.discard(step)

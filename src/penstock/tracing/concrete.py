@@ -83,7 +83,8 @@ def _run(body: CallBody, tensors: Sequence[Any]) -> list[Any]:
     except BaseException:
         step.end(failed=True)
         raise
-    step.end()
+    if step.who:
+        step.end()
     return [wrap(value, tensor._dtype) for value, tensor in zip(results, body.outputs, strict=True)]
 
 
