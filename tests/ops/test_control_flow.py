@@ -74,6 +74,23 @@ def test_switch_case(index, result, x):
     assert "StatelessCase" in types_of(choose, np.int32(0), x)
 
 
+def test_switch_case_takes_tensors():
+    for way in (lambda f: f, tf.function):
+        with pytest.raises(
+            TypeError, match=r"must be a Tensor, got <class 'int'>.*tf.constant\(1\)"
+        ):
+            way(lambda: tf.switch_case(1, [lambda: 1, lambda: 2]))()
+
+
+def test_a_branch_that_returns_none_beside_a_tensor():
+    @tf.function
+    def choose(p):
+        return tf.cond(p, lambda: (1, None), lambda: (1, 2))
+
+    with pytest.raises(ValueError, match="one returns None where the other returns a tensor"):
+        choose(tf.constant(True))
+
+
 def test_switch_case_default_and_numbers():
     def choose(i):
         return tf.switch_case(i, [(1, lambda: 10), (0, lambda: 20)], default=lambda: 30)
@@ -658,7 +675,7 @@ ONE, YES = np.float32(1), np.True_
         (TypeError, "bool, got int32", lambda: tf.cond(tf.constant(3), lambda: 1, lambda: 2)),
         (TypeError, "int32 and float32", lambda: tf.cond(tf.constant(YES), lambda: 1, lambda: 2.0)),
         (TypeError, "structure", lambda: tf.cond(tf.constant(YES), lambda: (1, 2), lambda: 2)),
-        (TypeError, "None", lambda: tf.cond(tf.constant(YES), lambda: None, lambda: 2)),
+        (ValueError, "None", lambda: tf.cond(tf.constant(YES), lambda: None, lambda: 2)),
         (ValueError, "at least one", lambda: tf.switch_case(tf.constant(1), [])),
         (ValueError, "contiguous", lambda: tf.switch_case(tf.constant(1), {0: int, 2: int})),
         (TypeError, "integer", lambda: tf.switch_case(tf.constant(1.0), [int])),

@@ -48,3 +48,18 @@ def test_a_constant_that_waits_for_a_region_does_not_leave_it():
             got = session.run([near, far], {x: [1.0, 2.0, 3.0]})
             assert [g.tolist() for g in got] == [[2, 4, 6], [4, 8, 12]]
             assert session.run(v).tolist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize("enqueue_first", [True, False])
+def test_a_region_does_not_wait_for_a_body_that_waits_for_it(enqueue_first) -> None:
+    """A branch that takes from a queue, and what the region beside it puts there."""
+    with tf.Graph().as_default():
+        queue = tf.queue.FIFOQueue(1, tf.float32, shapes=[()])
+        taken = tf.cond(v1.placeholder_with_default(True, []), queue.dequeue, lambda: 0.0)
+        after = taken * 2.0 + 1.0
+        text = tf.strings.as_string(v1.placeholder_with_default(0.5, []))
+        enqueue = queue.enqueue(tf.strings.to_number(text) * 2.0 + 1.0)
+        fetches = [enqueue, after] if enqueue_first else [after, enqueue]
+        config = v1.ConfigProto(operation_timeout_in_ms=20_000)
+        with v1.Session(config=config) as session:
+            assert 5.0 in session.run(fetches)

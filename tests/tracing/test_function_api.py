@@ -410,3 +410,73 @@ def test_parameters_whose_names_no_operation_may_have(parameter: str, name: str)
     concrete = function.get_concrete_function(X)
     assert [t.op.name for t in concrete.inputs] == [name]
     assert [float(v) for v in concrete(tf.constant([1.0]))] == [2.0]
+
+
+def _library(graph) -> list[str]:
+    return [f.signature.name for f in graph.as_graph_def().library.function]
+
+
+def test_a_trace_is_put_into_the_library_of_a_graph() -> None:
+    square = tf.function(lambda x: x * x).get_concrete_function(tf.TensorSpec([], tf.float32))
+    other = tf.function(lambda x: x + x).get_concrete_function(tf.TensorSpec([], tf.float32))
+    graph = tf.Graph()
+    square.add_to_graph(graph)
+    with graph.as_default():
+        other.add_to_graph()
+        assert _library(graph) == [square.name, other.name]
+        node = tf.compat.v1.NodeDef(name="called", op="PartitionedCall", input=["x"])
+        node.attr["f"].func.name = square.name
+        node.attr["Tin"].list.type.append(tf.float32.as_datatype_enum)
+        node.attr["Tout"].list.type.append(tf.float32.as_datatype_enum)
+        x = tf.constant(3.0)
+        message = tf.compat.v1.GraphDef(node=[node])
+        (y,) = tf.graph_util.import_graph_def(
+            message, input_map={"x:0": x}, return_elements=["called:0"], name=""
+        )
+        with tf.compat.v1.Session() as session:
+            assert session.run(y) == 9.0
+
+
+def test_a_name_is_taken_once_unless_overwritten() -> None:
+    def made(number):
+        return tf.function(lambda x: x * number).get_concrete_function(tf.TensorSpec([]))
+
+    first, second = made(2.0), made(3.0)
+    second.body.name = first.body.name
+    graph = tf.Graph()
+    first.add_to_graph(graph)
+    second.add_to_graph(graph)
+    assert graph._functions[first.name] is first.body
+    second.add_to_graph(graph, overwrite=True)
+    assert graph._functions[first.name] is second.body
+
+
+def test_the_passes_of_a_gradient_are_put_into_a_library() -> None:
+    spec = tf.TensorSpec([], tf.float32)
+    concrete = tf.function(lambda x: tf.sin(x * x)).get_concrete_function(spec)
+    graph = tf.Graph()
+    concrete.add_gradient_functions_to_graph(graph)
+    names = _library(graph)
+    assert names[0] == concrete.name
+    assert any("forward" in name for name in names)
+    assert any("backward" in name for name in names)
+    number = tf.function(lambda x: x // 2).get_concrete_function(tf.TensorSpec([], tf.int32))
+    graph = tf.Graph()
+    number.add_gradient_functions_to_graph(graph)
+    assert _library(graph) == [number.name]
+
+
+def test_without_a_graph_there_is_nothing_to_add_to() -> None:
+    concrete = tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([]))
+    concrete.add_to_graph()
+    concrete.add_gradient_functions_to_graph()
+    with pytest.raises(AttributeError, match="add_function"):
+        concrete.add_to_graph(3)
+
+
+def test_parts_of_a_named_tuple_are_named_by_its_fields() -> None:
+    pair = collections.namedtuple("pair", "a b")
+    spec = tf.TensorSpec([], tf.float32)
+    concrete = tf.function(lambda p: p.a).get_concrete_function(pair(spec, [spec]))
+    ((p,), _) = concrete.structured_input_signature
+    assert [p.a.name, p.b[0].name] == ["p_a", "p_b_0"]

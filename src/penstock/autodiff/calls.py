@@ -223,6 +223,14 @@ def _extend(body: CallBody, closed: bool) -> CallBody:
             return view
 
 
+def both_passes(body: CallBody) -> list[CallBody]:
+    """The forward view of `body` and its reverse for all outputs; none without a gradient."""
+    pattern = tuple(is_trainable(o) and o.dtype.name != "resource" for o in body.outputs)
+    if not any(pattern):
+        return []
+    return [forward_body(body, False), reverse_of(body, pattern).body]
+
+
 def _missing(view: CallBody, reverse: Reverse) -> list[SymbolicTensor]:
     have = {id(t) for t in (*view.inputs, *view.outputs)}
     return [

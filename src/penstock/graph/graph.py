@@ -432,7 +432,19 @@ class Graph:
           ValueError: an attribute does not fit a message.
         """
         with self._lock:
-            return graph_def.as_graph_def(self, from_version, add_shapes)
+            functions = tuple(self._functions.values())
+            return graph_def.as_graph_def(self, from_version, add_shapes, functions)
+
+    def add_function(self, body: Any, overwrite: bool = False) -> None:
+        """Puts a function into the graph's library, where messages and imported graphs find it.
+
+        Args:
+          body: the function, with those that it calls.
+          overwrite: whether it takes the place of one with its name.
+        """
+        with self._lock:
+            if overwrite or body.name not in self._functions:
+                self._functions[body.name] = body
 
     @property
     def graph_def_versions(self) -> Any:

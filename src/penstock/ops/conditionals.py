@@ -132,9 +132,10 @@ def switch_case(
       A nest of tensors.
 
     Raises:
-      TypeError: `branch_index` is no integer, a function is not callable, or two functions return
-        different structures or dtypes.
-      ValueError: there are no functions, or their numbers are not 0, 1, ....
+      TypeError: `branch_index` is no integer tensor, a function is not callable, or two functions
+        return different structures or dtypes.
+      ValueError: there are no functions, their numbers are not 0, 1, ..., or one function returns
+        None where another returns a tensor.
 
     Example:
       >>> import penstock as tf
@@ -142,10 +143,13 @@ def switch_case(
       6
     """
     functions = _numbered(branch_fns, default)
+    if not isinstance(branch_index, Tensor):
+        raise TypeError(
+            f"'branch_index' must be a Tensor, got {type(branch_index)}. Give"
+            f" tf.constant({branch_index!r}), or call the function itself."
+        )
     # Any: eager tensors convert to int, by a method that the package of operations attaches
-    index: Any = (
-        branch_index if isinstance(branch_index, Tensor) else convert_to_tensor(branch_index)
-    )
+    index: Any = branch_index
     if not index.dtype.is_integer:
         raise TypeError(f"'branch_index' must be an integer Tensor, got {index.dtype!r}")
     if state.graph is None:
@@ -335,7 +339,8 @@ def _trace_branches(
 
 def _check_same(a: Any, b: Any, labels: Sequence[str], what: str) -> None:
     """Refuses branches of different structures or dtypes."""
-    problem = None
+    problem: str | None = None
+    kind: type[Exception] = TypeError
     try:
         nest.assert_same_structure(a, b, expand_composites=True)
         pairs = zip(
@@ -345,13 +350,14 @@ def _check_same(a: Any, b: Any, labels: Sequence[str], what: str) -> None:
         )
         for x, y in pairs:
             if (x is None) != (y is None):
+                kind = ValueError
                 problem = "one returns None where the other returns a tensor"
             elif x is not None and x.dtype is not y.dtype:
                 problem = f"dtypes {x.dtype.name} and {y.dtype.name} differ"
     except (TypeError, ValueError) as error:
         problem = str(error)
     if problem is not None:
-        raise TypeError(
+        raise kind(
             f"{labels[0]} and {labels[1]} arguments to {what}{_at()} must have the same number, "
             f"type, and overall structure of return values.\n\n{labels[0]} output: {a}\n"
             f"{labels[1]} output: {b}\n\nError details:\n{problem}\n\nReturn the same structure "

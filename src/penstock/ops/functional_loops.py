@@ -8,6 +8,7 @@ of rounds, and its gradient as another one.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from penstock import errors
 from penstock.config import logging
 from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
@@ -269,9 +270,11 @@ def _map_now(rows: _Rows, specs: Sequence[Any], call: Callable[..., Any]) -> lis
     for i in range(rows.count):
         for array, value, (dtype, _) in zip(arrays, call(i), specs, strict=True):
             if value.dtype is not dtype:
-                raise TypeError(
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
                     f"map_fn: expected fn to return {dtype.name}, got {value.dtype.name}. Cast it, "
-                    "or say so with fn_output_signature."
+                    "or say so with fn_output_signature.",
                 )
             array.write(i, value)
     return [array.stack() for array in arrays]
@@ -415,6 +418,14 @@ def _fold(fn: Any, elems: Any, initializer: Any, back_prop: bool, name: str, rev
         return _stop(value, back_prop)
 
 
+def _no_rows() -> Exception:
+    """The error for elems without rows and no first value: when it runs, or is built."""
+    text = (
+        "expected an initializer or at least one row, got elems without rows. Give an initializer."
+    )
+    return errors.OutOfRangeError(None, None, text) if state.graph is None else ValueError(text)
+
+
 class _Path:
     """The order of rows: forwards or in reverse, with or without the first of them.
 
@@ -427,10 +438,7 @@ class _Path:
         self._count = count
         self._reverse = reverse
         if isinstance(count, int) and count == 0 and skips:
-            raise ValueError(
-                "expected an initializer or at least one row, got elems without rows. Give an "
-                "initializer."
-            )
+            raise _no_rows()
         last = count - 1 if isinstance(count, int) else execute("Sub", (count, 1))
         self.before = last if reverse else 0
         self.start = self.after(self.before) if skips else self.before

@@ -78,8 +78,8 @@ def cluster(
 
 
 def _split_zones(program: Program, zone: dict[int, Any]) -> None:
-    """Makes the kernels that block, of those before a node, a part of its zone."""
-    blocking = {id(n) for n in program.nodes if any(k.blocks for k in kernels_of(n.type))}
+    """Makes the nodes that may block, of those before a node, a part of its zone."""
+    blocking = {id(n) for n in program.nodes if _may_block(n.type, n.attrs)}
     if not blocking:
         return
     before: dict[int, frozenset[int]] = {}
@@ -91,6 +91,15 @@ def _split_zones(program: Program, zone: dict[int, Any]) -> None:
                 found.add(id(source))
         before[id(node)] = frozenset(found)
         zone[id(node)] = (zone.get(id(node)), before[id(node)])
+
+
+def _may_block(kind: str, attrs: dict[str, Any]) -> bool:
+    """Whether a kernel of an operation may wait for another part of its step, or one in a body."""
+    return any(kernel.blocks for kernel in kernels_of(kind)) or any(
+        _may_block(op.type, op.attrs)
+        for body in bodies_of(attrs)
+        for op in body.graph.get_operations()
+    )
 
 
 def _place_constants(

@@ -54,6 +54,9 @@ def places(value: Any, base: str) -> Iterator[tuple[str, str]]:
         if isinstance(value, Mapping):
             for key in sorted_keys(value):
                 visit(value[key], f"{place}_{key}")
+        elif isinstance(value, tuple) and hasattr(value, "_fields"):
+            for key, part in zip(value._fields, value, strict=True):
+                visit(part, f"{place}_{key}")
         elif isinstance(value, (tuple, list)):
             for i, part in enumerate(value):
                 visit(part, f"{place}_{i}")

@@ -340,6 +340,36 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
             )
         self._captured = tuple(captures)
 
+    def add_to_graph(self, g: Any = None, overwrite: bool = False) -> None:
+        """Puts the function into a graph's library, so that a GraphDef can name it.
+
+        Args:
+          g: the graph; the current one by default. Without a graph there is nothing to do.
+          overwrite: whether it takes the place of a function with its name.
+
+        Raises:
+          AttributeError: `g` is no graph.
+        """
+        graph = state.graph if g is None else g
+        if graph is not None:
+            graph.add_function(self.body, overwrite)
+
+    def add_gradient_functions_to_graph(self, g: Any = None) -> None:
+        """Puts the function, its forward pass that keeps values, and the reverse into a library.
+
+        Args:
+          g: the graph; the current one by default.
+
+        Raises:
+          AttributeError: `g` is no graph.
+        """
+        graph = state.graph if g is None else g
+        if graph is None:
+            return
+        graph.add_function(self.body)
+        for body in calls.both_passes(self.body):
+            graph.add_function(body)
+
     @property
     def input_specs(self) -> list[TensorSpec]:
         """The specs of the flat tensor arguments."""
