@@ -65,6 +65,7 @@ from penstock.ops.array_diag import tensor_diag as tensor_diag
 from penstock.ops.array_diag import tensor_diag_part as tensor_diag_part
 from penstock.ops.math_einsum import tensordot as tensordot
 from penstock.ops.array_diag import trace as trace
+from penstock.ops.array_order import matrix_transpose as transpose
 from penstock.ops.linalg_solve import triangular_solve as triangular_solve
 from penstock.ops.linalg_tridiagonal import tridiagonal_matmul as tridiagonal_matmul
 from penstock.ops.linalg_tridiagonal import tridiagonal_solve as tridiagonal_solve

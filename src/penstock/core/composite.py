@@ -31,7 +31,7 @@ class CompositeTensor:
     """The base class of values made of several tensors; subclasses define `_type_spec`."""
 
     __slots__ = ("__weakref__",)
-    counts_as_tensor = False  # whether `tf.is_tensor` says so
+    _counts_as_tensor = False  # whether `tf.is_tensor` says so
 
     @property
     def _type_spec(self) -> TypeSpec:
@@ -64,7 +64,7 @@ class IndexedSlices(CompositeTensor):
     """
 
     __slots__ = ("_dense_shape", "_indices", "_values")
-    counts_as_tensor = True
+    _counts_as_tensor = True
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
         self._values = values
@@ -202,7 +202,7 @@ class SparseTensor(CompositeTensor):
     """
 
     __slots__ = ("_dense_shape", "_dense_shape_default", "_indices", "_values")
-    counts_as_tensor = True
+    _counts_as_tensor = True
     __array_priority__ = 200  # a dense tensor leaves `dense * sparse` to the sparse one
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:

@@ -70,7 +70,11 @@ EXPORTS = {
     },
     "penstock.ops.array_order": {
         "invert_permutation": ["math.invert_permutation", "compat.v1.invert_permutation"],
-        "matrix_transpose": ["linalg.matrix_transpose", "compat.v1.matrix_transpose"],
+        "matrix_transpose": [
+            "linalg.matrix_transpose",
+            "compat.v1.matrix_transpose",
+            "compat.v1.linalg.transpose",
+        ],
         "reverse": ["reverse", "compat.v1.reverse_v2", "compat.v1.manip.reverse"],
         "reverse_sequence": ["reverse_sequence"],
         "reverse_sequence_v1": ["compat.v1.reverse_sequence"],

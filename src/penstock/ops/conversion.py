@@ -103,7 +103,7 @@ def is_tensor(x: Any) -> bool:
       (False, True)
     """
     if isinstance(x, CompositeTensor):
-        return x.counts_as_tensor
+        return x._counts_as_tensor
     if isinstance(x, Tensor) or getattr(x, "is_tensor_like", False):
         return True
     return (hasattr(x, "handle") and hasattr(x, "read_value")) or (

@@ -42,7 +42,7 @@ class RaggedTensor(RaggedConversions):
     """
 
     __slots__ = ("_row_partition", "_values")
-    counts_as_tensor = True
+    _counts_as_tensor = True
     __array_priority__ = 101  # tensors leave binary operators to a ragged operand
 
     def __init__(self, values: Any, row_partition: Any, internal: Any = None) -> None:

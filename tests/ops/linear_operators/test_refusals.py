@@ -236,3 +236,10 @@ def test_parameters_are_the_arguments() -> None:
     ]  # fmt: skip
     assert full.graph_parents == []
     assert repr(full).startswith("<LinearOperatorFullMatrix name='LinearOperatorFullMatrix' shape")
+
+
+def test_the_argument_of_adding_has_tensorflows_names() -> None:
+    x = np.ones((2, 2), np.float32)
+    assert full.add_to_tensor(x=x).shape == [2, 2]
+    for operator in (Identity(2), Scaled(2, 1.0), Zeros(2)):
+        np.testing.assert_array_equal(operator.add_to_tensor(mat=x), x + operator.to_dense())

@@ -61,12 +61,12 @@ class LinearOperator(Checked, Module, CompositeTensor):
     # How many axes at the end of each parameter belong to one matrix, for slices of the stack; a
     # subclass may have a property instead.
     _experimental_parameter_ndims_to_matrix_ndims: ClassVar[Any] = {}
-    Spec: ClassVar[type[spec.LinearOperatorSpec]]
+    _Spec: ClassVar[type[spec.LinearOperatorSpec]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._signature = None
-        cls.Spec = spec.spec_class(cls)
+        cls._Spec = spec.spec_class(cls)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """An operator that knows the arguments of its constructor; see `parameters`."""
@@ -419,7 +419,7 @@ class LinearOperator(Checked, Module, CompositeTensor):
 
     @property
     def _type_spec(self) -> spec.LinearOperatorSpec:
-        return self.Spec.from_operator(self)
+        return self._Spec.from_operator(self)
 
     def _spec_parameters(self) -> dict[str, Any]:
         """What the operator can be made from again: tensors and settings by parameter name."""

@@ -14,6 +14,7 @@ from penstock.core.execute import execute
 from penstock.ops.debug_asserts import assert_non_negative, known
 from penstock.ops.linear_operators import values as v
 from penstock.ops.linear_operators.base import LinearOperator
+from penstock.ops.linear_operators.scopes import scoped
 from penstock.ops.linear_operators.slicing import fitting
 from penstock.types.dims import Dims
 from penstock.types.tensor_shape import TensorShape
@@ -74,6 +75,16 @@ class Sized(LinearOperator):
 
     _num_rows: v.Size
     _batch: Any = ()
+
+    @scoped
+    def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Any:
+        """The matrices added to `mat`: [..., M, N] of the operator's dtype.
+
+        Args:
+          mat: the tensor; other operators call it `x`.
+          name: the name of the scope in a graph.
+        """
+        return self._add_to_tensor(self._argument(mat, "mat", 2))
 
     def _columns(self) -> v.Size:
         return self._num_rows

@@ -1,8 +1,8 @@
 """The type specs of linear operators: what they are made from, with a spec for each tensor.
 
-Each class of operators gets a spec class of its own, `LinearOperatorDiag.Spec`, by name
-`LinearOperatorDiagSpec`. A spec holds the specs of the parameters that are tensors, variables or
-operators, and the values of the others, hints included.
+Each class of operators gets a spec class of its own, such as `LinearOperatorDiagSpec`. A spec holds
+the specs of the parameters that are tensors, variables or operators, and the values of the others,
+hints included.
 """
 
 from collections.abc import Mapping
@@ -74,11 +74,11 @@ class LinearOperatorSpec(TypeSpec):
 
 
 def spec_class(operator_class: type) -> type[LinearOperatorSpec]:
-    """The spec class of a class of operators, which finds it as its attribute `Spec`."""
+    """The spec class of a class of operators, which finds it as its attribute `_Spec`."""
     members = {
         "__slots__": (),
         "__module__": operator_class.__module__,
-        "__qualname__": f"{operator_class.__qualname__}.Spec",
+        "__qualname__": f"{operator_class.__qualname__}._Spec",
         "_operator_class": operator_class,
     }
     made = type(f"{operator_class.__name__}Spec", (LinearOperatorSpec,), members)
