@@ -19,3 +19,7 @@ RECORDS = [
     for path, ops in _FILES.items()
     for op, named in ops.items()
 ]
+RECORDS += [
+    Record("DecodeProtoV2", tested_by="tests/ops/test_string_protos.py", named_by="decode_proto("),
+    Record("EncodeProto", tested_by="tests/ops/test_string_protos.py", named_by="encode_proto("),
+]

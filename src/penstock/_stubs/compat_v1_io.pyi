@@ -22,12 +22,14 @@ from penstock.ops.image_decode import decode_image as decode_image
 from penstock.ops.image_decode import decode_jpeg as decode_jpeg
 from penstock.ops.string_messages import decode_json_example as decode_json_example
 from penstock.ops.image_decode import decode_png as decode_png
+from penstock.ops.string_protos import decode_proto as decode_proto
 from penstock.ops.string_decode import decode_raw_v1 as decode_raw
 from penstock.ops.image_decode import decode_webp as decode_webp
 from penstock.ops.sparse_messages import deserialize_many_sparse as deserialize_many_sparse
 from penstock.ops.string_decode import encode_base64 as encode_base64
 from penstock.ops.image_encode import encode_jpeg as encode_jpeg
 from penstock.ops.media import encode_png as encode_png
+from penstock.ops.string_protos import encode_proto as encode_proto
 from penstock.ops.image_decode import extract_jpeg_shape as extract_jpeg_shape
 from penstock.ops.image_decode import is_jpeg as is_jpeg
 from penstock.train.input_producers import match_filenames_once as match_filenames_once

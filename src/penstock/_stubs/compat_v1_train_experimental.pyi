@@ -1,5 +1,11 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
+from penstock.train.loss_scales import DynamicLossScale as DynamicLossScale
+from penstock.train.loss_scales import FixedLossScale as FixedLossScale
+from penstock.train.loss_scales import LossScale as LossScale
+from penstock.train.loss_scale_optimizer import MixedPrecisionLossScaleOptimizer as MixedPrecisionLossScaleOptimizer
 from penstock.checkpoint.python_state import PythonState as PythonState
+from penstock.train.mixed_precision import disable_mixed_precision_graph_rewrite as disable_mixed_precision_graph_rewrite
+from penstock.train.mixed_precision import enable_mixed_precision_graph_rewrite as enable_mixed_precision_graph_rewrite
 from penstock.checkpoint.safetensors_files import load_safetensors as load_safetensors
 from penstock.checkpoint.safetensors_files import save_safetensors as save_safetensors

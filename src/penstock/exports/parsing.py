@@ -21,4 +21,8 @@ EXPORTS = {
             "compat.v1.parse_single_sequence_example",
         ],
     },
+    "penstock.ops.string_protos": {
+        "decode_proto": ["io.decode_proto"],
+        "encode_proto": ["io.encode_proto"],
+    },
 }

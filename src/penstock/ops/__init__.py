@@ -148,6 +148,7 @@ FAMILIES = (
     "string_joining",
     "string_messages",
     "string_numbers",
+    "string_protos",
     "string_regex",
     "string_split_ops",
     "string_to_hash",

@@ -605,6 +605,7 @@ from penstock._stubs import compat_v1_losses as losses
 from penstock._stubs import compat_v1_manip as manip
 from penstock._stubs import compat_v1_math as math
 from penstock._stubs import compat_v1_metrics as metrics
+from penstock._stubs import compat_v1_mixed_precision as mixed_precision
 from penstock._stubs import compat_v1_nest as nest
 from penstock._stubs import compat_v1_nn as nn
 from penstock._stubs import compat_v1_profiler as profiler

@@ -1,0 +1,9 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.train.loss_scales import DynamicLossScale as DynamicLossScale
+from penstock.train.loss_scales import FixedLossScale as FixedLossScale
+from penstock.train.loss_scales import LossScale as LossScale
+from penstock.train.loss_scale_optimizer import MixedPrecisionLossScaleOptimizer as MixedPrecisionLossScaleOptimizer
+from penstock.train.mixed_precision import disable_mixed_precision_graph_rewrite as disable_mixed_precision_graph_rewrite
+from penstock.train.mixed_precision import enable_mixed_precision_graph_rewrite as enable_mixed_precision_graph_rewrite
+from penstock._stubs import compat_v1_mixed_precision_experimental as experimental
