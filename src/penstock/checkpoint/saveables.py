@@ -8,8 +8,10 @@ from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import colocate_with, device
 from penstock.ops.partitioned import PartitionedVariable
+from penstock.ops.queues import STATE, QueueBase
 from penstock.ops.variables import Variable
 from penstock.types import dims as d
+from penstock.types import dtypes as dt
 
 
 class SaveSpec:
@@ -106,6 +108,27 @@ class VariableSaveable(SaveableObject):
             return self.variable.assign(value, read_value=False)
 
 
+class QueueSaveable(SaveableObject):
+    """A queue: its contents, whether it is closed, and where its random numbers stand.
+
+    Args:
+      queue: the queue.
+      name: its name in the checkpoint.
+    """
+
+    def __init__(self, queue: QueueBase, name: str) -> None:
+        self.queue = queue
+        spec = SaveSpec(self._state, "", name, dt.string, "/cpu:0")
+        super().__init__(queue, [spec], name)
+
+    def _state(self) -> Any:
+        return self.queue._serialize_to_tensors()[STATE]
+
+    def restore(self, restored_tensors: Sequence[Any], restored_shapes: Any) -> Any:
+        """Gives the queue the contents that were saved."""
+        return self.queue._restore_from_tensors({STATE: restored_tensors[0]})
+
+
 def variable_name(variable: Any) -> str:
     """The name that a variable has in checkpoints by name."""
     return str(variable._shared_name)
@@ -120,7 +143,7 @@ def saveables_of(var_list: Any) -> list[SaveableObject]:
     """What to save, by the order of the names.
 
     Args:
-      var_list: variables, partitioned variables and SaveableObjects, as a list, or by name.
+      var_list: variables, partitioned variables, queues and SaveableObjects, as a list, or by name.
 
     Raises:
       TypeError: it is no list or dictionary, or holds something else.
@@ -151,6 +174,8 @@ def _saveables(name: str, value: Any) -> list[SaveableObject]:
         )
     if isinstance(value, SaveableObject):
         return [value]
+    if isinstance(value, QueueBase):
+        return [QueueSaveable(value, name)]
     if isinstance(value, PartitionedVariable):
         value = list(value)
     if isinstance(value, list | tuple):
@@ -190,7 +215,7 @@ def names_of(var_list: Any) -> dict[str, Any]:
         raise TypeError(f"Variables to save should be passed in a dict or a list. Got {var_list}")
     found: dict[str, Any] = {}
     for value in var_list:
-        if isinstance(value, SaveableObject | PartitionedVariable):
+        if isinstance(value, SaveableObject | PartitionedVariable | QueueBase):
             name = value.name
         elif isinstance(value, Variable):
             info = value._get_save_slice_info()
