@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _AUTOCLUSTERING = "autoclustering"
-_settings = {"jit": ""}
+_settings = {"jit": "", "half": ""}
 
 
 def set_jit(enabled: bool | str) -> None:
@@ -46,17 +46,24 @@ _SWITCHES = (
     "pin_to_host_optimization",
     "implementation_selector",
     "auto_mixed_precision",
+    "auto_mixed_precision_onednn_bfloat16",
     "use_plugin_optimizers",
     "disable_meta_optimizer",
 )
 _NUMBERS = ("min_graph_nodes",)
+_HALVES = (
+    ("auto_mixed_precision", "float16"),
+    ("auto_mixed_precision_onednn_bfloat16", "bfloat16"),
+)
 _options: dict[str, bool | int] = {"disable_model_pruning": False, "disable_meta_optimizer": False}
 
 
 def set_experimental_options(options: Mapping[str, Any]) -> None:
     """Keeps settings of TensorFlow's graph optimizer, for programs that read them back.
 
-    They change nothing here: the planner simplifies every graph in the one way that keeps its
+    `auto_mixed_precision` computes products and convolutions of graphs and functions in float16,
+    `auto_mixed_precision_onednn_bfloat16` in bfloat16; the planner's lists say what else. The
+    others change nothing here: the planner simplifies every graph in the one way that keeps its
     results, and XLA does the rest. Options that are left out keep their values.
 
     Args:
@@ -85,6 +92,12 @@ def set_experimental_options(options: Mapping[str, Any]) -> None:
                 f" got {value!r}. Pass such a value, or leave the option out."
             )
     _options.update(chosen)
+    _settings["half"] = next((half for name, half in _HALVES if _options.get(name)), "")
+
+
+def half_precision() -> str:
+    """The name of the dtype that products are computed in: "" unless mixed precision is on."""
+    return _settings["half"]
 
 
 def get_experimental_options() -> dict[str, bool | int]:

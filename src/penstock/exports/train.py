@@ -47,6 +47,9 @@ _DECAYS = (
     " polynomial_decay"
 ).split()
 
+_SCALING = ("compat.v1.mixed_precision", "compat.v1.train.experimental")
+_MIXED = (*_SCALING, "compat.v1.mixed_precision.experimental")
+
 EXPORTS = {
     "penstock.train.coordinator": {
         "Coordinator": ["train.Coordinator"],
@@ -76,6 +79,17 @@ EXPORTS = {
     "penstock.train.monitored_session": {n: [f"compat.v1.train.{n}"] for n in _MONITORED},
     "penstock.train.supervisor": {
         n: [f"compat.v1.train.{n}"] for n in ("Supervisor", "basic_train_loop")
+    },
+    "penstock.train.loss_scales": {
+        n: [f"{module}.{n}" for module in _MIXED]
+        for n in ("LossScale", "FixedLossScale", "DynamicLossScale")
+    },
+    "penstock.train.loss_scale_optimizer": {
+        n: [f"{module}.{n}" for module in _SCALING] for n in ("MixedPrecisionLossScaleOptimizer",)
+    },
+    "penstock.train.mixed_precision": {
+        n: [f"{module}.{n}" for module in _SCALING]
+        for n in ("enable_mixed_precision_graph_rewrite", "disable_mixed_precision_graph_rewrite")
     },
     "penstock.train.losses": {name: [f"compat.v1.losses.{name}"] for name in _LOSSES},
     "penstock.train.optimizer": {"Optimizer": ["compat.v1.train.Optimizer"]},

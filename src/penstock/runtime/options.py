@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock import errors, proto
+from penstock.types import dtypes as dt
+from penstock.types.dtypes import DType
 
 NO_OPTIMIZATION = -1  # OptimizerOptions.L0
 NO_TRACE = 0
+ON = 1  # RewriterConfig.Toggle
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class SessionOptions:
       log_placement: whether each operation's device is logged when its plan is made.
       device_count: how many devices of a type to use at most.
       pools: how many pools of threads a step may name; all are the one shared pool.
+      half: the dtype of products in mixed precision; None leaves it to `tf.config.optimizer`.
     """
 
     timeout_s: float | None = None
@@ -34,6 +38,7 @@ class SessionOptions:
     log_placement: bool = False
     device_count: dict[str, int] = field(default_factory=dict)
     pools: int = 1
+    half: DType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,15 @@ def read_config(config: Any) -> SessionOptions:
         log_placement=message.log_device_placement,
         device_count=dict(message.device_count),
         pools=max(len(message.session_inter_op_thread_pool), 1),
+        half=_half(message.graph_options.rewrite_options),
     )
+
+
+def _half(rewrites: Any) -> DType | None:
+    """The dtype of products that a session's RewriterConfig asks for."""
+    if rewrites.auto_mixed_precision == ON:
+        return dt.float16
+    return dt.bfloat16 if rewrites.auto_mixed_precision_onednn_bfloat16 == ON else None
 
 
 def _threads(message: Any) -> int:

@@ -19,6 +19,7 @@ from penstock.runtime.control_flow import ON_HOST, with_handles
 from penstock.runtime.draws import LOOPS
 from penstock.runtime.executable import NO_KERNEL
 from penstock.runtime.items import RegionItem
+from penstock.runtime.mixed_precision import half_wanted, in_half_precision
 from penstock.runtime.placer import place_program
 from penstock.runtime.plan import Plan
 from penstock.runtime.program import CALLS, FEED, Node, Program
@@ -149,6 +150,9 @@ def make_whole_plan(program: Program, resources: Any, name: str, device: str = "
       InvalidArgumentError: an operation cannot be compiled.
     """
     place_program(program, device, True)
+    half = half_wanted()
+    if half is not None:
+        program = in_half_precision(program, half)
     return WholePlan(simplify(program), resources, device, name)
 
 
