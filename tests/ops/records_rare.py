@@ -202,6 +202,7 @@ RECORDS = [
         ("EmptyTensorMap", "EmptyTensorMap("), ("TensorMapSize", "TensorMapSize("),
         ("TensorMapInsert", "TensorMapInsert("), ("TensorMapLookup", "TensorMapLookup("),
         ("TensorMapErase", "TensorMapErase("), ("TensorMapHasKey", "TensorMapHasKey("),
-        ("TensorMapStackKeys", "TensorMapStackKeys("),
+        ("TensorMapStackKeys", "TensorMapStackKeys("), ("AddSparseToTensorsMap", "AddSparseToTensorsMap("),
+        ("AddManySparseToTensorsMap", "AddManySparseToTensorsMap("), ("TakeManySparseFromTensorsMap", "TakeManySparseFromTensorsMap("),
     )),
 ]  # fmt: skip

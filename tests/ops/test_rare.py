@@ -278,3 +278,56 @@ def test_maps_refuse() -> None:
         y = r.TensorMapLookup(input_handle=made, key=3, value_dtype=tf.float32)
     with pytest.raises(LookupError):
         tape.gradient(y, x)
+
+
+# ---- sparse tensors in maps of a task
+
+
+def test_sparse_tensors_are_kept_under_numbers() -> None:
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        one = r.AddSparseToTensorsMap(
+            sparse_indices=[[2]], sparse_values=[9.0], sparse_shape=[5], shared_name="m"
+        )
+        many = r.AddManySparseToTensorsMap(
+            sparse_indices=[[0, 0], [2, 1], [2, 2]], sparse_values=[1.0, 2.0, 3.0],
+            sparse_shape=[3, 4], shared_name="m",
+        )  # fmt: skip
+        assert one.shape == ()
+        assert many.shape == (3,)
+        numbers = [session.run(one), *session.run(many)]
+        assert len(set(numbers)) == 4
+        fed = tf.compat.v1.placeholder(tf.int64, [None])
+
+        def taken(dtype: Any = tf.float32, name: str = "m") -> Any:
+            return r.TakeManySparseFromTensorsMap(sparse_handles=fed, dtype=dtype, shared_name=name)
+
+        found = session.run(taken(), {fed: numbers})
+        assert found.sparse_indices.tolist() == [[0, 2], [1, 0], [3, 1], [3, 2]]
+        assert found.sparse_values.tolist() == [9.0, 1.0, 2.0, 3.0]
+        assert found.sparse_shape.tolist() == [4, 5]
+        refused = [
+            (taken(), numbers[:1], "Unable to find"),
+            (taken(name="other"), [0], "Unable to find"),
+            (taken(tf.int32), [session.run(one)], "type int32"),
+            (taken(), [], "at least one"),
+        ]
+        for call, given, words in refused:
+            with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+                session.run(call, {fed: given})
+        own = r.AddSparseToTensorsMap(
+            sparse_indices=[[0]], sparse_values=[1.0], sparse_shape=[1], name="own"
+        )
+        found = session.run(taken(name="own"), {fed: [session.run(own)]})
+        assert found.sparse_values.tolist() == [1.0]
+
+
+def test_sparse_tensors_that_do_not_fit_a_map() -> None:
+    for indices, shape, words in (
+        ([[5, 0]], [2, 2], "inside of"),
+        ([[1, 0], [0, 1]], [2, 2], "order"),
+        ([[0]], [2], "rank"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            r.AddManySparseToTensorsMap(
+                sparse_indices=indices, sparse_values=[1.0] * len(indices), sparse_shape=shape
+            )

@@ -130,6 +130,7 @@ FAMILIES = (
     "sparse_dispatch",
     "sparse_edit_distance",
     "sparse_layout",
+    "sparse_maps",
     "sparse_math",
     "sparse_matmul",
     "sparse_messages",

@@ -216,6 +216,18 @@ def _together(serialized: Array, dtype: DType) -> list[Array]:
             f"{list(serialized.shape)}."
         )
     found = [_sparse_of(row, dtype, i) for i, row in enumerate(serialized.reshape(-1, 3))]
+    return stacked(found, lead)
+
+
+def stacked(found: list[tuple[Array, Array, Array]], lead: tuple[int, ...]) -> list[Array]:
+    """Sparse tensors of one rank, put together along new leading axes of sizes `lead`.
+
+    Returns:
+      Indices, values and the dense shape, as large as the largest of them.
+
+    Raises:
+      InvalidArgumentError: their ranks differ.
+    """
     if not lead:
         return list(found[0])
     ranks = {shape.size for _, _, shape in found}
