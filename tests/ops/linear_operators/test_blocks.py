@@ -99,3 +99,21 @@ def test_solutions_use_the_blocks_hints() -> None:
         ["Diag"],
         ["FullMatrix", "Identity"],
     ]
+
+
+def test_parts_that_are_operators() -> None:
+    rng = np.random.default_rng(6)
+    matrices = [numbers(rng, "float64", 2, 2) + 2 * np.eye(2) for _ in range(4)]
+    one, two, three, four = (L.LinearOperatorFullMatrix(m) for m in matrices)
+    blocks = L.LinearOperatorBlockDiag([one, two])
+    for found, wanted in (
+        (blocks.matmul([three, four]), [matrices[0] @ matrices[2], matrices[1] @ matrices[3]]),
+        (
+            blocks.solve([three, four], adjoint_arg=True),
+            [np.linalg.solve(matrices[i], matrices[i + 2].T) for i in range(2)],
+        ),
+    ):
+        for got, part in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(got.to_dense(), part, atol=1e-9)
+    with pytest.raises(ValueError, match="to have dimension 2 but got 3"):
+        blocks.matmul([L.LinearOperatorIdentity(3, dtype=tf.float64), four])

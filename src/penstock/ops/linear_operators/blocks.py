@@ -91,9 +91,13 @@ class Blockwise(LinearOperator):
         return sizes == self._sizes(own)
 
     def _parts(self, x: Any, name: str, axis: int, own: int, least: int) -> list[Any]:
-        parts = [self._argument(part, f"{name}[{i}]", least) for i, part in enumerate(x)]
+        parts = [
+            part if _is_operator(part, least) else self._argument(part, f"{name}[{i}]", least)
+            for i, part in enumerate(x)
+        ]
         for part, operator in zip(parts, self._diagonal_blocks(), strict=True):
-            operator._check_size(part, axis, own, name)
+            if not isinstance(part, LinearOperator):  # else the product of the operators checks
+                operator._check_size(part, axis, own, name)
         return parts
 
     @scoped
@@ -103,8 +107,8 @@ class Blockwise(LinearOperator):
         """Multiplies matrices, or another operator, by this operator from the left.
 
         Args:
-          x: tensor [..., N, K], a list of tensors [..., N_i, K] for the columns of the blocks, or a
-            LinearOperator.
+          x: tensor [..., N, K], a list of tensors [..., N_i, K] or operators for the columns of the
+            blocks, or a LinearOperator.
           adjoint: as for any operator.
           adjoint_arg: as for any operator.
           name: the name of the scope in a graph.
@@ -116,7 +120,7 @@ class Blockwise(LinearOperator):
         if not self._is_list(x, axis, own):
             return super().matmul(x, adjoint, adjoint_arg)
         parts = self._parts(x, "x", axis, own, 2)
-        return self._multiply_parts([v.turned(p, adjoint_arg) for p in parts], adjoint)
+        return self._multiply_parts([_turned(p, adjoint_arg) for p in parts], adjoint)
 
     @scoped
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
@@ -152,7 +156,7 @@ class Blockwise(LinearOperator):
             return super().solve(rhs, adjoint, adjoint_arg)
         self._require_solvable()
         parts = self._parts(rhs, "rhs", axis, own, 2)
-        return self._solve_parts([v.turned(p, adjoint_arg) for p in parts], adjoint)
+        return self._solve_parts([_turned(p, adjoint_arg) for p in parts], adjoint)
 
     @scoped
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
@@ -164,6 +168,16 @@ class Blockwise(LinearOperator):
         return _of_columns(
             lambda parts: self._solve_parts(parts, adjoint), self._parts(rhs, "rhs", -1, own, 1)
         )
+
+
+def _is_operator(part: Any, least: int) -> bool:
+    return isinstance(part, LinearOperator) and least == 2
+
+
+def _turned(part: Any, wanted: bool) -> Any:
+    if isinstance(part, LinearOperator):
+        return part.adjoint() if wanted else part
+    return v.turned(part, wanted)
 
 
 def _of_columns(function: Callable[[list[Any]], list[Any]], parts: list[Any]) -> list[Any]:
