@@ -100,5 +100,5 @@ def test_warm_start_of_other_names(path, variables):
     a, b, _ = variables
     v1.train.warm_start(path, [a], var_name_to_prev_var_name={"new/a": "old/a"})
     assert values([a, b]) == [[1.0, 2.0], 0.0]
-    with pytest.raises(NotImplementedError, match="rows are not moved"):
+    with pytest.raises(ValueError, match=r"were not used: \['a'\]"):
         v1.train.warm_start(path, var_name_to_vocab_info={"a": 1})

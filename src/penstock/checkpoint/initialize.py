@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.checkpoint.readers import CheckpointReader, prefix_of
+from penstock.checkpoint.vocabularies import remapped
 from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.graph.behavior import device, name_scope_v1
@@ -53,7 +54,7 @@ def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
         for tensor_name, variables in _targets(reader, path, name, target):
             _check_shapes(reader, tensor_name, variables)
             for variable in variables:
-                _set_initializer(path, tensor_name, variable)
+                _set_initializer(path, reader, tensor_name, variable)
 
 
 def _known_variables() -> dict[str, list[Any]]:
@@ -125,11 +126,17 @@ def _check_shapes(reader: CheckpointReader, name: str, variables: Sequence[Any])
             )
 
 
-def _set_initializer(path: str, name: str, variable: Any) -> None:
+def _set_initializer(
+    path: str, reader: CheckpointReader, name: str, variable: Any, vocabularies: Any = None
+) -> None:
     info = variable._get_save_slice_info()
-    spec = "" if info is None else info.spec
+    spec = "" if info is None or vocabularies is not None else info.spec
     with device("cpu:0"), name_scope_v1("checkpoint_initializer"):
         (value,) = execute("RestoreV2", (path, [name], [spec]), {"dtypes": [variable.dtype]})
+        if vocabularies is not None:
+            if state.graph is not None:
+                value.set_shape(reader.get_variable_to_shape_map()[name])
+            value = remapped(value, name, variable, vocabularies)
         if state.graph is None:
             variable.assign(value)
             return
@@ -153,21 +160,43 @@ def warm_start(
       ckpt_to_initialize_from: a prefix, or a folder whose last checkpoint is taken.
       vars_to_warm_start: a regular expression for names of trainable variables, a list of them for
         all variables, or a list of variables; None for none.
-      var_name_to_vocab_info: not supported: rows of vocabularies are not moved.
+      var_name_to_vocab_info: for names of variables a `VocabInfo`: matrices whose rows (or columns)
+        belong to the entries of a vocabulary. Entries that the old one had keep their rows, others
+        begin as `backup_initializer` says, zero by default.
       var_name_to_prev_var_name: names in the checkpoint, of variables that had others.
 
     Raises:
-      ValueError: the checkpoint does not have a variable.
-      NotImplementedError: vocabularies are given.
+      ValueError: the checkpoint does not have a variable, or a name belongs to none that is
+        started.
+      NotFoundError: a vocabulary is missing.
+      InvalidArgumentError: a vocabulary has too few entries, or the matrices do not fit.
     """
-    if var_name_to_vocab_info:
-        raise NotImplementedError(
-            "warm_start: expected no var_name_to_vocab_info: rows are not moved between "
-            "vocabularies. Load the old table with tf.train.load_variable, and assign its rows."
+    before, vocabularies = var_name_to_prev_var_name or {}, var_name_to_vocab_info or {}
+    chosen = _chosen(vars_to_warm_start)
+    for argument, given in (
+        ("var_name_to_prev_var_name", before),
+        ("var_name_to_vocab_info", vocabularies),
+    ):
+        _refuse_unused(argument, given, chosen)
+    path = prefix_of(ckpt_to_initialize_from)
+    reader = CheckpointReader(path)
+    for name, variables in chosen.items():
+        old = before.get(name, name)
+        if name not in vocabularies:
+            init_from_checkpoint(path, {old: variables})
+            continue
+        for variable in variables:
+            found = _present(reader, path, old)
+            _set_initializer(path, reader, found, variable, vocabularies[name])
+
+
+def _refuse_unused(argument: str, given: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
+    unused = sorted(set(given) - set(chosen))
+    if unused:
+        raise ValueError(
+            f"You provided the following variables in {argument} that were not used: {unused}."
+            f" Expected names among {sorted(chosen)}. Correct them, or start these variables too."
         )
-    before = var_name_to_prev_var_name or {}
-    for name, variables in _chosen(vars_to_warm_start).items():
-        init_from_checkpoint(ckpt_to_initialize_from, {before.get(name, name): variables})
 
 
 def _chosen(wanted: Any) -> dict[str, list[Any]]:
