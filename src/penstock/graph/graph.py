@@ -131,7 +131,7 @@ class Graph:
         try:
             check_variable_dtypes(op, tensors, attrs)
             result = op.shape_rule(shape_context)
-        except ValueError as problem:
+        except (ValueError, TypeError) as problem:  # NumPy's, of a vector that should be a number
             where = f" at {frames[-1].file}:{frames[-1].line}" if frames else ""
             inputs = ", ".join(f"{t.name} {t.dtype.name}{t.shape}" for t in tensors)
             shown = (name or op.name).removesuffix("/")

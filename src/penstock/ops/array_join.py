@@ -227,9 +227,20 @@ def _offset_axis(axis: int, shapes: list[Array]) -> int:
 
 PARALLEL_CONCAT = define_op(
     "ParallelConcat(values: N*T; N: int >= 1, T: type, shape: shape) -> output: T",
-    shape=lambda c: c.attr("shape"),
+    shape=lambda c: _parallel_shape(c),
     doc="Tensors whose first axis has size 1 end to end.",
 ).without_gradient("it builds inputs, not layers; use tf.stack for a gradient")
+
+
+def _parallel_shape(c: ShapeContext) -> Dims:
+    wanted: Dims = c.attr("shape")
+    if wanted is None or None in wanted or not wanted:
+        c.fail("a shape that is known", d.text(wanted), "Say the shape of the result.")
+    if wanted[0] != len(c):
+        c.fail(f"a shape that begins with {len(c)}, the number of values", d.text(wanted))
+    for index in range(len(c)):
+        c.merge(c.rank(index, len(wanted), "values"), (1, *wanted[1:]))
+    return wanted
 
 
 @kernel(PARALLEL_CONCAT)
@@ -242,6 +253,7 @@ def _parallel_concat(xp: Any, values: list[Array]) -> Array:
 
 def _split_shape(c: ShapeContext) -> list[Dims]:
     num, dims, axis_value = c.attr("num_split"), c.shape(1), c.constant(0)
+    c.rank(0, 0, "axis")
     if dims is None:
         return [None] * num
     if axis_value is None:

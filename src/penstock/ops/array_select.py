@@ -99,6 +99,7 @@ def _unique_with_counts(x: Array, *, out_idx: Any) -> tuple[Array, Array, Array]
 
 def _unique_v2_shape(c: ShapeContext) -> list[Dims]:
     dims, axes = c.shape(0), c.constant(1)
+    c.rank(1, 1, "axis")
     if dims is None or axes is None:
         return [None if dims is None else (None,) * len(dims), (None,)]
     axis = _unique_axis(c, axes, len(dims))

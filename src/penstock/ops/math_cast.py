@@ -235,8 +235,11 @@ COMPLEX = define_op(
 
 @kernel(COMPLEX)
 def _complex(xp: Any, real: Array, imag: Array) -> Array:
-    if xp is np:
-        return real + np.multiply(imag, np.complex64(1j) if imag.dtype == np.float32 else 1j)
+    if xp is np:  # part by part: infinity times 1j has a real part that is no number
+        shape = np.broadcast_shapes(real.shape, imag.shape)
+        result = np.empty(shape, np.complex64 if imag.dtype == np.float32 else np.complex128)
+        result.real, result.imag = real, imag
+        return result
     return lax.complex(
         *(xp.broadcast_to(p, np.broadcast_shapes(real.shape, imag.shape)) for p in (real, imag))
     )

@@ -153,7 +153,8 @@ def _lin_space(xp: Any, start: Array, stop: Array, num: Array) -> Array:
     first, last = start.astype(wide), stop.astype(wide)
     steps = xp.arange(count, dtype=wide)
     inner = first + (last - first) / np.asarray(count - 1, wide) * steps
-    return xp.where(steps == count - 1, last, inner).astype(start.dtype)
+    ends = xp.where(steps == count - 1, last, xp.where(steps == 0, first, inner))
+    return ends.astype(start.dtype)
 
 
 @LIN_SPACE.gradient

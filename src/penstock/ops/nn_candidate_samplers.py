@@ -325,10 +325,16 @@ def _all(true_classes: Array, *, num_sampled: int) -> list[Array]:
     return [np.arange(num_sampled), np.ones(true_classes.shape, np.float32), ones]
 
 
+def _hits_shape(c: ShapeContext) -> list[Dims]:
+    c.merge(c.rank(0, 2, "true_classes"), (None, c.attr("num_true")))
+    c.rank(1, 1, "sampled_candidates")
+    return [(None,), (None,), (None,)]
+
+
 HITS = define_op(
     f"ComputeAccidentalHits(true_classes: int64, sampled_candidates: int64; num_true: int, "
     f"{SEEDS}) -> indices: int32, ids: int64, weights: float",
-    shape=lambda c: [(None,), (None,), (None,)],
+    shape=_hits_shape,
     doc="Where true classes were drawn: their rows and places, and the lowest float32 for each.",
 ).not_differentiable("positions are whole numbers")
 

@@ -210,17 +210,19 @@ def _register_max(ops: tuple[OpDef, OpDef, OpDef], names: tuple[str, ...], sizes
     @back.gradient
     def _back_gradient(op: Any, grad: Any) -> Any:
         x, y, _, *given = op.inputs
-        return [
-            None,
-            None,
-            execute(again, (x, y, grad, *given), attrs(op, again)),
-            *([None] * sizes),
-        ]
+        by_grad = execute(again, (x, y, grad, *given), attrs(op, again))
+        return [_flat(x), _flat(y), by_grad, *([None] * sizes)]
 
     @again.gradient
     def _again_gradient(op: Any, grad: Any) -> Any:
         x, y, _, *given = op.inputs
-        return [None, None, execute(back, (x, y, grad, *given), attrs(op, back)), *([None] * sizes)]
+        by_grad = execute(back, (x, y, grad, *given), attrs(op, back))
+        return [_flat(x), _flat(y), by_grad, *([None] * sizes)]
+
+
+def _flat(x: Any) -> Any:
+    """The gradient with respect to what only says where the largest elements are."""
+    return execute("ZerosLike", (x,))
 
 
 NAMES = ("ksize", "strides", "padding", "data_format", "explicit_paddings")

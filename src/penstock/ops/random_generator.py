@@ -59,6 +59,10 @@ def _moved(xp: Any, state: Array, count: Array) -> Array:
 
 
 def _check(alg: Any, state: Array) -> None:
+    if int(alg) not in {a.value for a in Algorithm}:
+        raise errors.InvalidArgumentError(
+            None, None, f"Unsupported algorithm id: expected 1 (Philox), got {int(alg)}."
+        )
     if int(alg) not in (PHILOX, Algorithm.AUTO_SELECT.value):
         raise errors.UnimplementedError(
             None,
@@ -125,11 +129,23 @@ def _drawn_shape(c: ShapeContext) -> Dims:
 _WITH_SHAPE = "resource: resource, algorithm: int64, shape: shape_dtype"
 
 
+_INTEGERS = (dt.int32, dt.int64, dt.uint32, dt.uint64)
+_FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
+
+
 def _define_stateful(name: str, kind: str, default: str, doc: str) -> OpDef:
+    fitting = _INTEGERS if kind == "full_integers" else _FLOATS
+
+    def drawn_shape(c: ShapeContext) -> Dims:
+        dtype = c.attr("dtype")
+        if dtype not in fitting:
+            c.fail(f"dtype one of {[t.name for t in fitting]}", dtype.name)
+        return _drawn_shape(c)
+
     op = define_op(
         f"{name}({_WITH_SHAPE}; dtype: type = {default}, shape_dtype: type = int64) -> output: "
         "dtype",
-        shape=_drawn_shape,
+        shape=drawn_shape,
         stateful=True,
         effects={"resource": "rw"},
         doc=doc,

@@ -98,13 +98,19 @@ RANDOM_UNIFORM_INT = define_op(
     "RandomUniformInt(shape: T, minval: Tout, maxval: Tout; seed: int = 0, seed2: int = 0, Tout: "
     "{int32, int64}, "
     "T: {int32, int64}) -> output: Tout",
-    shape=shape_from_input,
+    shape=lambda c: _between_shape(c),
     stateful=True,
     host_inputs=("shape",),
     step_input=step_stream(numbers_blocks),
     fallible=True,
     doc="Integers in [minval, maxval).",
 ).not_differentiable("its numbers are integers")
+
+
+def _between_shape(c: ShapeContext) -> Dims:
+    c.rank(1, 0, "minval")
+    c.rank(2, 0, "maxval")
+    return shape_from_input(c)
 
 
 @host_kernel(RANDOM_UNIFORM_INT)

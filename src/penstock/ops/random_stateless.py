@@ -45,11 +45,19 @@ def _seed(c: ShapeContext, index: int) -> None:
 
 def _seeded_shape(c: ShapeContext) -> Dims:
     _seed(c, 1)
+    _scalars(c, 2)
     return shape_from_input(c)
+
+
+def _scalars(c: ShapeContext, first: int) -> None:
+    """The bounds of integers are scalars."""
+    for index in range(first, len(c)):
+        c.rank(index, 0, ("minval", "maxval")[index - first])
 
 
 def _keyed_shape(c: ShapeContext) -> Dims:
     check_key(c, 1)
+    _scalars(c, 4)
     return shape_from_input(c)
 
 
