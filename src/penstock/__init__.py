@@ -12,6 +12,7 @@ import sys
 
 from penstock import namespace
 from penstock.core import op_def
+from penstock.types import type_spec
 from penstock.version import __version__
 
 _PACKAGES_WITH_PUBLIC_NAMES = (
@@ -35,6 +36,7 @@ for _module in ("overloads", "array_getitem"):  # operators and slices of tensor
 # The last one added is asked first: our own operations, then those of other packages.
 op_def.add_loader(lambda: importlib.import_module("penstock.core.op_packages").load_packages())
 op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_all())
+type_spec.add_loader("tf.linalg.", lambda: importlib.import_module("penstock.ops.linear_operators"))
 version = importlib.import_module("penstock.version")
 if os.environ.get("PENSTOCK_EFFECTS"):
     importlib.import_module("penstock.core.effect_start").start()

@@ -382,6 +382,12 @@ def type_spec_or_none(value: Any) -> TypeSpec | None:
 # Names of spec classes in files.
 
 _NAMES: dict[str, type[TypeSpec]] = {}
+_LOADERS: list[tuple[str, Callable[[], object]]] = []  # what may register names with a prefix
+
+
+def add_loader(prefix: str, load: Callable[[], object]) -> None:
+    """Registers what to call when a name that begins with `prefix` is looked up and not known."""
+    _LOADERS.append((prefix, load))
 
 
 def register(name: str) -> Callable[[type], type]:
@@ -416,6 +422,10 @@ def registered_name(cls: type[TypeSpec]) -> str:
 
 def lookup(name: str) -> type[TypeSpec]:
     """The class that `register` gave a name to; raises ValueError when there is none."""
+    if name not in _NAMES:
+        for prefix, load in _LOADERS:
+            if name.startswith(prefix):
+                load()
     if name not in _NAMES:
         raise ValueError(
             f"No TypeSpec has been registered with name {name!r}, got {sorted(_NAMES)}"

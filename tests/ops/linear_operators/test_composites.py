@@ -1,6 +1,9 @@
 """Linear operators as values: in functions, control flow, gradients, variables, slices, files."""
 
 import pickle
+import subprocess
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -8,6 +11,7 @@ import pytest
 from tests.ops.linear_operators.cases import SQUARE, Plain, adjoint, numbers
 
 import penstock as tf
+from penstock.types import type_spec
 
 L = tf.linalg
 SIZELESS = {"identity"}  # known from its spec alone
@@ -267,3 +271,58 @@ def test_too_many_indices_are_refused() -> None:
             lambda x: L.LinearOperatorFullMatrix(x)[0].to_dense(),
             input_signature=[tf.TensorSpec(None)],
         )(np.ones((1, 1, 1), np.float32))
+
+
+# ---- saved models
+
+
+def test_saved_functions_of_operators(tmp_path: Any) -> None:
+    full = L.LinearOperatorFullMatrix(np.eye(2), is_self_adjoint=True)
+    diag = L.LinearOperatorDiag(np.array([1.0, 2.0]))
+    operators = {
+        "kronecker": L.LinearOperatorKronecker(
+            [full, L.LinearOperatorIdentity(2, dtype=full.dtype)]
+        ),
+        "lower": L.LinearOperatorBlockLowerTriangular([[full], [full, diag]]),
+        "update": L.LinearOperatorLowRankUpdate(diag, np.ones((2, 1))),
+        "zeros": L.LinearOperatorZeros(2, batch_shape=[3]),
+        "tridiag": L.LinearOperatorTridiag([np.ones(2)] * 3, diagonals_format="sequence"),
+    }
+
+    def trace_and_self(operator: Any) -> Any:
+        return operator.trace(), operator
+
+    module = tf.Module()
+    for name, operator in operators.items():
+        signature = [operator._type_spec]
+        setattr(module, name, tf.function(trace_and_self, input_signature=signature))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one piece of code in several functions
+        tf.saved_model.save(module, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    for name, operator in operators.items():
+        trace, same = getattr(loaded, name)(operator)
+        np.testing.assert_allclose(trace, operator.trace())
+        assert type(same) is type(operator)
+        assert same.is_self_adjoint == operator.is_self_adjoint
+
+
+def test_every_public_class_has_a_name_in_files() -> None:
+    kinds = [n for n in dir(L) if n.startswith("LinearOperator") and n != "LinearOperator"]
+    assert len(kinds) == 20
+    for name in kinds:
+        found = type_spec.lookup(f"tf.linalg.{name}Spec")
+        assert found.__name__ == f"{name}Spec"
+        assert found is getattr(L, name)._Spec
+
+
+def test_files_are_read_before_an_operator_was_made() -> None:
+    program = (
+        "import penstock.types.type_spec as t, sys; import penstock;"
+        "assert not any('linear_operators' in m for m in sys.modules);"
+        "print(t.lookup('tf.linalg.LinearOperatorDiagSpec').__name__)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "LinearOperatorDiagSpec"

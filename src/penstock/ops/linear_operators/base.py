@@ -61,6 +61,7 @@ class LinearOperator(Checked, Module, CompositeTensor):
     # How many axes at the end of each parameter belong to one matrix, for slices of the stack; a
     # subclass may have a property instead.
     _experimental_parameter_ndims_to_matrix_ndims: ClassVar[Any] = {}
+    _size_names: ClassVar[tuple[str, ...]] = ()  # parameters that are sizes
     _Spec: ClassVar[type[spec.LinearOperatorSpec]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -199,9 +199,6 @@ class LinearOperatorScaledIdentity(sizes.Sized):
     def _batch_vector(self) -> Any:
         return shape_of(self._now())
 
-    def _size_parameters(self) -> dict[str, Any]:
-        return {"num_rows": self._num_rows}
-
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return multiply(v.turned(x, adjoint_arg), self._now(adjoint, 2))
 

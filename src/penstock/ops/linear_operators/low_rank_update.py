@@ -172,12 +172,6 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         """Whether the diagonal of D is known to be positive."""
         return self._is_diag_update_positive
 
-    def _spec_parameters(self) -> dict[str, Any]:
-        found = super()._spec_parameters()
-        if self._v is self._u:
-            found["v"] = None  # hints follow from that
-        return found
-
     # ---- shapes
 
     def _shape(self) -> TensorShape:

@@ -112,13 +112,20 @@ class Sized(LinearOperator):
 
     def _spec_parameters(self) -> dict[str, Any]:
         found = super()._spec_parameters()
-        for name, value in self._size_parameters().items():
-            if name in found:
-                found[name] = value
-        return found
+        sizes = self._size_parameters()
+        return found | {name: sizes[name] for name in self._size_names}
 
     def _size_parameters(self) -> dict[str, Any]:
-        return {"num_rows": self._num_rows, "batch_shape": self._as_parameter(self._batch)}
+        return {
+            "num_rows": self._num_rows,
+            "num_columns": self._columns(),
+            "batch_shape": self._as_parameter(self._batch),
+        }
+
+    @property
+    def _size_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        given = self.__dict__["_self_parameters"]
+        return tuple(name for name in self._size_parameters() if name in given)
 
     @staticmethod
     def _as_parameter(batch: Any) -> Any:

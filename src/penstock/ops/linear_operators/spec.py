@@ -5,7 +5,7 @@ the specs of the parameters that are tensors, variables or operators, and the va
 hints included.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from penstock.core.composite import CompositeTensor
@@ -23,14 +23,21 @@ class LinearOperatorSpec(TypeSpec):
     Args:
       param_specs: a spec, or a list of specs, by name, for the parameters made of tensors.
       settings: the values of the other parameters by name.
+      prefer_static: names of the parameters that are among the settings if they are known.
     """
 
-    __slots__ = ("_param_specs", "_settings")
-    _operator_class: ClassVar[type]
+    __slots__ = ("_param_specs", "_prefer_static", "_settings")
+    _operator_class: ClassVar[Any]  # a class of operators
 
-    def __init__(self, param_specs: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        param_specs: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        prefer_static: Sequence[str] = (),
+    ) -> None:
         self._param_specs = dict(param_specs)
         self._settings = dict(settings)
+        self._prefer_static = tuple(prefer_static)
 
     @classmethod
     def from_operator(cls, operator: Any) -> "LinearOperatorSpec":
@@ -41,15 +48,16 @@ class LinearOperatorSpec(TypeSpec):
                 specs[name] = _map_leaves(type_spec_from_value, value)
             else:
                 settings[name] = value
-        return cls(specs, settings)
+        return cls(specs, settings, operator._size_names)
 
     @property
     def value_type(self) -> type:
         """The class of the operators."""
-        return self._operator_class
+        found: type = self._operator_class
+        return found
 
     def _serialize(self) -> tuple[Any, ...]:
-        return (self._param_specs, self._settings)
+        return (self._param_specs, self._settings, self._prefer_static)
 
     @property
     def _component_specs(self) -> Any:
@@ -70,7 +78,7 @@ class LinearOperatorSpec(TypeSpec):
         return self._operator_class(**given, **self._settings)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._param_specs!r}, {self._settings!r})"
+        return f"{type(self).__name__}{self._serialize()!r}"
 
 
 def spec_class(operator_class: type) -> type[LinearOperatorSpec]:

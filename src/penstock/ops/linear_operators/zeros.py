@@ -80,9 +80,6 @@ class LinearOperatorZeros(sizes.Sized):
     def _columns(self) -> v.Size:
         return self._num_columns
 
-    def _size_parameters(self) -> dict[str, Any]:
-        return {**super()._size_parameters(), "num_columns": self._num_columns}
-
     def _zeros(self, *sizes_: v.Size, stack: Any = None) -> Any:
         lead = self._batch_vector() if stack is None else stack
         return execute("Fill", (v.joined(lead, v.vector(sizes_)), number(0, self.dtype)))
