@@ -72,6 +72,16 @@ def test_what_is_taken(name):
     assert node.name.startswith("Conv2D")
 
 
+def test_what_a_chain_takes_from_another_chain_is_computed_once():
+    def residual():
+        first = tf.nn.relu(convolved())
+        second = tf.nn.conv2d(first, draw(3, 3, 4, 4, seed=7), 1, "SAME")
+        return tf.nn.relu(first + second)
+
+    program = planned(residual)
+    assert [n.type for n in program.nodes if n.inputs] == [FUSED, FUSED]
+
+
 def with_control():
     y = convolved()
     with tf.control_dependencies([y]):

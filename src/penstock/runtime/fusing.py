@@ -23,7 +23,10 @@ def fuse_chains(program: Program) -> Program:
     for chain in chains:
         for node in program.nodes:
             found.try_chain(chain, node)
-    return rewired(program, found.replaced, found.gone) if found.replaced else program
+    if not found.replaced:
+        return program
+    program.nodes += found.gone.values()  # whose inputs may be replaced too
+    return rewired(program, found.replaced, found.gone)
 
 
 class _Finder:

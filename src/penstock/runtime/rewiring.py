@@ -7,7 +7,7 @@ def rewired(program: Program, replaced: dict[int, list[Ref]], gone: dict[int, No
     """The program with outputs of replaced nodes taken from elsewhere.
 
     Args:
-      program: what is changed.
+      program: what is changed; its nodes are all that have inputs to replace, new ones too.
       replaced: for the id of each replaced node what stands for its outputs.
       gone: for the id of a node what is waited for in its place.
     """
