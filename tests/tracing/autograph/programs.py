@@ -322,6 +322,23 @@ def shape_invariants(n):
     return v
 
 
+@case((4,), (0,))
+def exceptions_with_names(n):
+    total = 0
+    for i in tf.range(n):
+        try:
+            if total == 0:
+                total += i
+            {}["key"]
+        except (KeyError, ValueError) as problem:
+            total += len(str(problem))
+        except TypeError as other:
+            raise RuntimeError("no") from other
+        finally:
+            total += 100
+    return total
+
+
 @case((27,), (1,))
 def collatz(n):
     steps = 0

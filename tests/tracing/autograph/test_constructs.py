@@ -39,3 +39,19 @@ def test_the_graph_decides_when_it_runs(function, arguments):
     run(traced, arguments)
     run(traced, [a + 1 for a in arguments])
     assert traced.experimental_get_tracing_count() == 1
+
+
+def test_a_named_exception_is_converted():
+    """The library alone reads the name as a node, and gave up on such functions."""
+
+    def function(x):
+        try:
+            if x > 0:
+                x = -x
+        except ValueError as problem:
+            raise RuntimeError from problem
+        return x
+
+    source = tf.autograph.to_code(function)
+    assert "except ValueError as problem:" in source
+    assert float(tf.function(function)(tf.constant(3.0))) == -3.0

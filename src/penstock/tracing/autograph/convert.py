@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from penstock.core.lazy import malt
 from penstock.tracing.autograph import lambdas
-from penstock.tracing.autograph.syntax import prepare, repair_contexts
+from penstock.tracing.autograph.syntax import finish, prepare, repair_contexts
 
 OPERATORS = "ag__"  # how the generated code calls the namespace of operators
 _OUTER, _INNER = "ag__outer", "ag__inner"  # no names of the user's: they would hide globals
@@ -143,7 +143,7 @@ class Converter:
 
             def transform_ast(self, node: ast.AST, ctx: Any) -> Any:
                 node = prepare(node, ctx.info.namespace, directives)
-                return super().transform_ast(node, ctx)
+                return finish(super().transform_ast(node, ctx))
 
         return Transpiler()
 

@@ -25,6 +25,17 @@ def prepare(node: ast.AST, namespace: dict[str, Any], directives: dict[Any, Any]
             )
         if isinstance(child, ast.Expr) and isinstance(child.value, ast.Call):
             _point_directive(child.value, namespace, directives)
+        if isinstance(child, ast.ExceptHandler) and child.name is not None:
+            child.name = ast.copy_location(ast.Name(child.name, ast.Store()), child)  # type: ignore[assignment]
+    return node
+
+
+def finish(node: Any) -> Any:
+    """Undoes what `prepare` did for the library: it reads the name of an exception as a node."""
+    for child in ast.walk(node):
+        name: Any = child.name if isinstance(child, ast.ExceptHandler) else None
+        if isinstance(name, ast.Name):
+            child.name = name.id  # type: ignore[attr-defined]
     return node
 
 
