@@ -262,3 +262,63 @@ def test_timelines_are_written(tmp_path):
     assert json.loads((tmp_path / names[0]).read_text())["traceEvents"]
     tagged = [e for e in events(tmp_path) if e.WhichOneof("what") == "tagged_run_metadata"]
     assert len(tagged) == len(names)
+
+
+def every_hook(folder, loss):
+    return [
+        train.StopAtStepHook(last_step=4),
+        train.CheckpointSaverHook(folder, save_steps=2),
+        train.StepCounterHook(every_n_steps=2, output_dir=folder),
+        train.SummarySaverHook(2, output_dir=folder, summary_op=tf1.summary.scalar("loss", loss)),
+        train.ProfilerHook(2, output_dir=folder),
+        train.LoggingTensorHook({"loss": loss}, every_n_iter=2),
+        train.NanTensorHook(loss),
+    ]
+
+
+def test_hooks_do_not_race_with_the_update(tmp_path):
+    checks = tf.debugging.experimental
+    step = train.get_or_create_global_step()
+    weights = tf1.get_variable("w", [3], initializer=tf1.ones_initializer())
+    loss = tf.reduce_sum(tf.square(weights))
+    update = train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
+    checks.set_race_checks("error")
+    try:
+        with train.MonitoredSession(hooks=every_hook(str(tmp_path), loss)) as session:
+            while not session.should_stop():
+                session.run(update)
+        with (
+            tf1.Session() as session,
+            pytest.raises(tf.errors.InvalidArgumentError, match="race on 'global_step'"),
+        ):
+            session.run([step, update])  # a read of the program's own is still found
+    finally:
+        checks.set_race_checks(None)
+
+
+def test_hooks_see_the_step_before_the_update():
+    seen = []
+
+    class Look(train.SessionRunHook):
+        def before_run(self, run_context):
+            (read,) = tf1.get_collection("global_step_read_op_cache")
+            return train.SessionRunArgs(read)
+
+        def after_run(self, run_context, run_values):
+            seen.append(int(run_values.results))
+
+    run_steps([train.StopAtStepHook(last_step=5), Look()], 5)
+    assert seen == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_step_that_does_not_grow_is_warned_about(grows, logged):
+    hook = train.StepCounterHook(every_n_steps=3)
+    step = train.get_or_create_global_step()
+    update = step.assign_add(1) if grows else tf.constant(1) + 1
+    with train.MonitoredSession(hooks=[hook]) as session:
+        for _ in range(9):
+            session.run(update)
+    found = [text for text in logged() if "has not been increased" in text]
+    assert len(found) == (0 if grows else 5)  # TensorFlow's number
+    assert all("got 0 twice" in text for text in found)

@@ -32,7 +32,7 @@ from penstock.runtime.mixed_precision import half_wanted, in_half_precision
 from penstock.runtime.partition import devices_of
 from penstock.runtime.placer import place_program
 from penstock.runtime.program import FEED, FLOW, Node, Program, Ref
-from penstock.runtime.races import find_races, report_races
+from penstock.runtime.races import find_races, put_reads_first, report_races
 from penstock.runtime.reference import ReferencePlan
 from penstock.runtime.regions import Region
 from penstock.runtime.simplify import prepared_op, simplify
@@ -318,6 +318,7 @@ def make_plan(
       InvalidArgumentError: an operation asks for a device that is not there.
       UnimplementedError: an operation has no kernel for its types.
     """
+    program = put_reads_first(program)
     place_program(program, device, soft_placement)
     if determinism.required():
         _refuse_races(find_races(program))

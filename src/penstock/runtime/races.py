@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from penstock import errors
 from penstock.config import env, logging
-from penstock.runtime.program import Node, Program, Ref
+from penstock.runtime.program import Node, Program, Ref, sort
 from penstock.types import dtypes as dt
 
 # Operations that hold a handle itself, not what it stands for, and only read.
@@ -18,6 +18,7 @@ _READERS = frozenset(
     "LookupTableExportV2 LookupTableFindV2 LookupTableSizeV2 QueueIsClosedV2 QueueSizeV2 "
     "ReaderNumRecordsProducedV2 ReaderNumWorkUnitsCompletedV2 ReaderSerializeStateV2".split()
 )
+READS_FIRST = "_reads_first"  # an attribute of reads that come before all writes of their step
 MODES = ("off", "warn", "error")
 _WORDS = {"": "off", "0": "off", "1": "warn", "false": "off", "true": "warn"}
 _chosen: list[str | None] = [None]  # None: as the environment says
@@ -92,6 +93,25 @@ class Race:
 class _Access:
     node: Node
     writes: bool
+
+
+def put_reads_first(program: Program) -> Program:
+    """The program with the reads that are marked before all that writes what they read.
+
+    Such a read waits for nothing but its handle, so none of them waits for it already.
+    """
+    marked = [n for n in program.nodes if READS_FIRST in n.attrs]
+    if not marked or program.flow:
+        return program
+    readers: dict[tuple[str, str] | tuple[int, int], list[Node]] = {}
+    for node in marked:
+        for ref, _ in accesses(node):
+            readers.setdefault(_identity(ref), []).append(node)
+    for node in program.nodes:
+        for ref, writes in accesses(node):
+            if writes:
+                node.control.extend(readers.get(_identity(ref), ()))
+    return sort(program.feeds, program.fetches, program.targets)
 
 
 def find_races(program: Program) -> list[Race]:

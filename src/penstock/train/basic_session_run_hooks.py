@@ -12,7 +12,7 @@ from penstock.core.tensor import SymbolicTensor
 from penstock.graph.graph import get_default_graph
 from penstock.runtime.client import BaseSession
 from penstock.train.coordinator import Coordinator
-from penstock.train.global_step import get_global_step
+from penstock.train.global_step import get_global_step, global_step_read
 from penstock.train.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -126,6 +126,7 @@ class StopAtStepHook(SessionRunHook):
     def begin(self) -> None:
         """See SessionRunHook."""
         self._step = required_step("StopAtStepHook")
+        self._read = global_step_read()
 
     def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
         """See SessionRunHook; a session that recovers keeps the step of the first."""
@@ -135,7 +136,7 @@ class StopAtStepHook(SessionRunHook):
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """See SessionRunHook."""
-        return SessionRunArgs(self._step)
+        return SessionRunArgs(self._read)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """See SessionRunHook."""

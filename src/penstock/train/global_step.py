@@ -3,6 +3,7 @@
 from typing import Any
 
 from penstock.core.context import state
+from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.graph.graph import Graph, get_default_graph
 from penstock.ops.initializers_v1 import Zeros
@@ -10,9 +11,10 @@ from penstock.ops.variable_scope import get_variable
 from penstock.ops.variable_types import VariableAggregation
 from penstock.ops.variables import Variable
 from penstock.ops.variables_v1 import GraphKeys
+from penstock.runtime.races import READS_FIRST
 from penstock.types import dtypes as dt
 
-GLOBAL_STEP_READ = "global_step_read_op_cache"
+GLOBAL_STEP_READ = "global_step_read_op_cache"  # a collection: the read that hooks share
 
 
 def get_global_step(graph: Graph | None = None) -> Any:
@@ -74,6 +76,26 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
     graph = graph or get_default_graph()
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
+
+
+def global_step_read() -> Any:
+    """What hooks fetch beside a step that may update the global step: its value before.
+
+    None when there is no global step. Plans put this read before all that writes the step, so that
+    what hooks see does not follow from time.
+    """
+    step = get_global_step()
+    if not isinstance(step, Variable):
+        return step
+    graph = get_default_graph()
+    found = graph.get_collection(GLOBAL_STEP_READ)
+    if found:
+        return found[0]
+    with graph.as_default(), graph.name_scope(""), graph.control_dependencies(None):
+        read = execute("ReadVariableOp", (step.handle,), {"dtype": step.dtype}, "global_step_read")
+    read.op._set_attr(READS_FIRST, True)
+    graph.add_to_collection(GLOBAL_STEP_READ, read)
+    return read
 
 
 def assert_global_step(global_step_tensor: Any) -> None:

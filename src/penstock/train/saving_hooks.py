@@ -15,12 +15,15 @@ from penstock.runtime.timeline import Timeline
 from penstock.summary.file_writer import FileWriterCache
 from penstock.train.basic_session_run_hooks import SecondOrStepTimer, required_step
 from penstock.train.coordinator import Coordinator
+from penstock.train.global_step import global_step_read
 from penstock.train.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
 )
+
+WARNINGS = 5  # about a global step that does not grow, for each hook
 
 
 class CheckpointSaverListener:
@@ -84,6 +87,7 @@ class CheckpointSaverHook(SessionRunHook):
         """See SessionRunHook."""
         self._writer = FileWriterCache.get(self._folder)
         self._step = required_step("CheckpointSaverHook")
+        self._read = global_step_read()
         for listener in self._listeners:
             listener.begin()
 
@@ -101,7 +105,7 @@ class CheckpointSaverHook(SessionRunHook):
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """See SessionRunHook."""
-        return SessionRunArgs(self._step)
+        return SessionRunArgs(self._read)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """See SessionRunHook."""
@@ -184,14 +188,18 @@ class StepCounterHook(SessionRunHook):
         if self._writer is None and self._folder:
             self._writer = FileWriterCache.get(os.fspath(self._folder))
         self._step = required_step("StepCounterHook")
+        self._read = global_step_read()
         self._tag = f"{self._step.op.name}/sec"
+        self._seen: int | None = None
+        self._warnings = WARNINGS
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """See SessionRunHook."""
-        return SessionRunArgs(self._step)
+        return SessionRunArgs(self._read)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """See SessionRunHook."""
+        self._look_at(int(run_values.results))
         if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
             return
         step = int(run_context.session.run(self._step))
@@ -205,6 +213,18 @@ class StepCounterHook(SessionRunHook):
         """See SessionRunHook."""
         if self._writer is not None:
             self._writer.flush()
+
+    def _look_at(self, step: int) -> None:
+        """Warns, a few times, when runs do not count."""
+        if step == self._seen and self._warnings:
+            self._warnings -= 1
+            get_logger().warning(
+                "It seems that global step (tf.train.get_global_step) has not been increased:"
+                " expected it to grow from run to run, got %d twice. Pass it to the optimizer's"
+                " minimize or apply_gradients as global_step.",
+                step,
+            )
+        self._seen = step
 
     def _report(self, step: int, rate: float) -> None:
         get_logger().info("%s: %g", self._tag, rate)
@@ -250,12 +270,13 @@ class SummarySaverHook(SessionRunHook):
             self._writer = FileWriterCache.get(os.fspath(self._folder))
         self._next_step: int | None = None
         self._step = required_step("SummarySaverHook")
+        self._read = global_step_read()
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """See SessionRunHook."""
         self._due = self._next_step is None or self._timer.should_trigger_for_step(self._next_step)
         summaries = self._summaries() if self._due else []
-        return SessionRunArgs([self._step, summaries])
+        return SessionRunArgs([self._read, summaries])
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """See SessionRunHook."""
@@ -323,6 +344,7 @@ class ProfilerHook(SessionRunHook):
         """See SessionRunHook."""
         self._next_step: int | None = None
         self._step = required_step("ProfilerHook")
+        self._read = global_step_read()
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """See SessionRunHook; the first run, which also compiles, is never traced."""
@@ -330,9 +352,9 @@ class ProfilerHook(SessionRunHook):
             self._next_step
         )
         if not self._due:
-            return SessionRunArgs(self._step)
+            return SessionRunArgs(self._read)
         options = proto.config_pb2.RunOptions(trace_level=proto.config_pb2.RunOptions.FULL_TRACE)
-        return SessionRunArgs(self._step, options=options)
+        return SessionRunArgs(self._read, options=options)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """See SessionRunHook."""
