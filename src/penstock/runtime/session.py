@@ -78,7 +78,6 @@ class DirectSession:
             threads=options.threads,
             soft_placement=options.soft_placement,
             half=options.half,
-            half=options.half,
         )
         made.state = self.state
         if options.log_placement:
