@@ -153,7 +153,8 @@ def _concat_v1(xp: Any, axis: Array, values: list[Array]) -> Array:
 
 @CONCAT.gradient
 def _concat_v1_gradient(op: Any, grad: Any) -> list[Any]:
-    return [None, *_cut_like(grad, op.inputs[1:], op.inputs[0])]
+    axis = execute("Reshape", (op.inputs[0], np.zeros(0, np.int32)))  # a vector of one will do
+    return [None, *_cut_like(grad, op.inputs[1:], axis)]
 
 
 def _cut_like(grad: Any, parts: Sequence[Any], axis: Any) -> list[Any]:

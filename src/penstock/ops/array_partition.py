@@ -105,15 +105,18 @@ def _define_stitch(name: str, doc: str) -> OpDef:
     @host_kernel(op, limit=1 << 62)
     def _stitch(ctx: KernelContext, indices: list[Array], data: list[Array]) -> Array:
         size = 1 + max((int(i.max()) for i in indices if i.size), default=-1)
-        first = indices[0]
-        result = np.zeros((size, *data[0].shape[first.ndim :]), data[0].dtype)
-        for index, rows in zip(indices, data, strict=True):
+        for index in indices:
             ctx.check(
-                not (index < 0).any(),
+                not (index < 0).any() and size < 1 << 31,
                 errors.InvalidArgumentError,
-                lambda bad: f"indices: expected numbers >= 0, got {int(bad.min())}.",
+                lambda bad: (
+                    f"indices: expected numbers in [0, {(1 << 31) - 1}), got {int(bad.min())} to"
+                    f" {int(bad.max())}."
+                ),
                 index,
             )
+        result = np.zeros((size, *data[0].shape[indices[0].ndim :]), data[0].dtype)
+        for index, rows in zip(indices, data, strict=True):
             result[index] = rows
         return result
 

@@ -232,7 +232,7 @@ def _broadcast_args(s0: Array, s1: Array) -> Array:
 
 BROADCAST_GRADIENT_ARGS = define_op(
     "BroadcastGradientArgs(s0: T, s1: T; T: {int32, int64} = int32) -> r0: T, r1: T",
-    shape=lambda c: [(None,), (None,)],
+    shape=lambda c: [(None,) if c.rank(i, 1, f"s{i}") else None for i in range(2)],
     host_inputs=("s0", "s1"),
     doc="For each of two shapes that broadcast the axes along which it was repeated.",
 ).not_differentiable("axes are integers")
@@ -244,6 +244,13 @@ def _broadcast_gradient_args(s0: Array, s1: Array) -> tuple[Array, Array]:
     rank = max(s0.size, s1.size)
     a = [1] * (rank - s0.size) + s0.tolist()
     b = [1] * (rank - s1.size) + s1.tolist()
+    if any(m != n and 1 not in (m, n) for m, n in zip(a, b, strict=True)):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "BroadcastGradientArgs: expected shapes that broadcast, got"
+            f" {s0.tolist()} and {s1.tolist()}.",
+        )
     both = [i for i in range(rank) if a[i] == 1 and b[i] == 1]
     r0 = sorted({i for i in range(rank) if (a[i] == 1 and b[i] != 1)} | set(both))
     r1 = sorted({i for i in range(rank) if (b[i] == 1 and a[i] != 1)} | set(both))

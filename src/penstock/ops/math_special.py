@@ -158,7 +158,7 @@ def erfcinv(x: Any, name: str | None = None) -> Any:
 
 
 def _lgamma_one(x: float) -> float:
-    if x <= 0 and x == math.floor(x):
+    if x == -math.inf or (x <= 0 and x == math.floor(x)):
         return math.inf
     try:
         return math.lgamma(x)

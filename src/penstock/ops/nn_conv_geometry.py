@@ -132,6 +132,8 @@ def sliding_shape(
     pads = explicit_pads(layout, c.attrs)
     result = list(image)
     for place, (axis, window) in enumerate(zip(axes, sizes, strict=True)):
+        if window == 0 and image[axis] != 0:
+            c.fail("a filter with elements", f"sizes {list(sizes)}", "Give it at least size 1.")
         found = output_size(
             image[axis], window, strides[axis], dilations[axis], c.attr("padding"), pads[place]
         )
