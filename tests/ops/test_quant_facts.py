@@ -70,6 +70,16 @@ def _one_of_each() -> list[str]:
     return list(found.values())
 
 
+def _kept(maker: Any, drawn: list[Any]) -> Any:
+    """What makes arrays, and keeps them."""
+
+    def make(*arguments: Any) -> Any:
+        drawn.append(maker(*arguments))
+        return drawn[-1]
+
+    return make
+
+
 @pytest.mark.parametrize("text", _one_of_each())
 def test_functions_and_compiled_ones_give_the_same(text: str) -> None:
     """A compiled region may round halves otherwise, by one."""
@@ -77,14 +87,7 @@ def test_functions_and_compiled_ones_give_the_same(text: str) -> None:
     compare(text, outcome(tf, text, in_function=True), eager, more=1)
     drawn: list[Any] = []
 
-    def kept(maker: Any) -> Any:
-        def make(*arguments: Any) -> Any:
-            drawn.append(maker(*arguments))
-            return drawn[-1]
-
-        return make
-
-    eval(text, {**KNOWN, "q": kept(KNOWN["q"]), "f": kept(KNOWN["f"])})
+    eval(text, {**KNOWN, "q": _kept(KNOWN["q"], drawn), "f": _kept(KNOWN["f"], drawn)})
     assert drawn
 
     @tf.function(jit_compile=True)
@@ -98,3 +101,24 @@ def test_functions_and_compiled_ones_give_the_same(text: str) -> None:
         [r.dtype.name, list(r.shape), r.numpy().astype(float).ravel().tolist()] for r in results
     ]
     compare(text, as_recorded, eager, more=1)
+
+
+@pytest.mark.parametrize("text", _one_of_each())
+def test_graphs_that_know_no_shapes_give_the_same(text: str) -> None:
+    drawn: list[Any] = []
+    eval(text, {**KNOWN, "q": _kept(KNOWN["q"], drawn), "f": _kept(KNOWN["f"], drawn)})
+    with tf.Graph().as_default():
+        given = [tf.compat.v1.placeholder(array.dtype, None) for array in drawn]
+        rest = iter(given)
+        made = eval(text, {**KNOWN, "q": lambda *_: next(rest), "f": lambda *_: next(rest)})
+        results = list(made) if isinstance(made, tuple) else [made]
+        with tf.compat.v1.Session() as session:
+            feeds = {key: array.numpy() for key, array in zip(given, drawn, strict=True)}
+            arrays = session.run(results, feeds)
+    for symbol, array in zip(results, arrays, strict=True):
+        assert symbol.shape.is_compatible_with(array.shape)
+    got = [
+        [symbol.dtype.name, list(array.shape), np.asarray(array).astype(float).ravel().tolist()]
+        for symbol, array in zip(results, arrays, strict=True)
+    ]
+    compare(text, got, outcome(tf, text, in_function=False), more=1)

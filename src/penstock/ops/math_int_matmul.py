@@ -26,7 +26,7 @@ def int_matmul(xp: Any, a: Array, b: Array) -> Array:
     """
     if xp is np:  # BLAS has no integers; 53 bits hold every sum of fewer than 2**36 products
         return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype("i4")
-    (first, by_a), (second, by_b) = _signed(xp, a), _signed(xp, b)
+    (first, by_a), (second, by_b) = signed(xp, a), signed(xp, b)
     total = xp.matmul(first, second, preferred_element_type=np.int32)
     if by_a:
         total = total + by_a * xp.sum(b, axis=-2, keepdims=True, dtype=np.int32)
@@ -35,8 +35,8 @@ def int_matmul(xp: Any, a: Array, b: Array) -> Array:
     return total
 
 
-def _signed(xp: Any, x: Array) -> tuple[Array, int]:
-    """The bytes as int8, and what each of them lacks."""
+def signed(xp: Any, x: Array) -> tuple[Array, int]:
+    """Bytes as int8, and what each of them lacks: 0 or 128."""
     if x.dtype == np.int8:
         return x, 0
     return (x.astype(np.int16) - _SHIFT).astype(np.int8), _SHIFT

@@ -16,7 +16,7 @@ import numpy as np
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.math_int_matmul import int_matmul
+from penstock.ops.math_int_matmul import int_matmul, signed
 from penstock.ops.nn_conv_geometry import Window, check_attrs, sliding_shape, window_of
 from penstock.ops.quant_elementwise import zero_point
 from penstock.ops.quant_levels import FLOAT, Array, level, limits, product_range, scalars
@@ -95,24 +95,28 @@ def _shape(depthwise: bool, bias: bool, summand: int | None, per_channel: bool) 
 # ---- sums of products over windows
 
 
-def _rows(xp: Any, x: Array, window: Window) -> Array:
-    """What the window sees of an image padded with 0: [B, h, w, taps, C]."""
+def _rows(xp: Any, x: Array, window: Window, fill: int = 0) -> Array:
+    """What the window sees of an image padded with `fill`: [B, h, w, taps * C]."""
     if any(sum(p) for p in window.pads):
-        x = xp.pad(x, ((0, 0), *window.pads, (0, 0)))
+        x = xp.pad(x, ((0, 0), *window.pads, (0, 0)), constant_values=fill)
     return window_rows(xp, x, window.sizes, window.strides, window.dilations)
 
 
 def int_conv(xp: Any, x: Array, weights: Array, window: Window) -> Array:
     """The exact convolution of 8-bit integers, padded with 0, as int32[B, h, w, out]."""
-    rows = _rows(xp, x, window)
-    depth = rows.shape[-2] * rows.shape[-1]
-    sums = int_matmul(xp, rows.reshape(-1, depth), weights.reshape(depth, -1))
+    bytes_, lack = (x, 0) if xp is np else signed(xp, x)
+    rows = _rows(xp, bytes_, window, -lack)
+    columns = weights.reshape(-1, weights.shape[-1])
+    sums = int_matmul(xp, rows.reshape(-1, rows.shape[-1]), columns)
+    if lack:
+        sums = sums + lack * columns.sum(axis=0, dtype=np.int32)
     return sums.reshape(*rows.shape[:3], weights.shape[-1])
 
 
 def int_depthwise(xp: Any, x: Array, weights: Array, window: Window) -> Array:
     """The exact depthwise convolution of 8-bit integers, as int32[B, h, w, in * multiplier]."""
     rows = _rows(xp, x, window).astype(np.int32)
+    rows = rows.reshape(*rows.shape[:3], -1, x.shape[-1])
     factors = weights.reshape(-1, *weights.shape[2:]).astype(np.int32)
     total = (rows[..., None] * factors).sum(axis=3, dtype=np.int32)
     return total.reshape(*total.shape[:3], -1)
@@ -131,20 +135,22 @@ def _plain_kernel(
     min_filter: Array,
     max_filter: Array,
 ) -> tuple[Array, Array, Array]:
-    """Both sides less their zero points; pads stand for 0.0."""
+    """Both sides less their zero points; pads stand for 0.0.
+
+    With both sides as signed bytes x and w, and the rest of their zero points a and b, each product
+    is (x + a) (w + b), and pads have no part in any sum.
+    """
     window = window_of(_LAYOUT, input.shape, filter.shape[:2], _attrs(ctx.attrs))
-    zeros = (
-        zero_point(xp, min_input, max_input, dt.quint8),
-        zero_point(xp, min_filter, max_filter, dt.quint8),
-    )
-    rows = _rows(xp, input, window).astype(np.int32)
-    inside = _rows(xp, xp.ones((1, *input.shape[1:]), np.int32), window)
-    columns = filter.astype(np.int32).reshape(-1, filter.shape[-2], filter.shape[-1])
-    by_row = rows.sum(axis=(3, 4), dtype=np.int32)[..., None]
-    covered = (inside[..., None] * columns).sum(axis=(3, 4), dtype=np.int32)
-    places = inside.sum(axis=(3, 4), dtype=np.int32)[..., None]
-    sums = int_conv(xp, input, filter, window)
-    out = sums - zeros[1] * by_row - zeros[0] * covered + places * zeros[0] * zeros[1]
+    (x, lack), (w, _) = signed(xp, input), signed(xp, filter)
+    a = lack - zero_point(xp, min_input, max_input, dt.quint8)
+    b = lack - zero_point(xp, min_filter, max_filter, dt.quint8)
+    flat = x.sum(axis=-1, keepdims=True, dtype=np.int32)
+    inside = _rows(xp, xp.ones((1, *x.shape[1:3], 1), np.int32), window)
+    columns = w.reshape(-1, *w.shape[2:]).sum(axis=1, dtype=np.int32)
+    by_row = _rows(xp, flat, window).sum(axis=-1, keepdims=True, dtype=np.int32)
+    covered = (inside[..., None] * columns).sum(axis=-2, dtype=np.int32)
+    places = x.shape[-1] * inside.sum(axis=-1, keepdims=True, dtype=np.int32)
+    out = int_conv(xp, x, w, window) + b * by_row + a * covered + places * a * b
     step = level(min_input, max_input, dt.quint8) * level(min_filter, max_filter, dt.quint8)
     return out, *product_range(step, dt.qint32)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.lazy import lax
 from penstock.ops.quant_levels import FLOAT, Array, limits, product_range, to_integers
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
@@ -41,24 +42,34 @@ def window_rows(
 ) -> Array:
     """What a window sees at each of its places, laid out for a product with a filter.
 
+    Compiled, both the tensor and the rows are settled before they are used: fused into what
+    follows, XLA computes each element of the rows by itself (36 ms instead of 7.6 for a convolution
+    of 8 x 56 x 56 x 64 with 3 x 3 x 64 x 64 on two cores).
+
     Args:
       xp: the array namespace.
       x: [B, spatial..., C], padded already.
       sizes, strides, dilations: of the window, one for each spatial axis.
 
     Returns:
-      [B, places..., taps, C], the taps in row-major order.
+      [B, places..., taps * C], the taps in row-major order.
     """
     spans = [(n - 1) * k + 1 for n, k in zip(sizes, dilations, strict=True)]
     shape = zip(x.shape[1:-1], spans, strides, strict=True)
     out = [max((n - span) // stride + 1, 0) for n, span, stride in shape]
+    x = _settled(xp, x)
     taps = []
     for place in itertools.product(*map(range, sizes)):
         starts = [p * k for p, k in zip(place, dilations, strict=True)]
         cut = zip(starts, out, strides, strict=True)
         seen = tuple(slice(a, max(a + (n - 1) * s + 1, a), s) for a, n, s in cut)
         taps.append(x[(slice(None), *seen)])
-    return xp.stack(taps, axis=-2)
+    return _settled(xp, xp.concatenate(taps, axis=-1))
+
+
+def _settled(xp: Any, x: Array) -> Array:
+    """An array that is in memory before it is used; in NumPy each is."""
+    return x if xp is np else lax.optimization_barrier(x)
 
 
 def largest(xp: Any, low: Array, high: Array) -> Array:

@@ -231,6 +231,7 @@ def convolved(
     elif given:
         pads = [(given[2 * i], given[2 * i + 1]) for i in range(count)]
     rows = window_rows(xp, _padded(xp, x, pads, fill), sizes, strides, holes)
+    rows = rows.reshape(*rows.shape[:-1], -1, x.shape[-1])
     return _grouped_sums(xp, rows, weights, zeros, attrs)
 
 
