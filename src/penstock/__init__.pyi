@@ -32,6 +32,7 @@ from penstock.ops.math_elementwise import acos as acos
 from penstock.ops.math_elementwise import acosh as acosh
 from penstock.ops.math_arithmetic import add as add
 from penstock.ops.math_arithmetic import add_n as add_n
+from penstock.ops.operation_names import approx_top_k as approx_top_k
 from penstock.ops.math_scan import argmax as argmax
 from penstock.ops.math_scan import argmin as argmin
 from penstock.ops.array_sort import argsort as argsort
@@ -78,6 +79,8 @@ from penstock.types.dtypes import double as double
 from penstock.ops.array_partition import dynamic_partition as dynamic_partition
 from penstock.ops.array_partition import dynamic_stitch as dynamic_stitch
 from penstock.ops.sparse_edit_distance import edit_distance as edit_distance
+from penstock.ops.linalg_decompose import eig as eig
+from penstock.ops.linalg_decompose import eigvals as eigvals
 from penstock.ops.math_einsum import einsum as einsum
 from penstock.ops.array_shape import ensure_shape as ensure_shape
 from penstock.ops.math_compare import equal as equal
@@ -86,6 +89,7 @@ from penstock.ops.math_elementwise import exp as exp
 from penstock.ops.array_shape import expand_dims as expand_dims
 from penstock.ops.nn_volume_patches import extract_volume_patches as extract_volume_patches
 from penstock.ops.array_fill import eye as eye
+from penstock.ops.operation_names import fftnd as fftnd
 from penstock.ops.array_fill import fill as fill
 from penstock.ops.string_to_hash import fingerprint as fingerprint
 from penstock.types.dtypes import float16 as float16
@@ -112,6 +116,7 @@ from penstock.ops.math_count import histogram_fixed_width as histogram_fixed_wid
 from penstock.ops.math_count import histogram_fixed_width_bins as histogram_fixed_width_bins
 from penstock.ops.array_basics import identity as identity
 from penstock.ops.array_basics import identity_n as identity_n
+from penstock.ops.operation_names import ifftnd as ifftnd
 from penstock.graph.import_graph import import_graph_def as import_graph_def
 from penstock.graph.behavior import init_scope as init_scope
 from penstock.graph.behavior import inside_function as inside_function
@@ -119,6 +124,7 @@ from penstock.types.dtypes import int16 as int16
 from penstock.types.dtypes import int32 as int32
 from penstock.types.dtypes import int64 as int64
 from penstock.types.dtypes import int8 as int8
+from penstock.ops.operation_names import irfftnd as irfftnd
 from penstock.ops.conversion import is_symbolic_tensor as is_symbolic_tensor
 from penstock.ops.conversion import is_tensor as is_tensor
 from penstock.ops.math_compare import less as less
@@ -131,6 +137,7 @@ from penstock.graph.tensor_proto import make_ndarray as make_ndarray
 from penstock.graph.tensor_proto import make_tensor_proto as make_tensor_proto
 from penstock.ops.functional_loops import map_fn as map_fn
 from penstock.ops.math_matmul import matmul as matmul
+from penstock.ops.linalg_functions import sqrtm as matrix_square_root
 from penstock.ops.math_arithmetic import maximum as maximum
 from penstock.ops.array_join import meshgrid as meshgrid
 from penstock.ops.math_arithmetic import minimum as minimum
@@ -157,10 +164,14 @@ from penstock.types.dtypes import qint32 as qint32
 from penstock.types.dtypes import qint8 as qint8
 from penstock.types.dtypes import quint16 as quint16
 from penstock.types.dtypes import quint8 as quint8
+from penstock.ops.operation_names import ragged_fill_empty_rows as ragged_fill_empty_rows
+from penstock.ops.operation_names import ragged_fill_empty_rows_grad as ragged_fill_empty_rows_grad
+from penstock.ops.operation_names import random_index_shuffle as random_index_shuffle
 from penstock.ops.initializers import RandomNormal as random_normal_initializer
 from penstock.ops.initializers import RandomUniform as random_uniform_initializer
 from penstock.ops.math_range import range as range
 from penstock.ops.array_shape import rank as rank
+from penstock.ops.math_division import real_div as realdiv
 from penstock.autodiff.custom import recompute_grad as recompute_grad
 from penstock.ops.math_reduce import reduce_all as reduce_all
 from penstock.ops.math_reduce import reduce_any as reduce_any
@@ -177,6 +188,7 @@ from penstock.ops.array_basics import reshape as reshape
 from penstock.types.dtypes import resource as resource
 from penstock.ops.array_order import reverse as reverse
 from penstock.ops.array_order import reverse_sequence as reverse_sequence
+from penstock.ops.operation_names import rfftnd as rfftnd
 from penstock.ops.array_order import roll as roll
 from penstock.ops.math_elementwise import round as round
 from penstock.ops.math_cast import saturate_cast as saturate_cast

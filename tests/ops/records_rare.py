@@ -107,6 +107,19 @@ def written(change):
     return reference
 
 
+def cholesky_grad(l, grad):  # noqa: E741
+    """By finite differences of the factor, over symmetric changes of the matrix."""
+    result = np.zeros_like(l)
+    matrix, step = l @ np.swapaxes(l, -1, -2), 1e-6
+    for place in np.ndindex(l.shape):
+        change = np.zeros_like(l)
+        change[place] += step / 2
+        change = change + np.swapaxes(change, -1, -2)
+        above, below = (np.linalg.cholesky(matrix + s * change) for s in (0.5, -0.5))
+        result[place] = ((above - below) * np.tril(grad)).sum() / step
+    return result
+
+
 def _set(x, place, row):
     x[place] = row
 
@@ -206,3 +219,36 @@ RECORDS = [
         ("AddManySparseToTensorsMap", "AddManySparseToTensorsMap("), ("TakeManySparseFromTensorsMap", "TakeManySparseFromTensorsMap("),
     )),
 ]  # fmt: skip
+
+RECORDS += [
+    Record(
+        "CholeskyGrad",
+        [
+            case(
+                np.tril(np.random.default_rng(1).normal(size=(2, 3, 3))) + 3 * np.eye(3),
+                normal(2, 3, 3),
+            )
+        ],
+        cholesky_grad,
+        dtypes=("float64",),
+        tolerance={"float64": 1e-6},
+    ),
+    Record(
+        "ToBool",
+        [case(normal()), case(np.float32(0)), case(normal(2, 1)), case(normal(0))],
+        lambda x: np.array(x.size > 0 if x.ndim else x != 0),
+        dtypes=("float32", "int32"),
+        result_dtype="bool",
+    ),
+    *(
+        Record(op, tested_by="tests/ops/test_rare_names.py", named_by=named)
+        for op, named in (
+            ("NearestNeighbors", "NearestNeighbors("),
+            ("KmeansPlusPlusInitialization", "KmeansPlusPlusInitialization("),
+            ("KMC2ChainInitialization", "KMC2ChainInitialization("),
+            ("DeviceIndex", "DeviceIndex("),
+            ("SyncDevice", "sync_devices("),
+            ("Fact", "my_fact("),
+        )
+    ),
+]

@@ -110,6 +110,7 @@ from penstock.ops.array_sort import top_k as top_k
 from penstock.ops.nn_candidate_samplers import uniform_candidate_sampler as uniform_candidate_sampler
 from penstock.ops.nn_losses import weighted_cross_entropy_with_logits_v1 as weighted_cross_entropy_with_logits
 from penstock.ops.nn_moments import weighted_moments_v1 as weighted_moments
+from penstock.ops.nn_space_to_batch import with_space_to_batch as with_space_to_batch
 from penstock.ops.nn_bias import xw_plus_b as xw_plus_b
 from penstock.ops.nn_moments import zero_fraction as zero_fraction
 from penstock._stubs import compat_v1_nn_experimental as experimental

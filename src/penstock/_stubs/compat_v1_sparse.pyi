@@ -26,6 +26,7 @@ from penstock.ops.sparse_tensors import reorder as reorder
 from penstock.ops.sparse_tensors import reset_shape as reset_shape
 from penstock.ops.sparse_tensors import reshape as reshape
 from penstock.ops.sparse_tensors import retain as retain
+from penstock.ops.operation_names import sampled_addmm as sampled_addmm
 from penstock.ops.sparse_segments import segment_mean_v1 as segment_mean
 from penstock.ops.sparse_segments import segment_sqrt_n_v1 as segment_sqrt_n
 from penstock.ops.sparse_segments import segment_sum_v1 as segment_sum

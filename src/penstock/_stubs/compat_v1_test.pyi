@@ -20,3 +20,4 @@ from penstock.testing.helpers import main as main
 from unittest import mock as mock
 from penstock.testing.helpers import test_src_dir_path as test_src_dir_path
 from penstock.testing.helpers import with_eager_op_as_function as with_eager_op_as_function
+from penstock._stubs import compat_v1_test_experimental as experimental

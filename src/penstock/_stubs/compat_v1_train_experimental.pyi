@@ -3,8 +3,12 @@
 from penstock.train.loss_scales import DynamicLossScale as DynamicLossScale
 from penstock.train.loss_scales import FixedLossScale as FixedLossScale
 from penstock.train.loss_scales import LossScale as LossScale
+from penstock.checkpoint.sharding import MaxShardSizePolicy as MaxShardSizePolicy
 from penstock.train.loss_scale_optimizer import MixedPrecisionLossScaleOptimizer as MixedPrecisionLossScaleOptimizer
 from penstock.checkpoint.python_state import PythonState as PythonState
+from penstock.checkpoint.sharding import ShardByTaskPolicy as ShardByTaskPolicy
+from penstock.checkpoint.sharding import ShardableTensor as ShardableTensor
+from penstock.checkpoint.sharding import ShardingCallback as ShardingCallback
 from penstock.train.mixed_precision import disable_mixed_precision_graph_rewrite as disable_mixed_precision_graph_rewrite
 from penstock.train.mixed_precision import enable_mixed_precision_graph_rewrite as enable_mixed_precision_graph_rewrite
 from penstock.checkpoint.safetensors_files import load_safetensors as load_safetensors

@@ -84,5 +84,6 @@ from penstock.ops.math_elementwise import tanh as tanh
 from penstock.ops.array_sort import top_k as top_k
 from penstock.ops.nn_losses import weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits
 from penstock.ops.nn_moments import weighted_moments as weighted_moments
+from penstock.ops.nn_space_to_batch import with_space_to_batch as with_space_to_batch
 from penstock.ops.nn_moments import zero_fraction as zero_fraction
 from penstock._stubs import nn_experimental as experimental

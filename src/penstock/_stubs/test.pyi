@@ -15,3 +15,4 @@ from penstock.testing.helpers import is_cpu_target_available as is_cpu_target_av
 from penstock.runtime.device_config import is_gpu_available as is_gpu_available
 from penstock.testing.helpers import main as main
 from penstock.testing.helpers import with_eager_op_as_function as with_eager_op_as_function
+from penstock._stubs import test_experimental as experimental

@@ -96,6 +96,7 @@ from penstock.graph.behavior import add_to_collection as add_to_collection
 from penstock.graph.behavior import add_to_collections as add_to_collections
 from penstock.ops.variables_v1 import all_variables as all_variables
 from penstock.ops.math_cast import angle as angle
+from penstock.ops.operation_names import approx_top_k as approx_top_k
 from penstock.ops.math_scan import arg_max as arg_max
 from penstock.ops.math_scan import arg_min as arg_min
 from penstock.ops.math_scan import argmax_v1 as argmax
@@ -207,6 +208,8 @@ from penstock.types.dtypes import double as double
 from penstock.ops.array_partition import dynamic_partition as dynamic_partition
 from penstock.ops.array_partition import dynamic_stitch as dynamic_stitch
 from penstock.ops.sparse_edit_distance import edit_distance as edit_distance
+from penstock.ops.linalg_decompose import eig as eig
+from penstock.ops.linalg_decompose import eigvals as eigvals
 from penstock.ops.math_einsum import einsum as einsum
 from penstock.graph.behavior import enable_control_flow_v2 as enable_control_flow_v2
 from penstock.graph.behavior import enable_eager_execution as enable_eager_execution
@@ -236,6 +239,7 @@ from penstock.ops.quant_fake import fake_quant_with_min_max_vars_per_channel_gra
 from penstock.ops.signal_fft import fft as fft
 from penstock.ops.signal_fft import fft2d as fft2d
 from penstock.ops.signal_fft import fft3d as fft3d
+from penstock.ops.operation_names import fftnd as fftnd
 from penstock.ops.array_fill import fill as fill
 from penstock.ops.string_to_hash import fingerprint as fingerprint
 from penstock.ops.partitioned import fixed_size_partitioner as fixed_size_partitioner
@@ -284,6 +288,7 @@ from penstock.ops.array_basics import identity_n as identity_n
 from penstock.ops.signal_fft import ifft as ifft
 from penstock.ops.signal_fft import ifft2d as ifft2d
 from penstock.ops.signal_fft import ifft3d as ifft3d
+from penstock.ops.operation_names import ifftnd as ifftnd
 from penstock.ops.math_special import igamma as igamma
 from penstock.ops.math_special import igammac as igammac
 from penstock.ops.math_cast import imag as imag
@@ -299,6 +304,7 @@ from penstock.types.dtypes import int32 as int32
 from penstock.types.dtypes import int64 as int64
 from penstock.types.dtypes import int8 as int8
 from penstock.ops.array_order import invert_permutation as invert_permutation
+from penstock.ops.operation_names import irfftnd as irfftnd
 from penstock.ops.math_compare import is_finite as is_finite
 from penstock.ops.math_compare import is_inf as is_inf
 from penstock.ops.math_compare import is_nan as is_nan
@@ -386,8 +392,11 @@ from penstock.ops.quant_functions import quantize_v2 as quantize_v2
 from penstock.ops.quant_functions import quantized_concat as quantized_concat
 from penstock.types.dtypes import quint16 as quint16
 from penstock.types.dtypes import quint8 as quint8
+from penstock.ops.operation_names import ragged_fill_empty_rows as ragged_fill_empty_rows
+from penstock.ops.operation_names import ragged_fill_empty_rows_grad as ragged_fill_empty_rows_grad
 from penstock.ops.random_ops import random_crop as random_crop
 from penstock.ops.random_families import random_gamma as random_gamma
+from penstock.ops.operation_names import random_index_shuffle as random_index_shuffle
 from penstock.ops.random_ops import random_normal as random_normal
 from penstock.ops.initializers_v1 import RandomNormal as random_normal_initializer
 from penstock.ops.random_families import random_poisson_v1 as random_poisson
@@ -398,6 +407,7 @@ from penstock.ops.math_range import range as range
 from penstock.ops.array_shape import rank as rank
 from penstock.ops.io_files import read_file as read_file
 from penstock.ops.math_cast import real as real
+from penstock.ops.math_division import real_div as realdiv
 from penstock.ops.math_elementwise import reciprocal as reciprocal
 from penstock.autodiff.custom import recompute_grad as recompute_grad
 from penstock.ops.math_reduce import reduce_all_v1 as reduce_all
@@ -421,6 +431,7 @@ from penstock.ops.variables_v1 import resource_variables_enabled as resource_var
 from penstock.ops.array_order import reverse as reverse
 from penstock.ops.array_order import reverse_sequence_v1 as reverse_sequence
 from penstock.ops.array_order import reverse as reverse_v2
+from penstock.ops.operation_names import rfftnd as rfftnd
 from penstock.ops.math_elementwise import rint as rint
 from penstock.ops.array_order import roll as roll
 from penstock.ops.math_elementwise import round as round
@@ -626,5 +637,6 @@ from penstock._stubs import compat_v1_sysconfig as sysconfig
 from penstock._stubs import compat_v1_test as test
 from penstock._stubs import compat_v1_train as train
 from penstock._stubs import compat_v1_types as types
+from penstock._stubs import compat_v1_user_ops as user_ops
 from penstock._stubs import compat_v1_version as version
 from penstock._stubs import compat_v1_xla as xla

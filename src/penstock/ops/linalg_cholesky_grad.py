@@ -1,0 +1,44 @@
+"""The gradient of a Cholesky factor as an operation, for graphs that hold it.
+
+With P the lower half of L^T G, its diagonal halved, it is the symmetric part of L^-T P L^-1.
+
+Source: I. Murray, "Differentiation of the Cholesky decomposition", 2016,
+https://arxiv.org/abs/1602.07527.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.kernels import kernel
+from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
+from penstock.types import dims as d
+from penstock.types.dims import Dims
+
+Array = Any  # numpy.ndarray or a JAX tracer
+
+
+def _shape(c: ShapeContext) -> Dims:
+    result = c.merge(c.rank_at_least(0, 2, "l"), c.rank_at_least(1, 2, "grad"))
+    if result is not None and None not in result[-2:] and result[-1] != result[-2]:
+        c.fail("square matrices", f"shape {d.text(result)}")
+    return result
+
+
+CHOLESKY_GRAD = define_op(
+    "CholeskyGrad(l: T, grad: T; T: {half, float, double}) -> output: T",
+    shape=_shape,
+    doc="The gradient by a matrix, from its Cholesky factor and the gradient by that.",
+).without_gradient("TensorFlow has none either; tf.linalg.cholesky has derivatives of any order")
+
+
+@kernel(CHOLESKY_GRAD)
+def _cholesky_grad(xp: Any, l: Array, grad: Array) -> Array:  # noqa: E741  TensorFlow's name
+    wide = np.float32 if l.dtype == np.float16 else l.dtype
+    lower, flow = xp.tril(l.astype(wide)), grad.astype(wide)
+    half = xp.tril(xp.swapaxes(lower, -1, -2) @ flow)
+    half = half * (1 - 0.5 * xp.eye(l.shape[-1], dtype=wide))
+    inverse = xp.linalg.inv(lower)
+    made = xp.swapaxes(inverse, -1, -2) @ half @ inverse
+    return ((made + xp.swapaxes(made, -1, -2)) / 2).astype(l.dtype)
