@@ -1,5 +1,7 @@
 """Input pipelines of graph mode: producers, batches, queue runners."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -226,8 +228,9 @@ def test_wrong_arguments():
             train.limit_epochs(tf.constant(1), 0)
         with pytest.raises(ValueError, match="at least one tensor"):
             train.batch([], 2)
-        with pytest.raises(NotImplementedError, match="SparseTensor"):
-            train.batch([tf.SparseTensor([[0]], [1], [3])], 2)
+        row = tf.SparseTensor([[0]], [1], [3])
+        with pytest.raises(ValueError, match="Inconsistent SparseTensors list"):
+            train.batch_join([[row], [tf.constant(1)]], 2)
 
 
 def test_graphs_only():
@@ -237,3 +240,66 @@ def test_graphs_only():
         train.batch([1], 2)
     with pytest.raises(RuntimeError, match=r"tf\.data"):
         train.QueueRunner()
+
+
+def sparse_row(number):
+    """A vector of ten with `number` at that place."""
+    at = tf.cast(number, tf.int64)
+    return tf.SparseTensor([[at]], [tf.cast(number, tf.float32)], [10])
+
+
+def as_matrix(row):
+    return tf.sparse.reshape(tf.sparse.expand_dims(row, 0), [1, 10])
+
+
+@pytest.mark.parametrize(
+    ("take", "rows"),
+    [
+        (lambda n, x: train.batch([n, x], 3), [[0, 1, 2], [3, 4, 5]]),
+        (
+            lambda n, x: train.batch([n, x], 4, allow_smaller_final_batch=True),
+            [[0, 1, 2, 3], [4, 5]],
+        ),
+        (
+            lambda n, x: train.batch([tf.reshape(n, [1]), as_matrix(x)], 3, enqueue_many=True),
+            [[0, 1, 2], [3, 4, 5]],
+        ),
+        (lambda n, x: train.batch([n, x], 3, dynamic_pad=True), [[0, 1, 2], [3, 4, 5]]),
+        (lambda n, x: train.maybe_batch([n, x], n % 2 < 1, 3), [[0, 2, 4]]),
+        (lambda n, x: train.batch_join([[n, x], [n, x]], 3), None),
+        (lambda n, x: train.shuffle_batch([n, x], 3, 8, 1), None),
+    ],
+)
+def test_sparse_tensors_in_batches(take, rows):
+    """Values as TensorFlow 2.21 gives them."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        number = train.range_input_producer(6, num_epochs=1, shuffle=False).dequeue()
+        fetches = take(number, sparse_row(number))
+        assert fetches[1].shape.rank == 2
+        session.run(v1.local_variables_initializer())
+        coord = train.Coordinator()
+        threads = train.start_queue_runners(session, coord)
+        found = []
+        with contextlib.suppress(tf.errors.OutOfRangeError):
+            while len(found) < 9:
+                numbers, sparse = session.run(fetches)
+                found.append(numbers.tolist())
+                assert sparse.indices.tolist() == [[i, n] for i, n in enumerate(found[-1])]
+                assert sparse.values.tolist() == found[-1]
+                assert sparse.dense_shape.tolist() == [len(found[-1]), 10]
+        coord.request_stop()
+        coord.join(threads)
+    assert found == rows or (rows is None and sorted([*found[0], *found[1]]) == list(range(6)))
+
+
+def test_sparse_tensors_by_name():
+    with tf.Graph().as_default(), v1.Session() as session:
+        number = train.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
+        found = train.batch({"row": sparse_row(number), "number": number}, 2)
+        assert isinstance(found["row"], tf.SparseTensor)
+        session.run(v1.local_variables_initializer())
+        coord = train.Coordinator()
+        threads = train.start_queue_runners(session, coord)
+        assert session.run(found)["row"].values.tolist() == [0.0, 1.0]
+        coord.request_stop()
+        coord.join(threads)

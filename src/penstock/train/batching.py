@@ -8,11 +8,9 @@ sources into one queue, each in a thread of its own; the `maybe` forms leave out
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.core.composite import SparseTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import Tensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_gather import gather
 from penstock.ops.array_identity import group, no_op
@@ -20,11 +18,11 @@ from penstock.ops.composing import scope
 from penstock.ops.conditionals import cond
 from penstock.ops.queue_runner import QueueRunner, add_queue_runner
 from penstock.ops.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from penstock.train.batch_sources import Elements, same_kinds, source_of
 from penstock.train.input_producers import summarize_fill
 from penstock.types.dtypes import as_dtype
 from penstock.types.tensor_shape import TensorShape
 
-Elements = list[Tensor]
 MakeQueue = Callable[[list[Any], Any], QueueBase]
 
 
@@ -35,30 +33,6 @@ def _refuse_eager() -> None:
             "Input pipelines based on Queues are not supported when eager execution is enabled."
             " Please use tf.data to ingest data into your model instead."
         )
-
-
-def _flat(tensors: Any) -> tuple[Elements, Callable[[Any], Any]]:
-    """Tensors as a list, and what gives a list the structure that they had."""
-    if isinstance(tensors, dict):
-        keys = sorted(tensors)
-        return _converted([tensors[k] for k in keys]), lambda found: dict(
-            zip(keys, found, strict=True)
-        )
-    if isinstance(tensors, list | tuple):
-        return _converted(list(tensors)), lambda found: found if len(found) > 1 else found[0]
-    return _converted([tensors]), lambda found: found[0]
-
-
-def _converted(values: list[Any]) -> Elements:
-    if not values:
-        raise ValueError("Expected at least one tensor to batch: got none.")
-    for value in values:
-        if isinstance(value, SparseTensor):
-            raise NotImplementedError(
-                "Expected dense tensors to batch: got a SparseTensor, which queues of graph mode do"
-                " not hold here. Serialize it first (tf.io.serialize_sparse), or use tf.data."
-            )
-    return [convert_to_tensor(value) for value in values]
 
 
 def _shapes_of(sources: list[Elements], shapes: Any, many: bool) -> list[TensorShape]:
@@ -154,8 +128,9 @@ def _plain(
 ) -> Any:
     _refuse_eager()
     with scope(name, default) as inside:
-        flat = [_flat(tensors) for tensors in _sources(tensors_list)]
-        sources = [tensors for tensors, _ in flat]
+        given = [source_of(tensors, many) for tensors in _sources(tensors_list)]
+        same_kinds(given)
+        sources = [source.tensors for source in given]
         types, known = _types_of(sources), _shapes_of(sources, shapes, many)
         keep = _keep_of(keep_input, many)
         kind = PaddingFIFOQueue if pad else FIFOQueue
@@ -167,7 +142,7 @@ def _plain(
             sources, keep, batch_size, num_threads, many, smaller,
             lambda: kind(capacity, types, known, shared_name=shared_name), fill, inside,
         )  # fmt: skip
-        return flat[0][1](found)
+        return given[0].restore(found)
 
 
 def _shuffled(
@@ -189,8 +164,9 @@ def _shuffled(
     if capacity <= minimum:
         raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {minimum}.")
     with scope(name, default) as inside:
-        flat = [_flat(tensors) for tensors in _sources(tensors_list)]
-        sources = [tensors for tensors, _ in flat]
+        given = [source_of(tensors, many) for tensors in _sources(tensors_list)]
+        same_kinds(given)
+        sources = [source.tensors for source in given]
         types, known = _types_of(sources), _shapes_of(sources, shapes, many)
         keep = _keep_of(keep_input, many)
 
@@ -206,7 +182,7 @@ def _shuffled(
             ),
             fill, inside,
         )  # fmt: skip
-        return flat[0][1](found)
+        return given[0].restore(found)
 
 
 def _sources(tensors_list: Any) -> list[Any]:
@@ -233,7 +209,7 @@ def batch(
     """Batches of the elements that tensors give, in their order.
 
     Args:
-      tensors: a tensor, or a list or dictionary of them: an element each time.
+      tensors: a tensor, dense or sparse, or a list or dictionary of them: an element each time.
       batch_size: int32[], elements of a batch.
       num_threads: threads that put elements into the queue.
       capacity: the most elements in the queue.
@@ -330,7 +306,7 @@ def shuffle_batch(
     """Batches of the elements that tensors give, in random order.
 
     Args:
-      tensors: a tensor, or a list or dictionary of them: an element each time.
+      tensors: a tensor, dense or sparse, or a list or dictionary of them: an element each time.
       batch_size: int32[], elements of a batch.
       capacity: the most elements in the queue.
       min_after_dequeue: elements that stay in it, so that the order is random.
