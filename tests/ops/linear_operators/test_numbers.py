@@ -269,3 +269,5 @@ def test_the_smallest_sizes(size: int) -> None:
         np.testing.assert_allclose(operator.solve(x), x / 2, atol=1e-6)
         np.testing.assert_allclose(operator.determinant(), 2.0**size, atol=1e-6)
         assert operator.to_dense().shape == [size, size]
+        assert operator.diag_part().numpy().tolist() == [2] * size
+        assert operator.trace().numpy() == 2 * size

@@ -139,7 +139,7 @@ class LinearOperatorToeplitz(LinearOperator):
         return gather(values, index, axis=-1)
 
     def _first(self) -> Any:
-        return self._pair()[0][..., 0]
+        return execute("Sum", (self._pair()[0][..., :1], v.LAST))
 
     def _trace(self) -> Any:
         size = self._size(-1)
