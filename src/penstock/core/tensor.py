@@ -32,6 +32,14 @@ class Tensor:
 
     _dtype: DType
     equality_by_value = True  # turned off by compat.v1.disable_tensor_equality
+    OVERLOADABLE_OPERATORS = frozenset(  # what classes that stand for tensors forward
+        f"__{name}__"
+        for name in (
+            "abs add and div eq floordiv ge getitem gt invert le lt matmul mod mul ne neg or pow"
+            " radd rand rdiv rfloordiv rmatmul rmod rmul ror rpow rsub rtruediv rxor sub truediv"
+            " xor"
+        ).split()
+    )
 
     if TYPE_CHECKING:  # the operators and methods that penstock.ops attaches
 
@@ -91,6 +99,27 @@ class Tensor:
         """The number of dimensions."""
         dims = self.dims
         return None if dims is None else len(dims)
+
+    @property
+    def name(self) -> str:
+        """The name of a symbolic tensor."""
+        raise NotImplementedError
+
+    def set_shape(self, shape: Any) -> None:
+        """Says, or checks, what is known of the shape."""
+        raise NotImplementedError
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The value of a symbolic tensor in a session, the default one when None."""
+        raise NotImplementedError
+
+    def __bool__(self) -> bool:  # also borrowed by classes that stand for tensors
+        raise errors.OperatorNotAllowedInGraphError(
+            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed: its value is known"
+            " only when the graph runs. Use tf.cond to choose between tensors, or run eagerly."
+        )
+
+    __nonzero__ = __bool__
 
     def ref(self) -> "Reference":
         """A hashable stand-in for this tensor, to be used as a dictionary key."""
