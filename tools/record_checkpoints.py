@@ -100,12 +100,20 @@ def record_saver() -> None:
             v1.train.Saver(sharded=sharded).save(session, str(FOLDER / name), write_state=False)
 
 
+def record_cut() -> None:
+    policy = tf.train.experimental.MaxShardSizePolicy(500)
+    options = tf.train.CheckpointOptions(experimental_sharding_callback=policy)
+    v = tf.Variable(tf.reshape(tf.range(250.0), [10, 25]))
+    tf.train.Checkpoint(v=v).write(str(FOLDER / "cut"), options)
+
+
 def main() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     record_bundle()
     record_objects()
     record_saver()
+    record_cut()
     (FOLDER / "checkpoint").unlink()
 
 

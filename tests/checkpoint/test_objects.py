@@ -168,7 +168,7 @@ def test_refused(prefix):
         saved.save(prefix, options=3)
     with pytest.raises(tf.errors.InvalidArgumentError, match="Add a name to the folder"):
         saved.write("")
-    with pytest.raises(NotImplementedError, match="sharding_callback: expected None, got 3"):
+    with pytest.raises(ValueError, match="must be of type ShardingCallback"):
         tf.train.CheckpointOptions(experimental_sharding_callback=3)
     with pytest.raises(TypeError, match="write_callbacks: expected functions, got 3"):
         tf.train.CheckpointOptions(experimental_write_callbacks=[3])

@@ -134,6 +134,11 @@ class Checkpoint(AutoTrackable):
     ) -> Any:
         chosen = options.checked(options_)
         graph = state.graph
+        if graph is not None and chosen.experimental_sharding_callback is not None:
+            raise NotImplementedError(
+                "tf.train.Checkpoint: expected experimental_sharding_callback eagerly, got it in a "
+                "graph, where one data file is written. Save eagerly, or leave it out."
+            )
         if graph is not None and graph.building_function:
             with device("cpu:0"):
                 return saving.add_save(self._objects(), convert_to_tensor(file_prefix, dt.string))
@@ -152,7 +157,7 @@ class Checkpoint(AutoTrackable):
         snapshot = saving.take_snapshot(self._objects())
 
         def work() -> None:
-            snapshot.write(prefix)
+            snapshot.write(prefix, chosen.experimental_sharding_callback)
             done()
 
         if chosen.enable_async:

@@ -1,8 +1,10 @@
-"""`CheckpointOptions`, and the policies that cut a checkpoint into several data files."""
+"""`CheckpointOptions`."""
 
 import abc
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from penstock.checkpoint.sharding import ShardingCallback
 
 OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -18,10 +20,11 @@ class CheckpointOptions:
       enable_async: whether `save` and `write` return once the values are held, and a thread writes
         them; training goes on meanwhile. `Checkpoint.sync` waits for it.
       experimental_skip_slot_variables: whether slots of optimizers are left out when restoring.
-      experimental_sharding_callback: must be None: one data file is written.
+      experimental_sharding_callback: a `tf.train.experimental.ShardingCallback`, which says which
+        tensors go to which data file; one data file, of any size, when None. Eagerly only.
 
     Raises:
-      NotImplementedError: a sharding callback is given.
+      ValueError: the sharding callback is none.
       TypeError: a write callback is no function.
     """
 
@@ -43,11 +46,7 @@ class CheckpointOptions:
         experimental_skip_slot_variables: bool = False,
         experimental_sharding_callback: Any = None,
     ) -> None:
-        if experimental_sharding_callback is not None:
-            raise NotImplementedError(
-                "experimental_sharding_callback: expected None, got "
-                f"{experimental_sharding_callback!r}. A checkpoint has one data file, of any size."
-            )
+        check_callback(experimental_sharding_callback)
         self.experimental_io_device = experimental_io_device
         self.enable_async = experimental_enable_async_checkpoint or enable_async
         self.experimental_enable_async_checkpoint = self.enable_async
@@ -60,6 +59,20 @@ class CheckpointOptions:
         self.experimental_write_callbacks = experimental_write_callbacks
         self.experimental_skip_slot_variables = experimental_skip_slot_variables
         self.experimental_sharding_callback = experimental_sharding_callback
+
+
+def check_callback(callback: Any) -> None:
+    """Refuses what is no ShardingCallback, nor None.
+
+    Raises:
+      ValueError: it is something else.
+    """
+    if callback is not None and not isinstance(callback, ShardingCallback):
+        raise ValueError(
+            "The experimental_sharding_callback checkpoint option must be of type "
+            f"ShardingCallback. The option provided was of type {type(callback)}. Derive a class "
+            "from tf.train.experimental.ShardingCallback."
+        )
 
 
 def checked(options: Any) -> CheckpointOptions:

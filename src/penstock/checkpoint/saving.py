@@ -17,6 +17,7 @@ from penstock import errors
 from penstock.checkpoint import object_graph
 from penstock.checkpoint.object_graph import ObjectGraph
 from penstock.checkpoint.options import OBJECT_GRAPH_KEY
+from penstock.checkpoint.sharding import write_sharded
 from penstock.core.bundle.writer import BundleWriter
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
@@ -35,9 +36,13 @@ class Snapshot:
 
     values: list[tuple[str, Any, DType]]
     leases: list[Any]
+    owners: list[Any]  # the object that each value belongs to, None for the graph of objects
 
-    def write(self, prefix: str) -> None:
-        """Writes the values as a bundle."""
+    def write(self, prefix: str, callback: Any = None) -> None:
+        """Writes the values as a bundle, whose data files a ShardingCallback may choose."""
+        if callback is not None:
+            write_sharded(prefix, self.values, self.owners, callback)
+            return
         writer = BundleWriter(prefix)
         for key, array, dtype in self.values:
             writer.add(key, np.asarray(array), dtype)
@@ -50,7 +55,7 @@ def take_snapshot(graph: ObjectGraph) -> Snapshot:
     Raises:
       FailedPreconditionError: a variable has no value.
     """
-    snapshot = Snapshot([], [])
+    snapshot = Snapshot([], [], [])
     names: dict[int, list[str]] = {}
     for number, node in enumerate(graph.nodes):
         if object_graph.is_variable(node) and node._cell is not None:
@@ -59,6 +64,7 @@ def take_snapshot(graph: ObjectGraph) -> Snapshot:
             array, lease = _borrowed(node._cell)
             snapshot.leases.append(lease)
             snapshot.values.append((graph.key(number, "VARIABLE_VALUE"), array, node.dtype))
+            snapshot.owners.append(node)
             continue
         tensors = node._serialize_to_tensors()
         names[number] = list(tensors)
@@ -66,10 +72,12 @@ def take_snapshot(graph: ObjectGraph) -> Snapshot:
             tensor = value if isinstance(value, EagerTensor) else convert_to_tensor(value)
             snapshot.leases.append(tensor)
             snapshot.values.append((graph.key(number, name), host_array(tensor), tensor.dtype))
+            snapshot.owners.append(node)
     message = object_graph.to_proto(graph, names).SerializeToString(deterministic=True)
     text = np.empty((), object)
     text[()] = message
     snapshot.values.append((OBJECT_GRAPH_KEY, text, dt.string))
+    snapshot.owners.append(None)
     return snapshot
 
 

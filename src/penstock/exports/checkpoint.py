@@ -35,6 +35,10 @@ EXPORTS = {
         "load_safetensors": ["train.experimental.load_safetensors"],
         "save_safetensors": ["train.experimental.save_safetensors"],
     },
+    "penstock.checkpoint.sharding": {
+        name: [f"train.experimental.{name}"]
+        for name in "MaxShardSizePolicy ShardByTaskPolicy ShardableTensor ShardingCallback".split()
+    },
     "penstock.checkpoint.saver": {"Saver": ["compat.v1.train.Saver"]},
     "penstock.checkpoint.state_files": {
         **{name: [f"train.{name}"] for name in _STATE},

@@ -4,6 +4,8 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from penstock.checkpoint.options import check_callback
+
 
 class VariablePolicy(enum.Enum):
     """What a SavedModel says of where variables were.
@@ -54,11 +56,13 @@ class SaveOptions:
       experimental_image_format: must be false: a model is one message.
       experimental_skip_saver: whether the operations that save and restore are left out of the
         graph of signatures.
-      experimental_sharding_callback: must be None: one data file is written.
+      experimental_sharding_callback: a `tf.train.experimental.ShardingCallback`, which says which
+        values go to which data file; one data file when None.
       extra_tags: tags besides "serve".
 
     Raises:
       NotImplementedError: an option that is not supported is given.
+      ValueError: the sharding callback is none.
       TypeError: `namespace_whitelist` or `extra_tags` is no sequence of strings.
     """
 
@@ -92,7 +96,7 @@ class SaveOptions:
     ) -> None:
         _refuse("experimental_debug_stripper", experimental_debug_stripper, False)
         _refuse("experimental_image_format", experimental_image_format, False)
-        _refuse("experimental_sharding_callback", experimental_sharding_callback, None)
+        check_callback(experimental_sharding_callback)
         self.namespace_whitelist = _strings("namespace_whitelist", namespace_whitelist)
         self.save_debug_info = save_debug_info
         self.function_aliases = dict(function_aliases or {})

@@ -104,7 +104,8 @@ def _write(obj: Any, path: str, signatures: Any, options: SaveOptions) -> None:
     for alias, function in options.function_aliases.items():
         for concrete in writer.traces_of(function):
             info.function_aliases[names[id(view.bodies[id(concrete)])]] = alias
-    saving.take_snapshot(graph).write(_made(folder.variables_path(path)))
+    prefix = _made(folder.variables_path(path))
+    saving.take_snapshot(graph).write(prefix, options.experimental_sharding_callback)
     assets.copy()
     data = folder.write_saved_model(path, message)
     fingerprint.write(path, message, data)

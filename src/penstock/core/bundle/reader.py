@@ -259,7 +259,9 @@ class BundleReader(Contents):
     def _load(self, name: str, info: TensorInfo, slice_: Slice | None) -> Array:
         key, shape = _key(name), info.shape
         if slice_ is not None:
-            key = slices.slice_key(key, slices.normalized(shape, slice_))
+            key = slices.slice_key(_key(name), slice_)
+            if key not in self._entries:  # written as what it is for this shape
+                key = slices.slice_key(_key(name), slices.normalized(shape, slice_))
             shape = slices.slice_shape(shape, slice_)
             if key not in self._entries:
                 where = f"{self._index}, tensor '{name}'"
