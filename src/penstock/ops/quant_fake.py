@@ -96,7 +96,7 @@ def _args_gradient(
 ) -> Array:
     low, high = xp.asarray(min, np.float32), xp.asarray(max, np.float32)
     least, most, _ = _nudged(xp, low, high, num_bits, narrow_range)
-    return xp.where((inputs >= least) & (inputs <= most), gradients, np.float32(0))
+    return gradients * ((inputs >= least) & (inputs <= most)).astype(np.float32)
 
 
 def _attrs(op: Any, *names: str) -> dict[str, Any]:
@@ -161,15 +161,11 @@ def _define_vars(name: str, channels: bool, doc: str) -> tuple[OpDef, OpDef]:
         empty = (min == 0) & (max == 0)
         safe = xp.where(empty, np.float32(1), max)
         least, most, _ = _nudged(xp, min, safe, num_bits, narrow_range)
-        below = (inputs < least) & ~empty
-        above = (inputs > most) & ~empty
         axes = tuple(range(inputs.ndim - rank))
-        zero = np.float32(0)
-        return (
-            xp.where(below | above, zero, gradients),
-            xp.where(below, gradients, zero).sum(axis=axes),
-            xp.where(above, gradients, zero).sum(axis=axes),
-        )
+        inside = ((inputs >= least) & (inputs <= most)) | empty
+        below, above = (inputs < least) & ~empty, (inputs > most) & ~empty
+        shares = [gradients * where.astype(np.float32) for where in (inside, below, above)]
+        return shares[0], shares[1].sum(axis=axes), shares[2].sum(axis=axes)
 
     @forward.gradient
     def differentiate(op: Any, grad: Any) -> Any:
