@@ -1,6 +1,7 @@
 """Monitored sessions: their life, their end, and what they survive."""
 
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -354,3 +355,27 @@ def test_the_error_of_a_queue_runner_is_the_error_of_the_loop():
     with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
         session.close()
     assert session.should_stop()
+
+
+@pytest.mark.parametrize("key", ["RESOURCES", "LOCAL_RESOURCES"])
+def test_listed_resources_are_made_ready(key):
+    """What the operations give is what TensorFlow 2.21 gives."""
+    table = tf.raw_ops.MutableHashTableV2(
+        key_dtype=tf.int64, value_dtype=tf.int64, shared_name="table"
+    )
+    flag = tf1.get_variable("flag", initializer=False, collections=[])
+    resource = types.SimpleNamespace(
+        handle=table, create=flag.assign(True).op, is_initialized=flag.read_value()
+    )
+    tf1.add_to_collection(getattr(tf1.GraphKeys, key), resource)
+    scaffold = train.Scaffold().finalize()
+    shared = key == "RESOURCES"
+    with tf1.Session() as session:
+        session.run(flag.initializer)
+        assert session.run(scaffold.ready_op).tolist() == [table.name.encode()]
+        expected = [table.name.encode()] if shared else []
+        assert session.run(scaffold.ready_for_local_init_op).tolist() == expected
+        session.run(scaffold.init_op)
+        assert session.run(scaffold.ready_op).size == (0 if shared else 1)
+        session.run(scaffold.local_init_op)
+        assert session.run(scaffold.ready_op).size == 0

@@ -19,6 +19,11 @@ from penstock.ops.variables_v1 import (
 )
 from penstock.runtime.client import BaseSession
 from penstock.summary.merged import merge_all
+from penstock.train.graph_resources import (
+    local_resources,
+    shared_resources,
+    with_resources,
+)
 from penstock.train.session_manager import SessionManager
 
 _LOADED_INITIALIZERS = "saved_model_initializers"  # of what a SavedModel brought
@@ -87,11 +92,11 @@ class Scaffold:
         """Makes the operations that were not given, and finalizes the graph."""
         defaults: tuple[tuple[str, str, Callable[[], Any]], ...] = (
             ("init_op", GraphKeys.INIT_OP, _init_op),
-            ("ready_op", GraphKeys.READY_OP, report_uninitialized_variables),
+            ("ready_op", GraphKeys.READY_OP, _ready_op),
             (
                 "ready_for_local_init_op",
                 GraphKeys.READY_FOR_LOCAL_INIT_OP,
-                lambda: report_uninitialized_variables(global_variables()),
+                _ready_for_local_init_op,
             ),
             ("local_init_op", GraphKeys.LOCAL_INIT_OP, self.default_local_init_op),
             ("summary_op", GraphKeys.SUMMARY_OP, merge_all),
@@ -110,9 +115,10 @@ class Scaffold:
 
     @staticmethod
     def default_local_init_op() -> Operation:
-        """An operation that initializes the local variables and the tables."""
+        """An operation that initializes the local variables, the tables and local resources."""
+        made = [resource.create for resource in local_resources()]
         return group(  # type: ignore[no-any-return]
-            local_variables_initializer(), tables_initializer()
+            local_variables_initializer(), tables_initializer(), *made
         )
 
     @staticmethod
@@ -275,7 +281,17 @@ class WorkerSessionCreator(SessionCreator):
 
 def _init_op() -> Any:
     loaded = get_default_graph().get_collection(_LOADED_INITIALIZERS)
-    return group(global_variables_initializer(), *loaded)
+    made = [resource.create for resource in shared_resources()]
+    return group(global_variables_initializer(), *made, *loaded)
+
+
+def _ready_op() -> Any:
+    every = [*shared_resources(), *local_resources()]
+    return with_resources(report_uninitialized_variables(), every)
+
+
+def _ready_for_local_init_op() -> Any:
+    return with_resources(report_uninitialized_variables(global_variables()), shared_resources())
 
 
 def _manager_of(scaffold: Scaffold) -> SessionManager:
