@@ -15,8 +15,8 @@ class Known(NamedTuple):
 
 
 _BY_REASON = {
-    "The vectors of a decomposition are unique up to sign or phase: LAPACK's, not Eigen's.": """
-        Eig value 2, Qr value 11, SelfAdjointEigV2 value 3, Svd value 8
+    "Vectors of a decomposition are unique up to sign or phase: these are LAPACK's.": """
+        Eig shape 1, Eig value 2, Qr value 1, SelfAdjointEigV2 value 3, Svd value 8
     """,
     "Another encoder: other bytes, the same image.": """
         EncodeJpeg value 6, EncodeJpegVariableQuality value 5, EncodePng value 28
@@ -26,21 +26,32 @@ _BY_REASON = {
     """,
     "NaN spreads through maxima and minima; in TensorFlow that depends on the order.": """
         ApplyAdaMax value 1, ClipByValue value 2, MaxPool value 1, MaxPool3D value 1, MaxPoolV2
-        value 2, MaxPoolWithArgmax value 2, ResourceApplyAdaMax value 1, ResourceScatterMax value
-        1, ResourceScatterMin value 1, ResourceScatterNdMax value 1, ResourceScatterNdMin value 1,
-        ScatterMax value 1, ScatterMin value 1, ScatterNdMax value 1, ScatterNdMin value 1,
-        SegmentMax value 1, SegmentMin value 1, SparseReduceMaxSparse value 2, TensorScatterMax
-        value 1, TensorScatterMin value 1
+        value 2, MaxPoolWithArgmax value 2, ResourceApplyAdaMax value 1,
+        ResourceApplyAdamWithAmsgrad value 1, ResourceScatterMax value 1, ResourceScatterMin value
+        1, ResourceScatterNdMax value 1, ResourceScatterNdMin value 1, ScatterMax value 1,
+        ScatterMin value 1, ScatterNdMax value 1, ScatterNdMin value 1, SegmentMax value 1,
+        SegmentMin value 1, SparseReduceMaxSparse value 2, TensorScatterMax value 1,
+        TensorScatterMin value 1
+    """,
+    "NaN among boxes, images or probabilities gives what the order of comparisons makes of it.": """
+        AdjustSaturation value 2, Angle gradient 2, AudioSpectrogram value 1, CTCGreedyDecoder
+        shape 2, CTCGreedyDecoder value 1, CumulativeLogsumexp value 2, FakeQuantWithMinMaxArgs
+        value 1, FakeQuantWithMinMaxVarsPerChannel gradient 1, ImageProjectiveTransformV2 gradient
+        2, ImageProjectiveTransformV2 value 1, ImageProjectiveTransformV3 gradient 2,
+        ImageProjectiveTransformV3 value 2, LRN value 1, LRNGrad value 1, LogMatrixDeterminant
+        value 3, LowerBound value 2, NonMaxSuppressionV4 shape 1, NonMaxSuppressionWithOverlaps
+        shape 1, RGBToHSV gradient 10, RGBToHSV value 5, Relu6Grad value 1, SparseSlice value 1,
+        StatelessMultinomial value 1
     """,
     "There is a gradient, where TensorFlow says that there is none.": """
-        LinSpace gradient 14, MatrixDiagV2 gradient 25, MatrixDiagV3 gradient 27, PadV2 gradient
+        LinSpace gradient 16, MatrixDiagV2 gradient 25, MatrixDiagV3 gradient 27, PadV2 gradient
         17, ResizeBilinearGrad gradient 12, SparseConcat gradient 13
     """,
     "There is a gradient, where TensorFlow fails to compute it.": """
         Conv2D gradient 12, DebugGradientIdentity gradient 23, GatherNd gradient 1, IRFFT gradient
-        10, IRFFT2D gradient 5, ImageProjectiveTransformV2 gradient 2, ImageProjectiveTransformV3
-        gradient 2, MatrixDeterminant gradient 3, MatrixSquareRoot gradient 7, MaxPoolWithArgmax
-        gradient 1, Qr gradient 1, RFFT gradient 5, ScaleAndTranslate gradient 10,
+        10, IRFFT2D gradient 5, MatrixDeterminant gradient 3, MatrixSquareRoot gradient 7,
+        MaxPool3DGrad gradient 1, MaxPoolWithArgmax gradient 1, Qr gradient 1,
+        QuantizeAndDequantizeV4Grad gradient 9, RFFT gradient 5, ScaleAndTranslate gradient 10,
         SparseDenseCwiseAdd gradient 14, SparseDenseCwiseDiv gradient 2, SparseDenseCwiseMul
         gradient 2, SparseReorder gradient 1, SparseSparseMaximum gradient 7, SparseSparseMinimum
         gradient 6
@@ -48,163 +59,185 @@ _BY_REASON = {
     "The labels' gradient counts both outputs; TensorFlow leaves the second out.": """
         SoftmaxCrossEntropyWithLogits gradient 20
     """,
+    "Half precision is computed in single precision.": """
+        LogSoftmax value 3, SoftmaxCrossEntropyWithLogits value 4
+    """,
+    "The saved moments are used as they are; TensorFlow computes them of x again.": """
+        FusedBatchNormGrad gradient 10, FusedBatchNormGradV2 gradient 12, FusedBatchNormGradV3
+        gradient 12
+    """,
     "Attributes are kept in double precision: a slope of 0.2 is not the nearest float32.": """
         LeakyRelu gradient 1, LeakyRelu value 5, LeakyReluGrad value 3
     """,
     "TensorFlow takes a vector of one element for a scalar, and the other way round.": """
-        Fill error 9, Range error 9
+        AudioSummaryV2 error 1, Bincount error 2, DiagPart error 5, Fill error 9, LSTMBlockCell
+        error 7, QuantizedMatMulWithBias error 22, QuantizedMatMulWithBiasAndDequantize error 19,
+        Range error 9, RequantizePerChannel error 7, ReverseV2 error 2, ScalarSummary error 1,
+        Squeeze error 1, StatelessShuffle error 2, Unpack error 2
     """,
-    "TensorFlow's kernel of this deprecated operation is not for graphs of today.": """
-        MatrixExponential building 3, RandomPoisson building 3, TopK building 3, TopK error 20
+    "What a graph would refuse is refused when run, too: shapes, sizes and numbers of inputs.": """
+        ApproxTopK error 1, AssignVariableOp error 18, AvgPool3DGrad error 1, AvgPoolGrad error 3,
+        BlockLSTMGrad error 5, BlockLSTMGradV2 error 4, Conv2D error 1, Conv3DBackpropInputV2
+        error 1, DecodeWav error 4, DenseBincount error 1, DepthwiseConv2dNative error 5,
+        DepthwiseConv2dNativeBackpropFilter error 1, DepthwiseConv2dNativeBackpropInput error 2,
+        Dequantize error 1, DeserializeManySparse error 4, DrawBoundingBoxes error 1, EncodePng
+        error 1, ExtractImagePatches error 3, ExtractVolumePatches error 4, FractionalAvgPoolGrad
+        error 4, FractionalMaxPoolGrad error 4, FusedBatchNormGradV3 error 1,
+        ImageProjectiveTransformV2 error 1, InplaceAdd error 2, InplaceSub error 2, InplaceUpdate
+        error 2, IsotonicRegression error 3, LSTMBlockCellGrad error 2, MapIncompleteSize error 3,
+        MapSize error 3, MapStage error 3, MatrixSolveLs error 4, Mfcc error 1,
+        OrderedMapIncompleteSize error 3, OrderedMapSize error 3, OrderedMapStage error 3,
+        ParseExample error 1, ParseExampleV2 error 3, PlaceholderWithDefault error 5,
+        QuantizeAndDequantizeV3 error 3, QuantizeV2 error 4, QuantizedMatMul error 3,
+        RaggedBincount error 2, RaggedCountSparseOutput error 2, RaggedTensorToSparse error 3,
+        RaggedTensorToTensor error 2, Reshape error 1, ResizeNearestNeighborGrad error 1,
+        ResourceScatterAdd error 1, ResourceScatterDiv error 1, ResourceScatterMax error 1,
+        ResourceScatterMin error 1, ResourceScatterMul error 1, ResourceScatterSub error 1,
+        ResourceScatterUpdate error 1, SerializeSparse error 11, SparseBincount error 1,
+        SparseConcat error 2, SparseCrossV2 error 3, SparseReduceMaxSparse error 2,
+        SparseReduceSumSparse error 1, SparseReshape error 1, StatelessRandomGammaV3 error 1,
+        StatelessRandomUniformIntV2 error 1, StringNGrams error 4, TensorListGather error 6,
+        TensorListGetItem error 6, TensorListPopBack error 4, TensorListScatter error 2,
+        TensorListScatterIntoExistingList error 1, TensorListScatterV2 error 1, UniformQuantize
+        error 1, VarHandleOp error 2
+    """,
+    "The kernels of this deprecated operation refuse graphs of today.": """
+        MatrixExponential building 3, QuantizeAndDequantize building 2, RandomPoisson building 3,
+        TopK building 3, TopK error 20
+    """,
+    "What a tensor list holds is known when it runs, not while a graph is built.": """
+        TensorListConcat building 12, TensorListConcatLists building 2, TensorListConcatV2
+        building 16, TensorListGather building 9, TensorListGetItem building 12, TensorListPopBack
+        building 16, TensorListPushBack building 4, TensorListReserve building 1,
+        TensorListScatterIntoExistingList building 3, TensorListSetItem building 12,
+        TensorListSplit building 11, TensorListStack building 15
+    """,
+    "Signals shorter than fft_length are filled up with zeros, by the operation itself.": """
+        IRFFT error 4, IRFFT2D error 10, IRFFT3D error 2, RFFT error 6, RFFT2D error 10, RFFT3D
+        error 2
+    """,
+    "Matrices that are not finite or singular give NaN or infinity where TensorFlow gives up.": """
+        Cholesky value 2, Eig error 13, Lu error 4, MatrixInverse error 3, MatrixLogarithm value
+        3, MatrixSolve error 3, MatrixSolveLs gradient 8, MatrixSquareRoot value 1,
+        MatrixTriangularSolve value 3, SelfAdjointEigV2 error 11
+    """,
+    "A placeholder has no kernel outside of graphs: NotFoundError.": """
+        Placeholder error 20
+    """,
+    "Shapes that are wrong are an InvalidArgumentError, whatever TensorFlow's kernel says.": """
+        Barrier error 1, BarrierIncompleteSize error 1, BarrierInsertMany error 1,
+        BarrierReadySize error 1, CTCBeamSearchDecoder error 4, CTCGreedyDecoder error 10,
+        CountUpTo error 1, CropAndResize error 2, Cross error 3, DecodeAndCropJpeg error 2,
+        DecodeJpeg error 3, HSVToRGB error 4, HashTable error 1, InitializeTable error 1, RGBToHSV
+        error 5, TensorArrayScatterV3 error 1, TensorListPushBackBatch error 2
+    """,
+    "float64 is computed in double precision throughout.": """
+        CTCBeamSearchDecoder value 4, CTCLoss value 11, CropAndResize gradient 1, ResizeBilinear
+        gradient 1
+    """,
+    "Draws of rejection sampling: the same distribution, not the same numbers.": """
+        ParameterizedTruncatedNormal value 4, RandomGamma gradient 2, RandomGamma value 1,
+        StatefulRandomBinomial value 11, StatelessParameterizedTruncatedNormal value 1,
+        StatelessRandomGammaV2 gradient 1, StatelessRandomGammaV2 value 1, StatelessRandomGammaV3
+        gradient 1, StatelessRandomGammaV3 value 1
+    """,
+    "Elements that are equal may come in any order.": """
+        TopKV2 value 1
+    """,
+    "TensorFlow's slope at 0 is 1; it is 1/2.": """
+        BesselI1 gradient 2
+    """,
+    "TensorFlow gives 0 for an integer scalar.": """
+        Round value 3
+    """,
+    "TensorFlow's erf of infinity in double precision is NaN.": """
+        Erf value 1
+    """,
+    "TensorFlow's counter of random numbers wraps round after 64 bits.": """
+        RngReadAndSkip value 1, RngSkip value 1
+    """,
+    "Packed integers: other bytes, the same message.": """
+        DecodeJSONExample value 2
     """,
     "Products and sums of infinities and NaN in another order.": """
-        AvgPool3D value 1, BatchMatMul value 1, Conv3D gradient 1, Conv3DBackpropFilterV2 value 2,
-        Conv3DBackpropInputV2 value 1, DepthwiseConv2dNative gradient 1, DepthwiseConv2dNative
-        value 1, DepthwiseConv2dNativeBackpropInput value 1, FFT2D value 1, Pow gradient 2,
-        ResizeArea value 1, ResizeNearestNeighborGrad value 1, ScaleAndTranslate value 1
+        AdjustHue value 2, AvgPool3D value 1, BatchMatMul value 1, BesselK1e value 3, BesselY0
+        gradient 2, BesselY1 value 2, Betainc gradient 1, Betainc value 2, BlockLSTMV2 value 1,
+        Conv3D gradient 1, Conv3DBackpropFilterV2 value 2, Conv3DBackpropInputV2 value 1, Dawsn
+        gradient 2, DepthwiseConv2dNative gradient 1, DepthwiseConv2dNative value 1,
+        DepthwiseConv2dNativeBackpropInput value 1, Dilation2D value 3, FFT2D value 1,
+        FusedBatchNormGrad value 1, FusedBatchNormGradV2 value 1, FusedBatchNormGradV3 value 2,
+        Igamma value 1, IgammaGradA value 5, Igammac gradient 1, Igammac value 1, Polygamma value
+        1, Pow gradient 2, QuantizeAndDequantizeV4Grad value 1, RandomGammaGrad value 2,
+        ResizeArea value 1, ResizeNearestNeighborGrad value 1, ResourceSparseApplyFtrl value 1,
+        ResourceSparseApplyFtrlV2 value 1, ScaleAndTranslate value 1, ScaleAndTranslateGrad value
+        1, SigmoidGrad gradient 1, SparseApplyFtrl value 1, SparseApplyFtrlV2 value 1, Zeta value
+        2
+    """,
+    "Only the run tells: the values that decide are no constants to the shape rule.": """
+        CTCLoss building 6, CombinedNonMaxSuppression building 2, CropAndResizeGradImage building
+        1, DenseToDenseSetOperation building 6, EmptyTensorList building 1, FIFOQueueV2 building
+        1, Fingerprint building 3, FractionalAvgPoolGrad building 2, FractionalMaxPoolGrad
+        building 4, HashTableV2 building 2, InitializeTableV2 building 1, LookupTableImportV2
+        building 2, NonDeterministicInts building 2, NonMaxSuppressionWithOverlaps building 2,
+        ParameterizedTruncatedNormal building 4, QueueDequeueManyV2 building 1,
+        RaggedFillEmptyRows building 3, RaggedFillEmptyRowsGrad building 2, RaggedGather building
+        6, RaggedTensorToSparse building 6, RaggedTensorToTensor building 3, RaggedTensorToVariant
+        building 6, ResourceCountUpTo building 2, ResourceGatherNd building 2,
+        ResourceScatterNdAdd building 2, ResourceScatterNdMax building 2, ResourceScatterNdMin
+        building 2, ResourceScatterNdSub building 2, ResourceScatterNdUpdate building 4,
+        RngReadAndSkip building 2, RngSkip building 2, ScatterNdNonAliasingAdd building 1,
+        SparseSegmentMeanGrad building 1, SparseSegmentMeanGradV2 building 1,
+        SparseSegmentSqrtNGrad building 1, SparseSegmentSqrtNGradV2 building 1,
+        SparseSegmentSumGrad building 1, SparseSegmentSumGradV2 building 1,
+        SparseTensorDenseMatMul building 1, StringFormat building 4, TensorScatterAdd building 5,
+        TensorScatterMax building 2, TensorScatterMin building 2, TensorScatterSub building 5,
+        TensorScatterUpdate building 5
     """,
     "Not looked at yet.": """
-        AdjustContrastv2 error 2, AdjustContrastv2 value 8, AdjustHue error 1, AdjustHue value 6,
-        AdjustSaturation error 1, AdjustSaturation value 2, AllCandidateSampler error 2, Angle
-        gradient 2, AnonymousHashTable error 1, AnonymousMutableDenseHashTable error 1,
-        ApplyAdadelta value 1, ApplyProximalAdagrad error 1, ArgMax building 1, ArgMin building 1,
-        AssignAddVariableOp building 6, AssignSubVariableOp building 4, AssignVariableOp building
-        2, AssignVariableOp error 18, AudioSpectrogram value 1, AudioSummaryV2 error 2,
-        AvgPool3DGrad error 2, AvgPoolGrad error 5, Barrier error 1, BarrierIncompleteSize error
-        1, BarrierInsertMany error 1, BarrierReadySize error 1, BatchMatMul error 3,
-        BatchToSpaceND building 2, BesselI1 gradient 2, BesselI1e gradient 8, Betainc gradient 1,
-        Betainc value 9, Bincount building 3, Bincount error 2, BroadcastGradientArgs building 3,
-        BroadcastGradientArgs error 7, BroadcastTo building 5, CTCBeamSearchDecoder error 4,
-        CTCBeamSearchDecoder value 4, CTCGreedyDecoder error 10, CTCGreedyDecoder shape 2,
-        CTCGreedyDecoder value 1, CTCLoss building 6, CTCLoss value 11, Cholesky value 2,
-        CombinedNonMaxSuppression building 4, CombinedNonMaxSuppression error 1, Complex value 2,
-        ComplexAbs error 4, ComputeAccidentalHits building 14, Concat gradient 3, ConcatOffset
-        error 2, Conv2D error 2, Conv2DBackpropFilter error 5, Conv2DBackpropInput error 14,
-        Conv3D error 2, Conv3DBackpropFilterV2 error 2, Conv3DBackpropInputV2 error 3,
-        Conv3DBackpropInputV2 gradient 1, CountUpTo error 1, CropAndResize error 2, CropAndResize
-        gradient 1, CropAndResizeGradBoxes error 2, CropAndResizeGradImage building 1,
-        CropAndResizeGradImage error 1, CropAndResizeGradImage value 6, Cross error 3,
-        CumulativeLogsumexp value 2, DecodeAndCropJpeg error 2, DecodeJSONExample value 2,
-        DecodeJpeg error 3, DecodeWav error 4, DenseBincount building 2, DenseBincount error 1,
-        DenseToDenseSetOperation building 6, DepthwiseConv2dNative error 5,
-        DepthwiseConv2dNativeBackpropFilter error 3, DepthwiseConv2dNativeBackpropInput error 4,
-        DepthwiseConv2dNativeBackpropInput shape 1, DeserializeManySparse error 4, DiagPart error
-        5, Digamma value 2, DrawBoundingBoxes error 1, DynamicStitch error 3, Eig error 13, Eig
-        shape 1, Empty building 2, EmptyTensorList building 1, EmptyTensorList error 1, EncodePng
-        error 1, EncodeWav error 1, Erf value 1, Erfinv value 1, ExtractImagePatches error 3,
-        FIFOQueue error 1, FIFOQueueV2 building 1, FIFOQueueV2 error 1, FakeQuantWithMinMaxArgs
-        value 1, FakeQuantWithMinMaxVarsPerChannel gradient 1, Fingerprint building 3,
-        FixedUnigramCandidateSampler value 1, FusedBatchNorm
-        value 4, FusedBatchNormGrad gradient 6, FusedBatchNormGrad value 7, FusedBatchNormGradV2
-        gradient 7, FusedBatchNormGradV2 value 7, FusedBatchNormGradV3 error 1,
-        FusedBatchNormGradV3 gradient 11, FusedBatchNormGradV3 value 4, FusedBatchNormV2 value 2,
-        FusedBatchNormV3 value 3, HSVToRGB error 4, HashTable error 1, HashTableV2 building 2,
-        HistogramFixedWidth building 1, HistogramSummary error 1, IRFFT error 7, IRFFT2D error 13,
-        IRFFT3D error 4, Igamma gradient 4, Igamma value 13, IgammaGradA value 28, Igammac
-        gradient 1, Igammac value 1, ImageProjectiveTransformV2 error 1,
-        ImageProjectiveTransformV2 value 1, ImageProjectiveTransformV3 value 2, InitializeTable
-        error 1, InitializeTableV2 building 1, InitializeTableV2 error 1, LRN error 2, LRN value
-        1, LRNGrad error 1, LRNGrad value 8, LearnedUnigramCandidateSampler value 1, Lgamma error
-        2, Lgamma value 7, LinSpace value 2, LogMatrixDeterminant value 3, LogSoftmax value 3,
-        LogUniformCandidateSampler value 1, LookupTableFindV2 error 1, LookupTableImportV2
-        building 1, LookupTableSizeV2 error 1, LowerBound value 2, Lu error 4, MapIncompleteSize
-        error 3, MapSize error 3, MapStage error 3, MatchingFiles shape 1, MatrixBandPart error 6,
-        MatrixDiagV2 building 6, MatrixDiagV2 error 3, MatrixDiagV3 building 4, MatrixDiagV3 error
-        2, MatrixInverse error 3, MatrixLogarithm value 10, MatrixSolve error 3, MatrixSolveLs
-        error 4, MatrixSolveLs gradient 8, MatrixSquareRoot value 11, MatrixTriangularSolve value
-        3, MaxPool3DGrad gradient 9, MaxPool3DGradGrad error 1, MaxPool3DGradGrad gradient 6,
-        MaxPoolGrad error 1, MaxPoolGrad gradient 9, MaxPoolGrad value 3, MaxPoolGradGrad gradient
-        13, MaxPoolGradGradV2 error 5, MaxPoolGradV2 error 5, MaxPoolGradV2 gradient 8,
-        MaxPoolGradV2 value 2, MaxPoolGradWithArgmax error 16, MaxPoolV2 error 5,
-        MaxPoolWithArgmax error 2, Mfcc error 1, MirrorPadGrad building 6, NonDeterministicInts
-        building 2, NonDeterministicInts error 4, NonMaxSuppressionV4 shape 1, NonMaxSuppressionV5
-        error 1, NonMaxSuppressionWithOverlaps building 3, NonMaxSuppressionWithOverlaps shape 1,
-        OneHot error 4, OrderedMapIncompleteSize error 3, OrderedMapSize error 3, OrderedMapStage
-        error 3, PadV2 error 2, ParallelConcat building 4, ParallelConcat error 22,
-        ParallelDynamicStitch error 2, ParameterizedTruncatedNormal building 4,
-        ParameterizedTruncatedNormal error 2, ParameterizedTruncatedNormal value 4, Placeholder
-        error 20, PlaceholderWithDefault error 5, Polygamma value 1, QueueClose error 1,
-        QueueCloseV2 error 1, QueueDequeueManyV2 building 1, QueueDequeueManyV2 error 1,
-        QueueDequeueUpToV2 error 1, QueueIsClosed error 1, QueueIsClosedV2 error 1, RFFT error 9,
-        RFFT2D error 13, RFFT3D error 5, RGBToHSV error 5, RGBToHSV gradient 10, RGBToHSV value 5,
-        RaggedBincount error 2, RaggedCountSparseOutput error 2, RaggedCross error 9,
-        RaggedFillEmptyRows building 4, RaggedFillEmptyRows error 3, RaggedFillEmptyRowsGrad
-        building 2, RaggedFillEmptyRowsGrad error 2, RaggedGather building 6, RaggedRange error 3,
-        RaggedTensorToSparse building 6, RaggedTensorToSparse error 3, RaggedTensorToTensor
-        building 3, RaggedTensorToTensor error 2, RaggedTensorToVariant building 6,
-        RaggedTensorToVariant error 1, RandomGamma error 4, RandomGamma gradient 2, RandomGamma
-        value 1, RandomGammaGrad value 9, RandomIndexShuffle error 2, RandomIndexShuffle value 3,
-        RandomPoissonV2 error 4, RandomShuffle value 1, RandomStandardNormal value 11,
-        RandomUniformInt error 4, ReadVariableOp building 5, Relu6Grad value 1, ResizeBicubic
-        gradient 2, ResizeBicubic value 10, ResizeBicubicGrad error 1, ResizeBicubicGrad value 3,
-        ResizeBilinear gradient 1, ResizeBilinearGrad error 1, ResizeBilinearGrad value 2,
-        ResizeNearestNeighborGrad error 1, ResourceApplyAdadelta value 1,
-        ResourceApplyAdamWithAmsgrad value 1, ResourceApplyProximalAdagrad error 1,
-        ResourceCountUpTo building 2, ResourceCountUpTo error 3, ResourceGather error 1,
-        ResourceGatherNd building 2, ResourceScatterAdd building 19, ResourceScatterAdd error 1,
-        ResourceScatterDiv building 19, ResourceScatterDiv error 1, ResourceScatterMax building
-        19, ResourceScatterMax error 1, ResourceScatterMin building 19, ResourceScatterMin error
-        1, ResourceScatterMul building 19, ResourceScatterMul error 1, ResourceScatterNdAdd
-        building 2, ResourceScatterNdMax building 2, ResourceScatterNdMin building 2,
-        ResourceScatterNdSub building 2, ResourceScatterNdUpdate building 4, ResourceScatterSub
-        building 19, ResourceScatterSub error 1, ResourceScatterUpdate building 2,
-        ResourceScatterUpdate error 1, ResourceSparseApplyFtrl error 1, ResourceSparseApplyFtrl
-        value 1, ResourceSparseApplyFtrlV2 error 1, ResourceSparseApplyFtrlV2 value 1,
-        ResourceSparseApplyProximalAdagrad error 1, ResourceStridedSliceAssign error 3, Reverse
-        building 1, Reverse error 18, ReverseSequence error 2, ReverseV2 error 2, RngReadAndSkip
-        building 2, RngReadAndSkip error 1, RngReadAndSkip value 1, RngSkip building 2, RngSkip
-        error 1, RngSkip value 1, Roll error 4, Round value 3, ScalarSummary error 1,
-        ScaleAndTranslateGrad value 7, ScatterNd building 4, ScatterNdNonAliasingAdd building 1,
-        SelfAdjointEigV2 error 11, SerializeSparse error 11, SigmoidGrad gradient 1,
-        SoftmaxCrossEntropyWithLogits value 4, SpaceToBatchND building 2, SparseAdd shape 1,
-        SparseAdd value 1, SparseApplyFtrl error 1, SparseApplyFtrl value 1, SparseApplyFtrlV2
-        error 1, SparseApplyFtrlV2 value 1, SparseApplyProximalAdagrad error 1, SparseBincount
-        error 1, SparseConcat error 2, SparseCross error 5, SparseCrossV2 error 3,
-        SparseReduceMaxSparse error 2, SparseReduceSumSparse error 1, SparseReshape error 1,
-        SparseSegmentMeanGrad building 1, SparseSegmentMeanGrad error 1, SparseSegmentMeanGradV2
-        building 1, SparseSegmentMeanGradV2 error 1, SparseSegmentSqrtNGrad building 1,
-        SparseSegmentSqrtNGrad error 1, SparseSegmentSqrtNGradV2 building 1,
-        SparseSegmentSqrtNGradV2 error 1, SparseSegmentSumGrad building 1, SparseSegmentSumGrad
-        error 1, SparseSegmentSumGradV2 building 1, SparseSegmentSumGradV2 error 1, SparseSlice
-        value 1, SparseSliceGrad error 4, SparseSoftmax error 3, SparseSoftmax gradient 1,
-        SparseTensorDenseAdd building 1, SparseTensorDenseMatMul building 1, Split error 2,
-        SqrtGrad gradient 6, Squeeze error 1, StatefulRandomBinomial error 7,
-        StatefulRandomBinomial value 11, StatefulStandardNormalV2 building 1,
-        StatefulStandardNormalV2 error 6, StatefulStandardNormalV2 value 1,
-        StatefulTruncatedNormal building 1, StatefulTruncatedNormal error 6,
-        StatefulTruncatedNormal value 1, StatefulUniform building 1, StatefulUniform error 6,
-        StatefulUniformFullInt building 1, StatefulUniformFullInt error 5, StatefulUniformInt
-        building 1, StatefulUniformInt error 5, StatelessMultinomial value 1,
-        StatelessParameterizedTruncatedNormal building 3, StatelessParameterizedTruncatedNormal
-        error 2, StatelessParameterizedTruncatedNormal value 1, StatelessRandomBinomial building
-        3, StatelessRandomBinomial error 2, StatelessRandomGammaV2 building 4,
-        StatelessRandomGammaV2 error 2, StatelessRandomGammaV2 gradient 1, StatelessRandomGammaV2
-        value 1, StatelessRandomGammaV3 building 1, StatelessRandomGammaV3 error 2,
-        StatelessRandomGammaV3 gradient 1, StatelessRandomGammaV3 value 1, StatelessRandomNormal
-        value 1, StatelessRandomNormalV2 value 5, StatelessRandomPoisson building 7,
-        StatelessRandomPoisson error 4, StatelessRandomUniformFullInt error 2,
-        StatelessRandomUniformInt error 4, StatelessRandomUniformIntV2 error 5, StatelessShuffle
-        error 2, StatelessTruncatedNormal value 6, StatelessTruncatedNormalV2 value 6,
-        StridedSliceGrad building 2, StridedSliceGrad error 4, StringFormat building 4,
-        StringFormat value 2, StringNGrams dtype 1, StringNGrams error 4, StringNGrams shape 2,
-        StringSplitV2 shape 1, TensorArrayScatterV3 error 1, TensorListConcat building 12,
-        TensorListConcat error 10, TensorListConcatLists building 2, TensorListConcatV2 building
-        16, TensorListFromTensor error 1, TensorListGather building 9, TensorListGather error 6,
-        TensorListGetItem building 12, TensorListGetItem error 6, TensorListPopBack building 16,
-        TensorListPopBack error 4, TensorListPushBack building 4, TensorListPushBackBatch error 2,
-        TensorListReserve building 1, TensorListReserve error 1, TensorListScatter error 2,
-        TensorListScatterIntoExistingList building 3, TensorListScatterIntoExistingList error 1,
-        TensorListScatterV2 error 1, TensorListSetItem building 12, TensorListSplit building 11,
-        TensorListSplit error 1, TensorListStack building 15, TensorListStack error 2,
-        TensorScatterAdd building 5, TensorScatterAdd error 4, TensorScatterMax building 2,
-        TensorScatterMin building 2, TensorScatterSub building 5, TensorScatterSub error 4,
-        TensorScatterUpdate building 5, TensorScatterUpdate error 4, TensorSummaryV2 error 2,
-        TensorSummaryV2 value 2, ThreadUnsafeUnigramCandidateSampler value 1, TopKV2 value 1,
-        TruncatedNormal value 11, UniformCandidateSampler value 1, UniqueV2 error 2,
-        UniqueWithCountsV2 error 2, Unpack error 2, UnsortedSegmentMax building 1,
-        UnsortedSegmentMin building 2, UnsortedSegmentProd building 1, UnsortedSegmentSum building
-        1, VarHandleOp building 1, VarHandleOp error 2, Where error 16, Xlog1py gradient 6, Zeta
-        value 2
+        AllCandidateSampler error 2, AnonymousHashTable error 1, AnonymousMutableDenseHashTable
+        error 1, ApplyProximalAdagrad error 1, BesselJ0 value 3, BesselJ1 gradient 2, BesselJ1
+        value 5, BesselK0 value 7, BesselK0e value 8, BesselK1 value 4, BesselK1e gradient 6,
+        BesselY0 value 2, BlockLSTMV2 gradient 8, CombinedNonMaxSuppression error 1,
+        Conv2DBackpropFilter error 3, Conv2DBackpropInput error 11, CropAndResizeGradBoxes error
+        2, CropAndResizeGradImage error 1, CropAndResizeGradImage value 1, DataFormatDimMap value
+        2, Dawsn value 2, DecodeProtoV2 error 3, Dilation2DBackpropFilter error 7,
+        Dilation2DBackpropFilter value 2, Dilation2DBackpropInput error 5, Dilation2DBackpropInput
+        value 3, EmptyTensorList error 1, EncodeWav error 1, FIFOQueue error 1, FIFOQueueV2 error
+        1, FixedUnigramCandidateSampler value 1, FractionalAvgPool error 4, FractionalAvgPool
+        value 16, FractionalMaxPool error 4, FractionalMaxPool value 16, FusedBatchNorm value 1,
+        FusedBatchNormV2 value 1, FusedBatchNormV3 shape 3, Igamma gradient 7, InitializeTableV2
+        error 1, IsotonicRegression gradient 10, LSTMBlockCell value 1, LSTMBlockCellGrad value 1,
+        LearnedUnigramCandidateSampler value 1, LogUniformCandidateSampler value 1,
+        LookupTableFindV2 error 1, LookupTableSizeV2 error 1, MatchingFiles shape 1,
+        MaxPool3DGradGrad error 1, MaxPoolGrad error 1, MaxPoolGrad value 3, MaxPoolGradGrad
+        gradient 3, MaxPoolGradGradV2 error 5, MaxPoolGradV2 error 5, MaxPoolGradV2 value 2,
+        MaxPoolV2 error 5, MaxPoolWithArgmax error 2, NonMaxSuppressionV5 error 1,
+        ParseSequenceExample error 12, ParseSequenceExampleV2 error 4, ParseSequenceExampleV2
+        shape 1, ParseSingleSequenceExample error 7, QuantizeV2 value 2, QuantizedConcat value 8,
+        QuantizedMatMulWithBias shape 12, QuantizedMatMulWithBiasAndDequantize shape 13,
+        QueueClose error 1, QueueCloseV2 error 1, QueueDequeueUpToV2 error 1, QueueIsClosed error
+        1, QueueIsClosedV2 error 1, RaggedCross error 9, RaggedFillEmptyRows error 3,
+        RaggedFillEmptyRowsGrad error 2, RaggedRange error 3, RaggedTensorToVariant error 1,
+        RandomIndexShuffle error 2, RandomIndexShuffle value 3, RandomShuffle value 1,
+        RandomStandardNormal value 3, RequantizePerChannel value 2, ResizeBicubic gradient 2,
+        ResizeBicubicGrad error 1, ResizeBicubicGrad value 2, ResizeBilinearGrad error 1,
+        ResizeBilinearGrad value 2, ResourceApplyProximalAdagrad error 1, ResourceCountUpTo error
+        3, ResourceGather error 1, ResourceSparseApplyFtrl error 1, ResourceSparseApplyFtrlV2
+        error 1, ResourceSparseApplyProximalAdagrad error 1, ResourceStridedSliceAssign error 3,
+        Reverse error 4, ScatterNd building 1, SobolSample error 1, SparseAdd shape 1, SparseAdd
+        value 1, SparseApplyFtrl error 1, SparseApplyFtrlV2 error 1, SparseApplyProximalAdagrad
+        error 1, SparseCross error 5, SparseSegmentMeanGrad error 1, SparseSegmentMeanGradV2 error
+        1, SparseSegmentSqrtNGrad error 1, SparseSegmentSqrtNGradV2 error 1, SparseSegmentSumGrad
+        error 1, SparseSegmentSumGradV2 error 1, SparseSliceGrad error 4, SparseSoftmax error 3,
+        SparseSoftmax gradient 1, SparseTensorDenseAdd building 1, SqrtGrad gradient 6,
+        StatefulRandomBinomial error 4, StatefulUniformInt error 2, StatelessRandomUniformFullInt
+        error 2, StridedSliceGrad error 4, StringFormat value 2, StringNGrams dtype 1,
+        StringNGrams shape 2, StringSplitV2 shape 1, TensorListConcat error 10,
+        TensorListFromTensor error 1, TensorListReserve error 1, TensorListSplit error 1,
+        TensorListStack error 2, TensorScatterAdd error 4, TensorScatterSub error 4,
+        TensorScatterUpdate error 4, TensorSummaryV2 error 2, TensorSummaryV2 value 2,
+        ThreadUnsafeUnigramCandidateSampler value 1, TruncatedNormal value 1,
+        UniformCandidateSampler value 1, UniformQuantize value 2, UnravelIndex error 2
     """,
 }
 
