@@ -135,6 +135,20 @@ def test_the_environment_is_asked_when_nothing_is_set(monkeypatch):
         checks.set_race_checks("on")
 
 
+def test_a_warning_names_both_lines_when_the_environment_asks_for_it(monkeypatch, caplog):
+    monkeypatch.setenv("PENSTOCK_CHECK_RACES", "1")
+    with tf.Graph().as_default(), v1.Session() as session:
+        q = resource("queue", "q")
+        scope = {"r0": q}
+        text = "o0 = r0.enqueue(1.0)\no1 = r0.enqueue(2.0)"
+        exec(compile(text, FILE, "exec"), scope)
+        session.run([scope["o0"], scope["o1"]])
+    line = re.escape(FILE)
+    assert re.search(
+        rf"race on 'fifo_queue': .*{line}:1 and .*{line}:2 run in no fixed order", caplog.text
+    )
+
+
 def test_functions_keep_program_order_and_have_no_races():
     checks.set_race_checks("error")
     v = tf.Variable(1.0)
