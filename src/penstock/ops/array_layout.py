@@ -174,7 +174,7 @@ INPLACE_UPDATE = _inplace("InplaceUpdate", "A copy of x with v in place of rows 
 
 
 def _rows(x: Array, i: Array, v: Array) -> tuple[Array, Array]:
-    """Row numbers [N] within x, and the rows [N, ...]."""
+    """Row numbers [N] within x, and the rows [N, ...]; none when x has no rows."""
     if i.ndim == 0:
         i, v = i[None], v[None]
     if i.ndim != 1 or v.shape != (i.shape[0], *x.shape[1:]):
@@ -184,7 +184,7 @@ def _rows(x: Array, i: Array, v: Array) -> tuple[Array, Array]:
             f"expected i of rank 1 and a row of x in v for each, got i of shape {list(i.shape)}, "
             f"x of shape {list(x.shape)} and v of shape {list(v.shape)}.",
         )
-    return i % max(x.shape[0], 1), v
+    return (i % x.shape[0], v) if x.shape[0] else (i[:0], v[:0])
 
 
 @kernel(INPLACE_ADD)

@@ -46,7 +46,7 @@ def _pooled(row: list[float]) -> list[tuple[float, int]]:
 
 @host_kernel(ISOTONIC)
 def _isotonic(x: Array, *, output_dtype: DType) -> list[Array]:
-    rows = x.reshape(-1, x.shape[-1]) if x.ndim and x.size else x.reshape(1 if x.size else 0, -1)
+    rows = x.reshape(-1, x.shape[-1]) if x.ndim and x.size else x.reshape(min(x.size, 1), x.size)
     values = np.empty(rows.shape, np.float64)
     numbers = np.empty(rows.shape, np.int32)
     for i, row in enumerate(rows.astype(np.float64).tolist()):
@@ -61,6 +61,8 @@ def _isotonic(x: Array, *, output_dtype: DType) -> list[Array]:
 def _isotonic_gradient(op: Any, grad: Any, _: Any) -> Any:
     """Elements of a segment share its gradient: averages over segments."""
     segments = op.outputs[1]
+    if segments.dims == ():
+        return execute("Cast", (grad,), {"DstT": op.inputs[0].dtype})
     size = execute("Shape", (segments,))
     flat = execute("Reshape", (segments, np.array([-1], np.int32)))
     total = execute("Size", (segments,))

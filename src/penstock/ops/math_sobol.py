@@ -44,6 +44,7 @@ def _sobol(dim: Array, num_results: Array, skip: Array, *, dtype: DType) -> Arra
         (size >= 1, f"dim must be at least one, got {size}"),
         (size <= LARGEST_DIM, f"dim must be at most {LARGEST_DIM}, got {size}"),
         (count >= 1, f"num_results must be at least one, got {count}"),
+        (size * count < 1 << 31, f"dim * num_results must be below 2**31, got {size} * {count}"),
         (first >= 0, f"skip must be non-negative, got {first}"),
         (
             first + count < 1 << (BITS - 1),

@@ -67,15 +67,27 @@ DILATION = define_op(
     shape=_shape,
     doc="The grey-scale dilation of images, each channel with its own filter.",
 )
+
+
+def _gradient_shape(position: int) -> Any:
+    """A rule that checks the gradient's shape, and gives that of an input."""
+
+    def rule(c: ShapeContext) -> Dims:
+        c.merge(_shape(c), c.rank(2, 4, "out_backprop"))
+        return c.shape(position)
+
+    return rule
+
+
 BY_INPUT = define_op(
     f"Dilation2DBackpropInput(input: T, filter: T, out_backprop: T; {ATTRS}) -> in_backprop: T",
-    shape=lambda c: c.shape(0),
+    shape=_gradient_shape(0),
     doc="The gradient of Dilation2D by its input.",
 ).not_differentiable("the choice of the largest place has no derivative")
 BY_FILTER = define_op(
     f"Dilation2DBackpropFilter(input: T, filter: T, out_backprop: T; {ATTRS}) -> filter_backprop: "
     "T",
-    shape=lambda c: c.shape(1),
+    shape=_gradient_shape(1),
     doc="The gradient of Dilation2D by its filter.",
 ).not_differentiable("the choice of the largest place has no derivative")
 
@@ -116,24 +128,29 @@ def _dilation(
     xp: Any, x: Array, w: Array, *, strides: Sequence[int], rates: Sequence[int], padding: str
 ) -> Array:
     places, views, _, counts = _windows(xp, x, w, strides, rates, padding)
-    if not views or 0 in counts:
-        return xp.zeros((x.shape[0], *counts, x.shape[3]), x.dtype)
-    result, *others = _sums(xp, w, places, views)
-    for each in others:
-        result = xp.maximum(result, each)
+    result = xp.full((x.shape[0], *counts, x.shape[3]), lowest(x.dtype), x.dtype)
+    for each in _sums(xp, w, places, views):  # NaN is never larger
+        result = xp.where(each > result, each, result)
     return result
 
 
-def _winners(xp: Any, w: Array, places: list[tuple[int, int]], views: list[Array]) -> list[Array]:
-    """For each place in the filter: where it is the first that is the largest."""
+def _winners(
+    xp: Any, w: Array, places: list[tuple[int, int]], views: list[Array], inside: list[Array]
+) -> list[Array]:
+    """For each place in the filter: where it is the first that is the largest.
+
+    Where none is larger than the lowest number, the first place `inside` of the image counts.
+    """
     sums = _sums(xp, w, places, views)
-    largest = sums[0]
-    for each in sums[1:]:
-        largest = xp.maximum(largest, each)
-    taken, found = None, []
+    largest = xp.full_like(sums[0], lowest(w.dtype))
     for each in sums:
-        mine = each == largest if taken is None else (each == largest) & ~taken
-        taken = mine if taken is None else taken | mine
+        largest = xp.where(each > largest, each, largest)
+    none = largest == lowest(w.dtype)
+    taken = xp.zeros_like(none)
+    found = []
+    for each, within in zip(sums, inside, strict=True):
+        mine = (xp.where(none, within, each == largest)) & ~taken
+        taken = taken | mine
         found.append(mine)
     return found
 
@@ -147,7 +164,10 @@ def _by_input(
     shape = (x.shape[0], x.shape[1] + sum(pads[0]), x.shape[2] + sum(pads[1]), x.shape[3])
     result = xp.zeros(shape, x.dtype)
     if 0 not in counts and views:
-        for (i, j), mine in zip(places, _winners(xp, w, places, views), strict=True):
+        ones = np.ones((1, *x.shape[1:3], 1), np.float32)
+        inside = [v > 0 for v in _windows(np, ones, w, strides, rates, padding)[1]]
+        winners = _winners(xp, w, places, views, inside)
+        for (i, j), mine in zip(places, winners, strict=True):
             y, z = i * rates[1], j * rates[2]
             rows = slice(y, y + (counts[0] - 1) * strides[1] + 1, strides[1])
             columns = slice(z, z + (counts[1] - 1) * strides[2] + 1, strides[2])
@@ -170,7 +190,7 @@ def _by_filter(
         return xp.zeros_like(w)
     parts = [
         xp.where(mine, grad, 0).sum((0, 1, 2)).astype(w.dtype)
-        for mine in _winners(xp, w, places, views)
+        for mine in _winners(xp, w, places, views, [np.ones((1, 1, 1, 1), bool)] * len(views))
     ]
     return xp.stack(parts).reshape(w.shape)
 

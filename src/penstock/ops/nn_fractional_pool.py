@@ -38,6 +38,8 @@ def _shape(c: ShapeContext) -> list[Dims]:
         c.fail("four numbers in pooling_ratio", f"{list(ratios)}")
     if ratios[0] != 1 or ratios[3] != 1:
         c.fail("pooling_ratio of 1 for batch and channels", f"{list(ratios)}")
+    if (c.attr("seed") or c.attr("seed2")) and not c.attr("deterministic"):
+        c.fail("seeds of 0 unless deterministic", f"{c.attr('seed')} and {c.attr('seed2')}")
     if min(ratios) < 1:
         c.fail("pooling ratios of at least 1", f"{list(ratios)}")
     sizes: list[int | None] = []
@@ -99,8 +101,7 @@ def _forward(
     value: Array, pooling_ratio: Sequence[float], pseudo_random: bool, overlapping: bool,
     deterministic: bool, seed: int, seed2: int, mean: bool,
 ) -> list[Array]:  # fmt: skip
-    fixed = deterministic or seed or seed2
-    rng = np.random.default_rng([abs(seed), abs(seed2)] if fixed else None)
+    rng = np.random.default_rng([abs(seed), abs(seed2)] if deterministic else None)
     edges = [
         boundaries(rng, n, math.floor(n / ratio), pseudo_random)
         for n, ratio in zip(value.shape[1:3], pooling_ratio[1:3], strict=True)
@@ -145,7 +146,7 @@ def _avg_pool(
 MAX_POOL_GRAD = define_op(
     "FractionalMaxPoolGrad(orig_input: T, orig_output: T, out_backprop: T, row_pooling_sequence: "
     f"int64, col_pooling_sequence: int64; overlapping: bool = False, {TYPES}) -> output: T",
-    shape=lambda c: c.shape(0),
+    shape=lambda c: c.rank(0, 4, "orig_input"),
     doc="The gradient of FractionalMaxPool: to the first largest place of each cell.",
 ).not_differentiable("the choice of the largest place has no derivative")
 

@@ -38,8 +38,7 @@ def _shape(c: ShapeContext) -> Dims:
         output_size(n, size, stride, 1, c.attr("padding"), (0, 0))
         for n, size, stride in zip(dims[1:4], sizes, strides, strict=True)
     ]
-    if any(n is not None and n < 0 for n in space):
-        c.fail("an input of at least the window's sizes", f"{dims} and {sizes}")
+    space = [None if n is None else max(n, 0) for n in space]
     return (dims[0], *space, None if dims[4] is None else dims[4] * int(np.prod(sizes)))
 
 
@@ -59,17 +58,18 @@ def _volume_patches(
     pads, counts = [], []
     for n, size, step in zip(x.shape[1:4], sizes, steps, strict=True):
         pads.append(same_pads(n, size, step, 1) if padding == "SAME" else (0, 0))
-        counts.append(output_size(n, size, step, 1, padding, (0, 0)) or 0)
+        counts.append(max(output_size(n, size, step, 1, padding, (0, 0)) or 0, 0))
     padded = xp.pad(x, [(0, 0), *pads, (0, 0)])
-    views = []
+    views: list[Array] = []
+    if 0 in counts:
+        total = x.shape[4] * int(np.prod(sizes))
+        return xp.zeros((x.shape[0], *counts, total), x.dtype)
     for place in np.ndindex(*sizes):
         window = tuple(
             slice(at, at + max(count - 1, 0) * step + 1, step)
             for at, count, step in zip(place, counts, steps, strict=True)
         )
         views.append(padded[(slice(None), *window)])
-    if 0 in counts:
-        return xp.zeros((x.shape[0], *counts, x.shape[4] * len(views)), x.dtype)
     return xp.concatenate(views, -1)
 
 
@@ -82,6 +82,8 @@ def _volume_patches_gradient(op: Any, grad: Any) -> Any:
         raise ValueError(
             "ExtractVolumePatches: expected a known number of channels, for gradients."
         )
+    if grad.dims is not None and 0 in grad.dims:
+        return execute("ZerosLike", (x,))
     total = int(np.prod(sizes)) * depth
     pick = np.eye(total).reshape(*sizes, depth, total).astype(x.dtype.numpy_dtype)
     attrs = {"strides": op.get_attr("strides"), "padding": op.get_attr("padding")}

@@ -73,7 +73,16 @@ def parse_sequences(
 
     data, spans = wire.spans_of(serialized.reshape(-1).tolist())
     batch = read_features(op, data, spans, context.keys, row_name, where)
-    return assemble(batch, context, single), _lists(batch, spans, lists, single)
+    return _context(batch, context, single), _lists(batch, spans, lists, single)
+
+
+def _context(batch: Batch, wanted: Wanted, single: bool) -> list[Array]:
+    """As of an Example; but the row splits of one are a scalar, as TensorFlow has them."""
+    found = assemble(batch, wanted, single)
+    count = len(wanted.ragged)
+    if not single or not count:
+        return found
+    return found[:-count] + [np.zeros((), splits.dtype) for splits in found[-count:]]
 
 
 def _lists(batch: Batch, spans: Spans, wanted: WantedLists, single: bool) -> list[Array]:
@@ -98,7 +107,7 @@ def _lists(batch: Batch, spans: Spans, wanted: WantedLists, single: bool) -> lis
         sparse = [(indices[:, 1:], values, shape[1:]) for indices, values, shape in sparse]
         dense = [values[0] for values in dense]
         lengths = [steps[0] for steps in lengths]
-        outer = [splits[:0] for splits in outer]
+        outer = [splits[0] for splits in outer]
     return [
         *(each[0] for each in sparse),
         *(each[1] for each in sparse),

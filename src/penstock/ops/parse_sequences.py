@@ -33,13 +33,32 @@ def _list_dims(lead: Dims, sparse: int, dense: Sequence[Dims]) -> list[Dims]:
     return [(None, rank)] * sparse + [(None,)] * sparse + [(rank,)] * sparse + shaped
 
 
+def _check_counts(c: ShapeContext) -> None:
+    """Refuses numbers of features that are not those of their types."""
+    for number, types in (
+        ("Ncontext_sparse", "context_sparse_types"),
+        ("Ncontext_dense", "Tcontext_dense"),
+        ("Nfeature_list_sparse", "feature_list_sparse_types"),
+        ("Nfeature_list_dense", "feature_list_dense_types"),
+    ):
+        if number in c.attrs and c.attr(number) != len(c.attr(types)):
+            c.fail(f"{number} == len({types})", f"{c.attr(number)} and {len(c.attr(types))}")
+    for shapes, types in (
+        ("context_dense_shapes", "Tcontext_dense"),
+        ("feature_list_dense_shapes", "feature_list_dense_types"),
+    ):
+        if len(c.attr(shapes)) != len(c.attr(types)):
+            c.fail(f"len({shapes}) == len({types})", f"{len(c.attr(shapes))}")
+
+
 def _v2_shape(c: ShapeContext) -> list[Dims]:
+    _check_counts(c)
     lead = c.shape(0)
     if lead is not None and len(lead) > 1:
         c.fail("serialized to be a scalar or vector", f"shape: {d.text(lead)}")
     splits: Dims = (None,)
     if lead is not None:
-        splits = (0,) if not lead else (None if lead[0] is None else lead[0] + 1,)
+        splits = () if not lead else (None if lead[0] is None else lead[0] + 1,)
     ragged, list_ragged = (
         len(c.attr("context_ragged_value_types")), len(c.attr("feature_list_ragged_value_types"))
     )  # fmt: skip
@@ -152,6 +171,10 @@ def _parse_sequence_example_v2(
 
 
 def _v1_shape(c: ShapeContext) -> list[Dims]:
+    _check_counts(c)
+    names = c.shape(1)
+    if names is not None and len(names) != 1:
+        c.fail("debug_name of rank 1", f"shape {d.text(names)}")
     lead = c.rank(0, 1, "serialized")
     dense = c.attr("feature_list_dense_shapes")
     return [
@@ -218,7 +241,13 @@ def _parse_sequence_example(
 
 
 def _single_shape(c: ShapeContext) -> list[Dims]:
+    _check_counts(c)
     c.rank(0, 0, "serialized")
+    c.rank(1, 1, "feature_list_dense_missing_assumed_empty")
+    counts = ("Ncontext_sparse", "Ncontext_dense", "Nfeature_list_sparse", "Nfeature_list_dense")
+    keys = sum(c.attr(count) for count in counts)
+    for index in (*range(2, 2 + keys), len(c) - 1):
+        c.rank(index, 0, "a key or debug_name")
     return [
         *_context_dims((), c.attr("Ncontext_sparse"), c.attr("context_dense_shapes")),
         *_list_dims((), c.attr("Nfeature_list_sparse"), c.attr("feature_list_dense_shapes")),
