@@ -1,9 +1,12 @@
 """Event files read back, and what is no event file."""
 
+import random
+
 import pytest
 from tests.summary.events import files
 
 import penstock as tf
+from penstock.core.records import masked_crc
 
 v1 = tf.compat.v1
 
@@ -31,6 +34,36 @@ def test_a_damaged_file(path, end, message):
     events = v1.train.summary_iterator(str(path))
     assert next(events).file_version
     with pytest.raises(tf.errors.DataLossError, match=f"{message} record at "):
+        next(events)
+
+
+def test_any_damage_is_named_or_seen_through(path):
+    good = path.read_bytes()
+    count = len(list(v1.train.summary_iterator(str(path))))
+    chosen = random.Random(5)
+    refused = 0
+    for _ in range(300):
+        data = bytearray(good)
+        if chosen.random() < 0.3:
+            del data[chosen.randrange(len(data)) :]
+        for _ in range(chosen.choice([0, 1, 1, 5])):
+            if data:
+                data[chosen.randrange(len(data))] = chosen.randrange(256)
+        path.write_bytes(data)
+        try:
+            assert len(list(v1.train.summary_iterator(str(path)))) <= count
+        except tf.errors.DataLossError:
+            refused += 1
+    assert refused > 150
+
+
+def test_a_record_that_claims_more_than_there_is(path):
+    length = (2**62).to_bytes(8, "little")
+    data = path.read_bytes()
+    path.write_bytes(data + length + masked_crc(length).to_bytes(4, "little") + b"abc")
+    events = v1.train.summary_iterator(str(path))
+    assert len([next(events), next(events)]) == 2
+    with pytest.raises(tf.errors.DataLossError, match="truncated record at "):
         next(events)
 
 

@@ -6,7 +6,7 @@ value), the offsets at which a key is written whole, and their count; after it c
 compression and a masked CRC-32C. The index block's values say where data blocks are.
 
 `TableBuilder` writes, `Table` reads. Blocks are not compressed when they are written; those that
-are compressed are refused.
+Snappy compressed are read.
 """
 
 import bisect
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 import google_crc32c
 
 from penstock import errors
+from penstock.core.bundle import snappy
 from penstock.core.bundle.coding import data_loss, read_varint, varint
 from penstock.core.records import masked_crc
 
@@ -25,6 +26,7 @@ FOOTER_BYTES = 48
 TRAILER_BYTES = 5
 BLOCK_BYTES = 256 << 10
 RESTART_INTERVAL = 16
+_PLAIN, _SNAPPY = 0, 1  # compressions
 _FIXED = struct.Struct("<I")
 _MAGIC = struct.Struct("<Q")
 
@@ -180,14 +182,17 @@ class Table:
             raise data_loss(
                 f"{self._where}, block at {offset}", f"checksum {wanted:#010x}", f"{found:#010x}"
             )
-        if stored[-1] != 0:
+        where, block, kind = f"{self._where}, block at {offset}", stored[:-1], stored[-1]
+        if kind == _SNAPPY:
+            block = snappy.unpack(block, where)
+        elif kind != _PLAIN:
             raise errors.UnimplementedError(
                 None,
                 None,
-                f"{self._where}, block at {offset}: expected a block that is not compressed, got "
-                f"compression {stored[-1]}. Write the checkpoint anew without compression.",
+                f"{where}: expected a plain block or one of Snappy, got compression {kind}. Write "
+                "the checkpoint anew without compression.",
             )
-        return _parse_block(stored[:-1], f"{self._where}, block at {offset}")
+        return _parse_block(block, where)
 
     @functools.cached_property
     def _keys(self) -> list[bytes]:
