@@ -83,11 +83,10 @@ _BY_REASON = {
         Dequantize error 1, DeserializeManySparse error 4, DrawBoundingBoxes error 1, EncodePng
         error 1, ExtractImagePatches error 3, ExtractVolumePatches error 4, FractionalAvgPoolGrad
         error 4, FractionalMaxPoolGrad error 4, FusedBatchNormGradV3 error 1,
-        ImageProjectiveTransformV2 error 1, InplaceAdd error 2, InplaceSub error 2, InplaceUpdate
-        error 2, IsotonicRegression error 3, LSTMBlockCellGrad error 2, MapIncompleteSize error 3,
+        ImageProjectiveTransformV2 error 1, LSTMBlockCellGrad error 2, MapIncompleteSize error 3,
         MapSize error 3, MapStage error 3, MatrixSolveLs error 4, Mfcc error 1,
         OrderedMapIncompleteSize error 3, OrderedMapSize error 3, OrderedMapStage error 3,
-        ParseExample error 1, ParseExampleV2 error 3, PlaceholderWithDefault error 5,
+        PlaceholderWithDefault error 5,
         QuantizeAndDequantizeV3 error 3, QuantizeV2 error 4, QuantizedMatMul error 3,
         RaggedBincount error 2, RaggedCountSparseOutput error 2, RaggedTensorToSparse error 3,
         RaggedTensorToTensor error 2, Reshape error 1, ResizeNearestNeighborGrad error 1,
@@ -164,7 +163,7 @@ _BY_REASON = {
         gradient 2, BesselY1 value 2, Betainc gradient 1, Betainc value 2, BlockLSTMV2 value 1,
         Conv3D gradient 1, Conv3DBackpropFilterV2 value 2, Conv3DBackpropInputV2 value 1, Dawsn
         gradient 2, DepthwiseConv2dNative gradient 1, DepthwiseConv2dNative value 1,
-        DepthwiseConv2dNativeBackpropInput value 1, Dilation2D value 3, FFT2D value 1,
+        DepthwiseConv2dNativeBackpropInput value 1, FFT2D value 1,
         FusedBatchNormGrad value 1, FusedBatchNormGradV2 value 1, FusedBatchNormGradV3 value 2,
         Igamma value 1, IgammaGradA value 5, Igammac gradient 1, Igammac value 1, Polygamma value
         1, Pow gradient 2, QuantizeAndDequantizeV4Grad value 1, RandomGammaGrad value 2,
@@ -176,8 +175,7 @@ _BY_REASON = {
     "Only the run tells: the values that decide are no constants to the shape rule.": """
         CTCLoss building 6, CombinedNonMaxSuppression building 2, CropAndResizeGradImage building
         1, DenseToDenseSetOperation building 6, EmptyTensorList building 1, FIFOQueueV2 building
-        1, Fingerprint building 3, FractionalAvgPoolGrad building 2, FractionalMaxPoolGrad
-        building 4, HashTableV2 building 2, InitializeTableV2 building 1, LookupTableImportV2
+        1, Fingerprint building 3, FractionalAvgPoolGrad building 2, HashTableV2 building 2, InitializeTableV2 building 1, LookupTableImportV2
         building 2, NonDeterministicInts building 2, NonMaxSuppressionWithOverlaps building 2,
         ParameterizedTruncatedNormal building 4, QueueDequeueManyV2 building 1,
         RaggedFillEmptyRows building 3, RaggedFillEmptyRowsGrad building 2, RaggedGather building
@@ -193,51 +191,60 @@ _BY_REASON = {
         TensorScatterMax building 2, TensorScatterMin building 2, TensorScatterSub building 5,
         TensorScatterUpdate building 5
     """,
+    "Quantised numbers are rounded in double precision: halves, and the last bits of qint32.": """
+        QuantizeV2 value 2, QuantizedConcat value 8
+    """,
+    "TensorFlow's kernels for this need oneDNN; without it they give empty tensors.": """
+        QuantizedMatMulWithBias shape 12, QuantizedMatMulWithBiasAndDequantize shape 13
+    """,
+    "What is not finite or out of bounds becomes the nearest integer, NaN 0 or the lowest.": """
+        RequantizePerChannel value 2, UniformQuantize value 2
+    """,
     "Not looked at yet.": """
-        AllCandidateSampler error 2, AnonymousHashTable error 1, AnonymousMutableDenseHashTable
-        error 1, ApplyProximalAdagrad error 1, BesselJ0 value 3, BesselJ1 gradient 2, BesselJ1
-        value 5, BesselK0 value 7, BesselK0e value 8, BesselK1 value 4, BesselK1e gradient 6,
-        BesselY0 value 2, BlockLSTMV2 gradient 8, CombinedNonMaxSuppression error 1,
-        Conv2DBackpropFilter error 3, Conv2DBackpropInput error 11, CropAndResizeGradBoxes error
-        2, CropAndResizeGradImage error 1, CropAndResizeGradImage value 1, DataFormatDimMap value
-        2, Dawsn value 2, DecodeProtoV2 error 3, Dilation2DBackpropFilter error 7,
-        Dilation2DBackpropFilter value 2, Dilation2DBackpropInput error 5, Dilation2DBackpropInput
-        value 3, EmptyTensorList error 1, EncodeWav error 1, FIFOQueue error 1, FIFOQueueV2 error
-        1, FixedUnigramCandidateSampler value 1, FractionalAvgPool error 4, FractionalAvgPool
-        value 16, FractionalMaxPool error 4, FractionalMaxPool value 16, FusedBatchNorm value 1,
-        FusedBatchNormV2 value 1, FusedBatchNormV3 shape 3, Igamma gradient 7, InitializeTableV2
-        error 1, IsotonicRegression gradient 10, LSTMBlockCell value 1, LSTMBlockCellGrad value 1,
+        AllCandidateSampler error 2, AnonymousHashTable error 1,
+        AnonymousMutableDenseHashTable error 1, ApplyProximalAdagrad error 1, BesselJ0
+        value 3, BesselJ1 gradient 2, BesselJ1 value 5, BesselK0 value 7, BesselK0e value
+        8, BesselK1 value 4, BesselK1e gradient 6, BesselY0 value 2, BlockLSTMV2 gradient
+        8, CombinedNonMaxSuppression error 1, Conv2DBackpropFilter error 3,
+        Conv2DBackpropInput error 11, CropAndResizeGradBoxes error 2,
+        CropAndResizeGradImage error 1, CropAndResizeGradImage value 1, DataFormatDimMap
+        value 2, Dawsn value 2, DecodeProtoV2 error 3, Dilation2DBackpropFilter value 2, Dilation2DBackpropInput value 3, EmptyTensorList error 1, EncodeWav error 1,
+        FIFOQueue error 1, FIFOQueueV2 error 1, FixedUnigramCandidateSampler value 1,
+        FractionalAvgPool error 4, FractionalAvgPool value 16, FractionalMaxPool error 4,
+        FractionalMaxPool value 16, FusedBatchNorm value 1, FusedBatchNormV2 value 1,
+        FusedBatchNormV3 shape 3, Igamma gradient 7, InitializeTableV2 error 1,
+        IsotonicRegression gradient 10, LSTMBlockCell value 1, LSTMBlockCellGrad value 1,
         LearnedUnigramCandidateSampler value 1, LogUniformCandidateSampler value 1,
         LookupTableFindV2 error 1, LookupTableSizeV2 error 1, MatchingFiles shape 1,
-        MaxPool3DGradGrad error 1, MaxPoolGrad error 1, MaxPoolGrad value 3, MaxPoolGradGrad
-        gradient 3, MaxPoolGradGradV2 error 5, MaxPoolGradV2 error 5, MaxPoolGradV2 value 2,
-        MaxPoolV2 error 5, MaxPoolWithArgmax error 2, NonMaxSuppressionV5 error 1,
-        ParseSequenceExample error 12, ParseSequenceExampleV2 error 4, ParseSequenceExampleV2
-        shape 1, ParseSingleSequenceExample error 7, QuantizeV2 value 2, QuantizedConcat value 8,
-        QuantizedMatMulWithBias shape 12, QuantizedMatMulWithBiasAndDequantize shape 13,
-        QueueClose error 1, QueueCloseV2 error 1, QueueDequeueUpToV2 error 1, QueueIsClosed error
-        1, QueueIsClosedV2 error 1, RaggedCross error 9, RaggedFillEmptyRows error 3,
-        RaggedFillEmptyRowsGrad error 2, RaggedRange error 3, RaggedTensorToVariant error 1,
-        RandomIndexShuffle error 2, RandomIndexShuffle value 3, RandomShuffle value 1,
-        RandomStandardNormal value 3, RequantizePerChannel value 2, ResizeBicubic gradient 2,
-        ResizeBicubicGrad error 1, ResizeBicubicGrad value 2, ResizeBilinearGrad error 1,
-        ResizeBilinearGrad value 2, ResourceApplyProximalAdagrad error 1, ResourceCountUpTo error
-        3, ResourceGather error 1, ResourceSparseApplyFtrl error 1, ResourceSparseApplyFtrlV2
-        error 1, ResourceSparseApplyProximalAdagrad error 1, ResourceStridedSliceAssign error 3,
-        Reverse error 4, ScatterNd building 1, SobolSample error 1, SparseAdd shape 1, SparseAdd
-        value 1, SparseApplyFtrl error 1, SparseApplyFtrlV2 error 1, SparseApplyProximalAdagrad
-        error 1, SparseCross error 5, SparseSegmentMeanGrad error 1, SparseSegmentMeanGradV2 error
-        1, SparseSegmentSqrtNGrad error 1, SparseSegmentSqrtNGradV2 error 1, SparseSegmentSumGrad
-        error 1, SparseSegmentSumGradV2 error 1, SparseSliceGrad error 4, SparseSoftmax error 3,
+        MaxPool3DGradGrad error 1, MaxPoolGrad error 1, MaxPoolGrad value 3,
+        MaxPoolGradGrad gradient 3, MaxPoolGradGradV2 error 5, MaxPoolGradV2 error 5,
+        MaxPoolGradV2 value 2, MaxPoolV2 error 5, MaxPoolWithArgmax error 2,
+        NonMaxSuppressionV5 error 1, ParseSequenceExample error 12, ParseSequenceExampleV2
+        error 4, QueueClose error 1, QueueCloseV2 error 1, QueueDequeueUpToV2 error 1,
+        QueueIsClosed error 1, QueueIsClosedV2 error 1, RaggedCross error 9,
+        RaggedFillEmptyRows error 3, RaggedFillEmptyRowsGrad error 2, RaggedRange error 3,
+        RaggedTensorToVariant error 1, RandomIndexShuffle error 2, RandomIndexShuffle
+        value 3, RandomShuffle value 1, RandomStandardNormal value 3, ResizeBicubic
+        gradient 2, ResizeBicubicGrad error 1, ResizeBicubicGrad value 2,
+        ResizeBilinearGrad error 1, ResizeBilinearGrad value 2,
+        ResourceApplyProximalAdagrad error 1, ResourceCountUpTo error 3, ResourceGather
+        error 1, ResourceSparseApplyFtrl error 1, ResourceSparseApplyFtrlV2 error 1,
+        ResourceSparseApplyProximalAdagrad error 1, ResourceStridedSliceAssign error 3,
+        Reverse error 4, ScatterNd building 1, SparseAdd shape 1,
+        SparseAdd value 1, SparseApplyFtrl error 1, SparseApplyFtrlV2 error 1,
+        SparseApplyProximalAdagrad error 1, SparseCross error 5, SparseSegmentMeanGrad
+        error 1, SparseSegmentMeanGradV2 error 1, SparseSegmentSqrtNGrad error 1,
+        SparseSegmentSqrtNGradV2 error 1, SparseSegmentSumGrad error 1,
+        SparseSegmentSumGradV2 error 1, SparseSliceGrad error 4, SparseSoftmax error 3,
         SparseSoftmax gradient 1, SparseTensorDenseAdd building 1, SqrtGrad gradient 6,
-        StatefulRandomBinomial error 4, StatefulUniformInt error 2, StatelessRandomUniformFullInt
-        error 2, StridedSliceGrad error 4, StringFormat value 2, StringNGrams dtype 1,
-        StringNGrams shape 2, StringSplitV2 shape 1, TensorListConcat error 10,
-        TensorListFromTensor error 1, TensorListReserve error 1, TensorListSplit error 1,
-        TensorListStack error 2, TensorScatterAdd error 4, TensorScatterSub error 4,
-        TensorScatterUpdate error 4, TensorSummaryV2 error 2, TensorSummaryV2 value 2,
-        ThreadUnsafeUnigramCandidateSampler value 1, TruncatedNormal value 1,
-        UniformCandidateSampler value 1, UniformQuantize value 2, UnravelIndex error 2
+        StatefulRandomBinomial error 4, StatefulUniformInt error 2,
+        StatelessRandomUniformFullInt error 2, StridedSliceGrad error 4, StringFormat
+        value 2, StringNGrams dtype 1, StringNGrams shape 2, StringSplitV2 shape 1,
+        TensorListConcat error 10, TensorListFromTensor error 1, TensorListReserve error
+        1, TensorListSplit error 1, TensorListStack error 2, TensorScatterAdd error 4,
+        TensorScatterSub error 4, TensorScatterUpdate error 4, TensorSummaryV2 error 2,
+        TensorSummaryV2 value 2, ThreadUnsafeUnigramCandidateSampler value 1,
+        TruncatedNormal value 1, UniformCandidateSampler value 1, UnravelIndex error 2
     """,
 }
 

@@ -31,6 +31,28 @@ _BY_REASON = {
         RaggedTensorToVariantGradient
     """,
     "there is one way to call it": "ControlTrigger NoOp StatelessRandomGetAlg",
+    "recorded with ranges that fit, see tests/ops/test_quant_facts.py": """
+        QuantizeDownAndShrinkRange QuantizedAdd QuantizedAvgPool
+        QuantizedBatchNormWithGlobalNormalization QuantizedBiasAdd QuantizedConv2D
+        QuantizedConv2DAndRelu QuantizedConv2DAndReluAndRequantize
+        QuantizedConv2DAndRequantize QuantizedConv2DWithBias QuantizedConv2DWithBiasAndRelu
+        QuantizedConv2DWithBiasAndReluAndRequantize QuantizedConv2DWithBiasAndRequantize
+        QuantizedDepthwiseConv2D QuantizedDepthwiseConv2DWithBias
+        QuantizedDepthwiseConv2DWithBiasAndRelu
+        QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize QuantizedInstanceNorm
+        QuantizedMatMulWithBiasAndRelu QuantizedMatMulWithBiasAndReluAndRequantize
+        QuantizedMatMulWithBiasAndRequantize QuantizedMaxPool QuantizedMul QuantizedRelu
+        QuantizedRelu6 QuantizedReshape QuantizedResizeBilinear RequantizationRange
+        RequantizationRangePerChannel Requantize UniformQuantizedAdd
+        UniformQuantizedClipByValue UniformQuantizedConvolution
+        UniformQuantizedConvolutionHybrid UniformQuantizedDot UniformQuantizedDotHybrid
+        UniformRequantize
+    """,
+    "TensorFlow crashes, has no kernel or is not right, see tests/ops/test_quant_products.py": """
+        QuantizedConv2DPerChannel QuantizedConv2DWithBiasSignedSumAndReluAndRequantize
+        QuantizedConv2DWithBiasSumAndRelu QuantizedConv2DWithBiasSumAndReluAndRequantize
+        QuantizedReluX
+    """,
 }
 
 NOT_RECORDED = {op: reason for reason, ops in _BY_REASON.items() for op in ops.split()}

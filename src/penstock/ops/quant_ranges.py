@@ -201,12 +201,14 @@ REQUANTIZE_CHANNELS = define_op(
     "float, requested_output_max: float; T: quantizedtype = qint32, out_type: quantizedtype = "
     "quint8) -> output: out_type, output_min: float, output_max: float",
     shape=_requantize_channels_shape,
+    fallible=True,
     doc="32-bit integers with a range for each channel as 8-bit ones of one range.",
 ).not_differentiable(_REASON)
 
 
 @kernel(REQUANTIZE_CHANNELS, types={"T": ["qint32"], "out_type": _BYTES})
 def _requantize_channels(
+    ctx: Any,
     xp: Any,
     input: Array,
     input_min: Array,
@@ -217,7 +219,16 @@ def _requantize_channels(
     out_type: DType,
 ) -> tuple[Array, Array, Array]:
     low, high = requested_output_min, requested_output_max
-    most = limits(out_type)[1]
+    least, most = limits(out_type)
+    ctx.check(
+        (low < 0) | (least == 0),
+        errors.InvalidArgumentError,
+        lambda v: (
+            "RequantizePerChannel: expected requested_output_min < 0 for qint8, got "
+            f"{v}. Ask for quint8."
+        ),
+        low,
+    )
     step = xp.maximum(xp.abs(input_min), xp.abs(input_max)) / FLOAT(1 << 31)
     scale = step * FLOAT(most) / xp.maximum(xp.abs(low), xp.abs(high))
     return to_integers(xp, xp.rint(input.astype(np.float64) * scale), out_type), low, high
