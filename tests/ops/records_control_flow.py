@@ -14,4 +14,11 @@ OPERATIONS = (
     "PenstockStackAdd",
 )
 
-RECORDS = [Record(name, tested_by="tests/ops/test_control_flow.py") for name in OPERATIONS]
+RECORDS = [
+    *(Record(name, tested_by="tests/ops/test_control_flow.py") for name in OPERATIONS),
+    Record(
+        "BatchFunction",
+        tested_by="tests/runtime/test_batching.py",
+        named_by="nondifferentiable_batch_function",
+    ),
+]

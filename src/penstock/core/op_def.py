@@ -13,6 +13,7 @@ in their own registries.
 """
 
 import ast
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -200,6 +201,7 @@ class OpDef:
 
 
 _ops: dict[str, OpDef] = {}
+_loading = threading.RLock()  # guards: _loaders while they run
 _loaders: list[
     Callable[[], None]
 ] = []  # each registers more operations; called once, when a name is not found
@@ -267,6 +269,15 @@ def lookup(name: str) -> OpDef:
 
 def find(name: str) -> OpDef | None:
     """The operation registered under `name`, or None."""
+    found = _ops.get(name)
+    if found is None:
+        with _loading:  # others that look for a name wait until it is there
+            found = _load_until(name)
+    return found
+
+
+def _load_until(name: str) -> OpDef | None:
+    """Runs the loaders that are left until one registers `name`."""
     found = _ops.get(name)
     while found is None and _loaders:
         loader = _loaders.pop()

@@ -64,6 +64,9 @@ EXPORTS = {
         "reset_default_graph": ["compat.v1.reset_default_graph"],
     },
     "penstock.graph.operation": {"Operation": ["Operation"]},
+    "penstock.tracing.batching": {
+        "batch_function": ["nondifferentiable_batch_function"],
+    },
     "penstock.tracing.function": {
         "function": ["function"],
         "run_functions_eagerly": [

@@ -36,3 +36,26 @@ for _op in (PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL):
     _op.calls = True
     _op.effect_rule = effects_after(0)
     _op.gradient(needs_autodiff)
+
+_POLICIES = (
+    "{'low_priority_padding_with_max_batch_size',"
+    " 'low_priority_padding_with_next_allowed_batch_size', 'priority_isolation', 'priority_merge'}"
+    " = 'low_priority_padding_with_max_batch_size'"
+)
+
+BATCH_FUNCTION = define_op(
+    "BatchFunction(in_tensors: [Tin], captured_tensors: [Tcaptured]; f: func, num_batch_threads: "
+    "int, max_batch_size: int, batch_timeout_micros: int, max_enqueued_batches: int = 10, "
+    "allowed_batch_sizes: list(int) = [], container: string = '', shared_name: string = '', "
+    "batching_queue: string = '', low_priority_max_batch_size: int = 0, "
+    "low_priority_batch_timeout_micros: int = 0, low_priority_allowed_batch_sizes: list(int) = [], "
+    f"low_priority_max_enqueued_batches: int = 0, mixed_priority_policy: {_POLICIES}, "
+    "batch_padding_policy: {'PAD_UP', 'BATCH_DOWN', 'MINIMIZE_TPU_COST_PER_REQUEST'} = 'PAD_UP', "
+    "Tin: list(type) >= 1, Tcaptured: list(type) >= 0, Tout: list(type) >= 1, "
+    "enable_large_batch_splitting: bool = False) -> out_tensors: [Tout]",
+    shape=_call_shape,
+    stateful=True,
+    doc="Calls a function once for the rows of several calls; its kernel is in the runtime.",
+).without_gradient("what a batch holds besides differs from call to call")
+BATCH_FUNCTION.calls = True
+BATCH_FUNCTION.effect_rule = effects_after(0)

@@ -1,4 +1,6 @@
-"""Random programs of nested conditionals and loops: eager == traced == on the reference executor.
+"""Random programs of nested conditionals and loops give the same in all modes.
+
+Eagerly, traced, compiled as a whole, as a step of a session, and on the reference executor.
 
 A program is Python source over three int32 variables. It is written to a file, because conversion
 reads source, and loaded from there.
@@ -105,30 +107,58 @@ def run(function, values):
     return [int(np.asarray(v)) for v in function(*(tf.constant(v, tf.int32) for v in values))]
 
 
+def run_traced(program, values):
+    return run(tf.function(program), values)
+
+
+def run_compiled(program, values):
+    return run(tf.function(program, jit_compile=True), values)
+
+
+def run_in_session(program, values):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        places = [tf.compat.v1.placeholder(tf.int32, []) for _ in values]
+        fetches = [tf.convert_to_tensor(v) for v in tf.autograph.to_graph(program)(*places)]
+        return [int(v) for v in session.run(fetches, dict(zip(places, values, strict=True)))]
+
+
+QUICK = [
+    (30, "reference", run_traced),
+    (20, "reference", run_in_session),
+    (6, "fast", run_traced),
+    (6, "fast", run_in_session),
+    (6, "fast", run_compiled),
+]
+SLOW = [  # 200 in each mode
+    pytest.param(50, executor, mode, part, marks=pytest.mark.slow)
+    for executor, mode in [
+        ("reference", run_traced),
+        ("fast", run_traced),
+        ("fast", run_in_session),
+        ("fast", run_compiled),
+    ]
+    for part in range(1, 5)
+]
+
+
 @pytest.mark.parametrize(
-    ("programs", "executor"),
-    [
-        (30, "reference"),
-        (6, "fast"),
-        pytest.param(200, "reference", marks=pytest.mark.slow),
-        pytest.param(60, "fast", marks=pytest.mark.slow),
-    ],
+    ("programs", "executor", "mode", "part"), [*((*q, 0) for q in QUICK), *SLOW]
 )
-def test_random_programs(programs, executor, tmp_path_factory, monkeypatch):
+def test_random_programs(programs, executor, mode, part, tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("programs")
     monkeypatch.setenv("PENSTOCK_EXECUTOR", executor)
 
+    @hypothesis.seed(part)
     @hypothesis.settings(
         max_examples=programs,
         deadline=None,
         database=None,
-        derandomize=True,
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     @hypothesis.given(blocks(2), st.tuples(*[st.integers(-9, 9)] * 3))
     def agree(lines, values):
         program = load(folder, lines)
         wanted = run(program, values)
-        assert run(tf.function(program), values) == wanted, "\n".join(lines)
+        assert mode(program, values) == wanted, "\n".join(lines)
 
     agree()
