@@ -147,6 +147,7 @@ from penstock.ops.math_arithmetic import negative as negative
 from penstock.ops.array_getitem import newaxis as newaxis
 from penstock.autodiff.custom import NoGradient as no_gradient
 from penstock.ops.array_identity import no_op as no_op
+from penstock.tracing.batching import batch_function as nondifferentiable_batch_function
 from penstock.ops.math_norms import norm as norm
 from penstock.ops.math_compare import not_equal as not_equal
 from penstock.ops.py_functions import numpy_function as numpy_function

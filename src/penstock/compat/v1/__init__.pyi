@@ -361,6 +361,7 @@ from penstock.ops.array_getitem import newaxis as newaxis
 from penstock.autodiff.custom import NoGradient as no_gradient
 from penstock.ops.array_identity import no_op as no_op
 from penstock.ops.variable_scope import no_regularizer as no_regularizer
+from penstock.tracing.batching import batch_function as nondifferentiable_batch_function
 from penstock.ops.math_norms import norm_v1 as norm
 from penstock.ops.math_compare import not_equal as not_equal
 from penstock.ops.py_functions import numpy_function as numpy_function
