@@ -331,7 +331,53 @@ def test_function_aliases(tmp_path):
     tf.saved_model.save(module, tmp_path, options=options)
     options = tf.saved_model.LoadOptions(experimental_load_function_aliases=True)
     loaded = tf.saved_model.load(tmp_path, options=options)
-    assert loaded.function_aliases["plus"][0](tf.constant(1.0)).numpy() == 2.0
+    assert loaded.function_aliases == {"plus": loaded.f}
+    assert loaded.function_aliases["plus"](tf.constant(1.0)).numpy() == 2.0
+
+
+def checking():
+    module = tf.Module()
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    def f(x):
+        tf.debugging.assert_positive(x)
+        tf.print("seen", x)
+        return tf.debugging.check_numerics(x * 2.0, "bad")
+
+    module.f = f
+    return module
+
+
+def test_checks_and_prints_are_left_out_on_demand(tmp_path, capfd):
+    module = checking()
+    options = tf.saved_model.SaveOptions(experimental_debug_stripper=True)
+    tf.saved_model.save(module, tmp_path, signatures=module.f, options=options)
+    data = (tmp_path / "saved_model.pb").read_bytes()
+    graph = proto.saved_model_pb2.SavedModel.FromString(data).meta_graphs[0].graph_def
+    kinds = {n.op for n in graph.node} | {n.op for f in graph.library.function for n in f.node_def}
+    assert not kinds & {"Assert", "CheckNumerics", "PrintV2"}
+    loaded = tf.saved_model.load(tmp_path)
+    for found in (loaded.f([-1.0]), loaded.signatures["serving_default"]([np.inf])["output_0"]):
+        assert found.numpy() in (-2.0, np.inf)
+    assert "seen" not in capfd.readouterr().err
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        module.f([-1.0])  # the program's own is as it was
+
+
+def test_the_lines_of_the_program_are_saved_on_demand(tmp_path):
+    module = checking()
+    tf.saved_model.save(module, tmp_path / "without")
+    assert not (tmp_path / "without" / "debug").exists()
+    options = tf.saved_model.SaveOptions(save_debug_info=True)
+    tf.saved_model.save(module, tmp_path / "with", signatures=module.f, options=options)
+    info = tf.saved_model.load(tmp_path / "with").graph_debug_info
+    ((_, number),) = [
+        pair for pair in info.name_to_trace_id.items() if pair[0].startswith("mul@__inference_f")
+    ]
+    frame = info.frames_by_id[info.traces_by_id[number].frame_id[0]]
+    assert info.files[frame.file_index].endswith("test_saved_model.py")
+    line = pathlib.Path(__file__).read_text().splitlines()[frame.line - 1]
+    assert (frame.func, "x * 2.0" in line) == ("f", True)
 
 
 # ---- refusals ------------------------------------------------------------------------------------
@@ -371,8 +417,9 @@ def test_what_cannot_be_saved(tmp_path):
         tf.saved_model.save(module, tmp_path)
     with pytest.raises(AssertionError, match="not supported inside"):
         tf.function(lambda: tf.saved_model.save(tf.Module(), tmp_path))()
-    with pytest.raises(NotImplementedError, match="experimental_image_format"):
-        tf.saved_model.SaveOptions(experimental_image_format=True)
+    options = tf.saved_model.SaveOptions(experimental_image_format=True)
+    with pytest.raises(ValueError, match=r"experimental_image_format=True.* Leave it out"):
+        tf.saved_model.save(module, tmp_path, options=options)
     assert not (tmp_path / "saved_model.pb").exists()
 
 
@@ -417,6 +464,16 @@ def changed(tmp_path, change):
     change(message.meta_graphs[0])
     path.write_bytes(message.SerializeToString())
     return tmp_path
+
+
+def _wait_for_arguments(graph):
+    for function in graph.graph_def.library.function:
+        for node in function.node_def if function.signature.input_arg else ():
+            node.input.append(f"^{function.signature.input_arg[0].name}")
+
+
+def test_functions_may_wait_for_their_arguments(tmp_path):
+    check(tf.saved_model.load(changed(tmp_path, _wait_for_arguments)))
 
 
 def _no_objects(graph):

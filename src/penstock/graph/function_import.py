@@ -182,12 +182,14 @@ Layout = dict[str, int]  # where each named output of a node begins
 def _as_graph(message: FunctionDef, bodies: Mapping[str, CallBody]) -> Any:
     """The nodes of a function as those of a graph."""
     layouts = _layouts(message, bodies)
+    there = {f"^{arg.name}" for arg in message.signature.input_arg}  # nobody waits for arguments
     found = proto.graph_pb2.GraphDef()
     found.versions.producer = 2**31 - 1  # a function keeps the versions of its graph
     for node in message.node_def:
         copy = found.node.add()
         copy.CopyFrom(node)
-        copy.input[:] = [_graph_input(text, layouts) for text in node.input]
+        inputs = [text for text in node.input if text not in there]
+        copy.input[:] = [_graph_input(text, layouts) for text in inputs]
     return found
 
 

@@ -102,6 +102,12 @@ def write_saved_model(export_dir: str, message: Any, as_text: bool = False) -> b
     return data
 
 
+def write_debug_info(export_dir: str, message: Any) -> None:
+    """Writes the GraphDebugInfo of a folder."""
+    path = os.path.join(export_dir, c.DEBUG_DIRECTORY, c.DEBUG_INFO_FILENAME_PB)
+    write(path, message.SerializeToString(deterministic=True))
+
+
 def write(path: str, data: bytes) -> None:
     """Writes a file atomically, with the errors of `tf.io.gfile`."""
     try:

@@ -448,14 +448,13 @@ class Loader:
                     ) from None
         return message
 
-    def _aliases(self, saved: Mapping[str, str]) -> dict[str, list[Any]]:
-        found: dict[str, list[Any]] = {}
-        names = {
-            f.name: f for f in self.objects.values() if isinstance(f, RestoredConcreteFunction)
-        }
-        for name, alias in sorted(saved.items()):
-            if name in names:
-                found.setdefault(alias, []).append(names[name])
+    def _aliases(self, saved: Mapping[str, str]) -> dict[str, RestoredFunction]:
+        """The functions that have aliases, by these."""
+        found: dict[str, RestoredFunction] = {}
+        for each in self.objects.values():
+            if isinstance(each, RestoredFunction):
+                names = [concrete.name for concrete in each.concrete_functions]
+                found.update({saved[name]: each for name in names if name in saved})
         return found
 
 

@@ -45,15 +45,15 @@ class SaveOptions:
 
     Args:
       namespace_whitelist: accepted for compatibility: operations of all packages may be saved.
-      save_debug_info: whether the lines that made the operations are written too.
+      save_debug_info: whether the lines that made the operations are written too, to the file
+        `debug/saved_model_debug_info.pb`.
       function_aliases: names for functions, kept with the model.
-      experimental_debug_stripper: whether Assert, CheckNumerics and Print operations are left out
-        of the graph of signatures; must be false.
+      experimental_debug_stripper: whether Assert, CheckNumerics and Print operations are left out.
       experimental_io_device: accepted for compatibility: files are local to the calling process.
       experimental_variable_policy: a VariablePolicy, or its name.
       experimental_custom_gradients: accepted for compatibility; gradients given by
         `tf.custom_gradient` are not saved.
-      experimental_image_format: must be false: a model is one message.
+      experimental_image_format: must be false when the model is saved, which is one message.
       experimental_skip_saver: whether the operations that save and restore are left out of the
         graph of signatures.
       experimental_sharding_callback: a `tf.train.experimental.ShardingCallback`, which says which
@@ -61,7 +61,6 @@ class SaveOptions:
       extra_tags: tags besides "serve".
 
     Raises:
-      NotImplementedError: an option that is not supported is given.
       ValueError: the sharding callback is none.
       TypeError: `namespace_whitelist` or `extra_tags` is no sequence of strings.
     """
@@ -94,8 +93,6 @@ class SaveOptions:
         experimental_sharding_callback: Any = None,
         extra_tags: Any = None,
     ) -> None:
-        _refuse("experimental_debug_stripper", experimental_debug_stripper, False)
-        _refuse("experimental_image_format", experimental_image_format, False)
         check_callback(experimental_sharding_callback)
         self.namespace_whitelist = _strings("namespace_whitelist", namespace_whitelist)
         self.save_debug_info = save_debug_info
@@ -143,13 +140,6 @@ class LoadOptions:
         self.experimental_skip_checkpoint = experimental_skip_checkpoint
         self.experimental_variable_policy = VariablePolicy.from_obj(experimental_variable_policy)
         self.experimental_load_function_aliases = experimental_load_function_aliases
-
-
-def _refuse(name: str, value: Any, supported: Any) -> None:
-    if value != supported:
-        raise NotImplementedError(
-            f"SaveOptions({name}=...): expected {supported}, got {value!r}. Leave it out."
-        )
 
 
 def _strings(name: str, value: Any) -> list[str]:

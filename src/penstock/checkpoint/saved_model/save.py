@@ -6,7 +6,7 @@ from penstock import proto
 from penstock.checkpoint import object_graph, saving
 from penstock.checkpoint.meta_graph import TENSORFLOW_VERSION, finish_info
 from penstock.checkpoint.saved_model import constants as c
-from penstock.checkpoint.saved_model import fingerprint, folder, structures
+from penstock.checkpoint.saved_model import debugging, fingerprint, folder, structures
 from penstock.checkpoint.saved_model.counted_loops import add_counters
 from penstock.checkpoint.saved_model.graph_side import GraphSide
 from penstock.checkpoint.saved_model.objects import Constant, SignatureMap
@@ -50,6 +50,7 @@ def save(
       AssertionError: a function uses a variable that is not below `obj`; or the call stands in a
         function that is being traced.
       FailedPreconditionError: a variable has no value.
+      ValueError: `options` ask for a model in several messages.
 
     Example:
       >>> import tempfile
@@ -69,6 +70,11 @@ def save(
     chosen = SaveOptions() if options is None else options
     if not isinstance(chosen, SaveOptions):
         raise TypeError(f"options: expected a tf.saved_model.SaveOptions or None, got {options!r}.")
+    if chosen.experimental_image_format:
+        raise ValueError(
+            "tf.saved_model.save: expected a model that is one message, got experimental_image_"
+            "format=True, which TensorFlow has disabled too. Leave it out."
+        )
     if state.graph is not None:
         raise AssertionError(
             "`tf.saved_model.save` is not supported inside a traced @tf.function. Move the call to "
@@ -94,7 +100,9 @@ def _write(obj: Any, path: str, signatures: Any, options: SaveOptions) -> None:
     bodies = list(view.bodies.values())
     meta_graph.graph_def.CopyFrom(as_graph_def(side.graph, add_shapes=True, more=bodies))
     add_counters(meta_graph.graph_def)
-    _, names = functions_of(side.graph.get_operations(), bodies)
+    if options.experimental_debug_stripper:
+        debugging.strip(meta_graph.graph_def)
+    functions, names = functions_of(side.graph.get_operations(), bodies)
     writer = ObjectWriter(view, side, names, options)
     writer.write(meta_graph.object_graph_def)
     info = meta_graph.meta_info_def
@@ -107,6 +115,9 @@ def _write(obj: Any, path: str, signatures: Any, options: SaveOptions) -> None:
     prefix = _made(folder.variables_path(path))
     saving.take_snapshot(graph).write(prefix, options.experimental_sharding_callback)
     assets.copy()
+    if options.save_debug_info:
+        graphs = [(names[id(body)], body.graph) for body in functions]
+        folder.write_debug_info(path, debugging.debug_info(side.graph, graphs))
     data = folder.write_saved_model(path, message)
     fingerprint.write(path, message, data)
 
