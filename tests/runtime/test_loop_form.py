@@ -6,7 +6,9 @@ import pytest
 import penstock as tf
 from penstock.runtime import traced_loops
 from penstock.runtime.bodies import traced_body
-from penstock.runtime.loop_form import Counter, LoopFacts, Rows, loop_form
+from penstock.runtime.loop_form import loop_form
+from penstock.runtime.loop_nodes import Counter
+from penstock.runtime.loop_parts import LoopFacts, Rows
 
 ROUNDS, BATCH, INPUTS, UNITS = 7, 3, 5, 8
 
@@ -127,6 +129,128 @@ def test_rows_of_a_tensor_array(forms):
     found = tf.function(step)(*map(tf.constant, (x, w, u, b)))
     np.testing.assert_allclose(found, expected(x, w, u, b)[0], rtol=1e-4, atol=1e-5)
     assert forms[0].before[0] == Rows(forms[0].before[0].feed, 0, listed=True)
+
+
+@pytest.mark.parametrize("first", ["row", "state"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_row_beside_the_state(forms, first, transposed):
+    """As cells of compat.v1 multiply: one weight for both."""
+    x, (w, u, b) = draw(ROUNDS, BATCH, INPUTS), weights()
+    whole = np.concatenate([w, u] if first == "row" else [u, w])
+    given = whole.T.copy() if transposed else whole
+
+    @tf.function
+    def step(x, weight, b):
+        def round_(t, h):
+            parts = [x[t], h] if first == "row" else [h, x[t]]
+            z = tf.matmul(tf.concat(parts, 1), weight, transpose_b=transposed)
+            return t + 1, tf.tanh(z + b)
+
+        with tf.GradientTape() as tape:
+            tape.watch([x, weight, b])
+            zeros = tf.zeros([BATCH, UNITS])
+            h = tf.while_loop(lambda t, h: t < ROUNDS, round_, [tf.constant(0), zeros])[1]
+            loss = tf.reduce_sum(h * h)
+        return [h, *tape.gradient(loss, [x, weight, b])]
+
+    h, dx, dweight, db = step(*map(tf.constant, (x, given, b)))
+    wanted = expected(x, w, u, b)
+    parts = [wanted[2], wanted[3]] if first == "row" else [wanted[3], wanted[2]]
+    whole = np.concatenate(parts)
+    for got, right in (
+        (h, wanted[0]),
+        (dx, wanted[1]),
+        (dweight, whole.T if transposed else whole),
+        (db, wanted[4]),
+    ):
+        np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-5)
+    assert sum("before the loop" in line for line in forms[0].describe()) == 1
+
+
+def outputs_of(x, u, size=ROUNDS, place=lambda t: t):
+    """The states of all rounds, through a TensorArray."""
+
+    def round_(t, h, states):
+        h = tf.tanh(x[t] + tf.matmul(h, u))
+        return t + 1, h, states.write(place(t), h)
+
+    states = tf.TensorArray(tf.float32, size, element_shape=[BATCH, UNITS])
+    start = [tf.constant(0), tf.zeros([BATCH, UNITS]), states]
+    return tf.while_loop(lambda t, *rest: t < ROUNDS, round_, start)[2].stack()
+
+
+def states_and_gradients(x, u, weight, order=range(ROUNDS)):
+    """All states, and the gradients of sum(weight * states), in double precision."""
+    x, u = x.astype(np.float64), u.astype(np.float64)
+    states = [np.zeros((BATCH, UNITS))]
+    for t in range(ROUNDS):
+        states.append(np.tanh(x[t] + states[-1] @ u))
+    dh, dx, du = np.zeros((BATCH, UNITS)), np.zeros_like(x), np.zeros_like(u)
+    for t in reversed(range(ROUNDS)):
+        dx[t] = (dh + weight[order[t]]) * (1 - states[t + 1] ** 2)
+        du, dh = du + states[t].T @ dx[t], dx[t] @ u.T
+    return states[1:], dx, du
+
+
+@pytest.mark.parametrize(
+    ("size", "place", "zeroed"),
+    [
+        (ROUNDS, lambda t: t, 1),
+        (ROUNDS, lambda t: ROUNDS - 1 - t, 1),
+        (ROUNDS + 2, lambda t: t, 0),  # some elements are not read
+        (2 * ROUNDS, lambda t: 2 * t, 0),
+        (ROUNDS, lambda t: (3 * t) % ROUNDS, 0),  # no counter
+    ],
+)
+def test_the_gradients_of_a_list_that_each_round_sets(forms, size, place, zeroed):
+    x, u = draw(ROUNDS, BATCH, UNITS), weights()[1]
+    weight = draw(size, BATCH, UNITS, seed=8)
+
+    @tf.function
+    def step(x, u):
+        with tf.GradientTape() as tape:
+            tape.watch([x, u])
+            states = outputs_of(x, u, size, place)
+            loss = tf.reduce_sum(states * weight)
+        return [states, *tape.gradient(loss, [x, u])]
+
+    states, dx, du = step(tf.constant(x), tf.constant(u))
+    order = [int(place(t)) for t in range(ROUNDS)]
+    wanted, *gradients = states_and_gradients(x, u, weight, order)
+    np.testing.assert_allclose(states.numpy()[order], wanted, rtol=1e-4, atol=1e-5)
+    for got, right in zip((dx, du), gradients, strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-5)
+    assert sum(len(form.zeroed) for form in forms) == zeroed
+
+
+def test_what_a_list_holds_after_it_was_read_and_zeroed(forms):
+    @tf.function
+    def run(x):
+        def round_(t, total, held):
+            row = held.read(t)
+            return t + 1, total + row, held.write(t, tf.zeros_like(row))
+
+        held = tf.TensorArray(tf.float32, 3, clear_after_read=False).unstack(x)
+        _, total, held = tf.while_loop(lambda t, *rest: t < 3, round_, [0, tf.zeros([2]), held])
+        return total, held.stack()
+
+    total, left = run(tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    assert total.numpy().tolist() == [9.0, 12.0]
+    assert left.numpy().tolist() == [[0.0, 0.0]] * 3
+    assert len(forms[0].zeroed) == 1
+
+
+def test_a_list_that_is_read_after_it_was_zeroed(forms):
+    @tf.function
+    def run(x):
+        def round_(t, total, held):
+            held = held.write(t, tf.zeros_like(total))
+            return t + 1, total + held.read(t), held
+
+        held = tf.TensorArray(tf.float32, 3, clear_after_read=False).unstack(x)
+        return tf.while_loop(lambda t, *rest: t < 3, round_, [0, tf.zeros([2]), held])[1]
+
+    assert run(tf.ones([3, 2])).numpy().tolist() == [0.0, 0.0]
 
 
 def test_a_session_takes_the_same_way(forms):

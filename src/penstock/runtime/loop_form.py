@@ -4,7 +4,9 @@
 it what can be done for all rounds at once, which costs far less than the same in small pieces:
 
 - counters: what a loop variable that counts holds is known from the number of the round;
-- row reads: row `t` of an array that all rounds share, `t` a counter, needs no check;
+- row reads: row `t` of an array that all rounds share, `t` a counter, needs no check, nor does
+  setting element `t` of a list;
+- lists whose elements are read and then set to zero, as those of gradients are: nothing is set;
 - row products: the products of such rows with a matrix that all rounds share are one product of
   all rows, before the loop;
 - sums: a loop variable to which each round adds a product over the leading axis, as the gradient of
@@ -15,8 +17,7 @@ It decides and rewrites, and computes nothing: `penstock.runtime.traced_loops` r
 
 import math
 from collections import Counter as Count
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,16 @@ from penstock.runtime.loop_nodes import (
     row_read,
     step_of,
     sums_rows,
+)
+from penstock.runtime.loop_parts import (
+    Before,
+    LoopFacts,
+    LoopForm,
+    Operand,
+    Part,
+    RowProduct,
+    Rows,
+    Term,
 )
 from penstock.runtime.program import FEED, Node, Program, Ref, sort
 
@@ -60,103 +71,6 @@ Measure = Callable[[Program, Sequence[Ref]], list[tuple[int, ...]]]  # shapes of
 NUMBER = Counter(0, 1)  # of the round itself
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """An array of which rounds read rows: input `feed` of the loop, `axis` in front.
-
-    Attributes:
-      listed: the input is a list, whose elements are the rows.
-    """
-
-    feed: int
-    axis: int = 0
-    listed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RowProduct:
-    """All rows of `rows` times input `weight` of the loop, as `node` multiplies one of them."""
-
-    rows: Rows
-    weight: int
-    node: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """Rows of all rounds.
-
-    Attributes:
-      held: "input" where an input of the loop holds them, else "stack".
-      number: of the input or the stack.
-    """
-
-    held: str
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """What all rounds together add: `node` on the rows of all rounds."""
-
-    node: Node
-    operands: tuple[Operand, ...]
-
-
-@dataclass
-class LoopForm:
-    """A loop rewritten.
-
-    Attributes:
-      rounds: how often it runs.
-      program: a round. Its feeds are the inputs of the loop, then what `before` makes; its fetches
-        the `carried` variables, then a row for each of `stacks`.
-      carried: the loop variables that go from round to round.
-      counters: those whose value follows from the round's number.
-      before: what is made before the loop.
-      stacks: for each stack of rows the index of the row that a round gives.
-      sums: for each loop variable that adds up its terms.
-    """
-
-    rounds: int
-    program: Program
-    carried: list[int]
-    counters: dict[int, Counter]
-    before: list[Rows | RowProduct] = field(default_factory=list)
-    stacks: list[Counter] = field(default_factory=list)
-    sums: dict[int, list[Term]] = field(default_factory=dict)
-
-    def describe(self) -> list[str]:
-        """One line for each thing that was taken out of the rounds."""
-        lines = [f"counter {self.program.feeds[i].name}" for i in self.counters]
-        for each in self.before:
-            if isinstance(each, RowProduct):
-                lines.append(f"one product for all rows before the loop: {each.node.name}")
-        for terms in self.sums.values():
-            names = ", ".join(term.node.name for term in terms)
-            lines.append(f"one for all rounds after the loop: {names}")
-        return lines
-
-
-@dataclass(frozen=True, slots=True)
-class LoopFacts:
-    """What is known of a loop's inputs.
-
-    Attributes:
-      rounds: how often the loop runs.
-      starts: values of integer scalars.
-      fixed: those that are the same in every round.
-      dims: shapes; of a list that of its elements in a row; missing where there is none.
-      listed: which are lists.
-    """
-
-    rounds: int
-    starts: Mapping[int, int]
-    fixed: frozenset[int]
-    dims: Mapping[int, tuple[int, ...]]
-    listed: frozenset[int] = frozenset()
-
-
 def loop_form(program: Program, facts: LoopFacts, measure: Measure) -> LoopForm:
     """Rewrites a loop.
 
@@ -180,11 +94,14 @@ class _Rewriter:
         self.measure = measure
         self.rounds = facts.rounds
         self.numbers = {id(feed): i for i, feed in enumerate(program.feeds)}
+        self.fixed = set(facts.fixed)
         self.counters = self._counters()
         self.form = LoopForm(facts.rounds, program, [], self.counters)
-        self.made: dict[Rows | RowProduct, Node] = {}
+        self.made: dict[Before, Node] = {}
 
     def rewrite(self) -> LoopForm:
+        self._collect_counters()
+        self._leave_zeros()
         for node in self.program.nodes:
             self._read_row(node)
         if used(ROW_PRODUCTS.name):
@@ -196,8 +113,8 @@ class _Rewriter:
             self._sum_up()
         form = self.form
         count = len(program.fetches)
-        left = [i for i in range(count) if i not in self.facts.fixed]
-        form.carried = [i for i in left if i not in self.counters and i not in form.sums]
+        known = {*self.fixed, *self.counters, *form.sums, *form.vectors}
+        form.carried = [i for i in range(count) if i not in known]
         form.program = self._sorted([program.fetches[i] for i in form.carried] + self._emitted)
         return form
 
@@ -223,7 +140,10 @@ class _Rewriter:
         node, _ = ref
         number = self.numbers.get(id(node))
         if number is not None:
-            return self.counters.get(number)
+            start = self.facts.starts.get(number) if number in self.fixed else None
+            return self.counters.get(number) if start is None else Counter(start, 0)
+        if node.type == "PenstockStackRead" and not node.control:
+            return self._collected(node)
         constant = constant_integer(ref)
         if constant is not None:
             return Counter(constant, 0)
@@ -235,6 +155,56 @@ class _Rewriter:
         sign = -1 if node.type == "Sub" else 1
         return Counter(left.first + sign * right.first, left.step + sign * right.step)
 
+    def _collected(self, node: Node) -> Counter | None:
+        """A counter that an earlier loop collected in a vector, of which this one reads."""
+        values = self.facts.vectors.get(self.numbers.get(id(node.inputs[0][0]), -1))
+        index = self._counted(node.inputs[1])
+        if values is None or index is None or not index.within(self.rounds, len(values)):
+            return None
+        read = [values[index.first + index.step * r] for r in range(self.rounds)]
+        found = Counter(read[0], read[1] - read[0] if len(read) > 1 else 0)
+        return found if read == [found.first + found.step * r for r in range(len(read))] else None
+
+    def _collect_counters(self) -> None:
+        """Finds variables in which each round puts what a counter says."""
+        for i, (node, _) in enumerate(self.program.fetches):
+            if node.type != "PenstockStackWrite" or self._users(i) != [node] or node.control:
+                continue
+            index, value = self._counted(node.inputs[1]), self._counted(node.inputs[2])
+            dims = self.facts.dims.get(i, ())
+            if value and index and len(dims) == 1 and index.covers(self.rounds, dims[0]):
+                vector = np.zeros(self.rounds, node.dtypes[0].numpy_dtype)
+                numbers = np.arange(self.rounds)
+                vector[index.first + index.step * numbers] = value.first + value.step * numbers
+                self.form.vectors[i] = vector
+
+    # lists
+
+    def _users(self, number: int) -> list[Node]:
+        feed = self.program.feeds[number]
+        return [n for n in self.program.nodes for source, _ in n.inputs if source is feed]
+
+    def _leave_zeros(self) -> None:
+        """Finds lists whose every element is read, then set to zero; and sets without a check."""
+        for i, (node, _) in enumerate(self.program.fetches):
+            length = self.facts.lengths.get(i)
+            if node.type != "TensorListSetItem" or node.control or length is None:
+                continue
+            counter = self._counted(node.inputs[1])
+            if node.inputs[0][0] is not self.program.feeds[i] or counter is None:
+                continue
+            if counter.within(self.rounds, length):
+                node.attrs = {**node.attrs, "_in_range": True}
+            others = [user for user in self._users(i) if user is not node]
+            reads = all(
+                user.type == "TensorListGetItem" and self._counted(user.inputs[1]) == counter
+                for user in others
+            )
+            zero = node.inputs[2][0].type == "ZerosLike" and i in self.facts.listed
+            if reads and zero and counter.covers(self.rounds, length):
+                self.form.zeroed.append(i)
+                self.fixed.add(i)
+
     # rows
 
     def _read_row(self, node: Node) -> None:
@@ -245,7 +215,7 @@ class _Rewriter:
         axis, index = at
         number = self.numbers.get(id(node.inputs[0][0]))
         counter = self._counted(index)
-        if number is None or number not in self.facts.fixed or counter is None:
+        if number is None or number not in self.fixed or counter is None:
             return
         dims = self.facts.dims.get(number)
         if dims is None or axis >= len(dims) or not counter.within(self.rounds, dims[axis]):
@@ -262,7 +232,7 @@ class _Rewriter:
         node.type, node.op, node.counts = "PenstockStackRead", lookup("PenstockStackRead"), None
         node.inputs, node.attrs = [(source, 0), index], {"T": node.dtypes[0]}
 
-    def _before(self, what: Rows | RowProduct, dtype: Any, dims: tuple[int, ...]) -> Node:
+    def _before(self, what: Before, dtype: Any, dims: tuple[int, ...]) -> Node:
         """The feed that brings in what is made before the loop."""
         if what not in self.made:
             self.made[what] = Node(
@@ -278,7 +248,7 @@ class _Rewriter:
             return None
         source, counter = node.inputs[0][0], self._counted(node.inputs[1])
         number = self.numbers.get(id(source))
-        rows = Rows(number) if number is not None and number in self.facts.fixed else None
+        rows = Rows(number) if number is not None and number in self.fixed else None
         rows = rows or next(
             (k for k, v in self.made.items() if v is source and isinstance(k, Rows)), None
         )
@@ -294,26 +264,61 @@ class _Rewriter:
         """Replaces the product of a row by a row of the product of all rows."""
         if node.type != "MatMul" or node.control or node.attrs["transpose_a"]:
             return
-        read, weight = self._rows_read(node.inputs[0]), self.numbers.get(id(node.inputs[1][0]))
-        if read is None or weight is None or weight not in self.facts.fixed:
+        weight = self.numbers.get(id(node.inputs[1][0]))
+        if weight is None or weight not in self.fixed:
             return
+        if node.inputs[0][0].type == "ConcatV2":
+            self._multiply_part(node, weight)
+            return
+        source = self._row_product(node, node.inputs[0], weight)
+        if source is not None:
+            self._become_read(node, source, node.inputs[0][0].inputs[1])
+
+    def _row_product(self, node: Node, row: Ref, weight: int | Part) -> Node | None:
+        """The feed of the product of all rows like `row` with a matrix; None where it is not."""
+        read = self._rows_read(row)
+        if read is None:
+            return None
         rows, counter = read
-        dims, of_weight = self._dims(rows), self.facts.dims.get(weight)
+        held = weight if isinstance(weight, int) else weight.feed
+        dims, of_weight = self._dims(rows), self.facts.dims.get(held)
         if dims is None or of_weight is None or len(dims) != 3 or len(of_weight) != 2:
-            return
-        if (
-            not counter.within(self.rounds, dims[0])
-            or abs(counter.step) * self.rounds * 2 < dims[0]
-        ):
-            return  # most rows are never asked for
+            return None
+        inside = counter.within(self.rounds, dims[0])
+        if not inside or abs(counter.step) * self.rounds * 2 < dims[0]:
+            return None  # most rows are never asked for
         shape = (*dims[:2], of_weight[0 if node.attrs["transpose_b"] else 1])
         if math.prod(shape) * node.dtypes[0].size > LARGEST:
+            return None
+        product = RowProduct(rows, weight, node.copy(node.inputs, []))
+        return self._before(product, node.dtypes[0], shape)
+
+    def _multiply_part(self, node: Node, weight: int) -> None:
+        """As `_multiply_row`, where the row and something else stand side by side."""
+        joined = node.inputs[0][0]
+        *parts, axis = joined.inputs
+        widths = [(n.shapes[i] or (None,))[-1] for n, i in parts]
+        if constant_integer(axis) not in (1, -1) or joined.control or len(parts) != 2:
             return
-        index = node.inputs[0][0].inputs[1]
-        kept = node.copy(node.inputs, [])
-        self._become_read(
-            node, self._before(RowProduct(rows, weight, kept), node.dtypes[0], shape), index
-        )
+        if None in widths or not any(self._rows_read(part) for part in parts):
+            return
+        first, across = widths[0] or 0, bool(node.attrs["transpose_b"])
+        ends = ((0, first), (first, first + (widths[1] or 0)))
+        halves = [Part(weight, begin, end, across) for begin, end in ends]
+        which = 0 if self._rows_read(parts[0]) else 1
+        dtype = node.dtypes[0]
+        source = self._row_product(node, parts[which], halves[which])
+        dims = self.facts.dims.get(weight)
+        if source is None or dims is None:
+            return
+        other = halves[1 - which]
+        kept = (dims[0], other.end - other.begin) if across else (other.end - other.begin, dims[1])
+        row = node.copy([], [])
+        row.name = f"{node.name}/row"
+        self._become_read(row, source, parts[which][0].inputs[1])
+        rest = node.copy([parts[1 - which], (self._before(other, dtype, kept), 0)], [])
+        node.type, node.op, node.counts = "AddV2", lookup("AddV2"), None
+        node.inputs, node.attrs = [(row, 0), (rest, 0)], {"T": dtype}
 
     # sums
 
@@ -399,4 +404,4 @@ class _Rewriter:
         return terms
 
 
-__all__ = ["Counter", "LoopFacts", "LoopForm", "Operand", "RowProduct", "Rows", "Term", "loop_form"]
+__all__ = ["LoopFacts", "loop_form"]

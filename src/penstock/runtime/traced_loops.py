@@ -19,14 +19,15 @@ from penstock.graph.trip_count import exact_rounds
 from penstock.graph.trip_count import rounds as trip_count
 from penstock.runtime.bodies import Streams, TracedBody, trace_body, trace_nodes, traced_body
 from penstock.runtime.executable import trace_node_alone
-from penstock.runtime.loop_form import (
+from penstock.runtime.loop_form import loop_form
+from penstock.runtime.loop_parts import (
+    Before,
     LoopFacts,
     LoopForm,
     Operand,
-    RowProduct,
+    Part,
     Rows,
     Term,
-    loop_form,
 )
 from penstock.runtime.program import Program, Ref, sort
 from penstock.runtime.simplify import prepared_op
@@ -103,18 +104,23 @@ class _Loop:
         return value if isinstance(value, np.ndarray) else None
 
     def _facts(self, rounds: int, fixed: Sequence[bool]) -> LoopFacts:
-        starts, dims, listed = {}, {}, set()
+        starts, dims, listed, lengths, vectors = {}, {}, set(), {}, {}
         for i, value in enumerate(self._values):
             if isinstance(value, StackedList):
+                if isinstance(value.length, int):
+                    lengths[i] = value.length
                 if value.rows is not None and isinstance(value.length, int):
                     dims[i] = (value.length, *value.rows.shape[1:])
                     listed.add(i)
             elif not isinstance(value, TracedRef):
                 dims[i] = tuple(value.shape)
-                if isinstance(value, np.ndarray) and not value.ndim and value.dtype.kind == "i":
-                    starts[i] = int(value)
+                if isinstance(value, np.ndarray) and value.dtype.kind == "i":
+                    if not value.ndim:
+                        starts[i] = int(value)
+                    elif value.ndim == 1 and fixed[i]:
+                        vectors[i] = value.tolist()
         still = frozenset(i for i, same in enumerate(fixed) if same)
-        return LoopFacts(rounds, starts, still, dims, frozenset(listed))
+        return LoopFacts(rounds, starts, still, dims, frozenset(listed), lengths, vectors)
 
     def _measure(self, program: Program, refs: Sequence[Ref]) -> list[tuple[int, ...]]:
         """The shapes of values of a round."""
@@ -131,13 +137,22 @@ class _Loop:
         value = self._values[what.feed]
         return value.rows[: value.length] if what.listed else jnp.moveaxis(value, what.axis, 0)
 
-    def _made(self, what: Rows | RowProduct) -> Any:
+    def _part(self, what: Part) -> Any:
+        along = slice(what.begin, what.end)
+        value = self._values[what.feed]
+        return value[:, along] if what.across else value[along]
+
+    def _made(self, what: Before) -> Any:
         """What is made before the loop."""
         if isinstance(what, Rows):
             return self._rows(what)
+        if isinstance(what, Part):
+            return self._part(what)
         rows = self._rows(what.rows)
         flat = rows.reshape(-1, rows.shape[-1])
-        product = self._run(what.node, flat, self._values[what.weight])
+        by = what.weight
+        weight = self._part(by) if isinstance(by, Part) else self._values[by]
+        product = self._run(what.node, flat, weight)
         return product.reshape(*rows.shape[:-1], -1)
 
     def _run(self, node: Any, *arguments: Any) -> Any:
@@ -152,6 +167,10 @@ class _Loop:
         for i, counter in form.counters.items():
             last = counter.first + counter.step * form.rounds
             found.append((i, np.asarray(last, self._values[i].dtype)))
+        found += form.vectors.items()
+        for i in form.zeroed:
+            held = self._values[i]
+            found.append((i, held.having(rows=jnp.zeros_like(held.rows))))
         for i, terms in form.sums.items():
             total = self._values[i]
             for term in terms:
