@@ -14,11 +14,13 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
-import numpy as np
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from error_cases import CASES
+from tools.error_cases import CASES
+from tools.golden.texts import arguments
 
 MODES = ("eager", "graph", "function")
 
@@ -63,36 +65,13 @@ def read(path: str) -> dict[str, list[Any]]:
         return {call: outcome for call, *outcome in map(json.loads, file)}
 
 
-def _arguments(tf: Any) -> dict[str, Any]:
-    return {
-        "tf": tf,
-        "np": np,
-        "c": tf.constant,
-        "f": tf.constant([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]),
-        "i": tf.constant([[0, 1, 2], [3, 4, 5]]),
-        "v": tf.constant([0.0, 1.0, 2.0]),
-        "k": tf.constant([0, 1, 2]),
-        "s": tf.constant(["a", "b"]),
-        "b": tf.constant([[True, False, True], [False, False, True]]),
-        "x": tf.constant([1 + 2j, 3 - 1j], tf.complex64),
-        "img": tf.zeros([1, 4, 4, 3]),
-        "ker": tf.zeros([2, 2, 3, 5]),
-        "if_": lambda value: 1 if value else 2,
-        "throw": _throw,
-    }
-
-
-def _throw(problem: Exception) -> None:
-    raise problem
-
-
 def _eager(tf: Any, code: Any) -> None:
-    eval(code, _arguments(tf))  # our own lines
+    eval(code, arguments(tf))  # our own lines
 
 
 def _graph(tf: Any, code: Any) -> None:
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
-        result = eval(code, _arguments(tf))
+        result = eval(code, arguments(tf))
         fetches = [
             part
             for part in tf.nest.flatten(result)
@@ -104,7 +83,7 @@ def _graph(tf: Any, code: Any) -> None:
 
 def _function(tf: Any, code: Any) -> None:
     def body() -> Any:
-        result = eval(code, _arguments(tf))
+        result = eval(code, arguments(tf))
         return [part for part in tf.nest.flatten(result) if isinstance(part, tf.Tensor)]
 
     tf.function(body, autograph=False)()

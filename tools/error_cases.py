@@ -1,4 +1,4 @@
-"""Calls with wrong arguments, one a line, for tools/compare_errors.py.
+"""Calls with wrong arguments, one a line, for tools/compare_errors.py and tools/golden/texts.py.
 
 `c`: tf.constant; `f`: a float32[2, 3]; `i`: an int32[2, 3]; `v`: a float32[3]; `k`: an int32[3];
 `s`: a string[2]; `b`: a bool[2, 3]; `x`: a complex64[2]; `img`: a float32[1, 4, 4, 3]; `ker`: a

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from tests.golden.differences import KNOWN  # noqa: E402
+from tests.golden.differences_public import KNOWN_LINES  # noqa: E402
 from tools.golden import codec  # noqa: E402
 from tools.golden.left_out import NOT_RECORDED  # noqa: E402
 
@@ -85,6 +86,13 @@ def page() -> str:
     ]
     total = ("all", *(sum(row[i] for row in rows) for i in range(1, 6)))
     lines += ["| " + " | ".join(map(str, row)) + " |" for row in [*rows, total]]
+    lines += ["", "## Public functions", "", "| functions | lines | differing |", "|---|---|---|"]
+    lines += [
+        f"| `{family.rstrip('.')}` | {len(cases)} |"
+        f" {sum(case['text'] in KNOWN_LINES for case in cases)} |"
+        for family, cases in golden.items()
+        if "." in family
+    ]
     lines += [
         "",
         "## Known differences",

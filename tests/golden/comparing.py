@@ -51,7 +51,9 @@ def _of_errors(case: Case, got: dict[str, Any]) -> str | None:
 
 def _channels_first(case: Case) -> bool:
     """Whether the case is of the layout for which TensorFlow's kernels on the CPU are missing."""
-    layouts = [arguments.get("data_format", {}).get("a", "") for _, arguments in case["steps"]]
+    layouts = [
+        arguments.get("data_format", {}).get("a", "") for _, arguments in case.get("steps", ())
+    ]
     return any(str(layout).startswith("NC") for layout in layouts)
 
 

@@ -175,7 +175,8 @@ _BY_REASON = {
     "Only the run tells: the values that decide are no constants to the shape rule.": """
         CTCLoss building 6, CombinedNonMaxSuppression building 2, CropAndResizeGradImage building
         1, DenseToDenseSetOperation building 6, EmptyTensorList building 1, FIFOQueueV2 building
-        1, Fingerprint building 3, FractionalAvgPoolGrad building 2, HashTableV2 building 2, InitializeTableV2 building 1, LookupTableImportV2
+        1, Fingerprint building 3, FractionalAvgPoolGrad building 2, HashTableV2
+        building 2, InitializeTableV2 building 1, LookupTableImportV2
         building 2, NonDeterministicInts building 2, NonMaxSuppressionWithOverlaps building 2,
         ParameterizedTruncatedNormal building 4, QueueDequeueManyV2 building 1,
         RaggedFillEmptyRows building 3, RaggedFillEmptyRowsGrad building 2, RaggedGather building
@@ -208,12 +209,13 @@ _BY_REASON = {
         8, CombinedNonMaxSuppression error 1, Conv2DBackpropFilter error 3,
         Conv2DBackpropInput error 11, CropAndResizeGradBoxes error 2,
         CropAndResizeGradImage error 1, CropAndResizeGradImage value 1, DataFormatDimMap
-        value 2, Dawsn value 2, DecodeProtoV2 error 3, Dilation2DBackpropFilter value 2, Dilation2DBackpropInput value 3, EmptyTensorList error 1, EncodeWav error 1,
+        value 2, Dawsn value 2, DecodeProtoV2 error 3, Dilation2D gradient 1,
+        Dilation2DBackpropInput value 3, EmptyTensorList error 1, EncodeWav error 1,
         FIFOQueue error 1, FIFOQueueV2 error 1, FixedUnigramCandidateSampler value 1,
         FractionalAvgPool error 4, FractionalAvgPool value 16, FractionalMaxPool error 4,
         FractionalMaxPool value 16, FusedBatchNorm value 1, FusedBatchNormV2 value 1,
         FusedBatchNormV3 shape 3, Igamma gradient 7, InitializeTableV2 error 1,
-        IsotonicRegression gradient 10, LSTMBlockCell value 1, LSTMBlockCellGrad value 1,
+        IsotonicRegression gradient 13, LSTMBlockCell value 1, LSTMBlockCellGrad value 1,
         LearnedUnigramCandidateSampler value 1, LogUniformCandidateSampler value 1,
         LookupTableFindV2 error 1, LookupTableSizeV2 error 1, MatchingFiles shape 1,
         MaxPool3DGradGrad error 1, MaxPoolGrad error 1, MaxPoolGrad value 3,

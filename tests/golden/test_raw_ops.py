@@ -14,7 +14,7 @@ from penstock import ops
 from penstock.core.op_def import registered
 
 ops.load_all()
-GOLDEN = codec.read()
+GOLDEN = {op: cases for op, cases in codec.read().items() if "." not in op}
 THEIRS = frozenset(codec.source()["raw_ops"])
 SHARED = sorted(THEIRS & registered().keys())
 

@@ -1,6 +1,6 @@
 """The classes of errors that wrong arguments raise, as TensorFlow 2.21 raises them.
 
-`tools/compare_errors.py` compares a thousand calls with TensorFlow; the lines here are those whose
+`tests/golden` compares a thousand calls with TensorFlow; the lines here are those whose
 class hangs on a decision in one of the central places: conversion, attributes, Python functions,
 scopes, tapes, concrete functions.
 """

@@ -11,7 +11,7 @@ import itertools
 from typing import Any
 
 import numpy as np
-from tools.golden import codec
+from tools.golden import codec, texts
 from tools.golden.codec import Case, Json
 
 LARGEST_OUTPUT = 4096  # elements; what is larger is not worth keeping
@@ -31,7 +31,7 @@ def run(tf: Any, case: Case) -> dict[str, Any]:
     """
     runner = _run_in_session if case.get("mode") == "session" else _run_eagerly
     try:
-        return runner(tf, case)
+        return _run_line(tf, case["text"]) if "text" in case else runner(tf, case)
     except Exception as problem:  # the class is the outcome
         outcome: dict[str, Any] = {"err": class_name(problem)}
         if case.get("mode") != "session":
@@ -121,10 +121,22 @@ def _encoded(tensor: Any) -> Json:
 def _build(tf: Any, case: Case) -> str | None:
     try:
         with tf.Graph().as_default():
-            _calls(tf, case, _Arguments(tf), None)
+            if "text" in case:
+                texts.evaluate(tf, case["text"])
+            else:
+                _calls(tf, case, _Arguments(tf), None)
     except Exception as problem:  # the class is the outcome
         return class_name(problem)
     return None
+
+
+# ---- lines of Python
+
+
+def _run_line(tf: Any, line: str) -> dict[str, Any]:
+    parts = tf.nest.flatten(texts.evaluate(tf, line), expand_composites=True)
+    tensors = [t for t in parts if isinstance(t, tf.Tensor) and t.dtype.name not in _OPAQUE]
+    return {"out": [_encoded(t) for t in tensors]}
 
 
 # ---- in a session

@@ -30,7 +30,8 @@ _BY_REASON = {
         Const OptionalGetValue OptionalHasValue OptionalNone RaggedTensorFromVariant
         RaggedTensorToVariantGradient
     """,
-    "there is one way to call it": "ControlTrigger NoOp StatelessRandomGetAlg",
+    "there is one way to call it": "ControlTrigger NoOp StatelessRandomGetAlg Fact SyncDevice",
+    "tells about devices, see tests/ops/test_rare.py": "DeviceIndex",
     "recorded with ranges that fit, see tests/ops/test_quant_facts.py": """
         QuantizeDownAndShrinkRange QuantizedAdd QuantizedAvgPool
         QuantizedBatchNormWithGlobalNormalization QuantizedBiasAdd QuantizedConv2D

@@ -28,7 +28,7 @@ Found = dict[str, list[Case]]
 def programs() -> Found:
     """Operation -> its cases."""
     found: Found = {}
-    for part in (_queues, _barriers, _stages, _stacks, _arrays, _lists):
+    for part in (_queues, _barriers, _stages, _stacks, _arrays, _lists, _maps):
         for op, cases in part():
             found.setdefault(op, []).extend(c for c in cases if c not in found.get(op, []))
     return found
@@ -316,3 +316,68 @@ def _lists() -> list[tuple[str, list[Case]]]:
                         (one, one, "int32"))
     ]  # fmt: skip
     return [("TensorListConcatLists", joins)]
+
+
+def _maps() -> list[tuple[str, list[Case]]]:
+    key, value = t([1, 2], "int32"), t([1.0, NAN])
+    kinds = {"value_dtype": d("float32")}
+    empty: Step = ("EmptyTensorMap", {})
+
+    def at(name: str, step: int, under: Value = key, **more: Value) -> Step:
+        return (f"TensorMap{name}", {"input_handle": of(step), "key": under, **more})
+
+    def size(step: int) -> Step:
+        return ("TensorMapSize", {"input_handle": of(step)})
+
+    put = at("Insert", 0, value=value)
+    keys: Step = ("TensorMapStackKeys", {"input_handle": of(1), "key_dtype": d("int32")})
+    cases = [
+        eager(empty, put, size(1), at("Lookup", 1, **kinds), at("HasKey", 1), at("Erase", 1, **kinds), size(5)),
+        eager(empty, put, keys, size(1)),
+        eager(empty, size(0), at("HasKey", 0)),
+        eager(empty, at("Lookup", 0, **kinds)),
+        eager(empty, at("Erase", 0, **kinds)),
+        eager(empty, put, at("Lookup", 1, value_dtype=d("int32"))),
+        eager(empty, put, at("HasKey", 1, t([1, 2], "int64"))),
+        eager(empty, put, at("Erase", 1, t([2, 1], "int32"), **kinds)),
+        eager(empty, put, at("Insert", 1, t(5, "int32"), value=value), ("TensorMapStackKeys", {"input_handle": of(2), "key_dtype": d("int32")})),
+        eager(empty, ("TensorMapStackKeys", {"input_handle": of(0), "key_dtype": d("int32")})),
+    ]  # fmt: skip
+    return [pair for case in cases for pair in each(case)] + _sparse_maps()
+
+
+def _sparse_maps() -> list[tuple[str, list[Case]]]:
+    parts = {
+        "sparse_indices": t([[0, 0], [1, 1]], "int64"), "sparse_values": t([1.0, NAN]), "sparse_shape": t([2, 3], "int64"),
+    }  # fmt: skip
+    cases = []
+    for i, (put, changed) in enumerate(
+        (put, more)
+        for put in ("AddSparseToTensorsMap", "AddManySparseToTensorsMap")
+        for more in (
+            {},
+            {"sparse_values": t([1.0])},
+            {"sparse_shape": t([2], "int64")},
+            {"sparse_indices": t([[0]], "int64")},
+        )
+    ):
+        named = {"shared_name": a(f"golden_sparse_{i}"), "container": a("")}
+        add = (put, parts | changed | named)
+        if changed:
+            cases.append(session(add))
+            continue
+        place = ("Reshape", {"tensor": of(0), "shape": ints(-1)})
+        take = {"sparse_handles": of(1), "dtype": d("float32"), **named}
+        cases.append(session(add, place, ("TakeManySparseFromTensorsMap", take)))
+        cases.append(
+            session(add, place, ("TakeManySparseFromTensorsMap", take | {"dtype": d("int32")}))
+        )
+    cases.append(
+        session(
+            (
+                "TakeManySparseFromTensorsMap",
+                {"sparse_handles": t([9], "int64"), "dtype": d("float32")},
+            )
+        )
+    )
+    return [pair for case in cases for pair in each(case) if pair[0] != "Reshape"]

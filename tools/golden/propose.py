@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tools.golden import texts
 from tools.golden.codec import Case
 from tools.golden.programs import programs
 from tools.golden.programs import seeds as seeds_by_hand
@@ -41,6 +42,7 @@ def main(arguments: list[str]) -> None:
         seeds[op] = [*calls, *seeds.get(op, [])]
     load_all()
     by_hand = {op: cases for op, cases in programs().items() if op_def.find(op) is not None}
+    by_hand |= texts.cases()
     with open(cases_path, "w", encoding="utf-8") as file:
         for op in sorted(seeds.keys() | by_hand.keys()):
             if chosen and op not in chosen:

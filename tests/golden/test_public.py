@@ -1,0 +1,36 @@
+"""Public functions give TensorFlow's recorded results for lines of Python that users may write."""
+
+import pytest
+from tests.golden.comparing import difference
+from tests.golden.differences_public import KNOWN_LINES
+from tools.golden import codec, texts
+
+GOLDEN = {family: cases for family, cases in codec.read().items() if "." in family}
+LINES = {case["text"] for cases in GOLDEN.values() for case in cases}
+
+
+@pytest.mark.parametrize("family", sorted(GOLDEN))
+def test_results(family: str) -> None:
+    """Values, dtypes, shapes and classes of errors, save for what is known to differ."""
+    found = {}
+    for case in GOLDEN[family]:
+        what = difference(family, case)
+        if what is not None:
+            found[case["text"]] = what
+    new = {line: what for line, what in found.items() if line not in KNOWN_LINES}
+    assert not new, "\n".join(f"{line}\n    {what}" for line, what in new.items())
+    gone = [
+        c["text"] for c in GOLDEN[family] if c["text"] in KNOWN_LINES and c["text"] not in found
+    ]
+    assert not gone, f"these do not differ any more; take them away: {gone}"
+
+
+def test_known_lines_are_recorded() -> None:
+    assert sorted(KNOWN_LINES.keys() - LINES) == []
+
+
+def test_lines_are_those_of_the_tables() -> None:
+    """What is recorded is still in the tables, and nearly all of the tables is recorded."""
+    wanted = {case["text"] for cases in texts.cases().values() for case in cases}
+    assert wanted >= LINES
+    assert len(wanted - LINES) <= 30, "record again: see docs/adding_an_operation.md"
