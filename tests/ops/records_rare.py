@@ -249,6 +249,9 @@ RECORDS += [
             ("DeviceIndex", "DeviceIndex("),
             ("SyncDevice", "sync_devices("),
             ("Fact", "my_fact("),
+            ("Conv", "r.Conv("),
+            ("FusedPadConv2D", "FusedPadConv2D("),
+            ("FusedResizeAndPadConv2D", "FusedResizeAndPadConv2D("),
         )
     ),
 ]

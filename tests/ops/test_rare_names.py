@@ -109,6 +109,86 @@ def test_space_to_batch_refuses(arguments: Any, words: str) -> None:
         tf.nn.with_space_to_batch(IMAGE, *arguments)
 
 
+# ---- convolutions with more in them
+
+EDGES = np.array([[0, 0], [1, 2], [2, 1], [0, 0]], np.int32)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_convolution_over_two_or_three_axes(padding: str) -> None:
+    wanted = tf.nn.conv2d(IMAGE, FILTER, [1, 2, 1, 1], padding)
+    strides = [1, 2, 1, 1]
+    found = r.Conv(input=IMAGE, filter=FILTER, strides=strides, padding=padding)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    many = r.Conv(
+        input=IMAGE[:, None], filter=FILTER, strides=strides, padding=padding, batch_dims=2
+    )
+    np.testing.assert_allclose(many[:, 0], wanted, rtol=1e-5, atol=1e-6)
+    turned = r.Conv(
+        input=IMAGE.transpose(0, 3, 1, 2), filter=FILTER, strides=[1, 1, 2, 1], padding=padding,
+        data_format="CHANNELS_FIRST",
+    )  # fmt: skip
+    np.testing.assert_allclose(turned, np.transpose(wanted, (0, 3, 1, 2)), rtol=1e-5, atol=1e-6)
+    volume = np.random.default_rng(8).normal(size=(1, 4, 5, 6, 2)).astype(np.float32)
+    kernel = np.random.default_rng(9).normal(size=(2, 3, 2, 2, 3)).astype(np.float32)
+    found = r.Conv(input=volume, filter=kernel, strides=[1] * 5, padding=padding)
+    wanted = tf.nn.conv3d(volume, kernel, [1] * 5, padding)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_convolution_with_explicit_pads_and_dilations() -> None:
+    given: dict[str, Any] = {"strides": [1] * 4, "padding": "EXPLICIT", "dilations": [1, 2, 1, 1]}
+    found = r.Conv(
+        input=IMAGE, filter=FILTER, explicit_paddings=EDGES.reshape(-1).tolist(), **given
+    )
+    wanted = tf.nn.conv2d(np.pad(IMAGE, EDGES), FILTER, 1, "VALID", dilations=[2, 1])
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    with tf.Graph().as_default():
+        built = r.Conv(
+            input=tf.compat.v1.placeholder(tf.float32, [None, None, 8, 1]), filter=FILTER,
+            explicit_paddings=EDGES.reshape(-1).tolist(), **given,
+        )  # fmt: skip
+        assert built.shape.as_list() == [None, None, 10, 2]
+
+
+def test_convolutions_that_are_refused() -> None:
+    plain: dict[str, Any] = {"filter": FILTER, "strides": [1] * 4, "padding": "SAME"}
+    with pytest.raises(tf.errors.UnimplementedError, match="groups=1"):
+        r.Conv(input=IMAGE, groups=2, **plain)
+    for more, words in (
+        ({"input": IMAGE[..., 0]}, "spatial dimensions"),
+        ({"input": IMAGE.repeat(2, -1)}, "filter depth"),
+        ({"input": IMAGE, "strides": [1, 1]}, "strides"),
+        ({"input": IMAGE, "batch_dims": -1}, "batch_dims"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            r.Conv(**{**plain, **more})
+
+
+@pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
+def test_convolutions_of_mirrored_and_resized_images(mode: str) -> None:
+    given: dict[str, Any] = {
+        "filter": FILTER,
+        "mode": mode,
+        "strides": [1, 1, 2, 1],
+        "paddings": EDGES,
+    }
+    found = r.FusedPadConv2D(input=IMAGE, padding="VALID", **given)
+    wide = np.pad(IMAGE, EDGES, mode=mode.lower())
+    wanted = tf.nn.conv2d(wide, FILTER, [1, 1, 2, 1], "VALID")
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    for align in (False, True):
+        found = r.FusedResizeAndPadConv2D(
+            input=IMAGE, size=[12, 6], padding="SAME", resize_align_corners=align, **given
+        )
+        resized = r.ResizeBilinear(images=IMAGE, size=[12, 6], align_corners=align)
+        wide = np.pad(resized, EDGES, mode=mode.lower())
+        wanted = tf.nn.conv2d(wide, FILTER, [1, 1, 2, 1], "SAME")
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="filter depth"):
+        r.FusedPadConv2D(input=IMAGE.repeat(2, -1), padding="VALID", **given)
+
+
 # ---- clusters and devices
 
 

@@ -84,6 +84,7 @@ FAMILIES = (
     "nn_batch_norm",
     "nn_bias",
     "nn_candidate_samplers",
+    "nn_conv_padded",
     "nn_convolution",
     "nn_ctc",
     "nn_ctc_decoders",
