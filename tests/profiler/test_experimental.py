@@ -164,3 +164,18 @@ def test_the_table_says_what_a_region_computes(tmp_path):
     (line,) = [x for x in table.read_text().splitlines() if x.startswith("region of")]
     flops = int(line.split()[-2])
     assert flops == 2 * 64**3 + 64**2 + 64**2  # the product, the addition, the sum
+
+
+def test_the_table_shares_a_region_s_time_among_its_operations(tmp_path):
+    with profiler.Profile(tmp_path):
+        work(tf.ones([64, 64]))
+    (table,) = folder_of(tmp_path).glob("*.operations.txt")
+    lines = table.read_text().splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("region of"))
+    total = int(lines[at].split()[-5])
+    parts = [line.split() for line in lines[at + 1 :] if line.startswith("  ")]
+    assert parts[0][1:3] == ["MatMul", "1"]
+    assert parts[0][-1] == str(2 * 64**3)
+    times = [float(part[3].removeprefix("~")) for part in parts]
+    assert times == sorted(times, reverse=True)
+    assert abs(sum(times) - total) <= 0.01 * len(times) * total + len(times)

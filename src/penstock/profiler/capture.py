@@ -19,7 +19,7 @@ from typing import Any
 from penstock import errors, proto
 from penstock.core.lazy import jax
 from penstock.profiler.cost import cost_of
-from penstock.profiler.records import table
+from penstock.profiler.records import Member, Work, table
 from penstock.runtime.step import Event
 from penstock.runtime.timeline import Timeline
 from penstock.runtime.trace import add_step_stats
@@ -81,7 +81,7 @@ class Capture:
         add_step_stats(stats, events)
         (folder / f"{host}.steps.json").write_text(self._chrome(stats, first))
         (folder / f"{host}.operations.txt").write_text(
-            table(stats, self.watch.dropped, _flops(events))
+            table(stats, self.watch.dropped, _works(events))
         )
         return folder
 
@@ -94,15 +94,15 @@ class Capture:
         return json.dumps(trace)
 
 
-def _flops(events: list[Event]) -> dict[str, int | None]:
-    """The floating-point operations of each operation or region, None where a shape is unknown."""
-    found: dict[str, int | None] = {}
+def _works(events: list[Event]) -> dict[str, Work]:
+    """What each operation or region computes: the operations in it, with their costs."""
+    found = {}
     for item in {id(e.item): e.item for e in events}.values():
-        nodes = item.nodes
-        known = [None if n.origin is None else cost_of(n.origin).flops for n in nodes]
-        counted = [k for k in known if k is not None]
-        name = nodes[0].name if len(nodes) == 1 else item.name
-        found[name] = sum(counted) if len(counted) == len(known) else None
+        members = [
+            Member(node.name, node.type, None if node.origin is None else cost_of(node.origin))
+            for node in item.nodes
+        ]
+        found[members[0].name if len(members) == 1 else item.name] = Work(members)
     return found
 
 

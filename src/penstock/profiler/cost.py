@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 Shape = tuple[int, ...]
+_FLOPS_A_BYTE = 4  # how many operations take as long as moving one byte, roughly
 
 # No computation and no copy: the output is the input, or what the graph itself says.
 _FREE = frozenset(
@@ -85,6 +86,11 @@ def total_cost(costs: Iterable[Cost]) -> Cost:
     """The sum of what is known."""
     costs = list(costs)
     return Cost(sum(each.flops or 0 for each in costs), sum(each.bytes or 0 for each in costs))
+
+
+def weight(cost: Cost) -> int:
+    """How much of a region's time an operation may take, in no unit: an estimate, from 1."""
+    return 1 + (cost.flops or 0) // _FLOPS_A_BYTE + (cost.bytes or 0)
 
 
 def _flops(

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from penstock.profiler.cost import Cost, cost_of
+from penstock.profiler.cost import Cost, cost_of, weight
 from penstock.runtime.timeline import parse_label
 from penstock.util.frames import Frame
 
@@ -20,7 +20,6 @@ SCOPE = "_kTFScopeParent"
 ROOT = "_TFProfRoot"
 _HELD = frozenset("Placeholder VarHandleOp Variable VariableV2".split())
 _GRADIENT = re.compile(r"(?:^|/)gradients[^/]*/(.+?)_grad(?:_\d+)?(?:/|$)")
-_FLOPS_A_BYTE = 4  # how many operations take as long as one byte, roughly, for shares of a region
 
 
 @dataclasses.dataclass(slots=True)
@@ -183,16 +182,14 @@ def _fact(facts: dict[str, Facts], name: str, kind: str) -> Facts:
 
 
 def _share(members: list[Facts], micros: int, size: int, is_accelerator: bool, step: int) -> None:
-    weights = [
-        1 + (each.cost.flops or 0) // _FLOPS_A_BYTE + (each.cost.bytes or 0) for each in members
-    ]
+    weights = [weight(each.cost) for each in members]
     total, seen = sum(weights), 0
-    for each, weight in zip(members, weights, strict=True):
-        before, seen = seen, seen + weight
+    for each, part in zip(members, weights, strict=True):
+        before, seen = seen, seen + part
         time = micros * seen // total - micros * before // total
-        part = size * seen // total - size * before // total
+        held = size * seen // total - size * before // total
         run = Numbers(
-            micros=time, bytes=part, peak_bytes=part, residual_bytes=part, output_bytes=part, runs=1
+            micros=time, bytes=held, peak_bytes=held, residual_bytes=held, output_bytes=held, runs=1
         )
         if is_accelerator:
             run.accelerator_micros = time

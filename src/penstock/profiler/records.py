@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.profiler.cost import Cost, weight
 from penstock.runtime.timeline import parse_label
 
 
@@ -50,34 +51,83 @@ def records(step_stats: Any) -> list[Record]:
     return sorted(found.values(), key=lambda r: (-r.micros, r.name))
 
 
+LEAST = 0.01  # the part of a region's time from which an operation in it is shown
 HEADERS = (
     "operation", "type", "runs", "total us", "mean us", "bytes of results", "flops of one run",
     "device",
 )  # fmt: skip
 
 
-def table(step_stats: Any, dropped: int = 0, flops: Mapping[str, int | None] | None = None) -> str:
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An operation of a region, or the only one of an item; its cost, if it is known."""
+
+    name: str
+    kind: str
+    cost: Cost | None
+
+    @property
+    def flops(self) -> int | None:
+        """Floating-point operations of one run, None where they are not known."""
+        return None if self.cost is None else self.cost.flops
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one item of a plan computes."""
+
+    members: list[Member]
+
+    @property
+    def flops(self) -> int | None:
+        """Floating-point operations of one run, None where one is not known."""
+        counts = [member.flops for member in self.members]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    def shares(self) -> list[tuple[Member, float]]:
+        """The operations with their parts of the time by their costs, the largest first."""
+        weights = [weight(m.cost or Cost(None, None)) for m in self.members]
+        pairs = [(m, w / sum(weights)) for m, w in zip(self.members, weights, strict=True)]
+        return sorted(pairs, key=lambda pair: -pair[1])
+
+
+def table(step_stats: Any, dropped: int = 0, works: Mapping[str, Work] | None = None) -> str:
     """The account as text: a line for each operation, the one that took longest first.
+
+    Below a compiled region stand its operations, with the times that their estimated costs give
+    them of the region's: XLA runs them as one.
 
     Args:
       step_stats: what ran.
       dropped: how many operations more, which are not in it.
-      flops: by the names of operations, how many floating-point operations one run makes; those
-        that are not known are shown as "?".
+      works: what operations and regions compute, by their names; floating-point operations that
+        are not known are shown as "?".
     """
-    known = flops or {}
-    rows = [HEADERS]
+    known = works or {}
+    rows: list[tuple[str, ...]] = [HEADERS]
     for r in records(step_stats):
-        mean = f"{r.micros / r.runs:.1f}"
         work = known.get(r.name)
-        counts = (str(r.runs), str(r.micros), mean, str(r.output_bytes))
-        shown = "?" if work is None else str(work)
+        counts = (str(r.runs), str(r.micros), f"{r.micros / r.runs:.1f}", str(r.output_bytes))
+        shown = _count(None if work is None else work.flops)
         rows.append((r.name, r.kind, *counts, shown, " ".join(r.devices)))
+        if work is not None and len(work.members) > 1:
+            rows += [_part(r, member, share) for member, share in work.shares() if share >= LEAST]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADERS))]
     lines = [_line(row, widths) for row in rows]
     if dropped:
         lines.append(f"{dropped} more operations ran and are not shown: the profile was full.")
     return "\n".join(lines) + "\n"
+
+
+def _part(r: Record, member: Member, share: float) -> tuple[str, ...]:
+    micros = r.micros * share
+    times = (f"~{micros:.0f}", f"~{micros / r.runs:.1f}")
+    return (f"  {member.name}", member.kind, str(r.runs), *times, "", _count(member.flops), "")
+
+
+def _count(flops: int | None) -> str:
+    return "?" if flops is None else str(flops)
 
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:
