@@ -58,9 +58,14 @@ def to_integers(xp: Any, values: Array, dtype: DType, low: int | None = None) ->
       low: the lowest integer, when it is not that of the dtype.
     """
     least, most = limits(dtype)
-    wide = values.astype(np.float64)
-    held = xp.clip(wide, float(least if low is None else low), float(most))
-    return xp.where(xp.isnan(wide), 0.0, held).astype(dtype.numpy_dtype)
+    wide = values if _narrow(dtype) else values.astype(np.float64)
+    held = xp.clip(wide, wide.dtype.type(least if low is None else low), wide.dtype.type(most))
+    return xp.where(xp.isnan(wide), wide.dtype.type(0), held).astype(dtype.numpy_dtype)
+
+
+def _narrow(dtype: DType) -> bool:
+    """Whether float32 holds all the integers."""
+    return limits(dtype)[1] < 1 << 16
 
 
 def to_steps(xp: Any, x: Array, low: Array, high: Array, dtype: DType) -> Array:
@@ -75,12 +80,16 @@ def to_steps(xp: Any, x: Array, low: Array, high: Array, dtype: DType) -> Array:
       dtype: the quantised dtype.
 
     Returns:
-      float64[...]; 0 everywhere when the range is empty.
+      float64[...], or float32[...] of float32 and integers that float32 holds; 0 everywhere when
+      the range is empty.
     """
     least, most = limits(dtype)
-    size = (high - low).astype(np.float64)
-    per_unit = xp.where(size == 0, 0.0, (most - least) / xp.where(size == 0, 1.0, size))
-    return half_away(xp, x * per_unit) - half_away(xp, low * per_unit) + least
+    kind = x.dtype.type if _narrow(dtype) else np.float64
+    size = (high - low).astype(kind)
+    empty = size == 0
+    per_unit = xp.where(empty, kind(0), kind(most - least) / xp.where(empty, kind(1), size))
+    first = half_away(xp, low.astype(kind) * per_unit)
+    return half_away(xp, x.astype(kind) * per_unit) - first + kind(least)
 
 
 def to_floats(xp: Any, x: Array, low: Array, high: Array, dtype: DType) -> Array:
