@@ -753,3 +753,15 @@ def test_older_names():
     assert int(loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)])) == 3
     same = loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)], return_same_structure=True)
     assert int(same[0]) == 3
+
+
+def test_a_variable_that_stays_before_others_that_change():
+    def run(stays, n, x):
+        def body(stays, n, x):
+            return stays, n - 1, x * 2.0 + stays
+
+        return tf.while_loop(lambda stays, n, x: n > 0, body, (stays, n, x))
+
+    for way in (run, tf.function(run), tf.function(run, jit_compile=True)):
+        stays, n, x = way(tf.constant(1.0), tf.constant(3), tf.constant(0.5))
+        assert (float(stays), int(n), float(x)) == (1.0, 0, 11.0)

@@ -94,6 +94,8 @@ class _Loop:
         rounds = exact_rounds(self._cond, self._body, self._known)
         if not rounds or self.written or self._streams.drawn:
             return None
+        if traced_body(self._cond, self._device).checks:
+            return None  # it does more than count
         form = loop_form(self._round_body.plain, self._facts(rounds, fixed), self._measure)
         self.carried = form.carried
         self._round_body = TracedBody(form.program, self._device)
@@ -209,8 +211,10 @@ class _Loop:
         arguments = self._arguments(carried, state, number)
         streams = self._streams.in_round(self._body, number)
         results = trace_nodes(self._round_body, [*arguments, *self._before], collected, streams)
+        if self._form is None:  # a form gives these, and then the rows for the stacks
+            results = [results[i] for i in self.carried]
         tensors = [self._body.outputs[i] for i in self.carried]
-        outputs = [as_state(r, t) for r, t in zip(results, tensors, strict=False)]
+        outputs = [as_state(results[k], tensor) for k, tensor in enumerate(tensors)]
         for k, form in self._forms.items():
             outputs[k] = outputs[k].in_form(form)
         rows = [jnp.asarray(row) for row in results[len(tensors) :]]
