@@ -81,7 +81,10 @@ def _pool_shape(c: ShapeContext) -> Dims:
 def _pool_shape_v2(c: ShapeContext) -> Dims:
     rank = 4
     ksize, strides = c.shape_value(1), c.shape_value(2)
-    return pooled(c, c.shape(0), ksize or (None,) * rank, strides or (None,) * rank)
+    unknown = (None,) * rank
+    return pooled(
+        c, c.shape(0), unknown if ksize is None else ksize, unknown if strides is None else strides
+    )
 
 
 def _grad_shape(c: ShapeContext) -> Dims:
@@ -95,7 +98,10 @@ def _grad_shape(c: ShapeContext) -> Dims:
 
 def _grad_sizes_v2(c: ShapeContext) -> Dims:
     ksize, strides = c.shape_value(3), c.shape_value(4)
-    return pooled(c, c.shape(0), ksize or (None,) * 4, strides or (None,) * 4)
+    unknown = (None,) * 4
+    return pooled(
+        c, c.shape(0), unknown if ksize is None else ksize, unknown if strides is None else strides
+    )
 
 
 def _grad_grad_shape(c: ShapeContext) -> Dims:

@@ -55,8 +55,9 @@ def _held(value: Any) -> RaggedVariant:
 def _variant_shape(c: ShapeContext) -> Dims:
     if not c.attr("batched_input"):
         return ()
-    dims = c.shape(0)
-    if not c.attr("RAGGED_RANK"):
+    ranked = bool(c.attr("RAGGED_RANK"))
+    dims = c.rank(0, 1, "rt_nested_splits") if ranked else c.shape(0)
+    if not ranked:
         return None if dims is None else dims[:1]
     return None if dims is None else (None if dims[0] is None else dims[0] - 1,)
 

@@ -60,9 +60,19 @@ HASHED = define_op(
     f"SparseCross({INPUTS}; N: int >= 0, hashed_output: bool, num_buckets: int >= 0, hash_key: "
     f"int, {KINDS}, out_type: {{int64, string}}, internal_type: {{int64, string}}) -> "
     "output_indices: int64, output_values: out_type, output_shape: int64",
-    shape=_shape,
+    shape=lambda c: _crossed_shape(c),
     doc="Every combination of columns' values, as a hash or a string, row by row.",
 ).not_differentiable("hashes and strings have no gradients")
+
+
+def _crossed_shape(c: ShapeContext) -> list[Dims]:
+    out_type = c.attr("out_type").name
+    if c.attr("hashed_output") is not (out_type == "int64"):
+        c.fail(
+            "out_type=int64 for hashes, string without",
+            f"hashed_output={c.attr('hashed_output')} and out_type={out_type}",
+        )
+    return _shape(c)
 
 
 def _columns(
