@@ -290,11 +290,12 @@ def test_from_dense_and_back() -> None:
         [[True, False]],
         [[0.0, np.nan]],
         [0j, 1j],
-        3,
     ):
         value = tf.sparse.from_dense(given)
         np.testing.assert_array_equal(dense(value), tf.constant(given).numpy())
     assert tf.sparse.from_dense(np.zeros((2, 0))).shape == [2, 0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="rank"):
+        tf.sparse.from_dense(3)
 
 
 def test_eye_and_indicator() -> None:
