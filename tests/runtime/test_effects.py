@@ -48,7 +48,7 @@ def together(functions):
         raise problems[0]
 
 
-def twice(path, program, timeout=20):
+def twice(path, program, timeout=60):
     """What a program gives when it is recorded, and when that is replayed."""
     with debug.record_effects(path):
         first = program()
@@ -229,6 +229,27 @@ def test_a_deadline_passes_where_it_passed(tmp_path):
     assert first == ([tf.errors.DeadlineExceededError], 1)
     with debug.replay_effects(tmp_path / "log", timeout=20):
         assert program(60_000, 0.0) == first
+
+
+def test_a_step_ends_between_operations_where_it_ended(tmp_path):
+    def program(timeout_ms):
+        with tf.Graph().as_default(), v1.Session() as session:
+            value = v1.get_variable("v", [], initializer=v1.zeros_initializer())
+            session.run(value.initializer)
+            slow = tf.numpy_function(lambda: time.sleep(0.2), [], [])
+            with tf.control_dependencies([slow]):
+                late = value.assign_add(1.0)
+            try:
+                session.run(late.op, options=v1.RunOptions(timeout_in_ms=timeout_ms))
+            except tf.errors.DeadlineExceededError as problem:
+                return type(problem), float(session.run(value))
+            return None, float(session.run(value))
+
+    with debug.record_effects(tmp_path / "log"):
+        first = program(50)
+    assert first == (tf.errors.DeadlineExceededError, 0.0)
+    with debug.replay_effects(tmp_path / "log", timeout=60):
+        assert program(100_000) == first
 
 
 def test_a_pool_names_its_work(tmp_path):

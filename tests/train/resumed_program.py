@@ -166,6 +166,7 @@ MODES = {
 
 def run(mode, folder, log, last_step, killed_at=None, **more):
     os.makedirs(folder, exist_ok=True)
+    tf.random.set_seed(1)  # whatever ran in this process before
     losses = Log(log, killed_at)
     try:
         MODES[mode](str(folder), losses, last_step, **more)

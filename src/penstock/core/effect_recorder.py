@@ -45,7 +45,7 @@ class Recorder(EffectLog):
         error: tuple[int, str] | None = None,
         value: Any = None,
     ) -> None:
-        if not who and value is None:
+        if not who and value is None and error is None:
             return
         with self.lock:
             if self._writer is None:
@@ -90,7 +90,7 @@ class Recorder(EffectLog):
         try:
             plain()
         except errors.OpError as problem:
-            self._note(self.who(step), stopped(where), (), error_of(problem))
+            self._note("", stopped(self.who(step), where), (), error_of(problem))
             raise
 
     def drawn(self, step: Any, name: str, draw: Callable[[], Any]) -> Any:
@@ -129,9 +129,9 @@ def waited(name: str) -> str:
     return f"{effects.at(name)} (waited)"
 
 
-def stopped(where: str) -> str:
-    """What the end of a step before an operation is known by."""
-    return f"{effects.at(where)} (ended before it)"
+def stopped(who: str, where: str) -> str:
+    """What the end of a step before an operation is known by; it has no place in the order."""
+    return f"{who} ended before {effects.at(where)}"
 
 
 def drew(name: str) -> str:

@@ -125,23 +125,18 @@ class Replay(EffectLog):
         if self._effects[position].error is None:
             self._until(ready, condition, position)
         self._take(position, (condition,))
-        self._raise_recorded(position)
+        _raise_recorded(self._effects[position])
 
     def check(self, step: Any, where: str, plain: Callable[[], None]) -> None:
         """Ends a step where it ended when it was recorded."""
-        who, name = self.who(step), stopped(where)
         with self._turns:
-            known = bool(self._positions.get((who, name)))
+            found = self._loose.get(stopped(self.who(step), where))
+            effect = found.popleft() if found else None
             over = self._failure is not None or self._next == self.count
-        if not known:
-            if over:
-                plain()
-            return
-        position = self._claim(step, who, name)
-        if position is not None:
-            self._await(position)
-            self._take(position, ())
-            self._raise_recorded(position)
+        if effect is not None:
+            _raise_recorded(effect)
+        elif over:
+            plain()
 
     def drawn(self, step: Any, name: str, draw: Callable[[], Any]) -> Any:
         """What was drawn when it was recorded."""
@@ -286,12 +281,6 @@ class Replay(EffectLog):
                     self._fail(self._effects[position], "something that is not ready for it")
             condition.wait(min(_LOOK_SECONDS, self._timeout))
 
-    def _raise_recorded(self, position: int) -> None:
-        error = self._effects[position].error
-        if error is not None:
-            kind = cast("ErrorClass", errors.exception_type_from_error_code(error[0]))
-            raise kind(None, None, error[1])
-
     # ---- divergence
 
     def _check_failure(self) -> None:
@@ -350,6 +339,13 @@ class Replay(EffectLog):
 def _step_text(who: str) -> str:
     actor, _, number = who.rpartition(":")
     return f"{number} of {actor}" if number else actor
+
+
+def _raise_recorded(effect: Effect) -> None:
+    if effect.error is not None:
+        code, message = effect.error
+        kind = cast("ErrorClass", errors.exception_type_from_error_code(code))
+        raise kind(None, None, message)
 
 
 def _text(who: str, name: str, where: str) -> str:

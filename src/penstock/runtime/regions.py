@@ -303,7 +303,7 @@ class Region:
         """Leaves what random operations drew to those that run in the region's place."""
         for (_, node), value in zip(self._step_inputs, steps, strict=True):
             if node.op is not None and node.op.step_input is not None:
-                step.drawn = {**(step.drawn or {}), id(node): value}
+                step.keep(node, value)
 
     def _stacked(self, inputs: Sequence[Any]) -> list[Any]:
         """The inputs, lists among them as rows of an array.

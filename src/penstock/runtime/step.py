@@ -16,7 +16,7 @@ from penstock.core.effects import switch
 
 _ids = itertools.count(1)
 _FAR_S = 1e8
-_callbacks_lock = threading.Lock()  # guards: the callbacks of all steps
+_callbacks_lock = threading.Lock()  # guards: the callbacks of all steps, and `drawn`
 
 
 class Event:
@@ -131,10 +131,16 @@ class Step:
         with _callbacks_lock:
             self._callbacks = [c for c in self._callbacks or () if c is not callback] or None
 
+    def keep(self, node: Any, value: Any) -> None:
+        """Leaves what a node drew to whoever runs it next in this step."""
+        with _callbacks_lock:
+            self.drawn = {**(self.drawn or {}), id(node): value}
+
     def take(self, node: Any, step_input: Callable[[Any, Any], Any]) -> Any:
         """What a node takes from the host now; what it drew before and did not use, if it did."""
         if self.drawn and id(node) in self.drawn:
-            return self.drawn.pop(id(node))
+            with _callbacks_lock:
+                return self.drawn.pop(id(node))
         return step_input(self, node)
 
     def end(self, failed: bool = False) -> None:
