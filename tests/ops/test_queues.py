@@ -55,7 +55,9 @@ def test_closing():
     queue.enqueue_many([[1, 2]])
     assert not bool(queue.is_closed())
     queue.close()
-    queue.close()
+    with pytest.raises(errors.CancelledError, match=r"FIFOQueue '.*' is already closed"):
+        queue.close()
+    queue.close(cancel_pending_enqueues=True)  # as in TensorFlow
     assert bool(queue.is_closed())
     with pytest.raises(errors.CancelledError, match=r"FIFOQueue '.*' is closed"):
         queue.enqueue(3)

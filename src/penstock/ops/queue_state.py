@@ -78,6 +78,15 @@ class _Close(_Attempt):
     __slots__ = ()
 
     def advance(self, queue: "QueueState") -> bool:
+        if queue.closed:
+            return self.fail(
+                errors.CancelledError(
+                    None,
+                    None,
+                    f"{queue} is already closed: expected an open queue. Close it once, or with "
+                    "cancel_pending_enqueues=True, which a closed queue takes too.",
+                )
+            )
         queue.closed = self.done = True
         return True
 
