@@ -301,6 +301,28 @@ def test_signatures_are_written_as_functions_of_keywords(tmp_path):
     assert [arg.type_attr for arg in (*add.input_arg, *add.output_arg)] == ["T", "T", "T"]
 
 
+def test_tensors_that_are_defaults_are_those_of_the_signature(tmp_path):
+    module = tf.Module()
+    number = tf.TensorSpec([], tf.float32)
+    named = tf.TensorSpec([], tf.float32, name="b")
+
+    @tf.function(input_signature=[number, named, number])
+    def f(x, y=tf.constant(3.0), z=4.0):  # noqa: B008
+        return x + y + z
+
+    module.f = f
+    signatures = {"f": f, "g": f.get_concrete_function()}
+    tf.saved_model.save(module, tmp_path, signatures=signatures)
+    data = (tmp_path / "saved_model.pb").read_bytes()
+    found = proto.saved_model_pb2.SavedModel.FromString(data).meta_graphs[0].signature_def
+    assert {k: tf.make_ndarray(v) for k, v in found["f"].defaults.items()} == {"b": 3.0}
+    assert not found["g"].defaults
+    loaded = tf.saved_model.load(tmp_path)
+    assert loaded.f(1.0).numpy() == 8.0
+    with pytest.raises(TypeError, match="missing a required argument: 'b'"):
+        loaded.signatures["f"](x=tf.constant(1.0), z=tf.constant(1.0))
+
+
 def test_trained_after_loading_as_before(tmp_path):
     tf.saved_model.save(tf.saved_model.load(RECORDED), tmp_path)
     loaded = tf.saved_model.load(tmp_path)

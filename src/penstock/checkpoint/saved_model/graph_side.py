@@ -24,6 +24,7 @@ from penstock.core.tensor import host_array
 from penstock.graph.behavior import control_dependencies, device
 from penstock.graph.graph import Graph
 from penstock.graph.shape_proto import dims_to_proto
+from penstock.graph.tensor_proto import make_tensor_proto
 from penstock.ops.trackable_resource import Asset, TrackableResource
 from penstock.types import dtypes as dt
 
@@ -61,6 +62,9 @@ class GraphSide:
                     self._add_resource(node)
             for key, concrete in signatures.items():
                 self._add_signature(key, concrete)
+                for name, value in signatures._defaults.get(key, {}).items():
+                    default = make_tensor_proto(value.numpy(), value.dtype)
+                    self.meta_graph.signature_def[key].defaults[name].CopyFrom(default)
             self._add_initializer()
             if not self.options.experimental_skip_saver:
                 self._add_saver()

@@ -18,6 +18,7 @@ class SignatureMap(Mapping[str, Any], Trackable):
 
     def __init__(self) -> None:
         self._signatures: dict[str, Any] = {}
+        self._defaults: dict[str, dict[str, Any]] = {}  # values of inputs, by signature
 
     def _add_signature(self, name: str, function: Any) -> None:
         self._signatures[name] = function

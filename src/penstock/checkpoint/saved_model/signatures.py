@@ -14,7 +14,7 @@ from penstock.checkpoint.saved_model.constants import (
 from penstock.checkpoint.saved_model.objects import SignatureMap
 from penstock.core import context
 from penstock.core.execute import execute
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.graph.func_graph import FuncGraph
 from penstock.tracing.concrete import ConcreteFunction
 from penstock.tracing.function import Function
@@ -61,8 +61,22 @@ def signature_map(signatures: Any, children: Mapping[str, Any]) -> SignatureMap:
                 f"signatures: expected names that are free, got {key!r}, which is reserved. "
                 "Choose another name."
             )
-        found._add_signature(key, _wrapped(_concrete(value), key))
+        concrete = _concrete(value)
+        found._add_signature(key, _wrapped(concrete, key))
+        found._defaults[key] = _defaults(value, argument_names(concrete))
     return found
+
+
+def _defaults(value: Any, names: list[str]) -> dict[str, Any]:
+    """The parameters of a tf.function that have tensors for defaults, as inputs of a signature."""
+    specs = value.input_signature if isinstance(value, Function) else None
+    if specs is None or len(specs) != len(names):
+        return {}  # no parameters, or some of several tensors
+    full = value.function_spec.fullargspec
+    defaults = full.defaults or ()
+    places = range(len(full.args) - len(defaults), len(full.args))
+    pairs = [(names[i], v) for i, v in zip(places, defaults, strict=True) if i < len(names)]
+    return {name: default for name, default in pairs if isinstance(default, EagerTensor)}
 
 
 def _only_function(children: Mapping[str, Any]) -> Mapping[str, Any]:
