@@ -288,6 +288,21 @@ def test_loops_that_may_end_early_are_left_alone(forms):
     assert forms == []
 
 
+def test_what_a_condition_checks_is_checked(forms):
+    @tf.function
+    def count(most):
+        def goes_on(i):
+            with tf.control_dependencies([tf.debugging.assert_less(i, most)]):
+                return i < 5
+
+        return tf.while_loop(goes_on, lambda i: (i + 1,), [tf.constant(0)])[0]
+
+    assert int(count(tf.constant(9))) == 5
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        count(tf.constant(3))
+    assert forms == []
+
+
 def test_a_sum_that_the_round_also_uses_stays_in_the_loop(forms):
     x = draw(4, 6, 6)
 
