@@ -51,8 +51,11 @@ def _squared(points: Array, centers: Array) -> Array:
 
 @host_kernel(NEAREST)
 def _nearest(points: Array, centers: Array, k: Array) -> list[Array]:
-    if int(k) < 0:
-        raise invalid(f"NearestNeighbors: expected k >= 0, got {int(k)}.")
+    if int(k) < 0 or not len(points):
+        raise invalid(
+            f"NearestNeighbors: expected k >= 0 and at least one point, got {int(k)} and "
+            f"{len(points)} points."
+        )
     width = min(int(k), len(centers))
     places = np.empty((len(points), width), np.int64)
     distances = np.empty((len(points), width), np.float32)

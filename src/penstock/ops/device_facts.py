@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.core import shapes
 from penstock.core.context import state
 from penstock.core.execute import execute
@@ -64,6 +65,10 @@ TO_BOOL = define_op(
 
 @kernel(TO_BOOL)
 def _to_bool(xp: Any, x: Array) -> Array:
+    if x.dtype.kind == "c":
+        raise errors.InvalidArgumentError(
+            None, None, "ToBool: expected real numbers, truths or strings, got complex ones."
+        )
     if x.ndim:
         return xp.asarray(x.size > 0)
     if x.dtype == object:

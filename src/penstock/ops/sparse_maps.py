@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import shapes
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.sparse_common import Array, inside, invalid, parts
+from penstock.ops.sparse_common import Array, inside, invalid
 from penstock.ops.sparse_messages import stacked
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -61,15 +62,7 @@ class SparseTensorsMap:
             return [self._held.pop(number) for number in numbers]
 
 
-def _one_shape(c: ShapeContext) -> Dims:
-    parts(c, 0, "sparse")
-    return ()
-
-
 def _many_shape(c: ShapeContext) -> Dims:
-    _, rank = parts(c, 0, "sparse")
-    if rank is not None and rank < 2:
-        c.fail("a sparse tensor of rank at least 2", f"Rank of input SparseTensor is {rank}")
     sizes = c.shape_value(2)
     return (sizes[0] if sizes else None,)
 
@@ -81,7 +74,7 @@ def _taken_shape(c: ShapeContext) -> list[Dims]:
 
 ADD = define_op(
     f"AddSparseToTensorsMap({INPUTS}, {SHARED}) -> sparse_handle: int64",
-    shape=_one_shape,
+    shape=shapes.scalar,
     stateful=True,
     doc="Keeps a sparse tensor in a map; gives its number.",
 ).not_differentiable(NO_GRADIENT)
@@ -108,21 +101,36 @@ def _map(ctx: KernelContext) -> Any:
     )
 
 
-def _checked(indices: Array, shape: Array) -> None:
+def _checked(indices: Array, values: Array, shape: Array) -> None:
+    if (indices.ndim, values.ndim, shape.ndim) != (2, 1, 1):
+        raise invalid(
+            "expected indices of rank 2, values and a dense shape of rank 1, got shapes "
+            f"{list(indices.shape)}, {list(values.shape)} and {list(shape.shape)}."
+        )
+    if indices.shape != (len(values), len(shape)):
+        raise invalid(
+            f"expected a row of indices for each of {len(values)} values and a column for each of "
+            f"{len(shape)} dimensions, got shape {list(indices.shape)}."
+        )
     if (shape < 0).any() or not inside(np, indices, shape).all():
         raise invalid(f"expected indices inside of the dense shape {shape.tolist()}.")
 
 
 @host_kernel(ADD, limit=HOST)
 def _add(ctx: KernelContext, indices: Array, values: Array, shape: Array) -> Array:
-    _checked(indices, shape)
+    _checked(indices, values, shape)
     (number,) = _map(ctx).add([(indices, values, shape)])
     return np.array(number, np.int64)
 
 
 @host_kernel(ADD_MANY, limit=HOST)
 def _add_many(ctx: KernelContext, indices: Array, values: Array, shape: Array) -> Array:
-    _checked(indices, shape)
+    _checked(indices, values, shape)
+    if len(shape) < 2:
+        raise invalid(
+            "AddManySparseToTensorsMap: expected a sparse tensor of rank at least 2, got Rank of "
+            f"input SparseTensor {len(shape)}. Use AddSparseToTensorsMap."
+        )
     rows = indices[:, 0]
     if int(shape[0]) > LARGEST:
         raise invalid(f"expected at most {LARGEST} rows in one map's addition, got {shape[0]}.")
