@@ -5,6 +5,7 @@ import pytest
 
 import penstock as tf
 from penstock import errors, proto
+from penstock.ops.lookup_buckets import lay_out
 
 raw, v1, lookup = tf.raw_ops, tf.compat.v1, tf.lookup
 BAD = errors.InvalidArgumentError
@@ -430,3 +431,51 @@ def test_restoring_what_tensorflow_wrote(tmp_path):
     words = mutable()
     tf.train.Checkpoint(words=words).restore(path).expect_partial()
     assert value(words.lookup(["a", "b", "c"])) == [1, 2, -1]
+
+
+# ---- buckets of checkpoints: where TensorFlow 2.21 puts keys into 16 buckets --------------------
+
+
+@pytest.mark.parametrize(
+    ("keys", "places"),
+    [
+        ([5, 6, 21, 37, 53], [5, 6, 8, 11, 15]),
+        ([b"a", b"hello", b"penstock", b"abcdefgh", b"abcdefghi"], [12, 10, 15, 2, 5]),
+        ([[1, 2], [3, 4], [5, 6]], [3, 7, 4]),
+    ],
+)
+def test_buckets(keys, places):
+    kind = object if isinstance(keys[0], bytes) else np.int64
+    found = np.array(keys, kind)
+    filler = [[b"" if kind is object else 0] * found.reshape(len(keys), -1).shape[1]]
+    most = 12  # keys that 16 buckets hold
+    spare = [key for key in _fillers(kind, found.shape[1:]) if key not in keys][: most - len(keys)]
+    held = np.array([*keys, *spare], kind)
+    laid, values = lay_out(held, np.arange(most), np.array(filler[0], kind))
+    assert laid.shape == (16, *(found.shape[1:] or (1,)))
+    assert values.shape == (16, 1)
+    for number, place in enumerate(places):
+        assert laid[place].tolist() == np.reshape(found[number], -1).tolist()
+        assert values[place] == number
+
+
+def _fillers(kind, shape):
+    """Keys that come after those that are looked at."""
+    numbers = range(1000, 1100)
+    if kind is object:
+        return [b"filler%d" % i for i in numbers]
+    return [[i] * shape[0] if shape else i for i in numbers]
+
+
+def test_checkpoints_have_buckets_and_are_read_with_or_without(tmp_path):
+    table = dense()
+    table.insert(int64([5, 6, 21]), int64([1, 2, 3]))
+    saved = tf.train.Checkpoint(t=table).write(tmp_path / "c")
+    keys = tf.train.load_variable(saved, "t/.ATTRIBUTES/table-keys")
+    assert keys.reshape(-1).tolist() == [21, 5, 6, 0]  # 21: 1 and 1 + 1 are taken, then 2 + 2
+    table.insert(int64([5, 7]), int64([9, 9]))
+    tf.train.Checkpoint(t=table).read(saved).assert_consumed()
+    assert value(table.lookup(int64([5, 6, 7, 21]))) == [1, 2, UNKNOWN, 3]
+    assert value(table.size()) == 3
+    table._restore_from_tensors({"table-keys": int64([8]), "table-values": int64([4])})
+    assert value(table.lookup(int64([8, 5]))) == [4, UNKNOWN]

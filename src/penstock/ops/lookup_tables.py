@@ -12,7 +12,9 @@ from penstock.core.composite import SparseTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
+from penstock.core.tensor import EagerTensor, host_array, wrap
 from penstock.graph.behavior import init_scope
+from penstock.ops.lookup_buckets import lay_out
 from penstock.ops.lookup_initializers import TableInitializerBase
 from penstock.ops.lookup_ops import (
     DENSE,
@@ -421,6 +423,15 @@ class DenseHashTable(MutableHashTable):
         if self._initial_num_buckets is not None:
             attrs["initial_num_buckets"] = self._initial_num_buckets
         return self._make(DENSE, (self._empty_key, self._deleted_key), attrs, self._name)
+
+    def _serialize_to_tensors(self) -> dict[str, Any]:
+        found = super()._serialize_to_tensors()
+        if not found or not all(isinstance(each, EagerTensor) for each in found.values()):
+            return found  # a graph saves the entries alone
+        keys, values = (host_array(each) for each in found.values())
+        laid = lay_out(keys, values, host_array(self._empty_key))
+        dtypes = (self.key_dtype, self.value_dtype)
+        return {n: wrap(a, t) for n, a, t in zip(found, laid, dtypes, strict=True)}
 
     def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Any:
         """Sets the values of keys; see `insert`."""
