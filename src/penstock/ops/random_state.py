@@ -182,16 +182,18 @@ def _take(step: Any, key: Any, attrs: dict[str, Any], blocks: int) -> np.ndarray
     if log is None:
         with _eager.lock:
             return _take_now(step, key, attrs, blocks)
-    name = f"{key[0] if isinstance(key, tuple) else key} (stream)"
-    if _has_seeds(attrs):
-        with log.turn(step, name, (_eager,)):
-            return _take_now(step, key, attrs, blocks)
+    moved: list[bool] = []
 
     def draw() -> list[int]:
+        moved.append(True)
         with _eager.lock:
             return _take_now(step, key, attrs, blocks).tolist()  # type: ignore[no-any-return]
 
-    return np.array(log.drawn(step, name, draw), np.uint64)
+    name = f"{key[0] if isinstance(key, tuple) else key} (stream)"
+    found = np.array(log.drawn(step, name, draw), np.uint64)
+    if not moved:  # it came from a log; what follows the log goes on from here
+        draw()
+    return found
 
 
 def _take_now(step: Any, key: Any, attrs: dict[str, Any], blocks: int) -> np.ndarray[Any, Any]:
