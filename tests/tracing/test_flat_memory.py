@@ -74,6 +74,35 @@ def test_a_thousand_retraces_keep_what_the_cache_holds(monkeypatch) -> None:
     assert scale.experimental_get_tracing_count() == 200 + TRACES
 
 
+def _steps_with_control_flow() -> list[Any]:
+    """Calls and a gradient of functions with branches, loops and joined calls, and a variable."""
+    weights = tf.Variable(np.full((40, 40), 0.01, np.float32))
+
+    @tf.function
+    def looped(x):
+        for _ in tf.range(3):
+            x = tf.tanh(x @ weights)
+        if tf.reduce_sum(x) > 0.0:
+            x = x * 2.0
+        return x
+
+    x = tf.ones([40, 40])
+    with tf.GradientTape() as tape:
+        y = looped(x)
+    joined = tf.nondifferentiable_batch_function(1, 80, 0)(lambda v: v @ weights)
+    return [tape.gradient(y, weights), looped(x), joined(x)]
+
+
+def test_dropped_functions_with_bodies_free_them() -> None:
+    """Nothing keeps the functions that attributes of conditionals and loops refer to."""
+    _steps_with_control_flow()
+    before, arrays = _of_graphs(), len(jax.live_arrays())
+    for _ in range(3):
+        _steps_with_control_flow()
+    assert _of_graphs() == before
+    assert len(jax.live_arrays()) == arrays
+
+
 def test_a_dropped_function_frees_its_executables_and_variables() -> None:
     def use() -> None:
         step, _ = _training_step()

@@ -147,7 +147,8 @@ def prepare(
             raise errors.NotFoundError(None, None, problem.message) from None
         except (TypeError, ValueError) as problem:
             raise attributes.user_error(op.name, problem, eager=True) from None
-        op.prepared[key] = found
+        if not op.calls:  # its bodies would live as long as the cache
+            op.prepared[key] = found
     return found
 
 

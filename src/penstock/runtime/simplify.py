@@ -191,7 +191,7 @@ def prepared_op(node: Node, device: str = "CPU") -> PreparedOp:
             raise errors.UnimplementedError(None, node.origin, message) from None
         if len(node.op.prepared) >= PREPARED:
             node.op.prepared.clear()
-        if node.type != "Const":  # whose value would live as long as the cache
+        if node.type != "Const" and not node.op.calls:  # its value or bodies would live on there
             node.op.prepared[key] = found
     return found
 
