@@ -110,8 +110,8 @@ def edit_distance(
       InvalidArgumentError: ranks differ, or indices are outside of the shapes.
 
     Example:
-      >>> a = SparseTensor([[0, 0], [0, 1]], ["x", "y"], [1, 2])
-      >>> b = SparseTensor([[0, 0]], ["x"], [1, 1])
+      >>> a = tf.sparse.SparseTensor([[0, 0], [0, 1]], ["x", "y"], [1, 2])
+      >>> b = tf.sparse.SparseTensor([[0, 0]], ["x"], [1, 1])
       >>> edit_distance(a, b).numpy().tolist()
       [1.0]
     """
