@@ -15,11 +15,14 @@ class Known(NamedTuple):
 
 
 _BY_REASON = {
-    "Quantised numbers are computed in double precision and rounded once: they differ by a step or two.": """
-        QuantizeV2 value 2, QuantizedAdd value 13, QuantizedAvgPool value 6,
-        QuantizedBatchNormWithGlobalNormalization value 15, QuantizedConcat value 8,
-        QuantizedResizeBilinear value 6, Requantize value 3, RequantizePerChannel value 2,
-        UniformQuantizedAdd value 5
+    "Strides, paddings and sizes that cannot be: another class of error, or none.": """
+        Conv error 5, FusedPadConv2D error 9, FusedResizeAndPadConv2D error 11
+    """,
+    "Quantised numbers are rounded in double precision: halves, and the last bits of qint32.": """
+        QuantizeV2 value 2, QuantizedConcat value 8
+    """,
+    "What is not finite or out of bounds becomes the nearest integer, NaN 0 or the lowest.": """
+        RequantizePerChannel value 2, UniformQuantize value 2
     """,
     "Other random numbers choose.": """
         KMC2ChainInitialization value 1, KmeansPlusPlusInitialization value 5
@@ -96,22 +99,18 @@ _BY_REASON = {
         MatrixSolveLs error 4, MaxPoolGradGradV2 error 2, MaxPoolGradV2 error 2, MaxPoolV2 error
         2, Mfcc error 1, OrderedMapIncompleteSize error 3, OrderedMapSize error 3, OrderedMapStage
         error 3, ParseSequenceExampleV2 error 1, PlaceholderWithDefault error 5,
-        QuantizeAndDequantizeV3 error 3, QuantizeV2 error 4, QuantizedAvgPool error 1,
-        QuantizedBatchNormWithGlobalNormalization error 8, QuantizedInstanceNorm error 2,
-        QuantizedMatMul error 3, QuantizedMaxPool error 1, QuantizedResizeBilinear error 1,
+        QuantizeAndDequantizeV3 error 3, QuantizeV2 error 4, QuantizedMatMul error 3,
         RaggedBincount error 2, RaggedCountSparseOutput error 2, RaggedTensorToSparse error 3,
-        RaggedTensorToTensor error 2, RequantizationRange error 2, Reshape error 1,
-        ResizeNearestNeighborGrad error 1, ResourceScatterAdd error 1, ResourceScatterDiv error 1,
-        ResourceScatterMax error 1, ResourceScatterMin error 1, ResourceScatterMul error 1,
-        ResourceScatterSub error 1, ResourceScatterUpdate error 1, SerializeSparse error 11,
-        SparseBincount error 1, SparseConcat error 2, SparseCross error 5, SparseCrossV2 error 3,
-        SparseReduceMaxSparse error 2, SparseReduceSumSparse error 1, SparseReshape error 1,
-        StatelessRandomGammaV3 error 1, StatelessRandomUniformIntV2 error 1, StringNGrams error 4,
-        TensorListGather error 6, TensorListGetItem error 6, TensorListPopBack error 4,
-        TensorListScatter error 2, TensorListScatterIntoExistingList error 1, TensorListScatterV2
-        error 1, UniformQuantize error 1, UniformQuantizedClipByValue error 1,
-        UniformQuantizedConvolution error 3, UniformQuantizedConvolutionHybrid error 3,
-        UniformQuantizedDotHybrid error 1, VarHandleOp error 2
+        RaggedTensorToTensor error 2, Reshape error 1, ResizeNearestNeighborGrad error 1,
+        ResourceScatterAdd error 1, ResourceScatterDiv error 1, ResourceScatterMax error 1,
+        ResourceScatterMin error 1, ResourceScatterMul error 1, ResourceScatterSub error 1,
+        ResourceScatterUpdate error 1, SerializeSparse error 11, SparseBincount error 1,
+        SparseConcat error 2, SparseCross error 5, SparseCrossV2 error 3, SparseReduceMaxSparse
+        error 2, SparseReduceSumSparse error 1, SparseReshape error 1, StatelessRandomGammaV3
+        error 1, StatelessRandomUniformIntV2 error 1, StringNGrams error 4, TensorListGather error
+        6, TensorListGetItem error 6, TensorListPopBack error 4, TensorListScatter error 2,
+        TensorListScatterIntoExistingList error 1, TensorListScatterV2 error 1, UniformQuantize
+        error 1, VarHandleOp error 2
     """,
     "The kernels of this deprecated operation refuse graphs of today.": """
         MatrixExponential building 3, QuantizeAndDequantize building 2, RandomPoisson building 3,
@@ -181,12 +180,10 @@ _BY_REASON = {
         FusedBatchNormGrad value 1, FusedBatchNormGradV2 value 1, FusedBatchNormGradV3 value 2,
         Igamma value 1, IgammaGradA value 5, Igammac gradient 1, Igammac value 1, NearestNeighbors
         value 2, Polygamma value 1, Pow gradient 2, QuantizeAndDequantizeV4Grad value 1,
-        QuantizeDownAndShrinkRange value 3, QuantizedInstanceNorm value 3, RandomGammaGrad value
-        2, RequantizationRange value 3, RequantizationRangePerChannel value 7, ResizeArea value 1,
-        ResizeNearestNeighborGrad value 1, ResourceSparseApplyFtrl value 1,
-        ResourceSparseApplyFtrlV2 value 1, ScaleAndTranslate value 1, ScaleAndTranslateGrad value
-        1, SigmoidGrad gradient 1, SparseApplyFtrl value 1, SparseApplyFtrlV2 value 1,
-        UniformQuantizedConvolutionHybrid value 1, UniformQuantizedDotHybrid value 1, Zeta value 2
+        RandomGammaGrad value 2, ResizeArea value 1, ResizeNearestNeighborGrad value 1,
+        ResourceSparseApplyFtrl value 1, ResourceSparseApplyFtrlV2 value 1, ScaleAndTranslate
+        value 1, ScaleAndTranslateGrad value 1, SigmoidGrad gradient 1, SparseApplyFtrl value 1,
+        SparseApplyFtrlV2 value 1, Zeta value 2
     """,
     "Only the run tells: the values that decide are no constants to the shape rule.": """
         CTCLoss building 6, CombinedNonMaxSuppression building 2, CropAndResizeGradImage building
@@ -215,42 +212,36 @@ _BY_REASON = {
         Conv2DBackpropFilter error 3, Conv2DBackpropInput error 11, CropAndResizeGradBoxes error
         2, CropAndResizeGradImage error 1, CropAndResizeGradImage value 1, DataFormatDimMap value
         2, Dawsn value 2, DecodeProtoV2 error 3, Dilation2D gradient 1, Dilation2DBackpropInput
-        value 1, EmptyTensorList error 1, EncodeWav error 1, FIFOQueue error 1, FIFOQueueV2 error
-        1, FixedUnigramCandidateSampler value 1, FractionalAvgPool error 2, FractionalAvgPool
-        value 16, FractionalMaxPool error 2, FractionalMaxPool value 16, FusedBatchNorm value 1,
-        FusedBatchNormV2 value 1, FusedBatchNormV3 shape 3, Igamma gradient 7, InitializeTableV2
-        error 1, IsotonicRegression gradient 13, LSTMBlockCell value 1, LSTMBlockCellGrad value 1,
-        LearnedUnigramCandidateSampler value 1, LogUniformCandidateSampler value 1,
-        LookupTableFindV2 error 1, LookupTableSizeV2 error 1, MatchingFiles shape 1,
-        MaxPool3DGradGrad error 1, MaxPoolGrad error 1, MaxPoolGrad value 3, MaxPoolGradGrad
-        gradient 3, MaxPoolGradV2 value 2, MaxPoolWithArgmax error 2, NearestNeighbors error 2,
-        NonMaxSuppressionV5 error 1, ParseSequenceExample error 3, QuantizedAdd error 1,
-        QuantizedBiasAdd value 4, QuantizedConv2D error 1, QuantizedConv2D shape 1,
-        QuantizedConv2D value 4, QuantizedRelu value 2, QuantizedRelu6 value 2,
-        QuantizedResizeBilinear shape 2, QueueClose error 1, QueueCloseV2 error 1,
-        QueueDequeueUpToV2 error 1, QueueIsClosed error 1, QueueIsClosedV2 error 1, RaggedCross
-        error 9, RaggedFillEmptyRows error 3, RaggedFillEmptyRowsGrad error 2, RaggedRange error
-        3, RandomIndexShuffle error 2, RandomIndexShuffle value 3, RandomShuffle value 1,
-        RandomStandardNormal value 3, RequantizationRangePerChannel error 2, ResizeBicubic
-        gradient 2, ResizeBicubicGrad error 1, ResizeBicubicGrad value 2, ResizeBilinearGrad error
-        1, ResizeBilinearGrad value 2, ResourceApplyProximalAdagrad error 1, ResourceCountUpTo
-        error 3, ResourceGather error 1, ResourceSparseApplyFtrl error 1,
-        ResourceSparseApplyFtrlV2 error 1, ResourceSparseApplyProximalAdagrad error 1,
-        ResourceStridedSliceAssign error 3, Reverse error 4, ScatterNd building 1, SparseAdd shape
-        1, SparseAdd value 1, SparseApplyFtrl error 1, SparseApplyFtrlV2 error 1,
-        SparseApplyProximalAdagrad error 1, SparseSegmentMeanGrad error 1, SparseSegmentMeanGradV2
-        error 1, SparseSegmentSqrtNGrad error 1, SparseSegmentSqrtNGradV2 error 1,
-        SparseSegmentSumGrad error 1, SparseSegmentSumGradV2 error 1, SparseSliceGrad error 4,
-        SparseSoftmax error 3, SparseSoftmax gradient 1, SparseTensorDenseAdd building 1, SqrtGrad
-        gradient 6, StatefulRandomBinomial error 4, StatefulUniformInt error 2,
-        StatelessRandomUniformFullInt error 2, StridedSliceGrad error 4, StringFormat value 2,
-        StringNGrams dtype 1, StringNGrams shape 2, StringSplitV2 shape 1, TensorListConcat error
-        10, TensorListFromTensor error 1, TensorListReserve error 1, TensorListSplit error 1,
-        TensorListStack error 2, TensorScatterAdd error 4, TensorScatterSub error 4,
-        TensorScatterUpdate error 4, TensorSummaryV2 error 2, TensorSummaryV2 value 2,
-        ThreadUnsafeUnigramCandidateSampler value 1, ToBool error 1, TruncatedNormal value 1,
-        UniformCandidateSampler value 1, UniformQuantize value 2, UniformQuantizedConvolution
-        value 3, UniformQuantizedDot value 3, UniformRequantize value 1, UnravelIndex error 2
+        value 1, EmptyTensorList error 1, EncodeWav error 1, FixedUnigramCandidateSampler value 1,
+        FractionalAvgPool error 2, FractionalAvgPool value 16, FractionalMaxPool error 2,
+        FractionalMaxPool value 16, FusedBatchNorm value 1, FusedBatchNormV2 value 1,
+        FusedBatchNormV3 shape 3, FusedResizeAndPadConv2D value 1, Igamma gradient 7,
+        InitializeTableV2 error 1, IsotonicRegression gradient 13, LSTMBlockCell value 1,
+        LSTMBlockCellGrad value 1, LearnedUnigramCandidateSampler value 1,
+        LogUniformCandidateSampler value 1, LookupTableFindV2 error 1, LookupTableSizeV2 error 1,
+        MatchingFiles shape 1, MaxPool3DGradGrad error 1, MaxPoolGrad error 1, MaxPoolGrad value
+        3, MaxPoolGradGrad gradient 3, MaxPoolGradV2 value 2, MaxPoolWithArgmax error 2,
+        NonMaxSuppressionV5 error 1, ParseSequenceExample error 3, QueueDequeueUpToV2 error 1,
+        RaggedCross error 9, RaggedFillEmptyRows error 3, RaggedFillEmptyRowsGrad error 2,
+        RaggedRange error 3, RandomIndexShuffle error 2, RandomIndexShuffle value 3, RandomShuffle
+        value 1, RandomStandardNormal value 3, ResizeBicubic gradient 2, ResizeBicubicGrad error
+        1, ResizeBicubicGrad value 2, ResizeBilinearGrad error 1, ResizeBilinearGrad value 2,
+        ResourceApplyProximalAdagrad error 1, ResourceCountUpTo error 3, ResourceGather error 1,
+        ResourceSparseApplyFtrl error 1, ResourceSparseApplyFtrlV2 error 1,
+        ResourceSparseApplyProximalAdagrad error 1, ResourceStridedSliceAssign error 3, Reverse
+        error 4, ScatterNd building 1, SparseAdd shape 1, SparseAdd value 1, SparseApplyFtrl error
+        1, SparseApplyFtrlV2 error 1, SparseApplyProximalAdagrad error 1, SparseSegmentMeanGrad
+        error 1, SparseSegmentMeanGradV2 error 1, SparseSegmentSqrtNGrad error 1,
+        SparseSegmentSqrtNGradV2 error 1, SparseSegmentSumGrad error 1, SparseSegmentSumGradV2
+        error 1, SparseSliceGrad error 4, SparseSoftmax error 3, SparseSoftmax gradient 1,
+        SparseTensorDenseAdd building 1, SqrtGrad gradient 6, StatefulRandomBinomial error 4,
+        StatefulUniformInt error 2, StatelessRandomUniformFullInt error 2, StridedSliceGrad error
+        4, StringFormat value 2, StringNGrams dtype 1, StringNGrams shape 2, StringSplitV2 shape
+        1, TensorListConcat error 10, TensorListFromTensor error 1, TensorListReserve error 1,
+        TensorListSplit error 1, TensorListStack error 2, TensorScatterAdd error 4,
+        TensorScatterSub error 4, TensorScatterUpdate error 4, TensorSummaryV2 error 2,
+        TensorSummaryV2 value 2, ThreadUnsafeUnigramCandidateSampler value 1, TruncatedNormal
+        value 1, UniformCandidateSampler value 1, UnravelIndex error 2
     """,
 }
 

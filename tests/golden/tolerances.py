@@ -31,7 +31,7 @@ _BY_REASON: dict[str, tuple[Allowed, str]] = {
         SparseTensorDenseMatMul LRN LRNGrad FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3
         AdjustContrastv2 CropAndResizeGradImage ResizeBicubicGrad ResizeBilinearGrad
         ScaleAndTranslateGrad BlockLSTM BlockLSTMV2 BlockLSTMGrad BlockLSTMGradV2 LSTMBlockCell
-        LSTMBlockCellGrad GRUBlockCell GRUBlockCellGrad
+        LSTMBlockCellGrad GRUBlockCell GRUBlockCellGrad Conv FusedPadConv2D FusedResizeAndPadConv2D
         """,
     ),
     "sums of products in another order, of differences from a mean": (

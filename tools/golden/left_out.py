@@ -5,7 +5,7 @@ _BY_REASON = {
     "its effect is a line on the standard error": "Print PrintV2",
     "differs between runs": "Timestamp",
     "takes functions, see tests/ops/test_functional_loops.py and tests/graph": """
-        Case If While StatelessCase StatelessIf StatelessWhile PartitionedCall
+        BatchFunction Case If While StatelessCase StatelessIf StatelessWhile PartitionedCall
         StatefulPartitionedCall EagerPyFunc PyFunc PyFuncStateless
     """,
     "a part of a loop or branch, see tests/runtime/test_flow_graphs.py": """
@@ -44,6 +44,7 @@ _BY_REASON = {
         QuantizedMatMulWithBiasAndRelu QuantizedMatMulWithBiasAndReluAndRequantize
         QuantizedMatMulWithBiasAndRequantize QuantizedMaxPool QuantizedMul QuantizedRelu
         QuantizedRelu6 QuantizedReshape QuantizedResizeBilinear RequantizationRange
+        QuantizedMatMulWithBias QuantizedMatMulWithBiasAndDequantize
         RequantizationRangePerChannel Requantize UniformQuantizedAdd
         UniformQuantizedClipByValue UniformQuantizedConvolution
         UniformQuantizedConvolutionHybrid UniformQuantizedDot UniformQuantizedDotHybrid

@@ -8,6 +8,9 @@ from tools.golden.values import INF, NAN, Value, a, d, s, several, t, texts, var
 
 _IMAGE = t([i * 7 % 32 / 32 for i in range(1 * 4 * 4 * 3)], shape=(1, 4, 4, 3))
 _BYTES = t([i * 37 % 256 for i in range(4 * 5 * 3)], "uint8", (4, 5, 3))
+_FILTER = t([i * 5 % 16 / 16 - 0.5 for i in range(2 * 2 * 3 * 2)], shape=(2, 2, 3, 2))
+_PADDINGS = t([[0, 0], [1, 1], [0, 2], [0, 0]], "int32")
+_ONES = several(a(1), a(1), a(1), a(1))
 _BOXES = t([[0.1, 0.2, 0.8, 0.9], [-0.2, 0.0, 1.2, 0.5]])
 _SCORES = [0.9, 0.75, 0.6, 0.95]
 _CORNERS = [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11]]
@@ -74,6 +77,11 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     _rule("KMC2ChainInitialization", distances=t([1.0, 4.0, 0.5, 2.0]), seed=t(7, "int64")),
     _rule("KmeansPlusPlusInitialization", points=t([[0.0, 1.0], [2.0, 3.0], [5.0, 1.0]]), num_to_sample=t(2, "int64"),
           seed=t(7, "int64"), num_retries_per_sample=t(1, "int64")),
+    _rule("Conv", input=_IMAGE, filter=_FILTER, strides=_ONES, padding=a("SAME")),
+    _rule("FusedPadConv2D", input=_IMAGE, paddings=_PADDINGS, filter=_FILTER, mode=a("REFLECT"), strides=_ONES,
+          padding=a("VALID")),
+    _rule("FusedResizeAndPadConv2D", input=_IMAGE, size=t([3, 5], "int32"), paddings=_PADDINGS, filter=_FILTER,
+          mode=a("REFLECT"), strides=_ONES, padding=a("VALID")),
     _rule("EncodeJpeg", image=_BYTES),
     _rule("EncodeJpegVariableQuality", images=_BYTES, quality=t(75, "int32")),
 ]  # fmt: skip
