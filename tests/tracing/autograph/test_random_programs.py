@@ -130,14 +130,14 @@ QUICK = [
     (6, "fast", run_compiled),
 ]
 SLOW = [  # 200 in each mode
-    pytest.param(50, executor, mode, part, marks=pytest.mark.slow)
+    pytest.param(25, executor, mode, part, marks=pytest.mark.slow)
     for executor, mode in [
         ("reference", run_traced),
         ("fast", run_traced),
         ("fast", run_in_session),
         ("fast", run_compiled),
     ]
-    for part in range(1, 5)
+    for part in range(1, 9)
 ]
 
 
