@@ -190,7 +190,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("strings", "features", "words"), REFUSED)
+@pytest.mark.parametrize(
+    ("strings", "features", "words"), REFUSED, ids=[words for *_, words in REFUSED]
+)
 def test_what_does_not_fit(strings: Any, features: Any, words: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=words):
         io.parse_example(strings, features)
