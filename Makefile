@@ -58,7 +58,7 @@ bench: $(VENV)/.stamp-demo ## Measure the latency of a step; ARGS="..." go to it
 native: $(VENV)/.stamp-dev ## Compile the native kernels anew
 	$(BIN)/python native/build.py
 
-sanitize: $(BIN)/python ## Check the native kernels under the sanitizers for memory, behaviour and threads
+sanitize: $(BIN)/python ## Check the native libraries under the sanitizers for memory, behaviour and threads
 	$(BIN)/python native/build.py --check address,undefined
 	$(BIN)/python native/build.py --check thread --rounds 15
 

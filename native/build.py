@@ -1,7 +1,7 @@
 """Builds the native kernels: shared libraries that Python loads with ctypes.
 
     python native/build.py                              # into src/penstock/_native
-    python native/build.py --check address,undefined    # checks the kernels under sanitizers
+    python native/build.py --check address,undefined    # checks both under sanitizers
 
 It needs a C++17 compiler (`CXX`, else c++, g++ or clang++) and jaxlib's headers, and nothing else.
 The library has no Python in it, so one build serves every Python version. The kernels (`isa.cc`)
@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE.parent / "src/penstock/_native/libpenstock_kernels.so"
 WIRE = TARGET.with_name("libpenstock_wire.so")
+CHECK_SECONDS = 900  # a check takes some 20, and several times as many beside other work
 COMMON = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
 X86 = {  # the instruction sets, and what the compiler is told for each
     "plain": (),
@@ -94,9 +95,7 @@ def build_wire(target: pathlib.Path = WIRE, extra: Iterable[str] = ()) -> pathli
     Raises:
       CannotBuildError: there is no compiler, or it fails.
     """
-    command = compiler()
-    if command is None:
-        raise CannotBuildError("no C++ compiler was found (c++, g++ or clang++; or set CXX)")
+    command = _compiler()
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.with_suffix(".new")
     _run([*command, *COMMON, *extra, "-shared", "-o", str(new), str(HERE / "wire.cc")])
@@ -105,29 +104,51 @@ def build_wire(target: pathlib.Path = WIRE, extra: Iterable[str] = ()) -> pathli
 
 
 def check(sanitizers: str, rounds: int) -> int:
-    """Compares the kernels with plain loops (check.cc), compiled with sanitizers.
+    """Checks both libraries, compiled with sanitizers.
+
+    The kernels are compared with plain loops (check.cc), the parser of messages is given sound and
+    damaged ones (check_wire.cc).
 
     Args:
       sanitizers: what `-fsanitize=` names; none when empty.
-      rounds: how many shapes of each kind.
+      rounds: how many shapes of each kind; a hundred messages for each of them.
 
     Returns:
-      The exit code of the check.
+      0, or the exit code of a check that failed; 1 for one that did not end.
 
     Raises:
       CannotBuildError: as `build`.
     """
     extra = ["-g", "-O1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
+    extra = extra if sanitizers else []
     with tempfile.TemporaryDirectory() as folder:
-        made = _compile(folder, ("check", "dispatch"), extra if sanitizers else [], [])
-        return subprocess.run([made, str(rounds)], check=False).returncode
+        messages = f"{folder}/messages"
+        sources = [str(HERE / f"{name}.cc") for name in ("check_wire", "wire")]
+        _run([*_compiler(), *COMMON, *extra, "-o", messages, *sources])
+        failed = _exit_code([messages, str(rounds)])
+        made = _compile(folder, ("check", "dispatch"), extra, [])
+        return _exit_code([made, str(rounds)]) or failed
+
+
+def _exit_code(command: list[str]) -> int:
+    """The exit code of a check; 1 where it does not end, as a parser might not on damaged bytes."""
+    try:
+        return subprocess.run(command, check=False, timeout=CHECK_SECONDS).returncode
+    except subprocess.TimeoutExpired:
+        print(f"{shlex.join(command)} did not end in {CHECK_SECONDS} s", file=sys.stderr)
+        return 1
+
+
+def _compiler() -> list[str]:
+    command = compiler()
+    if command is None:
+        raise CannotBuildError("no C++ compiler was found (c++, g++ or clang++; or set CXX)")
+    return command
 
 
 def _compile(folder: str, sources: Iterable[str], extra: list[str], link: list[str]) -> str:
     """Compiles these sources and the kernels for every instruction set; returns what was made."""
-    command = compiler()
-    if command is None:
-        raise CannotBuildError("no C++ compiler was found (c++, g++ or clang++; or set CXX)")
+    command = _compiler()
     sets = INSTRUCTION_SETS.get(platform.machine())
     if sets is None or not sys.platform.startswith("linux"):
         raise CannotBuildError(f"no native kernels for {sys.platform} on {platform.machine()}")

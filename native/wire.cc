@@ -1,16 +1,10 @@
-// Spans and numbers of messages in protobuf's wire format, for penstock/core/native_wire.py.
-//
-// Messages lie in one piece of memory; starts[i] and ends[i] say where message i is, and a start of
-// -1 that there is none. Every function returns the row of the first broken message, or -1. With
-// outputs of null, `repeated`, `floats` and `integers` only count. Nothing is read outside of the
-// spans, whatever the bytes are.
+// Spans and numbers of messages in protobuf's wire format. What the functions promise is in wire.h.
 
-#include <cstdint>
+#include "wire.h"
+
 #include <cstring>
 #include <string_view>
 #include <unordered_map>
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
