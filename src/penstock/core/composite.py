@@ -101,7 +101,7 @@ class IndexedSlices(CompositeTensor):
     @property
     def name(self) -> str:
         """The name of `values`."""
-        return self._values.name  # type: ignore[attr-defined,no-any-return]
+        return self._values.name
 
     @property
     def device(self) -> str:

@@ -664,11 +664,11 @@ class Graph:
 
     def prevent_feeding(self, tensor: Tensor) -> None:
         """Refuses feeds of `tensor`."""
-        self._unfeedable.add(tensor.name)  # type: ignore[attr-defined]
+        self._unfeedable.add(tensor.name)
 
     def is_feedable(self, tensor: Tensor) -> bool:
         """Whether `tensor` may be fed."""
-        return tensor.name not in self._unfeedable  # type: ignore[attr-defined]
+        return tensor.name not in self._unfeedable
 
     def prevent_fetching(self, op: Operation) -> None:
         """Refuses fetches of `op` and its outputs."""

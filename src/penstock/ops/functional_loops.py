@@ -48,7 +48,7 @@ class _Rows:
         self._rows: list[list[Any]] | None = None
         if state.graph is None:
             self._rows = [
-                execute("Unpack", (t,), {"num": t.dims[0], "axis": 0}) if t.dims[0] else []
+                execute("Unpack", (t,), {"num": len(t), "axis": 0}) if len(t) else []  # type: ignore[arg-type]
                 for t in self._flat
             ]
 

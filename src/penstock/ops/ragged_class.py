@@ -247,7 +247,7 @@ class RaggedTensor(RaggedConversions):
         if isinstance(self._values, RaggedTensor):
             self._values._set_shape((None, *dims[2:]))
         elif isinstance(self._values, Tensor) and not isinstance(self._values, EagerTensor):
-            self._values.set_shape((None, *dims[2:]))  # type: ignore[attr-defined]
+            self._values.set_shape((None, *dims[2:]))
 
     # ---- on the host
 

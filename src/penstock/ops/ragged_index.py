@@ -101,7 +101,7 @@ def _rows(source: Any, keys: list[Any]) -> Any:
     row = row_range(source.values, start, limit)
     length = partition.static_uniform_row_length
     if length is not None and isinstance(row, Tensor) and not isinstance(row, EagerTensor):
-        row.set_shape([length, *row.shape[1:]])  # type: ignore[attr-defined]
+        row.set_shape([length, *row.shape[1:]])
     return _rows(row, rest)
 
 

@@ -180,7 +180,7 @@ class Elements:
         Raises:
           InvalidArgumentError: the lengths do not fit to the tensor or to the array.
         """
-        if sum(lengths) != value.dims[0]:
+        if value.dims is None or sum(lengths) != value.dims[0]:
             raise invalid(
                 "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
                 f"{sum(lengths)} and value's shape is: {value.shape}. Give lengths that add up."

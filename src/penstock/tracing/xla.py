@@ -12,9 +12,7 @@ from penstock.util import nest
 _scopes = itertools.count()
 
 
-def compile(
-    computation: Callable[..., Any], inputs: Sequence[Any] | None = None
-) -> Any:
+def compile(computation: Callable[..., Any], inputs: Sequence[Any] | None = None) -> Any:
     """Builds or runs a computation as one region of XLA.
 
     Args:
