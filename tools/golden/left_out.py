@@ -31,6 +31,10 @@ _BY_REASON = {
         RaggedTensorToVariantGradient
     """,
     "there is one way to call it": "ControlTrigger NoOp StatelessRandomGetAlg Fact SyncDevice",
+    "its figures are in tests/ops/test_image_box_sampling.py and test_image_glimpses.py": """
+        ExtractGlimpse ExtractGlimpseV2 SampleDistortedBoundingBox SampleDistortedBoundingBoxV2
+        StatelessSampleDistortedBoundingBox
+    """,
     "tells about devices, see tests/ops/test_rare.py": "DeviceIndex",
     "recorded with ranges that fit, see tests/ops/test_quant_facts.py": """
         QuantizeDownAndShrinkRange QuantizedAdd QuantizedAvgPool

@@ -22,6 +22,7 @@ from penstock.ops.image_decode import decode_webp as decode_webp
 from penstock.ops.image_boxes import draw_bounding_boxes as draw_bounding_boxes
 from penstock.ops.image_encode import encode_jpeg as encode_jpeg
 from penstock.ops.media import encode_png as encode_png
+from penstock.ops.image_glimpses import extract_glimpse as extract_glimpse
 from penstock.ops.image_decode import extract_jpeg_shape as extract_jpeg_shape
 from penstock.ops.image_geometry import extract_patches as extract_patches
 from penstock.ops.image_geometry import flip_left_right as flip_left_right
@@ -53,6 +54,7 @@ from penstock.ops.image_color import rgb_to_hsv as rgb_to_hsv
 from penstock.ops.image_color import rgb_to_yiq as rgb_to_yiq
 from penstock.ops.image_color import rgb_to_yuv as rgb_to_yuv
 from penstock.ops.image_geometry import rot90 as rot90
+from penstock.ops.image_box_sampling import sample_distorted_bounding_box as sample_distorted_bounding_box
 from penstock.ops.image_geometry import sobel_edges as sobel_edges
 from penstock.ops.image_similarity import ssim as ssim
 from penstock.ops.image_similarity import ssim_multiscale as ssim_multiscale
@@ -64,6 +66,7 @@ from penstock.ops.image_random import stateless_random_flip_up_down as stateless
 from penstock.ops.image_random import stateless_random_hue as stateless_random_hue
 from penstock.ops.image_random import stateless_random_jpeg_quality as stateless_random_jpeg_quality
 from penstock.ops.image_random import stateless_random_saturation as stateless_random_saturation
+from penstock.ops.image_box_sampling import stateless_sample_distorted_bounding_box as stateless_sample_distorted_bounding_box
 from penstock.ops.image_geometry import total_variation as total_variation
 from penstock.ops.image_geometry import transpose_image as transpose
 from penstock.ops.image_color import yiq_to_rgb as yiq_to_rgb

@@ -84,3 +84,12 @@ EXPORTS["penstock.ops.image_similarity"] = {
     "ssim": ["image.ssim"],
     "ssim_multiscale": ["image.ssim_multiscale"],
 }
+EXPORTS["penstock.ops.image_box_sampling"] = {
+    "sample_distorted_bounding_box": ["image.sample_distorted_bounding_box"],
+    "sample_distorted_bounding_box_v1": ["compat.v1.image.sample_distorted_bounding_box"],
+    "stateless_sample_distorted_bounding_box": ["image.stateless_sample_distorted_bounding_box"],
+}
+EXPORTS["penstock.ops.image_glimpses"] = {
+    "extract_glimpse": ["image.extract_glimpse"],
+    "extract_glimpse_v1": ["compat.v1.image.extract_glimpse"],
+}
