@@ -560,7 +560,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
         peak = cast(max_val, a.dtype)
         peak = convert_image_dtype(peak, dt.float32)
         a, b = convert_image_dtype(a, dt.float32), convert_image_dtype(b, dt.float32)
-        _check_like(a, b)
+        check_like(a, b)
         error = reduce_mean(squared_difference(a, b), [-3, -2, -1])
         base = float(np.log(10.0))
         return subtract(
@@ -570,7 +570,8 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
         )
 
 
-def _check_like(a: Tensor, b: Tensor) -> None:
+def check_like(a: Any, b: Any) -> None:
+    """Refuses two batches of images whose height, width or channels differ: ValueError."""
     a.shape.with_rank_at_least(3)
     b.shape.with_rank_at_least(3)
     if not a.shape[-3:].is_compatible_with(b.shape[-3:]):

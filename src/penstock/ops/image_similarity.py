@@ -17,8 +17,7 @@ from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_join import concat, stack
 from penstock.ops.composing import scope
 from penstock.ops.debug_asserts import assert_that
-from penstock.ops.image_color import _check_like as check_like
-from penstock.ops.image_color import convert_image_dtype
+from penstock.ops.image_color import check_like, convert_image_dtype
 from penstock.ops.math_arithmetic import multiply
 from penstock.ops.math_cast import cast
 from penstock.ops.math_compare import greater_equal
