@@ -38,7 +38,7 @@ class NativeKernels(BuildHookInterface):
                 raise
             for library in (builder.TARGET, builder.WIRE):
                 library.unlink(missing_ok=True)
-            text = f"penstock is built without native kernels, so it will be slower: {problem}"
+            text = f"penstock is built without native libraries, so it will be slower: {problem}"
             self.app.display_warning(text)
             return
         build_data["artifacts"] += [each.relative_to(ROOT).as_posix() for each in libraries]

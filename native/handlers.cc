@@ -252,3 +252,7 @@ PENSTOCK_HANDLER(penstock_avg_pool_grad, avg_pool_grad,
 
 // The version of XLA's interface that the handlers were compiled for: 1000 * major + minor.
 extern "C" __attribute__((visibility("default"))) int penstock_interface() { return 1000 * XLA_FFI_API_MAJOR + XLA_FFI_API_MINOR; }
+
+// What the functions above mean and how they are called; penstock/core/native.py states the same
+// number, as REVISION, and refuses a library that states another one.
+extern "C" __attribute__((visibility("default"))) int penstock_revision() { return 1; }

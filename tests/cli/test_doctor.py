@@ -1,6 +1,7 @@
 """`penstock doctor`: the report as a whole, and the checks that look at this machine."""
 
 import os
+import re
 import sys
 
 import pytest
@@ -9,7 +10,8 @@ from click.testing import CliRunner
 from penstock.cli import devices, doctor
 from penstock.cli.findings import Finding
 from penstock.cli.main import main
-from penstock.core import native
+from penstock.core import native, native_library, native_wire
+from penstock.core.native_library import State
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def test_the_report_has_all_parts(invoke, tmp_path, monkeypatch):
         "Optional",
         "Bytecode",
         "Devices",
-        "Native kernels",
+        "Native libraries",
         "Caches",
         "Environment",
     ):
@@ -93,10 +95,28 @@ def test_missing_bytecode_is_a_problem(tmp_path, monkeypatch):
 
 
 def test_native_kernels_that_are_missing_are_a_problem(monkeypatch):
-    finding = doctor.check_native(native.State(None, "", "no native kernels", "build them"))
+    lost = State(None, "", "no native kernels", "build them")
+    finding = doctor.check_native("kernels", lost, "all is slow")
     assert finding.problem == "no native kernels"
     assert finding.fix == "build them"
-    there = native.State(object(), "avx2")
-    assert "avx2" in doctor.check_native(there).value
+    there = State(object(), "avx2")
+    assert "avx2" in doctor.check_native("kernels", there, "all is slow").value
+    assert doctor.check_native("parser", State(object()), "all is slow").value == "used"
     monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
-    assert "PENSTOCK_NATIVE_KERNELS" in doctor.check_native(there).value
+    value = doctor.check_native("kernels", there, "all is slow").value
+    assert value == "switched off by PENSTOCK_NATIVE_KERNELS, so all is slow"
+
+
+def test_native_libraries_of_another_version_are_problems(invoke, monkeypatch):
+    if native.state().library is None or native_wire.state().library is None:
+        pytest.skip("no native libraries here")
+    monkeypatch.setattr(native, "REVISION", native.REVISION + 1)
+    monkeypatch.setattr(native_wire, "VERSION", native_wire.VERSION + 1)
+    for module in (native, native_wire):
+        monkeypatch.setattr(module, "state", lambda module=module: module.load(module.LIBRARY))
+    result = invoke()
+    assert result.exit_code == 1
+    for name, slower in (("kernels", "products, conv"), ("parsing of Examples", "to parse")):
+        assert re.search(rf"!  {name} +not in use", result.output)
+        assert re.search(f"! the library of native {name} .*{slower}.*version 2", result.output)
+    assert result.output.count(f"what to do: build it again: {native_library.rebuild()}") == 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.core import kernels, native
+from penstock.core import kernels, native, native_library
 from penstock.core.op_def import define_op
 
 
@@ -14,7 +14,9 @@ def test_a_missing_library_is_a_problem_with_a_way_out(tmp_path):
     state = native.load(tmp_path / "no.so")
     assert state.library is None
     assert "no native kernels" in state.problem
+    assert "slower" in state.problem
     assert "C++ compiler" in state.fix
+    assert not state.refused
 
 
 def test_a_file_that_is_no_library_is_a_problem(tmp_path):
@@ -22,7 +24,7 @@ def test_a_file_that_is_no_library_is_a_problem(tmp_path):
     path.write_bytes(b"not a library")
     state = native.load(path)
     assert state.library is None
-    assert "do not load" in state.problem
+    assert "does not load" in state.problem
 
 
 @pytest.mark.parametrize("here", [None, 1000, -1])
@@ -33,6 +35,7 @@ def test_a_library_for_a_newer_interface_is_refused(monkeypatch, here):
     state = native.load(native.LIBRARY)
     assert state.library is None
     assert "XLA's interface" in state.problem
+    assert native_library.rebuild() in state.fix
 
 
 def test_the_version_is_read_from_the_headers(tmp_path):

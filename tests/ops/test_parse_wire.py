@@ -194,5 +194,8 @@ def test_switched_off_by_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_library_that_does_not_load_is_not_used(tmp_path: Any) -> None:
     broken = tmp_path / "libpenstock_wire.so"
     broken.write_bytes(b"not a library")
-    assert native_wire._loaded(broken) is None
-    assert native_wire._loaded(tmp_path / "missing.so") is None
+    for path, problem in ((broken, "does not load"), (tmp_path / "missing.so", "has no native")):
+        state = native_wire.load(path)
+        assert state.library is None
+        assert problem in state.problem
+        assert "five times as long" in state.problem

@@ -18,7 +18,8 @@ from penstock.cli.findings import Finding, Requirement, check_extras, check_requ
 from penstock.cli.settings import check_caches, check_environment
 from penstock.cli.text import format_bytes, format_table
 from penstock.config import env
-from penstock.core import native
+from penstock.core import native, native_wire
+from penstock.core.native_library import State
 from penstock.version import __version__
 
 NVIDIA_NODE = "/dev/nvidiactl"
@@ -55,7 +56,13 @@ def examine() -> list[Section]:
         Section("Optional", check_extras(requirements, _version_of)),
         Section("Bytecode", check_bytecode(["jax", "numpy"])),
         Section("Devices", check_devices()),
-        Section("Native kernels", [check_native(native.state())]),
+        Section(
+            "Native libraries",
+            [
+                check_native("kernels", native.state(), native.WITHOUT),
+                check_native("parsing of Examples", native_wire.state(), native_wire.WITHOUT),
+            ],
+        ),
         Section("Caches", check_caches(environment)),
         Section("Environment", check_environment(environment)),
     ]
@@ -83,13 +90,15 @@ def check_devices(accelerator_node: str = NVIDIA_NODE) -> list[Finding]:
     return findings
 
 
-def check_native(state: native.State) -> Finding:
-    """Whether the native kernels are there and can be used."""
+def check_native(name: str, state: State, without: str) -> Finding:
+    """Whether a native library is there and can be used; `without` says what holds without it."""
     if state.problem:
-        return Finding("library", "not in use", state.problem, state.fix)
+        return Finding(name, "not in use", state.problem, state.fix)
     if not env.get("PENSTOCK_NATIVE_KERNELS"):
-        return Finding("library", "switched off by PENSTOCK_NATIVE_KERNELS")
-    return Finding("library", f"uses {state.instructions} instructions")
+        return Finding(name, f"switched off by PENSTOCK_NATIVE_KERNELS, so {without}")
+    return Finding(
+        name, f"uses {state.instructions} instructions" if state.instructions else "used"
+    )
 
 
 def check_bytecode(packages: Iterable[str]) -> list[Finding]:

@@ -160,7 +160,9 @@ _ROWS: tuple[Variable, ...] = (
         "PENSTOCK_NATIVE_KERNELS",
         "bool",
         True,
-        "Whether compiled steps on CPU call the native kernels; XLA's own when not.",
+        "Whether the native libraries are used: kernels for products, convolutions and pooling on "
+        "CPU (XLA's own when not, which are slower), and the parser of Examples (Python's when "
+        "not, which takes some five times as long). `penstock doctor` says whether they are there.",
     ),
     Variable(
         "PENSTOCK_PATTERNS_OFF",

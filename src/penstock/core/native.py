@@ -3,8 +3,9 @@
 `native/` holds the source; the package's build compiles it where there is a C++ compiler. The
 library is loaded, and its functions registered with XLA, when the first kernel asks for it. It is
 used only where XLA's interface is at least as new as the one it was compiled for: XLA refuses
-handlers that are newer than itself, and with them the whole CPU backend. Without the library, or
-with ``PENSTOCK_NATIVE_KERNELS=0``, every operation has a kernel of XLA's own.
+handlers that are newer than itself, and with them the whole CPU backend. Without the library, with
+one that was built from another source, or with ``PENSTOCK_NATIVE_KERNELS=0``, every operation has a
+kernel of XLA's own.
 
 `available` says whether the library is in use and `state` why not; `call` makes a call. JAX cannot
 vectorise calls: what it vectorises is traced inside of `unused`.
@@ -17,14 +18,17 @@ import pathlib
 import re
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.config import env
+from penstock.core import native_library
 from penstock.core.lazy import jax
+from penstock.core.native_library import State
 
-LIBRARY = pathlib.Path(__file__).parent.parent / "_native" / "libpenstock_kernels.so"
-FUNCTIONS = (
+LIBRARY = native_library.FOLDER / "libpenstock_kernels.so"
+WHAT = "native kernels"
+WITHOUT = "products, convolutions and pooling on CPU are slower"
+FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older libraries say so
     "product",
     "conv",
     "finished_conv",
@@ -36,24 +40,8 @@ FUNCTIONS = (
     "avg_pool_grad",
 )
 PREFIX = "penstock."
-REVISION = "1"  # part of the names that executables on disk hold; raise it when a meaning changes
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """Whether the native kernels are in use.
-
-    Attributes:
-      library: the loaded library, None when there is none.
-      instructions: the instruction set it uses, "avx512", "avx2" or "plain"; empty without it.
-      problem: why it is not in use, empty when it is.
-      fix: what to do about it.
-    """
-
-    library: ctypes.CDLL | None
-    instructions: str
-    problem: str = ""
-    fix: str = ""
+REVISION = 1  # part of the names that executables on disk hold; handlers.cc states the same number
+_OWN = ("penstock_interface", "penstock_isa", "penstock_use_isa")
 
 
 class _Here(threading.local):
@@ -109,36 +97,26 @@ def state() -> State:
 
 
 def load(path: pathlib.Path) -> State:
-    """Loads the library at `path` and compares its version with jaxlib's."""
-    if not path.exists():
-        return State(
-            None,
-            "",
-            "this installation has no native kernels, so products and convolutions are slower",
-            "install a C++ compiler, then pip install --force-reinstall penstock",
-        )
-    try:
-        library = ctypes.CDLL(str(path))
-        built_for = int(library.penstock_interface())
-        library.penstock_isa.restype = ctypes.c_char_p
-        library.penstock_use_isa.argtypes = [ctypes.c_char_p]
-        library.penstock_use_isa.restype = ctypes.c_bool
-        instructions = library.penstock_isa().decode()
-        for name in FUNCTIONS:  # one that was built from an older tree lacks some
-            getattr(library, f"penstock_{name}")
-    except (OSError, AttributeError) as problem:
-        fix = "build them again: pip install --force-reinstall penstock"
-        return State(None, "", f"the native kernels do not load: {problem}", fix)
+    """Loads the library at `path`; compares its version with ours, and XLA's with jaxlib's."""
+    version = ("penstock_revision", REVISION)
+    names = [*_OWN, *(f"penstock_{name}" for name in FUNCTIONS)]
+    found = native_library.load(path, WHAT, WITHOUT, version, names)
+    library = found.library
+    if library is None:
+        return found
+    built_for = int(library.penstock_interface())
     here = interface_version(pathlib.Path(jax.ffi.include_dir()))
     if here is None or built_for // 1000 != here // 1000 or built_for > here:
-        return State(
-            None,
-            "",
-            f"the native kernels were built for version {built_for / 1000:.3f} of XLA's interface, "
-            f"jaxlib has {'an unknown one' if here is None else f'{here / 1000:.3f}'}",
-            "build them again: pip install --force-reinstall penstock",
+        return native_library.refused(
+            WHAT,
+            WITHOUT,
+            f"it was built for version {built_for / 1000:.3f} of XLA's interface, jaxlib has "
+            f"{'an unknown one' if here is None else f'{here / 1000:.3f}'}",
         )
-    return State(library, instructions)
+    library.penstock_isa.restype = ctypes.c_char_p
+    library.penstock_use_isa.argtypes = [ctypes.c_char_p]
+    library.penstock_use_isa.restype = ctypes.c_bool
+    return State(library, library.penstock_isa().decode())
 
 
 def interface_version(headers: pathlib.Path) -> int | None:
@@ -157,6 +135,7 @@ def interface_version(headers: pathlib.Path) -> int | None:
 def _registered() -> bool:
     library = state().library
     if library is None:
+        native_library.tell(state())
         return False
     for name in FUNCTIONS:
         handler = jax.ffi.pycapsule(getattr(library, f"penstock_{name}"))

@@ -1,0 +1,99 @@
+"""What the two native libraries share: how they are loaded, and what is said where they are not.
+
+A library states the version of its functions' meaning, and its source and the Python beside it
+state the same number. `load` refuses a library that states another one, or that lacks a function:
+one that was built from an older tree, or left behind by another installation. A refused library is
+no error, as everything works without it, slower: `penstock doctor` shows the problem and the
+command that mends it, and `tell` writes both into the log, once in a process.
+"""
+
+import ctypes
+import pathlib
+import shlex
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from penstock.config import logging
+
+FOLDER = pathlib.Path(__file__).parent.parent / "_native"
+BUILDER = pathlib.Path(__file__).resolve().parents[3] / "native" / "build.py"  # of a source tree
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Whether a native library is in use.
+
+    Attributes:
+      library: the loaded library, None when there is none.
+      instructions: the instruction set it uses, "avx512", "avx2" or "plain"; empty without it, and
+        for a library that is the same for all.
+      problem: why it is not in use, empty when it is.
+      fix: what to do about it.
+      refused: whether there is a library and it cannot be used.
+    """
+
+    library: ctypes.CDLL | None
+    instructions: str = ""
+    problem: str = ""
+    fix: str = ""
+    refused: bool = False
+
+
+def load(
+    path: pathlib.Path, what: str, without: str, version: tuple[str, int], names: Iterable[str]
+) -> State:
+    """Loads a library and compares its version.
+
+    Args:
+      path: the file.
+      what: what it holds, for messages: "native kernels".
+      without: what holds without it, for messages: "products are slower".
+      version: the function that states the library's version, and the version wanted.
+      names: functions that it must have.
+
+    Returns:
+      The library, or why it is not used.
+    """
+    if not path.exists():
+        problem = f"this installation has no {what}, so {without}"
+        return State(None, "", problem, f"install a C++ compiler, then {rebuild()}")
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        return refused(what, without, f"it does not load: {error}")
+    function, wanted = version
+    lacking = [name for name in (function, *names) if not hasattr(library, name)]
+    found = None if function in lacking else int(getattr(library, function)())
+    if not lacking and found == wanted:
+        return State(library)
+    stated = "states no version" if found is None else f"states version {found}"
+    lacks = f" and lacks {', '.join(lacking)}" if lacking else ""
+    return refused(
+        what,
+        without,
+        f"it was built from another source than this Penstock's: expected version {wanted}, "
+        f"{path} {stated}{lacks}",
+    )
+
+
+def refused(what: str, without: str, reason: str) -> State:
+    """The state of a library that is there and cannot be used; words as for `load`."""
+    problem = f"the library of {what} cannot be used, so {without}; {reason}"
+    return State(None, "", problem, f"build it again: {rebuild()}", refused=True)
+
+
+def rebuild() -> str:
+    """The command that builds the libraries again: in a source tree, or for an installation."""
+    if BUILDER.exists():
+        return shlex.join([sys.executable, str(BUILDER)])
+    return "pip install --force-reinstall penstock"
+
+
+def tell(state: State) -> None:
+    """Logs, once, that a library is there and cannot be used, and what to do. Thread-safe.
+
+    A library that was not built is no news to whoever installed it so: the build has said it.
+    """
+    if state.refused:
+        logging.log_first_n(logging.WARN, f"{state.problem}. To mend it, {state.fix}", 1)

@@ -1,0 +1,161 @@
+"""Native libraries of another version: refused with a way out, told once, and done without."""
+
+import functools
+import importlib.util
+import logging
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.core import native, native_library, native_wire
+from penstock.core.native_library import State
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2] / "native"
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    """Compiles a text into a library; skips where there is no compiler."""
+    spec = importlib.util.spec_from_file_location("native_build", SOURCE / "build.py")
+    builder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(builder)
+    command = builder.compiler()
+    if command is None:
+        pytest.skip("no C++ compiler here")
+
+    def compile_text(text):
+        source, library = tmp_path / "other.cc", tmp_path / "other.so"
+        source.write_text(text)
+        subprocess.run([*command, "-shared", "-fPIC", "-o", library, source], check=True)
+        return library
+
+    return compile_text
+
+
+def function(name, value):
+    return f'extern "C" int {name}() {{ return {value}; }}\n'
+
+
+def every_function(but=()):
+    names = [*native._OWN, *(f"penstock_{name}" for name in native.FUNCTIONS)]
+    return "".join(function(name, 0) for name in names if name not in but)
+
+
+def test_a_library_without_a_version_is_refused(compiled):
+    path = compiled(every_function())
+    state = native.load(path)
+    assert state.library is None
+    assert state.refused
+    assert f"expected version {native.REVISION}, {path} states no version" in state.problem
+    assert "lacks penstock_revision" in state.problem
+    assert native.WITHOUT in state.problem
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_library_of_another_version_is_refused(compiled, step):
+    other = native.REVISION + step
+    path = compiled(every_function() + function("penstock_revision", other))
+    state = native.load(path)
+    assert state.library is None
+    assert f"expected version {native.REVISION}, {path} states version {other}" in state.problem
+    assert "lacks" not in state.problem
+    assert state.fix == f"build it again: {native_library.rebuild()}"
+
+
+def test_a_library_that_lacks_functions_is_refused(compiled):
+    text = every_function(but={"penstock_conv", "penstock_isa"})
+    state = native.load(compiled(text + function("penstock_revision", native.REVISION)))
+    assert state.library is None
+    assert state.problem.endswith("and lacks penstock_isa, penstock_conv")
+
+
+def test_a_function_that_the_built_library_lacks_refuses_it(monkeypatch):
+    """What somebody sees who adds a function and does not build."""
+    if native.state().library is None:
+        pytest.skip("no native kernels here")
+    monkeypatch.setattr(native, "FUNCTIONS", (*native.FUNCTIONS, "brand_new"))
+    state = native.load(native.LIBRARY)
+    assert state.library is None
+    assert state.problem.endswith("and lacks penstock_brand_new")
+
+
+def test_a_parser_of_another_version_is_refused(compiled):
+    names = [f"penstock_wire_{name}" for name in native_wire.FUNCTIONS]
+    text = "".join(function(name, 0) for name in names)
+    state = native_wire.load(compiled(text + function("penstock_wire_version", 0)))
+    assert state.library is None
+    assert f"expected version {native_wire.VERSION}" in state.problem
+    assert "states version 0" in state.problem
+    assert native_wire.WITHOUT in state.problem
+
+
+@pytest.fixture
+def unset(monkeypatch):
+    """Modules that have not loaded their libraries yet; what they load is forgotten afterwards."""
+
+    def forget(path):
+        for module, decide in ((native, "_registered"), (native_wire, "_usable")):
+            load = functools.cache(functools.partial(module.load, path))
+            monkeypatch.setattr(module, "state", load)
+            uncached = getattr(module, decide).__wrapped__
+            monkeypatch.setattr(module, decide, functools.cache(uncached))
+
+    return forget
+
+
+def test_without_the_refused_libraries_results_are_the_same_and_the_log_says_so_once(
+    compiled, unset, caplog, monkeypatch
+):
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "1")
+    monkeypatch.setattr(tf.get_logger(), "propagate", True)
+    unset(compiled(every_function()))
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 93, 93)).astype(np.float32)
+    feature = tf.train.Feature(int64_list=tf.train.Int64List(value=range(300)))
+    features = tf.train.Features(feature={"a": feature})
+    message = tf.train.Example(features=features).SerializeToString()
+    wanted = {"a": tf.io.FixedLenFeature([300], tf.int64)}
+    with caplog.at_level(logging.WARNING, "penstock"):
+        for _ in range(2):
+            product = tf.function(tf.matmul)(tf.constant(a), tf.constant(b))
+            np.testing.assert_allclose(product, a @ b, rtol=1e-4, atol=1e-4)
+            parsed = tf.io.parse_example([message] * 3, wanted)["a"]
+            np.testing.assert_array_equal(parsed, [range(300)] * 3)
+    assert not native.available()
+    told = [record.getMessage() for record in caplog.records if "library" in record.getMessage()]
+    assert len(told) == 2
+    for text, what in zip(sorted(told), ("kernels", "parsing of Examples"), strict=True):
+        assert f"the library of native {what} cannot be used" in text
+        assert text.endswith(f"To mend it, build it again: {native_library.rebuild()}")
+
+
+def test_a_library_that_was_not_built_is_not_told(caplog):
+    with caplog.at_level(logging.WARNING, "penstock"):
+        native_library.tell(State(None, "", "this installation has no library", "build one"))
+    assert not caplog.records
+
+
+def test_the_command_builds_what_is_loaded(monkeypatch, tmp_path):
+    monkeypatch.setattr(native_library, "BUILDER", SOURCE / "build.py")
+    assert shlex.split(native_library.rebuild()) == [sys.executable, str(SOURCE / "build.py")]
+    monkeypatch.setattr(native_library, "BUILDER", tmp_path / "build.py")
+    assert native_library.rebuild() == "pip install --force-reinstall penstock"
+
+
+def test_the_sources_state_the_numbers_and_functions_that_python_does():
+    handlers = (SOURCE / "handlers.cc").read_text()
+    assert re.findall(r"int penstock_revision\(\) \{ return (\d+)", handlers) == [
+        str(native.REVISION)
+    ]
+    defined = re.findall(r"^PENSTOCK_HANDLER\(\s*penstock_(\w+)", handlers, re.MULTILINE)
+    assert sorted(defined) == sorted(native.FUNCTIONS)
+    wire = (SOURCE / "wire.cc").read_text()
+    assert f"penstock_wire_version() {{ return {native_wire.VERSION}; }}" in wire
+    defined = re.findall(r"^EXPORT int64_t penstock_wire_(\w+)", wire, re.MULTILINE)
+    assert sorted(defined) == sorted(native_wire.FUNCTIONS)
