@@ -236,7 +236,7 @@ _BY_REASON = {
         error 1, SparseSliceGrad error 4, SparseSoftmax error 3, SparseSoftmax gradient 1,
         SparseTensorDenseAdd building 1, SqrtGrad gradient 6, StatefulRandomBinomial error 4,
         StatefulUniformInt error 2, StatelessRandomUniformFullInt error 2, StridedSliceGrad error
-        4, StringFormat value 2, StringNGrams dtype 1, StringNGrams shape 2, StringSplitV2 shape
+        4, StringFormat value 2, StringNGrams shape 2, StringSplitV2 shape
         1, TensorListConcat error 10, TensorListFromTensor error 1, TensorListReserve error 1,
         TensorListSplit error 1, TensorListStack error 2, TensorScatterAdd error 4,
         TensorScatterSub error 4, TensorScatterUpdate error 4, TensorSummaryV2 error 2,

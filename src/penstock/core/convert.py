@@ -218,8 +218,10 @@ _OF_BOOL = ("bool", "float16", "float32", "float64", "int32", "int64", "uint64",
 
 
 def _accepts(dtype: DType, kind: type) -> bool:
-    if kind is bool:
+    if kind is bool and state.graph is None:
         return dtype.name in _OF_BOOL
+    if kind is bool:  # TensorFlow's graphs take a bool for any number
+        return dtype.is_bool or dtype.is_integer or dtype.is_floating or dtype.is_complex
     if kind is int:
         return dtype.is_integer or dtype.is_floating or dtype.is_complex or dtype.is_quantized
     if kind is float:
@@ -548,6 +550,19 @@ def _convert_value(value: Any, wanted: DType | None, name: str | None) -> tuple[
             )
         return found if wanted is None else to_array(value, wanted)
     return to_array(value, wanted)
+
+
+def own_dtype(value: Any) -> DType:
+    """The dtype that a value which is no tensor converts to when nobody asks for another one.
+
+    Raises:
+      ValueError, TypeError: it has no tensor form, or only its converter knows the dtype.
+    """
+    if isinstance(value, (list, tuple)) and _holds_tensors(value):
+        return _tensors_in(value)[0].dtype.base_dtype
+    if isinstance(value, _converted_types()):
+        raise TypeError(f"The converter of {type(value).__name__} decides its dtype.")
+    return to_array(value)[1]
 
 
 def _holds_tensors(value: Any) -> bool:

@@ -8,6 +8,8 @@ they are converted to the dtypes that the tensors beside them require.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock.core import attributes, convert
 from penstock.core.context import state
 from penstock.core.eager import run_eager
@@ -120,7 +122,7 @@ def convert_inputs(
     listed = False
     for arg, value in zip(op.inputs, inputs, strict=True):
         if not arg.is_list:
-            flat.append(_convert(op, arg, value, known))
+            flat.append(_convert(op, arg, value, known, inputs))
             counts.append(1)
             continue
         listed = True
@@ -128,7 +130,7 @@ def convert_inputs(
         types = attrs.get(arg.type_list_attr) if arg.type_list_attr else None
         for i, item in enumerate(items):
             wanted = types[i] if types is not None and i < len(types) else None
-            flat.append(_convert(op, arg, item, known, wanted, f"{arg.name}_{i}"))
+            flat.append(_convert(op, arg, item, known, inputs, wanted, f"{arg.name}_{i}"))
         counts.append(len(items))
     return tuple(flat), tuple(counts) if listed else None
 
@@ -166,6 +168,7 @@ def _convert(
     arg: ArgDef,
     value: Any,
     known: dict[str, DType],
+    inputs: Sequence[Any],
     wanted: DType | None = None,
     name: str | None = None,
 ) -> Any:
@@ -180,12 +183,48 @@ def _convert(
     else:
         default = op.attrs[arg.type_attr].default if arg.type_attr else None
         hint = default if isinstance(default, DType) else None
+        if hint is not None and _keeps_own(op, arg, value, inputs):
+            hint = None
         tensor = convert.convert_to_tensor(value, dtype_hint=hint, name=name)
-        if hint is not None and isinstance(value, float):
+        if hint is not None and isinstance(value, float) and _all_plain(op, inputs):
             _check_default(op, arg, tensor, hint)
         if arg.type_attr is not None and tensor.dtype.is_compatible_with(tensor.dtype.base_dtype):
             known[arg.type_attr] = tensor.dtype.base_dtype
     return tensor
+
+
+def _keeps_own(op: OpDef, arg: ArgDef, value: Any, inputs: Sequence[Any]) -> bool:
+    """Whether a value without a tensor keeps its own dtype, rather than the attribute's default.
+
+    TensorFlow's rule, found by asking it: the own dtype wins where the attribute allows it, in a
+    graph, and eagerly when some input is no tensor, array or number (a list, a scalar of NumPy, a
+    text). An eager operation of nothing but tensors, arrays and numbers casts to the default.
+    """
+    allowed = op.attrs[arg.type_attr or ""].allowed
+    if allowed is None:
+        return False
+    if state.graph is None:
+        if _all_plain(op, inputs):
+            return False
+    elif arg.is_list:
+        return False
+    try:
+        return convert.own_dtype(value) in allowed
+    except (TypeError, ValueError):
+        return False
+
+
+def _all_plain(op: OpDef, inputs: Sequence[Any]) -> bool:
+    """Whether all inputs are tensors, variables, arrays and Python numbers (or lists of them)."""
+    for arg, value in zip(op.inputs, inputs, strict=True):
+        items = value if arg.is_list and isinstance(value, (list, tuple)) else (value,)
+        for item in items:
+            if not isinstance(item, _PLAIN) and not hasattr(item, "handle"):
+                return False
+    return True
+
+
+_PLAIN = (Tensor, np.ndarray, int, float)
 
 
 def _check_default(op: OpDef, arg: ArgDef, tensor: Tensor, default: DType) -> None:
