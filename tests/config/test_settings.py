@@ -1,8 +1,11 @@
 """Settings that are kept for programs that read them back, and what devices hold."""
 
+import subprocess
+import sys
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
 import penstock as tf
@@ -80,6 +83,91 @@ def test_threads_for_operations_bound_the_pool(monkeypatch: pytest.MonkeyPatch) 
         threading_.set_inter_op_parallelism_threads(4)
     with pytest.raises(ValueError, match=">= 0"):
         threading_.set_inter_op_parallelism_threads(-1)
+
+
+KERNEL_THREADS = """
+import os
+import numpy as np
+import penstock as tf
+from penstock import proto
+
+threading = tf.config.threading
+session = {session}
+if session:
+    config = proto.config_pb2.ConfigProto(intra_op_parallelism_threads=7)
+    with tf.Graph().as_default(), tf.compat.v1.Session(config=config):
+        pass
+else:
+    threading.set_intra_op_parallelism_threads(3)
+    threading.set_intra_op_parallelism_threads(7)
+    assert threading.get_intra_op_parallelism_threads() == 7
+x = np.ones((300, 300), np.float32)
+tf.function(lambda x: x @ x + 1, jit_compile=True)(x)
+names = [open(f"/proc/self/task/{{t}}/comm").read() for t in os.listdir("/proc/self/task")]
+print(sum(name.startswith("tf_XLAEigen") for name in names))
+before = threading.get_intra_op_parallelism_threads()
+threading.set_intra_op_parallelism_threads(before)
+try:
+    threading.set_intra_op_parallelism_threads(before + 1)
+except RuntimeError as problem:
+    print(problem)
+with tf.Graph().as_default():
+    tf.compat.v1.Session(config=proto.config_pb2.ConfigProto(intra_op_parallelism_threads=2)).close()
+print(os.environ.get("NPROC"))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the names of threads from /proc")
+@pytest.mark.parametrize("session", [False, True])
+def test_threads_within_operations_bound_what_xla_starts(session: bool) -> None:
+    program = KERNEL_THREADS.format(session=session)
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=100
+    )
+    count, refused, kept = done.stdout.splitlines()
+    assert (count, kept) == ("7", "7")
+    assert "cannot be modified after initialization" in refused
+    assert f"got {1 if session else 8}" in refused
+
+
+def test_threads_within_operations_refuse() -> None:
+    before = tf.config.threading.get_intra_op_parallelism_threads()
+    with pytest.raises(ValueError, match=">= 0, got -1"):
+        tf.config.threading.set_intra_op_parallelism_threads(-1)
+    assert tf.config.threading.get_intra_op_parallelism_threads() == before
+
+
+def test_products_have_all_bits_without_tensor_float_32(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = np.ones((300, 300), np.float32)
+    kernel = np.ones((3, 3, 1, 1), np.float32)
+
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+
+    @tf.function(jit_compile=True)
+    def product(x: Any) -> Any:
+        return tf.matmul(x, x), tf.nn.conv2d(x[None, ..., None], kernel, 1, "SAME")
+
+    def text() -> str:
+        found: str = product.experimental_get_compiler_ir(tf.constant(x))(stage="hlo")
+        return found
+
+    assert experimental.tensor_float_32_execution_enabled() is True
+    first = product(x)
+    assert "highest" not in text()
+    try:
+        experimental.enable_tensor_float_32_execution(False)
+        assert experimental.tensor_float_32_execution_enabled() is False
+        exact = [line for line in text().splitlines() if "{highest,highest}" in line]
+        assert len(exact) == 2
+        for a, b in zip(first, product(x), strict=True):
+            np.testing.assert_array_equal(a, b)
+    finally:
+        experimental.enable_tensor_float_32_execution(True)
+    assert "highest" not in text()
+    with pytest.raises(TypeError, match="expected a bool, got 'yes'"):
+        experimental.enable_tensor_float_32_execution("yes")
 
 
 def test_memory_of_a_cpu_and_of_no_device() -> None:

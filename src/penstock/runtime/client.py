@@ -17,7 +17,7 @@ from penstock.core.tensor import SymbolicTensor, set_evaluator
 from penstock.graph.graph import Graph, get_default_graph
 from penstock.graph.operation import Operation, set_runner
 from penstock.runtime import trace
-from penstock.runtime.devices import DeviceAttributes, session_devices
+from penstock.runtime.devices import DeviceAttributes, bound_threads, session_devices
 from penstock.runtime.feeds import Feeds, check_feed_dict
 from penstock.runtime.fetches import IDENTITY_CLASSES, Fetches, fingerprint, finisher
 from penstock.runtime.options import check_pool, read_config, read_run_options
@@ -45,7 +45,9 @@ class BaseSession:
         self._graph = get_default_graph() if graph is None else graph
         self._target = _target_text(target)
         self._config = config
-        self._direct = DirectSession(self._graph, options=read_config(config))
+        options = read_config(config)
+        bound_threads(options.kernel_threads)
+        self._direct = DirectSession(self._graph, options=options)
         self._runners: dict[Any, tuple[int, Runner, Any]] = {}
 
     # ---- running --------------------------------------------------------------------------------

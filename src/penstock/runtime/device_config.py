@@ -15,7 +15,13 @@ from penstock.core import determinism
 from penstock.core.context import Placing, set_placing
 from penstock.core.lazy import jax
 from penstock.runtime import placed as _plans  # noqa: F401  plans on several devices
-from penstock.runtime.devices import PLATFORM_TYPES, cpu_count, device_name, set_cpu_count
+from penstock.runtime.devices import (
+    PLATFORM_TYPES,
+    cpu_count,
+    device_name,
+    set_cpu_count,
+    set_thread_count,
+)
 from penstock.runtime.pool import pools
 
 
@@ -248,7 +254,10 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
 
 
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Takes memory of a GPU as needed instead of all at once; to be set before JAX starts.
+    """Says that memory of a GPU is taken as needed, kept for programs that read it back.
+
+    JAX has started when a GPU is known, and has taken memory as the environment variable
+    XLA_PYTHON_CLIENT_PREALLOCATE says: "false" takes it as needed, otherwise three quarters at once.
 
     Raises:
       ValueError: the device is unknown or has no memory of its own.
@@ -314,13 +323,27 @@ def get_intra_op_parallelism_threads() -> int:
 
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """Bounds the threads within an operation; XLA reads it when it starts.
+    """Bounds the threads within a compiled operation on CPUs; XLA reads it when it starts.
 
     Raises:
-      RuntimeError: the runtime has started and the number differs.
+      ValueError: the number is negative.
+      RuntimeError: the runtime has started, and the number differs.
     """
-    if _settings.started and num_threads != _settings.intra_op_threads:
-        raise RuntimeError("Intra op parallelism cannot be modified after initialization.")
+    if num_threads < 0:
+        raise ValueError(
+            f"set_intra_op_parallelism_threads: expected a number >= 0, got {num_threads}. Pass 0"
+            " to leave it to the system."
+        )
+    if num_threads == _settings.intra_op_threads:
+        return
+    try:
+        set_thread_count(int(num_threads))
+    except RuntimeError as problem:
+        raise RuntimeError(
+            "Intra op parallelism cannot be modified after initialization: expected"
+            f" {_settings.intra_op_threads} threads, got {num_threads}. Call this before operations"
+            " run or devices are listed."
+        ) from problem
     _settings.intra_op_threads = int(num_threads)
 
 
@@ -330,8 +353,26 @@ def tensor_float_32_execution_enabled() -> bool:
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Allows or forbids TensorFloat-32 in matrix products and convolutions of float32."""
-    _settings.tensor_float_32 = bool(enabled)
+    """Allows or forbids TensorFloat-32 in matrix products and convolutions of float32.
+
+    It has 10 bits of mantissa instead of 23. What was compiled before is compiled again. CPUs
+    always compute with all the bits.
+
+    Args:
+      enabled: a bool; at first it is True.
+
+    Raises:
+      TypeError: `enabled` is no bool.
+    """
+    if not isinstance(enabled, bool):
+        raise TypeError(
+            "enable_tensor_float_32_execution: expected a bool, got"
+            f" {enabled!r} of type {type(enabled).__name__}. Pass True or False."
+        )
+    if enabled == _settings.tensor_float_32:
+        return
+    jax.config.update("jax_default_matmul_precision", None if enabled else "highest")
+    _settings.tensor_float_32 = enabled
 
 
 def enable_op_determinism() -> None:

@@ -5,6 +5,7 @@ accelerators are those that JAX finds, and are looked for only where JAX is load
 question is asked outright.
 """
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -66,6 +67,36 @@ def set_cpu_count(count: int) -> None:
     """
     jax.config.update("jax_num_cpu_devices", count)
     _cpus["count"] = count
+
+
+XLA_THREADS = "NPROC"  # the environment variable that XLA's CPU client reads when it is made
+_threads_at_first = os.environ.get(XLA_THREADS)
+
+
+def set_thread_count(count: int) -> None:
+    """Bounds XLA's threads within an operation on CPUs; before the first array is made.
+
+    Args:
+      count: 0 leaves the number to the system.
+
+    Raises:
+      RuntimeError: JAX has its devices already.
+    """
+    devices = jax.config.jax_num_cpu_devices
+    jax.config.update("jax_num_cpu_devices", devices + 1)  # refused once JAX has its devices
+    jax.config.update("jax_num_cpu_devices", devices)
+    wanted = str(count) if count else _threads_at_first
+    if wanted is None:
+        os.environ.pop(XLA_THREADS, None)
+    else:
+        os.environ[XLA_THREADS] = wanted
+
+
+def bound_threads(count: int) -> None:
+    """`set_thread_count` for a session: the first one in a process counts, as in TensorFlow."""
+    if count:
+        with contextlib.suppress(RuntimeError):
+            set_thread_count(count)
 
 
 def local_device(name: str) -> Any:

@@ -24,6 +24,8 @@ class SessionOptions:
       timeout_s: the time a step may take when its own options name none; None for any time.
       optimize: whether programs are simplified before they run.
       threads: bound on items of one step that run at the same time; 0 leaves it to the shared pool.
+      kernel_threads: bound on threads within an operation, for the process, of which the first
+        session decides; 0 leaves it to XLA.
       soft_placement: whether an operation may run on another device than it asks for.
       log_placement: whether each operation's device is logged when its plan is made.
       device_count: how many devices of a type to use at most.
@@ -34,6 +36,7 @@ class SessionOptions:
     timeout_s: float | None = None
     optimize: bool = True
     threads: int = 0
+    kernel_threads: int = 0
     soft_placement: bool = True
     log_placement: bool = False
     device_count: dict[str, int] = field(default_factory=dict)
@@ -80,6 +83,7 @@ def read_config(config: Any) -> SessionOptions:
         timeout_s=message.operation_timeout_in_ms / 1000 or None,
         optimize=message.graph_options.optimizer_options.opt_level != NO_OPTIMIZATION,
         threads=_threads(message),
+        kernel_threads=max(message.intra_op_parallelism_threads, 0),
         soft_placement=message.allow_soft_placement,
         log_placement=message.log_device_placement,
         device_count=dict(message.device_count),
