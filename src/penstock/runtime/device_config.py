@@ -257,7 +257,7 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
     """Says that memory of a GPU is taken as needed, kept for programs that read it back.
 
     JAX has started when a GPU is known, and has taken memory as the environment variable
-    XLA_PYTHON_CLIENT_PREALLOCATE says: "false" takes it as needed, otherwise three quarters at once.
+    XLA_PYTHON_CLIENT_PREALLOCATE says: "false" takes it as needed, else three quarters at once.
 
     Raises:
       ValueError: the device is unknown or has no memory of its own.
