@@ -11,8 +11,9 @@ OPERATIONS = (
 RULES = (
     "GradientDescent", "ProximalGradientDescent", "Momentum", "Adagrad", "AdagradV2",
     "ProximalAdagrad", "Adadelta", "RMSProp", "CenteredRMSProp", "Ftrl", "FtrlV2", "Adam", "AdaMax",
+    "AdagradDA", "AddSign", "PowerSign",
 )  # fmt: skip
-DENSE_ONLY = ("GradientDescent", "Adam", "AdaMax")
+DENSE_ONLY = ("GradientDescent", "Adam", "AdaMax", "AddSign", "PowerSign")
 RULE_OPS = [
     *(f"Apply{rule}" for rule in RULES),
     *(f"SparseApply{rule}" for rule in RULES if rule not in DENSE_ONLY),

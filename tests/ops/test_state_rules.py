@@ -11,7 +11,7 @@ RNG = np.random.default_rng(5)
 HYPER = {
     "alpha": 0.1, "lr": 0.3, "l1": 0.2, "l2": 0.1, "l2_shrinkage": 0.15, "lr_power": -0.4,
     "momentum": 0.9, "rho": 0.8, "epsilon": 1e-3, "beta1_power": 0.9, "beta2_power": 0.99,
-    "beta1": 0.9, "beta2": 0.95,
+    "beta1": 0.9, "beta2": 0.95, "beta": 0.8, "sign_decay": 0.7, "logbase": 1.1, "global_step": 3,
 }  # fmt: skip
 
 
@@ -111,12 +111,34 @@ def ada_max(g, var, m, v, h, a):
     return [var - h["lr"] / (1 - h["beta1_power"]) * m / (v + h["epsilon"]), m, v]
 
 
+def adagrad_da(g, var, total, squares, h, a):
+    total, squares = total + g, squares + g**2
+    bound = h["l1"] * h["global_step"]
+    pull = h["l2"] * h["global_step"] + np.sqrt(squares) / h["lr"]
+    return [
+        np.where(np.abs(total) > bound, np.sign(total) * bound - total, 0) / pull,
+        total,
+        squares,
+    ]
+
+
+def add_sign(g, var, m, h, a):
+    m = h["beta"] * m + (1 - h["beta"]) * g
+    return [var - h["lr"] * g * (h["alpha"] + h["sign_decay"] * np.sign(g * m)), m]
+
+
+def power_sign(g, var, m, h, a):
+    m = h["beta"] * m + (1 - h["beta"]) * g
+    return [var - h["lr"] * g * np.exp(h["logbase"] * h["sign_decay"]) ** np.sign(g * m), m]
+
+
 REFERENCE = {
     "GradientDescent": descent, "ProximalGradientDescent": proximal, "Momentum": momentum,
     "KerasMomentum": keras_momentum, "Adagrad": adagrad, "AdagradV2": adagrad_v2,
     "ProximalAdagrad": proximal_adagrad, "Adadelta": adadelta, "RMSProp": rms_prop,
     "CenteredRMSProp": centered_rms_prop, "Ftrl": ftrl, "FtrlV2": ftrl, "Adam": adam,
-    "AdamWithAmsgrad": amsgrad, "AdaMax": ada_max,
+    "AdamWithAmsgrad": amsgrad, "AdaMax": ada_max, "AdagradDA": adagrad_da, "AddSign": add_sign,
+    "PowerSign": power_sign,
 }  # fmt: skip
 FLAGS = ("use_nesterov", "update_slots", "multiply_linear_by_lr")
 
@@ -137,7 +159,9 @@ def draw(op, rows, dtype="float32"):
     slots, values = {}, {}
     for arg in op.inputs:
         if arg.name in op.effects:
-            positive = arg.name in ("accum", "accum_update", "ms", "v", "vhat")
+            positive = arg.name in (
+                "accum", "accum_update", "ms", "v", "vhat", "gradient_squared_accumulator",
+            )  # fmt: skip
             drawn = (
                 RNG.uniform(0.2, 2.0, (5, 3)) + (arg.name == "ms") * 2
                 if positive
@@ -152,7 +176,8 @@ def draw(op, rows, dtype="float32"):
         elif arg.name == "indices":
             values[arg.name] = np.int32(rows)
         else:
-            values[arg.name] = np.asarray(HYPER[arg.name], dtype)
+            own = np.int64 if arg.name == "global_step" else dtype
+            values[arg.name] = np.asarray(HYPER[arg.name], own)
     return slots, values
 
 
@@ -215,10 +240,11 @@ def test_slots_of_another_shape_are_refused(mode):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
-@pytest.mark.parametrize("name", ["Adam", "Ftrl"])
+@pytest.mark.parametrize("name", ["Adam", "Ftrl", "AdagradDA", "PowerSign"])
 def test_other_floats_keep_their_dtype(name, dtype):
     slots, values = draw(APPLY[name], None, dtype)
-    attrs = {"use_nesterov": False} if name == "Adam" else {"multiply_linear_by_lr": False}
+    flags = {"Adam": "use_nesterov", "Ftrl": "multiply_linear_by_lr"}
+    attrs = {flags[name]: False} if name in flags else {}
     for mode in ("host", "compiled"):
         got, _ = run_op(f"ResourceApply{name}", slots, values, attrs, mode)
         for slot, value in expected(name, slots, values, attrs, None).items():

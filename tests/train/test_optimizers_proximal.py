@@ -34,3 +34,61 @@ def test_steps_follow_the_formula(adagrad, sparse):
 def test_an_accumulator_that_begins_at_zero_is_refused():
     with pytest.raises(ValueError, match="must be positive: 0"):
         v1.train.ProximalAdagradOptimizer(0.1, initial_accumulator_value=0.0)
+
+
+GRADS = np.array([[0.5, -0.25], [1.0, 0.1], [0.0, 2.0]], np.float32)
+START = np.array([[1.0, 2.0], [3.0, -4.0], [0.5, 0.25]], np.float32)
+AFTER_THREE_STEPS = {  # recorded from TensorFlow 2.21; all rows, and rows 2 and 0
+    (0.0, 0.0, 0.1): (
+        [[-0.8134892, 0.6993786], [-0.8519428, -0.4160252], [-0.0, -0.8624394]],
+        [[-0.8519428, -0.4160252], [3.0, -4.0], [-0.8134892, 0.6993786]],
+    ),
+    (0.3, 0.2, 0.5): (
+        [[-0.2115605, 0.0], [-0.4836862, 0.0], [0.0, -0.6648358]],
+        [[-0.4836862, 0.0], [3.0, -4.0], [-0.2115605, 0.0]],
+    ),
+}
+
+
+@pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("setting", AFTER_THREE_STEPS)
+def test_dual_averaging_is_tensorflows(setting, sparse, resource):
+    l1, l2, first = setting
+    with tf.Graph().as_default(), v1.Session() as session:
+        var = v1.get_variable("v", initializer=tf.constant(START), use_resource=resource)
+        step = v1.train.get_or_create_global_step()
+        optimizer = v1.train.AdagradDAOptimizer(0.5, step, first, l1, l2)
+        grad = tf.constant(GRADS)
+        if sparse:
+            grad = tf.IndexedSlices(grad[:2], tf.constant([2, 0]), tf.constant([3, 2]))
+        train = optimizer.apply_gradients([(grad, var)], global_step=step)
+        session.run(v1.global_variables_initializer())
+        for _ in range(3):
+            session.run(train)
+        np.testing.assert_allclose(
+            session.run(var), AFTER_THREE_STEPS[setting][sparse], rtol=2e-6, atol=1e-7
+        )
+        assert optimizer.get_slot_names() == [
+            "gradient_accumulator",
+            "gradient_squared_accumulator",
+        ]
+        assert [v.name for v in optimizer.variables()] == ["v/AdagradDA:0", "v/AdagradDA_1:0"]
+        assert session.run(step) == 3
+
+
+def test_dual_averaging_runs_eagerly_with_a_step_of_32_bits():
+    var, step = tf.Variable(START), tf.Variable(0)
+    optimizer = v1.train.AdagradDAOptimizer(lambda: 0.5, step, 0.5, 0.3, 0.2)
+    for _ in range(3):
+        optimizer.apply_gradients([(tf.constant(GRADS), var)], global_step=step)
+    np.testing.assert_allclose(var, AFTER_THREE_STEPS[0.3, 0.2, 0.5][0], rtol=2e-6, atol=1e-7)
+
+
+def test_dual_averaging_refuses_what_has_no_meaning():
+    with pytest.raises(ValueError, match=r"initial_gradient_squared\w+ must be positive: 0"):
+        v1.train.AdagradDAOptimizer(0.1, 0, initial_gradient_squared_accumulator_value=0.0)
+    with pytest.raises(ValueError, match="None"):
+        v1.train.AdagradDAOptimizer(0.1, None).apply_gradients(
+            [(tf.constant(GRADS), tf.Variable(START))]
+        )

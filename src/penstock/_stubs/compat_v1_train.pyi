@@ -1,6 +1,7 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
 from penstock.train.optimizers import AdadeltaOptimizer as AdadeltaOptimizer
+from penstock.train.optimizers_proximal import AdagradDAOptimizer as AdagradDAOptimizer
 from penstock.train.optimizers import AdagradOptimizer as AdagradOptimizer
 from penstock.train.optimizers import AdamOptimizer as AdamOptimizer
 from penstock.proto.feature_pb2 import BytesList as BytesList

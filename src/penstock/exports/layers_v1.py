@@ -23,7 +23,8 @@ def _named(prefix: str, names: list[str]) -> dict[str, list[str]]:
 
 EXPORTS = {
     "penstock.train.optimizers_proximal": _named(
-        "train", ["ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer"]
+        "train",
+        ["AdagradDAOptimizer", "ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer"],
     ),
     "penstock.train.layer": _named("layers", ["InputSpec", "Layer"]),
     "penstock.train.layers_convolution": _named("layers", _CONVOLUTIONS),

@@ -174,6 +174,42 @@ def _ada_max(
     return var - h["lr"] / (1 - h["beta1_power"]) * (m / (v + h["epsilon"])), m, v
 
 
+def _adagrad_da(
+    xp: Any, slots: Any, grad: Array, h: Hyper, attrs: dict[str, Any]
+) -> tuple[Array, ...]:
+    """Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011: regularised dual averaging.
+
+    The weights follow from the sums alone; what they were before does not matter.
+    """
+    _, total, squares = slots
+    total, squares = total + grad, squares + grad * grad
+    lr, step = h["lr"], h["global_step"].astype(total.dtype)
+    shrunk = xp.sign(total) * xp.maximum(xp.abs(total) - h["l1"] * step, 0)
+    numerator = -lr * xp.where(h["l1"] > 0, shrunk, total)
+    return numerator / (lr * h["l2"] * step + xp.sqrt(squares)), total, squares
+
+
+def _agreement(xp: Any, m: Array, grad: Array, h: Hyper) -> tuple[Array, Array]:
+    """The mean of gradients, and `sign_decay` with the sign of their agreement with this one."""
+    m = m * h["beta"] + grad * (1 - h["beta"])
+    return m, h["sign_decay"] * xp.sign(grad) * xp.sign(m)
+
+
+def _add_sign(
+    xp: Any, slots: Any, grad: Array, h: Hyper, attrs: dict[str, Any]
+) -> tuple[Array, ...]:
+    """Bello, Zoph, Vasudevan, Le, "Neural optimizer search", 2017; as is `_power_sign`."""
+    m, agreement = _agreement(xp, slots[1], grad, h)
+    return slots[0] - h["lr"] * (h["alpha"] + agreement) * grad, m
+
+
+def _power_sign(
+    xp: Any, slots: Any, grad: Array, h: Hyper, attrs: dict[str, Any]
+) -> tuple[Array, ...]:
+    m, agreement = _agreement(xp, slots[1], grad, h)
+    return slots[0] - h["lr"] * xp.exp(h["logbase"] * agreement) * grad, m
+
+
 # shapes
 def _apply_shape(
     slots: tuple[str, ...], gradient: str, sparse: bool
@@ -228,6 +264,9 @@ def _check_shapes(
             )
 
 
+_OWN_TYPES = {"indices": "Tindices", "global_step": "int64"}  # of inputs that have another than T
+
+
 # dense
 def _define(
     name: str, slots: str, rule: Rule, attrs: str, order: str, doc: str, sparse: bool
@@ -236,8 +275,7 @@ def _define(
     slot_names = tuple(slots.split())
     gradient = "delta" if "delta" in names else "grad"
     inputs = ", ".join(
-        f"{n}: resource" if n in slot_names else f"{n}: Tindices" if n == "indices" else f"{n}: T"
-        for n in names
+        f"{n}: {'resource' if n in slot_names else _OWN_TYPES.get(n, 'T')}" for n in names
     )
     types = "T: numbertype, Tindices: {int32, int64}" if sparse else "T: numbertype"
     op = define_op(
@@ -517,6 +555,30 @@ RULES: dict[str, tuple[str, Rule, str, str, str, str]] = {
         "var m v beta1_power lr beta1 beta2 epsilon grad",
         "",
         "AdaMax",
+    ),
+    "AdagradDA": (
+        "var gradient_accumulator gradient_squared_accumulator",
+        _adagrad_da,
+        "",
+        "var gradient_accumulator gradient_squared_accumulator grad lr l1 l2 global_step",
+        "var gradient_accumulator gradient_squared_accumulator grad indices lr l1 l2 global_step",
+        "Adagrad's dual averaging",
+    ),
+    "AddSign": (
+        "var m",
+        _add_sign,
+        "",
+        "var m lr alpha sign_decay beta grad",
+        "",
+        "AddSign",
+    ),
+    "PowerSign": (
+        "var m",
+        _power_sign,
+        "",
+        "var m lr logbase sign_decay beta grad",
+        "",
+        "PowerSign",
     ),
 }
 

@@ -149,7 +149,7 @@ class AdagradOptimizer(_RuleOptimizer):
     """
 
     _rule = "Adagrad"
-    _slot_names = ("accumulator",)
+    _slot_names: tuple[str, ...] = ("accumulator",)
 
     def __init__(
         self,
@@ -171,10 +171,11 @@ class AdagradOptimizer(_RuleOptimizer):
 
     def _create_slots(self, var_list: list[Any]) -> None:
         for var in var_list:
-            _constant_slot(self, var, self._initial_accumulator_value, "accumulator", self._name)
+            constant_slot(self, var, self._initial_accumulator_value, "accumulator", self._name)
 
 
-def _constant_slot(optimizer: Optimizer, var: Any, value: float, slot: str, name: str) -> None:
+def constant_slot(optimizer: Optimizer, var: Any, value: float, slot: str, name: str) -> None:
+    """Makes the slot of a variable, of its shape and dtype, filled with a number."""
     dtype = var.dtype.base_dtype
     if var.shape.is_fully_defined():
         first = Ones(dtype) if value == 1.0 else Constant(value, dtype)
@@ -266,7 +267,7 @@ class RMSPropOptimizer(_RuleOptimizer):
 
     def _create_slots(self, var_list: list[Any]) -> None:
         for var in var_list:
-            _constant_slot(self, var, 1.0, "rms", self._name)
+            constant_slot(self, var, 1.0, "rms", self._name)
             if self._centered:
                 self._zeros_slot(var, "mg", self._name)
             self._zeros_slot(var, "momentum", self._name)
@@ -346,7 +347,7 @@ class FtrlOptimizer(_RuleOptimizer):
     def _create_slots(self, var_list: list[Any]) -> None:
         for var in var_list:
             start, name = self._initial_accumulator_value, self._accum_name or self._name
-            _constant_slot(self, var, start, "accum", name)
+            constant_slot(self, var, start, "accum", name)
             self._zeros_slot(var, "linear", self._linear_name or self._name)
 
 
