@@ -147,3 +147,62 @@ def test_tensors_name_their_namespace_once_they_behave_as_arrays():
             tf.constant(1).__array_namespace__(api_version="1999")
     finally:
         numpy_behavior.restore()
+
+
+MAKERS = {
+    "arange": lambda **o: tnp.arange(3, **o),
+    "asarray": lambda **o: tnp.asarray([1.0], **o),
+    "asarray of a tensor": lambda **o: tnp.asarray(tf.constant([1.0]), **o),
+    "astype": lambda **o: tnp.astype(tf.constant([1.0]), np.float32, **o),
+    "empty": lambda **o: tnp.empty(2, **o),
+    "empty_like": lambda **o: tnp.empty_like([1], **o),
+    "eye": lambda **o: tnp.eye(2, **o),
+    "from_dlpack": lambda **o: tnp.from_dlpack(np.ones(2), **o),
+    "full": lambda **o: tnp.full(2, 3, **o),
+    "full_like": lambda **o: tnp.full_like([1], 3, **o),
+    "linspace": lambda **o: tnp.linspace(0, 1, 3, **o),
+    "ones": lambda **o: tnp.ones(2, **o),
+    "ones_like": lambda **o: tnp.ones_like([1], **o),
+    "zeros": lambda **o: tnp.zeros(2, **o),
+    "zeros_like": lambda **o: tnp.zeros_like([1], **o),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_devices_of_what_is_made(name):
+    make = MAKERS[name]
+    with tf.Graph().as_default():
+        assert make(device="/device:CPU:0").device.endswith("device:CPU:0")
+        assert make().device == ""
+    here = make()
+    there = make(device=here.device)
+    assert there.device == here.device
+    np.testing.assert_array_equal(there, here)
+    with pytest.raises(ValueError, match="nonsense"):
+        make(device="/nonsense:0")
+
+
+def test_to_device():
+    numpy_behavior.experimental_enable_numpy_behavior()
+    try:
+        x = tf.constant([1.0])
+        assert x.to_device(x.device) is x
+        assert x.to_device("/CPU:0").numpy().tolist() == [1.0]
+        with pytest.raises(ValueError, match="stream=None, got 3"):
+            x.to_device(x.device, stream=3)
+    finally:
+        numpy_behavior.restore()
+    assert not hasattr(x, "to_device")
+
+
+def test_copies():
+    x = tf.constant([1.0, 2.0])
+    assert tnp.asarray(x) is tnp.asarray(x, copy=False) is x
+    again = tnp.asarray(x, copy=True)
+    assert again is not x
+    np.testing.assert_array_equal(again, x)
+    for value, dtype in (([1.0], None), (x, np.float64), (np.ones(2), None)):
+        with pytest.raises(ValueError, match="copy=False"):
+            tnp.asarray(value, dtype, copy=False)
+    for copy in (None, True, False):
+        assert tnp.reshape(x, (2, 1), copy=copy).shape == (2, 1)

@@ -26,6 +26,7 @@ from penstock.ops.math_cast import cast, conj
 from penstock.ops.math_reduce import reduce_any, reduce_sum
 from penstock.ops.numpy_arrays import concatenate, moveaxis, ravel
 from penstock.ops.numpy_creation import ones, zeros
+from penstock.ops.numpy_devices import moved
 from penstock.ops.numpy_dtypes import (
     Value,
     as_tensor,
@@ -146,18 +147,31 @@ def astype(x: Value, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
       x: a tensor, array, number or list.
       dtype: which.
       copy: has no effect, since tensors are not written to.
-      device: must be None.
+      device: where the result is, a name as in `x.device`; None leaves it where `x` is.
+
+    Returns:
+      A tensor.
+    """
+    del copy
+    return moved(cast(as_tensor(x), tensor_dtype(dtype)), device)
+
+
+def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """The tensor on a device: itself when it is there already.
+
+    Args:
+      device: its name, as in `x.device`.
+      stream: must be None: XLA orders what runs on a device itself.
 
     Returns:
       A tensor.
 
     Raises:
-      ValueError: a device is given.
+      ValueError: a stream is given.
     """
-    del copy
-    if device is not None:
-        raise ValueError(f"astype: expected device=None, got {device!r}. Use tf.device around it.")
-    return cast(as_tensor(x), tensor_dtype(dtype))
+    if stream is not None:
+        raise ValueError(f"to_device: expected stream=None, got {stream!r}. Leave it out.")
+    return moved(self, device)
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
@@ -218,19 +232,14 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
     Args:
       x: an object with `__dlpack__`.
-      device: must be None.
+      device: where the result is, a name as in `x.device`.
       copy: True copies the data.
 
     Returns:
       A tensor.
-
-    Raises:
-      ValueError: a device is given.
     """
-    if device is not None:
-        raise ValueError(f"from_dlpack: expected device=None, got {device!r}. Use tf.device.")
     array = np.from_dlpack(x)
-    return convert_to_tensor(array.copy() if copy else array)
+    return moved(convert_to_tensor(array.copy() if copy else array), device)
 
 
 # ---- elements

@@ -60,13 +60,14 @@ def size(x: Value, axis: Any = None) -> Any:
     return array_shape.size(tensor, dtypes.int64)
 
 
-def reshape(a: Value, newshape: Any, order: str = "C") -> Any:
+def reshape(a: Value, newshape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
     """The elements in another shape.
 
     Args:
       a: a tensor, array, number or nested list.
       newshape: an integer or integers; -1 for what is left.
       order: 'C' (last axis first) or 'F' (first axis first).
+      copy: has no effect, since tensors are not written to.
 
     Returns:
       A tensor.
@@ -74,6 +75,7 @@ def reshape(a: Value, newshape: Any, order: str = "C") -> Any:
     Raises:
       ValueError: another order.
     """
+    del copy
     _check_order("reshape", order)
     x = as_tensor(a)
     dims = [newshape] if isinstance(newshape, (int, np.integer)) else newshape

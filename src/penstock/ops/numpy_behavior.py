@@ -107,6 +107,7 @@ METHODS: dict[str, Any] = {
     "ravel": numpy_arrays.ravel,
     "reshape": _reshape,
     "size": property(_size),
+    "to_device": numpy_array_api.to_device,
     "tolist": _tolist,
     "transpose": numpy_arrays.transpose,
     "__pos__": numpy_elementwise.positive,

@@ -11,6 +11,7 @@ from penstock.ops.array_basics import identity, reshape
 from penstock.ops.array_diag import diag as matrix_diag
 from penstock.ops.array_shape import broadcast_to, expand_dims
 from penstock.ops.math_cast import cast
+from penstock.ops.numpy_devices import moved, placed
 from penstock.ops.numpy_dtypes import (
     Value,
     as_tensor,
@@ -50,17 +51,28 @@ def array(val: Value, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> A
     return reshape(found, [1] * missing + found.shape.as_list()) if missing > 0 else found
 
 
-def asarray(a: Value, dtype: Any = None) -> Any:
+def asarray(a: Value, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Any:
     """A tensor of a value; a tensor of that dtype is returned itself.
 
     Args:
       a: a tensor, array, number or nested list.
       dtype: of the result.
+      device: where the result is, a name as in `x.device`; None leaves a tensor where it is.
+      copy: True makes a tensor of its own, None where it must, False never.
 
     Returns:
       A tensor.
+
+    Raises:
+      ValueError: `copy` is False, and `a` is no tensor of that dtype on that device.
     """
-    return as_tensor(a, dtype)
+    found = moved(as_tensor(a, dtype), device)
+    if copy is False and found is not a:
+        raise ValueError(
+            "asarray: expected a tensor of the dtype and on the device that are wanted with"
+            f" copy=False, got {type(a).__name__}. Leave copy out: other values are copied."
+        )
+    return identity(found) if copy and found is a else found
 
 
 def asanyarray(a: Value, dtype: Any = None) -> Any:
@@ -105,6 +117,7 @@ def _dims(shape: Shape) -> Any:
     return [shape] if isinstance(shape, (int, np.integer)) else shape
 
 
+@placed
 def zeros(shape: Shape, dtype: Any = float) -> Any:
     """Zeros.
 
@@ -118,6 +131,7 @@ def zeros(shape: Shape, dtype: Any = float) -> Any:
     return array_fill.zeros(_dims(shape), tensor_dtype(float if dtype is None else dtype))
 
 
+@placed
 def ones(shape: Shape, dtype: Any = float) -> Any:
     """Ones.
 
@@ -131,6 +145,7 @@ def ones(shape: Shape, dtype: Any = float) -> Any:
     return array_fill.ones(_dims(shape), tensor_dtype(float if dtype is None else dtype))
 
 
+@placed
 def empty(shape: Shape, dtype: Any = float) -> Any:
     """Zeros: tensors have no unset elements.
 
@@ -144,6 +159,7 @@ def empty(shape: Shape, dtype: Any = float) -> Any:
     return zeros(shape, dtype)
 
 
+@placed
 def zeros_like(a: Value, dtype: Any = None) -> Any:
     """Zeros of the shape of `a`.
 
@@ -158,6 +174,7 @@ def zeros_like(a: Value, dtype: Any = None) -> Any:
     return array_fill.zeros_like(like, like.dtype if dtype is None else tensor_dtype(dtype))
 
 
+@placed
 def ones_like(a: Value, dtype: Any = None) -> Any:
     """Ones of the shape of `a`.
 
@@ -172,6 +189,7 @@ def ones_like(a: Value, dtype: Any = None) -> Any:
     return array_fill.ones_like(like, like.dtype if dtype is None else tensor_dtype(dtype))
 
 
+@placed
 def empty_like(a: Value, dtype: Any = None) -> Any:
     """Zeros of the shape of `a`.
 
@@ -185,6 +203,7 @@ def empty_like(a: Value, dtype: Any = None) -> Any:
     return zeros_like(a, dtype)
 
 
+@placed
 def full(shape: Shape, fill_value: Value, dtype: Any = None) -> Any:
     """One value everywhere.
 
@@ -199,6 +218,7 @@ def full(shape: Shape, fill_value: Value, dtype: Any = None) -> Any:
     return broadcast_to(as_tensor(fill_value, dtype), _dims(shape))
 
 
+@placed
 def full_like(
     a: Value,
     fill_value: Value,
@@ -238,6 +258,7 @@ def array_shape(x: Any) -> Any:
     return execute("Shape", (x,), {})
 
 
+@placed
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:
     """Ones on a diagonal.
 
@@ -335,6 +356,7 @@ def triu(m: Value, k: int = 0) -> Any:
     return _masked(m, k, False)
 
 
+@placed
 def arange(start: Value, stop: Value = None, step: Value = 1, dtype: Any = None) -> Any:
     """Numbers from `start` up to `stop`, which is left out.
 
@@ -372,6 +394,7 @@ def arange(start: Value, stop: Value = None, step: Value = 1, dtype: Any = None)
 _RANGE_TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.bfloat16)
 
 
+@placed
 def linspace(
     start: Value,
     stop: Value,
