@@ -53,3 +53,32 @@ def test_a_missing_cpu_is_the_first_or_refused():
             print(tf.constant(1.0).device)
     """)
     assert printed == [TASK + "0", "refused", "True", "1.0", TASK + "2"]
+
+
+def test_constants_are_made_on_the_device_of_the_scope():
+    printed = run("""
+        x = tf.constant([1.0])
+        with tf.device("CPU:1"):
+            made = [tf.zeros(2), tf.zeros([2]), tf.ones([2]), tf.zeros_like(x), tf.ones_like(x)]
+            made += [tf.fill([2], 3), tf.eye(2), tf.range(3), tf.cast([1], tf.float32)]
+        for tensor in [*made, tf.zeros([2]), tf.ones_like(made[0])]:
+            print(tensor.device)
+    """)
+    assert printed == [TASK + "1"] * 9 + [TASK + "0"] * 2
+
+
+def test_arrays_are_made_on_and_moved_to_logical_cpus():
+    printed = run("""
+        import numpy as np
+        tnp = tf.experimental.numpy
+        tnp.experimental_enable_numpy_behavior()
+        one, two = "/device:CPU:1", "/device:CPU:2"
+        x = tnp.ones(2, device=one)
+        made = [x, tnp.asarray([1.0], device=two), tnp.asarray(x, device=two), x.to_device(two)]
+        made += [tnp.astype(x, np.int32, device=two), tnp.from_dlpack(np.ones(2), device=one)]
+        made += [x.to_device(x.device), tnp.zeros_like(x, device=two), tnp.zeros_like(x)]
+        for tensor in made:
+            print(tensor.device)
+        print(x.to_device(x.device) is x, tnp.asarray(x, device=x.device, copy=False) is x)
+    """)
+    assert printed == [*(TASK + str(i) for i in (1, 2, 2, 2, 2, 1, 1, 2, 0)), "True", "True"]

@@ -182,8 +182,6 @@ def _filled(shape: Any, value: Any, dtype: Any, name: str | None) -> Any:
         or state.graph is None
         or int(np.prod(sizes, dtype=np.float64)) < CONSTANT_ELEMENTS
     ):
-        if state.graph is None:
-            return wrap(_array(sizes, value, kind), kind)
         return constant_tensor(_array(sizes, value, kind), kind, name or "Const")
     tensor = (
         shape
@@ -325,7 +323,7 @@ def _like(input: Any, value: int, dtype: Any, name: str | None, optimize: bool =
     if kind is variant and value == 0:
         return execute(ZEROS_LIKE, (tensor,), None, name)
     if state.graph is None and not state.recorders:
-        return wrap(_array(tensor.dims, kind_value(kind, value), kind), kind)
+        return constant_tensor(_array(tensor.dims, kind_value(kind, value), kind), kind)
     if kind is not tensor.dtype or (optimize and d.is_full(tensor.dims) and value == 1):
         return _filled(
             shape_of(tensor) if not d.is_full(tensor.dims) else list(tensor.dims), value, kind, name
