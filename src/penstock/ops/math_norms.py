@@ -348,8 +348,9 @@ def normalize(
       ValueError: `ord` or `axis` is not supported.
 
     Example:
-      >>> [t.numpy().round(2).tolist() for t in normalize([3.0, 4.0])]
-      [[0.6, 0.8], [5.0]]
+      >>> unit, size = normalize([3.0, 4.0])
+      >>> print(unit.numpy(), size.numpy())
+      [0.6 0.8] [5.]
     """
     del name
     tensor = convert_to_tensor(tensor)
