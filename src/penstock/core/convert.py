@@ -558,6 +558,10 @@ def own_dtype(value: Any) -> DType:
     Raises:
       ValueError, TypeError: it has no tensor form, or only its converter knows the dtype.
     """
+    if value.__class__ is list or value.__class__ is tuple:
+        plain = _from_plain_numbers(value, None)  # the common case
+        if plain is not None:
+            return plain[1]
     if isinstance(value, (list, tuple)) and _holds_tensors(value):
         return _tensors_in(value)[0].dtype.base_dtype
     if isinstance(value, _converted_types()):
