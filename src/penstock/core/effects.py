@@ -143,11 +143,11 @@ class EffectLog:
         return tuple(found)
 
     def locked(self, resources: Sequence[Any]) -> AbstractContextManager[Any]:
-        """The locks of resources, taken in one order."""
-        locks = {id(lock): lock for lock in map(self._lock_of, resources)}
+        """The locks of resources, in the order in which whoever runs without a log takes them."""
+        locks = [self._lock_of(resource) for resource in sorted(resources, key=id)]
         held = contextlib.ExitStack()
         try:
-            for _, lock in sorted(locks.items()):
+            for lock in sorted(locks, key=lambda each: each is self._others):  # that one last
                 held.enter_context(lock)
         except BaseException:
             held.close()

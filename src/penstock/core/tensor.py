@@ -234,17 +234,15 @@ class EagerTensor(Tensor):
         """The same values in the memory of a GPU.
 
         Raises:
-          InvalidArgumentError: there is no such GPU.
+          RuntimeError: there is no such GPU.
           TypeError: the tensor holds a resource or a variant.
         """
         try:
             device = jax.local_devices(backend="gpu")[gpu_index]
         except (RuntimeError, IndexError):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"/job:localhost/replica:0/task:0/device:GPU:{gpu_index} unknown device: expected"
-                " one of tf.config.list_logical_devices('GPU'). Use Tensor.cpu() without a GPU.",
+            raise RuntimeError(
+                f"GPU:{gpu_index} unknown device: expected one of"
+                " tf.config.list_logical_devices('GPU'). Use Tensor.cpu() without a GPU."
             ) from None
         with wide_types():
             return wrap(jax.device_put(host_array(self), device), self._dtype)
@@ -395,6 +393,7 @@ class EagerTensor(Tensor):
         copied = wrap(self._array, self._dtype)
         if hasattr(self, "_lease"):
             copied._lease = self._lease
+        copied.__dict__.update(self.__dict__)
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "EagerTensor":

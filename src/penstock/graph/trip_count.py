@@ -9,6 +9,8 @@ a known limit. `rounds` does so for values that are known otherwise than from th
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from penstock.graph.body import CallBody
 from penstock.graph.operation import Operation
 from penstock.graph.static_values import constant_value
@@ -34,15 +36,21 @@ def rounds(cond: CallBody, body: CallBody, known: Known) -> int | None:
 
 def exact_rounds(cond: CallBody, body: CallBody, known: Known) -> int | None:
     """How often a loop runs, None unless every part of its condition counts to a known limit."""
-    found = _each_rounds(cond, body, known)
+    found = _each_rounds(cond, body, known, exact=True)
     bounds = [n for n in found if n is not None]
     return min(bounds) if len(bounds) == len(found) and min(bounds) <= LONGEST else None
 
 
-def _each_rounds(cond: CallBody, body: CallBody, known: Known) -> list[int | None]:
-    """For each part of a condition the rounds until it fails, None for one that does not count."""
+def _each_rounds(
+    cond: CallBody, body: CallBody, known: Known, exact: bool = False
+) -> list[int | None]:
+    """For each part of a condition the rounds until it fails, None for one that does not count.
+
+    With `exact`, None also where the counter leaves the range of its dtype before: it goes on from
+    the other end then, and the loop too.
+    """
     return [
-        _rounds(cond, body, known, part) if part.type in COMPARISONS else None
+        _rounds(cond, body, known, part, exact) if part.type in COMPARISONS else None
         for part in _conjuncts(cond.outputs[0])
     ]
 
@@ -63,7 +71,9 @@ def _root(tensor: Any) -> Any:
     return tensor
 
 
-def _rounds(cond: CallBody, body: CallBody, known: Known, comparison: Operation) -> int | None:
+def _rounds(
+    cond: CallBody, body: CallBody, known: Known, comparison: Operation, exact: bool
+) -> int | None:
     """The rounds until a comparison fails."""
     left, right = (_root(t) for t in comparison.inputs)
     sign = COMPARISONS[comparison.type]
@@ -80,7 +90,11 @@ def _rounds(cond: CallBody, body: CallBody, known: Known, comparison: Operation)
     distance = (limit - int(start)) * sign
     if comparison.type.endswith("Equal"):
         distance += 1
-    return max(0, -(-distance // (step * sign)))
+    found = max(0, -(-distance // (step * sign)))
+    limits = np.iinfo(left.dtype.base_dtype.as_numpy_dtype)
+    if exact and not limits.min <= int(start) + step * found <= limits.max:
+        return None
+    return found
 
 
 def _number(cond: CallBody, tensor: Any) -> int | None:

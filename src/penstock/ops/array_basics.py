@@ -215,7 +215,8 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
 
     Args:
       tensor: any dtype and shape.
-      shape: int32 or int64 vector; one entry may be -1 and follows from the others.
+      shape: int32 or int64 vector; one entry may be -1 and follows from the others. Eagerly also
+        one integer, for a vector.
       name: the name in a graph.
 
     Returns:
@@ -235,6 +236,8 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
                 return wrap(tensor._array.reshape(sizes), tensor._dtype)
             except ValueError:
                 pass  # the operation raises with its own words
+    if state.graph is None and shape.__class__ is int:
+        shape = [shape]  # eagerly a size alone will do, as in TensorFlow
     return execute(RESHAPE, (tensor, shape), None, name)
 
 

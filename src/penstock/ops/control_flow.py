@@ -14,6 +14,7 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.graph.func_graph import bodies_of
 from penstock.types.dims import Dims, union
+from penstock.types.dtypes import int32
 
 Array = Any  # numpy.ndarray or jax.Array
 
@@ -140,7 +141,8 @@ def _write_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 STACK_READ = define_op(
-    "PenstockStackRead(stack: T, index: int32; T: type) -> output: T",
+    "PenstockStackRead(stack: T, index: Tindex; T: type, Tindex: {int32, int64} = int32) -> "
+    "output: T",
     shape=lambda c: None if c.shape(0) is None else c.shape(0)[1:],
     doc="Row `index` of the stack.",
 )
@@ -161,7 +163,10 @@ def _read_compiled(stack: Array, index: Array) -> Array:
 @STACK_READ.gradient
 def _read_gradient(op: Any, grad: Any) -> list[Any]:
     zeros = execute("ZerosLike", (op.inputs[0],))
-    return [execute(STACK_WRITE, (zeros, op.inputs[1], grad)), None]
+    index = op.inputs[1]
+    if index.dtype is not int32:
+        index = execute("Cast", (index,), {"DstT": int32})
+    return [execute(STACK_WRITE, (zeros, index, grad)), None]
 
 
 STACK_ADD = define_op(

@@ -66,5 +66,11 @@ def input_of(node: Node, drawing: Callable[[Node], Sequence[Node]]) -> Callable[
 def _starts(step: Any, loop: Node, inside: Sequence[Node]) -> np.ndarray[Any, Any]:
     """uint64[operations, 3]: where the streams of a run of a loop start."""
     first = rounds_before(step, loop.name)
-    starts = [node.op.step_input.start(node, first) for node in inside]  # type: ignore[union-attr]
-    return np.array(starts, np.uint64).reshape(len(starts), 3)
+
+    def draw() -> list[list[int]]:
+        starts = [node.op.step_input.start(node, first) for node in inside]  # type: ignore[union-attr]
+        return [[int(number) for number in start] for start in starts]
+
+    log = switch.log
+    found = draw() if log is None else log.drawn(step, f"{loop.name} (streams)", draw)
+    return np.array(found, np.uint64).reshape(len(found), 3)

@@ -170,6 +170,8 @@ class _Rewriter:
         for i, (node, _) in enumerate(self.program.fetches):
             if node.type != "PenstockStackWrite" or self._users(i) != [node] or node.control:
                 continue
+            if not self._handed_on_alone(i):
+                continue
             index, value = self._counted(node.inputs[1]), self._counted(node.inputs[2])
             dims = self.facts.dims.get(i, ())
             if value and index and len(dims) == 1 and index.covers(self.rounds, dims[0]):
@@ -184,11 +186,21 @@ class _Rewriter:
         feed = self.program.feeds[number]
         return [n for n in self.program.nodes for source, _ in n.inputs if source is feed]
 
+    def _handed_on_alone(self, number: int) -> bool:
+        """Whether a round uses what a variable becomes nowhere else, and hands on no old value."""
+        feed, (node, _) = self.program.feeds[number], self.program.fetches[number]
+        taken = [source for each in self.program.nodes for source, _ in each.inputs]
+        fetched = [source for source, _ in self.program.fetches]
+        uses = sum(source is node for source in [*taken, *fetched])
+        return uses == 1 and not any(source is feed for source in fetched)
+
     def _leave_zeros(self) -> None:
         """Finds lists whose every element is read, then set to zero; and sets without a check."""
         for i, (node, _) in enumerate(self.program.fetches):
             length = self.facts.lengths.get(i)
             if node.type != "TensorListSetItem" or node.control or length is None:
+                continue
+            if not self._handed_on_alone(i):
                 continue
             counter = self._counted(node.inputs[1])
             if node.inputs[0][0] is not self.program.feeds[i] or counter is None:
@@ -230,7 +242,8 @@ class _Rewriter:
 
     def _become_read(self, node: Node, source: Node, index: Ref) -> None:
         node.type, node.op, node.counts = "PenstockStackRead", lookup("PenstockStackRead"), None
-        node.inputs, node.attrs = [(source, 0), index], {"T": node.dtypes[0]}
+        of_index = index[0].dtypes[index[1]]
+        node.inputs, node.attrs = [(source, 0), index], {"T": node.dtypes[0], "Tindex": of_index}
 
     def _before(self, what: Before, dtype: Any, dims: tuple[int, ...]) -> Node:
         """The feed that brings in what is made before the loop."""

@@ -93,9 +93,10 @@ class Step:
         self._error: str | None = None
         self._callbacks: list[Callable[[], None]] | None = None
         self.who: str | None = None
-        if switch.log is not None:
-            self.who = switch.log.begin_step() if counted else ""
-            if switch.log.replaying:  # so that it is checked where it may have ended
+        log = switch.log  # another thread may close it
+        if log is not None:
+            self.who = log.begin_step() if counted else ""
+            if log.replaying:  # so that it is checked where it may have ended
                 self._deadline = time.monotonic() + _FAR_S
 
     @property
@@ -145,8 +146,9 @@ class Step:
 
     def end(self, failed: bool = False) -> None:
         """Tells a log of effects, if there is one, that nothing of the step runs any more."""
-        if self.who and switch.log is not None:
-            switch.log.end_step(self.who, failed)
+        log = switch.log
+        if self.who and log is not None:
+            log.end_step(self.who, failed)
 
     def remaining(self) -> float | None:
         """Seconds until the deadline, None when there is none."""

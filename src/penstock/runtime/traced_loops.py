@@ -6,6 +6,7 @@ operations check come out with it. Where the number of rounds is known, what nee
 for another is taken out of them (`penstock.runtime.loop_form`).
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,6 +68,11 @@ def while_compiled(ctx: TraceContext, input: Any, *, cond: Any, body: Any) -> An
     for i, value in [*zip(loop.carried, carried, strict=True), *loop.known_after(stacks)]:
         results[i] = value
     return results
+
+
+def _flat(rows: Any) -> Any:
+    """Matrices over one another, as one."""
+    return rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
 
 
 class _Loop:
@@ -151,11 +157,10 @@ class _Loop:
         if isinstance(what, Part):
             return self._part(what)
         rows = self._rows(what.rows)
-        flat = rows.reshape(-1, rows.shape[-1])
         by = what.weight
         weight = self._part(by) if isinstance(by, Part) else self._values[by]
-        product = self._run(what.node, flat, weight)
-        return product.reshape(*rows.shape[:-1], -1)
+        product = self._run(what.node, _flat(rows), weight)
+        return product.reshape(*rows.shape[:-1], product.shape[-1])
 
     def _run(self, node: Any, *arguments: Any) -> Any:
         return trace_node_alone(node, prepared_op(node, self._device), arguments)
@@ -185,11 +190,10 @@ class _Loop:
 
         def flat(operand: Operand) -> Any:
             rows = (self._values if operand.held == "input" else stacks)[operand.number]
-            return rows.reshape(-1, rows.shape[-1])
+            return _flat(rows)
 
-        constants = [
-            source.attrs["value"].array for source, _ in term.node.inputs if source.type == "Const"
-        ]
+        rest = term.node.inputs[len(term.operands) :]
+        constants = [source.attrs["value"].array for source, _ in rest]
         return self._run(term.node, *map(flat, term.operands), *constants)
 
     def _arguments(self, carried: Sequence[Any], state: Sequence[Any], number: Any) -> list[Any]:
@@ -199,9 +203,8 @@ class _Loop:
         if self._form is not None:
             for i, counter in self._form.counters.items():
                 dtype = self._values[i].dtype
-                arguments[i] = number.astype(dtype) * dtype.type(counter.step) + dtype.type(
-                    counter.first
-                )
+                step, first = (np.asarray(n).astype(dtype) for n in (counter.step, counter.first))
+                arguments[i] = number.astype(dtype) * step + first
         return arguments
 
     def _round(
