@@ -36,7 +36,6 @@ _BY_REASON = {
         "tf.gradients(f, None)",
         "tf.vectorized_map(lambda y: y, 3.)",
         "tf.import_graph_def(tf.compat.v1.GraphDef(), input_map={'a': f})",
-        "f.eval(session=3)",
         "range(c(1.5))",
         "[1, 2][c(1.5)]",
         "tf.scan(lambda a, b: a, 3)",

@@ -5,6 +5,8 @@ from tests.golden.comparing import difference
 from tests.golden.differences_public import KNOWN_LINES
 from tools.golden import codec, texts
 
+from penstock.runtime import client  # noqa: F401  `Tensor.eval` has sessions in every order of tests
+
 GOLDEN = {family: cases for family, cases in codec.read().items() if "." in family}
 LINES = {case["text"] for cases in GOLDEN.values() for case in cases}
 
