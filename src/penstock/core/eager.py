@@ -165,14 +165,15 @@ def run_eager(
     op: OpDef, flat: tuple[EagerTensor, ...], counts: Sequence[int] | None, attrs: dict[str, Any]
 ) -> tuple[Sequence[EagerTensor], dict[str, Any]]:
     """Runs an operation now; returns its flat outputs and completed attributes."""
-    if state.place is not None:
-        state.place(())  # a device that is not there is refused before anything happens
+    place = state.place
+    if place is not None:
+        place(())  # a device that is not there is refused before anything happens
     device = device_type(state.device)
     prepared = prepare(op, flat, counts, attrs, device)
     in_turn = effects.switch.log is not None and op.stateful
     outputs = _run_in_turn(prepared, flat) if in_turn else _run_now(prepared, flat)
-    if state.place is not None:
-        state.place(outputs)
+    if place is not None:
+        place(outputs)
     return outputs, prepared.attrs
 
 

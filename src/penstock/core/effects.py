@@ -225,6 +225,12 @@ def _describe(resource: Any) -> str:
 # ---- for what runs operations
 
 
+def replaying() -> bool:
+    """Whether operations wait for the turns that a log gives them."""
+    log = switch.log  # another thread may close it
+    return log is not None and log.replaying
+
+
 def at(name: str) -> str:
     """The name of an operation together with the operations around it on this thread."""
     return _local.path + name

@@ -114,9 +114,11 @@ class Tensor:
         raise NotImplementedError
 
     def __bool__(self) -> bool:  # also borrowed by classes that stand for tensors
+        named = f" ({self.name})" if isinstance(self, SymbolicTensor) else ""
         raise errors.OperatorNotAllowedInGraphError(
-            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed: its value is known"
-            " only when the graph runs. Use tf.cond to choose between tensors, or run eagerly."
+            f"Using a symbolic `tf.Tensor`{named} as a Python `bool` is not allowed: its value is"
+            " known only when the graph runs. Use tf.cond to choose between tensors, or run"
+            " eagerly."
         )
 
     __nonzero__ = __bool__
@@ -566,15 +568,6 @@ class SymbolicTensor(Tensor):
             f"len is not well defined for a symbolic Tensor ({self.name}). Please call `x.shape`"
             " rather than `len(x)` for shape information."
         )
-
-    def __bool__(self) -> bool:
-        raise errors.OperatorNotAllowedInGraphError(
-            f"Using a symbolic `tf.Tensor` ({self.name}) as a Python `bool` is not allowed: its"
-            " value is known only when the graph runs. Use tf.cond to choose between tensors, or"
-            " run eagerly."
-        )
-
-    __nonzero__ = __bool__
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raise NotImplementedError(

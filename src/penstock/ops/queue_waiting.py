@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from penstock.core.effects import switch
+from penstock.core.effects import replaying, switch
 from penstock.core.kernels import KernelContext
 from penstock.core.resources import ResourceHandle
 
@@ -68,7 +68,7 @@ class Line:
         what: str,
     ) -> None:
         """Waits until it is this caller's turn and `ready()`."""
-        if switch.log is not None and switch.log.replaying:
+        if replaying():
             wait_until(ctx, condition, ready, what)  # the log says whose turn it is
             return
         me = object()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.core.effects import carried, switch
+from penstock.core.effects import carried, replaying, switch
 from penstock.runtime.items import Item
 from penstock.runtime.pool import pools
 from penstock.runtime.step import Step
@@ -199,7 +199,7 @@ class _ParallelRun:
             item.run(self.slots, step)
             self.executor.note(index, time.perf_counter() - start)
         except Exception as problem:
-            if switch.log is not None and switch.log.replaying:
+            if replaying():
                 self.problems.append(problem)
             else:
                 self._fail(problem)
@@ -215,8 +215,9 @@ class _ParallelRun:
     def _stop(self) -> None:
         """In a replay, stops the others when an item has failed: once those ran that did then."""
         if self.problems and self.error is None:
-            if switch.log is not None:
-                switch.log.failing(self.step)
+            log = switch.log
+            if log is not None:
+                log.failing(self.step)
             own = [p for p in self.problems if _FAILED not in str(p)]
             self._fail((own or self.problems)[0])
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.core.eager import PreparedOp
-from penstock.core.effects import switch
+from penstock.core.effects import replaying
 from penstock.core.traced import NotStatic
 from penstock.runtime.program import Node
 from penstock.runtime.regions import Region, run_node
@@ -49,7 +49,7 @@ class Item:
     @property
     def may_wait(self) -> bool:
         """Whether it may wait now: in a replay what has effects does, for its turn."""
-        return self.waits or (self.stateful and switch.log is not None and switch.log.replaying)
+        return self.waits or (self.stateful and replaying())
 
     def run(self, slots: list[Any], step: Step) -> None:
         """Reads its input slots and fills its output slots."""

@@ -161,8 +161,9 @@ class Step:
           CancelledError: `cancel` was called.
           DeadlineExceededError: the deadline passed.
         """
-        if switch.log is not None and self.who:
-            switch.log.check(self, where, lambda: self._check(where))
+        log = switch.log
+        if log is not None and self.who:
+            log.check(self, where, lambda: self._check(where))
         else:
             self._check(where)
 
