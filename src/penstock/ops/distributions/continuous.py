@@ -38,7 +38,32 @@ def _log_ndtr(x: Any) -> Any:
     return where(x < lowest, tail, where(near > 0, above, middle))
 
 
-class Normal(TwoParameters):
+class _LocationScale(TwoParameters):
+    """A distribution of one form, moved by `loc` and stretched by `scale`."""
+
+    _names = ("loc", "scale")
+
+    @property
+    def loc(self) -> Any:
+        """Where the distribution lies: its mean."""
+        return self._one
+
+    @property
+    def scale(self) -> Any:
+        """How wide it is."""
+        return self._two
+
+    def _z(self, x: Any) -> Any:
+        return (x - self.loc) / self.scale
+
+    def _mean(self) -> Any:
+        return self.loc * ones_like(self.scale)
+
+    def _mode(self) -> Any:
+        return self._mean()
+
+
+class Normal(_LocationScale):
     """The normal distribution.
 
     Args:
@@ -53,8 +78,6 @@ class Normal(TwoParameters):
       InvalidArgumentError: `scale` is not positive, with `validate_args`.
     """
 
-    _names = ("loc", "scale")
-
     def __init__(
         self,
         loc: Any,
@@ -65,23 +88,10 @@ class Normal(TwoParameters):
     ) -> None:
         self._begin(loc, scale, validate_args, allow_nan_stats, dict(locals()), name)
 
-    @property
-    def loc(self) -> Any:
-        """The mean."""
-        return self._one
-
-    @property
-    def scale(self) -> Any:
-        """The standard deviation."""
-        return self._two
-
     def _sample_n(self, n: Any, seed: int | None) -> Any:
         shape = concat([[n], self.batch_shape_tensor()], 0)
         drawn = random_normal(shape, 0.0, 1.0, self.dtype, seed)
         return drawn * self.scale + self.loc
-
-    def _z(self, x: Any) -> Any:
-        return (x - self.loc) / self.scale
 
     def _log_prob(self, x: Any) -> Any:
         return -0.5 * square(self._z(x)) - (0.5 * math.log(2 * math.pi) + log(self.scale))
@@ -105,12 +115,6 @@ class Normal(TwoParameters):
         scale = self.scale * ones_like(self.loc)
         return 0.5 * math.log(2 * math.pi * math.e) + log(scale)
 
-    def _mean(self) -> Any:
-        return self.loc * ones_like(self.scale)
-
-    def _mode(self) -> Any:
-        return self._mean()
-
     def _stddev(self) -> Any:
         return self.scale * ones_like(self.loc)
 
@@ -122,7 +126,7 @@ def _kl_normal(a: Any, b: Any, name: str | None = None) -> Any:
         return 0.5 * (square((a.loc - b.loc) / b.scale) + ratio - 1 - log(ratio))
 
 
-class Laplace(TwoParameters):
+class Laplace(_LocationScale):
     """The Laplace distribution: an exponential one to both sides of `loc`.
 
     Args:
@@ -137,8 +141,6 @@ class Laplace(TwoParameters):
       InvalidArgumentError: `scale` is not positive, with `validate_args`.
     """
 
-    _names = ("loc", "scale")
-
     def __init__(
         self,
         loc: Any,
@@ -149,25 +151,12 @@ class Laplace(TwoParameters):
     ) -> None:
         self._begin(loc, scale, validate_args, allow_nan_stats, dict(locals()), name)
 
-    @property
-    def loc(self) -> Any:
-        """The mean."""
-        return self._one
-
-    @property
-    def scale(self) -> Any:
-        """The mean distance from `loc`."""
-        return self._two
-
     def _sample_n(self, n: Any, seed: int | None) -> Any:
         shape = concat([[n], self.batch_shape_tensor()], 0)
         one = np.ones((), self.dtype.numpy_dtype)
         lowest = np.nextafter(-one, one)  # -1 itself has an infinite logarithm
         drawn = random_uniform(shape, lowest, one, self.dtype, seed)
         return self.loc - self.scale * sign(drawn) * log1p(-absolute(drawn))
-
-    def _z(self, x: Any) -> Any:
-        return (x - self.loc) / self.scale
 
     def _log_prob(self, x: Any) -> Any:
         return -absolute(self._z(x)) - math.log(2.0) - log(self.scale)
@@ -190,12 +179,6 @@ class Laplace(TwoParameters):
 
     def _entropy(self) -> Any:
         return math.log(2.0) + 1 + log(self.scale * ones_like(self.loc))
-
-    def _mean(self) -> Any:
-        return self.loc * ones_like(self.scale)
-
-    def _mode(self) -> Any:
-        return self._mean()
 
     def _stddev(self) -> Any:
         return math.sqrt(2.0) * self.scale * ones_like(self.loc)

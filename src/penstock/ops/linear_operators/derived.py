@@ -30,7 +30,25 @@ def _inherited(operator: Any, given: h.Hints, what: str) -> h.Hints:
     return found
 
 
-class LinearOperatorAdjoint(LinearOperator):
+class _OfAnother(LinearOperator):
+    """An operator that has what another one has: its condition, and its properties."""
+
+    _operator: LinearOperator
+
+    def _cond(self) -> Any:
+        return self._operator.cond()
+
+    def _assert_non_singular(self) -> Any:
+        return self._operator.assert_non_singular()
+
+    def _assert_self_adjoint(self) -> Any:
+        return self._operator.assert_self_adjoint()
+
+    def _assert_positive_definite(self) -> Any:
+        return self._operator.assert_positive_definite()
+
+
+class LinearOperatorAdjoint(_OfAnother):
     """The operator of the conjugate transposes of another one's matrices.
 
     Args:
@@ -114,23 +132,11 @@ class LinearOperatorAdjoint(LinearOperator):
     def _singular_values(self) -> Any:
         return self._operator._singular_values()
 
-    def _cond(self) -> Any:
-        return self._operator.cond()
-
-    def _assert_non_singular(self) -> Any:
-        return self._operator.assert_non_singular()
-
-    def _assert_self_adjoint(self) -> Any:
-        return self._operator.assert_self_adjoint()
-
-    def _assert_positive_definite(self) -> Any:
-        return self._operator.assert_positive_definite()
-
     def _linop_adjoint(self) -> Any:
         return self._operator
 
 
-class LinearOperatorInversion(LinearOperator):
+class LinearOperatorInversion(_OfAnother):
     """The operator of the inverses of another one's matrices: its products are solutions.
 
     Args:
@@ -200,22 +206,10 @@ class LinearOperatorInversion(LinearOperator):
     def _log_abs_determinant(self) -> Any:
         return negative(self._operator.log_abs_determinant())
 
-    def _cond(self) -> Any:
-        return self._operator.cond()
-
     def _eigvals(self) -> Any:
         if not self._operator.is_self_adjoint:
             return super()._eigvals()
         return reciprocal(self._operator.eigvals())
-
-    def _assert_non_singular(self) -> Any:
-        return self._operator.assert_non_singular()
-
-    def _assert_self_adjoint(self) -> Any:
-        return self._operator.assert_self_adjoint()
-
-    def _assert_positive_definite(self) -> Any:
-        return self._operator.assert_positive_definite()
 
     def _linop_inverse(self) -> Any:
         return self._operator
