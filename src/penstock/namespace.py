@@ -7,7 +7,6 @@ So `import penstock` loads no operation that the program does not use.
 """
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import pkgutil
 import sys
@@ -75,6 +74,10 @@ def _one_generation(name: str) -> str:
     return name
 
 
+def _is_module(name: str) -> bool:
+    return name in _modules or plain_name(name) in _modules
+
+
 def find(prefix: str, name: str) -> Any:
     """The value of `prefix.name`.
 
@@ -91,7 +94,7 @@ def find(prefix: str, name: str) -> Any:
         return value
     if full in MODULES:
         return public_module(MODULES[full])
-    if full in _modules or plain_name(full) in _modules:
+    if _is_module(full):
         return public_module(full)
     if plain_name(prefix) == "raw_ops":
         return importlib.import_module("penstock.ops.raw").function(name)
@@ -135,19 +138,20 @@ def public_module(full: str) -> types.ModuleType:
     return found
 
 
-class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Importer:
     """Makes the public modules that are no packages of ours importable.
 
-    So `import penstock.experimental.numpy as tnp` works, and `from penstock.linalg import inv`.
+    So `import penstock.experimental.numpy as tnp` works, and `from penstock.linalg import inv`. It
+    is a finder and a loader by its methods: `importlib.abc` would load eighteen modules at start.
     """
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if not name.startswith("penstock."):
             return None
         full = _one_generation(name.removeprefix("penstock."))
-        if full not in MODULES and full not in _modules and plain_name(full) not in _modules:
+        if not _is_module(full):
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         full = _one_generation(spec.name.removeprefix("penstock."))
