@@ -314,25 +314,46 @@ def test_every_kind_in_a_function(tmp_path, writer):
     assert found["audio"].shape == (2, 2)
 
 
-def test_sizes_that_are_not_known_are_refused_with_a_way_out(writer):
-    @tf.function(input_signature=[tf.TensorSpec([None, None, 3], tf.float32)])
-    def write_image(x):
-        tf.summary.image("image", x[..., None], step=1)
-
-    @tf.function(input_signature=[tf.TensorSpec([None, None, 1], tf.float32)])
-    def write_audio(x):
-        tf.summary.audio("audio", x, 8, step=1)
-
-    for write, message in ((write_image, "known height and width"), (write_audio, "known batch")):
-        with writer.as_default(), pytest.raises(ValueError, match=rf"{message}.*set_shape"):
-            write.get_concrete_function()
-
-
-def test_a_condition_that_the_graph_computes_is_refused(writer):
-    @tf.function
+def test_sizes_may_be_told_by_the_run(tmp_path, writer):
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None], tf.float32)])
     def write(x):
-        with tf.summary.record_if(x > 0.0):
-            tf.summary.scalar("a", x, step=1)
+        tf.summary.image("image", x[..., None], step=1)
+        tf.summary.audio("audio", x[..., :1], 8, step=1, max_outputs=2)
 
-    with writer.as_default(), pytest.raises(tf.errors.UnimplementedError, match="known when the"):
-        write(tf.constant(1.0))
+    with writer.as_default():
+        write(tf.ones([3, 4, 5]))
+    found = {tag: value for _, tag, value in values(tmp_path)}
+    assert found["image"][:2].tolist() == [b"5", b"4"]
+    assert len(found["image"]) == 2 + 3
+    assert found["audio"].shape == (2, 2)
+    assert found["audio"][0, 0] == tf.audio.encode_wav(np.ones([4, 1], np.float32), 8).numpy()
+
+
+def test_each_run_decides_by_the_condition_that_a_function_computes(tmp_path, writer):
+    @tf.function
+    def write(x, step):
+        with tf.summary.record_if(x > 0.0):
+            return tf.summary.scalar("a", x, step=step)
+
+    with writer.as_default():
+        wrote = [
+            bool(write(tf.constant(x), tf.constant(i, tf.int64)))
+            for i, x in enumerate((1.0, -1.0, 2.0))
+        ]
+    assert wrote == [True, False, True]
+    assert scalars(tmp_path) == [(0, "a", 1.0), (2, "a", 2.0)]
+
+
+def test_each_step_decides_by_the_condition_that_a_graph_computes(tmp_path):
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+        writer = tf.summary.create_file_writer(str(tmp_path))
+        step = tf.compat.v1.train.create_global_step()
+        bump = step.assign_add(1)
+        with writer.as_default(step=step), tf.summary.record_if(lambda: tf.equal(step % 2, 0)):
+            tf.summary.scalar("a", tf.cast(step, tf.float32))
+        session.run([tf.compat.v1.global_variables_initializer(), writer.init()])
+        for _ in range(4):
+            session.run(tf.compat.v1.summary.all_v2_summary_ops())
+            session.run(bump)
+        session.run(writer.close())
+    assert scalars(tmp_path) == [(0, "a", 0.0), (2, "a", 2.0)]

@@ -14,11 +14,14 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.ops import media
-from penstock.ops.array_basics import reshape
+from penstock.ops.array_basics import reshape, shape
+from penstock.ops.array_fill import fill
+from penstock.ops.array_gather import gather
 from penstock.ops.array_getitem import getitem
 from penstock.ops.array_join import concat, stack
 from penstock.ops.array_select import where
 from penstock.ops.array_shape import size
+from penstock.ops.functional_loops import map_fn
 from penstock.ops.math_arithmetic import maximum, multiply, subtract
 from penstock.ops.math_cast import cast, saturate_cast
 from penstock.ops.math_compare import clip_by_value, greater
@@ -26,6 +29,7 @@ from penstock.ops.math_division import truediv
 from penstock.ops.math_elementwise import floor
 from penstock.ops.math_range import linspace
 from penstock.ops.math_reduce import reduce_max, reduce_min
+from penstock.ops.string_numbers import as_string
 from penstock.summary.writers import summary_scope, write
 from penstock.types import dtypes as dt
 
@@ -156,8 +160,8 @@ def image(
 
     Args:
       name: the tag, after the scopes around.
-      data: [batch, height, width, channels] with 1 to 4 channels and known height and width;
-        floating-point in [0, 1], or integers over the range of their dtype.
+      data: [batch, height, width, channels] with 1 to 4 channels; floating-point in [0, 1], or
+        integers over the range of their dtype.
       step: an int64 scalar; the thread's step when None.
       max_outputs: how many of the batch.
       description: shown beside them, as Markdown.
@@ -166,19 +170,18 @@ def image(
       A bool scalar: whether they were written.
 
     Raises:
-      ValueError: the rank is not 4, or height or width is not known in a graph.
+      ValueError: the rank is not 4.
     """
 
     def make() -> Any:
         images = convert_to_tensor(data)
         dims = images.shape.with_rank(4).as_list()
-        if None in dims[1:3]:
-            raise ValueError(
-                f"tf.summary.image {name!r}: expected a known height and width, got shape "
-                f"{images.shape}. Tell it with set_shape or tf.ensure_shape."
-            )
         files = media.encode_png(_bytes_of(getitem(images, slice(0, max(max_outputs, 0)))))
-        return concat([[str(dims[2]), str(dims[1])], files], axis=0)
+        if None in dims[1:3]:
+            sizes = as_string(gather(shape(images), [2, 1]))
+        else:
+            sizes = [str(dims[2]), str(dims[1])]
+        return concat([sizes, files], axis=0)
 
     return _write(name, step, _metadata("images", description), make, "image_summary")
 
@@ -211,7 +214,7 @@ def audio(
 
     Args:
       name: the tag, after the scopes around.
-      data: float32[batch, frames, channels] in [-1, 1], the batch known.
+      data: float32[batch, frames, channels] in [-1, 1].
       sample_rate: int32 scalar, frames a second.
       step: an int64 scalar; the thread's step when None.
       max_outputs: how many of the batch.
@@ -222,7 +225,7 @@ def audio(
       A bool scalar: whether they were written.
 
     Raises:
-      ValueError: the encoding is another, the rank is not 3, or the batch is not known in a graph.
+      ValueError: the encoding is another, or the rank is not 3.
     """
     if encoding not in (None, "wav"):
         raise ValueError(
@@ -232,16 +235,9 @@ def audio(
 
     def make() -> Any:
         sounds = convert_to_tensor(data, dt.float32)
-        batch = sounds.shape.with_rank(3).as_list()[0]
-        if batch is None:
-            raise ValueError(
-                f"tf.summary.audio {name!r}: expected a known batch, got shape {sounds.shape}. "
-                "Tell it with set_shape or tf.ensure_shape."
-            )
-        count = min(batch, max(max_outputs, 0))
-        files = [media.encode_wav(getitem(sounds, i), sample_rate) for i in range(count)]
-        if not files:
-            return convert_to_tensor(np.zeros([0, 2], object), dt.string)
-        return stack([files, [""] * count], axis=1)
+        sounds.shape.assert_has_rank(3)
+        first = getitem(sounds, slice(0, max(max_outputs, 0)))
+        files = map_fn(lambda sound: media.encode_wav(sound, sample_rate), first, dtype=dt.string)
+        return stack([files, fill(shape(files), "")], axis=1)
 
     return _write(name, step, _metadata("audio", description, _WAV_CONTENT), make, "audio_summary")

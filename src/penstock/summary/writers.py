@@ -13,16 +13,22 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from penstock import errors, proto
+from penstock import proto
 from penstock.core import context
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import EagerTensor, Tensor, host_array
-from penstock.graph.behavior import current_name_scope, init_scope, name_scope
+from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
+from penstock.graph.behavior import (
+    control_dependencies,
+    current_name_scope,
+    init_scope,
+    name_scope,
+)
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation
 from penstock.graph.static_values import constant_value
 from penstock.ops import summary_writers as ops
+from penstock.ops.conditionals import cond
 from penstock.ops.event_file import FLUSH_MILLIS, MAX_QUEUE
 from penstock.runtime.client import get_default_session
 from penstock.types import dtypes as dt
@@ -211,7 +217,8 @@ def record_if(condition: Any) -> Iterator[None]:
     """A scope in which summaries are written only if `condition` holds.
 
     Args:
-      condition: a bool, a bool scalar tensor, or a function of no arguments that returns one.
+      condition: a bool, a bool scalar tensor, or a function of no arguments that returns one. A
+        tensor that a graph or function computes decides at each run.
     """
     before = _state.condition
     _state.condition = condition
@@ -229,24 +236,12 @@ def should_record_summaries() -> Tensor:
     return convert_to_tensor(condition, dt.bool_)  # type: ignore[no-any-return]
 
 
-def _records() -> bool:
-    """`should_record_summaries`, which must be known now.
-
-    Raises:
-      UnimplementedError: it is computed by the graph.
-    """
-    wanted = should_record_summaries()
-    if isinstance(wanted, EagerTensor):
-        return bool(host_array(wanted))
-    value = constant_value(wanted)
-    if value is None:
-        raise errors.UnimplementedError(
-            None,
-            None,
-            f"tf.summary.record_if: expected a condition that is known when the graph is built, "
-            f"got {wanted!r}. Decide in Python, outside of the function.",
-        )
-    return bool(value)
+def _known(condition: Tensor) -> bool | None:
+    """The value of a condition; None when a graph computes it."""
+    if isinstance(condition, EagerTensor):
+        return bool(host_array(condition))
+    value = constant_value(condition)
+    return None if value is None else bool(value)
 
 
 @contextlib.contextmanager
@@ -323,7 +318,9 @@ def _written(run: Callable[[Any, Any], Any], step: Any) -> Tensor:
     if writer is None or not writer.writes:
         return convert_to_tensor(False)  # type: ignore[no-any-return]
     writer.check_open()
-    if not _records():
+    wanted = should_record_summaries()
+    known = _known(wanted)
+    if known is False:
         return convert_to_tensor(False)  # type: ignore[no-any-return]
     step = get_step() if step is None else step
     if step is None:
@@ -332,10 +329,23 @@ def _written(run: Callable[[Any, Any], Any], step: Any) -> Tensor:
             " the `step` argument or through tf.summary.experimental.set_step()"
         )
     assert isinstance(writer, FileSummaryWriter)
-    made = run(writer.resource, _as_step(step))
-    if isinstance(made, Operation) and not made.graph.building_function:
+    resource = writer.resource
+
+    def record() -> Any:
+        return run(resource, _as_step(step))
+
+    if known:
+        made, result = record(), convert_to_tensor(True)
+    else:
+        made = result = cond(wanted, lambda: _true_after(record()), lambda: False)
+    if isinstance(made, Operation | SymbolicTensor) and not made.graph.building_function:
         made.graph.add_to_collection(WRITE_OPS, made)
-    return convert_to_tensor(True)  # type: ignore[no-any-return]
+    return result  # type: ignore[no-any-return]
+
+
+def _true_after(operation: Any) -> Any:
+    with control_dependencies([operation]):
+        return convert_to_tensor(True)
 
 
 def _as_step(step: Any) -> Any:
