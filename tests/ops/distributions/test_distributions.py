@@ -54,7 +54,7 @@ def test_draws_have_the_distribution(name):
     drawn = np.asarray(ours.sample([40, 50], seed=3))
     assert drawn.shape == (40, 50, 2)
     for i in range(2):
-        one = type(ours)(*(float(p[i]) for p in (ours._one, ours._two)))
+        one = type(ours)(*(float(p[i]) for p in ours._given.values()))
         test = scipy.stats.kstest(drawn[..., i].ravel(), lambda x, one=one: np.asarray(one.cdf(x)))
         assert test.pvalue > 1e-3
     again = ours.sample(3, seed=1).shape

@@ -11,7 +11,7 @@ from penstock.ops.array_select import where
 from penstock.ops.composing import scope
 from penstock.ops.debug_asserts import assert_less
 from penstock.ops.distributions.divergence import RegisterKL
-from penstock.ops.distributions.parameters import TwoParameters, checked
+from penstock.ops.distributions.parameters import Broadcast, checked
 from penstock.ops.math_cast import abs as absolute
 from penstock.ops.math_compare import is_nan
 from penstock.ops.math_elementwise import exp, log, log1p, sign, square
@@ -38,20 +38,21 @@ def _log_ndtr(x: Any) -> Any:
     return where(x < lowest, tail, where(near > 0, above, middle))
 
 
-class _LocationScale(TwoParameters):
+class _LocationScale(Broadcast):
     """A distribution of one form, moved by `loc` and stretched by `scale`."""
 
     _names = ("loc", "scale")
+    _positive = ("scale",)
 
     @property
     def loc(self) -> Any:
         """Where the distribution lies: its mean."""
-        return self._one
+        return self._given["loc"]
 
     @property
     def scale(self) -> Any:
         """How wide it is."""
-        return self._two
+        return self._given["scale"]
 
     def _z(self, x: Any) -> Any:
         return (x - self.loc) / self.scale
@@ -86,7 +87,7 @@ class Normal(_LocationScale):
         allow_nan_stats: bool = True,
         name: str = "Normal",
     ) -> None:
-        self._begin(loc, scale, validate_args, allow_nan_stats, dict(locals()), name)
+        self._begin((loc, scale), validate_args, allow_nan_stats, dict(locals()), name)
 
     def _sample_n(self, n: Any, seed: int | None) -> Any:
         shape = concat([[n], self.batch_shape_tensor()], 0)
@@ -149,7 +150,7 @@ class Laplace(_LocationScale):
         allow_nan_stats: bool = True,
         name: str = "Laplace",
     ) -> None:
-        self._begin(loc, scale, validate_args, allow_nan_stats, dict(locals()), name)
+        self._begin((loc, scale), validate_args, allow_nan_stats, dict(locals()), name)
 
     def _sample_n(self, n: Any, seed: int | None) -> Any:
         shape = concat([[n], self.batch_shape_tensor()], 0)
@@ -184,7 +185,7 @@ class Laplace(_LocationScale):
         return math.sqrt(2.0) * self.scale * ones_like(self.loc)
 
 
-class Uniform(TwoParameters):
+class Uniform(Broadcast):
     """The uniform distribution over [low, high).
 
     Args:
@@ -200,7 +201,6 @@ class Uniform(TwoParameters):
     """
 
     _names = ("low", "high")
-    _positive = False
 
     def __init__(
         self,
@@ -210,20 +210,21 @@ class Uniform(TwoParameters):
         allow_nan_stats: bool = True,
         name: str = "Uniform",
     ) -> None:
-        self._begin(low, high, validate_args, allow_nan_stats, dict(locals()), name)
-        high, message = self._two, "uniform not defined when low >= high."
-        ordered = [lambda: assert_less(self._one, high, message=message)]
-        self._two = checked(high, ordered, validate_args)
+        self._begin((low, high), validate_args, allow_nan_stats, dict(locals()), name)
+        low, high = self.low, self.high
+        message = "uniform not defined when low >= high."
+        ordered = [lambda: assert_less(low, high, message=message)]
+        self._given["high"] = checked(high, ordered, validate_args)
 
     @property
     def low(self) -> Any:
         """The least value."""
-        return self._one
+        return self._given["low"]
 
     @property
     def high(self) -> Any:
         """What all values are below."""
-        return self._two
+        return self._given["high"]
 
     def range(self, name: str = "range") -> Any:
         """`high - low`."""

@@ -1,5 +1,7 @@
 """What distributions do with their parameters: conversion, checks and shapes."""
 
+import functools
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +11,8 @@ from penstock.core.convert import convert_to_tensor
 from penstock.graph.behavior import control_dependencies
 from penstock.ops.array_basics import identity
 from penstock.ops.array_basics import shape as shape_of
-from penstock.ops.array_shape import broadcast_dynamic_shape, broadcast_static_shape
+from penstock.ops.array_select import where
+from penstock.ops.array_shape import broadcast_dynamic_shape, broadcast_static_shape, broadcast_to
 from penstock.ops.composing import scope
 from penstock.ops.debug_asserts import assert_positive
 from penstock.ops.debug_shapes import assert_same_float_dtype
@@ -27,33 +30,58 @@ def checked(value: Any, checks: list[Callable[[], Any]], validate: bool) -> Any:
         return identity(value)
 
 
-class TwoParameters(Distribution):
-    """A distribution of numbers that two float parameters describe, which broadcast."""
+def where_defined(
+    distribution: Distribution, value: Any, defined: Any, checks: list[Callable[[], Any]]
+) -> Any:
+    """A statistic where it is defined: NaN elsewhere, or an error by `allow_nan_stats`."""
+    if not distribution.allow_nan_stats:
+        return checked(value, checks, True)
+    return where(defined, value, np.asarray(np.nan, value.dtype.numpy_dtype))
 
-    _names: tuple[str, str]
-    _positive: bool = True  # whether the second parameter is a scale
+
+def seed_of(seed: int | None, salt: str) -> int | None:
+    """A second seed made of the user's, so that two draws of one method differ.
+
+    TensorFlow's rule: the start of the MD5 sum of the seed and a word, as a number of 31 bits.
+    """
+    if seed is None:
+        return None
+    digest = hashlib.md5(f"{seed}{salt}".encode(), usedforsecurity=False).hexdigest()
+    return int(digest[:8], 16) & 0x7FFFFFFF
+
+
+class Broadcast(Distribution):
+    """A distribution of numbers that float parameters describe, which broadcast to the batch."""
+
+    _names: tuple[str, ...]
+    _positive: tuple[str, ...] = ()  # those that must be positive
 
     def _begin(
-        self, first: Any, second: Any, validate: bool, allow_nan: bool, parameters: Any, name: str
+        self, values: tuple[Any, ...], validate: bool, allow_nan: bool, parameters: Any, name: str
     ) -> None:
-        one, two = self._names
         with scope(name, type(self).__name__) as full:
-            self._one = convert_to_tensor(first, name=one)
-            self._two = convert_to_tensor(second, name=two)
-            dtype = assert_same_float_dtype([self._one, self._two])
-            if self._positive:
-                self._two = checked(self._two, [lambda: assert_positive(self._two)], validate)
-            broadcast_static_shape(self._one.shape, self._two.shape)
+            given = {
+                n: convert_to_tensor(v, name=n) for n, v in zip(self._names, values, strict=True)
+            }
+            dtype = assert_same_float_dtype(list(given.values()))
+            for positive in self._positive:
+                check = functools.partial(
+                    assert_positive, given[positive], message=f"{positive} must be positive."
+                )
+                given[positive] = checked(given[positive], [check], validate)
+            functools.reduce(broadcast_static_shape, [v.shape for v in given.values()])
+        self._given = given
         Distribution.__init__(
             self, dtype, FULLY_REPARAMETERIZED, validate, allow_nan, parameters, name=full or name
         )
 
     def _batch_shape(self) -> TensorShape:
-        shape: TensorShape = broadcast_static_shape(self._one.shape, self._two.shape)
-        return shape
+        shapes = [v.shape for v in self._given.values()]
+        return TensorShape(functools.reduce(broadcast_static_shape, shapes))
 
     def _batch_shape_tensor(self) -> Any:
-        return broadcast_dynamic_shape(shape_of(self._one), shape_of(self._two))
+        shapes = [shape_of(v) for v in self._given.values()]
+        return functools.reduce(broadcast_dynamic_shape, shapes)
 
     def _event_shape(self) -> TensorShape:
         return TensorShape([])
@@ -62,5 +90,6 @@ class TwoParameters(Distribution):
     def _param_shapes(cls, sample_shape: Any) -> dict[str, Any]:
         return {name: convert_to_tensor(sample_shape, dt.int32) for name in cls._names}
 
-    def _number(self, value: float) -> Any:
-        return np.asarray(value, self._dtype.numpy_dtype)
+    def _wide(self, value: Any) -> Any:
+        """A tensor, repeated to the shape of the batch."""
+        return broadcast_to(value, self.batch_shape_tensor())
