@@ -11,12 +11,18 @@ from penstock.ops.array_order import transpose
 from penstock.ops.array_select import where
 from penstock.ops.array_shape import broadcast_dynamic_shape, broadcast_to
 from penstock.ops.composing import scope
-from penstock.ops.debug_asserts import assert_less_equal, assert_non_negative
+from penstock.ops.debug_asserts import (
+    assert_equal,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_non_negative,
+)
 from penstock.ops.distributions.base import NOT_REPARAMETERIZED, Distribution
 from penstock.ops.distributions.divergence import RegisterKL
 from penstock.ops.distributions.parameters import checked
 from penstock.ops.math_cast import cast
-from penstock.ops.math_elementwise import log, log1p, sigmoid
+from penstock.ops.math_elementwise import floor, log, log1p, sigmoid
 from penstock.ops.math_range import range as count
 from penstock.ops.math_reduce import reduce_sum
 from penstock.ops.math_scan import argmax
@@ -28,7 +34,8 @@ from penstock.types import dtypes as dt
 from penstock.types.tensor_shape import TensorShape
 
 
-def _one_of(logits: Any, probs: Any) -> None:
+def one_of(logits: Any, probs: Any) -> None:
+    """Raises ValueError unless one of the two is given."""
     if (logits is None) == (probs is None):
         raise ValueError("Must pass probs or logits, but not both.")
 
@@ -41,6 +48,60 @@ def _probabilities(probs: Any, validate: bool) -> Any:
         lambda: assert_less_equal(probs, top, message="probs has components greater than 1."),
     ]
     return checked(probs, checks, validate)
+
+
+def class_parameters(logits: Any, probs: Any, validate: bool) -> tuple[Any, Any]:
+    """Logits and probabilities of classes, of which one is given, as tensors[..., K]."""
+    one_of(logits, probs)
+    if probs is None:
+        logits = convert_to_tensor(logits, name="logits")
+        logits = checked(logits, [lambda: _check_classes(logits)], validate)
+        return logits, softmax(_with_classes(logits), name="probs")
+    probs = convert_to_tensor(probs, name="probs")
+    one = ones_like(probs[..., 0]) if probs.shape.rank else ones_like(probs)
+    checks = [
+        lambda: _check_classes(probs),
+        lambda: assert_non_negative(probs, message="probs has components less than 0."),
+        lambda: assert_near(reduce_sum(probs, -1), one, message="probs does not sum to 1."),
+    ]
+    probs = checked(probs, checks, validate)
+    return log(_with_classes(probs)), probs
+
+
+def _with_classes(parameter: Any) -> Any:
+    if parameter.shape.rank == 0:
+        raise ValueError(
+            "expected logits or probs with an axis of classes, got a scalar."
+            " Pass one number for each class."
+        )
+    return parameter
+
+
+def _check_classes(parameter: Any) -> Any:
+    """Fails unless there are two classes at least: now if the shape is known."""
+    _with_classes(parameter)
+    known = None if parameter.shape.rank is None else parameter.shape.as_list()[-1]
+    if known is None:
+        text = "A categorical-distribution parameter must have at least 2 events."
+        return assert_less(1, shape_of(parameter)[-1], message=text)
+    if known < 2:
+        raise ValueError(
+            "A categorical-distribution parameter must have at least 2 events, got"
+            f" {known}. Pass one number for each class."
+        )
+    return None
+
+
+def whole_numbers(value: Any, top: Any, validate: bool) -> Any:
+    """`value`, checked to be whole and not negative, and where `top` is given at most that."""
+    checks = [lambda: assert_non_negative(value, message="Elements must be non-negative.")]
+    if not value.dtype.is_integer:
+        part = "Elements cannot contain fractional components."
+        checks.append(lambda: assert_equal(value, floor(value), message=part))
+    if top is not None:
+        over = "Elements are above the largest class number."
+        checks.append(lambda: assert_less_equal(value, cast(top, value.dtype), message=over))
+    return checked(value, checks, validate)
 
 
 class _Discrete(Distribution):
@@ -89,7 +150,7 @@ class Bernoulli(_Discrete):
         name: str = "Bernoulli",
     ) -> None:
         parameters = dict(locals())
-        _one_of(logits, probs)
+        one_of(logits, probs)
         with scope(name, "Bernoulli") as full:
             if probs is not None:
                 self._probs = _probabilities(probs, validate_args)
@@ -159,9 +220,10 @@ class Categorical(_Discrete):
       name: the scope of its operations in a graph.
 
     Raises:
-      ValueError: both or neither of `logits` and `probs` are given, or they are scalars.
-      InvalidArgumentError: a probability outside [0, 1], with `validate_args`; a class number
-        outside [0, K).
+      ValueError: both or neither of `logits` and `probs` are given, or they are scalars; there is
+        one class only, with `validate_args`.
+      InvalidArgumentError: probabilities that are negative or do not sum to 1, and values that are
+        no class numbers, with `validate_args`; a class number outside [0, K) in `log_prob`.
     """
 
     def __init__(
@@ -174,27 +236,12 @@ class Categorical(_Discrete):
         name: str = "Categorical",
     ) -> None:
         parameters = dict(locals())
-        _one_of(logits, probs)
         with scope(name, "Categorical") as full:
-            if probs is not None:
-                self._probs = _probabilities(probs, validate_args)
-                self._logits = log(self._probs)
-            else:
-                self._logits = convert_to_tensor(logits, name="logits")
-                self._check_rank()
-                self._probs = softmax(self._logits)
-            self._check_rank()
+            self._logits, self._probs = class_parameters(logits, probs, validate_args)
         super().__init__(
             dt.as_dtype(dtype), NOT_REPARAMETERIZED, validate_args, allow_nan_stats, parameters,
             name=full or name,
         )  # fmt: skip
-
-    def _check_rank(self) -> None:
-        if self._logits.shape.rank == 0:
-            raise ValueError(
-                "Categorical: expected logits or probs with an axis of classes, got a scalar."
-                " Pass one number for each class."
-            )
 
     @property
     def event_size(self) -> Any:
@@ -225,7 +272,7 @@ class Categorical(_Discrete):
 
     def _together(self, k: Any) -> tuple[Any, Any]:
         """Class numbers and logits, broadcast to one batch."""
-        k = cast(k, dt.int32)
+        k = cast(whole_numbers(k, self.event_size - 1, self.validate_args), dt.int32)
         batch = broadcast_dynamic_shape(shape_of(k), self.batch_shape_tensor())
         full = concat([batch, [self.event_size]], 0)
         return broadcast_to(k, batch), broadcast_to(self._logits, full)
