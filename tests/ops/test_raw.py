@@ -50,3 +50,10 @@ def test_positional_and_unknown_arguments_are_refused():
         tf.raw_ops.AddV2(x=1, y=2, z=3)
     with pytest.raises(AttributeError, match="no operation of that name"):
         tf.raw_ops.NoSuchOperation  # noqa: B018
+
+
+def test_every_module_that_defines_operations_is_loaded():
+    """Operations of a module outside of FAMILIES would be found only after somebody imported it."""
+    folder = pathlib.Path(ops.__file__).parent
+    defining = {p.stem for p in folder.glob("*.py") if " = define_op(\n" in p.read_text()}
+    assert defining - set(ops.FAMILIES) == set()

@@ -57,6 +57,7 @@ FAMILIES = (
     "image_resize",
     "image_suppression",
     "io_files",
+    "linalg_banded",
     "linalg_cholesky_grad",
     "linalg_decompose",
     "linalg_functions",
