@@ -13,6 +13,7 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_shape import one_of
+from penstock.ops.factories import operand
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import int32
@@ -297,7 +298,7 @@ def transpose(
       >>> transpose([[1, 2, 3]]).shape
       TensorShape([3, 1])
     """
-    a = convert_to_tensor(a)
+    a = operand(a)
     op = CONJUGATE_TRANSPOSE if conjugate and a.dtype.is_complex else TRANSPOSE
     if perm is None:
         if a.dims is not None:

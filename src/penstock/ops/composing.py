@@ -66,7 +66,7 @@ def composed(default: str, result: str | None = "") -> Callable[[Function], Func
 
 def tensor(value: Any, dtype: DType | None = None, name: str | None = None) -> Tensor:
     """`value` as a tensor; tensors, and other values with a tensor form, as they convert."""
-    return convert_to_tensor(value, dtype, name)  # type: ignore[no-any-return]
+    return convert_to_tensor(value, dtype, name=name)  # type: ignore[no-any-return]
 
 
 def like(value: Any, other: Tensor) -> Tensor:

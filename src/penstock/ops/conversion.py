@@ -8,7 +8,7 @@ from penstock.core.composite import CompositeTensor, IndexedSlices, SparseTensor
 from penstock.core.convert import convert_to_tensor as to_tensor
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
 from penstock.graph.static_values import constant_value, shape_value
-from penstock.ops.array_basics import constant, placeholder
+from penstock.ops.array_basics import placeholder, placeholder_with_default
 from penstock.types.dtypes import int64
 from penstock.types.tensor_shape import TensorShape
 
@@ -168,7 +168,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
       name: the prefix of the names in a graph.
 
     Returns:
-      A SparseTensor of placeholders; its dense shape is a constant when `shape` is fully known.
+      A SparseTensor of placeholders; its dense shape need not be fed when `shape` is given.
 
     Raises:
       RuntimeError: operations run eagerly.
@@ -178,13 +178,11 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     dims = None if shape is None else _sizes(shape)
     rank = None if dims is None else len(dims)
     indices = placeholder(int64, [None, rank], names[1])
-    if dims is None or None in dims:
-        dense = placeholder(int64, [rank], names[2])
-    else:
-        dense = constant(np.array(dims, np.int64), name=names[2] or "Const")
-    result = SparseTensor(indices, values, dense)
-    if dims is not None and None in dims:
-        result.set_shape(dims)
+    if dims is None:
+        return SparseTensor(indices, values, placeholder(int64, [rank], names[2]))
+    sizes = np.array([-1 if n is None else n for n in dims], np.int64)
+    result = SparseTensor(indices, values, placeholder_with_default(sizes, [rank], names[2]))
+    result.set_shape(dims)
     return result
 
 

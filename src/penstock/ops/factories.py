@@ -285,6 +285,19 @@ _TAKES_BOOL = frozenset(
 )
 
 
+def operand(value: Any) -> Any:
+    """`value` as a tensor; in a graph a variable as it is, for `execute` to read it.
+
+    `execute` puts the read into the scope of the operation, as in TensorFlow.
+    """
+    return value if state.graph is not None and is_variable(value) else convert_to_tensor(value)
+
+
+def is_variable(value: Any) -> bool:
+    """Whether `value` is a variable, also one that another library made like one."""
+    return hasattr(value, "sparse_read")
+
+
 def number_of(value: Any, dtype: DType) -> Any:
     """A Python bool as a number beside the dtypes where TensorFlow does so; else `value` itself."""
     return int(value) if value.__class__ is bool and dtype in _TAKES_BOOL else value

@@ -14,6 +14,7 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext, broadcast, same
 from penstock.core.tensor import EagerTensor
 from penstock.ops.composing import composed
+from penstock.ops.factories import operand
 from penstock.ops.math_arithmetic import reduce_to
 from penstock.ops.math_compare import clip_by_value
 from penstock.ops.math_elementwise import ABS
@@ -96,7 +97,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     if hasattr(x, "values") and hasattr(x, "indices"):
         parts = {"indices": x.indices, "values": cast(x.values, wanted, name)}
         return type(x)(**parts, dense_shape=x.dense_shape)
-    x = convert_to_tensor(x)
+    x = operand(x)
     if x.dtype.is_complex and wanted.is_floating:
         warnings.warn(
             f"casting {x.dtype.name} to {wanted.name} discards the imaginary part; use "
@@ -104,7 +105,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
             stacklevel=2,
         )
     if x.dtype.base_dtype is wanted:
-        return x
+        return convert_to_tensor(x)
     return execute(CAST, (x,), {"DstT": wanted}, name)
 
 

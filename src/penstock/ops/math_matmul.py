@@ -17,7 +17,7 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, Tensor, wrap
 from penstock.ops.composing import composed
-from penstock.ops.factories import as_dtype_of
+from penstock.ops.factories import as_dtype_of, is_variable, operand
 from penstock.ops.math_arithmetic import conjugate, sum_like
 from penstock.ops.math_int_matmul import int_matmul
 from penstock.types import dims as d
@@ -256,8 +256,10 @@ def matmul(
                 f"Only one of `transpose_{which}` and `adjoint_{which}` can be True. Received "
                 f"`transpose_{which}`={transposed}, `adjoint_{which}`={adjoint}."
             )
-    a = a if isinstance(a, Tensor) else _operand(a, b)
-    b = b if isinstance(b, Tensor) else as_dtype_of(a, b)
+    if not isinstance(a, Tensor):
+        a = _operand(a, b if isinstance(b, Tensor) else None)
+    if not isinstance(b, Tensor):
+        b = _operand(b, a)
     wanted = None if output_type is None else as_dtype(output_type)
     stacked = [t.dims is None or len(t.dims) > 2 for t in (a, b)]
     if (wanted is None or wanted is a.dtype) and not any(stacked):
@@ -277,8 +279,9 @@ def matmul(
     return execute(BATCH_MAT_MUL_V3, (a, b), {**attrs, "Tout": wanted}, name)
 
 
-def _operand(a: Any, b: Any) -> Any:
-    return as_dtype_of(b, a) if isinstance(b, Tensor) else convert_to_tensor(a)
+def _operand(x: Any, other: Any) -> Any:
+    """`x` as an operand, of the dtype of `other` if it has none of its own."""
+    return operand(x) if other is None or is_variable(x) else as_dtype_of(other, x)
 
 
 def fast_matmul(a: Any, b: Any) -> Any:

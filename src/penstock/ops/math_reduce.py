@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import Tensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.composing import composed
-from penstock.ops.factories import reduction
+from penstock.ops.factories import is_variable, reduction
 from penstock.ops.math_arithmetic import add_v2, conjugate, multiply, subtract
 from penstock.ops.math_cast import abs as absolute
 from penstock.ops.math_cast import cast
@@ -123,9 +124,13 @@ def _kept_shape(op: Any) -> Any:
     x, axes = op.inputs
     known = _constant(axes)
     dims = x.dims
-    if known is not None and dims is not None and None not in dims:
+    if known is not None and dims is not None:
         wanted = {int(a) % len(dims) for a in known.reshape(-1)}
-        return np.array([1 if i in wanted else n for i, n in enumerate(dims)], np.int32)
+        kept = [1 if i in wanted else n for i, n in enumerate(dims)]
+        if None not in kept:
+            return np.array(kept, np.int32)
+        reduced = np.array([i in wanted for i in range(len(dims))])
+        return execute("SelectV2", (reduced, np.int32(1), execute("Shape", (x,))))
     return _dynamic_kept_shape(execute("Shape", (x,)), axes)
 
 
@@ -243,7 +248,8 @@ def _axes(x: Any, axis: Axis) -> Any:
     """The axis argument as the operation takes it."""
     if axis is None:
         if x.dims is not None:
-            return np.arange(len(x.dims), dtype=np.int32)
+            axes = np.arange(len(x.dims), dtype=np.int32)
+            return axes if state.graph is None else convert_to_tensor(axes)
         rank = execute("Rank", (x,))
         return execute("Range", (np.int32(0), rank, np.int32(1)))
     if isinstance(axis, Tensor):
@@ -252,7 +258,9 @@ def _axes(x: Any, axis: Axis) -> Any:
 
 
 def _reduce(op: OpDef, x: Any, axis: Axis, keepdims: Any, name: str | None) -> Any:
-    x = convert_to_tensor(x, dt.bool_ if op in (ALL, ANY) and not isinstance(x, Tensor) else None)
+    if not is_variable(x):
+        boolean = op in (ALL, ANY) and not isinstance(x, Tensor)
+        x = convert_to_tensor(x, dt.bool_ if boolean else None)
     return execute(op, (x, _axes(x, axis)), {"keep_dims": bool(keepdims)}, name)
 
 

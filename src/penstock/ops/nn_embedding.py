@@ -51,10 +51,10 @@ def embedding_lookup_v1(
             f"Unrecognized partition strategy: {partition_strategy}."
             "Must be one of either `mod` or `div`."
         )
-    with scope(name, "embedding_lookup"):
+    with scope(name, "embedding_lookup") as full:
         ids = tensor(ids, name="ids")
         if len(parts) == 1:
-            rows = _clipped(_gather(parts[0], ids), ids, max_norm)
+            rows = _clipped(_gather(parts[0], ids, full), ids, max_norm)
             return execute("Identity", (rows,))
         return _lookup_parts(parts, ids, partition_strategy, max_norm)
 
@@ -76,10 +76,10 @@ def embedding_lookup(
     return embedding_lookup_v1(params, ids, "div", name, max_norm=max_norm)
 
 
-def _gather(table: Any, ids: Tensor) -> Any:
+def _gather(table: Any, ids: Tensor, name: str | None = None) -> Any:
     if hasattr(table, "sparse_read"):
-        return table.sparse_read(ids)
-    return execute("GatherV2", (tensor(table), ids, np.int32(0)))
+        return table.sparse_read(ids, name)
+    return execute("GatherV2", (tensor(table), ids, np.int32(0)), None, name)
 
 
 def _lookup_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: float | None) -> Any:

@@ -116,10 +116,11 @@ _ORDER: dict[str, Function] = {
 }
 
 
-def _by_value() -> bool:
-    """Whether `==` compares elements: not in graphs that are built by hand, as in TensorFlow."""
-    graph = state.graph
-    return Tensor.equality_by_value and (graph is None or bool(graph.building_function))
+def _by_value(x: Any) -> bool:
+    """Whether `==` compares elements: not for graphs that are built by hand, as in TensorFlow."""
+    graphs = (state.graph, None if x.__class__ is EagerTensor else x.graph)
+    in_plain_graph = any(g is not None and not g.building_function for g in graphs)
+    return Tensor.equality_by_value and not in_plain_graph
 
 
 def _equality(op: Any, function: Function, otherwise: bool) -> Function:
@@ -128,7 +129,7 @@ def _equality(op: Any, function: Function, otherwise: bool) -> Function:
     def operator(x: Any, y: Any) -> Any:
         if y is None:
             return otherwise
-        if not _by_value():
+        if not _by_value(x):
             return (x is y) != otherwise
         if x.__class__ is EagerTensor and y.__class__ is EagerTensor:
             shape = getattr(x._array, "shape", None)

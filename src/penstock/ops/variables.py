@@ -363,8 +363,7 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
           InvalidArgumentError: an index is out of range.
         """
         self._watch()
-        value = execute(GATHER, (self._handle, indices), {"dtype": self._dtype}, name or "Gather")
-        return value if state.graph is None else execute("Identity", (value,))
+        return execute(GATHER, (self._handle, indices), {"dtype": self._dtype}, name or "Gather")
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Any:
         """The slices at positions `indices`; reads only these.
