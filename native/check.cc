@@ -123,48 +123,65 @@ void check_product(const penstock::Kernels& kernels, penstock::Workers& workers)
 
 template <typename Body>  // body(x index, w index, y index) for every product of a convolution
 void each_product(const Conv& c, Body body) {
-  for (long n = 0; n < c.images; ++n)
-    for (long oy = 0; oy < c.out_height; ++oy)
-      for (long ox = 0; ox < c.out_width; ++ox)
-        for (long r = 0; r < c.rows; ++r)
-          for (long s = 0; s < c.cols; ++s) {
-            const long y = oy * c.stride_y + r * c.dilation_y - c.pad_top;
-            const long x = ox * c.stride_x + s * c.dilation_x - c.pad_left;
-            if (y < 0 || y >= c.height || x < 0 || x >= c.width) continue;
-            for (long i = 0; i < c.channels; ++i)
-              for (long o = 0; o < c.filters; ++o)
-                body(((n * c.height + y) * c.width + x) * c.channels + i,
-                     ((r * c.cols + s) * c.channels + i) * c.filters + o,
-                     ((n * c.out_height + oy) * c.out_width + ox) * c.filters + o);
-          }
+  const long pixels = c.size.all(), outs = c.out.all();
+  for (long at = 0; at < c.images * outs * c.taps.all(); ++at) {
+    const long n = at / c.taps.all() / outs, out = at / c.taps.all() % outs, tap = at % c.taps.all();
+    const long oz = out / (c.out.y * c.out.x), oy = out / c.out.x % c.out.y, ox = out % c.out.x;
+    const long q = tap / (c.taps.y * c.taps.x), r = tap / c.taps.x % c.taps.y, s = tap % c.taps.x;
+    const long z = oz * c.stride.z + q * c.dilation.z - c.pad.z;
+    const long y = oy * c.stride.y + r * c.dilation.y - c.pad.y;
+    const long x = ox * c.stride.x + s * c.dilation.x - c.pad.x;
+    if (z < 0 || z >= c.size.z || y < 0 || y >= c.size.y || x < 0 || x >= c.size.x) continue;
+    const long pixel = n * pixels + (z * c.size.y + y) * c.size.x + x;
+    for (long i = 0; i < c.inner(); ++i)
+      for (long o = 0; o < c.filters; ++o)
+        body(pixel * c.channels + o / c.outer() * c.inner() + i,
+             (tap * c.inner() + i) * c.filters + o, (n * outs + out) * c.filters + o);
+  }
+}
+
+// One axis of a convolution: taps, stride, dilation, pad, size and size of the output.
+void draw_axis(long longest, bool spread, bool deep, long largest, long (&axis)[6]) {
+  axis[0] = draw(1, 2) == 1 ? 1 : draw(2, longest);
+  axis[1] = spread ? 1 : draw(1, 3);
+  axis[2] = spread ? draw(1, 3) : 1;
+  const long reach = (axis[0] - 1) * axis[2] + 1;
+  axis[3] = draw(0, reach - 1);
+  const long after = draw(0, reach - 1), least = most_of(reach - axis[3] - after);
+  axis[4] = deep ? least + draw(0, 2) : draw(least, largest);
+  axis[5] = (axis[4] + axis[3] + after - reach) / axis[1] + 1;
+}
+
+// Of every kind: plain, with wide or narrow groups, over three axes, a filter larger than images.
+Conv draw_conv() {
+  Conv c;
+  c.images = draw(1, 5);
+  const bool deep = draw(1, 4) == 1, planes = draw(1, 3) == 1;
+  c.groups = draw(1, 2) == 1 ? 1 : draw(2, 40);
+  const long widest = c.groups == 1 ? 40 : draw(0, 1) ? 4 : 12;
+  const long inner = draw(1, 2) == 1 ? 1 : draw(1, widest);
+  const long outer = c.groups > 1 ? draw(1, widest) : deep ? draw(100, 300) : draw(1, 70);
+  c.channels = c.groups * inner + (deep && c.groups == 1 ? 20 : 0);
+  c.filters = c.groups * outer;
+  const bool spread = draw(1, 4) == 1;
+  long z[6] = {1, 1, 1, 0, 1, 1}, y[6], x[6];
+  if (planes) draw_axis(3, spread, deep, 5, z);
+  draw_axis(5, spread, deep, planes ? 9 : 20, y);
+  draw_axis(5, spread, deep, planes ? 12 : 30, x);
+  c.taps = {z[0], y[0], x[0]};
+  c.stride = {z[1], y[1], x[1]};
+  c.dilation = {z[2], y[2], x[2]};
+  c.pad = {z[3], y[3], x[3]};
+  c.size = {z[4], y[4], x[4]};
+  c.out = {z[5], y[5], x[5]};
+  return c;
 }
 
 void check_conv(const penstock::Kernels& kernels, penstock::Workers& workers) {
-  Conv c;
-  c.images = draw(1, 5);
-  c.channels = draw(1, 2) == 1 ? draw(1, 4) : draw(1, 40);
-  const bool deep = draw(1, 4) == 1;  // a filter larger than the images
-  c.filters = deep ? draw(100, 300) : draw(1, 70);
-  c.channels += deep ? 20 : 0;
-  c.rows = draw(1, 2) == 1 ? 1 : draw(2, 5);
-  c.cols = draw(1, 2) == 1 ? 1 : draw(2, 5);
-  const bool spread = draw(1, 4) == 1 || (c.rows == 1 && c.cols == 1 && draw(0, 1));
-  c.stride_y = spread ? 1 : draw(1, 3);
-  c.stride_x = spread ? 1 : draw(1, 3);
-  c.dilation_y = spread ? draw(1, 3) : 1;
-  c.dilation_x = spread ? draw(1, 3) : 1;
-  const long high = (c.rows - 1) * c.dilation_y + 1, wide = (c.cols - 1) * c.dilation_x + 1;
-  c.pad_top = draw(0, high - 1);
-  c.pad_left = draw(0, wide - 1);
-  const long below = draw(0, high - 1), right = draw(0, wide - 1);
-  const long lowest = most_of(high - c.pad_top - below), least = most_of(wide - c.pad_left - right);
-  c.height = deep ? lowest + draw(0, 2) : draw(lowest, 20);
-  c.width = deep ? least + draw(0, 2) : draw(least, 30);
-  c.out_height = (c.height + c.pad_top + below - high) / c.stride_y + 1;
-  c.out_width = (c.width + c.pad_left + right - wide) / c.stride_x + 1;
-  const Floats x = numbers(c.images * c.height * c.width * c.channels);
-  const Floats w = numbers(c.rows * c.cols * c.channels * c.filters);
-  const Floats dy = numbers(c.images * c.out_height * c.out_width * c.filters);
+  const Conv c = draw_conv();
+  const Floats x = numbers(c.images * c.size.all() * c.channels);
+  const Floats w = numbers(c.taps.all() * c.inner() * c.filters);
+  const Floats dy = numbers(c.images * c.out.all() * c.filters);
   Floats y(dy.size(), NAN), dx(x.size(), NAN), dw(w.size(), NAN);
   Floats held[2];
   const penstock::Finish finish = draw_finish(held, c.filters, static_cast<long>(y.size()));
@@ -234,18 +251,16 @@ void check_pool(const penstock::Kernels& kernels, penstock::Workers& workers) {
 
 // Results must not depend on the number of threads, to the last bit.
 void check_threads(const penstock::Kernels& kernels) {
-  Conv c = {draw(1, 9), draw(4, 20), draw(4, 40), draw(1, 40), 3, 3, draw(1, 150),
-            0,          0,           1,           1,           1, 1, 1, 1};
-  c.out_height = c.height;
-  c.out_width = c.width;
+  Conv c = draw_conv();
+  c.images = draw(1, 9);
   auto fractions = [](long count) {
     Floats values = numbers(count);
     for (float& each : values) each += 1.0f / draw(3, 99);
     return values;
   };
-  const Floats x = fractions(c.images * c.height * c.width * c.channels);
-  const Floats w = fractions(9 * c.channels * c.filters);
-  const Floats dy = fractions(c.images * c.height * c.width * c.filters);
+  const Floats x = fractions(c.images * c.size.all() * c.channels);
+  const Floats w = fractions(c.taps.all() * c.inner() * c.filters);
+  const Floats dy = fractions(c.images * c.out.all() * c.filters);
   std::vector<Floats> first;
   for (long threads : {1, 2, 5}) {
     ThreadWorkers workers(threads);
@@ -254,7 +269,7 @@ void check_threads(const penstock::Kernels& kernels) {
     kernels.conv(c, x.data(), w.data(), found[0].data(), {}, workers);
     kernels.conv_input_grad(c, w.data(), dy.data(), found[1].data(), workers);
     kernels.conv_filter_grad(c, x.data(), dy.data(), found[2].data(), workers);
-    const long pixels = c.height * c.width;  // dy transposed times dy, for every image
+    const long pixels = c.out.all();  // dy transposed times dy, for every image
     std::vector<long> starts;
     for (long i = 0; i < c.images; ++i) starts.push_back(i * pixels * c.filters);
     const Product p = {dy.data(), dy.data(), found[3].data(), c.filters, c.filters,     pixels, 1,

@@ -1,74 +1,107 @@
-// Convolutions over images [n, y, x, channels] as sums of products of a tile. Part of isa.cc.
+// Convolutions over images [n, z, y, x, channels] as sums of products of a tile. Part of isa.cc.
 //
 // The tile's rows are neighbouring pixels of one row of the output, its sums run over the taps and
 // channels of the filter, straight from the image: a copy of the rows in question with their padding,
-// or the image itself where nothing is padded. Nothing is unfolded in memory.
+// or the image itself where nothing is padded. Nothing is unfolded in memory. The gradient by the
+// input is the same sliding; that by the filter is in conv_filter.h.
 #pragma once
 
 #include "gemm.h"
 
 namespace {
 
+using penstock::Axes;
 using penstock::Conv;
 
 const long BAND_FLOATS = 48 * 1024;  // of padded image that a task works on: stays in L2
 const long MOST_RUNS = 32;           // segments of a tile
-const long PIXELS = 1024;            // that a tile of the filter's gradient sums at a time
-const long GROUPS = 32;              // of sums for the filter's gradient, at most
 
-struct View;
-
-// One sliding of a filter over images; the output may have gaps between its pixels.
-struct Slide {
-  const float* x;
-  long images, height, width, channels;
-  long rows, cols, filters;
-  long out_height, out_width;
-  long stride_y, stride_x, dilation_y, dilation_x;
-  long pad_top, pad_left;  // may be negative: the outermost pixels are not seen
-  const float* panels;     // [panel][tap, channel][COLUMNS]
-  float* y;
-  long y_image, y_row, y_pixel;  // steps of the output in floats
-  penstock::Finish finish;
-  // derived
-  long depth, run, runs;  // sums: `runs` pieces of `run` numbers side by side in the image
-  long panel_count, band, bands, group;
-
-  long seen_height(long out_rows) const {
-    return (out_rows - 1) * stride_y + (rows - 1) * dilation_y + 1;
-  }
-  long seen_width() const { return (out_width - 1) * stride_x + (cols - 1) * dilation_x + 1; }
-  View direct() const;
-  bool padded() const {
-    return pad_top != 0 || pad_left != 0 || seen_width() > width ||
-           seen_height(out_height) > height;
-  }
+// Where pixels lie in memory: floats from one to the next along each axis, and between images.
+struct Steps {
+  long image, z, y, x;
+  long at(long i, long plane, long row) const { return i * image + plane * z + row * y; }
 };
 
-// Rows [top, top + count) of an image and columns [left, left + wide), zeros outside of it.
-void copy_window(float* to, const float* image, long height, long width, long channels, long top,
-                 long left, long count, long wide) {
-  const long first = least(most(-left, 0), wide), last = most(least(width - left, wide), first);
+inline Steps dense(const Axes& size, long channels) {
+  const long row = size.x * channels;
+  return Steps{size.z * size.y * row, size.y * row, row, channels};
+}
+
+// Pixels along each axis that the filter sees for `out` pixels of the output.
+inline Axes seen_for(const Axes& out, const Axes& taps, const Axes& stride, const Axes& dilation) {
+  return Axes{(out.z - 1) * stride.z + (taps.z - 1) * dilation.z + 1,
+              (out.y - 1) * stride.y + (taps.y - 1) * dilation.y + 1,
+              (out.x - 1) * stride.x + (taps.x - 1) * dilation.x + 1};
+}
+
+// Pixels [top, top + count) of one row after the other, and in them [left, left + wide); zeros
+// outside of the image.
+inline void copy_rows(float* to, const float* image, const Axes& size, long channels, long top,
+                      long left, long count, long wide) {
+  const long first = least(most(-left, 0), wide), last = most(least(size.x - left, wide), first);
   for (long y = top; y < top + count; ++y, to += wide * channels) {
-    if (y < 0 || y >= height) {
+    if (y < 0 || y >= size.y) {
       __builtin_memset(to, 0, (unsigned long)(wide * channels) * sizeof(float));
       continue;
     }
     __builtin_memset(to, 0, (unsigned long)(first * channels) * sizeof(float));
-    copy(to + first * channels, image + (y * width + left + first) * channels,
+    copy(to + first * channels, image + (y * size.x + left + first) * channels,
          (last - first) * channels);
     __builtin_memset(to + last * channels, 0,
                      (unsigned long)((wide - last) * channels) * sizeof(float));
   }
 }
 
-// What tiles read: images, or padded parts of them, at equal distances.
-struct View {
-  const float* data;
-  long image, row;  // floats from image to image and from row to row
+// A box of an image, `from` its corner, `box` its sizes; zeros outside of the image.
+inline void copy_window(float* to, const float* image, const Axes& size, long channels,
+                        const Axes& from, const Axes& box) {
+  const long plane = size.y * size.x * channels, wanted = box.y * box.x * channels;
+  for (long z = from.z; z < from.z + box.z; ++z, to += wanted) {
+    if (z < 0 || z >= size.z)
+      __builtin_memset(to, 0, (unsigned long)wanted * sizeof(float));
+    else
+      copy_rows(to, image + z * plane, size, channels, from.y, from.x, box.y, box.x);
+  }
+}
+
+// One sliding of a filter over images; the output may have gaps between its pixels. A picture is a
+// plane of the output of one image.
+struct Slide {
+  const float* x;
+  long images, groups, channels, filters;  // channels and filters of a group
+  Axes size, taps, out, stride, dilation, pad;  // pads may be negative: pixels that are not seen
+  const float* panels;  // [group][panel][tap, channel][COLUMNS]
+  float* y;
+  Steps to;  // of the output
+  penstock::Finish finish;
+  // derived
+  long depth, run, runs;  // sums: `runs` pieces of `run` numbers side by side in the image
+  long panel_count, band, bands, group;
+
+  long all_channels() const { return groups * channels; }
+  long pictures() const { return images * out.z; }
+  Axes seen(long out_rows) const {
+    return seen_for(Axes{1, out_rows, out.x}, taps, stride, dilation);
+  }
+  bool padded() const {
+    const Axes whole = seen_for(out, taps, stride, dilation);
+    return pad.z != 0 || pad.y != 0 || pad.x != 0 || whole.z > size.z || whole.y > size.y ||
+           whole.x > size.x;
+  }
 };
 
-inline View Slide::direct() const { return View{x, height * width * channels, width * channels}; }
+// Pictures as a task sees them, from the first row that it needs: parts of images, or padded copies.
+struct View {
+  const float* data;
+  Steps steps;     // of pixels; from image to image in copies: from picture to picture
+  bool copied;
+};
+
+inline const float* picture(const Slide& s, const View& view, long first, long which) {
+  if (view.copied) return view.data + which * view.steps.image;
+  const long place = first + which;
+  return view.data + view.steps.at(place / s.out.z, place % s.out.z * s.stride.z, 0);
+}
 
 // A piece of the sums: `segments` runs, or a part of one, in the order of the filter.
 struct Chunk {
@@ -85,130 +118,165 @@ void each_chunk(const Slide& s, Body body) {
       body(Chunk{first, from, least(whole, s.runs - first), least(piece, s.run - from)});
 }
 
-// Adds one chunk to some rows and COLUMNS columns of the output of some images.
-void slide_chunk(const Slide& s, const Chunk& chunk, const float* right, const View& view,
-                 long images, float* y, long out_rows, long panel) {
-  const Strips strips(s.out_width);
-  const long each = s.runs / s.rows;  // runs in a row of the filter: 1 or its columns
-  long starts[MOST_RUNS];
+// The floats from a pixel to what each run of a chunk begins with.
+inline void run_starts(long* starts, const Slide& s, const Chunk& chunk, const Steps& steps) {
+  const long each = s.runs / (s.taps.z * s.taps.y);  // runs in a row of the filter: 1 or its taps
   for (long i = 0; i < chunk.segments; ++i) {
-    const long r = (chunk.first + i) / each, c = (chunk.first + i) % each;
-    starts[i] = r * s.dilation_y * view.row + c * s.dilation_x * s.channels + chunk.from;
+    const long row = (chunk.first + i) / each, tap = (chunk.first + i) % each;
+    starts[i] = steps.at(0, row / s.taps.y * s.dilation.z, row % s.taps.y * s.dilation.y) +
+                tap * s.dilation.x * steps.x + chunk.from;
   }
+}
+
+// Which part of a sliding a tile works on: pictures from one on, rows of them, one group.
+struct Part {
+  long first, pictures, top, rows, group;
+};
+
+// Adds one chunk to some rows and COLUMNS columns of the output of some pictures.
+void slide_chunk(const Slide& s, const Chunk& chunk, const float* right, const View& view,
+                 const Part& part, long panel) {
+  const Strips strips(s.out.x);
+  long starts[MOST_RUNS];
+  run_starts(starts, s, chunk, view.steps);
+  const long pixel = s.stride.x * view.steps.x, column = part.group * s.filters + panel * COLUMNS;
   Tile t;
-  t.a_row = s.stride_x * s.channels;
+  t.a_row = pixel;
   t.a_col = 1;
   t.starts = starts;
   t.segments = chunk.segments;
   t.length = chunk.length;
   t.b = right;
   t.b_row = COLUMNS;
-  t.c_row = s.y_pixel;
+  t.c_row = s.to.x;
   t.columns = least(COLUMNS, s.filters - panel * COLUMNS);
   t.add = chunk.first > 0 || chunk.from > 0;
   const bool last =
       chunk.first + chunk.segments == s.runs && chunk.from + chunk.length == s.run;
-  for (long image = 0; image < images; ++image)
-    for (long row = 0; row < out_rows; ++row)
+  for (long i = 0; i < part.pictures; ++i) {
+    const float* from = picture(s, view, part.first, i) + part.group * s.channels;
+    const long place = part.first + i;
+    float* y = s.y + s.to.at(place / s.out.z, place % s.out.z, part.top) + column;
+    for (long row = 0; row < part.rows; ++row)
       for (long strip = 0; strip < strips.count; ++strip) {
-        t.a = view.data + image * view.image + row * s.stride_y * view.row +
-              strips.begin(strip) * s.stride_x * s.channels;
-        t.c = y + image * s.y_image + row * s.y_row + strips.begin(strip) * s.y_pixel +
-              panel * COLUMNS;
-        if (last) t.end = ending(s.finish, panel * COLUMNS, t.c - s.y);
+        t.a = from + row * s.stride.y * view.steps.y + strips.begin(strip) * pixel;
+        t.c = y + row * s.to.y + strips.begin(strip) * s.to.x;
+        if (last) t.end = ending(s.finish, column, t.c - s.y);
         run_tile(strips.rows(strip), t);
       }
+  }
 }
 
-// A band of rows of one image, or several small images.
+// The images themselves, from a row of the output on.
+inline View direct(const Slide& s, long top) {
+  const Steps steps = dense(s.size, s.all_channels());
+  return View{s.x + top * s.stride.y * steps.y, steps, false};
+}
+
+// Padded copies of what some rows of some pictures need.
+inline void copy_pictures(float* room, const Slide& s, const Part& part) {
+  const Axes box = s.seen(part.rows);
+  const long image = s.size.all() * s.all_channels(), copied = box.all() * s.all_channels();
+  for (long i = 0; i < part.pictures; ++i) {
+    const long place = part.first + i;
+    copy_window(room + i * copied, s.x + place / s.out.z * image, s.size, s.all_channels(),
+                Axes{place % s.out.z * s.stride.z - s.pad.z, part.top * s.stride.y - s.pad.y,
+                     -s.pad.x},
+                box);
+  }
+}
+
+inline View view_of(const float* room, const Slide& s, long rows) {
+  return View{room, dense(s.seen(rows), s.all_channels()), true};
+}
+
+// A band of rows of one picture, or several small pictures.
 void slide_task(const void* argument, long task) {
   const Slide& s = *(const Slide*)argument;
   const long first = task / s.bands * s.group, top = task % s.bands * s.band;
-  const long images = least(s.group, s.images - first);
-  const long out_rows = least(s.band, s.out_height - top);
-  View view = s.direct();
-  view.data += first * view.image + top * s.stride_y * view.row;
+  Part part = {first, least(s.group, s.pictures() - first), top, least(s.band, s.out.y - top), 0};
+  View view = direct(s, top);
   if (s.padded()) {
-    const long wide = s.seen_width(), high = s.seen_height(out_rows), size = high * wide * s.channels;
+    const long size = s.seen(part.rows).all() * s.all_channels();
     float* room = penstock::scratch(0, s.group * size);
-    for (long i = 0; i < images; ++i)
-      copy_window(room + i * size, s.x + (first + i) * s.height * s.width * s.channels, s.height,
-                  s.width, s.channels, top * s.stride_y - s.pad_top, -s.pad_left, high, wide);
-    view = View{room, size, wide * s.channels};
+    copy_pictures(room, s, part);
+    view = view_of(room, s, part.rows);
   }
-  float* y = s.y + first * s.y_image + top * s.y_row;
-  each_chunk(s, [&](const Chunk& chunk) {
-    for (long panel = 0; panel < s.panel_count; ++panel)
-      slide_chunk(s, chunk, s.panels + (panel * s.depth + chunk.begin(s)) * COLUMNS, view, images, y,
-                  out_rows, panel);
-  });
+  for (part.group = 0; part.group < s.groups; ++part.group)
+    each_chunk(s, [&](const Chunk& chunk) {
+      for (long panel = 0; panel < s.panel_count; ++panel) {
+        const long which = part.group * s.panel_count + panel;
+        slide_chunk(s, chunk, s.panels + (which * s.depth + chunk.begin(s)) * COLUMNS, view, part,
+                    panel);
+      }
+    });
 }
 
 // Outputs do not depend on how they are shared out, so that may depend on the threads.
 void plan(Slide& s, Workers& workers) {
   const long tasks = 8 * workers.threads();
-  const bool joined = s.dilation_x == 1;  // taps of a row lie side by side in the image
-  s.run = joined ? s.cols * s.channels : s.channels;
-  s.runs = joined ? s.rows : s.rows * s.cols;
-  s.depth = s.rows * s.cols * s.channels;
+  const bool joined = s.dilation.x == 1 && s.groups == 1;  // taps of a row lie side by side
+  s.run = joined ? s.taps.x * s.channels : s.channels;
+  s.runs = joined ? s.taps.z * s.taps.y : s.taps.all();
+  s.depth = s.taps.all() * s.channels;
   s.panel_count = up(s.filters, COLUMNS);
-  const long row = s.seen_width() * s.channels;
-  const long room = most(1, BAND_FLOATS / most(1, row * s.stride_y));
-  const long shared = up(s.out_height, up(tasks, s.images));
-  s.band = most(1, least(least(room, s.out_height), most(shared, up(64, s.out_width))));
-  s.band = up(s.out_height, up(s.out_height, s.band));  // of nearly equal height
-  s.bands = up(s.out_height, s.band);
+  const long row = s.taps.z * s.seen(1).x * s.all_channels();  // in all planes that are seen
+  const long room = most(1, BAND_FLOATS / most(1, row * s.stride.y));
+  const long shared = up(s.out.y, up(tasks, s.pictures()));
+  s.band = most(1, least(least(room, s.out.y), most(shared, up(64, s.out.x))));
+  s.band = up(s.out.y, up(s.out.y, s.band));  // of nearly equal height
+  s.bands = up(s.out.y, s.band);
   s.group = 1;
   if (s.bands == 1)
-    s.group = most(1, least(least(16, up(s.images, tasks)),
-                            BAND_FLOATS / most(1, s.seen_height(s.out_height) * row)));
+    s.group = most(1, least(least(16, up(s.pictures(), tasks)),
+                            BAND_FLOATS / most(1, s.seen(s.out.y).y * row)));
 }
 
 Slide slide_of(const Conv& c, const float* x, float* y) {
   Slide s;
   s.x = x;
   s.images = c.images;
-  s.height = c.height;
-  s.width = c.width;
-  s.channels = c.channels;
-  s.rows = c.rows;
-  s.cols = c.cols;
-  s.filters = c.filters;
-  s.out_height = c.out_height;
-  s.out_width = c.out_width;
-  s.stride_y = c.stride_y;
-  s.stride_x = c.stride_x;
-  s.dilation_y = c.dilation_y;
-  s.dilation_x = c.dilation_x;
-  s.pad_top = c.pad_top;
-  s.pad_left = c.pad_left;
+  s.groups = c.groups;
+  s.channels = c.inner();
+  s.filters = c.outer();
+  s.size = c.size;
+  s.taps = c.taps;
+  s.out = c.out;
+  s.stride = c.stride;
+  s.dilation = c.dilation;
+  s.pad = c.pad;
   s.panels = nullptr;
   s.y = y;
-  s.y_pixel = c.filters;
-  s.y_row = c.out_width * c.filters;
-  s.y_image = c.out_height * s.y_row;
+  s.to = dense(c.out, c.filters);
   return s;
 }
 
-// The filter that a sliding uses, as the memory has it or turned round.
+// The filter that a sliding uses, as the memory has it or turned round: then its taps are
+// last - step * i along each axis, and filters and channels are exchanged.
 struct Filter {
   const float* w;
-  bool turned;  // taps tap_y - i * step_y, tap_x - j * step_x; filters and channels exchanged
-  long tap_y, step_y, tap_x, step_x, cols;
+  bool turned;
+  Axes last, step, taps;  // taps: of the filter in memory
 };
 
 // Rows [first, first + count) of one panel of the filter as a matrix [tap and channel][filter].
-void pack_filter(float* to, const Slide& s, const Filter& f, long panel, long first, long count) {
+void pack_filter(float* to, const Slide& s, const Filter& f, long group, long panel, long first,
+                 long count) {
   const long columns = least(COLUMNS, s.filters - panel * COLUMNS);
-  if (!f.turned)
-    return pack_panel(to, f.w + first * s.filters + panel * COLUMNS, s.filters, 1, count, columns);
+  if (!f.turned) {
+    const long row = s.groups * s.filters;
+    return pack_panel(to, f.w + first * row + group * s.filters + panel * COLUMNS, row, 1, count,
+                      columns);
+  }
+  const long row = s.groups * s.channels;  // in memory, where this sliding's channels are filters
   while (count > 0) {
     const long place = first / s.channels, channel = first % s.channels;
     const long part = least(count, s.channels - channel);
-    const long tap = (f.tap_y - place / s.cols * f.step_y) * f.cols + f.tap_x -
-                     place % s.cols * f.step_x;
-    pack_panel(to, f.w + (tap * s.filters + panel * COLUMNS) * s.channels + channel, 1, s.channels,
-               part, columns);
+    const long z = f.last.z - place / (s.taps.y * s.taps.x) * f.step.z;
+    const long y = f.last.y - place / s.taps.x % s.taps.y * f.step.y;
+    const long tap = (z * f.taps.y + y) * f.taps.x + f.last.x - place % s.taps.x * f.step.x;
+    const float* from = f.w + (tap * s.filters + panel * COLUMNS) * row + group * s.channels;
+    pack_panel(to, from + channel, 1, row, part, columns);
     to += part * COLUMNS;
     first += part;
     count -= part;
@@ -219,62 +287,66 @@ struct Sliding {
   const Slide* s;
   const Filter* filter;
   float* panels;  // to be filled with the packed filter
-  float* padded;  // to be filled with padded images
+  float* padded;  // to be filled with padded pictures
 };
 
-void pack_filter_task(const void* argument, long panel) {
+void pack_filter_task(const void* argument, long task) {
   const Sliding& j = *(const Sliding*)argument;
-  pack_filter(j.panels + panel * j.s->depth * COLUMNS, *j.s, *j.filter, panel, 0, j.s->depth);
+  const long group = task / j.s->panel_count, panel = task % j.s->panel_count;
+  pack_filter(j.panels + task * j.s->depth * COLUMNS, *j.s, *j.filter, group, panel, 0,
+              j.s->depth);
 }
 
-void pad_image_task(const void* argument, long image) {
+void pad_picture_task(const void* argument, long which) {
   const Sliding& j = *(const Sliding*)argument;
   const Slide& s = *j.s;
-  const long high = s.seen_height(s.out_height), wide = s.seen_width();
-  copy_window(j.padded + image * high * wide * s.channels,
-              s.x + image * s.height * s.width * s.channels, s.height, s.width, s.channels,
-              -s.pad_top, -s.pad_left, high, wide);
+  copy_pictures(j.padded + which * s.seen(s.out.y).all() * s.all_channels(), s,
+                Part{which, 1, 0, s.out.y, 0});
 }
 
 // One panel of the filter over all images; packed piece by piece where it is used.
-void slide_panel_task(const void* argument, long panel) {
+void slide_panel_task(const void* argument, long task) {
   const Sliding& j = *(const Sliding*)argument;
   const Slide& s = *j.s;
-  View view = s.direct();
-  if (j.padded != nullptr) {
-    const long wide = s.seen_width() * s.channels;
-    view = View{j.padded, s.seen_height(s.out_height) * wide, wide};
-  }
+  const long group = task / s.panel_count, panel = task % s.panel_count;
+  const View view = j.padded == nullptr ? direct(s, 0) : view_of(j.padded, s, s.out.y);
+  const Part part = {0, s.pictures(), 0, s.out.y, group};
   float* right = penstock::scratch(0, DEPTH * COLUMNS);
   each_chunk(s, [&](const Chunk& chunk) {
-    pack_filter(right, s, *j.filter, panel, chunk.begin(s), chunk.segments * chunk.length);
-    slide_chunk(s, chunk, right, view, s.images, s.y, s.out_height, panel);
+    pack_filter(right, s, *j.filter, group, panel, chunk.begin(s), chunk.segments * chunk.length);
+    slide_chunk(s, chunk, right, view, part, panel);
   });
 }
 
 void slide(Slide& s, const Filter& filter, Workers& workers) {
   plan(s, workers);
   Sliding j = {&s, &filter, nullptr, nullptr};
-  const long image = s.seen_height(s.out_height) * s.seen_width() * s.channels;
+  const long picture_size = s.seen(s.out.y).all() * s.all_channels();
+  const long panels = s.groups * s.panel_count;
   // A filter much larger than the images is read once, and the images by every task.
-  if (s.depth * s.filters > 2 * s.images * image && s.panel_count >= 4 * workers.threads()) {
+  if (s.groups * s.depth * s.filters > 2 * s.pictures() * picture_size &&
+      panels >= 4 * workers.threads()) {
     if (s.padded()) {
-      j.padded = penstock::scratch(1, s.images * image);
-      workers.run(s.images, pad_image_task, &j);
+      j.padded = penstock::scratch(1, s.pictures() * picture_size);
+      workers.run(s.pictures(), pad_picture_task, &j);
     }
-    workers.run(s.panel_count, slide_panel_task, &j);
+    workers.run(panels, slide_panel_task, &j);
     return;
   }
-  j.panels = penstock::scratch(1, s.panel_count * s.depth * COLUMNS);
+  j.panels = penstock::scratch(1, panels * s.depth * COLUMNS);
   s.panels = j.panels;
-  workers.run(s.panel_count, pack_filter_task, &j);
-  workers.run(up(s.images, s.group) * s.bands, slide_task, &s);
+  workers.run(panels, pack_filter_task, &j);
+  workers.run(up(s.pictures(), s.group) * s.bands, slide_task, &s);
+}
+
+inline bool all_are(const Axes& a, long value) {
+  return a.z == value && a.y == value && a.x == value;
 }
 
 // Whether every output pixel is a product of one input pixel with the filter as a matrix.
 bool is_pointwise(const Conv& c) {
-  return c.rows == 1 && c.cols == 1 && c.stride_y == 1 && c.stride_x == 1 && c.pad_top == 0 &&
-         c.pad_left == 0 && c.out_height == c.height && c.out_width == c.width;
+  return c.groups == 1 && all_are(c.taps, 1) && all_are(c.stride, 1) && all_are(c.pad, 0) &&
+         c.out.all() == c.size.all();
 }
 
 void multiply_pixels(const Conv& c, const float* a, const float* w, float* to, bool turned,
@@ -284,7 +356,7 @@ void multiply_pixels(const Conv& c, const float* a, const float* w, float* to, b
   p.a = a;
   p.b = w;
   p.c = to;
-  p.m = c.images * c.height * c.width;
+  p.m = c.images * c.size.all();
   p.n = turned ? c.channels : c.filters;
   p.k = inner;
   p.a_row = inner;
@@ -297,13 +369,13 @@ void multiply_pixels(const Conv& c, const float* a, const float* w, float* to, b
   product(p, workers);
 }
 
-void conv(const Conv& c, const float* x, const float* w, float* y, const penstock::Finish& finish,
-          Workers& workers) {
+void tiled_conv(const Conv& c, const float* x, const float* w, float* y,
+                const penstock::Finish& finish, Workers& workers) {
   if (is_pointwise(c)) return multiply_pixels(c, x, w, y, false, finish, workers);
   Slide s = slide_of(c, x, y);
   s.finish = finish;
-  const Filter filter = {w, false, 0, 0, 0, 0, 0};
-  if (c.rows * c.cols * c.channels > 0) slide(s, filter, workers);
+  const Filter filter = {w, false, {}, {}, {}};
+  if (c.taps.all() * c.channels > 0) slide(s, filter, workers);
 }
 
 // One axis of the gradient by the input: its pixels first, first + stride, ... see every stride-th
@@ -314,7 +386,7 @@ struct Phase {
   long pad;
 };
 
-Phase phase_of(long which, long size, long taps, long stride, long dilation, long pad) {
+inline Phase phase_of(long which, long size, long taps, long stride, long dilation, long pad) {
   Phase p;
   if (stride == 1) return Phase{0, size, taps, taps - 1, (taps - 1) * dilation - pad};
   p.first = ((which - pad) % stride + stride) % stride;
@@ -325,143 +397,47 @@ Phase phase_of(long which, long size, long taps, long stride, long dilation, lon
   return p;
 }
 
-void conv_input_grad(const Conv& c, const float* w, const float* dy, float* dx, Workers& workers) {
+// The gradient by the input as slidings over dy, one for each phase of the strides.
+// body(conv, first, filter): a convolution of dy, the first pixel of dx that it gives (they are a
+// stride apart), and its filter.
+template <typename Body>
+void each_phase(const Conv& c, const float* w, Body body) {
+  for (long i = 0; i < c.stride.all(); ++i) {
+    const Axes which = {i / (c.stride.y * c.stride.x), i / c.stride.x % c.stride.y, i % c.stride.x};
+    const Phase d = phase_of(which.z, c.size.z, c.taps.z, c.stride.z, c.dilation.z, c.pad.z);
+    const Phase v = phase_of(which.y, c.size.y, c.taps.y, c.stride.y, c.dilation.y, c.pad.y);
+    const Phase h = phase_of(which.x, c.size.x, c.taps.x, c.stride.x, c.dilation.x, c.pad.x);
+    const Axes count = {d.count, v.count, h.count}, taps = {d.taps, v.taps, h.taps};
+    if (count.z <= 0 || count.y <= 0 || count.x <= 0 || taps.all() == 0) continue;
+    const Conv turned = {c.images, c.filters, c.channels, c.groups, c.out, taps, count,
+                         {1, 1, 1}, c.dilation, {d.pad, v.pad, h.pad}};
+    body(turned, Axes{d.first, v.first, h.first},
+         Filter{w, true, {d.last_tap, v.last_tap, h.last_tap}, c.stride, c.taps});
+  }
+}
+
+// Where the pixels of a phase lie in dx.
+inline Steps phase_steps(const Conv& c) {
+  const Steps steps = dense(c.size, c.channels);
+  return Steps{steps.image, c.stride.z * steps.z, c.stride.y * steps.y, c.stride.x * steps.x};
+}
+
+// Zeros where some pixels of the input are met by no tap, and no phase writes them.
+inline void clear_unmet(const Conv& c, float* dx) {
+  if (c.taps.z < c.stride.z || c.taps.y < c.stride.y || c.taps.x < c.stride.x || c.filters == 0)
+    __builtin_memset(dx, 0, (unsigned long)(c.images * c.size.all() * c.channels) * sizeof(float));
+}
+
+void tiled_input_grad(const Conv& c, const float* w, const float* dy, float* dx, Workers& workers) {
   if (is_pointwise(c)) return multiply_pixels(c, dy, w, dx, true, {}, workers);
-  if (c.rows < c.stride_y || c.cols < c.stride_x || c.filters == 0)  // pixels that no tap meets
-    __builtin_memset(dx, 0, (unsigned long)(c.images * c.height * c.width * c.channels) *
-                                sizeof(float));
+  clear_unmet(c, dx);
   if (c.filters == 0) return;
-  for (long i = 0; i < c.stride_y; ++i)
-    for (long j = 0; j < c.stride_x; ++j) {
-      const Phase v = phase_of(i, c.height, c.rows, c.stride_y, c.dilation_y, c.pad_top);
-      const Phase h = phase_of(j, c.width, c.cols, c.stride_x, c.dilation_x, c.pad_left);
-      if (v.count <= 0 || h.count <= 0 || v.taps == 0 || h.taps == 0) continue;
-      Slide s = slide_of(c, dy, dx + (v.first * c.width + h.first) * c.channels);
-      s.height = c.out_height;
-      s.width = c.out_width;
-      s.channels = c.filters;
-      s.filters = c.channels;
-      s.rows = v.taps;
-      s.cols = h.taps;
-      s.out_height = v.count;
-      s.out_width = h.count;
-      s.stride_y = s.stride_x = 1;
-      s.pad_top = v.pad;
-      s.pad_left = h.pad;
-      s.y_pixel = c.stride_x * c.channels;
-      s.y_row = c.stride_y * c.width * c.channels;
-      s.y_image = c.height * c.width * c.channels;
-      const Filter filter = {w, true, v.last_tap, c.stride_y, h.last_tap, c.stride_x, c.cols};
-      slide(s, filter, workers);
-    }
-}
-
-// The gradient by the filter: sums run over pixels, the tile's rows are taps and channels. Bands of
-// rows of all images are summed in groups that the shapes fix, and the groups' sums added in order.
-struct FilterGrad {
-  const Conv* c;
-  const float *x, *dy;
-  float* parts;   // [group][depth][filters]
-  float* dw;
-  long band, bands;                   // rows of the output, and bands in an image
-  long group, groups, block, blocks;  // bands in a group; strips in a block
-  long run, runs, depth, strip_count, wide;
-  long size() const { return depth * c->filters; }
-};
-
-void filter_grad_task(const void* argument, long task) {
-  const FilterGrad& f = *(const FilterGrad*)argument;
-  const Conv& c = *f.c;
-  const long g = task / f.blocks, first_strip = task % f.blocks * f.block;
-  const long last_strip = least(first_strip + f.block, f.strip_count);
-  const Strips strips(f.run);
-  const long each = f.runs / c.rows;  // runs in a row of the filter
-  // The rows of the filter that this task is about: it needs no others of the image.
-  const long first_row = first_strip / strips.count / each;
-  const long last_row = (last_strip - 1) / strips.count / each;
-  const long reach = (last_row - first_row) * c.dilation_y + 1;
-  const long row = f.wide * c.channels;
-  float* room = penstock::scratch(0, ((f.band - 1) * c.stride_y + reach) * row);
-  float* right = penstock::scratch(2, f.band * c.out_width * COLUMNS);
-  float* part = f.parts + g * f.size();
-  long starts[MOST_RUNS];
-  const long begin = g * f.group, end = least(begin + f.group, c.images * f.bands);
-  for (long unit = begin; unit < end; ++unit) {
-    const long image = unit / f.bands, top = unit % f.bands * f.band;
-    const long out_rows = least(f.band, c.out_height - top);
-    copy_window(room, f.x + image * c.height * c.width * c.channels, c.height, c.width, c.channels,
-                top * c.stride_y - c.pad_top + first_row * c.dilation_y, -c.pad_left,
-                (out_rows - 1) * c.stride_y + reach, f.wide);
-    for (long i = 0; i < out_rows; ++i) starts[i] = i * c.stride_y * row;
-    const float* dy = f.dy + (image * c.out_height + top) * c.out_width * c.filters;
-    for (long column = 0; column < c.filters; column += COLUMNS) {
-      Tile t;
-      t.columns = least(COLUMNS, c.filters - column);
-      pack_panel(right, dy + column, c.filters, 1, out_rows * c.out_width, t.columns);
-      t.a_row = 1;
-      t.a_col = c.stride_x * c.channels;
-      t.starts = starts;
-      t.segments = out_rows;
-      t.length = c.out_width;
-      t.b = right;
-      t.b_row = COLUMNS;
-      t.c_row = c.filters;
-      t.add = unit > begin;
-      for (long strip = first_strip; strip < last_strip; ++strip) {
-        const long piece = strip / strips.count, within = strips.begin(strip % strips.count);
-        t.a = room + (piece / each - first_row) * c.dilation_y * row +
-              piece % each * c.dilation_x * c.channels + within;
-        t.c = part + (piece * f.run + within) * c.filters + column;
-        run_tile(strips.rows(strip % strips.count), t);
-      }
-    }
-  }
-}
-
-const long ADDED = 1 << 14;  // numbers that one task adds
-
-void add_parts_task(const void* argument, long task) {
-  const FilterGrad& f = *(const FilterGrad*)argument;
-  const long size = f.size(), last = least((task + 1) * ADDED, size);
-  long i = task * ADDED;
-  for (; i + LANES <= last; i += LANES) {
-    Vector sum = load(f.parts + i);
-    for (long g = 1; g < f.groups; ++g) sum += load(f.parts + g * size + i);
-    store(f.dw + i, sum);
-  }
-  for (; i < last; ++i) {
-    float sum = f.parts[i];
-    for (long g = 1; g < f.groups; ++g) sum += f.parts[g * size + i];
-    f.dw[i] = sum;
-  }
-}
-
-void conv_filter_grad(const Conv& c, const float* x, const float* dy, float* dw,
-                      Workers& workers) {
-  FilterGrad f;
-  f.c = &c;
-  f.x = x;
-  f.dy = dy;
-  f.dw = dw;
-  const bool joined = c.dilation_x == 1;
-  f.run = joined ? c.cols * c.channels : c.channels;
-  f.runs = joined ? c.rows : c.rows * c.cols;
-  f.depth = c.rows * c.cols * c.channels;
-  if (f.depth == 0 || c.filters == 0) return;
-  f.strip_count = f.runs * Strips(f.run).count;
-  f.wide = (c.out_width - 1) * c.stride_x + (c.cols - 1) * c.dilation_x + 1;
-  const long room = 2 * BAND_FLOATS / most(1, f.wide * c.channels * c.stride_y);
-  f.band = most(1, least(least(MOST_RUNS, room), PIXELS / c.out_width));
-  f.band = up(c.out_height, up(c.out_height, f.band));
-  f.bands = up(c.out_height, f.band);
-  const long units = c.images * f.bands;
-  f.group = up(units, most(1, least(GROUPS, (1l << 20) / f.size())));
-  f.groups = up(units, f.group);
-  f.block = f.groups >= GROUPS / 2 ? f.strip_count : up(f.strip_count, up(GROUPS, f.groups));
-  f.blocks = up(f.strip_count, f.block);
-  f.parts = f.groups == 1 ? dw : penstock::scratch(1, f.groups * f.size());
-  workers.run(f.groups * f.blocks, filter_grad_task, &f);
-  if (f.groups > 1) workers.run(up(f.size(), ADDED), add_parts_task, &f);
+  const Steps steps = dense(c.size, c.channels);
+  each_phase(c, w, [&](const Conv& turned, const Axes& first, const Filter& filter) {
+    Slide s = slide_of(turned, dy, dx + steps.at(0, first.z, first.y) + first.x * steps.x);
+    s.to = phase_steps(c);
+    slide(s, filter, workers);
+  });
 }
 
 }  // namespace

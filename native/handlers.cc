@@ -83,24 +83,26 @@ ffi::Error product(ffi::ThreadPool pool, Floats a, Floats b, bool adj_a, bool ad
   });
 }
 
-// window: strides, dilations and the pads before, each along y and x.
+// Sizes along the axes that a filter slides over: two or three of `all`, from one on.
+penstock::Axes axes(Dims all, std::size_t from, std::size_t count) {
+  return {count == 3 ? all[from] : 1, all[from + count - 2], all[from + count - 1]};
+}
+
+// window: strides, dilations and the pads before, each along the axes that the filter slides over.
 penstock::Conv conv_of(Dims x, Dims w, Dims y, Dims window) {
+  const std::size_t count = x.size() - 2;
   penstock::Conv c;
   c.images = x[0];
-  c.height = x[1];
-  c.width = x[2];
-  c.channels = x[3];
-  c.rows = w[0];
-  c.cols = w[1];
-  c.filters = w[3];
-  c.out_height = y[1];
-  c.out_width = y[2];
-  c.stride_y = window[0];
-  c.stride_x = window[1];
-  c.dilation_y = window[2];
-  c.dilation_x = window[3];
-  c.pad_top = window[4];
-  c.pad_left = window[5];
+  c.channels = x[count + 1];
+  c.filters = w[count + 1];
+  c.groups = w[count] > 0 ? c.channels / w[count] : 1;
+  c.size = axes(x, 1, count);
+  c.taps = axes(w, 0, count);
+  c.out = axes(y, 1, count);
+  c.stride = axes(window, 0, count);
+  c.dilation = axes(window, count, count);
+  c.pad = axes(window, 2 * count, count);
+  if (count == 2) c.pad.z = 0;
   return c;
 }
 
@@ -255,4 +257,4 @@ extern "C" __attribute__((visibility("default"))) int penstock_interface() { ret
 
 // What the functions above mean and how they are called; penstock/core/native.py states the same
 // number, as REVISION, and refuses a library that states another one.
-extern "C" __attribute__((visibility("default"))) int penstock_revision() { return 1; }
+extern "C" __attribute__((visibility("default"))) int penstock_revision() { return 2; }

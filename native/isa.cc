@@ -1,7 +1,7 @@
 // All kernels for one instruction set: the build compiles this file once for each, with
 // PENSTOCK_ISA naming it and the compiler's options choosing it.
-#include "conv.h"
 #include "gemm.h"
+#include "grouped.h"
 #include "pool.h"
 
 #define PENSTOCK_TEXT_(x) #x

@@ -40,14 +40,19 @@ struct Product {
   Finish finish = {};  // of a batch of one
 };
 
-// A convolution over x[images, height, width, channels] with w[rows, cols, channels, filters],
-// giving y[images, out_height, out_width, filters].
+// Sizes along the three axes that a filter slides over; those of images have depth 1.
+struct Axes {
+  long z, y, x;
+  long all() const { return z * y * x; }
+};
+
+// A convolution over x[images, size, channels] with w[taps, channels / groups, filters], giving
+// y[images, out, filters]; a filter sees the channels of its group alone.
 struct Conv {
-  long images, height, width, channels;
-  long rows, cols, filters;
-  long out_height, out_width;
-  long stride_y, stride_x, dilation_y, dilation_x;
-  long pad_top, pad_left;
+  long images, channels, filters, groups;
+  Axes size, taps, out, stride, dilation, pad;  // pad: before the first pixel
+  long inner() const { return channels / groups; }   // channels that a filter sees
+  long outer() const { return filters / groups; }    // filters that see a channel
 };
 
 // Pooling of x[images, height, width, channels] to y[images, out_height, out_width, channels].

@@ -40,7 +40,7 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "avg_pool_grad",
 )
 PREFIX = "penstock."
-REVISION = 1  # part of the names that executables on disk hold; handlers.cc states the same number
+REVISION = 2  # part of the names that executables on disk hold; handlers.cc states the same number
 _OWN = ("penstock_interface", "penstock_isa", "penstock_use_isa")
 
 

@@ -7,6 +7,7 @@ particular devices register for the names of operations, ahead of the families.
 import importlib
 
 from penstock.ops.kernels import cpu as _cpu  # noqa: F401
+from penstock.ops.kernels import cpu_conv as _cpu_conv  # noqa: F401
 
 FAMILIES = (
     "accumulator_ops",

@@ -1,4 +1,4 @@
-"""Native kernels for CPU: registered for float32 and for the shapes where they are faster.
+"""Native products and pooling for CPU: for float32 and for the shapes where they are faster.
 
 Each predicate states the shapes that the library handles; everything else stays with XLA. The
 figures behind the sizes are in docs/native_kernels.md.
@@ -12,7 +12,6 @@ import numpy as np
 from penstock.core import native
 from penstock.core.kernels import compiled_kernel
 from penstock.core.lazy import jax
-from penstock.ops.nn_conv_geometry import Window, window_of
 from penstock.ops.nn_pool_kernels import pool_window
 
 Array = Any  # a JAX tracer
@@ -70,103 +69,12 @@ def batch_mat_mul(x: Array, y: Array, *, adj_x: bool, adj_y: bool) -> Array:
     return _product(x, y, adj_x, adj_y)
 
 
-# convolutions
+# pooling
 
 
 def _plain(attrs: dict[str, Any], *arrays: Array) -> bool:
     """Whether the layout is NHWC and no array is empty."""
     return attrs["data_format"] == "NHWC" and all(0 not in a.shape for a in arrays)
-
-
-def _is_conv(attrs: dict[str, Any], image: Any, filters: Any, outputs: int) -> bool:
-    """Whether an ungrouped convolution of these shapes is worth a call."""
-    if not native.available():
-        return False
-    strided, dilated = (any(n != 1 for n in attrs[name]) for name in ("strides", "dilations"))
-    work = outputs * math.prod(filters)
-    return not (image[3] != filters[2] or (strided and dilated) or work < LEAST_WORK)
-
-
-def _sliding(attrs: dict[str, Any], image: Any, filters: Any) -> Array:
-    """What the library calls a convolution's window."""
-    window = window_of("NHWC", image, filters[:2], attrs)
-    before = [pads[0] for pads in window.pads]
-    return np.array([*window.strides, *window.dilations, *before], np.int64)
-
-
-def _when_conv(attrs: dict[str, Any], x: Array, w: Array) -> bool:
-    if not _plain(attrs, x, w):
-        return False
-    window = window_of("NHWC", x.shape, w.shape[:2], attrs)
-    outputs = x.shape[0] * math.prod(_out_sizes(x.shape, w.shape, window))
-    return outputs > 0 and _is_conv(attrs, x.shape, w.shape, outputs)
-
-
-def _out_sizes(image: Any, filters: Any, window: Window) -> list[int]:
-    entries = zip(
-        image[1:3], filters[:2], window.strides, window.dilations, window.pads, strict=True
-    )
-    return [(n + sum(p) - (k - 1) * d - 1) // s + 1 for n, k, s, d, p in entries]
-
-
-@compiled_kernel("Conv2D", when=_when_conv, **FLOAT)
-def conv(ctx: Any, x: Array, w: Array) -> Array:
-    """Conv2D of float32 images, channels last."""
-    window = window_of("NHWC", x.shape, w.shape[:2], ctx.attrs)
-    result = _result(x.shape[0], *_out_sizes(x.shape, w.shape, window), w.shape[3])
-    return native.call("conv", result, x, w, window=_sliding(ctx.attrs, x.shape, w.shape))
-
-
-def _finish(attrs: dict[str, Any], bias: list[Array], beside: list[Array]) -> dict[str, Any]:
-    """What the library calls what follows a sum."""
-    activation = ("", "Relu", "Relu6").index(attrs["activation"])
-    uses = len(bias) + 2 * len(beside)
-    return {"uses": np.int32(uses), "activation": np.int32(activation)}
-
-
-def _when_finished_conv(attrs: dict[str, Any], x: Array, w: Array, *rest: Array) -> bool:
-    return _when_conv(attrs, x, w)
-
-
-@compiled_kernel("PenstockFinishedConv2D", when=_when_finished_conv, **FLOAT)
-def finished_conv(ctx: Any, x: Array, w: Array, bias: list[Array], beside: list[Array]) -> Array:
-    """Conv2D of float32 images, channels last, finished where its result is stored."""
-    window = window_of("NHWC", x.shape, w.shape[:2], ctx.attrs)
-    result = _result(x.shape[0], *_out_sizes(x.shape, w.shape, window), w.shape[3])
-    held = (x, w, (bias or [x])[0], (beside or [x])[0])  # what is not there is any array
-    sliding, finish = _sliding(ctx.attrs, x.shape, w.shape), _finish(ctx.attrs, bias, beside)
-    return native.call("finished_conv", result, *held, window=sliding, **finish)
-
-
-def _when_input_grad(attrs: dict[str, Any], sizes: Array, w: Array, dy: Array) -> bool:
-    if not _plain(attrs, w, dy) or len(sizes) != 4 or 0 in sizes:
-        return False
-    return _is_conv(attrs, sizes, w.shape, math.prod(dy.shape[:3]))
-
-
-@compiled_kernel("Conv2DBackpropInput", when=_when_input_grad, **FLOAT)
-def conv_input_grad(ctx: Any, sizes: Array, w: Array, dy: Array) -> Array:
-    """Conv2DBackpropInput of float32 images, channels last."""
-    shape = tuple(int(n) for n in sizes)
-    window = _sliding(ctx.attrs, shape, w.shape)
-    return native.call("conv_input_grad", _result(*shape), w, dy, window=window)
-
-
-def _when_filter_grad(attrs: dict[str, Any], x: Array, sizes: Array, dy: Array) -> bool:
-    if not _plain(attrs, x, dy) or 0 in sizes:
-        return False
-    return _is_conv(attrs, x.shape, sizes, math.prod(dy.shape[:3]))
-
-
-@compiled_kernel("Conv2DBackpropFilter", when=_when_filter_grad, **FLOAT)
-def conv_filter_grad(ctx: Any, x: Array, sizes: Array, dy: Array) -> Array:
-    """Conv2DBackpropFilter of float32 images, channels last."""
-    shape = tuple(int(n) for n in sizes)
-    window = _sliding(ctx.attrs, x.shape, shape)
-    return native.call("conv_filter_grad", _result(*shape), x, dy, window=window)
-
-
-# pooling
 
 
 def _when_pool(attrs: dict[str, Any], x: Array, *rest: Array) -> bool:
