@@ -32,11 +32,11 @@ class NativeKernels(BuildHookInterface):
             return
         builder = _builder()
         try:
-            libraries = [builder.build_wire(), builder.build()]
+            libraries = [*map(builder.build_host, builder.HOST), builder.build()]
         except builder.CannotBuildError as problem:
             if os.environ.get("PENSTOCK_BUILD_NATIVE") == "require":
                 raise
-            for library in (builder.TARGET, builder.WIRE):
+            for library in (builder.TARGET, *map(builder.host_target, builder.HOST)):
                 library.unlink(missing_ok=True)
             text = f"penstock is built without native libraries, so it will be slower: {problem}"
             self.app.display_warning(text)

@@ -5,8 +5,8 @@
 
 It needs a C++17 compiler (`CXX`, else c++, g++ or clang++) and jaxlib's headers, and nothing else.
 The library has no Python in it, so one build serves every Python version. The kernels (`isa.cc`)
-are compiled once for each instruction set; the library picks one when it is loaded. A second, small
-library (`wire.cc`) parses messages; it needs no headers and is called from Python alone.
+are compiled once for each instruction set; the library picks one when it is loaded. Small
+libraries of one source file each (HOST) need no headers and are called from Python alone.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE.parent / "src/penstock/_native/libpenstock_kernels.so"
-WIRE = TARGET.with_name("libpenstock_wire.so")
+HOST = ("wire", "strings")  # sources of libraries that Python calls: messages, arrays of strings
 CHECK_SECONDS = 900  # a check takes some 20, and several times as many beside other work
 COMMON = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
 X86 = {  # the instruction sets, and what the compiler is told for each
@@ -82,23 +82,32 @@ def build(target: pathlib.Path = TARGET) -> pathlib.Path:
     return target
 
 
-def build_wire(target: pathlib.Path = WIRE, extra: Iterable[str] = ()) -> pathlib.Path:
-    """Compiles the library that parses messages.
+def host_target(name: str, folder: pathlib.Path = TARGET.parent) -> pathlib.Path:
+    """The file of the library that is compiled of `<name>.cc`."""
+    return folder / f"libpenstock_{name}.so"
+
+
+def build_host(
+    name: str, target: pathlib.Path | None = None, extra: Iterable[str] = ()
+) -> pathlib.Path:
+    """Compiles a library that Python calls.
 
     Args:
-      target: the file to write.
+      name: one of HOST.
+      target: the file to write; its place in the package when None.
       extra: more of the compiler's options.
 
     Returns:
-      `target`.
+      The file.
 
     Raises:
       CannotBuildError: there is no compiler, or it fails.
     """
     command = _compiler()
+    target = target or host_target(name)
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.with_suffix(".new")
-    _run([*command, *COMMON, *extra, "-shared", "-o", str(new), str(HERE / "wire.cc")])
+    _run([*command, *COMMON, *extra, "-shared", "-o", str(new), str(HERE / f"{name}.cc")])
     os.replace(new, target)
     return target
 
@@ -186,7 +195,8 @@ def main() -> None:
     try:
         if arguments.check is not None:
             sys.exit(check(arguments.check, arguments.rounds))
-        print(build_wire(arguments.target.with_name(WIRE.name)))
+        for name in HOST:
+            print(build_host(name, host_target(name, arguments.target.parent)))
         print(build(arguments.target))
     except CannotBuildError as problem:
         sys.exit(f"native/build.py: {problem}")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.core import native, native_library, native_wire
+from penstock.core import native, native_library, native_strings, native_wire
 from penstock.core.native_library import State
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "native"
@@ -155,7 +155,9 @@ def test_the_sources_state_the_numbers_and_functions_that_python_does():
     ]
     defined = re.findall(r"^PENSTOCK_HANDLER\(\s*penstock_(\w+)", handlers, re.MULTILINE)
     assert sorted(defined) == sorted(native.FUNCTIONS)
-    wire = (SOURCE / "wire.cc").read_text()
-    assert f"penstock_wire_version() {{ return {native_wire.VERSION}; }}" in wire
-    defined = re.findall(r"^EXPORT int64_t penstock_wire_(\w+)", wire, re.MULTILINE)
-    assert sorted(defined) == sorted(native_wire.FUNCTIONS)
+    for name, module in (("wire", native_wire), ("strings", native_strings)):
+        text = (SOURCE / f"{name}.cc").read_text()
+        assert f"int penstock_{name}_version() {{ return {module.VERSION}; }}" in text
+        header = (SOURCE / f"{name}.h").read_text()
+        declared = re.findall(rf"^EXPORT int64_t penstock_{name}_(\w+)", header, re.MULTILINE)
+        assert sorted(declared) == sorted(module.FUNCTIONS)

@@ -18,7 +18,7 @@ from penstock.cli.findings import Finding, Requirement, check_extras, check_requ
 from penstock.cli.settings import check_caches, check_environment
 from penstock.cli.text import format_bytes, format_table
 from penstock.config import env
-from penstock.core import native, native_wire
+from penstock.core import native, native_strings, native_wire
 from penstock.core.native_library import State
 from penstock.version import __version__
 
@@ -61,6 +61,7 @@ def examine() -> list[Section]:
             [
                 check_native("kernels", native.state(), native.WITHOUT),
                 check_native("parsing of Examples", native_wire.state(), native_wire.WITHOUT),
+                check_native("work on strings", native_strings.state(), native_strings.WITHOUT),
             ],
         ),
         Section("Caches", check_caches(environment)),

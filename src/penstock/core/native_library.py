@@ -1,4 +1,4 @@
-"""What the two native libraries share: how they are loaded, and what is said where they are not.
+"""What the native libraries share: how they are loaded, and what is said where they are not.
 
 A library states the version of its functions' meaning, and its source and the Python beside it
 state the same number. `load` refuses a library that states another one, or that lacks a function:
@@ -41,7 +41,12 @@ class State:
 
 
 def load(
-    path: pathlib.Path, what: str, without: str, version: tuple[str, int], names: Iterable[str]
+    path: pathlib.Path,
+    what: str,
+    without: str,
+    version: tuple[str, int],
+    names: Iterable[str],
+    loader: type[ctypes.CDLL] = ctypes.CDLL,
 ) -> State:
     """Loads a library and compares its version.
 
@@ -51,6 +56,7 @@ def load(
       without: what holds without it, for messages: "products are slower".
       version: the function that states the library's version, and the version wanted.
       names: functions that it must have.
+      loader: `ctypes.PyDLL` for a library that needs Python's lock.
 
     Returns:
       The library, or why it is not used.
@@ -59,7 +65,7 @@ def load(
         problem = f"this installation has no {what}, so {without}"
         return State(None, "", problem, f"install a C++ compiler, then {rebuild()}")
     try:
-        library = ctypes.CDLL(str(path))
+        library = loader(str(path))
     except OSError as error:
         return refused(what, without, f"it does not load: {error}")
     function, wanted = version

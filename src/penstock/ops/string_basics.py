@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import shapes
+from penstock.core import native_strings, shapes
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
@@ -55,14 +55,16 @@ def _is_utf8(op: OpDef, encoding: Any) -> bool:
 def _lower(input: Array, *, encoding: Any) -> Array:
     if _is_utf8(LOWER, encoding):
         return each(lambda s: decoded(s).lower().encode(), input)
-    return each(bytes.lower, input)
+    found = native_strings.changed(input, native_strings.LOWER)
+    return each(bytes.lower, input) if found is None else found
 
 
 @host_kernel(UPPER, limit=HOST)
 def _upper(input: Array, *, encoding: Any) -> Array:
     if _is_utf8(UPPER, encoding):
         return each(lambda s: decoded(s).upper().encode(), input)
-    return each(bytes.upper, input)
+    found = native_strings.changed(input, native_strings.UPPER)
+    return each(bytes.upper, input) if found is None else found
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
@@ -116,7 +118,8 @@ STRIP = define_op(
 
 @host_kernel(STRIP, limit=HOST)
 def _strip(input: Array) -> Array:
-    return each(bytes.strip, input)
+    found = native_strings.changed(input, native_strings.STRIP)
+    return each(bytes.strip, input) if found is None else found
 
 
 def strip(input: Any, name: str | None = None) -> Any:
@@ -147,7 +150,11 @@ LENGTH = define_op(
 
 @host_kernel(LENGTH, limit=HOST)
 def _length(input: Array, *, unit: Any) -> Array:
-    count = len if as_text(unit) == "BYTE" else count_characters
+    by_bytes = as_text(unit) == "BYTE"
+    found = native_strings.lengths(input, not by_bytes)
+    if found is not None:
+        return found
+    count = len if by_bytes else count_characters
     counts = map(count, input.reshape(-1).tolist())
     return np.fromiter(counts, np.int32, input.size).reshape(input.shape)
 
@@ -219,6 +226,9 @@ JOIN = define_op(
 def _join(inputs: list[Array], *, separator: Any) -> Array:
     between = as_bytes(separator)
     shape = next((a.shape for a in inputs if a.shape), ())
+    found = native_strings.joined(inputs, shape, between) if inputs else None
+    if found is not None:
+        return found
     count = int(np.prod(shape))
     columns = [a.reshape(-1).tolist() if a.shape else [a.item()] * count for a in inputs]
     if not columns:
@@ -290,10 +300,10 @@ def _substr(input: Array, pos: Array, len: Array, *, unit: Any) -> Array:
             f"Substr: broadcast not implemented for {max(input.ndim, pos.ndim)} dimensions:"
             f" expected at most {_MOST_RANK}. Reshape, or give pos and len the input's shape.",
         )
-    if as_text(unit) == "BYTE" and not pos.shape:
-        found = _same_bytes(input.reshape(-1).tolist(), pos.item(), len.item())
+    if as_text(unit) == "BYTE" and not pos.shape and pos >= 0 and len >= 0:
+        found = native_strings.part(input, pos.item(), len.item())
         if found is not None:
-            return array_of(found, input.shape)
+            return found
     part = _byte_part if as_text(unit) == "BYTE" else _character_part
     texts, starts, sizes = np.broadcast_arrays(input, pos, len)
     rows = zip(
@@ -303,14 +313,6 @@ def _substr(input: Array, pos: Array, len: Array, *, unit: Any) -> Array:
         strict=True,
     )
     return array_of([part(*row, i) for i, row in enumerate(rows)], texts.shape)
-
-
-def _same_bytes(texts: list[bytes], pos: int, size: int) -> list[bytes] | None:
-    """The same bytes of each string; None for places that not all have, or from the end."""
-    if pos < 0 or size < 0 or min(map(len, texts), default=pos) < pos:
-        return None
-    end = pos + size
-    return [text[pos:end] for text in texts]
 
 
 def _out_of_range(data: bytes, pos: int, size: int, index: int) -> Exception:

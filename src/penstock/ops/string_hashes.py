@@ -2,7 +2,8 @@
 
 Each is written once, in operations that Python integers and arrays of uint64 share, and runs over
 one string or over many of one length class at a time. `fingerprints`, `sip_hashes` and
-`murmur_hashes` take a list of strings and return uint64[N].
+`murmur_hashes` take an array or list of strings and return uint64 of its shape; they use
+`penstock.core.native_strings` where it is, which has the same functions in C++.
 
 Source: the published algorithms (FarmHash and SipHash papers and reference descriptions).
 """
@@ -13,6 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_strings
+
+Array = Any  # numpy.ndarray
+Texts = Any  # numpy.ndarray of bytes, or a list of bytes
 Word = Any  # int, or numpy.ndarray of uint64
 MASK = (1 << 64) - 1
 _FEW = 8  # strings of a class up to which one at a time is faster, by measurement
@@ -50,7 +55,18 @@ class _Many:
 Text = Any  # _One or _Many
 
 
-def _run(strings: Sequence[bytes], function: Callable[[Text], Word]) -> np.ndarray[Any, Any]:
+def _hashes(
+    texts: Texts, function: Callable[[Text], Word], number: int, keys: tuple[int, int] = (0, 0)
+) -> Array:
+    """The hash of each string; `number` and `keys` say which it is in the native library."""
+    array = texts if isinstance(texts, np.ndarray) else np.array(texts, object)
+    found = native_strings.hashes(array, number, keys)
+    if found is None:
+        found = _run(array.reshape(-1).tolist(), function).reshape(array.shape)
+    return found
+
+
+def _run(strings: Sequence[bytes], function: Callable[[Text], Word]) -> Array:
     """`function` over each string, over many at a time where they have one length."""
     groups: dict[int, list[int]] = {}
     for i, text in enumerate(strings):
@@ -78,9 +94,9 @@ def _shift_mix(x: Word) -> Word:
 # ---- FarmHash -----------------------------------------------------------------------------------
 
 
-def fingerprints(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
-    """FarmHash's Fingerprint64 of each string, uint64[N]."""
-    return _run(strings, _farm)
+def fingerprints(texts: Texts) -> Array:
+    """FarmHash's Fingerprint64 of each string."""
+    return _hashes(texts, _farm, native_strings.FARM)
 
 
 def _farm(text: Text) -> Word:
@@ -182,9 +198,10 @@ def _farm_round(text: Text, at: int, state: Any, multiplier: Word, times: int) -
 # ---- SipHash ------------------------------------------------------------------------------------
 
 
-def sip_hashes(strings: Sequence[bytes], key: tuple[int, int]) -> np.ndarray[Any, Any]:
-    """SipHash-2-4 of each string under a key of two words, uint64[N]."""
-    return _run(strings, functools.partial(_sip, key=(key[0] & MASK, key[1] & MASK)))
+def sip_hashes(texts: Texts, key: tuple[int, int]) -> Array:
+    """SipHash-2-4 of each string under a key of two words."""
+    key = key[0] & MASK, key[1] & MASK
+    return _hashes(texts, functools.partial(_sip, key=key), native_strings.SIP, key)
 
 
 def _sip(text: Text, key: tuple[int, int]) -> Word:
@@ -228,9 +245,9 @@ def _sip_round(a: Word, b: Word, c: Word, d: Word) -> Any:
 # ---- MurmurHash ---------------------------------------------------------------------------------
 
 
-def murmur_hashes(strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
-    """MurmurHash64A of each string with the seed that TensorFlow uses, uint64[N]."""
-    return _run(strings, _murmur)
+def murmur_hashes(texts: Texts) -> Array:
+    """MurmurHash64A of each string with the seed that TensorFlow uses."""
+    return _hashes(texts, _murmur, native_strings.MURMUR, (_MURMUR_SEED, 0))
 
 
 def _murmur(text: Text) -> Word:

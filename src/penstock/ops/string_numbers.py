@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core import shapes
+from penstock.core import native_strings, shapes
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
@@ -162,9 +162,23 @@ def _to_number(string_tensor: Array, *, out_type: DType) -> Array:
             f" {out_type.name}."
         )
 
+    found = _native(string_tensor, out_type)
+    if found is not None:
+        return found
     return numbers(string_tensor.reshape(-1).tolist(), out_type, failed).reshape(
         string_tensor.shape
     )
+
+
+def _native(texts: Array, dtype: DType) -> Array | None:
+    """Decimals in the range of the dtype; None where one of the texts is anything else."""
+    kind = dtype.numpy_dtype
+    found = native_strings.numbers(texts, kind if dtype.is_floating else np.dtype(np.int64))
+    if found is None or dtype.is_floating or not found.size:
+        return found
+    if dtype.is_unsigned or not dtype.min <= found.min() <= found.max() <= dtype.max:
+        return None
+    return found.astype(kind)
 
 
 def numbers(texts: list[bytes], dtype: DType, failed: Any) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_strings
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
@@ -52,19 +53,27 @@ SPLIT_V2 = define_op(
 
 
 def _as_sparse(rows: list[list[bytes]]) -> list[Array]:
-    lengths = np.array([len(row) for row in rows], np.int64)
     values = [part for row in rows for part in row]
+    lengths = np.array([len(row) for row in rows], np.int64)
+    return _placed(array_of(values, (len(values),)), lengths)
+
+
+def _placed(values: Array, lengths: Array) -> list[Array]:
+    """A sparse matrix whose rows are the next `lengths` values."""
     indices = np.empty((len(values), 2), np.int64)
     starts = np.cumsum(lengths) - lengths
-    indices[:, 0] = np.repeat(np.arange(len(rows)), lengths)
+    indices[:, 0] = np.repeat(np.arange(len(lengths)), lengths)
     indices[:, 1] = np.arange(len(values)) - np.repeat(starts, lengths)
-    shape = np.array([len(rows), lengths.max(initial=0)], np.int64)
-    return [indices, array_of(values, (len(values),)), shape]
+    shape = np.array([len(lengths), lengths.max(initial=0)], np.int64)
+    return [indices, values, shape]
 
 
 @host_kernel(SPLIT, limit=HOST)
 def _split(input: Array, delimiter: Array, *, skip_empty: bool) -> list[Array]:
     marks = delimiter.item()
+    found = native_strings.split(input, marks, True) if skip_empty and len(marks) == 1 else None
+    if found is not None:
+        return _placed(*found)
 
     def parts(text: bytes) -> list[bytes]:
         if not text:
@@ -82,6 +91,9 @@ def _split(input: Array, delimiter: Array, *, skip_empty: bool) -> list[Array]:
 @host_kernel(SPLIT_V2, limit=HOST)
 def _split_v2(input: Array, sep: Array, *, maxsplit: int) -> list[Array]:
     between = sep.item()
+    found = native_strings.split(input, between, False) if maxsplit < 0 else None
+    if found is not None:
+        return _placed(*found)
     if between or maxsplit < 0:
         rows = [text.split(between or None, maxsplit) for text in input.tolist()]
     elif maxsplit == 0:

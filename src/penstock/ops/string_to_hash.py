@@ -41,19 +41,18 @@ STRONG = _define(
 )
 
 
-def _buckets(hashes: Array, count: int, shape: tuple[int, ...]) -> Array:
-    return (hashes % np.uint64(count)).astype(np.int64).reshape(shape)
+def _buckets(hashes: Array, count: int) -> Array:
+    return (hashes % np.uint64(count)).astype(np.int64)
 
 
 @host_kernel(LEGACY, limit=HOST)
 def _legacy(string_tensor: Array, *, num_buckets: int) -> Array:
-    hashes = murmur_hashes(string_tensor.reshape(-1).tolist())
-    return _buckets(hashes, num_buckets, string_tensor.shape)
+    return _buckets(murmur_hashes(string_tensor), num_buckets)
 
 
 @host_kernel(FAST, limit=HOST)
 def _fast(input: Array, *, num_buckets: int) -> Array:
-    return _buckets(fingerprints(input.reshape(-1).tolist()), num_buckets, input.shape)
+    return _buckets(fingerprints(input), num_buckets)
 
 
 @host_kernel(STRONG, limit=HOST)
@@ -63,8 +62,7 @@ def _strong(input: Array, *, num_buckets: int, key: Any) -> Array:
             f"StringToHashBucketStrong: Key must have 2 elements, got {len(key)}. Give two integers"
             " that nobody can guess."
         )
-    hashes = sip_hashes(input.reshape(-1).tolist(), (int(key[0]), int(key[1])))
-    return _buckets(hashes, num_buckets, input.shape)
+    return _buckets(sip_hashes(input, (int(key[0]), int(key[1]))), num_buckets)
 
 
 def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Any:

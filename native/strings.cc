@@ -1,0 +1,270 @@
+// Work on arrays of strings. What the functions promise is in strings.h.
+
+#include "strings.h"
+
+#include <locale.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "hashes.h"
+
+namespace {
+
+struct Text {
+  const char *data;
+  int64_t size;
+};
+
+// Reads the bytes of a Python object; false, with Python's exception set, when it has none.
+bool Read(PyObject *object, Text &text) {
+  char *begin = nullptr;
+  std::ptrdiff_t size = 0;
+  if (PyBytes_AsStringAndSize(object, &begin, &size) != 0) return false;
+  text = {begin, size};
+  return true;
+}
+
+// Puts a new bytes object into a place of an array; false when there is no memory. Without `begin`
+// its bytes are for the caller to write.
+bool Put(PyObject **place, const char *begin, int64_t size) {
+  PyObject *made = PyBytes_FromStringAndSize(begin, size);
+  if (made == nullptr) return false;
+  PyObject *old = *place;
+  *place = made;
+  Py_DecRef(old);
+  return true;
+}
+
+bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// Calls visit(row, text) for each text; the first row for which it is false, or -1.
+template <typename Visit>
+int64_t ForEach(PyObject **texts, int64_t count, Visit visit) {
+  Text text;
+  for (int64_t row = 0; row < count; ++row)
+    if (!Read(texts[row], text) || !visit(row, text)) return row;
+  return -1;
+}
+
+Text Stripped(Text text) {
+  while (text.size > 0 && IsSpace(text.data[0])) ++text.data, --text.size;
+  while (text.size > 0 && IsSpace(text.data[text.size - 1])) --text.size;
+  return text;
+}
+
+// Calls visit(part) for each part of a text; false when visit says so.
+template <typename Visit>
+bool ForEachPart(Text text, Text between, Visit visit) {
+  const char *at = text.data, *end = text.data + text.size;
+  if (between.size == 0) {
+    for (;;) {
+      while (at < end && IsSpace(*at)) ++at;
+      if (at == end) return true;
+      const char *begin = at;
+      while (at < end && !IsSpace(*at)) ++at;
+      if (!visit(Text{begin, at - begin})) return false;
+    }
+  }
+  for (;;) {
+    const void *found = end - at < between.size ? nullptr
+                        : between.size == 1     ? memchr(at, between.data[0], end - at)
+                                                : memmem(at, end - at, between.data, between.size);
+    const char *stop = found == nullptr ? end : static_cast<const char *>(found);
+    if (!visit(Text{at, stop - at})) return false;
+    if (found == nullptr) return true;
+    at = stop + between.size;
+  }
+}
+
+// Digits with at most one point, and an exponent: what all libraries read alike. The bytes of a
+// Python object are followed by a zero, so strtod stops there.
+bool IsDecimal(Text text) {
+  int64_t i = 0, digits = 0;
+  const auto skip_digits = [&] {
+    while (i < text.size && text.data[i] >= '0' && text.data[i] <= '9') ++i, ++digits;
+  };
+  const auto skip_sign = [&] {
+    if (i < text.size && (text.data[i] == '-' || text.data[i] == '+')) ++i;
+  };
+  skip_sign();
+  skip_digits();
+  if (i < text.size && text.data[i] == '.') ++i, skip_digits();
+  if (digits == 0) return false;
+  if (i < text.size && (text.data[i] | 32) == 'e') {
+    ++i;
+    skip_sign();
+    digits = 0;
+    skip_digits();
+    if (digits == 0) return false;
+  }
+  return i == text.size;
+}
+
+// Powers of ten and integers up to 2^53 are exact in double, so their quotient is rounded once.
+constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+// A short number without an exponent, exactly rounded to double; false when it is not short.
+bool ReadShort(Text text, double &value) {
+  if (text.size > 16) return false;
+  int64_t i = text.data[0] == '-' || text.data[0] == '+', number = 0, digits = 0, after = -1;
+  for (; i < text.size; ++i) {
+    const char c = text.data[i];
+    if (c == '.' && after < 0) {
+      after = digits;
+    } else if (c >= '0' && c <= '9') {
+      number = number * 10 + (c - '0');
+      ++digits;
+    } else {
+      return false;
+    }
+  }
+  if (digits == 0 || digits > 15) return false;
+  value = static_cast<double>(number) / kPowers[after < 0 ? 0 : digits - after];
+  if (text.data[0] == '-') value = -value;
+  return true;
+}
+
+// Points, not commas, whatever the program's language is.
+locale_t PlainLocale() {
+  static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+  return plain;
+}
+
+// Whether a double lies in the middle of two floats: then the digits beyond decide.
+bool IsHalfway(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return (bits & 0x1FFFFFFF) == 0x10000000;
+}
+
+// Reads each text without the white space around it by convert(text, value).
+template <typename Number, typename Convert>
+int64_t ReadNumbers(PyObject **texts, int64_t count, Number *values, Convert convert) {
+  return ForEach(texts, count, [&](int64_t row, Text text) {
+    text = Stripped(text);
+    return text.size > 0 && convert(text, values[row]);
+  });
+}
+
+}  // namespace
+
+int penstock_strings_version() { return 1; }
+
+int64_t penstock_strings_hash(PyObject **texts, int64_t count, int64_t function, uint64_t key0,
+                              uint64_t key1, uint64_t *hashes) {
+  return ForEach(texts, count, [=](int64_t row, Text text) {
+    hashes[row] = function == 0   ? penstock::Farm(text.data, text.size)
+                  : function == 1 ? penstock::Sip(text.data, text.size, key0, key1)
+                                  : penstock::Murmur(text.data, text.size, key0);
+    return true;
+  });
+}
+
+int64_t penstock_strings_lengths(PyObject **texts, int64_t count, int64_t characters,
+                                 int32_t *lengths) {
+  return ForEach(texts, count, [=](int64_t row, Text text) {
+    int64_t length = text.size;
+    if (characters != 0)
+      for (int64_t i = 0; i < text.size; ++i) length -= (text.data[i] & 0xC0) == 0x80;
+    lengths[row] = static_cast<int32_t>(length);
+    return true;
+  });
+}
+
+int64_t penstock_strings_change(PyObject **texts, int64_t count, int64_t change, PyObject **out) {
+  const char first = change == 0 ? 'A' : 'a';
+  return ForEach(texts, count, [=](int64_t row, Text text) {
+    if (change == 2) {
+      text = Stripped(text);
+      return Put(out + row, text.data, text.size);
+    }
+    Text made;
+    if (!Put(out + row, nullptr, text.size) || !Read(out[row], made)) return false;
+    char *to = const_cast<char *>(made.data);  // new, and nobody else's yet
+    for (int64_t i = 0; i < text.size; ++i) {
+      const unsigned char letter = text.data[i] - first;
+      to[i] = static_cast<char>(text.data[i] ^ (letter < 26 ? 32 : 0));
+    }
+    return true;
+  });
+}
+
+int64_t penstock_strings_part(PyObject **texts, int64_t count, int64_t pos, int64_t size,
+                              PyObject **out) {
+  return ForEach(texts, count, [=](int64_t row, Text text) {
+    if (text.size < pos) return false;
+    const int64_t rest = text.size - pos;
+    return Put(out + row, text.data + pos, rest < size ? rest : size);
+  });
+}
+
+int64_t penstock_strings_join(PyObject ***texts, const int64_t *steps, int64_t columns,
+                              int64_t count, const char *between, int64_t size, PyObject **out) {
+  std::string joined;
+  Text text;
+  for (int64_t row = 0; row < count; ++row) {
+    joined.clear();
+    for (int64_t column = 0; column < columns; ++column) {
+      if (!Read(texts[column][row * steps[column]], text)) return row;
+      if (column > 0) joined.append(between, size);
+      joined.append(text.data, text.size);
+    }
+    if (!Put(out + row, joined.data(), static_cast<int64_t>(joined.size()))) return row;
+  }
+  return -1;
+}
+
+int64_t penstock_strings_split(PyObject **texts, int64_t count, const char *between, int64_t size,
+                               int64_t skip_empty, int64_t *counts, PyObject **out) {
+  return ForEach(texts, count, [&, separator = Text{between, size}](int64_t row, Text text) {
+    int64_t parts = 0;
+    const bool done = ForEachPart(text, separator, [&](Text part) {
+      if (skip_empty != 0 && part.size == 0) return true;
+      ++parts;
+      return out == nullptr || Put(out++, part.data, part.size);
+    });
+    counts[row] = parts;
+    return done;
+  });
+}
+
+int64_t penstock_strings_floats(PyObject **texts, int64_t count, float *values) {
+  return ReadNumbers(texts, count, values, [](Text text, float &value) {
+    double wide;
+    if (ReadShort(text, wide) && !IsHalfway(wide)) {
+      value = static_cast<float>(wide);
+      return true;
+    }
+    if (!IsDecimal(text)) return false;
+    value = strtof_l(text.data, nullptr, PlainLocale());
+    return true;
+  });
+}
+
+int64_t penstock_strings_doubles(PyObject **texts, int64_t count, double *values) {
+  return ReadNumbers(texts, count, values, [](Text text, double &value) {
+    if (ReadShort(text, value)) return true;
+    if (!IsDecimal(text)) return false;
+    value = strtod_l(text.data, nullptr, PlainLocale());
+    return true;
+  });
+}
+
+int64_t penstock_strings_integers(PyObject **texts, int64_t count, int64_t *values) {
+  return ReadNumbers(texts, count, values, [](Text text, int64_t &value) {
+    const bool negative = text.data[0] == '-';
+    if (text.size > 18) return false;
+    value = 0;
+    int64_t i = negative || text.data[0] == '+';
+    if (i == text.size) return false;
+    for (; i < text.size; ++i) {
+      if (text.data[i] < '0' || text.data[i] > '9') return false;
+      value = value * 10 + (text.data[i] - '0');
+    }
+    if (negative) value = -value;
+    return true;
+  });
+}

@@ -1,0 +1,49 @@
+// Work on arrays of strings, for penstock/core/native_strings.py. The caller holds Python's lock.
+//
+// `texts` are the elements of a NumPy array of bytes objects, `out` those of another one, whose old
+// elements are let go. Every function returns -1, or the row of the first text that it does not
+// serve; then the caller does the work in Python, which also says what is wrong. An element that is
+// not of bytes leaves Python's exception set, which ctypes raises.
+#pragma once
+
+#include <cstdint>
+
+#include "python.h"
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+// What the functions below mean; native_strings.py states the same number.
+EXPORT int penstock_strings_version();
+
+// Hashes by function 0 (FarmHash's Fingerprint64), 1 (SipHash-2-4 with the key) or 2 (MurmurHash64A
+// with seed key0).
+EXPORT int64_t penstock_strings_hash(PyObject **texts, int64_t count, int64_t function, uint64_t key0,
+                                     uint64_t key1, uint64_t *hashes);
+
+// The lengths in bytes, or in characters: bytes that do not continue one of UTF-8.
+EXPORT int64_t penstock_strings_lengths(PyObject **texts, int64_t count, int64_t characters,
+                                        int32_t *lengths);
+
+// ASCII letters made lower-case (0) or upper-case (1), or white space taken from both ends (2).
+EXPORT int64_t penstock_strings_change(PyObject **texts, int64_t count, int64_t change,
+                                       PyObject **out);
+
+// The bytes [pos, pos + size) of each string. A string shorter than pos is not served.
+EXPORT int64_t penstock_strings_part(PyObject **texts, int64_t count, int64_t pos, int64_t size,
+                                     PyObject **out);
+
+// Row i of `columns` columns joined, with the separator between; column c's text is
+// texts[c][i * steps[c]].
+EXPORT int64_t penstock_strings_join(PyObject ***texts, const int64_t *steps, int64_t columns,
+                                     int64_t count, const char *between, int64_t size,
+                                     PyObject **out);
+
+// The parts of each string between the separator, or between runs of white space where size is 0.
+// With skip_empty parts of no bytes are left out; without `out` parts are only counted.
+EXPORT int64_t penstock_strings_split(PyObject **texts, int64_t count, const char *between,
+                                      int64_t size, int64_t skip_empty, int64_t *counts, PyObject **out);
+
+// The numbers that strings show in decimal digits, rounded once. Any other text is not served.
+EXPORT int64_t penstock_strings_floats(PyObject **texts, int64_t count, float *values);
+EXPORT int64_t penstock_strings_doubles(PyObject **texts, int64_t count, double *values);
+EXPORT int64_t penstock_strings_integers(PyObject **texts, int64_t count, int64_t *values);

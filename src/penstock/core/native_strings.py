@@ -1,0 +1,153 @@
+"""The functions of `native/strings.cc`: work on arrays of bytes objects, element by element.
+
+A shared library of its own, loaded at first use. It calls a few functions of Python's stable
+interface, so it holds Python's lock while it works. Each function here returns None where the
+library is not in use, or does not serve one of the strings: then the caller does the work in
+Python, which also finds what is wrong. Thread-safe: nothing is kept between calls.
+"""
+
+import ctypes
+import functools
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.config import env
+from penstock.core import native_library
+from penstock.core.native_library import State
+
+LIBRARY = native_library.FOLDER / "libpenstock_strings.so"
+WITHOUT = "operations on large arrays of strings take two to forty times as long"
+VERSION = 1  # of the functions' meaning; strings.cc states the same number
+FUNCTIONS = (
+    *("hash", "lengths", "change", "part", "join", "split"),
+    *("floats", "doubles", "integers"),
+)
+FARM, SIP, MURMUR = range(3)
+LOWER, UPPER, STRIP = range(3)
+_NUMBERS = {"f": {4: "floats", 8: "doubles"}, "i": {8: "integers"}}
+Array = Any  # numpy.ndarray
+
+
+def library() -> ctypes.CDLL | None:
+    """The library, None where it is not in use."""
+    return _usable() if env.get("PENSTOCK_NATIVE_KERNELS") else None
+
+
+@functools.cache
+def state() -> State:
+    """Loads the library; thread-safe, as loading twice gives the same one."""
+    return load(LIBRARY)
+
+
+def load(path: pathlib.Path) -> State:
+    """Loads the library at `path` and compares its version."""
+    names = [f"penstock_strings_{name}" for name in FUNCTIONS]
+    version = ("penstock_strings_version", VERSION)
+    found = native_library.load(
+        path, "native work on strings", WITHOUT, version, names, loader=ctypes.PyDLL
+    )
+    for name in names if found.library else ():
+        getattr(found.library, name).restype = ctypes.c_int64
+    return found
+
+
+@functools.cache
+def _usable() -> ctypes.CDLL | None:
+    native_library.tell(state())
+    return state().library
+
+
+def _pointer(array: Array) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.__array_interface__["data"][0])
+
+
+def _number(value: int) -> ctypes.c_int64:
+    return ctypes.c_int64(value)
+
+
+def hashes(texts: Array, function: int, keys: tuple[int, int] = (0, 0)) -> Array | None:
+    """The hash of each string, uint64 of the shape of `texts`.
+
+    Args:
+      texts: array of bytes.
+      function: FARM, SIP or MURMUR.
+      keys: SIP's key, or MURMUR's seed first.
+    """
+    found = np.empty(texts.shape, np.uint64)
+    given = (_number(function), *map(ctypes.c_uint64, keys), _pointer(found))
+    return found if _run("hash", texts, *given) else None
+
+
+def lengths(texts: Array, characters: bool) -> Array | None:
+    """The length of each string in bytes, or characters; int32 of the shape of `texts`."""
+    found = np.empty(texts.shape, np.int32)
+    return found if _run("lengths", texts, _number(characters), _pointer(found)) else None
+
+
+def changed(texts: Array, change: int) -> Array | None:
+    """Each string LOWER, UPPER or STRIP, as `bytes` has them."""
+    found = np.empty(texts.shape, object)
+    return found if _run("change", texts, _number(change), _pointer(found)) else None
+
+
+def part(texts: Array, pos: int, size: int) -> Array | None:
+    """The bytes [pos, pos + size) of each string, both not negative; None if one is shorter."""
+    found = np.empty(texts.shape, object)
+    given = (_number(pos), _number(size), _pointer(found))
+    return found if _run("part", texts, *given) else None
+
+
+def joined(columns: Sequence[Array], shape: tuple[int, ...], between: bytes) -> Array | None:
+    """Columns of one shape, and scalars, joined row by row."""
+    native = library()
+    if native is None:
+        return None
+    kept = [np.ascontiguousarray(c) if c.shape else c for c in columns]
+    found = np.empty(shape, object)
+    places = (ctypes.c_void_p * len(kept))(*[c.__array_interface__["data"][0] for c in kept])
+    steps = np.array([1 if c.shape else 0 for c in kept], np.int64)
+    broken = native.penstock_strings_join(
+        places, _pointer(steps), _number(len(kept)), _number(found.size), between,
+        _number(len(between)), _pointer(found),
+    )  # fmt: skip
+    return found if broken < 0 else None
+
+
+def split(texts: Array, between: bytes, skip_empty: bool) -> tuple[Array, Array] | None:
+    """The parts of all strings, and how many each has; at white space where `between` is empty."""
+    native = library()
+    if native is None:
+        return None
+    texts = np.ascontiguousarray(texts)
+    counts = np.empty(len(texts), np.int64)
+    given = (
+        *(_pointer(texts), _number(len(texts)), between, _number(len(between))),
+        *(_number(skip_empty), _pointer(counts)),
+    )
+    if native.penstock_strings_split(*given, None) >= 0:
+        return None
+    parts = np.empty(int(counts.sum()), object)
+    if native.penstock_strings_split(*given, _pointer(parts)) >= 0:
+        return None
+    return parts, counts
+
+
+def numbers(texts: Array, dtype: np.dtype[Any]) -> Array | None:
+    """The decimals that strings show, float32, float64 or int64; None if one shows anything else."""
+    name = _NUMBERS.get(dtype.kind, {}).get(dtype.itemsize)
+    if name is None:
+        return None
+    found = np.empty(texts.shape, dtype)
+    return found if _run(name, texts, _pointer(found)) else None
+
+
+def _run(name: str, texts: Array, *given: Any) -> bool:
+    native = library()
+    if native is None:
+        return False
+    texts = np.ascontiguousarray(texts)
+    function = getattr(native, f"penstock_strings_{name}")
+    return bool(function(_pointer(texts), _number(texts.size), *given) < 0)

@@ -1,0 +1,111 @@
+"""Operations on strings with the native library and without: the same results and refusals."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.core import native_strings
+
+ODD = [
+    b"",
+    b" ",
+    b"a",
+    b"\t a\x0b b\r\n",
+    b"\xc3\xa9\xff",
+    b"A,,B,",
+    b",",
+    b"ab" * 40,
+    b"\x00z\x00",
+]
+LONG = [bytes(range(k % 251)) * (1 + k // 251) for k in range(0, 300, 7)] + [b"x" * 64, b"y" * 128]
+TEXTS = np.array(ODD + LONG, object)
+DECIMALS = [
+    *(b"0", b"-0.0", b"+1.5", b" 12 ", b"1e3", b"-2.5E-3", b".5", b"5.", b"123456789.123456789"),
+    *(b"16777217", b"16777216.9999999999", b"3.4028236e38", b"1e-46", b"9007199254740993"),
+]  # among them what lies in the middle of two floats
+
+CALLS = {
+    "lengths": lambda x: tf.strings.length(x),
+    "characters": lambda x: tf.strings.length(x, unit="UTF8_CHAR"),
+    "lower": lambda x: tf.strings.lower(x),
+    "upper": lambda x: tf.strings.upper(x),
+    "strip": lambda x: tf.strings.strip(x),
+    "farm": lambda x: tf.strings.to_hash_bucket_fast(x, 1 << 40),
+    "sip": lambda x: tf.strings.to_hash_bucket_strong(x, 1 << 40, [-5, 7]),
+    "murmur": lambda x: tf.strings.to_hash_bucket(x, 1 << 40),
+    "part": lambda x: tf.strings.substr(tf.strings.join([x, "abcd"]), 2, 5),
+    "join": lambda x: tf.strings.join([x, "middle", x], separator="-"),
+    "split": lambda x: tf.raw_ops.StringSplitV2(input=x, sep=b""),
+    "split at": lambda x: tf.raw_ops.StringSplitV2(input=x, sep=b","),
+    "split at two": lambda x: tf.raw_ops.StringSplitV2(input=x, sep=b"ba"),
+    "split, no empty": lambda x: tf.raw_ops.StringSplit(input=x, delimiter=b","),
+}
+
+
+def arrays(result):
+    parts = result if isinstance(result, tuple) else [result]
+    return [part.numpy() for part in parts]
+
+
+def both(call, monkeypatch):
+    """What a call gives without the library, and with it."""
+    found = []
+    for switch in "01":
+        monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", switch)
+        found.append(arrays(call()))
+    return zip(*found, strict=True)
+
+
+@pytest.fixture(autouse=True)
+def needs_the_library():
+    if native_strings.state().library is None:
+        pytest.skip("the library was not built")
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS[::-3], TEXTS[:0]], ids=["all", "strided", "none"])
+def test_results_are_python_s(name, texts, monkeypatch):
+    for slow, fast in both(lambda: CALLS[name](tf.constant(texts, tf.string)), monkeypatch):
+        np.testing.assert_array_equal(slow, fast)
+        assert slow.dtype == fast.dtype
+        assert slow.shape == fast.shape
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64"])
+def test_numbers_are_python_s(dtype, monkeypatch):
+    texts = DECIMALS if dtype[0] == "f" else [b"0", b"-7", b" +12 ", b"2147483647"]
+    texts = [t for t in texts if dtype[0] != "u" or b"-" not in t]
+    for slow, fast in both(lambda: tf.strings.to_number(texts, dtype), monkeypatch):
+        np.testing.assert_array_equal(slow, fast)
+        np.testing.assert_array_equal(np.signbit(slow), np.signbit(fast))
+
+
+@pytest.mark.parametrize("text", [b"nan", b"-inf", b"0x1p3", b"1_0", b"", b"1e", b"--1", b"1 2"])
+def test_other_texts_are_left_to_python(text, monkeypatch):
+    def outcome():
+        try:
+            return tf.strings.to_number([b"1", text]).numpy().tobytes()
+        except tf.errors.InvalidArgumentError as problem:
+            return str(problem).splitlines()[0]
+
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "1")
+    assert native_strings.numbers(np.array([b"1", text], object), np.dtype("f4")) is None
+    with_library = outcome()
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    assert outcome() == with_library
+
+
+def test_integers_out_of_range_are_refused():
+    for text in ("2147483648", "-2147483649", "99999999999999999999"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            tf.strings.to_number(text, tf.int32)
+
+
+def test_a_part_that_begins_behind_a_string_is_refused():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"pos 3 out of range.*at index 1"):
+        tf.strings.substr(["abcd", "ab"], 3, 1)
+
+
+def test_what_is_no_string_is_no_crash():
+    with pytest.raises(TypeError):
+        native_strings.lengths(np.array([b"a", None], object), False)
