@@ -1,5 +1,6 @@
 """Handlers of public operations for classes that are no tensors."""
 
+import inspect
 import pickle
 import typing
 
@@ -154,3 +155,8 @@ def test_a_public_function_is_one_object_and_pickles():
     assert tf.compat.v1.matmul is tf.matmul
     for function in (tf.reduce_sum, tf.add, tf.exp):
         assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_public_functions_say_their_parameters():
+    assert inspect.getfullargspec(tf.rank).args == ["input", "name"]
+    assert inspect.getfullargspec(tf.matmul).args[:3] == ["a", "b", "transpose_a"]

@@ -216,6 +216,7 @@ def dispatching(function: Callable[..., Any], module: str, name: str) -> Callabl
     """The public form of `function`: a handler runs instead of it where one takes the arguments.
 
     One function has one public form, under all its names; it is known, and pickled, by the first.
+    It says the parameters of `function` to `inspect.getfullargspec` too, which follows no wrapper.
 
     Args:
       function: a function of `penstock.ops`.
@@ -236,5 +237,6 @@ def dispatching(function: Callable[..., Any], module: str, name: str) -> Callabl
 
         form: Callable[..., Any] = public
         form.__module__, form.__qualname__ = module, name
+        form.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
         found = _wrapped[function] = form
     return found

@@ -345,3 +345,13 @@ def test_code_is_converted_once_and_dropped_with_its_function():
         names.clear()
         gc.collect()
     assert len(made) == before
+
+
+def test_a_method_named_like_a_builtin_that_it_uses():
+    class Kernel:
+        def slice(self, x, part):
+            return x[part] if isinstance(part, slice) else x
+
+    kernel = Kernel()
+    traced = tf.function(lambda x: kernel.slice(x, slice(1, None)))
+    assert traced(tf.constant([1.0, 2.0])).numpy().tolist() == [2.0]

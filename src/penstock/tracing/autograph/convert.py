@@ -139,7 +139,8 @@ class Converter:
             """The library's passes, after ours."""
 
             def get_transformed_name(self, node: ast.AST) -> str:
-                return "lam" if isinstance(node, ast.Lambda) else str(node.name)  # type: ignore[attr-defined]
+                # Not the function's own: the body of a method `slice` may name the builtin.
+                return "tf__" + str(getattr(node, "name", "lam"))
 
             def transform_ast(self, node: ast.AST, ctx: Any) -> Any:
                 node = prepare(node, ctx.info.namespace, directives)
