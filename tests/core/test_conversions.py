@@ -187,3 +187,97 @@ def test_the_callers_array_is_not_shared() -> None:
     tensor = tf.constant(array)
     array[0] = 7
     assert tensor.numpy().tolist() == [1, 1, 1]
+
+
+_NUMBERS = {
+    "i8": np.int8(1), "u8": np.uint8(1), "i64": np.int64(1), "wide": np.int64(2**40),
+    "u32": np.uint32(2**31), "u64": np.uint64(2**63), "f16": np.float16(1), "f32": np.float32(1),
+    "f64": np.float64(1), "c64": np.complex64(1), "b": np.bool_(True), "1": 1, "1.5": 1.5,
+    "True": True, "1j": 1j, "[i8]": np.array(1, np.int8),
+}  # fmt: skip
+
+MIXED = """
+i8 | int32 | int8
+f64 | float64 | float32
+f16 f64 | float16 | float32
+c64 | complex128 | complex64
+u32 | int64 | uint32
+wide | int64 | int64
+i64 | int32 | int32
+i8 u8 | int32 | int16
+u64 | ValueError | uint64
+1 f64 | float32 | float32
+1 f16 | float32 | float32
+i8 f64 | float32 | float32
+f16 1.5 | float16 | float32
+1.5 1j | ValueError | complex128
+1 1j | ValueError | complex128
+f32 1j | ValueError | complex128
+True 1 | ValueError | int32
+1 True | int32 | int32
+1 b | ValueError | int32
+b 1.5 | ValueError | float32
+b b | bool | bool
+True i8 | ValueError | int8
+[i8] | int32 | int8
+[i8] f64 | float32 | float32
+"""
+
+
+@pytest.mark.parametrize("line", MIXED.strip().splitlines())
+def test_lists_of_numpys_numbers(line: str) -> None:
+    """TensorFlow's dtype or class of error: eagerly the first element's, in a graph NumPy's."""
+    names, eager, graph = (part.strip() for part in line.split("|"))
+    value = [_NUMBERS[name] for name in names.split()]
+    assert _outcome(value) == eager
+    with tf.Graph().as_default():
+        assert _outcome(value) == graph
+
+
+def _outcome(value: Any) -> str:
+    try:
+        return str(tf.constant(value).dtype.name)
+    except (TypeError, ValueError) as problem:
+        return type(problem).__name__
+
+
+@pytest.mark.parametrize("value", [np.bool_(True), np.str_("a"), np.bytes_(b"a")])
+def test_numpys_bools_and_text_in_lists_are_no_numbers(value: Any) -> None:
+    with pytest.raises(TypeError, match="float32"):
+        tf.constant([value], tf.float32)
+
+
+def test_a_conversion_method_of_one_object() -> None:
+    """`__tf_tensor__` counts on an instance too, as in TensorFlow."""
+
+    class Plain:
+        pass
+
+    value = Plain()
+    value.__tf_tensor__ = lambda dtype=None, name=None: tf.constant([1.0, 2.0])
+    assert tf.convert_to_tensor(value).numpy().tolist() == [1.0, 2.0]
+    assert (tf.constant([1.0, 1.0]) + value).numpy().tolist() == [2.0, 3.0]
+
+
+def test_eager_kernels_take_a_vector_of_one_for_a_number() -> None:
+    """And a number for a vector of one; graphs refuse both."""
+    made = [tf.raw_ops.Fill(dims=3, value=1), tf.raw_ops.Fill(dims=[3], value=[1])]
+    assert [value.numpy().tolist() for value in made] == [[1, 1, 1]] * 2
+    made = tf.raw_ops.Range(start=tf.constant([0.0]), limit=2.0, delta=1.0)
+    assert made.numpy().tolist() == [0.0, 1.0]
+    with tf.Graph().as_default():
+        for call in (
+            lambda: tf.raw_ops.Fill(dims=3, value=1),
+            lambda: tf.raw_ops.Fill(dims=[3], value=[1]),
+            lambda: tf.raw_ops.Range(start=[0.0], limit=2.0, delta=1.0),
+        ):
+            with pytest.raises(ValueError, match="rank"):
+                call()
+
+
+def test_an_eager_range_of_plain_floats_is_refused() -> None:
+    """The default of its dtype is int32; a tensor, or a graph, decides otherwise."""
+    with pytest.raises(TypeError, match="int32"):
+        tf.raw_ops.Range(start=0.0, limit=3.0, delta=1.0)
+    with tf.Graph().as_default():
+        assert tf.raw_ops.Range(start=0.0, limit=3.0, delta=1.0).dtype == tf.float32

@@ -82,8 +82,8 @@ _BY_REASON = {
         LeakyRelu gradient 1, LeakyRelu value 5, LeakyReluGrad value 3
     """,
     "TensorFlow takes a vector of one element for a scalar, and the other way round.": """
-        AudioSummaryV2 error 1, Bincount error 2, DiagPart error 5, Fill error 9, LSTMBlockCell
-        error 7, Range error 9, RequantizePerChannel error 6, ReverseV2 error 2, ScalarSummary
+        AudioSummaryV2 error 1, Bincount error 2, DiagPart error 5, LSTMBlockCell
+        error 7, RequantizePerChannel error 6, ReverseV2 error 2, ScalarSummary
         error 1, Squeeze error 1, StatelessShuffle error 2, Unpack error 2
     """,
     "What a graph would refuse is refused when run, too: shapes, sizes and numbers of inputs.": """

@@ -153,6 +153,9 @@ def _from_scalar(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any],
 _KINDS = (bool, int, float, complex, str, bytes)  # in this order: a bool is an int
 
 
+_KIND_LETTERS = {"b": bool, "i": int, "u": int, "f": float, "c": complex, "U": str, "S": bytes}
+
+
 def _kind(value: Any) -> type:
     """The Python type of a scalar; an enum or other subclass counts as what it derives from."""
     return next(kind for kind in _KINDS if isinstance(value, kind))
@@ -318,7 +321,10 @@ def _from_sequence(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any
     leaves: list[Any] = []
     dims = _measure(value, leaves)
     if dtype is None:
-        dtype = _common_dtype(leaves)
+        dtype = _graph_dtype(leaves) if state.graph is not None else None
+        dtype = dtype or _common_dtype(leaves)
+    elif not dtype.is_bool and any(isinstance(leaf, np.bool_) for leaf in leaves):
+        raise _mismatch(next(leaf for leaf in leaves if isinstance(leaf, np.bool_)), dtype)
     elif len({isinstance(leaf, (str, bytes)) for leaf in leaves}) > 1:
         raise _refusal()(
             f"Can't convert Python sequence with mixed types to Tensor: text and other values in "
@@ -326,7 +332,7 @@ def _from_sequence(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any
         )
     if not leaves:
         return np.empty(dims, dtype.numpy_dtype), dtype
-    bool_is_number = not isinstance(leaves[0], (bool, np.bool_))
+    bool_is_number = state.graph is not None or not isinstance(leaves[0], (bool, np.bool_))
     result = np.empty(int(np.prod(dims)), dtype.numpy_dtype)
     start = 0
     for leaf in leaves:
@@ -402,11 +408,46 @@ def _measure(value: Any, leaves: list[Any]) -> tuple[int, ...]:
     return (len(value), *(dims or ()))
 
 
+def _graph_dtype(leaves: list[Any]) -> DType | None:
+    """The dtype of a nested list of numbers in a graph; None for what else is in a list.
+
+    There it is that of NumPy's array of them, save that float64 becomes float32, and int64 int32
+    when all values fit.
+    """
+    kinds = {_numpy_kind(leaf) for leaf in leaves}
+    if not kinds or None in kinds:
+        return None
+    try:
+        found = np.result_type(*kinds)
+    except TypeError as problem:
+        raise _refusal()(
+            f"Can't convert Python sequence with mixed types to Tensor: {problem}. Convert the"
+            " elements to one type first."
+        ) from None
+    if found == np.float64:
+        return dtypes.float32
+    if found == np.int64 and all(_INT32_MIN <= leaf <= _INT32_MAX for leaf in leaves):
+        return dtypes.int32
+    return dtypes.from_numpy(found)
+
+
+def _numpy_kind(leaf: Any) -> np.dtype[Any] | None:
+    """NumPy's dtype of a number, None for anything else."""
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.dtype if leaf.ndim == 0 and leaf.dtype.kind in "biufcV" else None
+    if isinstance(leaf, (bool, float, complex)):
+        return np.dtype(_kind(leaf))
+    if isinstance(leaf, int) and -(2**63) <= leaf < 2**63:
+        return np.dtype(np.int64)
+    return None
+
+
 def _common_dtype(leaves: list[Any]) -> DType:
     """The dtype of a nested list: its first element's, made wider by what follows.
 
-    Integers of Python and NumPy are int32 here, or int64 when a value needs it; they give way to a
-    float, and True counts as 1 among numbers. The first of several float dtypes wins.
+    Integers of Python and NumPy are int32 here, or int64 when a value needs it; they give way to
+    float32 when a float follows, and Python's True counts as 1 among numbers. The first of several
+    float dtypes wins; complex numbers of NumPy count as Python's.
 
     Raises:
       ValueError: text with numbers, complex after real numbers, or a number after True.
@@ -426,7 +467,7 @@ def _leaf_dtype(leaf: Any) -> DType:
     if isinstance(leaf, (np.ndarray, np.generic)):
         found = to_array(leaf)[1]
         if not found.is_integer:
-            return found
+            return dtypes.complex128 if found.is_complex else found
         values = np.asarray(leaf)
         extremes = (int(values.min()), int(values.max())) if values.size else (0,)
         return max((_python_dtype(v) for v in extremes), key=lambda d: int(d.size))
@@ -437,13 +478,13 @@ def _leaf_dtype(leaf: Any) -> DType:
 
 def _wider(a: DType, b: DType, leaf: Any) -> DType:
     """The dtype of a list of `a` that a leaf of dtype `b` is added to."""
-    if a is b or (b.is_bool and not a.is_bool and a is not dtypes.string):
+    if a is b or (isinstance(leaf, bool) and a is not dtypes.string):
         return a
     if a.is_integer:
         if b.is_integer:
             return a if a.size >= b.size else b
         if b.is_floating:
-            return b
+            return b if b is dtypes.bfloat16 else dtypes.float32
     elif a.is_floating:
         if b.is_integer or (b.is_floating and dtypes.bfloat16 not in (a, b)):
             return a
@@ -464,9 +505,7 @@ def _leaf(leaf: Any, dtype: DType, bool_is_number: bool) -> np.ndarray[Any, Any]
         else:
             leaf = bool(leaf)
     elif isinstance(leaf, (np.ndarray, np.generic)):
-        kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}.get(
-            np.asarray(leaf).dtype.kind
-        )
+        kind = _KIND_LETTERS.get(np.asarray(leaf).dtype.kind)
         if kind is not None and not _accepts(dtype, kind):
             raise _mismatch(leaf, dtype)
     return to_array(leaf, dtype)[0]
@@ -522,7 +561,7 @@ def convert_to_tensor(
             result = _run_converter(function, value, wanted, hint, name, as_ref)
             if result is not NotImplemented:
                 return result
-    if hasattr(type(value), "__tf_tensor__"):
+    if hasattr(value, "__tf_tensor__"):
         return _convert_tensor(value.__tf_tensor__(wanted, name), wanted)
     if wanted is None and hint is not None:
         try:

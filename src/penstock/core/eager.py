@@ -444,6 +444,7 @@ def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
         constant,
         shape_value,
         variable_shape,
+        running=True,
     )
     try:
         op.shape_rule(context)  # type: ignore[misc]

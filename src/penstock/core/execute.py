@@ -228,12 +228,14 @@ _PLAIN = (Tensor, np.ndarray, int, float)
 
 
 def _check_default(op: OpDef, arg: ArgDef, tensor: Tensor, default: DType) -> None:
-    """Refuses a Python float where only integers are allowed: a TypeError, eagerly too."""
+    """Refuses a Python float for an integer default, eagerly even where floats are allowed."""
     allowed = op.attrs[arg.type_attr or ""].allowed
-    if allowed is not None and tensor.dtype not in allowed:
+    if allowed is None or tensor.dtype is default:
+        return
+    if state.graph is None or tensor.dtype not in allowed:
         raise TypeError(
             f"{op.name}: expected '{arg.name}' to convert to {default.name}, got a value of dtype"
-            f" {tensor.dtype.name}. Pass one of {', '.join(t.name for t in allowed)}."
+            f" {tensor.dtype.name}. Pass a tensor of one of {', '.join(t.name for t in allowed)}."
         )
 
 

@@ -19,7 +19,16 @@ from penstock.types.dtypes import DType
 class ShapeContext:
     """Input shapes, known input values and attributes of one operation."""
 
-    __slots__ = ("_constants", "_handles", "_shape_values", "attrs", "dtypes", "op_name", "shapes")
+    __slots__ = (
+        "_constants",
+        "_handles",
+        "_shape_values",
+        "attrs",
+        "dtypes",
+        "op_name",
+        "running",
+        "shapes",
+    )
 
     def __init__(
         self,
@@ -30,8 +39,10 @@ class ShapeContext:
         constants: Callable[[int], np.ndarray[Any, Any] | None],
         shape_values: Callable[[int], Dims],
         handles: Callable[[int], Dims] = lambda index: None,
+        running: bool = False,
     ) -> None:
         self.op_name = op_name
+        self.running = running  # the rule is asked before a kernel, not for a graph
         self._handles = handles
         self.shapes = shapes
         self.dtypes = dtypes
@@ -88,6 +99,11 @@ class ShapeContext:
                 f"shape {d.text(dims)} of rank {len(dims)}",
             )
         return dims
+
+    def number(self, index: int, name: str) -> None:
+        """Refuses an input that is no number; eager kernels take a vector of one for it too."""
+        if not (self.running and self.shapes[index] == (1,)):
+            self.rank(index, 0, name)
 
     def rank_at_least(self, index: int, expected: int, name: str = "") -> Dims:
         """The dimensions of an input that must have at least a certain rank, None when unknown."""

@@ -37,12 +37,15 @@ CONSTANT_ELEMENTS = 1000  # zeros and ones up to this many elements are Const op
 
 
 def _fill_shape(c: ShapeContext) -> Dims:
-    c.rank(0, 1, "dims")
-    c.rank(1, 0, "value")
+    c.number(1, "value")
     value = c.constant(0)
+    if c.running and c.shape(0) == () and value is not None:  # eager kernels take it for a vector
+        value = value.reshape(1)
+    else:
+        c.rank(0, 1, "dims")
     if value is not None and (value < 0).any():
         c.fail("sizes >= 0", f"dims {value.tolist()}")
-    return c.shape_value(0)
+    return tuple(value.tolist()) if c.running and value is not None else c.shape_value(0)
 
 
 FILL = define_op(
@@ -55,7 +58,7 @@ FILL = define_op(
 
 @kernel(FILL)
 def _fill(xp: Any, dims: Array, value: Array) -> Array:
-    return xp.full(tuple(dims.tolist()), value, value.dtype)
+    return xp.full(tuple(dims.reshape(-1).tolist()), value.reshape(()), value.dtype)
 
 
 @FILL.gradient

@@ -34,13 +34,15 @@ def _range_size(start: float, limit: float, delta: float) -> int:
 
 def _range_shape(c: ShapeContext) -> Dims:
     for i, name in enumerate(("start", "limit", "delta")):
-        if c.shape(i) not in (None, ()):
-            c.fail(f"a scalar {name}", f"{name} must be a scalar, not shape {c.shape(i)}")
+        c.number(i, name)
     values = [c.constant(i) for i in (0, 1, 2)]
     if any(v is None for v in values):
         return (None,)
     exact = values[0].dtype.kind in "iu"  # type: ignore[union-attr]
-    start, limit, delta = (int(v) if exact else float(v) for v in values)  # type: ignore[arg-type]
+    start, limit, delta = (
+        int(v.item()) if exact else float(v.item())  # type: ignore[union-attr]
+        for v in values
+    )
     if delta == 0:
         c.fail("delta != 0", "Requires delta != 0: 0")
     if delta > 0 and not start <= limit:
@@ -62,7 +64,7 @@ RANGE = define_op(
 @kernel(RANGE)
 def _range(xp: Any, start: Array, limit: Array, delta: Array) -> Array:
     exact = start.dtype.kind in "iu"
-    first, last, step = (int(v) if exact else float(v) for v in (start, limit, delta))
+    first, last, step = (int(v.item()) if exact else float(v.item()) for v in (start, limit, delta))
     size = _range_size(first, last, step)
     if exact:
         return (

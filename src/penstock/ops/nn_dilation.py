@@ -205,6 +205,14 @@ def _dilation_gradient(op: Any, grad: Any) -> list[Any]:
 # ---- public functions
 
 
+def _check_format(data_format: str, function: str) -> None:
+    if data_format != "NHWC":
+        raise ValueError(
+            f"{function}: `data_format` values other than 'NHWC' are not supported. Received: "
+            f"data_format={data_format}. Transpose the input."
+        )
+
+
 def dilation2d(
     input: Any, filters: Any, strides: Any, padding: str, data_format: str, dilations: Any,
     name: str | None = None,
@@ -227,11 +235,7 @@ def dilation2d(
       ValueError: `data_format` is another one.
       InvalidArgumentError: ranks or depths do not fit.
     """
-    if data_format != "NHWC":
-        raise ValueError(
-            "dilation2d: `data_format` values other than 'NHWC' are not supported. Received: "
-            f"data_format={data_format}. Transpose the input."
-        )
+    _check_format(data_format, "dilation2d")
     attrs = {"strides": strides, "rates": dilations, "padding": padding}
     return execute(DILATION, (input, filters), attrs, name)
 
@@ -268,6 +272,7 @@ def erosion2d(
       ValueError: `data_format` is another one.
       InvalidArgumentError: ranks or depths do not fit.
     """
+    _check_format(data_format, "erosion2d")
     value = convert_to_tensor(value)
     turned = execute("ReverseV2", (convert_to_tensor(filters), np.array([0, 1], np.int32)))
     negative = execute("Neg", (value,))
