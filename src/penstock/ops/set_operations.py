@@ -4,6 +4,7 @@ The last axis of a tensor holds the elements of sets; the other axes number them
 tensors of the same leading axes, with each set's elements in order from the start of its row.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,27 +17,31 @@ from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.sparse_common import (
+    LARGEST,
     Array,
     check_inside,
     components,
+    from_position,
     invalid,
     order_of,
     parts,
+    position,
     sparse,
 )
+from penstock.ops.string_arrays import array_of
 from penstock.types import dtypes
 from penstock.types.dims import Dims
 
 TYPES = "T: {int8, int16, int32, int64, uint8, uint16, string}"
 TAIL = f"set_operation: string, validate_indices: bool = True, {TYPES})"
 RESULT = " -> result_indices: int64, result_values: T, result_shape: int64"
-Sets = dict[tuple[int, ...], set[Any]]
+Elements = tuple[Array, Array]  # the number of the set that each element belongs to, its value
 
-OPERATIONS: dict[str, Callable[[set[Any], set[Any]], set[Any]]] = {
-    "a-b": lambda a, b: a - b,
-    "b-a": lambda a, b: b - a,
-    "intersection": lambda a, b: a & b,
-    "union": lambda a, b: a | b,
+OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {  # of ordered, different numbers
+    "a-b": lambda a, b: np.setdiff1d(a, b, assume_unique=True),
+    "b-a": lambda a, b: np.setdiff1d(b, a, assume_unique=True),
+    "intersection": lambda a, b: np.intersect1d(a, b, assume_unique=True),
+    "union": np.union1d,
 }
 
 
@@ -73,15 +78,15 @@ def _order(ctx: KernelContext, indices: Array, shape: Array, validate: bool) -> 
         )
 
 
-def _sparse_sets(indices: Array, values: Array) -> Sets:
-    found: Sets = {}
-    for row, value in zip(indices[:, :-1].tolist(), values.tolist(), strict=True):
-        found.setdefault(tuple(row), set()).add(value)
-    return found
+def _sparse_sets(indices: Array, values: Array, shape: Array) -> Elements:
+    sizes = tuple(int(n) for n in shape[:-1])
+    rows = indices[:, :-1] if indices.shape[0] else np.zeros((0, len(sizes)), np.int64)
+    return position(np, rows, sizes), values
 
 
-def _dense_sets(values: Array) -> Sets:
-    return {row: set(values[row].tolist()) for row in np.ndindex(values.shape[:-1])}
+def _dense_sets(values: Array) -> Elements:
+    count = math.prod(values.shape[:-1])
+    return np.arange(count).repeat(values.shape[-1]), values.reshape(-1)
 
 
 def _groups(a: Any, b: Any) -> tuple[int, ...]:
@@ -95,18 +100,38 @@ def _groups(a: Any, b: Any) -> tuple[int, ...]:
     return left
 
 
-def _combined(a: Sets, b: Sets, groups: tuple[int, ...], operation: str, dtype: Any) -> list[Array]:
-    combine = OPERATIONS[operation.lower()]
-    rows: list[tuple[int, ...]] = []
-    values: list[Any] = []
-    longest = 0
-    for row in sorted(a.keys() | b.keys()):
-        elements = sorted(combine(a.get(row, set()), b.get(row, set())))
-        longest = max(longest, len(elements))
-        rows += [(*row, i) for i in range(len(elements))]
-        values += elements
-    indices = np.array(rows, np.int64).reshape(len(rows), len(groups) + 1)
-    return [indices, np.array(values, dtype), np.array([*groups, longest], np.int64)]
+def _ranks(values: Array) -> tuple[Array, Array]:
+    """The different values in order, and the place of each among them."""
+    if values.dtype != object:
+        different, places = np.unique(values, return_inverse=True)
+        return different, places
+    items = values.tolist()
+    ordered = sorted(set(items))
+    place = {item: i for i, item in enumerate(ordered)}
+    places = np.fromiter(map(place.__getitem__, items), np.int64, len(items))
+    return array_of(ordered, (len(ordered),)), places
+
+
+def _sets(rows: Array, count: int) -> tuple[Array | None, Array]:
+    """Numbers of sets that stay in 63 bits times `count`: the sets that they stand for, or None."""
+    if int(rows.max(initial=0)) < LARGEST // max(count, 1):
+        return None, rows
+    return np.unique(rows, return_inverse=True)
+
+
+def _combined(a: Elements, b: Elements, groups: tuple[int, ...], operation: str) -> list[Array]:
+    """The sets of both, each element once: positions, values and dense shape of a sparse tensor."""
+    different, places = _ranks(np.concatenate([a[1], b[1]]))
+    sets, rows = _sets(np.concatenate([a[0], b[0]]), different.size)
+    count = max(different.size, 1)
+    keys = rows * count + places
+    found = OPERATIONS[operation.lower()](*(np.unique(k) for k in np.split(keys, [a[0].size])))
+    rows = found // count if sets is None else sets[found // count]
+    starts = np.searchsorted(rows, rows)
+    within = np.arange(rows.size) - starts
+    indices = np.concatenate([from_position(np, rows, groups), within[:, None]], 1)
+    longest = int(within.max(initial=-1)) + 1
+    return [indices, different[found % count], np.array([*groups, longest], np.int64)]
 
 
 DENSE_TO_DENSE = define_op(
@@ -119,7 +144,7 @@ DENSE_TO_DENSE = define_op(
 @host_kernel(DENSE_TO_DENSE)
 def _dense_to_dense(a: Array, b: Array, *, set_operation: str) -> list[Array]:
     groups = _groups(a.shape, b.shape)
-    return _combined(_dense_sets(a), _dense_sets(b), groups, set_operation, a.dtype)
+    return _combined(_dense_sets(a), _dense_sets(b), groups, set_operation)
 
 
 DENSE_TO_SPARSE = define_op(
@@ -137,7 +162,8 @@ def _dense_to_sparse(
 ) -> list[Array]:  # fmt: skip
     _order(ctx, indices, shape, validate_indices)
     groups = _groups(a.shape, shape)
-    return _combined(_dense_sets(a), _sparse_sets(indices, values), groups, set_operation, a.dtype)
+    other = _sparse_sets(indices, values, shape)
+    return _combined(_dense_sets(a), other, groups, set_operation)
 
 
 SPARSE_TO_SPARSE = define_op(
@@ -155,8 +181,9 @@ def _sparse_to_sparse(
 ) -> list[Array]:  # fmt: skip
     _order(ctx, indices, shape, validate_indices)
     _order(ctx, indices2, shape2, validate_indices)
-    first, second = _sparse_sets(indices, values), _sparse_sets(indices2, values2)
-    return _combined(first, second, _groups(shape, shape2), set_operation, values.dtype)
+    groups = _groups(shape, shape2)
+    first, second = _sparse_sets(indices, values, shape), _sparse_sets(indices2, values2, shape2)
+    return _combined(first, second, groups, set_operation)
 
 
 def _size_shape(c: ShapeContext) -> Dims:
@@ -182,10 +209,13 @@ def _set_size(
     ctx: KernelContext, indices: Array, values: Array, shape: Array, *, validate_indices: bool
 ) -> Array:
     _order(ctx, indices, shape, validate_indices)
-    result = np.zeros(tuple(int(n) for n in shape[:-1]), np.int32)
-    for row, elements in _sparse_sets(indices, values).items():
-        result[row] = len(elements)
-    return result
+    rows, elements = _sparse_sets(indices, values, shape)
+    sizes = tuple(int(n) for n in shape[:-1])
+    different, places = _ranks(elements)
+    count = max(different.size, 1)  # the result has an element for each set: no overflow
+    found = np.unique(rows * count + places) // count
+    counts = np.bincount(found, minlength=math.prod(sizes))
+    return counts.astype(np.int32).reshape(sizes)
 
 
 # ---- public functions

@@ -99,9 +99,33 @@ def from_position(xp: Any, places: Array, shape: Any) -> Array:
 
 def order_of(xp: Any, indices: Array) -> Array:
     """The stable permutation that puts positions in row-major order."""
+    if xp is np and isinstance(indices, np.ndarray):
+        keys = keys_of(indices)
+        if keys is not None:
+            return np.argsort(keys, kind="stable")  # runs that are in order cost one pass
     if not indices.shape[1]:
         return xp.arange(indices.shape[0])
     return xp.lexsort(tuple(indices[:, i] for i in range(indices.shape[1] - 1, -1, -1)))
+
+
+def keys_of(indices: Array) -> Array | None:
+    """Numbers in the row-major order of positions, on the host: int64[N], equal for equal ones.
+
+    They depend on the smallest and largest index of each column, so compare keys of one call
+    alone. None where the columns span more than 2**63 positions.
+    """
+    count, rank = indices.shape
+    if not count or not rank:
+        return np.zeros(count, np.int64)
+    low, high = indices.min(0), indices.max(0)
+    spans = [int(h) - int(b) + 1 for b, h in zip(low, high, strict=True)]
+    if math.prod(spans) > LARGEST:
+        return None
+    keys = (indices[:, 0] - low[0]).astype(np.int64)
+    for axis in range(1, rank):
+        keys *= spans[axis]
+        keys += indices[:, axis] - low[axis]
+    return keys
 
 
 def union(a: Array, b: Array) -> tuple[Array, Array, Array]:
@@ -116,36 +140,46 @@ def union(a: Array, b: Array) -> tuple[Array, Array, Array]:
       where it is not there.
     """
     every = np.concatenate([a, b])
-    source = np.arange(every.shape[0])
-    order = order_of(np, every)
-    rows = every[order]
-    new = np.ones(rows.shape[0], bool)
-    new[1:] = (rows[1:] != rows[:-1]).any(1)
-    group = np.cumsum(new) - 1
-    from_b = source[order] >= a.shape[0]
-    within = _occurrence(group, from_b)
-    slots = np.lexsort((within, group))
-    keys = np.stack([group[slots], within[slots]], 1)
-    first = np.ones(keys.shape[0], bool)
-    first[1:] = (keys[1:] != keys[:-1]).any(1)
-    slot = np.cumsum(first) - 1
-    count = int(slot[-1]) + 1 if slot.size else 0
-    found = np.full((2, count), -1, np.int64)
-    origin, side = source[order][slots], from_b[slots]
-    found[0, slot[~side]] = origin[~side]
-    found[1, slot[side]] = origin[side] - a.shape[0]
-    return rows[slots][first], found[0], found[1]
+    keys, size = keys_of(every), a.shape[0]
+    if keys is None:  # places among the sorted positions do as well
+        keys = np.unique(every, axis=0, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(keys, kind="stable")
+    if not (_rises(keys[:size]) and _rises(keys[size:])):
+        keys = _told_apart(keys, order, size)
+        order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    first = np.ones(keys.shape, bool)
+    first[1:] = keys[1:] != keys[:-1]
+    slots = np.empty(keys.shape, np.int64)
+    slots[order] = np.cumsum(first) - 1
+    found = np.full((2, int(first.sum())), -1, np.int64)
+    found[0, slots[:size]] = np.arange(size)
+    found[1, slots[size:]] = np.arange(b.shape[0])
+    return every[order[first]], found[0], found[1]
 
 
-def _occurrence(group: Array, from_b: Array) -> Array:
-    """How many elements of the same group and side stand before each; groups are in order."""
-    result = np.empty(group.shape, np.int64)
-    for side in (False, True):
-        chosen = np.flatnonzero(from_b == side)
-        mine = group[chosen]
-        starts = np.searchsorted(mine, mine)
-        result[chosen] = np.arange(mine.size) - starts
-    return result
+def _rises(keys: Array) -> bool:
+    """Whether keys are in order and none is there twice."""
+    return bool((keys[1:] > keys[:-1]).all())
+
+
+def _told_apart(keys: Array, order: Array, size: int) -> Array:
+    """Keys of which the n-th equal ones of both sides are equal, and no others.
+
+    Args:
+      keys: of both sides; the first `size` are one side's.
+      order: the stable permutation that sorts them.
+      size: of the first side.
+    """
+    new = np.ones(keys.shape, bool)
+    new[1:] = keys[order][1:] != keys[order][:-1]
+    group = np.empty(keys.shape, np.int64)
+    group[order] = np.cumsum(new) - 1
+    within = np.empty(keys.shape, np.int64)
+    for side in (order[order < size], order[order >= size]):
+        mine = group[side]
+        within[side] = np.arange(mine.size) - np.searchsorted(mine, mine)
+    return group * (int(within.max(initial=0)) + 1) + within
 
 
 def inside(xp: Any, indices: Array, shape: Any) -> Array:

@@ -16,7 +16,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.graph.static_values import constant_value
 from penstock.ops import math_count
 from penstock.ops.composing import cast
-from penstock.ops.sparse_common import Array, components, invalid, parts, sparse
+from penstock.ops.sparse_common import Array, components, invalid, keys_of, parts, sparse
 from penstock.types import dims as d
 from penstock.types import dtypes
 from penstock.types.dims import Dims
@@ -26,6 +26,8 @@ OUTPUT = (
     "output_type: {int32, int64, float, double}) -> output_indices: int64, output_values: "
     "output_type, output_dense_shape: int64"
 )
+
+_CROWDED = 8  # table entries for each key, up to which a table is made of them
 
 # ---- counts in a dense tensor
 
@@ -164,16 +166,34 @@ def _counted(
         raise invalid(f"Input values must all be non-negative: got {values.min()}.")
     kept = values < most if most >= 0 else np.ones(values.shape, bool)
     given = weights.reshape(-1)[kept] if weights.size else np.ones(kept.sum(), weights.dtype)
-    keys = np.stack([rows[kept], values[kept]], 1).astype(np.int64)
-    unique, own = np.unique(keys, axis=0, return_inverse=True)
+    positions = np.stack([rows[kept], values[kept]], 1).astype(np.int64)
+    unique, own = _distinct(positions)
     total = np.zeros(len(unique), weights.dtype)
-    np.add.at(total, own.reshape(-1), given)
+    np.add.at(total, own, given)
     if binary:
         total[:] = 1
     width = most if most >= 0 else max(int(values.max()) + 1 if values.size else 0, least)
     if height is None:
         return [unique[:, 1:], total, np.array([width], np.int64)]
     return [unique, total, np.array([height, width], np.int64)]
+
+
+def _distinct(positions: Array) -> tuple[Array, Array]:
+    """The different positions in order, and the place of each among them."""
+    keys = keys_of(positions)
+    if keys is None:
+        unique, own = np.unique(positions, axis=0, return_inverse=True)
+        return unique, own.reshape(-1)
+    span = int(keys.max(initial=-1)) + 1
+    if span > _CROWDED * keys.size:
+        _, first, own = np.unique(keys, return_index=True, return_inverse=True)
+        return positions[first], own
+    last = np.full(span, -1, np.int64)  # a table of all keys is cheaper than sorting them
+    last[keys] = np.arange(keys.size)
+    there = np.flatnonzero(last >= 0)
+    place = np.empty(span, np.int64)
+    place[there] = np.arange(there.size)
+    return positions[last[there]], place[keys]
 
 
 @host_kernel(DENSE_COUNT)

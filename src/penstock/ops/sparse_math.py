@@ -15,6 +15,7 @@ from penstock.ops.sparse_common import (
     Array,
     check_inside,
     invalid,
+    order_of,
     parts,
     position,
     same_rank,
@@ -338,28 +339,33 @@ SOFTMAX = define_op(
 )
 
 
-@kernel(SOFTMAX)
-def _softmax(xp: Any, indices: Array, values: Array, sizes: Array) -> Array:
+@host_kernel(SOFTMAX)
+def _softmax(indices: Array, values: Array, sizes: Array) -> Array:
     if not values.shape[0]:
         return values
-    indices, values = xp.asarray(indices), xp.asarray(values)
-    order = xp.lexsort(tuple(indices[:, i] for i in range(indices.shape[1] - 2, -1, -1)))
+    order = order_of(np, indices[:, :-1])
+    rows, ordered = indices[order, :-1], values[order]
+    starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(1)]))
+    lengths = np.diff(starts, append=values.shape[0])
+    powers = np.exp(ordered - np.repeat(np.maximum.reduceat(ordered, starts), lengths))
+    result = np.empty_like(values)
+    result[order] = powers / np.repeat(np.add.reduceat(powers, starts), lengths)
+    return result
+
+
+@compiled_kernel(SOFTMAX)
+def _softmax_compiled(indices: Array, values: Array, sizes: Array) -> Array:
+    if not values.shape[0]:
+        return values
+    indices, values = jnp.asarray(indices), jnp.asarray(values)
+    order = order_of(jnp, indices[:, :-1])
     rows = indices[order][:, :-1]
-    new = xp.concatenate([xp.ones(1, bool), (rows[1:] != rows[:-1]).any(1)])
-    group, count = xp.cumsum(new) - 1, values.shape[0]
-    back = xp.argsort(order)
-    mine = group[back]
-    if xp is np:
-        largest = np.full(count, -np.inf, values.dtype)
-        np.maximum.at(largest, mine, values)
-    else:
-        largest = xp.full(count, -np.inf, values.dtype).at[mine].max(values)
-    powers = xp.exp(values - largest[mine])
-    if xp is np:
-        total = np.zeros(count, values.dtype)
-        np.add.at(total, mine, powers)
-    else:
-        total = xp.zeros(count, values.dtype).at[mine].add(powers)
+    new = jnp.concatenate([jnp.ones(1, bool), (rows[1:] != rows[:-1]).any(1)])
+    group, count = jnp.cumsum(new) - 1, values.shape[0]
+    mine = group[jnp.argsort(order)]
+    largest = jnp.full(count, -np.inf, values.dtype).at[mine].max(values)
+    powers = jnp.exp(values - largest[mine])
+    total = jnp.zeros(count, values.dtype).at[mine].add(powers)
     return powers / total[mine]
 
 
