@@ -63,8 +63,14 @@ class Builder:
         total = values[target] + values[source] + self.constant(constant)
         values[target] = tf.math.floormod(total, self.constant(LIMIT))
 
+    def is_taken(self, value):
+        return tf.equal(tf.math.floormod(value, self.constant(2)), self.constant(1))
+
+    def bound(self, value, turns):
+        return tf.math.floormod(value, self.constant(3)) + self.constant(turns)
+
     def _if(self, values, index, first, second):
-        odd = tf.equal(tf.math.floormod(values[index], self.constant(2)), self.constant(1))
+        odd = self.is_taken(values[index])
         routed = [tf.raw_ops.Switch(data=v, pred=odd) for v in values]
         pivot = tf.raw_ops.Switch(data=odd, pred=odd)
         ends = []
@@ -77,7 +83,7 @@ class Builder:
     def _while(self, values, index, turns, body):
         self.names += 1
         frame = f"loop{self.names}"
-        bound = tf.math.floormod(values[index], self.constant(3)) + self.constant(turns)
+        bound = self.bound(values[index], turns)
         bound = tf.raw_ops.Enter(data=bound, frame_name=frame, is_constant=True)
         start = [self.constant(0), *values]
         entered = [tf.raw_ops.Enter(data=v, frame_name=frame) for v in start]

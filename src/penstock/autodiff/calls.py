@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock import errors
+from penstock.autodiff.frames import FrameLoop, topological
 from penstock.autodiff.walk import Record, Sums, as_dense, is_trainable, named_rules, walk
 from penstock.autodiff.widening import add_outputs
 from penstock.core import context
@@ -66,7 +67,7 @@ def build_reverse(
             sums.add(target, grad)
         marks = sources if sources is not None else [True] * len(body.inputs)
         inputs = [t for t, marked in zip(body.inputs, marks, strict=True) if marked]
-        records, wanted = records_between(targets, inputs, forward)
+        records, wanted = records_between(targets, inputs, forward, body.inputs)
         walk(records, sums, wanted)
         layout = []
         for tensor, marked in zip(body.inputs, marks, strict=True):
@@ -153,13 +154,20 @@ def _emit(graph: FuncGraph, gradient: Any) -> Any:
 
 
 def records_between(
-    ys: Sequence[Any], xs: Sequence[Any], graph: Any
+    ys: Sequence[Any], xs: Sequence[Any], graph: Any, stops: Sequence[Any] = ()
 ) -> tuple[list[Record], set[int]]:
-    """Records of the operations from `xs` to `ys`, last first; tensor ids that depend on an x."""
+    """Records of the operations from `xs` to `ys`, last first; tensor ids that depend on an x.
+
+    Nothing before `stops` is looked at. A loop of the first kind is one record, of its `Exit`s.
+    """
     wanted = {id(x) for x in xs}
     records = []
-    for op in topological([y for y in ys if isinstance(y, SymbolicTensor)], graph):
+    for op in topological([y for y in ys if isinstance(y, SymbolicTensor)], graph, stops):
         if not any(id(t) in wanted for t in op.inputs):
+            continue
+        if isinstance(op, FrameLoop):
+            records.append(_record_of_loop(op))
+            wanted.update(id(o) for o in records[-1].outputs if is_trainable(o))
             continue
         records.append(Record(op.op_def, op.inputs, op.attrs, op._outputs, op.name, op))
         if (
@@ -172,23 +180,10 @@ def records_between(
     return list(reversed(records)), wanted
 
 
-def topological(ys: Sequence[SymbolicTensor], graph: Any) -> list[Operation]:
-    """The operations of `graph` that `ys` depend on, inputs before users.
-
-    A loop of the first kind is cut where it closes: at its `NextIteration`.
-    """
-    order: list[Operation] = []
-    entered: set[int] = set()
-    stack = [(y.op, False) for y in ys if y.graph is graph]
-    while stack:
-        op, ready = stack.pop()
-        if ready:
-            order.append(op)
-        elif id(op) not in entered:
-            entered.add(id(op))
-            stack.append((op, True))
-            stack.extend((t.op, False) for t in op.inputs if id(t.op) not in entered)
-    return order
+def _record_of_loop(loop: FrameLoop) -> Record:
+    exits = [op for op in loop.exits if op is not None]
+    outputs = [op._outputs[0] for op in exits]
+    return Record(exits[0].op_def, loop.inputs, {}, outputs, exits[0].name, exits[0])
 
 
 # ---- the forward view ----------------------------------------------------------------------------

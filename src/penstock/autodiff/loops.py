@@ -13,6 +13,7 @@ import numpy as np
 
 from penstock.autodiff.branches import operation_of
 from penstock.autodiff.calls import Reverse, build_reverse, call, gather, records_between
+from penstock.autodiff.frames import FrameBody
 from penstock.autodiff.walk import Record, as_dense, is_trainable, named_rules
 from penstock.autodiff.widening import add_outputs, carries_gradient, zeros_for
 from penstock.core import context
@@ -25,7 +26,7 @@ from penstock.graph.trip_count import bound_of
 from penstock.ops.loops import while_loop
 from penstock.ops.tensor_lists import shape_input
 from penstock.types import dtypes as dt
-from penstock.types.dims import is_full
+from penstock.types.dims import Dims, is_full, union
 from penstock.types.tensor_shape import TensorShape
 
 COUNTER = "rounds"  # the key of the output that counts rounds, among those that keep values
@@ -37,29 +38,29 @@ def _gradient_of_while(record: Record, *grads: Any) -> list[Any]:
     body: CallBody = op.attrs["body"]
     given = [*grads, *[None] * (len(op._outputs) - len(grads))]
     needed = record.needed if record.needed is not None else [True] * len(record.inputs)
-    reached = _reached(body, {i for i, wanted in enumerate(needed) if wanted})
+    reached = reached_from(body, {i for i, wanted in enumerate(needed) if wanted})
     start = {i for i in reached if given[i] is not None and carries_gradient(body.inputs[i])}
     if not start:
         return [None] * len(record.inputs)
-    flowing, reverse = _reverse(body, start, reached)
+    flowing, reverse = reverse_round(body, start, reached)
     _Keeper(op).keep(reverse.captured)
-    found = _Reversal(op, flowing, reverse, given).build()
+    found = Reversal(op, op._outputs, flowing, reverse, given, bound_of(op)).build()
     return [found.get(i) for i in range(len(record.inputs))]
 
 
-def _reached(body: CallBody, sources: set[int]) -> set[int]:
+def reached_from(body: CallBody, sources: set[int]) -> set[int]:
     """The loop variables that the ones in `sources` influence, over any number of rounds."""
     reached = {i for i in sources if is_trainable(body.inputs[i])}
     while True:
         inputs = [body.inputs[i] for i in sorted(reached)]
-        _, ids = records_between(body.outputs, inputs, body.graph)
+        _, ids = records_between(body.outputs, inputs, body.graph, body.inputs)
         more = {i for i, o in enumerate(body.outputs) if id(o) in ids} | reached
         if more == reached:
             return reached
         reached = more
 
 
-def _reverse(body: CallBody, flowing: set[int], reached: set[int]) -> tuple[set[int], Reverse]:
+def reverse_round(body: CallBody, flowing: set[int], reached: set[int]) -> tuple[set[int], Reverse]:
     """The reverse of a round, and the loop variables whose gradients it carries."""
     key = ("loop", frozenset(flowing), frozenset(reached))
     found = body.backward.get(key)
@@ -78,7 +79,10 @@ def _reverse(body: CallBody, flowing: set[int], reached: set[int]) -> tuple[set[
 
 
 def _shared(body: CallBody) -> dict[int, int | None]:
-    """Ids of tensors that all rounds share: the number of the input, None for computed ones."""
+    """Ids of tensors that all rounds share: the number of the input, None for computed ones.
+
+    In a loop of the first kind none is computed again: it may be of a branch that is not taken.
+    """
     found: dict[int, int | None] = {}
     for i, (given, back) in enumerate(zip(body.inputs, body.outputs, strict=False)):
         root = back
@@ -86,6 +90,8 @@ def _shared(body: CallBody) -> dict[int, int | None]:
             root = root.op.inputs[0]
         if root is given:
             found[id(given)] = i
+    if isinstance(body, FrameBody):
+        return found
     for op in body.graph.get_operations():
         if op.op_def.stateful or op.type == "Placeholder" or op.op_def.calls:
             continue
@@ -93,6 +99,19 @@ def _shared(body: CallBody) -> dict[int, int | None]:
             for output in op._outputs:
                 found.setdefault(id(output), None)
     return found
+
+
+def missing_of(body: CallBody, tensors: Sequence[Any]) -> list[Any]:
+    """Those of `tensors` that are different in each round and that the loop does not keep yet."""
+    kept, shared = kept_by(body), _shared(body)
+    return [
+        t
+        for t in tensors
+        if isinstance(t, SymbolicTensor)
+        and t.graph is body.graph
+        and id(t) not in shared
+        and id(t) not in kept
+    ]
 
 
 class _Keeper:
@@ -109,15 +128,7 @@ class _Keeper:
     def keep(self, tensors: Sequence[Any]) -> None:
         """Adds what is not kept yet as loop variables."""
         kept = kept_by(self._body)
-        shared = _shared(self._body)
-        missing = [
-            t
-            for t in tensors
-            if isinstance(t, SymbolicTensor)
-            and t.graph is self._body.graph
-            and id(t) not in shared
-            and id(t) not in kept
-        ]
+        missing = missing_of(self._body, tensors)
         if COUNTER not in kept:
             self._add_counter(kept)
         for tensor in missing:
@@ -136,31 +147,32 @@ class _Keeper:
 
     def _add_counter(self, kept: dict[Any, int]) -> None:
         place = self._place(dt.int32, (), "round")
-        with _inside(self._op.graph):
+        with Inside(self._op.graph):
             start = convert_to_tensor(0, dt.int32)
-        with _inside(self._body.graph):
+        with Inside(self._body.graph):
             output = execute("AddV2", (place, 1))
         self._body.backward["round"] = place
         self._note(COUNTER, kept, start, output)
 
     def _add(self, tensor: Any, kept: dict[Any, int]) -> None:
-        dense = self._bound is not None and is_full(tensor.dims) and tensor.dtype is not dt.variant
+        rows = tensor.dtype not in (dt.variant, dt.resource)
+        dense = self._bound is not None and is_full(tensor.dims) and rows
         if dense:
             dims = (self._bound, *tensor.dims)
             place = self._place(tensor.dtype, dims, "stack")
-            with _inside(self._op.graph):
+            with Inside(self._op.graph):
                 zero = execute("Cast", (np.zeros((), np.int32),), {"DstT": tensor.dtype})
                 start = execute("Fill", (np.array(dims, np.int32), zero))
-            with _inside(self._body.graph):
+            with Inside(self._body.graph):
                 round_ = self._body.backward["round"]
                 output = execute("PenstockStackWrite", (place, round_, tensor))
         else:
             place = self._place(dt.variant, (), "history")
-            with _inside(self._op.graph):
-                shape = np.int32(-1) if tensor.dims is None else shape_input(tensor.dims)
+            with Inside(self._op.graph):
+                shape = shape_input(_element_dims(tensor))
                 attrs = {"element_dtype": tensor.dtype}
                 start = execute("EmptyTensorList", (shape, -1), attrs)
-            with _inside(self._body.graph):
+            with Inside(self._body.graph):
                 output = execute("TensorListPushBack", (place, tensor))
         self._note(id(tensor), kept, start, output)
 
@@ -175,11 +187,7 @@ class _Keeper:
         add_outputs(self._op, attrs, dtypes, shapes, self._starts)
 
 
-def _inside(graph: Any) -> Any:
-    return _Inside(graph)
-
-
-class _Inside:
+class Inside:
     """The graph as the current one, without recorders and control inputs of the surroundings."""
 
     def __init__(self, graph: Any) -> None:
@@ -198,18 +206,45 @@ class _Inside:
             scope.__exit__(*problem)
 
 
+def _element_dims(tensor: Any) -> Dims:
+    """The shape of a tensor in a list; graphs state one of handles that their values lack."""
+    return None if tensor.dtype is dt.resource else tensor.dims
+
+
 def kept_by(body: CallBody) -> dict[Any, int]:
     """The outputs of the loop that keep values of its rounds, by the id of the value."""
     return body.backward.setdefault("kept", {})  # type: ignore[no-any-return]
 
 
-class _Reversal:
-    """The loop that runs the reverse of each round."""
+class Reversal:
+    """The loop that runs the reverse of each round.
+
+    Args:
+      op: the loop: a `While`, or what has its names.
+      outputs: the loop's outputs.
+      flowing: the loop variables whose gradients go from round to round.
+      reverse: the reverse of a round.
+      grads: the gradient of each output, None for those that have none.
+      bound: the most rounds there can be, if that is known.
+
+    Attributes:
+      loop: the operation, once it is built.
+    """
+
+    loop: Operation
 
     def __init__(
-        self, op: Operation, flowing: set[int], reverse: Reverse, grads: Sequence[Any]
+        self,
+        op: Any,
+        outputs: Sequence[Any],
+        flowing: set[int],
+        reverse: Reverse,
+        grads: Sequence[Any],
+        bound: int | None,
     ) -> None:
         self._op = op
+        self._outputs = outputs
+        self._bound = bound
         self._body: CallBody = op.attrs["body"]
         self._reverse = reverse
         self._flowing = sorted(flowing)
@@ -228,11 +263,11 @@ class _Reversal:
         ]
 
     def _source(self, tensor: Any) -> Any:
-        return self._op._outputs[self._kept[id(tensor)]]
+        return self._outputs[self._kept[id(tensor)]]
 
     def build(self) -> dict[int, Any]:
         """The gradients of the loop variables before the first round, by number."""
-        outputs = self._op._outputs
+        outputs = self._outputs
         carried = [
             zeros_for(outputs[i]) if self._grads[i] is None else as_dense(self._grads[i])
             for i in self._flowing
@@ -242,7 +277,10 @@ class _Reversal:
         state = [outputs[self._kept[COUNTER]], *carried, *totals, *histories]
         shapes = [
             (),
-            *[self._body.inputs[i].dims for i in self._flowing],
+            *[
+                union(self._body.inputs[i].dims, c.dims)
+                for i, c in zip(self._flowing, carried, strict=True)
+            ],
             *[t.dims for t in totals],
             *[() for _ in histories],
         ]
@@ -250,10 +288,9 @@ class _Reversal:
         results = while_loop(
             lambda k, *rest: execute("Greater", (k, 0)), self._round, state, invariants
         )
-        bound = bound_of(self._op)
-        if bound is not None:
-            loop = results[0].op
-            loop.attrs = {**loop.attrs, "_maximum_iterations": bound}
+        loop = self.loop = results[0].op
+        if self._bound is not None:
+            loop.attrs = {**loop.attrs, "_maximum_iterations": self._bound}
         places = [*self._flowing, *self._handles]
         return dict(zip(places, results[1 : len(places) + 1], strict=True))
 
@@ -266,8 +303,9 @@ class _Reversal:
         values: dict[int, Any] = {}
         for i, tensor in enumerate(self._histories):
             attrs = {"element_dtype": tensor.dtype}
+            dims = None if isinstance(self._body, FrameBody) else _element_dims(tensor)
             left[i], values[id(tensor)] = execute(
-                "TensorListPopBack", (left[i], shape_input(tensor.dims)), attrs
+                "TensorListPopBack", (left[i], shape_input(dims)), attrs
             )
         arguments = [self._value(t, k, values) for t in self._reverse.captured]
         results = call(self._reverse.body, [*grads, *arguments])
@@ -294,7 +332,7 @@ class _Reversal:
         elif id(tensor) not in self._shared:
             return tensor  # of a graph around the loop
         elif self._shared[id(tensor)] is not None:
-            found = self._op.inputs[self._shared[id(tensor)]]  # type: ignore[index]
+            found = self._op.inputs[self._shared[id(tensor)]]
         else:
             return self._again(tensor, k, values)
         values[id(tensor)] = found

@@ -260,6 +260,7 @@ ACCEPTS_NONE = frozenset({
     "PartitionedCall", "StatefulPartitionedCall", "IdentityN", "SoftmaxCrossEntropyWithLogits",
     "SparseSoftmaxCrossEntropyWithLogits", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
     "If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile",
+    "Switch", "RefSwitch", "Merge", "RefMerge", "Exit", "RefExit",
 })  # fmt: skip
 
 

@@ -690,13 +690,21 @@ class _ThreadScopes(threading.local):
         self.attributes: dict[str, Any] = {}
 
 
+_HAND_ON = frozenset({"Identity", "Switch", "Enter", "Exit"})  # handles, the first input's
+
+
 def set_handle_data(op: Operation) -> None:
     """Notes which variable an operation's handle refers to: its dtype and shape.
 
     What states both of its own output, as a placeholder does, says nothing of a variable.
     """
     outputs = op._outputs
-    if not outputs or outputs[0].dtype is not dt.resource or "shape" not in op.attrs:
+    if not outputs or outputs[0].dtype is not dt.resource:
+        return
+    if op.type in _HAND_ON:
+        for output in outputs:
+            output._handle_data = getattr(op.inputs[0], "_handle_data", None)
+    if "shape" not in op.attrs:
         return
     dtype = op.attrs.get("dtype")
     if dtype is not None and dtype is not dt.resource:

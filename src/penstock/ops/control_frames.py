@@ -50,7 +50,7 @@ def _loop_cond_shape(c: ShapeContext) -> Dims:
 
 
 def no_gradient(op: Any, *grads: Any) -> Any:
-    """The rule of all of them.
+    """The rule where no other one is: `penstock.autodiff` has those of branches and whole loops.
 
     Raises:
       UnimplementedError: always.
@@ -58,14 +58,13 @@ def no_gradient(op: Any, *grads: Any) -> Any:
     raise errors.UnimplementedError(
         None,
         None,
-        f"{op.type} '{op.name}': expected a conditional or loop of functions (If, While) for a "
-        "gradient, got one of the first kind. Build it with tf.cond and tf.while_loop, or take the "
-        "gradients in the program that wrote the GraphDef: it carries them.",
+        f"{op.type} '{op.name}': expected results and sources of a gradient outside of loops, got "
+        "one inside. Take the gradient of what leaves the loop by what enters it.",
     )
 
 
 def define_flow(text: str, shape: Any, doc: str) -> OpDef:
-    """An operation of control flow, whose gradient is refused with the reason."""
+    """An operation of control flow; see `no_gradient` for its gradient."""
     op = define_op(text, shape=shape, doc=doc)
     op.gradient(no_gradient)
     return op

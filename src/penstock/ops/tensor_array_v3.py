@@ -22,6 +22,7 @@ from penstock.types.dtypes import DType
 Array = Any
 TOUCHED = {"handle": "rw"}
 SOURCE = "gradients"  # under which name our gradients are found
+HANDLE = (2,)  # the shape that graphs state of handles: once a name and a container
 
 
 class StepArray:
@@ -149,7 +150,7 @@ NEW = define_op(
     "TensorArrayV3(size: int32; dtype: type, element_shape: shape = ?, dynamic_size: bool = False, "
     "clear_after_read: bool = True, identical_element_shapes: bool = False, tensor_array_name: "
     "string = '') -> (handle: resource, flow: float)",
-    shape=lambda c: (c.rank(0, 0), [(), ()])[1],
+    shape=lambda c: (c.rank(0, 0), [HANDLE, ()])[1],
     stateful=True,
     doc="An array of tensors that belongs to the step.",
 ).not_differentiable("its input is a size")
@@ -175,7 +176,7 @@ GRAD = _define(
     "TensorArrayGradV3",
     "(handle: resource, flow_in: float; source: string) -> (grad_handle: resource, "
     "flow_out: float)",
-    lambda c: [(), ()],
+    lambda c: [HANDLE, ()],
     "The array of gradients of an array.",
 ).not_differentiable("it is an array of gradients itself")
 
@@ -189,7 +190,7 @@ GRAD_WITH_SHAPE = _define(
     "TensorArrayGradWithShape",
     "(handle: resource, flow_in: float, shape_to_prepend: int32; source: string) -> "
     "(grad_handle: resource, flow_out: float)",
-    lambda c: [(), ()],
+    lambda c: [HANDLE, ()],
     "The array of gradients of an array, with more dimensions in front.",
 ).not_differentiable("it is an array of gradients itself")
 
