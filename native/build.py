@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE.parent / "src/penstock/_native/libpenstock_kernels.so"
-HOST = ("wire", "strings")  # sources of libraries that Python calls: messages, arrays of strings
+HOST = ("buffers", "wire", "strings")  # sources of libraries that Python calls
 CHECK_SECONDS = 900  # a check takes some 20, and several times as many beside other work
 COMMON = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
 X86 = {  # the instruction sets, and what the compiler is told for each

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.core import native, native_library, native_strings, native_wire
+from penstock.core import native, native_buffers, native_library, native_strings, native_wire
 from penstock.core.native_library import State
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "native"
@@ -161,3 +161,5 @@ def test_the_sources_state_the_numbers_and_functions_that_python_does():
         header = (SOURCE / f"{name}.h").read_text()
         declared = re.findall(rf"^EXPORT int64_t penstock_{name}_(\w+)", header, re.MULTILINE)
         assert sorted(declared) == sorted(module.FUNCTIONS)
+    text = (SOURCE / "buffers.cc").read_text()
+    assert f"int penstock_buffers_version() {{ return {native_buffers.VERSION}; }}" in text

@@ -18,7 +18,7 @@ from penstock.cli.findings import Finding, Requirement, check_extras, check_requ
 from penstock.cli.settings import check_caches, check_environment
 from penstock.cli.text import format_bytes, format_table
 from penstock.config import env
-from penstock.core import native, native_strings, native_wire
+from penstock.core import native, native_buffers, native_strings, native_wire
 from penstock.core.native_library import State
 from penstock.version import __version__
 
@@ -62,6 +62,7 @@ def examine() -> list[Section]:
                 check_native("kernels", native.state(), native.WITHOUT),
                 check_native("parsing of Examples", native_wire.state(), native_wire.WITHOUT),
                 check_native("work on strings", native_strings.state(), native_strings.WITHOUT),
+                *_check_buffers(),
             ],
         ),
         Section("Caches", check_caches(environment)),
@@ -100,6 +101,12 @@ def check_native(name: str, state: State, without: str) -> Finding:
     return Finding(
         name, f"uses {state.instructions} instructions" if state.instructions else "used"
     )
+
+
+def _check_buffers() -> list[Finding]:
+    if not native_buffers.NEEDED:
+        return []
+    return [check_native("buffers of tensors", native_buffers.state(), native_buffers.WITHOUT)]
 
 
 def check_bytecode(packages: Iterable[str]) -> list[Finding]:

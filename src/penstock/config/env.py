@@ -161,8 +161,9 @@ _ROWS: tuple[Variable, ...] = (
         "bool",
         True,
         "Whether the native libraries are used: kernels for products, convolutions and pooling on "
-        "CPU (XLA's own when not, which are slower), and the parser of Examples (Python's when "
-        "not, which takes some five times as long). `penstock doctor` says whether they are there.",
+        "CPU (XLA's own when not, which are slower), the parser of Examples and work on large "
+        "arrays of strings (Python's when not, several times slower), and memoryviews of tensors "
+        "on Python 3.11 (none when not). `penstock doctor` says whether they are there.",
     ),
     Variable(
         "PENSTOCK_PATTERNS_OFF",
@@ -188,8 +189,9 @@ _ROWS: tuple[Variable, ...] = (
         "PENSTOCK_EXECUTOR",
         "str",
         "fast",
-        "Which executor runs plans: the fast one or the plain reference.",
-        choices=("fast", "reference"),
+        "Which executor runs plans: the fast one, the same compiling all at its first run, or the"
+        " plain reference.",
+        choices=("fast", "compiled", "reference"),
     ),
     Variable(
         "PENSTOCK_VERIFY",

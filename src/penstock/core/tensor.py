@@ -17,6 +17,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.lazy import jax, jnp, wide_types
+from penstock.core.native_buffers import Exporter
 from penstock.types import dtypes
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -188,7 +189,7 @@ class Reference:
         return f"<Reference wrapping {self._wrapped!r}>"
 
 
-class EagerTensor(Tensor):
+class EagerTensor(Tensor, Exporter):
     """A tensor that has data."""
 
     __slots__ = ("_array", "_device", "_dtype", "_handle_data", "_lease")
