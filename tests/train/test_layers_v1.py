@@ -251,7 +251,7 @@ BAD = {
         [2, 8, 8, 3],
         lambda x: layers.batch_normalization(x, axis=7),
     ),
-    "units": (ValueError, "positive integer", [2, 3], lambda x: layers.dense(x, 0)),
+    "units": (ValueError, "non-negative integer", [2, 3], lambda x: layers.dense(x, -1)),
     "argument": (TypeError, "not understood", [2, 3], lambda x: layers.Dense(2, colour=1)),
 }
 

@@ -4,6 +4,7 @@ The gradient with respect to the vector is a sum over all other axes. XLA's CPU 
 leading axes walks memory in large strides, so `BiasAddGrad` multiplies by a row of ones there.
 """
 
+import math
 from typing import Any
 
 from penstock.core.execute import execute
@@ -86,7 +87,8 @@ def _bias_add_grad_compiled(out_backprop: Array, *, data_format: str) -> Array:
     rank = out_backprop.ndim
     if (data_format == "NCHW" and rank > 2) or out_backprop.dtype.kind not in "fV":
         return jnp.sum(out_backprop, axis=_summed_axes(rank, data_format))
-    rows = out_backprop.reshape(-1, out_backprop.shape[-1])
+    *lead, channels = out_backprop.shape  # not -1, which has no value where there are no channels
+    rows = out_backprop.reshape(math.prod(lead), channels)
     return jnp.ones((rows.shape[0],), rows.dtype) @ rows
 
 

@@ -10,7 +10,7 @@ import contextlib
 import copy
 import re
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ from penstock.ops.partitioned import PartitionedVariable
 from penstock.ops.variable_scope import VariableScope, get_variable, variable_scope
 from penstock.ops.variable_types import VariableAggregation, VariableSynchronization
 from penstock.ops.variables_v1 import GraphKeys
+from penstock.train.layer_functions import constraint as constraint_of
+from penstock.train.layer_functions import regularizer as regularizer_of
 from penstock.types import dtypes as dt
 from penstock.types.tensor_shape import TensorShape
 from penstock.util import nest
@@ -157,7 +159,7 @@ class Layer(AutoTrackable):
     ) -> None:
         scope = kwargs.pop("_scope", None)
         self._reuse = kwargs.pop("_reuse", None)
-        self._activity_regularizer = kwargs.pop("activity_regularizer", None)
+        self._activity_regularizer = regularizer_of(kwargs.pop("activity_regularizer", None))
         if kwargs:
             raise TypeError(f"Keyword argument not understood: {sorted(kwargs)[0]!r}")
         self.trainable = trainable
@@ -266,7 +268,9 @@ class Layer(AutoTrackable):
 
     @property
     def updates(self) -> list[Any]:
-        """The operations to run with each training step."""
+        """The operations to run with each training step; none when the layer is frozen."""
+        if not self.trainable:
+            return []
         inner = [update for layer in self._layers() for update in layer.updates]
         return list(self._self_updates) + inner
 
@@ -334,6 +338,7 @@ class Layer(AutoTrackable):
                 "synchronization=VariableSynchronization.ON_READ."
             )
         trainable = not on_read if trainable is None else trainable
+        regularizer, constraint = regularizer_of(regularizer), constraint_of(constraint)
         kind = dt.as_dtype(dtype or self._dtype or dt.float32)
         losses = [] if state.graph is None else _regularization_losses()
         known = len(losses)
@@ -387,7 +392,7 @@ class Layer(AutoTrackable):
           updates: an operation or tensor, or a list of them; in eager mode they have run.
         """
         graph = state.graph
-        if graph is None or getattr(graph, "building_function", False):
+        if graph is None or getattr(graph, "building_function", False) or not self.trainable:
             return
         for update in nest.flatten(updates):
             operation = getattr(update, "op", update)
@@ -425,7 +430,7 @@ class Layer(AutoTrackable):
             self._check(inputs)
             outputs = self.call(inputs, *args, **kwargs)
             if self._activity_regularizer is not None:
-                self._regularize_activity(outputs)
+                self._regularize_activity(self._activity_regularizer, outputs)
             return outputs
 
     def _check_graph(self) -> None:
@@ -490,10 +495,10 @@ class Layer(AutoTrackable):
                     f"{problem}. Full shape received: {_text(value.shape)}"
                 )
 
-    def _regularize_activity(self, outputs: Any) -> None:
+    def _regularize_activity(self, regularizer: Callable[..., Any], outputs: Any) -> None:
         with name_scope("ActivityRegularizer"):
             for output in nest.flatten(outputs):
-                loss = self._activity_regularizer(output)
+                loss = regularizer(output)
                 self.add_loss(divide(loss, cast(shape_of(output)[0], loss.dtype)))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Layer":

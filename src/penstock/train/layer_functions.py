@@ -1,4 +1,4 @@
-"""Activations and initializers that layers and cells take by name."""
+"""Activations, initializers, regularizers and constraints that layers and cells take by name."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -6,8 +6,11 @@ from typing import Any, cast
 from penstock.ops import initializers_v1 as first
 from penstock.ops.composing import number
 from penstock.ops.math_arithmetic import add, multiply
+from penstock.ops.math_cast import abs as absolute
 from penstock.ops.math_compare import clip_by_value
-from penstock.ops.math_elementwise import exp, sigmoid, tanh
+from penstock.ops.math_division import divide
+from penstock.ops.math_elementwise import exp, sigmoid, sqrt, square, tanh
+from penstock.ops.math_reduce import reduce_sum
 from penstock.ops.nn_activations import (
     elu,
     gelu,
@@ -107,4 +110,82 @@ def initializer(given: Any) -> Any:
     return _INITIALIZERS[given]()
 
 
-__all__ = ["activation", "hard_sigmoid", "initializer", "linear"]
+def _l1(w: Any) -> Any:
+    return multiply(number(0.01, w.dtype), reduce_sum(absolute(w)))
+
+
+def _l2(w: Any) -> Any:
+    return multiply(number(0.01, w.dtype), reduce_sum(square(w)))
+
+
+def _norms(w: Any) -> Any:
+    return sqrt(reduce_sum(square(w), 0, keepdims=True))
+
+
+def _scaled_to(w: Any, wanted: Any) -> Any:
+    """`w` with other norms along its first axis."""
+    return multiply(w, divide(wanted, add(_norms(w), number(1e-7, w.dtype))))
+
+
+def _max_norm(w: Any) -> Any:
+    return _scaled_to(w, clip_by_value(_norms(w), 0.0, 2.0))
+
+
+def _min_max_norm(w: Any) -> Any:
+    return _scaled_to(w, clip_by_value(_norms(w), 0.0, 1.0))
+
+
+def _non_neg(w: Any) -> Any:
+    return relu(w)
+
+
+def _unit_norm(w: Any) -> Any:
+    return _scaled_to(w, number(1.0, w.dtype))
+
+
+# By Keras's names, with the numbers that they have there by default.
+_REGULARIZERS: dict[str, Activation] = {
+    "l1": _l1, "l2": _l2, "l1_l2": lambda w: add(_l1(w), _l2(w)),
+}  # fmt: skip
+_CONSTRAINTS: dict[str, Activation] = {
+    "max_norm": _max_norm, "min_max_norm": _min_max_norm, "non_neg": _non_neg,
+    "unit_norm": _unit_norm,
+}  # fmt: skip
+
+
+def _by_name(given: Any, what: str, table: dict[str, Activation]) -> Activation | None:
+    if not isinstance(given, str):
+        return cast("Activation | None", given)
+    if given not in table:
+        raise ValueError(
+            f"Unknown {what}: {given!r}. Expected one of {sorted(table)}, or a function."
+        )
+    return table[given]
+
+
+def regularizer(given: Any) -> Activation | None:
+    """The regularizer of a name; anything else as it is.
+
+    Args:
+      given: "l1", "l2" or "l1_l2", each with the factor 0.01; a function, or None.
+
+    Raises:
+      ValueError: there is no such name.
+    """
+    return _by_name(given, "regularizer", _REGULARIZERS)
+
+
+def constraint(given: Any) -> Activation | None:
+    """The constraint of a name; anything else as it is.
+
+    Args:
+      given: "max_norm" (norms along the first axis of at most 2), "min_max_norm" (of 0 to 1),
+        "non_neg" or "unit_norm"; a function, or None.
+
+    Raises:
+      ValueError: there is no such name.
+    """
+    return _by_name(given, "constraint", _CONSTRAINTS)
+
+
+__all__ = ["activation", "constraint", "hard_sigmoid", "initializer", "linear", "regularizer"]

@@ -77,6 +77,7 @@ class _Convolution(Layer):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
+        self.groups = int(kwargs.pop("groups", 1))
         super().__init__(
             trainable=trainable, name=name, activity_regularizer=activity_regularizer, **kwargs
         )
@@ -86,6 +87,11 @@ class _Convolution(Layer):
             raise ValueError(
                 "Invalid value for argument `filters`. Expected a strictly positive value. "
                 f"Received filters={filters}."
+            )
+        if self.groups <= 0 or self.filters % self.groups:
+            raise ValueError(
+                "Expected `filters` to be a multiple of a positive number of `groups`. "
+                f"Received: groups={self.groups}, filters={filters}"
             )
         self.kernel_size = as_tuple(kernel_size, rank, "kernel_size")
         self.strides = as_tuple(strides, rank, "strides")
@@ -119,7 +125,13 @@ class _Convolution(Layer):
 
     def build(self, input_shape: Any) -> None:
         """Makes the variables."""
-        shape = self._kernel_shape(self._depth(input_shape))
+        depth = self._depth(input_shape)
+        if depth % self.groups:
+            raise ValueError(
+                "The number of input channels must be evenly divisible by the number of groups. "
+                f"Received groups={self.groups}, but the input has {depth} channels."
+            )
+        shape = self._kernel_shape(depth // self.groups)
         self.kernel = self._make("kernel", shape)
         self._make_bias()
         self.built = True
@@ -140,10 +152,12 @@ class _Convolution(Layer):
     def _make_bias(self) -> None:
         self.bias = self._make("bias", [self.filters]) if self.use_bias else None
 
+    def _biased(self, outputs: Any) -> Any:
+        layout = "NC.." if self.data_format == "channels_first" else "N..C"
+        return bias_add(outputs, self.bias, data_format=layout)
+
     def _finished(self, outputs: Any) -> Any:
-        if self.bias is not None:
-            layout = "NC.." if self.data_format == "channels_first" else "N..C"
-            outputs = bias_add(outputs, self.bias, data_format=layout)
+        outputs = outputs if self.bias is None else self._biased(outputs)
         return outputs if self.activation is None else self.activation(outputs)
 
     def call(self, inputs: Any) -> Any:
@@ -360,7 +374,11 @@ class _Separable(_Convolution):
             data_format=layout_name(2, self.data_format),
             dilations=list(dilations),
         )
-        return self._finished(squeeze(outputs, [axis]) if self._rank == 1 else outputs)
+        if self._rank == 1:  # biased before it is squeezed, so that names are TensorFlow's
+            outputs = outputs if self.bias is None else self._biased(outputs)
+            outputs = squeeze(outputs, [axis])
+            return outputs if self.activation is None else self.activation(outputs)
+        return self._finished(outputs)
 
 
 class SeparableConv1D(_Separable):

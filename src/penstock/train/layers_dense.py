@@ -55,7 +55,7 @@ class Dense(Layer):
       name: the name of the variable scope.
 
     Raises:
-      ValueError: `units` is not positive.
+      ValueError: `units` is negative.
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class Dense(Layer):
             trainable=trainable, name=name, activity_regularizer=activity_regularizer, **kwargs
         )
         self.units = int(units)
-        if self.units < 1:
+        if self.units < 0:
             raise ValueError(
-                f"Received an invalid value for `units`, expected a positive integer. Received: "
-                f"units={units}"
+                "Received an invalid value for `units`, expected a non-negative integer. "
+                f"Received: units={units}"
             )
         self.activation = activation_of(activation)
         self.use_bias = use_bias
@@ -162,12 +162,14 @@ class Dropout(Layer):
 
         Args:
           inputs: floating tensor.
-          training: Python bool, or bool[].
+          training: Python bool, or bool[]; None counts as False.
         """
 
         def dropped() -> Any:
-            return dropout_v1(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
+            kept = dropout_v1(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
+            return identity(inputs) if kept is inputs else kept
 
+        training = False if training is None else training
         return smart_cond(training, dropped, lambda: identity(inputs))
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
@@ -192,13 +194,23 @@ class Flatten(Layer):
         rank = inputs.shape.rank
         if self.data_format == "channels_first" and rank is not None and rank > 1:
             inputs = transpose(inputs, [0, *range(2, rank), 1])
-        sizes = inputs.shape.as_list()
         if rank == 1:
             return expand_dims(inputs, 1)
+        if rank is None:
+            return self._of_unknown_rank(inputs)
+        sizes = inputs.shape.as_list()
         size = TensorShape(sizes[1:]).num_elements()
         if size is not None:
             known = sizes[0] if sizes[0] is not None else -1
             return reshape(inputs, [known, size] if size else [shape_of(inputs)[0], size])
+        return reshape(inputs, [shape_of(inputs)[0], -1])
+
+    def _of_unknown_rank(self, inputs: Any) -> Any:
+        if self.data_format == "channels_first":
+            raise ValueError(
+                f"Layer {self.name!r}: expected inputs of known rank to move the channels of, got"
+                ' an unknown shape. Set it, or use data_format="channels_last".'
+            )
         return reshape(inputs, [shape_of(inputs)[0], -1])
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:

@@ -7,19 +7,24 @@ UPDATE_OPS; otherwise the averages are used.
 from typing import Any
 
 from penstock.core.tensor import Tensor
-from penstock.graph.behavior import name_scope
+from penstock.graph.behavior import control_dependencies
 from penstock.ops.array_basics import reshape
 from penstock.ops.array_basics import shape as shape_of
+from penstock.ops.array_identity import group
 from penstock.ops.array_join import concat
+from penstock.ops.composing import number
 from penstock.ops.initializers_v1 import Ones, Zeros
 from penstock.ops.math_arithmetic import add, multiply, subtract
 from penstock.ops.math_cast import cast
+from penstock.ops.math_elementwise import sqrt, square
 from penstock.ops.math_reduce import reduce_mean
+from penstock.ops.nn_activations import relu
 from penstock.ops.nn_batch_norm import fused_batch_norm
 from penstock.ops.nn_moments import batch_normalization, moments
 from penstock.ops.smart_cond import smart_cond
 from penstock.train.layer import InputSpec, Layer, last_size
 from penstock.train.layer_functions import initializer as initializer_of
+from penstock.train.layers_renorm import Renorm, moved
 from penstock.types import dtypes as dt
 
 _FUSED = {(4, 3): "NHWC", (4, 1): "NCHW", (5, 4): "NDHWC", (5, 1): "NCDHW"}
@@ -38,17 +43,20 @@ class BatchNormalization(Layer):
       moving_mean_initializer, moving_variance_initializer: of the averages.
       beta_regularizer, gamma_regularizer: functions of the variables whose values are losses.
       beta_constraint, gamma_constraint: functions that optimizers project the variables with.
-      renorm: must be False.
-      renorm_clipping, renorm_momentum: accepted for compatibility, without effect.
-      fused: whether one kernel does it; where possible by default.
+      renorm: whether training corrects the moments of a batch by slow averages of them, so that
+        it sees what inference computes (Ioffe, arXiv:1702.03275).
+      renorm_clipping: bounds of the correction, numbers or tensors by name: "rmin" and "rmax" of
+        its factor, "dmax" of the absolute value of its offset.
+      renorm_momentum: how slowly the averages of `renorm` move.
+      fused: whether one kernel does it; where possible by default. It is not possible together
+        with `renorm`, `virtual_batch_size` or `adjustment`.
       trainable: whether optimizers update the variables.
       virtual_batch_size: the size of the parts of a batch that have moments of their own.
       adjustment: a function of the shape that gives a random factor and offset for training.
       name: the name of the variable scope.
 
     Raises:
-      ValueError: arguments exclude each other.
-      NotImplementedError: `renorm` is set.
+      ValueError: `renorm_clipping` has other names.
     """
 
     def __init__(
@@ -87,19 +95,9 @@ class BatchNormalization(Layer):
         self.beta_regularizer, self.gamma_regularizer = beta_regularizer, gamma_regularizer
         self.beta_constraint, self.gamma_constraint = beta_constraint, gamma_constraint
         self.virtual_batch_size, self.adjustment = virtual_batch_size, adjustment
-        if renorm:
-            raise NotImplementedError(
-                "BatchNormalization: expected renorm=False, got renorm=True, which is "
-                "not made here. Leave it out, or raise the batch size."
-            )
-        reasons = {"virtual_batch_size": virtual_batch_size is not None}
-        reasons["adjustment"] = adjustment is not None
-        for reason, holds in reasons.items():
-            if fused and holds:
-                raise ValueError(
-                    f"Passing both `fused=True` and `{reason}` is not supported; leave one out."
-                )
-        self.fused: bool | None = False if any(reasons.values()) else fused
+        self.renorm = Renorm(renorm_clipping, renorm_momentum) if renorm else None
+        special = renorm or virtual_batch_size is not None or adjustment is not None
+        self.fused: bool | None = False if special else fused
 
     def build(self, input_shape: Any) -> None:
         """Makes the variables."""
@@ -117,12 +115,13 @@ class BatchNormalization(Layer):
         sizes = {a: last_size(input_shape, "The normalized axis", a) for a in self.axis}
         self.input_spec = InputSpec(ndim=rank, axes=sizes)
         fits = len(self.axis) == 1 and (rank, self.axis[0]) in _FUSED
-        if self.fused and not fits:
+        if self.fused and not fits and rank > 3:
             raise ValueError(
                 f"Unsupported axis with fused=True: expected the channels of rank 4 or 5, got axis "
                 f"{self.axis} of rank {rank}. Leave `fused` out."
             )
-        self.fused = fits if self.fused is None else self.fused
+        narrow = (self.dtype or dt.float32) in (dt.float16, dt.bfloat16, dt.float32)
+        self.fused = fits and narrow and self.fused is not False
         self._make_variables(self._parameter_shape(rank, sizes))
         self.built = True
 
@@ -154,21 +153,28 @@ class BatchNormalization(Layer):
 
         self.moving_mean = average("moving_mean", self.moving_mean_initializer)
         self.moving_variance = average("moving_variance", self.moving_variance_initializer)
+        if self.renorm is not None:
+            self.renorm.build(
+                average, self.moving_mean_initializer, self.moving_variance_initializer
+            )
 
     def call(self, inputs: Any, training: Any = False) -> Any:
         """The normalized inputs.
 
         Args:
           inputs: floating tensor.
-          training: Python bool, or bool[].
+          training: Python bool, or bool[]; None counts as False.
         """
+        training = False if training is None else training
         if self.fused:
             return self._call_fused(inputs, training)
         if self.virtual_batch_size is None:
             return self._call_plain(inputs, training)
-        parts = concat([[self.virtual_batch_size, -1], shape_of(inputs)[1:]], 0)
-        split = reshape(inputs, parts)
-        split.set_shape([self.virtual_batch_size, None, *inputs.shape.as_list()[1:]])
+        # The parts have no meaning outside of training, where a batch may have any size.
+        rows, count = (None, 1) if _never(training) else (self.virtual_batch_size, None)
+        sizes = [-1 if size is None else size for size in (rows, count)]
+        split = reshape(inputs, concat([sizes, shape_of(inputs)[1:]], 0))
+        split.set_shape([rows, count, *inputs.shape.as_list()[1:]])
         return reshape(self._call_plain(split, training), shape_of(inputs))
 
     def _call_fused(self, inputs: Any, training: Any) -> Any:
@@ -189,23 +195,34 @@ class BatchNormalization(Layer):
                 is_training=False,
             )  # fmt: skip
 
-        if training is False or (training == 0 and isinstance(training, int)):
+        if _never(training):
             return used()[0]
         outputs, mean, variance = smart_cond(training, trained, used)
         self._move(self.moving_mean, mean, self.momentum, training)
         self._move(self.moving_variance, variance, self.momentum, training)
         return outputs
 
-    def _move(self, average: Any, value: Any, momentum: float, training: Any) -> Any:
+    def _move(self, average: Any, value: Any, momentum: float, training: Any) -> None:
         """Moves an average to a value; not at all where it is not training."""
-        decay = smart_cond(training, lambda: _number(1.0 - momentum), lambda: _number(0.0))
-        with name_scope("AssignMovingAvg"):
-            step = multiply(subtract(average, cast(value, average.dtype)), _as(decay, average))
-            self.add_update(average.assign_sub(step, read_value=False))
+        self.add_update(moved(average, value, momentum, training))
+
+    def _move_renormed(self, mean: Any, deviation: Any, training: Any) -> None:
+        """Moves the averages; the variance is that of the moved standard deviation."""
+        own: Any = self.renorm
+        means = [moved(self.moving_mean, mean, self.momentum, training)]
+        means.append(moved(own.mean, mean, own.momentum, training))
+        self.add_update(group(*means))
+        deviations = [moved(own.moving_stddev, deviation, self.momentum, training)]
+        deviations.append(moved(own.stddev, deviation, own.momentum, training))
+        with control_dependencies(deviations):
+            squared = square(own.moving_stddev.read_value())
+            variance = relu(subtract(squared, number(self.epsilon, squared.dtype)))
+            kept = smart_cond(training, lambda: variance, lambda: _tensor(self.moving_variance))
+            self.add_update(self.moving_variance.assign(kept, read_value=False))
 
     def _call_plain(self, inputs: Any, training: Any) -> Any:
         rank = inputs.shape.rank
-        shift = 0 if self.virtual_batch_size is None else 1
+        shift = int(self.virtual_batch_size is not None)
         kept = [axis + shift for axis in self.axis]
         over = [axis for axis in range(rank) if axis not in kept and (shift == 0 or axis != 1)]
         keep = len(kept) > 1 or shift == 1
@@ -220,14 +237,12 @@ class BatchNormalization(Layer):
         x = cast(inputs, dt.float32) if narrow else inputs
         mean: Any = self.moving_mean
         variance: Any = self.moving_variance
-        if not (training is False or (isinstance(training, int) and training == 0)):
+        if not _never(training):
             mean, variance = moments(x, over, keepdims=keep)
             scale, offset = self._adjusted(x, training, scale, offset)
-            new_mean, new_variance = mean, variance
-            if shift:  # the mean over all parts
-                new_mean, new_variance = reduce_mean(mean, 1, True), reduce_mean(variance, 1, True)
-            self._move(self.moving_mean, new_mean, self.momentum, training)
-            self._move(self.moving_variance, new_variance, self.momentum, training)
+            factor, bias = self._moved_to(mean, variance, training)
+            if factor is not None:
+                scale, offset = _composed(broadcast(factor), broadcast(bias), scale, offset)
             mean = smart_cond(training, lambda: mean, lambda: _like(self.moving_mean, mean))
             variance = smart_cond(
                 training, lambda: variance, lambda: _like(self.moving_variance, variance)
@@ -236,6 +251,20 @@ class BatchNormalization(Layer):
             x, broadcast(_tensor(mean)), broadcast(_tensor(variance)), offset, scale, self.epsilon
         )
         return cast(outputs, inputs.dtype) if narrow else outputs
+
+    def _moved_to(self, mean: Any, variance: Any, training: Any) -> tuple[Any, Any]:
+        """Moves the averages to the batch's moments; gives the factor and offset of `renorm`."""
+        if self.virtual_batch_size is not None:  # the mean over all parts
+            mean, variance = reduce_mean(mean, 1, True), reduce_mean(variance, 1, True)
+        if self.renorm is None:
+            self._move(self.moving_mean, mean, self.momentum, training)
+            self._move(self.moving_variance, variance, self.momentum, training)
+            return None, None
+        mean, variance = (cast(value, self.moving_mean.dtype) for value in (mean, variance))
+        deviation = sqrt(add(variance, number(self.epsilon, variance.dtype)))
+        correction = self.renorm.correction(mean, deviation, training)
+        self._move_renormed(mean, deviation, training)
+        return correction
 
     def _adjusted(self, x: Any, training: Any, scale: Any, offset: Any) -> tuple[Any, Any]:
         """Factor and offset after the random ones of `adjustment`, in training."""
@@ -262,9 +291,6 @@ def _like(average: Any, value: Any) -> Any:
     return cast(_tensor(average), value.dtype)
 
 
-def _number(value: float, dtype: Any = dt.float32) -> Any:
-    return Ones()([], dtype) * value
-
-
-def _as(value: Any, other: Any) -> Any:
-    return cast(value, other.dtype)
+def _never(training: Any) -> bool:
+    """Whether it is known that it is not training."""
+    return training is False or (isinstance(training, int) and training == 0)

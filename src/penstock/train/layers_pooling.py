@@ -3,14 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from penstock.ops.nn_pool_ops import (
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-)
+from penstock.ops.array_shape import expand_dims, squeeze
+from penstock.ops.nn_pool_ops import avg_pool2d, avg_pool3d, max_pool2d, max_pool3d
 from penstock.train.layer import InputSpec, Layer, as_tuple
 from penstock.train.layers_convolution import checked_padding, layout_name
 from penstock.train.layers_dense import checked_layout
@@ -33,17 +27,27 @@ class _Pooling(Layer):
     ) -> None:
         super().__init__(name=name, **kwargs)
         self.pool_size = as_tuple(pool_size, self._rank, "pool_size")
-        given = pool_size if strides is None else strides
-        self.strides = as_tuple(given, self._rank, "strides")
+        if strides is None:
+            raise ValueError(
+                "Argument `strides` must not be None: expected one number, or one for each axis."
+                f" Pass strides={pool_size} for windows side by side."
+            )
+        self.strides = as_tuple(strides, self._rank, "strides")
         self.padding = checked_padding(padding)
         self.data_format = checked_layout(data_format)
         self.input_spec = InputSpec(ndim=self._rank + 2)
 
     def call(self, inputs: Any) -> Any:
         """The outputs, in the layout of the inputs."""
-        layout = layout_name(self._rank, self.data_format)
-        sizes, strides = list(self.pool_size), list(self.strides)
-        return type(self)._run(inputs, sizes, strides, self.padding.upper(), layout)
+        sizes, strides, padding = list(self.pool_size), list(self.strides), self.padding.upper()
+        if self._rank > 1:
+            layout = layout_name(self._rank, self.data_format)
+            return type(self)._run(inputs, sizes, strides, padding, layout)
+        layout = layout_name(2, self.data_format)
+        added = 3 if self.data_format == "channels_first" else 2
+        wide = expand_dims(inputs, added)
+        outputs = type(self)._run(wide, [*sizes, 1], [*strides, 1], padding, layout)
+        return squeeze(outputs, [added])
 
 
 class MaxPooling1D(_Pooling):
@@ -57,7 +61,7 @@ class MaxPooling1D(_Pooling):
       name: the name of the operations.
     """
 
-    _rank, _run = 1, staticmethod(max_pool1d)
+    _rank, _run = 1, staticmethod(max_pool2d)
 
 
 class MaxPooling2D(_Pooling):
@@ -75,7 +79,7 @@ class MaxPooling3D(_Pooling):
 class AveragePooling1D(_Pooling):
     """The mean of each window over one axis; arguments as for `MaxPooling1D`."""
 
-    _rank, _run = 1, staticmethod(avg_pool1d)
+    _rank, _run = 1, staticmethod(avg_pool2d)
 
 
 class AveragePooling2D(_Pooling):
