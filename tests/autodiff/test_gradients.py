@@ -33,6 +33,15 @@ def test_gradients_of_several_targets_are_summed():
     assert run(graph, grad) == 43.0
 
 
+def test_grad_ys_with_more_dimensions_of_size_one():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.constant([1.0, 2.0, 3.0])
+        (grad,) = tf.gradients(x * x, x, grad_ys=[tf.constant([[1.0, 10.0, 100.0]])])
+        assert session.run(grad).tolist() == [2.0, 40.0, 600.0]
+        with pytest.raises(ValueError, match=r"expected grad_ys of shape \(3,\).*got shape \(2,\)"):
+            tf.gradients(x * x, x, grad_ys=[tf.ones([2])])
+
+
 def test_stop_gradients_and_unconnected():
     graph = tf.Graph()
     with graph.as_default():

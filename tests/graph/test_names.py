@@ -56,6 +56,19 @@ def test_the_gradient_of_a_sum_over_known_axes_is_short():
     ]
 
 
+def test_gradients_are_named_after_their_operations_scopes_and_all():
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [2, 3])
+        with tf.name_scope("layer"):
+            y = tf.matmul(x, tf.ones([3, 4]))
+        with tf.name_scope("outer"):
+            (grad,) = tf.gradients(y, x)
+        assert grad.op.name == "outer/gradients/layer/MatMul_grad/MatMul"
+        graph.get_operation_by_name("outer/gradients/grad_ys_0")
+        (second,) = tf.gradients(tf.square(grad), y, grad_ys=[tf.ones([1, 2, 3])]) or [None]
+        assert second is None
+
+
 def test_sums_that_leave_unknown_sizes_have_their_gradient():
     with tf.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, [None, 3, None])

@@ -145,7 +145,7 @@ def _initial(ys: list[Any], xs: list[Any], grad_ys: Any) -> list[Any]:
     if len(given) != len(ys):
         raise ValueError(f"Length mismatch. gradients() got {len(ys)} ys and {len(given)} grad_ys.")
     result = []
-    for y, grad in zip(ys, given, strict=True):
+    for i, (y, grad) in enumerate(zip(ys, given, strict=True)):
         if grad is None:
             if y.dtype.is_complex:
                 raise TypeError(
@@ -153,7 +153,7 @@ def _initial(ys: list[Any], xs: list[Any], grad_ys: Any) -> list[Any]:
                     f" {y.dtype.name}. Give grad_ys, or take the real part first."
                 )
             flows = y.dtype.is_floating or (y.dtype.is_integer and any(y is x for x in xs))
-            result.append(execute("OnesLike", (y,)) if flows else None)
+            result.append(execute("OnesLike", (y,), name=f"grad_ys_{i}") if flows else None)
             continue
         grad = (
             grad
@@ -165,12 +165,20 @@ def _initial(ys: list[Any], xs: list[Any], grad_ys: Any) -> list[Any]:
                 f"Gradient type {grad.dtype.name} generated for tensor {y!r} of dtype"
                 f" {y.dtype.name} must match. Cast grad_ys."
             )
-        if not y.shape.is_compatible_with(grad.shape):
-            raise ValueError(
-                f"grad_ys of shape {grad.shape} is not compatible with {y!r} of shape {y.shape}."
-            )
-        result.append(grad)
+        result.append(_shaped(grad, y))
     return result
+
+
+def _shaped(grad: Any, y: Any) -> Any:
+    """`grad` in the shape of `y`: programs give gradients with dimensions of size 1 more."""
+    if y.shape.is_compatible_with(grad.shape):
+        return grad
+    if y.shape.num_elements() is None or y.shape.num_elements() != grad.shape.num_elements():
+        raise ValueError(
+            f"tf.gradients: expected grad_ys of shape {y.shape}, that of {y!r}, got shape"
+            f" {grad.shape}. Give each of ys a gradient of its own shape."
+        )
+    return execute("Reshape", (as_dense(grad), y.shape.as_list()))
 
 
 def _walk(
@@ -186,7 +194,7 @@ def _walk(
 
     def wrapped(record: Record, rule: Rule, grads: list[Any]) -> Any:
         op = record.source
-        scopes = [graph.name_scope(op.name.rpartition("/")[2] + "_grad")]
+        scopes = [graph.name_scope(op.name + "_grad")]
         if colocate:
             scopes.append(graph.colocate_with(op, ignore_existing=True))
         with contextlib.ExitStack() as stack:
