@@ -27,6 +27,12 @@ from penstock.autodiff.unconnected import UnconnectedGradients as UnconnectedGra
 from penstock.ops.variables import Variable as Variable
 from penstock.ops.variable_types import VariableAggregationV2 as VariableAggregation
 from penstock.ops.variable_types import VariableSynchronization as VariableSynchronization
+from penstock.core.build_info import COMPILER_VERSION as __compiler_version__
+from penstock.core.build_info import CXX11_ABI_FLAG as __cxx11_abi_flag__
+from penstock.core.build_info import CXX_VERSION as __cxx_version__
+from penstock.core.build_info import GIT_VERSION as __git_version__
+from penstock.core.build_info import MONOLITHIC_BUILD as __monolithic_build__
+from penstock.core.build_info import VERSION as __version__
 from penstock.ops.math_cast import abs as abs
 from penstock.ops.math_elementwise import acos as acos
 from penstock.ops.math_elementwise import acosh as acosh
@@ -130,6 +136,8 @@ from penstock.ops.conversion import is_tensor as is_tensor
 from penstock.ops.math_compare import less as less
 from penstock.ops.math_compare import less_equal as less_equal
 from penstock.ops.math_range import linspace as linspace
+from penstock.core.op_libraries import load_library as load_library
+from penstock.core.op_libraries import load_op_library as load_op_library
 from penstock.ops.math_compare import logical_and as logical_and
 from penstock.ops.math_compare import logical_not as logical_not
 from penstock.ops.math_compare import logical_or as logical_or

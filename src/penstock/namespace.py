@@ -78,6 +78,11 @@ def _is_module(name: str) -> bool:
     return name in _modules or plain_name(name) in _modules
 
 
+def _is_listed(prefix: str, name: str) -> bool:
+    full = f"{prefix}.{name}" if prefix else name
+    return full in TABLE or plain_name(full) in TABLE
+
+
 def find(prefix: str, name: str) -> Any:
     """The value of `prefix.name`.
 
@@ -180,7 +185,7 @@ def install(module: types.ModuleType, prefix: str) -> None:
     before: Callable[[str], Any] | None = own.get("__getattr__")
 
     def __getattr__(name: str) -> Any:
-        if name.startswith("__") and name != "__internal__" and f"{prefix}.{name}" not in TABLE:
+        if name.startswith("__") and name != "__internal__" and not _is_listed(prefix, name):
             raise AttributeError(name)
         try:
             value = find(prefix, name)

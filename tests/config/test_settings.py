@@ -202,3 +202,44 @@ def test_a_peak_that_was_reset_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
     assert device_memory.get_memory_info("GPU:0") == {"current": 10, "peak": 10}
     device.counts = {"bytes_in_use": 20, "peak_bytes_in_use": 80}
     assert device_memory.get_memory_info("GPU:0") == {"current": 20, "peak": 80}
+
+
+def test_an_asynchronous_scope_ends_with_the_setting_before() -> None:
+    with tf.experimental.async_scope():
+        assert not experimental.get_synchronous_execution()
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            tf.linalg.inv(tf.zeros([2, 2]))
+    assert experimental.get_synchronous_execution()
+    tf.experimental.async_clear_error()
+
+
+def test_executors_of_functions_have_known_names() -> None:
+    for name in ("DEFAULT", "SINGLE_THREADED_EXECUTOR", "", None):
+        with tf.experimental.function_executor_type(name):
+            assert int(tf.function(lambda x: x + 1)(1)) == 2
+    with (
+        pytest.raises(tf.errors.NotFoundError, match="'NOPE': no executor"),
+        tf.experimental.function_executor_type("NOPE"),
+    ):
+        pass
+
+
+def test_placements_of_functions_are_logged_whatever_the_level(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert not tf.debugging.get_log_device_placement()
+    tf.debugging.set_log_device_placement(True)
+    try:
+        tf.function(lambda x: tf.add(x, 1, name="sum"))(tf.constant(1))
+    finally:
+        tf.debugging.set_log_device_placement(False)
+    tf.function(lambda x: tf.add(x, 1, name="later"))(tf.constant(1))
+    assert "sum: (AddV2): /job:localhost/replica:0/task:0/device:CPU:0" in caplog.text
+    assert "later" not in caplog.text
+    with pytest.raises(TypeError, match="expected a bool, got 1"):
+        tf.debugging.set_log_device_placement(1)  # type: ignore[arg-type]
+
+
+def test_a_device_given_by_name_is_unknown() -> None:
+    with pytest.raises(ValueError, match="Unrecognized device: 'CPU:0'"):
+        experimental.get_memory_growth("CPU:0")  # type: ignore[arg-type]

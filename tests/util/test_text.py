@@ -43,6 +43,10 @@ def test_the_build() -> None:
     graph = tf.Graph().as_graph_def()
     assert graph.versions.producer == tf.version.GRAPH_DEF_VERSION
     assert tf.version.VERSION == tf.__version__ == tf.compat.v1.VERSION
+    assert tf.compat.v1.__version__ == tf.compat.v2.__version__ == tf.__version__
+    assert tf.compat.v1.__git_version__ == tf.__git_version__ == tf.version.GIT_VERSION
+    with pytest.raises(AttributeError):
+        tf.compat.v1.__nothing__  # noqa: B018
     assert set(tf.sysconfig.get_build_info()) == {
         "is_cuda_build", "is_rocm_build", "is_tensorrt_build"
     }  # fmt: skip

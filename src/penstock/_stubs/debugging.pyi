@@ -27,6 +27,8 @@ from penstock.ops.debug_numerics import disable_check_numerics as disable_check_
 from penstock.core.tracebacks import disable_traceback_filtering as disable_traceback_filtering
 from penstock.ops.debug_numerics import enable_check_numerics as enable_check_numerics
 from penstock.core.tracebacks import enable_traceback_filtering as enable_traceback_filtering
+from penstock.config.placement_log import get_log_device_placement as get_log_device_placement
 from penstock.ops.debug_shapes import is_numeric_tensor as is_numeric_tensor
 from penstock.core.tracebacks import is_traceback_filtering_enabled as is_traceback_filtering_enabled
+from penstock.config.placement_log import set_log_device_placement as set_log_device_placement
 from penstock._stubs import debugging_experimental as experimental

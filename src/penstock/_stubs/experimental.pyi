@@ -7,6 +7,8 @@ from penstock.core.extension_type import ExtensionTypeBatchEncoder as ExtensionT
 from penstock.core.extension_type import ExtensionTypeSpec as ExtensionTypeSpec
 from penstock.ops.optional import Optional as Optional
 from penstock.ops.ragged_partition import RowPartition as RowPartition
+from penstock.core.execution_scopes import async_clear_error as async_clear_error
+from penstock.core.execution_scopes import async_scope as async_scope
 from penstock.ops.dispatch_for import dispatch_for_api as dispatch_for_api
 from penstock.ops.dispatch_for import dispatch_for_binary_elementwise_apis as dispatch_for_binary_elementwise_apis
 from penstock.ops.dispatch_for import dispatch_for_binary_elementwise_assert_apis as dispatch_for_binary_elementwise_assert_apis
@@ -17,8 +19,10 @@ from penstock.types.dtypes import float8_e4m3fn as float8_e4m3fn
 from penstock.types.dtypes import float8_e4m3fnuz as float8_e4m3fnuz
 from penstock.types.dtypes import float8_e5m2 as float8_e5m2
 from penstock.types.dtypes import float8_e5m2fnuz as float8_e5m2fnuz
+from penstock.core.execution_scopes import function_executor_type as function_executor_type
 from penstock.types.dtypes import int2 as int2
 from penstock.types.dtypes import int4 as int4
+from penstock.core.op_libraries import register_filesystem_plugin as register_filesystem_plugin
 from penstock.types.dtypes import uint2 as uint2
 from penstock.types.dtypes import uint4 as uint4
 from penstock.ops.dispatch_for import unregister_dispatch_for as unregister_dispatch_for

@@ -12,6 +12,14 @@ EXPORTS = {
             "set_synchronous_execution",
         )
     },
+    "penstock.core.execution_scopes": {
+        name: [f"experimental.{name}"]
+        for name in ("async_clear_error", "async_scope", "function_executor_type")
+    },
+    "penstock.config.placement_log": {
+        name: [f"debugging.{name}"]
+        for name in ("get_log_device_placement", "set_log_device_placement")
+    },
     "penstock.config.optimizer_options": {
         "get_experimental_options": ["config.optimizer.get_experimental_options"],
         "set_experimental_options": ["config.optimizer.set_experimental_options"],

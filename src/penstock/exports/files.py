@@ -20,6 +20,16 @@ _V1 = {
 }
 
 EXPORTS = {
+    "penstock.util.resource_files": {
+        name: [f"compat.v1.resource_loader.{name}"]
+        for name in (
+            "get_data_files_path",
+            "get_path_to_datafile",
+            "get_root_dir_with_all_resources",
+            "load_resource",
+            "readahead_file_path",
+        )
+    },
     "penstock.core.files": {name: [f"io.gfile.{name}"] for name in _FUNCTIONS},
     "penstock.core.files_v1": {name: [f"compat.v1.gfile.{old}"] for name, old in _V1.items()},
     "penstock.core.file_object": {

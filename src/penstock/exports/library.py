@@ -1,6 +1,12 @@
 """Public names for operations of one's own; they have no counterpart in TensorFlow's Python API."""
 
 EXPORTS = {
+    "penstock.core.op_libraries": {
+        "load_file_system_library": ["compat.v1.load_file_system_library"],
+        "load_library": ["load_library"],
+        "load_op_library": ["load_op_library"],
+        "register_filesystem_plugin": ["experimental.register_filesystem_plugin"],
+    },
     "penstock.core.execute": {"execute": ["library.execute"]},
     "penstock.core.kernels": {
         "KernelContext": ["library.KernelContext"],

@@ -36,11 +36,15 @@ EXPORTS = {
         "unregister_dispatch_for": ["experimental.unregister_dispatch_for"],
     },
     "penstock.core.build_info": {
-        **{name: [f"version.{name}", f"compat.v1.{name}"] for name in (*_BUILD, *_GRAPH_DEF)},
+        **{
+            name: [f"version.{name}", f"compat.v1.{name}", f"__{name.lower()}__"] for name in _BUILD
+        },
+        **{name: [f"version.{name}", f"compat.v1.{name}"] for name in _GRAPH_DEF},
         "get_build_info": ["sysconfig.get_build_info"],
-        "CXX11_ABI_FLAG": ["sysconfig.CXX11_ABI_FLAG", "compat.v1.CXX11_ABI_FLAG"],
-        "CXX_VERSION": ["sysconfig.CXX_VERSION", "compat.v1.CXX_VERSION"],
-        "MONOLITHIC_BUILD": ["sysconfig.MONOLITHIC_BUILD", "compat.v1.MONOLITHIC_BUILD"],
+        **{
+            name: [f"sysconfig.{name}", f"compat.v1.{name}", f"__{name.lower()}__"]
+            for name in ("CXX11_ABI_FLAG", "CXX_VERSION", "MONOLITHIC_BUILD")
+        },
     },
     "penstock.util.text": {
         name: [f"compat.{name}"]

@@ -238,8 +238,10 @@ def set_logical_device_configuration(
         _settings.logical[device] = wanted
 
 
-def _require_known(device: PhysicalDevice) -> None:
-    if device not in list_physical_devices(device.device_type):
+def _require_known(device: Any) -> None:
+    if not isinstance(device, PhysicalDevice) or device not in list_physical_devices(
+        device.device_type
+    ):
         raise ValueError(
             f"Unrecognized device: {device!r}. Known devices: {list_physical_devices()}."
         )

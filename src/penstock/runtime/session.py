@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock import errors
-from penstock.config import env, logging
+from penstock.config import env
+from penstock.config.placement_log import log_placement
 from penstock.core.resources import ResourceManager
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph.graph import Graph
@@ -81,8 +82,7 @@ class DirectSession:
         )
         made.state = self.state
         if options.log_placement:
-            for node in made.program.nodes:
-                logging.info("%s: (%s): %s", node.name, node.type, node.device)
+            log_placement(made.program.nodes)
         with self._lock:
             found = self._plans.setdefault(key, (made, (fetches, feeds, targets)))
             if len(self._plans) > self._capacity:

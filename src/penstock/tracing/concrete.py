@@ -14,6 +14,7 @@ from typing import Any
 from penstock import errors
 from penstock.autodiff import calls
 from penstock.autodiff.tape import GradientTape
+from penstock.config.placement_log import get_log_device_placement, log_placement
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor, symbolic_in_eager
 from penstock.core.eager import eager_resources
@@ -59,7 +60,10 @@ def _make(body: CallBody) -> Plan:
     program = build(body.outputs, body.inputs, body.control_outputs, inline_all=whole)
     if whole:
         return make_whole_plan(program, eager_resources, body.name)
-    return make_plan(program, eager_resources)
+    plan = make_plan(program, eager_resources)
+    if get_log_device_placement():
+        log_placement(plan.program.nodes)
+    return plan
 
 
 def run_body(body: CallBody, tensors: Sequence[Any]) -> list[Any]:

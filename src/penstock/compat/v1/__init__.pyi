@@ -85,6 +85,12 @@ from penstock.ops.variable_types import VariableAggregation as VariableAggregati
 from penstock.ops.variable_scope import VariableScope as VariableScope
 from penstock.ops.variable_types import VariableSynchronization as VariableSynchronization
 from penstock.ops.readers import WholeFileReader as WholeFileReader
+from penstock.core.build_info import COMPILER_VERSION as __compiler_version__
+from penstock.core.build_info import CXX11_ABI_FLAG as __cxx11_abi_flag__
+from penstock.core.build_info import CXX_VERSION as __cxx_version__
+from penstock.core.build_info import GIT_VERSION as __git_version__
+from penstock.core.build_info import MONOLITHIC_BUILD as __monolithic_build__
+from penstock.core.build_info import VERSION as __version__
 from penstock.ops.math_cast import abs as abs
 from penstock.ops.math_arithmetic import accumulate_n as accumulate_n
 from penstock.ops.math_elementwise import acos as acos
@@ -320,6 +326,9 @@ from penstock.ops.math_compare import less_equal as less_equal
 from penstock.ops.math_special import lgamma as lgamma
 from penstock.ops.math_range import linspace as lin_space
 from penstock.ops.math_range import linspace as linspace
+from penstock.core.op_libraries import load_file_system_library as load_file_system_library
+from penstock.core.op_libraries import load_library as load_library
+from penstock.core.op_libraries import load_op_library as load_op_library
 from penstock.ops.variables_v1 import local_variables as local_variables
 from penstock.ops.variables_v1 import local_variables_initializer as local_variables_initializer
 from penstock.ops.math_elementwise import log as log
@@ -628,6 +637,7 @@ from penstock._stubs import compat_v1_queue as queue
 from penstock._stubs import compat_v1_ragged as ragged
 from penstock._stubs import compat_v1_random as random
 from penstock._stubs import raw_ops as raw_ops
+from penstock._stubs import compat_v1_resource_loader as resource_loader
 from penstock._stubs import compat_v1_saved_model as saved_model
 from penstock._stubs import compat_v1_sets as sets
 from penstock._stubs import compat_v1_signal as signal
