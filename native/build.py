@@ -32,6 +32,11 @@ X86 = {  # the instruction sets, and what the compiler is told for each
     "avx2": ("-mavx2", "-mfma"),
     "avx512": ("-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"),
 }
+_VNNI = (*X86["avx512"], "-mavx512bf16", "-mavx512vnni")
+DOT = {  # the same for dot_isa.cc, where the compiler knows them all
+    "vnni": _VNNI,
+    "amx": (*_VNNI, "-mamx-tile", "-mamx-int8", "-mamx-bf16"),
+}
 INSTRUCTION_SETS = {"x86_64": X86, "aarch64": {"plain": ()}, "arm64": {"plain": ()}}
 
 
@@ -75,7 +80,8 @@ def build(target: pathlib.Path = TARGET) -> pathlib.Path:
     """
     with tempfile.TemporaryDirectory() as folder:
         flags = ["-isystem", str(headers())]
-        made = _compile(folder, ("handlers", "dispatch"), flags, ["-shared"])
+        sources = ("handlers", "dot_handlers", "dispatch", "dot_dispatch")
+        made = _compile(folder, sources, flags, ["-shared"])
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made, target.with_suffix(".new"))
         os.replace(target.with_suffix(".new"), target)  # a process may have the old one open
@@ -135,7 +141,7 @@ def check(sanitizers: str, rounds: int) -> int:
         sources = [str(HERE / f"{name}.cc") for name in ("check_wire", "wire")]
         _run([*_compiler(), *COMMON, *extra, "-o", messages, *sources])
         failed = _exit_code([messages, str(rounds)])
-        made = _compile(folder, ("check", "dispatch"), extra, [])
+        made = _compile(folder, ("check", "check_dot", "dispatch", "dot_dispatch"), extra, [])
         return _exit_code([made, str(rounds)]) or failed
 
 
@@ -166,6 +172,14 @@ def _compile(folder: str, sources: Iterable[str], extra: list[str], link: list[s
         f"{folder}/{name}.o": [str(HERE / "isa.cc"), f"-DPENSTOCK_ISA={name}", *options]
         for name, options in reversed(sets.items())
     }
+    dots = DOT if "avx2" in sets and _accepts(command, DOT["amx"]) else {}
+    command += ["-DPENSTOCK_DOT"] if dots else []
+    for name, options in dots.items():
+        jobs[f"{folder}/dot_{name}.o"] = [
+            str(HERE / "dot_isa.cc"),
+            f"-DPENSTOCK_ISA={name}",
+            *options,
+        ]
     for source in sources:
         jobs[f"{folder}/{source}.o"] = [str(HERE / f"{source}.cc")]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -173,6 +187,12 @@ def _compile(folder: str, sources: Iterable[str], extra: list[str], link: list[s
     made = f"{folder}/made"
     _run([*command, *link, "-o", made, *jobs])
     return made
+
+
+def _accepts(command: list[str], options: Iterable[str]) -> bool:
+    """Whether the compiler knows these options; compilers before 2021 do not know all of them."""
+    probe = [*command, *options, "-fsyntax-only", "-x", "c++", os.devnull]
+    return subprocess.run(probe, capture_output=True, check=False).returncode == 0
 
 
 def _run(command: Iterable[str]) -> None:

@@ -1,15 +1,9 @@
 // Compares every kernel with plain loops in double, over shapes drawn from a seed: for the
 // sanitizers (native/build.py --check) and for a first look without Python.
-#include <atomic>
-#include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <random>
-#include <thread>
-#include <vector>
 
-#include "kernels.h"
+#include "check_tools.h"
 
 extern "C" bool penstock_use_isa(const char* name);
 
@@ -18,51 +12,6 @@ namespace {
 using penstock::Conv;
 using penstock::Pool;
 using penstock::Product;
-using Floats = std::vector<float>;
-
-class ThreadWorkers final : public penstock::Workers {
- public:
-  explicit ThreadWorkers(long threads) : threads_(threads) {}
-  long threads() const override { return threads_; }
-  void run(long count, void (*body)(const void*, long), const void* argument) override {
-    std::atomic<long> next{0};
-    auto work = [&] {
-      for (long task = next++; task < count; task = next++) body(argument, task);
-    };
-    std::vector<std::thread> others;
-    for (long i = 1; i < threads_; ++i) others.emplace_back(work);
-    work();
-    for (auto& each : others) each.join();
-  }
-
- private:
-  long threads_;
-};
-
-std::mt19937 generator;
-long draw(long low, long high) {
-  return std::uniform_int_distribution<long>(low, high)(generator);
-}
-long most_of(long value) { return value > 1 ? value : 1; }
-
-// Whole numbers: their sums are exact in float, so results are equal to the last bit. The memory is
-// exactly as large as the tensor, so that AddressSanitizer sees a read beyond it.
-Floats numbers(long count) {
-  Floats values(count);
-  for (float& each : values) each = static_cast<float>(draw(-4, 4));
-  return values;
-}
-
-int failures = 0;
-void compare(const char* what, const Floats& found, const std::vector<double>& wanted) {
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (!(std::abs(found[i] - wanted[i]) <= 1e-5 * (1 + std::abs(wanted[i])))) {
-      std::printf("%s: element %zu of %zu is %g, not %g\n", what, i, wanted.size(), found[i],
-                  wanted[i]);
-      ++failures;
-      return;
-    }
-}
 
 // A finish of results with rows of `columns`; its numbers live in `held`.
 penstock::Finish draw_finish(Floats (&held)[2], long columns, long count) {
@@ -300,5 +249,5 @@ int main(int count, char** arguments) {
     }
     std::printf("%s: %s\n", name, failures == 0 ? "as plain loops" : "WRONG");
   }
-  return failures != 0;
+  return failures != 0 || !dot_is_right(rounds);
 }

@@ -1,54 +1,10 @@
 // The handlers that XLA calls. They check nothing that Python's predicates have checked; sizes come
 // from the buffers themselves.
-#include <cstdint>
-#include <new>
-#include <vector>
-
-#include "kernels.h"
-#include "workers.h"
-#include "xla/ffi/api/ffi.h"
-
-namespace ffi = xla::ffi;
+#include "handling.h"
 
 namespace {
 
-using penstock::PoolWorkers;
 using Floats = ffi::Buffer<ffi::F32>;
-using Dims = ffi::Span<const int64_t>;
-
-template <typename Body>
-ffi::Error guarded(Body body) {
-  try {
-    body();
-  } catch (const std::bad_alloc&) {
-    return ffi::Error(ffi::ErrorCode::kResourceExhausted, "no memory for packed panels");
-  }
-  return ffi::Error::Success();
-}
-
-// Where each matrix of a batch begins, for an operand whose leading axes are repeated to fit.
-std::vector<long> starts(Dims operand, Dims result) {
-  const std::size_t axes = result.size() - 2, own = operand.size() - 2;
-  long count = 1;
-  for (std::size_t i = 0; i < axes; ++i) count *= result[i];
-  std::vector<long> steps(axes, 0);
-  long step = operand[own] * operand[own + 1];
-  for (std::size_t i = 0; i < own; ++i) {
-    const long size = operand[own - 1 - i];
-    steps[axes - 1 - i] = size == 1 ? 0 : step;
-    step *= size;
-  }
-  std::vector<long> found(count, 0);
-  for (long entry = 0; entry < count; ++entry) {
-    long rest = entry, at = 0;
-    for (std::size_t i = axes; i-- > 0;) {
-      at += rest % result[i] * steps[i];
-      rest /= result[i];
-    }
-    found[entry] = at;
-  }
-  return found;
-}
 
 ffi::Error product(ffi::ThreadPool pool, Floats a, Floats b, bool adj_a, bool adj_b,
                    ffi::Result<Floats> c) {
@@ -81,29 +37,6 @@ ffi::Error product(ffi::ThreadPool pool, Floats a, Floats b, bool adj_a, bool ad
     PoolWorkers workers(pool);
     penstock::best_kernels().product(p, workers);
   });
-}
-
-// Sizes along the axes that a filter slides over: two or three of `all`, from one on.
-penstock::Axes axes(Dims all, std::size_t from, std::size_t count) {
-  return {count == 3 ? all[from] : 1, all[from + count - 2], all[from + count - 1]};
-}
-
-// window: strides, dilations and the pads before, each along the axes that the filter slides over.
-penstock::Conv conv_of(Dims x, Dims w, Dims y, Dims window) {
-  const std::size_t count = x.size() - 2;
-  penstock::Conv c;
-  c.images = x[0];
-  c.channels = x[count + 1];
-  c.filters = w[count + 1];
-  c.groups = w[count] > 0 ? c.channels / w[count] : 1;
-  c.size = axes(x, 1, count);
-  c.taps = axes(w, 0, count);
-  c.out = axes(y, 1, count);
-  c.stride = axes(window, 0, count);
-  c.dilation = axes(window, count, count);
-  c.pad = axes(window, 2 * count, count);
-  if (count == 2) c.pad.z = 0;
-  return c;
 }
 
 ffi::Error conv(ffi::ThreadPool pool, Floats x, Floats w, Dims window, ffi::Result<Floats> y) {
@@ -213,10 +146,6 @@ auto window_call() { return ffi::Ffi::Bind().Ctx<ffi::ThreadPool>(); }
 
 }  // namespace
 
-#define PENSTOCK_HANDLER(name, function, binding)                                        \
-  extern "C" __attribute__((visibility("default"))) XLA_FFI_Error* name(XLA_FFI_CallFrame*); \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(name, function, binding)
-
 PENSTOCK_HANDLER(penstock_product, product,
                  ffi::Ffi::Bind()
                      .Ctx<ffi::ThreadPool>()
@@ -257,4 +186,4 @@ extern "C" __attribute__((visibility("default"))) int penstock_interface() { ret
 
 // What the functions above mean and how they are called; penstock/core/native.py states the same
 // number, as REVISION, and refuses a library that states another one.
-extern "C" __attribute__((visibility("default"))) int penstock_revision() { return 2; }
+extern "C" __attribute__((visibility("default"))) int penstock_revision() { return 3; }

@@ -38,10 +38,13 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "max_pool_grad",
     "avg_pool",
     "avg_pool_grad",
+    "dot_product",
+    "dot_conv",
 )
 PREFIX = "penstock."
-REVISION = 2  # part of the names that executables on disk hold; handlers.cc states the same number
-_OWN = ("penstock_interface", "penstock_isa", "penstock_use_isa")
+REVISION = 3  # part of the names that executables on disk hold; handlers.cc states the same number
+_SETS = ("isa", "dot_isa")  # of instructions: for all kernels, for products of bfloat16 and bytes
+_OWN = ("interface", *_SETS, *(f"use_{name}" for name in _SETS))
 
 
 class _Here(threading.local):
@@ -70,6 +73,14 @@ def available() -> bool:
     return jax.default_backend() == "cpu" and _registered()
 
 
+def dot_available() -> bool:
+    """Whether the library has products of bfloat16 and bytes for this processor."""
+    if not available():
+        return False
+    library = state().library
+    return library is not None and library.penstock_dot_isa() != b"none"
+
+
 def call(
     function: str, result: Any, *arguments: Any, mapped: str = "sequential", **attrs: Any
 ) -> Any:
@@ -78,7 +89,7 @@ def call(
     Args:
       function: a name of FUNCTIONS.
       result: a `jax.ShapeDtypeStruct`.
-      arguments: arrays or tracers, float32, of any layout: XLA brings them into row-major order.
+      arguments: arrays or tracers, of any layout: XLA brings them into row-major order.
       mapped: what happens under `jax.vmap`, as `jax.ffi.ffi_call` names it: one call after another,
         or "expand_dims" and "broadcast_all" where the handler takes more leading axes.
       attrs: NumPy scalars and vectors, as the handler names them.
@@ -99,7 +110,7 @@ def state() -> State:
 def load(path: pathlib.Path) -> State:
     """Loads the library at `path`; compares its version with ours, and XLA's with jaxlib's."""
     version = ("penstock_revision", REVISION)
-    names = [*_OWN, *(f"penstock_{name}" for name in FUNCTIONS)]
+    names = [f"penstock_{name}" for name in (*_OWN, *FUNCTIONS)]
     found = native_library.load(path, WHAT, WITHOUT, version, names)
     library = found.library
     if library is None:
@@ -113,10 +124,13 @@ def load(path: pathlib.Path) -> State:
             f"it was built for version {built_for / 1000:.3f} of XLA's interface, jaxlib has "
             f"{'an unknown one' if here is None else f'{here / 1000:.3f}'}",
         )
-    library.penstock_isa.restype = ctypes.c_char_p
-    library.penstock_use_isa.argtypes = [ctypes.c_char_p]
-    library.penstock_use_isa.restype = ctypes.c_bool
-    return State(library, library.penstock_isa().decode())
+    for kind in _SETS:
+        getattr(library, f"penstock_{kind}").restype = ctypes.c_char_p
+        use = getattr(library, f"penstock_use_{kind}")
+        use.argtypes, use.restype = [ctypes.c_char_p], ctypes.c_bool
+    instructions = library.penstock_isa().decode()
+    dot = library.penstock_dot_isa().decode()
+    return State(library, instructions if dot == "none" else f"{instructions} and {dot}")
 
 
 def interface_version(headers: pathlib.Path) -> int | None:

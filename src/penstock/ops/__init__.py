@@ -8,6 +8,7 @@ import importlib
 
 from penstock.ops.kernels import cpu as _cpu  # noqa: F401
 from penstock.ops.kernels import cpu_conv as _cpu_conv  # noqa: F401
+from penstock.ops.kernels import cpu_dot as _cpu_dot  # noqa: F401
 
 FAMILIES = (
     "accumulator_ops",

@@ -6,9 +6,10 @@ on both sides. The names of the fused operations say what follows, in order: a b
 from below ("Relu"), a new range of 8 bits ("Requantize").
 
 The windows are laid out as rows of a matrix, whose product with the filter is exact (see
-`quant_products`): XLA has no fast convolution of integers.
+`quant_products`), where there is no native convolution of bytes: XLA has no fast one of integers.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.math_int_matmul import int_matmul, signed
+from penstock.ops.native_dot import dot_conv, worth_a_dot
 from penstock.ops.nn_conv_geometry import Window, check_attrs, sliding_shape, window_of
 from penstock.ops.quant_elementwise import zero_point
 from penstock.ops.quant_levels import FLOAT, Array, level, limits, product_range, scalars
@@ -102,8 +104,25 @@ def _rows(xp: Any, x: Array, window: Window, fill: int = 0) -> Array:
     return window_rows(xp, x, window.sizes, window.strides, window.dilations)
 
 
+def _out_shape(image: Any, weights: Any, window: Window) -> tuple[int, ...]:
+    rows = zip(image[1:3], window.sizes, window.strides, window.dilations, window.pads, strict=True)
+    out = [(n + sum(p) - (k - 1) * d - 1) // s + 1 for n, k, s, d, p in rows]
+    return (image[0], *out, weights[-1])
+
+
+def _sides(weights: Any) -> tuple[int, int]:
+    """A filter's shape as that of a matrix."""
+    return math.prod(weights[:-1]), weights[-1]
+
+
 def int_conv(xp: Any, x: Array, weights: Array, window: Window) -> Array:
     """The exact convolution of 8-bit integers, padded with 0, as int32[B, h, w, out]."""
+    if xp is not np and weights.dtype == np.int8:
+        shape, sides = _out_shape(x.shape, weights.shape, window), _sides(weights.shape)
+        if worth_a_dot((math.prod(shape[:3]), sides[0]), sides, 1):
+            before = [pads[0] for pads in window.pads]
+            numbers = np.array([*window.strides, *window.dilations, *before], np.int64)
+            return dot_conv(x, weights, shape, numbers, np.int32)
     bytes_, lack = (x, 0) if xp is np else signed(xp, x)
     rows = _rows(xp, bytes_, window, -lack)
     columns = weights.reshape(-1, weights.shape[-1])

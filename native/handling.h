@@ -1,0 +1,80 @@
+// What the files of handlers share: how buffers' dimensions become the kernels' descriptions.
+#pragma once
+
+#include <cstdint>
+#include <new>
+#include <vector>
+
+#include "kernels.h"
+#include "workers.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace ffi = xla::ffi;
+
+namespace {
+
+using penstock::PoolWorkers;
+using Dims = ffi::Span<const int64_t>;
+
+template <typename Body>
+ffi::Error guarded(Body body) {
+  try {
+    body();
+  } catch (const std::bad_alloc&) {
+    return ffi::Error(ffi::ErrorCode::kResourceExhausted, "no memory for packed panels");
+  }
+  return ffi::Error::Success();
+}
+
+// Where each matrix of a batch begins, for an operand whose leading axes are repeated to fit.
+inline std::vector<long> starts(Dims operand, Dims result) {
+  const std::size_t axes = result.size() - 2, own = operand.size() - 2;
+  long count = 1;
+  for (std::size_t i = 0; i < axes; ++i) count *= result[i];
+  std::vector<long> steps(axes, 0);
+  long step = operand[own] * operand[own + 1];
+  for (std::size_t i = 0; i < own; ++i) {
+    const long size = operand[own - 1 - i];
+    steps[axes - 1 - i] = size == 1 ? 0 : step;
+    step *= size;
+  }
+  std::vector<long> found(count, 0);
+  for (long entry = 0; entry < count; ++entry) {
+    long rest = entry, at = 0;
+    for (std::size_t i = axes; i-- > 0;) {
+      at += rest % result[i] * steps[i];
+      rest /= result[i];
+    }
+    found[entry] = at;
+  }
+  return found;
+}
+
+// Sizes along the axes that a filter slides over: two or three of `all`, from one on.
+inline penstock::Axes axes(Dims all, std::size_t from, std::size_t count) {
+  return {count == 3 ? all[from] : 1, all[from + count - 2], all[from + count - 1]};
+}
+
+// window: strides, dilations and the pads before, each along the axes that the filter slides over.
+inline penstock::Conv conv_of(Dims x, Dims w, Dims y, Dims window) {
+  const std::size_t count = x.size() - 2;
+  penstock::Conv c;
+  c.images = x[0];
+  c.channels = x[count + 1];
+  c.filters = w[count + 1];
+  c.groups = w[count] > 0 ? c.channels / w[count] : 1;
+  c.size = axes(x, 1, count);
+  c.taps = axes(w, 0, count);
+  c.out = axes(y, 1, count);
+  c.stride = axes(window, 0, count);
+  c.dilation = axes(window, count, count);
+  c.pad = axes(window, 2 * count, count);
+  if (count == 2) c.pad.z = 0;
+  return c;
+}
+
+}  // namespace
+
+#define PENSTOCK_HANDLER(name, function, binding)                                        \
+  extern "C" __attribute__((visibility("default"))) XLA_FFI_Error* name(XLA_FFI_CallFrame*); \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(name, function, binding)
