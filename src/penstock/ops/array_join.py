@@ -278,7 +278,7 @@ SPLIT = define_op(
 )
 
 
-@kernel(SPLIT)
+@kernel(SPLIT, limit=1 << 62)  # views
 def _split(xp: Any, split_dim: Array, value: Array, *, num_split: int) -> list[Array]:
     return list(xp.split(value, num_split, int(split_dim.reshape(()))))
 
@@ -331,7 +331,7 @@ SPLIT_V = define_op(
 )
 
 
-@kernel(SPLIT_V)
+@kernel(SPLIT_V, limit=1 << 62)  # views
 def _split_v(xp: Any, value: Array, size_splits: Array, split_dim: Array) -> list[Array]:
     axis = int(split_dim.reshape(()))
     sizes = size_splits.astype(np.int64)

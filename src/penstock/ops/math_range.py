@@ -70,9 +70,19 @@ def _range(xp: Any, start: Array, limit: Array, delta: Array) -> Array:
         return (
             (first + step * np.arange(size, dtype=object)).astype(start.dtype)
             if _is_wide(first, last, step)
-            else (first + step * np.arange(size, dtype=np.int64)).astype(start.dtype)
+            else _line(size, first, step, start.dtype)
         )
-    return (first + step * np.arange(size, dtype=np.float64)).astype(start.dtype)
+    return _line(size, first, step, np.dtype(np.float64)).astype(start.dtype)
+
+
+def _line(size: int, first: Any, step: Any, kind: np.dtype[Any]) -> Array:
+    """First + step * i for i below `size`, in one array; integers wrap."""
+    line = np.arange(size, dtype=kind)
+    if step != 1:
+        line *= np.asarray(step).astype(kind)
+    if first != 0:
+        line += np.asarray(first).astype(kind)
+    return line
 
 
 def _is_wide(*values: float) -> bool:

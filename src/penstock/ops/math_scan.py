@@ -18,6 +18,7 @@ from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
 Array = Any  # numpy.ndarray or a JAX tracer
+SCAN_LIMIT = 1 << 24  # one pass of NumPy's takes a fifth of the time of XLA's, by benchmarks/ops
 ORDERED = (
     "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, "
     "qint8, quint8, qint32, qint16, quint16, bool}"
@@ -63,24 +64,30 @@ ARG_MIN = _define_position(
 )
 
 
-def _without_nan(xp: Any, x: Array, worst: float) -> Array:
-    return xp.where(xp.isnan(x), np.asarray(worst, x.dtype), x) if x.dtype.kind in "fV" else x
+def _position(xp: Any, name: str, x: Array, axis: Array, worst: float) -> Array:
+    """The position of the extreme that `name` finds; NaN is none."""
+    find, along = getattr(xp, name), int(axis)
+    if not x.size:
+        return _no_position(xp, x, axis)
+    if x.dtype.kind not in "fV":
+        return find(x, along)
+    if (
+        xp is np and x.dtype.kind == "f"
+    ):  # NumPy finds a NaN first: where there is none, all is well
+        found = np.expand_dims(find(x, along), along)
+        if not np.isnan(np.take_along_axis(x, found, along)).any():
+            return found.squeeze(along)
+    return find(xp.where(xp.isnan(x), np.asarray(worst, x.dtype), x), along)
 
 
-@kernel(ARG_MAX)
+@kernel(ARG_MAX, limit=SCAN_LIMIT)
 def _arg_max(xp: Any, x: Array, axis: Array, *, output_type: DType) -> Array:
-    found = (
-        xp.argmax(_without_nan(xp, x, -np.inf), int(axis)) if x.size else _no_position(xp, x, axis)
-    )
-    return found.astype(output_type.numpy_dtype)
+    return _position(xp, "argmax", x, axis, -np.inf).astype(output_type.numpy_dtype)
 
 
-@kernel(ARG_MIN)
+@kernel(ARG_MIN, limit=SCAN_LIMIT)
 def _arg_min(xp: Any, x: Array, axis: Array, *, output_type: DType) -> Array:
-    found = (
-        xp.argmin(_without_nan(xp, x, np.inf), int(axis)) if x.size else _no_position(xp, x, axis)
-    )
-    return found.astype(output_type.numpy_dtype)
+    return _position(xp, "argmin", x, axis, np.inf).astype(output_type.numpy_dtype)
 
 
 def _no_position(xp: Any, x: Array, axis: Array) -> Array:
@@ -208,19 +215,19 @@ def _scan(
     return xp.flip(result, along) if reverse else result
 
 
-@kernel(CUMSUM)
+@kernel(CUMSUM, limit=SCAN_LIMIT)
 def _cumsum(xp: Any, x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
     run = lambda a, along: xp.cumsum(a, along, dtype=a.dtype)  # noqa: E731
     return _scan(xp, x, axis, run, 0, exclusive, reverse)
 
 
-@kernel(CUMPROD)
+@kernel(CUMPROD, limit=SCAN_LIMIT)
 def _cumprod(xp: Any, x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
     run = lambda a, along: xp.cumprod(a, along, dtype=a.dtype)  # noqa: E731
     return _scan(xp, x, axis, run, 1, exclusive, reverse)
 
 
-@kernel(CUMULATIVE_LOGSUMEXP)
+@kernel(CUMULATIVE_LOGSUMEXP, limit=SCAN_LIMIT)
 def _cumulative_logsumexp(
     xp: Any, x: Array, axis: Array, *, exclusive: bool, reverse: bool
 ) -> Array:
