@@ -309,6 +309,8 @@ quiet = (
 class KernelContext:
     """What a kernel may ask of its surroundings. Traced regions' subclass records checks."""
 
+    uncompiled = False  # bodies that the kernel runs are not worth compiling either
+
     def __init__(
         self,
         op_name: str,

@@ -18,6 +18,7 @@ from penstock.graph.func_graph import bodies_of
 from penstock.runtime.draws import draws
 from penstock.runtime.executable import trace_node
 from penstock.runtime.fusing import fuse_chains
+from penstock.runtime.host_path import HostPath
 from penstock.runtime.loop_nodes import copied
 from penstock.runtime.program import FEED, Program, build
 from penstock.runtime.simplify import PASSES, prepared_op, simplify
@@ -42,19 +43,41 @@ def set_whole_plan_maker(function: Callable[..., Any]) -> None:
 def run_body(ctx: KernelContext, body: CallBody, arguments: Sequence[Any]) -> list[Any]:
     """Runs a body's plan on the host, inside the step that `ctx` belongs to."""
     step = ctx.step if ctx.step is not None else Step(ctx.resources)
-    key = ("body", id(body))
+    key = ("uncompiled" if ctx.uncompiled else "body", id(body))
     kept = step.state.get(key)
     if kept is None:
-        whole = body.must_compile
-        program = build(body.outputs, body.inputs, body.control_outputs, inline_all=whole)
-        device = ctx.device or "CPU"
-        if whole:
-            plan = _make_plan["whole"](program, ctx.resources, body.name, device)
-        else:
-            plan = _make_plan["make"](program, ctx.resources, device, threads=1)
+        plan = _uncompiled(body, ctx) if ctx.uncompiled else _plan_of(body, ctx)
         kept = step.state[key] = (body, plan)  # the body lives as long as its id is a key
     step.check(ctx.op_name)
     return list(kept[1].run(arguments, step))
+
+
+def _plan_of(body: CallBody, ctx: KernelContext) -> Any:
+    whole = body.must_compile
+    program = build(body.outputs, body.inputs, body.control_outputs, inline_all=whole)
+    device = ctx.device or "CPU"
+    if whole:
+        return _make_plan["whole"](program, ctx.resources, body.name, device)
+    return _make_plan["make"](program, ctx.resources, device, threads=1)
+
+
+class _Uncompiled:
+    """In place of a plan: a body whose nodes run one by one on the host, and those of its own."""
+
+    def __init__(self, program: Program, device: str) -> None:
+        nodes = [n for n in program.nodes if n.type not in (FEED, "NoOp")]
+        prepared = [prepared_op(n, device) for n in nodes]
+        feeds = [(n, 0) for n in program.feeds]
+        self._path = HostPath(nodes, prepared, feeds, [], program.fetches)
+
+    def run(self, feeds: Sequence[Any], step: Step) -> Sequence[Any]:
+        """The fetched arrays."""
+        return self._path.run(feeds, (), step, uncompiled=True)
+
+
+def _uncompiled(body: CallBody, ctx: KernelContext) -> _Uncompiled:
+    device = ctx.device or "CPU"
+    return _Uncompiled(traced_body(body, device).plain, device)
 
 
 class TracedBody:

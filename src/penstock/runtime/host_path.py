@@ -20,11 +20,22 @@ from penstock.types import dtypes as dt
 
 
 def run_node(
-    node: Node, prepared: PreparedOp, arguments: list[Any], step: Step, in_turn: bool = False
+    node: Node,
+    prepared: PreparedOp,
+    arguments: list[Any],
+    step: Step,
+    in_turn: bool = False,
+    uncompiled: bool = False,
 ) -> Sequence[Any]:
     """Runs one node with the kernel that suits.
 
-    `in_turn`: its effects need no turn, or have it.
+    Args:
+      node: the node.
+      prepared: its kernels.
+      arguments: its inputs.
+      step: the step that it is part of.
+      in_turn: its effects need no turn, or have it.
+      uncompiled: nothing of its bodies is compiled either.
 
     Raises:
       OpError: the node failed; the error names the node and the user's line.
@@ -32,6 +43,7 @@ def run_node(
     if effects.switch.log is not None and node.stateful and not in_turn and step.who != "":
         return _run_in_turn(node, prepared, arguments, step)
     context = KernelContext(node.name, prepared.attrs, step.resources, prepared.device, step)
+    context.uncompiled = uncompiled
     if node.op is not None and node.op.step_input is not None:
         context.step_value = step.take(node, node.op.step_input)  # type: ignore[attr-defined]
     try:
@@ -133,8 +145,14 @@ class HostPath:
             self._template[slot] = value
         self._fast = None if variables else self._generate(len(inputs), dict(constants))
 
-    def run(self, inputs: Sequence[Any], handles: Sequence[Any], step: Step) -> Sequence[Any]:
-        """The outputs."""
+    def run(
+        self,
+        inputs: Sequence[Any],
+        handles: Sequence[Any],
+        step: Step,
+        uncompiled: bool = False,
+    ) -> Sequence[Any]:
+        """The outputs. `uncompiled`: nothing of bodies is compiled either."""
         if self._fast is not None:
             try:
                 return quiet.run(self._fast, *inputs)
@@ -143,7 +161,8 @@ class HostPath:
         slots = self._template.copy()
         slots[: self._given] = [*inputs, *handles]
         for node, prepared, sources, targets in self._calls:
-            results = run_node(node, prepared, [slots[i] for i in sources], step)
+            arguments = [slots[i] for i in sources]
+            results = run_node(node, prepared, arguments, step, uncompiled=uncompiled)
             for target, value in zip(targets, results, strict=True):
                 slots[target] = value
         return [slots[i] for i in self._outputs]

@@ -2,12 +2,14 @@
 
 A region takes values and variables and gives outputs and new values of the variables it wrote. It
 keeps one executable for each combination of sizes that vary. A size it has not seen runs kernel by
-kernel on the host; sizes that come back are compiled. Small work always runs on the host.
+kernel on the host; sizes that come back are compiled. Where no size varies, the first run is on the
+host if that is cheap (`penstock.runtime.first_runs`). Small work always runs on the host.
 """
 
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import starmap
 from operator import methodcaller
 from types import NoneType
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.config import env
 from penstock.core import determinism, effects
 from penstock.core.eager import PreparedOp
 from penstock.core.lazy import jax, jnp, wide_types
@@ -25,6 +28,7 @@ from penstock.core.traced import NotStatic, raise_failed
 from penstock.runtime.bodies import drawing_inside
 from penstock.runtime.draws import input_of
 from penstock.runtime.executable import Executable, VariesByShapeError
+from penstock.runtime.first_runs import at_once, pays
 from penstock.runtime.host_path import HostPath, located, run_node
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.simplify import prepared_op
@@ -82,7 +86,8 @@ class Region:
         self._on_host = not must_compile and all(p.host is not None for p in self.prepared)
         self._small: dict[Any, bool] = {}
         self._always_small = self._static_smallness()
-        self._lock = threading.Lock()  # guards: _variants, _met
+        self._untried = self._on_host and not self._dynamic and device == "CPU"
+        self._lock = threading.Lock()  # guards: _variants, _met, _untried
         self._variants: OrderedDict[Any, Executable] = OrderedDict()
         self._met: dict[Any, int] = {}
         self._bound: _Binding | None = None
@@ -136,6 +141,9 @@ class Region:
         """
         if self._always_small:
             return self._path.run(inputs, handles, step)
+        if self._untried and self._tries_host(handles):
+            run = partial(self._path.run, inputs, handles, step, uncompiled=True)
+            return at_once(self._cells_written(handles), run)  # type: ignore[no-any-return]
         key: Any = None
         if self._dynamic:
             key = tuple([inputs[i].shape for i in self._dynamic])
@@ -170,6 +178,18 @@ class Region:
                 self._met.clear()
             count = self._met[key] = self._met.get(key, 0) + 1
         return count < COMPILE_AT
+
+    def _tries_host(self, handles: Sequence[Any]) -> bool:
+        """Whether this is the first run and belongs on the host."""
+        with self._lock:
+            first, self._untried = self._untried, False
+        fast = env.get("PENSTOCK_EXECUTOR") == "fast"
+        if not first or not fast or determinism.switch.fixed:
+            return False
+        return pays(self.nodes, self._cells_written(handles), self.device)
+
+    def _cells_written(self, handles: Sequence[Any]) -> list[Any]:
+        return [handles[i].resource for i in self._written]
 
     def _run_compiled(
         self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step

@@ -1,0 +1,136 @@
+"""What a region does when it runs for the first time: small work runs on the host, uncompiled.
+
+To compile costs a third of a second at the least (JAX's import, tracing, XLA), and about two
+milliseconds more for each operation; what runs once is not worth it. `pays` compares this with what
+the operations cost on the host, by their sizes alone and not by a clock, so a program gives the
+same in every process. `at_once` runs nodes one by one as a compiled region runs: nobody sees
+variables half-way, and all keep their values where a node fails.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from operator import methodcaller
+from typing import Any
+
+from penstock.core.compiling import HEAVY
+from penstock.core.resources import VariableCell, lease_all
+from penstock.graph.func_graph import bodies_of
+from penstock.graph.trip_count import rounds
+from penstock.runtime.bodies import traced_body
+from penstock.runtime.program import FEED, LOOPS, Node
+from penstock.runtime.simplify import prepared_op
+from penstock.types import dtypes as dt
+from penstock.types.dims import num_elements
+
+# Units: elements of a sum, of which the host adds about one in a nanosecond.
+COMPILATION = 1 << 28  # work that costs clearly less than any compilation ...
+EACH_NODE = 1 << 20  # ... and what each node more that is compiled adds to it
+OVERHEAD = 1 << 13  # of a node on the host
+PRODUCTS = 16  # multiplications of a matrix product in the time of a unit
+_MATMULS = ("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+_ACQUIRE, _RELEASE = methodcaller("acquire"), methodcaller("release")
+
+
+def pays(nodes: Sequence[Node], written: Sequence[VariableCell], device: str) -> bool:
+    """Whether one run of these nodes on the host costs clearly less than to compile them.
+
+    `written`: the variables that they may write, which are copied.
+    """
+    count = _Count(device)
+    work = count.of(nodes) + sum(getattr(c.value, "size", 0) for c in written)
+    return work <= COMPILATION + count.nodes * EACH_NODE
+
+
+class _Count:
+    """The work of nodes in units; `nodes` is how many there are, those in bodies among them."""
+
+    def __init__(self, device: str) -> None:
+        self.nodes = 0
+        self._device = device
+
+    def of(self, nodes: Iterable[Node]) -> float:
+        """The work of all; infinite where a size or a number of rounds is not known."""
+        work = 0.0
+        for node in nodes:
+            if node.type != FEED:
+                self.nodes += 1
+                work += OVERHEAD + self._node(node)
+        return work
+
+    def _node(self, node: Node) -> float:
+        if node.op is not None and node.op.calls:
+            return self._bodies(node)
+        given = sum(map(_size, node.shapes, node.dtypes))
+        if node.type in _MATMULS:
+            return given * (1 + _depth(node) / PRODUCTS)
+        if any(part in node.type for part in HEAVY):
+            return math.inf
+        return max(given, sum(_size(s.shapes[i], s.dtypes[i]) for s, i in node.inputs))
+
+    def _bodies(self, node: Node) -> float:
+        work = [self._body(body) for body in bodies_of(node.attrs)]
+        if node.type in LOOPS:
+            limit = _limit(node)
+            return math.inf if limit is None else limit * sum(work)
+        return max(work)
+
+    def _body(self, body: Any) -> float:
+        nodes = traced_body(body, self._device).plain.nodes
+        hosted = all(prepared_op(n, self._device).host is not None for n in nodes if n.type != FEED)
+        return self.of(nodes) if hosted else math.inf
+
+
+def _size(dims: Any, dtype: Any) -> float:
+    if dtype is dt.resource or dtype is dt.variant:
+        return 0
+    count = num_elements(dims)
+    return math.inf if count is None else count
+
+
+def _depth(node: Node) -> float:
+    """How many products each element of a matrix product adds up."""
+    source, index = node.inputs[0]
+    factor, result = source.shapes[index], node.shapes[0]
+    if factor is None or result is None or None in (*factor[-2:], result[-2]):
+        return math.inf
+    return factor[-2] * factor[-1] / max(result[-2] or 0, 1)  # type: ignore[operator]
+
+
+def _limit(node: Node) -> int | None:
+    """A bound on the rounds of a loop, as far as constants tell."""
+    given = node.attrs.get("_maximum_iterations")
+    if given is not None:
+        return max(int(given), 0)
+
+    def known(number: int) -> Any:
+        source, _ = node.inputs[number]
+        return source.attrs["value"].array if source.type == "Const" else None
+
+    return rounds(node.attrs["cond"], node.attrs["body"], known)
+
+
+def at_once(cells: Sequence[VariableCell], run: Callable[[], Any]) -> Any:
+    """`run()`, during which nobody else sees or writes the variables.
+
+    They have their old values again where it fails.
+    """
+    locks = [c.lock for c in sorted(cells, key=id)]
+    held: list[bool] = []
+    try:
+        held.extend(map(_ACQUIRE, locks))
+        leases, old = lease_all(cells), [c.value for c in cells]
+        try:
+            return run()
+        except BaseException:
+            for cell, value in zip(cells, old, strict=True):
+                if cell.value is not value:
+                    cell.write(value)
+            raise
+        finally:
+            del leases
+    finally:
+        deque(map(_RELEASE, locks[: len(held)]), maxlen=0)
+
+
+__all__ = ["at_once", "pays"]
