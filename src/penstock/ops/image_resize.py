@@ -1,7 +1,8 @@
 """Resizing of images: every method is a matrix over rows times the image times one over columns.
 
 The matrices follow from the sizes alone, so they are constants of a compiled step; derivatives are
-products with their transposes. Nearest neighbours are picked rather than multiplied.
+products with their transposes. Where a new pixel takes few of many old ones, these are picked and
+added up in place of a product. Nearest neighbours are picked rather than multiplied.
 """
 
 import functools
@@ -218,20 +219,52 @@ def _resized_shape(c: ShapeContext) -> Dims:
     return images[0], height, width, images[3]
 
 
+_BAND = 8  # of so many old pixels a new one may take one for sums to be cheaper than a product
+
+
+def _band(matrix: Matrix) -> tuple[Array, Array] | None:
+    """The old pixels that each new one takes, and their weights; None where those are many."""
+    old = matrix.shape[1]
+    if old < 2 * _BAND:
+        return None
+    there = matrix != 0
+    first = there.argmax(1)
+    end = np.where(there.any(1), old - there[:, ::-1].argmax(1), first)
+    width = max(int((end - first).max()), 1)
+    if width * _BAND > old:
+        return None
+    places = first[:, None] + np.arange(width)
+    weights = np.take_along_axis(matrix, np.minimum(places, old - 1), 1)
+    return np.minimum(places, old - 1), np.where(places < old, weights, 0)
+
+
+def _along(xp: Any, x: Array, matrix: Matrix, axis: int) -> Array:
+    """A matrix times the rows (axis 1) or columns (axis 2) of images."""
+    band = _band(matrix)
+    if band is not None:
+        places, weights = band
+        sides = (-1, 1, 1) if axis == 1 else (-1, 1)
+        parts = (
+            xp.take(x, places[:, i], axis=axis) * weights[:, i].astype(x.dtype).reshape(sides)
+            for i in range(places.shape[1])
+        )
+        return functools.reduce(lambda a, b: a + b, parts)
+    matrix = xp.asarray(matrix.astype(x.dtype))
+    if axis == 2:
+        return xp.matmul(matrix, x)
+    batch, height, width, channels = x.shape
+    flat = xp.matmul(matrix, x.reshape(batch, height, width * channels))
+    return flat.reshape(batch, matrix.shape[0], width, channels)
+
+
 def apply_matrices(xp: Any, images: Array, rows: Matrix, columns: Matrix, kind: Any) -> Array:
     """The images [batch, height, width, channels] times both matrices, in float32 or wider."""
-    wide = np.float64 if images.dtype == np.float64 else np.float32
-    x = images.astype(wide)
-    batch, height, width, channels = x.shape
+    x = images.astype(np.float64 if images.dtype == np.float64 else np.float32)
     # The direction that shrinks more goes first.
-    first_rows = rows.shape[0] * width <= height * columns.shape[0]
-    for step in ("rows", "columns") if first_rows else ("columns", "rows"):
-        matrix = xp.asarray((rows if step == "rows" else columns).astype(wide))
-        if step == "rows":
-            flat = x.reshape(batch, x.shape[1], x.shape[2] * channels)
-            x = xp.matmul(matrix, flat).reshape(batch, matrix.shape[0], x.shape[2], channels)
-        else:
-            x = xp.matmul(matrix, x)
+    if rows.shape[0] * x.shape[2] <= x.shape[1] * columns.shape[0]:
+        x = _along(xp, _along(xp, x, rows, 1), columns, 2)
+    else:
+        x = _along(xp, _along(xp, x, columns, 2), rows, 1)
     return x.astype(kind)
 
 
