@@ -20,7 +20,9 @@ def main(chosen: list[str]) -> None:
         for case in cases:
             what = difference(op, case)
             if what is not None:
-                found[what.partition(":")[0]].append((what, json.dumps(case["steps"])))
+                found[what.partition(":")[0]].append(
+                    (what, case.get("text") or json.dumps(case["steps"]))
+                )
         for kind, entries in found.items():
             if not chosen:
                 print(

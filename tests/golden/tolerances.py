@@ -32,11 +32,15 @@ _BY_REASON: dict[str, tuple[Allowed, str]] = {
         AdjustContrastv2 CropAndResizeGradImage ResizeBicubicGrad ResizeBilinearGrad
         ScaleAndTranslateGrad BlockLSTM BlockLSTMV2 BlockLSTMGrad BlockLSTMGradV2 LSTMBlockCell
         LSTMBlockCellGrad GRUBlockCell GRUBlockCellGrad Conv FusedPadConv2D FusedResizeAndPadConv2D
+        tf.signal tf.nn tf.ragged
         """,
     ),
     "sums of products in another order, of differences from a mean": (
         Allowed(64, 1.0),
-        "FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3 AdjustHue ResizeBicubic",
+        """
+        FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3 AdjustHue ResizeBicubic
+        tf.image
+        """,
     ),
     "a decomposition by another algorithm": (
         Allowed(128, 1.0),

@@ -162,7 +162,7 @@ def joins():
 def fills():
     return [
         Record("Fill", [case(ints(2, 3), normal()), case(ints(), normal()), case(ints(0, 2), normal())], lambda n, x: np.full(n, x), f.fill, ALL,
-               differentiable=(1,), errors=(Failure((ints(-1), normal()), "sizes >= 0"), Failure((ints(1), normal(1)), "rank 0"))),
+               differentiable=(1,), errors=(Failure((ints(-1), normal()), "sizes >= 0"), Failure((ints(1), normal(2)), "rank 0"))),
         Record("ZerosLike", unary_cases(normal()), np.zeros_like, f.zeros_like, ALL, differentiable=(0,)),
         Record("OnesLike", unary_cases(normal()), np.ones_like, lambda x: b.execute("OnesLike", (x,)), ALL, differentiable=(0,)),
         Record("Empty", [case(ints(2, 3), dtype=dt.float32)], lambda n, dtype: np.zeros(n, np.float32)),

@@ -181,7 +181,7 @@ def sequences():
     return [
         Record("Range", [case(*whole(0, 5, 1)), case(*whole(5, 0, -2)), case(*whole(3, 3, 1)), case(*whole(0, 6, 2))], arange, dtypes=("int32",),
                errors=(Failure(tuple(whole(0, 3, 0)), "Requires delta != 0"), Failure(tuple(whole(5, 0, 1)), "start <= limit"),
-                       Failure((axis(1, 2), *whole(3, 1)), "scalar start"))),
+                       Failure((axis(1, 2), *whole(3, 1)), "start of rank 0"))),
         Record("Range", [case(*whole(0, 1, 0.25, dtype=np.float32)), case(*whole(0, 1, 0.1, dtype=np.float32))],
                lambda a, b, d: np.arange(10 if d < 0.2 else 4) * np.float64(np.float32(d)), tolerance={"float32": 1e-6}),
         Record(".range", [case(5), case(2, 9, 3)], lambda a, b=None, d=1: np.arange(a) if b is None else np.arange(a, b, d), g.range, ("int32",)),

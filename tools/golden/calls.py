@@ -135,8 +135,17 @@ def _build(tf: Any, case: Case) -> str | None:
 
 def _run_line(tf: Any, line: str) -> dict[str, Any]:
     parts = tf.nest.flatten(texts.evaluate(tf, line), expand_composites=True)
-    tensors = [t for t in parts if isinstance(t, tf.Tensor) and t.dtype.name not in _OPAQUE]
-    return {"out": [_encoded(t) for t in tensors]}
+    return {"out": [made for part in parts if (made := _encoded_part(tf, part)) is not None]}
+
+
+def _encoded_part(tf: Any, part: Any) -> Json:
+    """A tensor, an array, or what is plainly equal when its text is; None for other objects."""
+    if isinstance(part, (tf.Tensor, np.ndarray, np.generic)):
+        name = part.dtype.name
+        return _encoded(part) if name in codec.DTYPES else None
+    if part is None or isinstance(part, (bool, int, float, str, bytes, tf.TensorShape, tf.DType)):
+        return [codec.PLAIN, [], repr(part)]
+    return None
 
 
 # ---- in a session

@@ -48,6 +48,7 @@ DTYPES = (
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("qint8", "quint8", "qint16", "quint16", "qint32"),
 )
+PLAIN = "plain"  # in the place of a dtype: the payload is the text of a Python value
 QUANTIZED = frozenset(name for name in _STORAGE if name.startswith("q"))
 
 Json = Any  # what the json module reads and writes
@@ -98,6 +99,8 @@ def same(a: Any, b: Any) -> bool:
             return False
         if a[2] == b[2]:
             return True
+        if a[0] == PLAIN:
+            return False
         left, right = decode(a), decode(b)
         if left.dtype.kind not in "fcV":
             return False

@@ -339,10 +339,7 @@ class SparseTensor(CompositeTensor):
         )
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            f"A {type(self).__name__} has no truth value: {self!r}. Test `x is not None`, or "
-            "reduce it first."
-        )
+        return True  # as any object without a length; programs test for None so
 
     @property
     def _type_spec(self) -> SparseTensorSpec:
@@ -406,6 +403,8 @@ attach_values(IndexedSlicesSpec, ValueHooks(IndexedSlices, _slices_components, _
 
 def known_shape(tensor: Tensor) -> Dims:
     """What is known of `tensor`, an integer vector, read as a shape."""
+    if not isinstance(tensor, Tensor):  # IndexedSlices keep what they were given
+        return tuple(int(n) for n in tensor)
     if isinstance(tensor, EagerTensor):
         return tuple(None if n < 0 else int(n) for n in host_array(tensor).reshape(-1))
     return _shape_reader(tensor)

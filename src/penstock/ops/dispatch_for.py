@@ -15,6 +15,10 @@ UNARY = {
     "array_fill": "ones_like ones_like_v1 zeros_like zeros_like_v1",
     "array_identity": "check_numerics",
     "math_arithmetic": "negative",
+    "math_bessel": (
+        "bessel_j0 bessel_j1 bessel_k0 bessel_k0e bessel_k1 bessel_k1e bessel_y0 bessel_y1 dawsn "
+        "fresnel_cos fresnel_sin"
+    ),
     "math_cast": (
         "abs angle cast conj imag real saturate_cast to_bfloat16 to_complex128 "
         "to_complex64 to_double to_float to_int32 to_int64"

@@ -518,7 +518,7 @@ def per_image_standardization(image: Any) -> Any:
       image: a tensor of a real dtype, [..., height, width, channels].
 
     Returns:
-      float32 tensor of the same shape; float16 stays.
+      float32 tensor of the same shape.
 
     Raises:
       ValueError: the rank is below 3.
@@ -529,8 +529,7 @@ def per_image_standardization(image: Any) -> Any:
             raise ValueError(
                 f"'image' must be at least three-dimensional, got shape {image.shape}."
             )
-        original = image.dtype
-        x = image if original in (dt.float16, dt.float32) else cast(image, dt.float32)
+        x = cast(image, dt.float32)
         axes = [-1, -2, -3]
         count = reduce_prod(shape_of(x)[-3:])
         mean = reduce_mean(x, axis=axes, keepdims=True)
@@ -560,8 +559,9 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
         peak = cast(max_val, a.dtype)
         peak = convert_image_dtype(peak, dt.float32)
         a, b = convert_image_dtype(a, dt.float32), convert_image_dtype(b, dt.float32)
+        squares = squared_difference(a, b)  # the operation refuses what does not broadcast
         check_like(a, b)
-        error = reduce_mean(squared_difference(a, b), [-3, -2, -1])
+        error = reduce_mean(squares, [-3, -2, -1])
         base = float(np.log(10.0))
         return subtract(
             divide(multiply(20.0, log(peak)), base),

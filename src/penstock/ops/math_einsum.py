@@ -354,7 +354,14 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
         raise ValueError(
             f"Different number of contraction axes `a` and `b`, {len(of_a)} != {len(of_b)}."
         )
-    return [int(i) % len(a.dims) for i in of_a], [int(i) % len(b.dims) for i in of_b]
+    return [_axis(i, a) for i in of_a], [_axis(i, b) for i in of_b]
+
+
+def _axis(axis: Any, x: Any) -> int:
+    rank = len(x.dims)
+    if not -rank <= axis < rank:
+        raise IndexError(f"tensordot: expected an axis of a tensor of rank {rank}, got {axis}.")
+    return int(axis) % rank
 
 
 def _as_matrix(x: Any, axes: list[int], last: bool) -> tuple[Any, Any]:

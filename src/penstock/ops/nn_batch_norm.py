@@ -336,7 +336,7 @@ def fused_batch_norm(
       x: float16, bfloat16 or float32 of rank 4 or 5.
       scale, offset: float32[C].
       mean, variance: float32[C]: the moments to use when `is_training` is False, or to update.
-      epsilon: added to the variance; at least 1.001e-5.
+      epsilon: added to the variance.
       data_format: "NHWC", "NCHW", "NDHWC" or "NCDHW".
       is_training: whether the moments are the batch's.
       name: the name in a graph.
@@ -356,7 +356,7 @@ def fused_batch_norm(
         )
     empty = np.zeros((0,), np.float32)
     attrs = {
-        "epsilon": max(epsilon, 1.001e-5),
+        "epsilon": epsilon,
         "data_format": data_format,
         "is_training": is_training,
         "exponential_avg_factor": exponential_avg_factor,

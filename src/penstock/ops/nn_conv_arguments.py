@@ -19,6 +19,8 @@ def layout_of(data_format: str | None, count: int) -> str:
       ValueError: it is another string.
     """
     last, first = LAYOUTS[count]
+    if count == 1:  # TensorFlow takes the names of two axes too
+        data_format = {"NHWC": last, "NCHW": first}.get(data_format or last, data_format)
     if data_format is None or data_format == last:
         return last
     if data_format == first:

@@ -504,14 +504,14 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> Any:
       name: the name of the operations in a graph.
 
     Returns:
-      Two tensors [batch, most labels]: the distinct labels, 0 behind them, and indices.
+      int64[batch, most labels]: the distinct labels, 0 behind them; int32 indices of that shape.
 
     Example:
       >>> [t.numpy().tolist() for t in ctc_unique_labels([[3, 4, 4, 3]])]
       [[[3, 4, 0, 0]], [[0, 1, 1, 0]]]
     """
     with scope(name, "ctc_unique_labels"):
-        labels = convert_to_tensor(labels, name="labels")
+        labels = cast(convert_to_tensor(labels, name="labels"), dt.int64)
         found, indices = execute(UNIQUE_LABELS, (labels,))
         return found, indices
 

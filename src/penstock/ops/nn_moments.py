@@ -80,7 +80,7 @@ def weighted_moments(
     """
     with scope(name, "weighted_moments"):
         given = tensor(x, name="x")
-        weights = like(frequency_weights, given)
+        weights = tensor(frequency_weights, name="weights")
         small = given.dtype in (dtypes.float16, dtypes.bfloat16)
         value = cast(given, dtypes.float32) if small else given
         weights = cast(weights, value.dtype.base_dtype)

@@ -62,7 +62,7 @@ def with_space_to_batch(
         )
     axes = _space(tensor.dims, rates, spatial_dims, data_format)
     if all(rate == 1 for rate in rates):
-        return op(tensor, num_spatial_dims=len(rates), padding=padding)
+        return op(tensor, len(rates), padding)
     pads = [[0, 0] for _ in rates]
     if padding == "SAME":
         if filter_shape is None:
@@ -88,5 +88,5 @@ def with_space_to_batch(
     paddings = execute("Pack", ([starts, ends],), {"axis": 1})
     crops = execute("Pack", ([np.zeros(len(block), np.int32), more],), {"axis": 1})
     spread = execute("SpaceToBatchND", (tensor, blocks, paddings))
-    made = op(spread, num_spatial_dims=len(rates), padding="VALID")
+    made = op(spread, len(rates), "VALID")
     return execute("BatchToSpaceND", (made, blocks, crops))

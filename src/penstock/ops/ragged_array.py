@@ -217,6 +217,7 @@ def dynamic_partition(
         if not is_ragged(data):
             attrs = {"num_partitions": num_partitions}
             return execute("DynamicPartition", (data, partitions), attrs)  # type: ignore[no-any-return]
+        data.shape[:1].assert_is_compatible_with(partitions.shape)
         chosen = []
         for i in range(num_partitions):
             found = execute("Where", (execute("Equal", (partitions, np.int32(i))),))

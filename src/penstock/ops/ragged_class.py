@@ -444,7 +444,8 @@ def attach_operators(
 def _refuse_conversion(
     value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> NoReturn:
-    raise ValueError(
+    problem = ValueError if state.graph is None else TypeError
+    raise problem(
         f"TypeError: object of type 'RaggedTensor' has no len(): a ragged tensor converts to no "
         f"Tensor: expected rows of one length, got {value!r}. Use x.to_tensor()."
     )

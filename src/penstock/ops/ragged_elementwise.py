@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from penstock import errors
 from penstock.core import dispatch
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
 from penstock.ops import dispatch_for as _lists  # noqa: F401  which functions are element-wise
@@ -54,6 +56,11 @@ def binary(function: Function, x: Any, y: Any) -> Any:
     x = ragged_or_tensor(x, y.dtype if is_ragged(y) else None)
     y = ragged_or_tensor(y, x.dtype if is_ragged(x) else None)
     same_splits_dtype([x, y])
+    if state.graph is not None and x.dtype.base_dtype is not y.dtype.base_dtype:
+        raise TypeError(
+            f"Input 'y' has type {y.dtype.name} that does not match type {x.dtype.name} of argument"
+            f" 'x'. Use tf.cast(y, tf.{x.dtype.base_dtype.name})."
+        )
     if not is_ragged(y) and y.dims == ():
         return x.with_flat_values(function(x.flat_values, y))
     if not is_ragged(x) and x.dims == ():
@@ -128,7 +135,10 @@ def _equality(function: Function, otherwise: bool) -> Function:
             return otherwise
         if not by_value():
             return (x is y) != otherwise
-        return binary(function, x, y)
+        try:
+            return binary(function, x, y)
+        except (TypeError, ValueError, errors.InvalidArgumentError):
+            return otherwise  # what cannot be compared is not equal
 
     return answer
 

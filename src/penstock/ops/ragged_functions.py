@@ -114,6 +114,7 @@ def _masked(data: Any, mask: Any) -> Any:
     if rank == 1:
         if not is_ragged(data):
             return dense_boolean_mask(data, mask)
+        data.shape[:1].assert_is_compatible_with(mask.shape)
         rows = execute("Reshape", (execute("Where", (mask,)), [-1]))
         return take_rows(data, cast(rows, data._row_partition.dtype))
     kind = data if is_ragged(data) else mask
@@ -231,6 +232,7 @@ def stack_dynamic_partitions(
         data, partitions = ragged_or_tensor(data), ragged_or_tensor(partitions)
         while is_ragged(partitions) or partitions.shape.rank != 1:
             data, partitions = _one_level_less(data, partitions)
+        data.shape[:1].assert_is_compatible_with(partitions.shape)
         count = convert_to_tensor(num_partitions, partitions.dtype, name="num_partitions")
         checks = [
             asserts.assert_less_v1(
@@ -242,8 +244,8 @@ def stack_dynamic_partitions(
         order = argsort(partitions, stable=True)
         values = take_rows(data, cast(order, dt.int64))
         lengths = rowids_to_lengths(cast(partitions, dt.int64), cast(count, dt.int64))
-        if is_ragged(values):
-            lengths = cast(lengths, values._row_partition.dtype)
+        kind = values._row_partition.dtype if is_ragged(values) else partitions.dtype
+        lengths = cast(lengths, kind)
         return RaggedTensor.from_row_lengths(values, lengths, validate=False)
 
 

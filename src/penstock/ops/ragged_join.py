@@ -17,6 +17,7 @@ from penstock.ops.ragged_elementwise import ragged_or_tensor, same_splits_dtype
 from penstock.ops.ragged_partition import RowPartition
 from penstock.ops.ragged_parts import known_int, lengths_to_splits, number, numbers
 from penstock.ops.ragged_rows import is_ragged, take_rows
+from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
 
 
@@ -38,7 +39,8 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Any:
         if rank == 0:
             return execute("Pack", (parts,), {"axis": 0})
         if where == 0 and not any(map(is_ragged, parts)):
-            parts = [_with_ragged_rank(_expand(p, 0), rank, _kind(parts)) for p in parts]
+            kind = dt.int32 if rank == 1 else _kind(parts)  # vectors: their lengths are int32
+            parts = [_with_ragged_rank(_expand(p, 0), rank, kind) for p in parts]
             return _concat(parts, 0)
         return _concat([_expand(p, where) for p in parts], where)
 

@@ -168,7 +168,7 @@ def _variance(x: Any, axes: list[int] | None) -> Any:
 
 
 def _any(x: Any, axes: list[int] | None) -> Any:
-    count = _over("sum", unary(lambda v: cast(v, dt.int32), x), axes)
+    count = _over("sum", unary(lambda v: cast(cast(v, dt.bool_), dt.int32), x), axes)
     return _apply_one(lambda v: execute("NotEqual", (v, np.int32(0))), count)
 
 
@@ -183,7 +183,7 @@ def _logsumexp(x: Any, axes: list[int] | None) -> Any:
 
 
 def _all(x: Any, axes: list[int] | None) -> Any:
-    missing = _any(unary(lambda v: execute("LogicalNot", (v,)), x), axes)
+    missing = _any(unary(lambda v: execute("LogicalNot", (cast(v, dt.bool_),)), x), axes)
     return _apply_one(lambda v: execute("LogicalNot", (v,)), missing)
 
 

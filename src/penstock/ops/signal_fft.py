@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
@@ -514,6 +516,7 @@ def _real_function(op: OpDef, name: str, count: int, inverse: bool) -> Any:
     def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
         with scope(name, op.name.lower()) as full:
             x = _complex_input(input_tensor) if inverse else _real_input(input_tensor)
+            x.shape.with_rank_at_least(count)
             lengths = _default_lengths(x, count, inverse) if fft_length is None else fft_length
             lengths = convert_to_tensor(lengths, dt.int32)
             attrs = {"Treal": _REAL_OF[x.dtype]} if inverse else {"Tcomplex": _COMPLEX_OF[x.dtype]}
@@ -552,7 +555,14 @@ def _real_input(value: Any) -> Any:
 
 def _complex_input(value: Any) -> Any:
     x = convert_to_tensor(value, dtype_hint=dt.complex64)
-    return x if x.dtype in _REAL_OF else cast(x, dt.complex64)
+    if x.dtype in _REAL_OF:
+        return x
+    if isinstance(value, Tensor):
+        raise ValueError(
+            f"A transform back to real signals expected complex64 or complex128, got {x.dtype.name}"
+            ". Cast it with tf.cast."
+        )
+    return cast(x, dt.complex64)
 
 
 def _default_lengths(x: Any, count: int, inverse: bool) -> Any:
@@ -672,12 +682,22 @@ irfftnd = _nd_function(IRFFTND, "irfftnd", "inverse")
 # ---- shifts
 
 
+def _check_axes(axes: list[int], x: Any) -> None:
+    rank = x.shape.rank
+    if rank is not None and any(not -rank <= axis < rank for axis in axes):
+        problem = f"expected axes of a tensor of rank {rank}, got {axes}. Count them from 0."
+        if state.graph is not None:
+            raise ValueError(problem)
+        raise errors.InvalidArgumentError(None, None, problem)
+
+
 def _shift(x: Any, axes: Any, name: str | None, default: str, back: bool) -> Any:
     with scope(name, default) as full:
         x = convert_to_tensor(x)
         if axes is None:
             axes = list(range(x.shape.rank or 0))
         places = [axes] if isinstance(axes, int) else [int(a) for a in axes]
+        _check_axes(places, x)
         sizes = shape_of(x)
         halves = []
         for axis in places:

@@ -18,7 +18,7 @@ from penstock.ops.composing import scope
 from penstock.ops.math_arithmetic import add, multiply, negative, subtract
 from penstock.ops.math_cast import cast, real
 from penstock.ops.math_cast import complex as complex_of
-from penstock.ops.math_division import divide
+from penstock.ops.math_division import divide, divide_no_nan
 from penstock.ops.math_elementwise import log, square
 from penstock.ops.math_range import linspace
 from penstock.ops.math_range import range as range_op
@@ -169,7 +169,7 @@ def inverse_stft_window_fn(
             padded = pad(squares, [[0, subtract(whole, length)]])
             rows = reduce_sum(reshape(padded, [overlaps, step]), axis=0, keepdims=True)
             total = reshape(tile(rows, [overlaps, 1]), [whole])
-            return divide(forward, total[:length])
+            return divide_no_nan(forward, total[:length])  # a window may begin with 0
 
     return window
 

@@ -398,7 +398,8 @@ def sparse_dense_matmul(
 def _times(sp_a: Any, b: Any, adjoint_a: bool, adjoint_b: bool, name: str | None) -> Tensor:
     sp_a = sparse(sp_a)
     with scope(name, "SparseTensorDenseMatMul"):
-        b = convert_to_tensor(b, sp_a.values.dtype.base_dtype)
+        wanted = None if isinstance(b, Tensor) else sp_a.values.dtype.base_dtype
+        b = convert_to_tensor(b, wanted)
         attrs = {"adjoint_a": adjoint_a, "adjoint_b": adjoint_b}
         return execute(PRODUCT, (*components(sp_a), b), attrs)  # type: ignore[no-any-return]
 

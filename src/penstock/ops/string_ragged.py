@@ -4,6 +4,7 @@ import functools
 from typing import Any
 
 from penstock.core import dispatch
+from penstock.ops.array_basics import reshape
 from penstock.ops.array_gather import gather
 from penstock.ops.array_shape import expand_dims, size
 from penstock.ops.math_range import range as range_of
@@ -38,9 +39,10 @@ def reduce_join(
     Raises:
       NotImplementedError: several axes, or one outside of the innermost ragged one.
     """
-    if axis is None and not keepdims:
-        return reduce_tensors(inputs.flat_values, None, False, separator, name)
     rank = inputs.shape.rank
+    if axis is None and (rank is not None or not keepdims):
+        joined = reduce_tensors(inputs.flat_values, None, False, separator, name)
+        return reshape(joined, [1] * rank) if rank is not None and keepdims else joined
     if not isinstance(axis, int) or rank is None:
         raise _not_one_axis(axis)
     place = axis + rank if axis < 0 else axis
