@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.core import context
-from penstock.core.convert import HashableArray
+from penstock.core.convert import HashableArray, convert_to_tensor
 from penstock.core.op_def import lookup
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
 from penstock.graph.graph import Graph, get_default_graph
@@ -48,6 +48,7 @@ class FuncGraph(Graph):
         self._captures: dict[int, tuple[Tensor, SymbolicTensor]] = {}
         self._deferred: list[tuple[Callable[[], Any], SymbolicTensor]] = []
         self._inlined: dict[int, tuple[EagerTensor, SymbolicTensor]] = {}
+        self._tokens: dict[Operation, SymbolicTensor] = {}
         self._order = _EffectOrder()
         self.variables: list[Any] = []
         self._watched: dict[int, Any] = {}
@@ -107,6 +108,28 @@ class FuncGraph(Graph):
                 outer = self.outer_graph.capture(tensor)
                 return self.capture(outer)
         return self._new_capture(tensor, name)
+
+    def _controller_from_outside(self, op: Operation) -> Operation:
+        """The input that is there when an operation of an enclosing graph has run.
+
+        One without outputs gets a token: a constant that waits for it.
+        """
+        outer: Any = self.outer_graph
+        while outer is not None and outer is not op.graph:
+            outer = getattr(outer, "outer_graph", None)
+        if outer is None:
+            return super()._controller_from_outside(op)
+        if op.outputs:
+            return self.as_tensor(op.outputs[0]).op
+        token = self._tokens.get(op)
+        if token is None:
+            with (
+                context.graph_scope(outer),
+                context.no_recording(),
+                outer.control_dependencies([op]),
+            ):
+                token = self._tokens[op] = outer.as_tensor(convert_to_tensor(True))
+        return self.as_tensor(token).op
 
     def _new_capture(self, tensor: Tensor, name: str | None) -> SymbolicTensor:
         inner = self.add_input(tensor.dtype, tensor.dims, name or _capture_name(tensor), user=False)

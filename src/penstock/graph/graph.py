@@ -558,9 +558,13 @@ class Graph:
             if isinstance(element, SymbolicTensor):
                 element = self.as_tensor(element).op
             elif element.graph is not self:
-                raise ValueError(f"Operation {element!r} is not an element of this graph.")
+                element = self._controller_from_outside(element)
             ops[element] = None
         return list(ops)
+
+    def _controller_from_outside(self, op: Operation) -> Operation:
+        """What stands in this graph for an operation of another one."""
+        raise ValueError(f"Operation {op!r} is not an element of this graph.")
 
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:

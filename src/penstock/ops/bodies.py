@@ -104,6 +104,8 @@ def share_captures(graphs: Sequence[BodyGraph], own: int = 0) -> list[Tensor]:
     for graph in graphs:
         used = {id(t) for op in graph.get_operations() for t in op.inputs}
         used.update(map(id, graph.outputs))
+        waited_for = {w for op in graph.get_operations() for w in op.control_inputs}
+        used.update(id(t) for w in waited_for for t in w.outputs)
         graph.reset_captures([(t, inner) for t, inner in graph.captures if id(inner) in used])
         outer.update({id(t): t for t in graph.external_captures})
     for graph in graphs:
