@@ -21,6 +21,7 @@ from penstock.core.execute import execute, record
 from penstock.core.user_code import converted
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
+from penstock.ops import row_encoding
 from penstock.ops.bodies import BodyGraph, note_uses, share_captures, trace
 from penstock.ops.functional_loops import map_fn
 from penstock.ops.vectorized import VECTORIZED_CALL
@@ -58,11 +59,30 @@ def vectorized_map(
     if not callable(fn):
         raise TypeError(f"vectorized_map: expected a callable fn, got {fn!r}.")
     fn = converted(fn)
+    if any(row_encoding.spec_of(leaf) is not None for leaf in nest.flatten(elems)):
+        return _map_encoded(fn, elems, fallback_to_while_loop, warn)
     flat = [convert_to_tensor(t) for t in nest.flatten(elems)]
     graph, result, outputs = _rows(fn, elems, flat)
     if outputs is None:
         return _fall_back(fn, elems, flat, result, fallback_to_while_loop, warn, graph)
     return nest.pack_sequence_as(result, outputs)
+
+
+def _map_encoded(fn: Callable[..., Any], elems: Any, fall_back: bool, warn: bool) -> Any:
+    """`vectorized_map` of composite values: tensors stand for their rows."""
+    rows = row_encoding.EncodedRows(elems)
+    returned: list[Any] = []
+
+    def inner(parts: Sequence[Any]) -> list[Any]:
+        returned[:] = result, specs = fn(rows.row(parts)), []
+        for value in nest.flatten(result):
+            specs.append(row_encoding.spec_of(value))
+        flat = zip(specs, nest.flatten(result), strict=True)
+        return [part for s, v in flat for part in row_encoding.encode_row(s, v)]
+
+    found = vectorized_map(inner, rows.parts, fall_back, warn)
+    result, specs = returned
+    return row_encoding.decode_results(result, specs, found)
 
 
 def vectorized_rows(fn: Callable[..., Any], rows: Any) -> list[Any] | None:

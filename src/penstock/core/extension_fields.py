@@ -14,6 +14,7 @@ from penstock.core.composite import CompositeTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
 from penstock.types.dtypes import DType, as_dtype
+from penstock.types.ragged_spec import RaggedTensorSpec
 from penstock.types.tensor_shape import TensorShape, as_shape
 from penstock.types.type_spec import TypeSpec
 
@@ -162,8 +163,7 @@ def _convert_with(path: str, value: Any, annotation: Any) -> Any:
 
 def _convert_tensor(path: str, value: Any, annotation: type, in_spec: bool) -> Any:
     if in_spec:
-        described = isinstance(value, TypeSpec) and issubclass(value.value_type, annotation)
-        if not described:
+        if not isinstance(value, TypeSpec) or not issubclass(_described(value), annotation):
             raise _fail(path, f"a TypeSpec of {annotation.__name__}", value)
         return value
     if isinstance(value, annotation):
@@ -177,6 +177,13 @@ def _convert_tensor(path: str, value: Any, annotation: type, in_spec: bool) -> A
         return convert_to_tensor(value)
     except (TypeError, ValueError) as problem:
         raise _fail(path, "a Tensor", value) from problem
+
+
+def _described(spec: TypeSpec) -> type:
+    """The class of a spec's values; a ragged tensor's rows may be dense, and still are its rows."""
+    if isinstance(spec, RaggedTensorSpec):
+        return spec._hooks().value_type
+    return spec.value_type
 
 
 def _convert_tuple(path: str, value: Any, arguments: tuple[Any, ...], in_spec: bool) -> Any:

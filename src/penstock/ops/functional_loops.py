@@ -16,15 +16,12 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.core.user_code import converted
+from penstock.ops import row_encoding
 from penstock.ops.composing import scope
 from penstock.ops.loops import while_loop
 from penstock.ops.tensor_array import TensorArray
-from penstock.types.dimension import dimension_value
-from penstock.types.dtypes import as_dtype, variant
-from penstock.types.ragged_spec import RaggedTensorSpec
+from penstock.types.dtypes import as_dtype
 from penstock.types.tensor_shape import TensorShape
-from penstock.types.tensor_spec import TensorSpec
-from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
 
 # The loop counts within the length, and sets each element once: there is nothing to check.
@@ -175,7 +172,7 @@ def map_fn(
             "calling map_fn with tf.function to execute fn in parallel."
         )
     returned = dtype if fn_output_signature is None else fn_output_signature
-    if any(map(_is_encoded, nest.flatten([elems, returned]))):
+    if any(row_encoding.spec_of(v) is not None for v in nest.flatten([elems, returned])):
         return _map_encoded(fn, elems, returned, back_prop, infer_shape, name)
     with scope(name, "map"):
         rows = _Rows(elems, "map_fn")
@@ -210,52 +207,29 @@ def map_fn(
         return _stop(nest.pack_sequence_as(signature, results), back_prop)
 
 
-def _is_encoded(value: Any) -> bool:
-    """Whether rows of a value, or of what a spec describes, go through the loop as variants."""
-    spec = value if isinstance(value, TypeSpec) else getattr(value, "_type_spec", None)
-    return isinstance(spec, RaggedTensorSpec)
-
-
 def _map_encoded(
     fn: Callable[..., Any], elems: Any, signature: Any, back_prop: bool, infer: bool, name: Any
 ) -> Any:
-    """`map_fn` where rows are ragged: each is one variant."""
-    given = [e._type_spec if _is_encoded(e) else None for e in nest.flatten(elems)]
-    if signature is None:
-        flat_kinds = [
-            e.dtype if s is None else s._unbatch()
-            for s, e in zip(given, nest.flatten(elems), strict=True)
-        ]
-        signature = nest.pack_sequence_as(elems, flat_kinds)
+    """`map_fn` where rows are composite values: tensors stand for them in the loop."""
+    rows = row_encoding.EncodedRows(elems)
+    signature = rows.signature if signature is None else signature
     wanted = nest.flatten(signature)
-    rows = [
-        e if s is None else s._to_batched_tensor_list(e)[0]
-        for s, e in zip(given, nest.flatten(elems), strict=True)
-    ]
 
     def inner(parts: Sequence[Any]) -> list[Any]:
-        decoded = [
-            p if s is None else s._unbatch()._from_compatible_tensor_list([p])
-            for s, p in zip(given, parts, strict=True)
-        ]
-        result = fn(nest.pack_sequence_as(elems, decoded))
+        result = fn(rows.row(parts))
         nest.assert_same_structure(signature, result)
-        return [
-            w._to_tensor_list(v)[0] if _is_encoded(w) else v
-            for w, v in zip(wanted, nest.flatten(result), strict=True)
-        ]
+        flat = zip(wanted, nest.flatten(result), strict=True)
+        return [part for w, v in flat for part in row_encoding.encode_row(w, v)]
 
-    kinds = [TensorSpec([], variant) if _is_encoded(w) else w for w in wanted]
     found = map_fn(
-        inner, rows, back_prop=back_prop, infer_shape=infer, name=name, fn_output_signature=kinds
+        inner,
+        rows.parts,
+        back_prop=back_prop,
+        infer_shape=infer,
+        name=name,
+        fn_output_signature=[part for w in wanted for part in row_encoding.part_specs(w)],
     )
-    sized = (e.shape[0] for e in nest.flatten(elems) if hasattr(e, "shape"))
-    count = dimension_value(next(sized, None))
-    decoded = [
-        w._batch(count)._from_compatible_tensor_list([f]) if _is_encoded(w) else f
-        for w, f in zip(wanted, found, strict=True)
-    ]
-    return nest.pack_sequence_as(signature, decoded)
+    return row_encoding.decode_results(signature, wanted, found)
 
 
 def _dtype_and_shape(spec: Any) -> tuple[Any, Any]:
