@@ -209,15 +209,16 @@ def call_key(key: Any) -> CallKey:
 class TensorKey:
     """Key of a tensor argument: dtype and shape, where None fits every size."""
 
-    __slots__ = ("dims", "dtype", "name")
+    __slots__ = ("dims", "dtype", "hash", "name")
 
     def __init__(self, dtype: Any, dims: d.Dims, name: str | None = None) -> None:
         self.dtype = dtype
         self.dims = dims
         self.name = name
+        self.hash = hash((dtype, dims))
 
     def __hash__(self) -> int:
-        return hash((self.dtype, self.dims))
+        return self.hash
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -279,7 +280,8 @@ def trace_key(arguments: Any, tensors: list[Any]) -> Any:
     kind = arguments.__class__
     if kind is EagerTensor:
         tensors.append(arguments)
-        return TensorKey(arguments._dtype, arguments.dims)
+        dtype, dims = arguments._dtype, arguments.dims
+        return _keys.get((dtype.index, dims)) or _new_key(dtype, dims)
     if kind is int or kind is str or kind is bool or kind is bytes or arguments is None:
         return (kind, arguments)
     if kind is float:
@@ -290,6 +292,15 @@ def trace_key(arguments: Any, tensors: list[Any]) -> Any:
 
 
 _NAN = (float, "nan")  # which is not equal to itself
+_MOST_KEYS = 4096
+_keys: dict[tuple[int, d.Dims], TensorKey] = {}  # one for each kind of eager tensor: no __eq__ runs
+
+
+def _new_key(dtype: Any, dims: d.Dims) -> TensorKey:
+    """A key for eager tensors, which later calls find. Thread-safe."""
+    if len(_keys) >= _MOST_KEYS:
+        _keys.clear()
+    return _keys.setdefault((dtype.index, dims), TensorKey(dtype, dims))
 
 
 def _slow_key(value: Any, tensors: list[Any]) -> Any:
