@@ -46,6 +46,25 @@ def test_an_annotated_function_stands_in_for_an_operation(masked, registered):
     assert float(tf.reduce_sum([1.0, 2.0])) == 3.0
 
 
+def test_a_function_may_leave_out_the_name(masked, registered):
+    @tf.experimental.dispatch_for_api(tf.shape)
+    def masked_shape(input: Masked, out_type=tf.int32):
+        return tf.shape(input.values, out_type, name="inner")
+
+    registered.append(masked_shape)
+    assert tf.shape(masked, name="given").numpy().tolist() == [2]
+    assert tf.shape(masked, tf.int64).dtype == tf.int64
+    with tf.Graph().as_default():
+        there = Masked([1.0], [True])
+        assert tf.shape(there, name="given").op.name == "given/inner"
+        assert tf.shape(there).op.name == "inner"
+    with pytest.raises(ValueError, match="`name` may be left out"):
+
+        @tf.experimental.dispatch_for_api(tf.reduce_sum)
+        def shorter(input_tensor: Masked, axis=None):
+            raise NotImplementedError
+
+
 def test_elements_of_a_list_are_looked_at(masked, registered):
     @tf.experimental.dispatch_for_api(tf.concat, {"values": typing.List[Masked]})  # noqa: UP006
     def masked_concat(values, axis, name=None):

@@ -117,7 +117,7 @@ def remove(run: Callable[..., Any]) -> bool:
     """Takes a handler away everywhere; False when there was none."""
     found = False
     for handlers in _handlers.values():
-        kept = [h for h in handlers if h.run is not run]
+        kept = [h for h in handlers if run not in (h.run, getattr(h.run, "__wrapped__", None))]
         found |= len(kept) < len(handlers)
         handlers[:] = kept
     kept_patterns = [p for p in _patterns if p.run is not run]

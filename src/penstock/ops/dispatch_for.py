@@ -4,12 +4,14 @@ The element-wise functions are listed here by module: those of one argument, of 
 assertions that compare two.
 """
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.core import dispatch
+from penstock.core.context import state
 
 UNARY = {
     "array_fill": "ones_like ones_like_v1 zeros_like zeros_like_v1",
@@ -105,20 +107,38 @@ def dispatch_for_api(
     parameters = inspect.signature(api)
 
     def decorate(function: Function) -> Function:
-        own = inspect.signature(function)
-        if list(own.parameters) != list(parameters.parameters):
+        own, wanted = inspect.signature(function), list(parameters.parameters)
+        names = list(own.parameters)
+        if names != wanted and [*names, "name"] != wanted:
             raise ValueError(
                 f"{_name(function)}{own} cannot stand in for {_name(api)}{parameters}: expected the"
-                " same parameter names in the same order. Rename its parameters."
+                " same parameter names in the same order, of which `name` may be left out. Rename"
+                " its parameters."
             )
         chosen = [dict(s) for s in signatures] or [_annotations(function)]
         for signature in chosen:
             _check_signature(api, parameters, signature)
         accepts = _acceptor(parameters, chosen)
-        dispatch.add_signature_handler(key, accepts, function)
+        run = function if names == wanted else _in_scope(function, parameters)
+        dispatch.add_signature_handler(key, accepts, run)
         return function
 
     return decorate
+
+
+def _in_scope(function: Function, parameters: inspect.Signature) -> Function:
+    """A function that has no parameter `name`, in the scope of the name that a call gives."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        given = parameters.bind(*args, **kwargs)
+        name = given.arguments.pop("name", None)
+        if name is None or state.graph is None:
+            return function(*given.args, **given.kwargs)
+        with state.graph.name_scope(name):
+            return function(*given.args, **given.kwargs)
+
+    return run
 
 
 def _name(function: Any) -> str:
