@@ -80,7 +80,7 @@ def build(target: pathlib.Path = TARGET) -> pathlib.Path:
     """
     with tempfile.TemporaryDirectory() as folder:
         flags = ["-isystem", str(headers())]
-        sources = ("handlers", "dot_handlers", "dispatch", "dot_dispatch")
+        sources = ("handlers", "attention_handlers", "dot_handlers", "dispatch", "dot_dispatch")
         made = _compile(folder, sources, flags, ["-shared"])
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made, target.with_suffix(".new"))

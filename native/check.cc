@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "check_attention.h"
 #include "check_tools.h"
 
 extern "C" bool penstock_use_isa(const char* name);
@@ -245,7 +246,11 @@ int main(int count, char** arguments) {
       check_product(penstock::best_kernels(), workers);
       check_conv(penstock::best_kernels(), workers);
       check_pool(penstock::best_kernels(), workers);
-      if (round % 4 == 0) check_threads(penstock::best_kernels());
+      check_attention(penstock::best_kernels(), workers);
+      if (round % 4 == 0) {
+        check_threads(penstock::best_kernels());
+        check_attention_threads(penstock::best_kernels());
+      }
     }
     std::printf("%s: %s\n", name, failures == 0 ? "as plain loops" : "WRONG");
   }

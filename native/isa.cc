@@ -1,5 +1,6 @@
 // All kernels for one instruction set: the build compiles this file once for each, with
 // PENSTOCK_ISA naming it and the compiler's options choosing it.
+#include "attention.h"
 #include "gemm.h"
 #include "grouped.h"
 #include "pool.h"
@@ -15,6 +16,7 @@ extern const Kernels PENSTOCK_JOIN(kernels_, PENSTOCK_ISA);
 const Kernels PENSTOCK_JOIN(kernels_, PENSTOCK_ISA) = {
     PENSTOCK_TEXT(PENSTOCK_ISA), product,       conv,     conv_input_grad, conv_filter_grad,
     max_pool,                    max_pool_grad, avg_pool, avg_pool_grad,
+    attention,                   attention_grad,
 };
 
 }  // namespace penstock

@@ -64,6 +64,35 @@ struct Pool {
   long pad_top, pad_left;
 };
 
+// Where the matrices of [outer, heads, rows, columns] lie; columns follow each other.
+struct Place {
+  long heads, outer, inner, row;  // inner: from one head to the next
+  long start(long entry) const { return entry / heads * outer + entry % heads * inner; }
+};
+
+const int MASK_NONE = 0, MASK_CHOOSES = 1, MASK_ADDS = 2;
+
+// out = softmax(masked(scale * q * transposed k)) * v for each entry; q[queries, depth],
+// k[keys, depth], v[keys, width]. A mask that chooses holds bytes: scores where it is zero become
+// `low`. One that adds holds floats.
+struct Attention {
+  long entries, queries, keys, depth, width;
+  const float *q, *k, *v;
+  float* out;
+  float* statistics;  // [entries, queries, 2]: the largest score, the inverse of the sum; dense
+  Place query_place, key_place, value_place, out_place;
+  int masking;
+  const void* mask;
+  const long* mask_start;  // for each entry, in elements
+  long mask_row;           // from a row to the next, in elements: 0 where all are alike
+  float scale, low;
+};
+
+struct AttentionGrad {  // the gradients lie as what they are of
+  const float* d_out;
+  float *d_q, *d_k, *d_v;
+};
+
 struct Kernels {
   const char* name;
   void (*product)(const Product&, Workers&);
@@ -75,6 +104,8 @@ struct Kernels {
                         Workers&);
   void (*avg_pool)(const Pool&, const float* x, float* y, Workers&);
   void (*avg_pool_grad)(const Pool&, const float* dy, float* dx, Workers&);
+  void (*attention)(const Attention&, Workers&);
+  void (*attention_grad)(const Attention&, const AttentionGrad&, Workers&);
 };
 
 const Kernels& best_kernels();

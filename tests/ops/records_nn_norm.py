@@ -341,4 +341,6 @@ RECORDS = [
         e.embedding_lookup,
         FLOATS,
     ),
+    Record("PenstockAttention", tested_by="tests/ops/test_native_attention.py"),
+    Record("PenstockAttentionGrad", tested_by="tests/ops/test_native_attention.py"),
 ]

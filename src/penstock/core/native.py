@@ -40,9 +40,11 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "avg_pool_grad",
     "dot_product",
     "dot_conv",
+    "attention",
+    "attention_grad",
 )
 PREFIX = "penstock."
-REVISION = 3  # part of the names that executables on disk hold; handlers.cc states the same number
+REVISION = 4  # part of the names that executables on disk hold; handlers.cc states the same number
 _SETS = ("isa", "dot_isa")  # of instructions: for all kernels, for products of bfloat16 and bytes
 _OWN = ("interface", *_SETS, *(f"use_{name}" for name in _SETS))
 
@@ -82,23 +84,33 @@ def dot_available() -> bool:
 
 
 def call(
-    function: str, result: Any, *arguments: Any, mapped: str = "sequential", **attrs: Any
+    function: str,
+    result: Any,
+    *arguments: Any,
+    mapped: str = "sequential",
+    layouts: tuple[Any, Any] = (None, None),
+    **attrs: Any,
 ) -> Any:
     """A call of a function of the library, inside code that is being compiled.
 
     Args:
       function: a name of FUNCTIONS.
-      result: a `jax.ShapeDtypeStruct`.
+      result: a `jax.ShapeDtypeStruct`, or several.
       arguments: arrays or tracers, of any layout: XLA brings them into row-major order.
       mapped: what happens under `jax.vmap`, as `jax.ffi.ffi_call` names it: one call after another,
         or "expand_dims" and "broadcast_all" where the handler takes more leading axes.
+      layouts: of the arguments and of the results, as `jax.ffi.ffi_call` takes them; row-major
+        without them.
       attrs: NumPy scalars and vectors, as the handler names them.
 
     Returns:
-      An array of the shape and dtype of `result`.
+      An array of the shape and dtype of `result`, or several.
     """
     target = f"{PREFIX}{function}.{REVISION}"
-    return jax.ffi.ffi_call(target, result, vmap_method=mapped)(*arguments, **attrs)
+    made = jax.ffi.ffi_call(
+        target, result, vmap_method=mapped, input_layouts=layouts[0], output_layouts=layouts[1]
+    )
+    return made(*arguments, **attrs)
 
 
 @functools.cache

@@ -70,6 +70,41 @@ class Chain(Pattern):
     fused: str
 
 
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Connected operations, and what stands in their place.
+
+    A line is `results = Type(arguments; attribute=value)`. `A|B` stands for either type, `_` for an
+    argument or result without a name, whatever it is; names that no line results in are what comes
+    from outside.
+
+    Attributes:
+      lines: what is looked for, the first line first.
+      made: what stands for it: each name that it results in and `lines` too is replaced. What else
+        `lines` result in may not be used by other operations.
+    """
+
+    lines: tuple[str, ...]
+    made: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite(Pattern):
+    """Connected operations that others stand for.
+
+    Attributes:
+      first: the types that a first line has: of a program without them nothing is looked at.
+      templates: gives the forms that are looked for, in this order; called once, when a program
+        has one of those types.
+      fits: `fits(facts)` says what the operations made have as attributes, None where what was
+        found is left alone; `facts` are those of `penstock.runtime.rewriting`.
+    """
+
+    first: tuple[str, ...]
+    templates: Callable[[], tuple[Template, ...]]
+    fits: Callable[[Any], dict[str, Any] | None]
+
+
 _patterns: dict[str, Pattern] = {}
 
 
@@ -90,4 +125,4 @@ def used(name: str) -> bool:
     return name not in off and "all" not in off
 
 
-__all__ = ["Chain", "Link", "Pattern", "add_pattern", "patterns", "used"]
+__all__ = ["Chain", "Link", "Pattern", "Rewrite", "Template", "add_pattern", "patterns", "used"]

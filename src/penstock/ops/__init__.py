@@ -86,6 +86,7 @@ FAMILIES = (
     "media",
     "mutex_ops",
     "nn_activations",
+    "nn_attention",
     "nn_batch_norm",
     "nn_bias",
     "nn_candidate_samplers",

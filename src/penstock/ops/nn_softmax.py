@@ -14,6 +14,7 @@ from penstock.core.kernels import KernelContext, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
+from penstock.ops import nn_attention as _attention  # noqa: F401  registers what the planner makes
 from penstock.ops.composing import expand, total
 from penstock.ops.math_arithmetic import add_v2, multiply, negative, subtract
 from penstock.types import dims as d

@@ -1,8 +1,8 @@
 """Passes that make a program smaller without changing what it computes.
 
-Constant folding, common subexpressions, identities without effect, and chains of operations that
-have a fused form. Stateful operations, operations with control inputs, and operations whose device
-differs are left alone. Dead code goes with the re-sorting after each pass.
+Constant folding, common subexpressions, identities without effect, and operations for which others
+stand (`penstock.core.patterns`). Stateful operations, operations with control inputs, and those
+whose device differs are left alone. Dead code goes with the re-sorting after each pass.
 """
 
 import math
@@ -20,6 +20,7 @@ from penstock.core.op_def import lookup
 from penstock.runtime.fusing import fuse_chains
 from penstock.runtime.program import FEED, Node, Program, Ref
 from penstock.runtime.rewiring import rewired
+from penstock.runtime.rewriting import rewrite
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
 
@@ -219,7 +220,7 @@ def _first(ref: Ref, replaced: dict[int, list[Ref]]) -> Ref:
     return found[ref[1]] if found is not None else ref
 
 
-PASSES = (forward_identities, fold_constants, merge_equal, fuse_chains)
+PASSES = (forward_identities, fold_constants, merge_equal, fuse_chains, rewrite)
 
 
 def simplify(program: Program, passes: Sequence[Callable[[Program], Program]] = ()) -> Program:

@@ -46,7 +46,7 @@ def _product(a: Array, b: Array, adj_a: bool, adj_b: bool) -> Array:
     result = _result(*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), m, n)
     rank = len(result.shape)  # of both, so that a mapped axis is the first of both
     a, b = (x.reshape((1,) * (rank - x.ndim) + x.shape) for x in (a, b))
-    attrs = {"adj_a": np.bool_(adj_a), "adj_b": np.bool_(adj_b)}
+    attrs: dict[str, Any] = {"adj_a": np.bool_(adj_a), "adj_b": np.bool_(adj_b)}
     return native.call("product", result, a, b, mapped="expand_dims", **attrs)
 
 

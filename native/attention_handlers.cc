@@ -1,0 +1,105 @@
+// The handlers of attention and its gradients.
+#include <utility>
+
+#include "handling.h"
+
+namespace {
+
+using penstock::Attention;
+using penstock::Place;
+using Floats = ffi::Buffer<ffi::F32>;
+
+// Interleaved: in [batch, heads, rows, columns] the heads of a row lie side by side.
+Place place_of(Dims dims, bool interleaved) {
+  const long rows = dims[dims.size() - 2], columns = dims[dims.size() - 1];
+  if (!interleaved) return {1, rows * columns, 0, columns};
+  const long heads = dims[1] > 0 ? dims[1] : 1;
+  return {heads, heads * rows * columns, columns, heads * columns};
+}
+
+Attention attention_of(Floats q, Floats k, Floats v, ffi::AnyBuffer mask, std::int32_t masking,
+                       Floats scale, float low, bool interleaved, const std::vector<long>& begins) {
+  const Dims left = q.dimensions(), right = k.dimensions(), held = mask.dimensions();
+  const std::size_t rank = left.size();
+  Attention a = {};
+  a.entries = static_cast<long>(begins.size());
+  a.queries = left[rank - 2];
+  a.keys = right[rank - 2];
+  a.depth = left[rank - 1];
+  a.width = v.dimensions()[rank - 1];
+  a.q = q.typed_data();
+  a.k = k.typed_data();
+  a.v = v.typed_data();
+  a.query_place = place_of(left, interleaved);
+  a.key_place = place_of(right, interleaved);
+  a.value_place = place_of(v.dimensions(), interleaved);
+  a.masking = masking;
+  a.mask = mask.untyped_data();
+  a.mask_start = begins.data();
+  a.mask_row = held[held.size() - 2] != 1 ? held[held.size() - 1] : 0;
+  a.scale = *scale.typed_data();
+  a.low = low;
+  return a;
+}
+
+ffi::Error attention(ffi::ThreadPool pool, Floats q, Floats k, Floats v, ffi::AnyBuffer mask,
+                     Floats scale, std::int32_t masking, float low, bool interleaved,
+                     ffi::Result<Floats> out, ffi::Result<Floats> statistics) {
+  return guarded([&] {
+    const std::vector<long> begins =
+        masking == penstock::MASK_NONE ? starts(q.dimensions(), q.dimensions())
+                                       : starts(mask.dimensions(), q.dimensions());
+    Attention a = attention_of(q, k, v, mask, masking, scale, low, interleaved, begins);
+    a.out = out->typed_data();
+    a.out_place = place_of(out->dimensions(), interleaved);
+    a.statistics = statistics->typed_data();
+    PoolWorkers workers(pool);
+    penstock::best_kernels().attention(a, workers);
+  });
+}
+
+ffi::Error attention_grad(ffi::ThreadPool pool, Floats q, Floats k, Floats v, ffi::AnyBuffer mask,
+                          Floats scale, Floats statistics, Floats d_out, std::int32_t masking,
+                          float low, bool interleaved, ffi::Result<Floats> d_q,
+                          ffi::Result<Floats> d_k, ffi::Result<Floats> d_v) {
+  return guarded([&] {
+    const std::vector<long> begins =
+        masking == penstock::MASK_NONE ? starts(q.dimensions(), q.dimensions())
+                                       : starts(mask.dimensions(), q.dimensions());
+    Attention a = attention_of(q, k, v, mask, masking, scale, low, interleaved, begins);
+    a.out_place = place_of(d_out.dimensions(), interleaved);
+    a.statistics = statistics.typed_data();
+    const penstock::AttentionGrad grad = {d_out.typed_data(), d_q->typed_data(),
+                                          d_k->typed_data(), d_v->typed_data()};
+    PoolWorkers workers(pool);
+    penstock::best_kernels().attention_grad(a, grad, workers);
+  });
+}
+
+auto call() {
+  return ffi::Ffi::Bind()
+      .Ctx<ffi::ThreadPool>()
+      .Arg<Floats>()
+      .Arg<Floats>()
+      .Arg<Floats>()
+      .Arg<ffi::AnyBuffer>()
+      .Arg<Floats>();
+}
+
+template <typename Binding>
+auto with_attributes(Binding binding) {
+  return std::move(binding)
+      .template Attr<std::int32_t>("masking")
+      .template Attr<float>("low")
+      .template Attr<bool>("interleaved");
+}
+
+}  // namespace
+
+PENSTOCK_HANDLER(penstock_attention, attention,
+                 with_attributes(call()).Ret<Floats>().Ret<Floats>());
+PENSTOCK_HANDLER(penstock_attention_grad, attention_grad,
+                 with_attributes(call().Arg<Floats>().Arg<Floats>())
+                     .Ret<Floats>()
+                     .Ret<Floats>()
+                     .Ret<Floats>());
