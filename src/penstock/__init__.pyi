@@ -269,6 +269,7 @@ from penstock._stubs import config as config
 from penstock._stubs import debugging as debugging
 from penstock._stubs import dtypes as dtypes
 from penstock._stubs import experimental as experimental
+from penstock._stubs import feature_column as feature_column
 from penstock._stubs import graph_util as graph_util
 from penstock._stubs import image as image
 from penstock._stubs import initializers as initializers

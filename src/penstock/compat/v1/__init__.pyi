@@ -612,6 +612,7 @@ from penstock._stubs import compat_v1_distributions as distributions
 from penstock._stubs import compat_v1_dtypes as dtypes
 from penstock._stubs import compat_v1_errors as errors
 from penstock._stubs import compat_v1_experimental as experimental
+from penstock._stubs import compat_v1_feature_column as feature_column
 from penstock._stubs import compat_v1_flags as flags
 from penstock._stubs import compat_v1_gfile as gfile
 from penstock._stubs import compat_v1_graph_util as graph_util
