@@ -175,11 +175,13 @@ def test_bad_arguments(session):
 def test_bad_paths(session, tmp_path):
     v1.get_variable("a", initializer=1.0)
     saver, folder = v1.train.Saver(), str(tmp_path)
+    (tmp_path / "file").write_text("")
     with pytest.raises(tf.errors.FailedPreconditionError, match="a"):
         saver.save(session, f"{folder}/m")
     session.run(v1.global_variables_initializer())
     for path, kind, text in (
-        (f"{folder}/no/m", ValueError, "Parent directory of .*/no/m doesn't exist"),
+        (f"{folder}/no/one/m", ValueError, "Parent directory of .*/no/one/m doesn't exist"),
+        (f"{folder}/file/m", ValueError, "Parent directory of .*/file/m is a file"),
         ("", ValueError, "no path specified"),
         (3, TypeError, "save_path: expected text or a path, got 3"),
         (f"{folder}/checkpoint", ValueError, "'latest_filename' collides"),
@@ -194,6 +196,13 @@ def test_bad_paths(session, tmp_path):
         saver.restore(session, f"{folder}/m")
     with pytest.raises(ValueError, match="when it is None"):
         saver.restore(session, None)
+
+
+def test_the_last_folder_of_a_path_is_made(session, tmp_path):
+    v1.get_variable("a", initializer=1.0)
+    session.run(v1.global_variables_initializer())
+    saved = v1.train.Saver().save(session, str(tmp_path / "new" / "m"))
+    assert tf.train.latest_checkpoint(str(tmp_path / "new")) == saved
 
 
 def test_what_does_not_fit(session, tmp_path):

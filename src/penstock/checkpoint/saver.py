@@ -292,7 +292,7 @@ class Saver:
 
         Args:
           sess: the session; not used eagerly.
-          save_path: the prefix of the files; their folder exists.
+          save_path: the prefix of the files; their folder is made where the one above exists.
           global_step: a number, tensor or variable that is put at the end of the prefix.
           latest_filename: the file that names the last checkpoints; "checkpoint" when None.
           meta_graph_suffix: the suffix of the file with the graph.
@@ -318,7 +318,7 @@ class Saver:
             self.build()
         folder = os.path.dirname(path)
         if folder and not os.path.isdir(folder):
-            raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")
+            _make_folder(folder, path)
         if global_step is not None:
             path = f"{path}-{_step(sess, global_step):0{8 if self._pad else 0}d}"
         saved = None if self._is_empty else self._write(sess, path)
@@ -464,6 +464,19 @@ def _check_names(path: str, latest: str) -> None:
         raise ValueError("no path specified: expected the prefix of a checkpoint, got a folder.")
     if os.path.basename(path) == latest:
         raise ValueError(f"'latest_filename' collides with 'save_path': '{latest}' and '{path}'")
+
+
+def _make_folder(folder: str, path: str) -> None:
+    """Makes the last folder of a path, and not those above, as TensorFlow does."""
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise ValueError(f"Parent directory of {path} is a file, can't save.") from None
+    except OSError:
+        raise ValueError(
+            f"Parent directory of {path} doesn't exist, can't save. Create {folder}."
+        ) from None
 
 
 def _step(sess: Any, global_step: Any) -> int:

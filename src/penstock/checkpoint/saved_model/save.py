@@ -114,6 +114,7 @@ def _write(obj: Any, path: str, signatures: Any, options: SaveOptions) -> None:
             info.function_aliases[names[id(view.bodies[id(concrete)])]] = alias
     prefix = _made(folder.variables_path(path))
     saving.take_snapshot(graph).write(prefix, options.experimental_sharding_callback)
+    files.makedirs(folder.assets_folder(path))  # also without assets: tools look for it
     assets.copy()
     if options.save_debug_info:
         graphs = [(names[id(body)], body.graph) for body in functions]
