@@ -4,6 +4,9 @@ Random programs are compared with a tape over the same program in Python; what T
 for loops of its own was compared by hand (TensorArrays, reference variables, growing shapes).
 """
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -149,6 +152,18 @@ def test_a_graph_def_with_a_gradient_goes_there_and_back():
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         tf.graph_util.import_graph_def(graph.as_graph_def(), name="")
         assert session.run("grad:0", {"x:0": -2.0}) == -32.0
+
+
+def test_what_is_known_of_loops_goes_with_their_graph():
+    def graph_with_gradients():
+        with tf.Graph().as_default() as graph:
+            x = tf.constant(2.0)
+            tf.gradients(branch(x > 0.0, x, tf.negative, lambda v: loop(v, 2, tf.sin)), x)
+        return weakref.ref(graph)
+
+    graph = graph_with_gradients()
+    gc.collect()
+    assert graph() is None
 
 
 def test_what_has_no_gradient_says_so():

@@ -78,10 +78,14 @@ def _steps_with_control_flow() -> list[Any]:
     """Calls and a gradient of functions with branches, loops and joined calls, and a variable."""
     weights = tf.Variable(np.full((40, 40), 0.01, np.float32))
 
+    @tf.custom_gradient
+    def doubled(x):
+        return x * 2.0, lambda grad: grad * 2.0
+
     @tf.function
     def looped(x):
         for _ in tf.range(3):
-            x = tf.tanh(x @ weights)
+            x = doubled(tf.tanh(x @ weights))
         if tf.reduce_sum(x) > 0.0:
             x = x * 2.0
         return x

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.autodiff.gradients import gradients
 from penstock.autodiff.tape import GradientTape
-from penstock.autodiff.walk import Record, named_rules
+from penstock.autodiff.walk import Record, RuleName, named_rules
 from penstock.core import context
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
@@ -174,14 +174,13 @@ def _graph_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     """In a graph an IdentityN around results and arguments carries the name of the rule."""
     graph = state.graph
     result, flat, flat_args, variables, inputs, grad_fn = _run(f, args, kwargs)
-    name = f"CustomGradient-{next(_numbers)}"
     count = len(flat)
     inner = [graph.as_tensor(t) for t in inputs]
 
     def rule(record: Record, *grads: Any) -> list[Any]:
         return [*([None] * count), *_call_rule(grad_fn, grads[:count], variables, len(flat_args))]
 
-    named_rules[name] = rule
+    name = RuleName(f"CustomGradient-{next(_numbers)}", rule)
     everything = [*flat, *inner]
     for recorder in state.recorders:
         for variable in variables:

@@ -4,7 +4,6 @@
 those are that enter it; the result of a conditional where what both branches got is.
 """
 
-import weakref
 from typing import Any
 
 from penstock.autodiff.frames import ENTERS, EXITS, MERGES, SWITCHES, FrameLoop, refused
@@ -12,8 +11,6 @@ from penstock.graph.operation import Operation
 
 Key = tuple[int, int, int]  # (id of the operation of the condition, its output, the side taken)
 Guard = tuple[Any, int]  # (condition, side)
-
-_known: "weakref.WeakKeyDictionary[Any, _Guards]" = weakref.WeakKeyDictionary()  # by graph
 
 
 def guards(tensor: Any) -> list[Guard]:
@@ -35,9 +32,8 @@ def sides(merge: Operation) -> list[Guard] | None:
 
 
 def _of(op: Operation) -> "_Guards":
-    if op.graph not in _known:
-        _known[op.graph] = _Guards()
-    return _known[op.graph]
+    found: _Guards = op.graph.notes.setdefault("guards", _Guards())
+    return found
 
 
 class _Guards:

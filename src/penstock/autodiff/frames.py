@@ -6,7 +6,6 @@ body as a `While` has, so both have one rule (`penstock.autodiff.frame_loops`). 
 loop switch on one `LoopCond`, which tells loops apart.
 """
 
-import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,9 +20,6 @@ ENTERS = frozenset({"Enter", "RefEnter"})
 MERGES = frozenset({"Merge", "RefMerge"})
 SWITCHES = frozenset({"Switch", "RefSwitch"})
 
-# What is known of the body of a loop, see `CallBody.backward`, by its LoopCond.
-_known: "weakref.WeakKeyDictionary[Operation, dict[Any, Any]]" = weakref.WeakKeyDictionary()
-
 
 class FrameBody(CallBody):
     """One round of a loop: the part of the graph between its `Switch`es and `NextIteration`s."""
@@ -35,7 +31,7 @@ class FrameBody(CallBody):
         self.inputs = (*shared, *[switch._outputs[1] for switch in loop.switches])
         self.outputs = (*shared, *[op.inputs[0] for op in loop.nexts])
         self.control_outputs = ()
-        self.backward = _known.setdefault(loop.condition, {})
+        self.backward = loop.graph.notes.setdefault(("loop", loop.condition), {})
         self.must_compile = False
 
 
@@ -74,9 +70,7 @@ class FrameLoop:
             enter, back = (t.op for t in merge.inputs)
             if enter.type in ENTERS and back.type in ("NextIteration", "RefNextIteration"):
                 return enter, back
-        raise refused(
-            merge, "one Enter and one NextIteration for each variable"
-        )
+        raise refused(merge, "one Enter and one NextIteration for each variable")
 
     def _constants(self) -> list[Operation]:
         """The `Enter`s of what all rounds share that a round uses."""
@@ -91,9 +85,7 @@ class FrameLoop:
             seen.add(id(op))
             if op.type in ENTERS and op.attrs["frame_name"] == self.frame_name:
                 if not op.attrs["is_constant"]:
-                    raise refused(
-                        op, "a round that takes its values from Switch"
-                    )
+                    raise refused(op, "a round that takes its values from Switch")
                 found.append(op)
             else:
                 stack.extend(t.op for t in op.inputs)

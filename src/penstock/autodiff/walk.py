@@ -7,6 +7,7 @@ are added up only when they are needed. Rules run ordinary operations, so a seco
 walk differentiates them again.
 """
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -23,6 +24,23 @@ Rule = Callable[..., Any]
 named_rules: dict[
     str, Rule | None
 ] = {}  # RegisterGradient: by operation type or override name; None: not differentiable
+
+
+class RuleName(str):
+    """The name of the rule of some operations alone, which holds it: rules go with their graphs."""
+
+    rule: Rule
+
+    def __new__(cls, name: str, rule: Rule) -> "RuleName":
+        """A name that operations carry as attribute `_gradient_op_type`."""
+        made = super().__new__(cls, name)
+        made.rule = rule
+        _own_rules[name] = made
+        return made
+
+
+# By their names, for graphs that were written as GraphDefs and read again.
+_own_rules: "weakref.WeakValueDictionary[str, RuleName]" = weakref.WeakValueDictionary()
 
 
 class Record:
@@ -102,6 +120,9 @@ def rule_of(record: Record) -> Rule | None:
     override = record.attrs.get("_gradient_op_type")
     if override is not None:
         name = override.decode() if isinstance(override, bytes) else override
+        own = override if isinstance(override, RuleName) else _own_rules.get(name)
+        if own is not None:
+            return own.rule
         if name not in named_rules:
             raise LookupError(f"gradient registry has no entry for: {name}")
         return named_rules[name]

@@ -34,6 +34,7 @@ class Graph:
         self._ops: dict[str, Operation] = {}
         self._names = scopes.Names()
         self._consumers: dict[tuple[str, int], list[Operation]] = {}
+        self.notes: dict[Any, Any] = {}  # what other layers know of it: goes with the graph
         self._collections: dict[Any, list[Any]] = {}
         self._finalized = False
         self._unfeedable: set[str] = set()

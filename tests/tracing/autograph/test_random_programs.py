@@ -126,7 +126,8 @@ QUICK = [
     (30, "reference", run_traced),
     (20, "reference", run_in_session),
     (6, "fast", run_traced),
-    (6, "fast", run_in_session),
+    (6, "compiled", run_traced),
+    (6, "compiled", run_in_session),
     (6, "fast", run_compiled),
 ]
 SLOW = [  # 200 in each mode
@@ -134,7 +135,8 @@ SLOW = [  # 200 in each mode
     for executor, mode in [
         ("reference", run_traced),
         ("fast", run_traced),
-        ("fast", run_in_session),
+        ("compiled", run_traced),
+        ("compiled", run_in_session),
         ("fast", run_compiled),
     ]
     for part in range(1, 9)
