@@ -15,6 +15,7 @@ using penstock::Conv;
 
 const long BAND_FLOATS = 48 * 1024;  // of padded image that a task works on: stays in L2
 const long MOST_RUNS = 32;           // segments of a tile
+const long LONGEST = 1024;           // sums of a tile: the filter comes from L2 ahead of its use
 
 // Where pixels lie in memory: floats from one to the next along each axis, and between images.
 struct Steps {
@@ -111,8 +112,8 @@ struct Chunk {
 
 template <typename Body>
 void each_chunk(const Slide& s, Body body) {
-  const long whole = most(1, least(MOST_RUNS, DEPTH / most(s.run, 1)));  // runs at a time
-  const long piece = up(s.run, up(s.run, DEPTH));
+  const long whole = most(1, least(MOST_RUNS, LONGEST / most(s.run, 1)));  // runs at a time
+  const long piece = up(s.run, up(s.run, LONGEST));
   for (long first = 0; first < s.runs; first += whole)
     for (long from = 0; from < s.run; from += piece)
       body(Chunk{first, from, least(whole, s.runs - first), least(piece, s.run - from)});
@@ -311,7 +312,7 @@ void slide_panel_task(const void* argument, long task) {
   const long group = task / s.panel_count, panel = task % s.panel_count;
   const View view = j.padded == nullptr ? direct(s, 0) : view_of(j.padded, s, s.out.y);
   const Part part = {0, s.pictures(), 0, s.out.y, group};
-  float* right = penstock::scratch(0, DEPTH * COLUMNS);
+  float* right = penstock::scratch(0, LONGEST * COLUMNS);
   each_chunk(s, [&](const Chunk& chunk) {
     pack_filter(right, s, *j.filter, group, panel, chunk.begin(s), chunk.segments * chunk.length);
     slide_chunk(s, chunk, right, view, part, panel);

@@ -43,8 +43,9 @@ struct FilterGrad {
   const Conv* c;
   const float *x, *dy;
   float* parts;   // [group of bands][depth][filters]
-  long band, bands;                   // rows of the output, and bands in a picture
-  long group, groups, block, blocks;  // bands in a group; strips in a block
+  long band, bands, units;            // rows of the output, and bands in a picture
+  long together;                      // pictures whose bands are summed in one go: whole ones
+  long group, groups, block, blocks;  // units of such bands in a group; strips in a block
   long run, runs, depth, strip_count, wide;
   long size() const { return depth * c->filters; }
 };
@@ -90,36 +91,47 @@ void filter_grad_band(const FilterGrad& f, const Rows& r, const float* room, Til
   }
 }
 
+// What the sums of one band need of a picture, `which` pictures after the first of a unit.
+inline void copy_band(float* room, const FilterGrad& f, const Rows& r, long first, long which,
+                      long top) {
+  const Conv& c = *f.c;
+  const long place = first + which;
+  copy_window(room + which * r.box.all() * c.channels,
+              f.x + place / c.out.z * c.size.all() * c.channels, c.size, c.channels,
+              Axes{place % c.out.z * c.stride.z - c.pad.z + r.plane * c.dilation.z,
+                   top * c.stride.y - c.pad.y + r.top * c.dilation.y, -c.pad.x},
+              r.box);
+}
+
 void filter_grad_task(const void* argument, long task) {
   const FilterGrad& f = *(const FilterGrad*)argument;
   const Conv& c = *f.c;
   const long g = task / f.blocks, first_strip = task % f.blocks * f.block;
   const long last_strip = least(first_strip + f.block, f.strip_count);
-  float* room = penstock::scratch(
-      0, rows_of(f, first_strip, last_strip, f.band).box.all() * c.channels);
-  float* right = penstock::scratch(2, f.band * c.out.x * COLUMNS);
+  const Rows whole = rows_of(f, first_strip, last_strip, f.band);
+  float* room = penstock::scratch(0, f.together * whole.box.all() * c.channels);
+  float* right = penstock::scratch(2, f.together * f.band * c.out.x * COLUMNS);
   long starts[MOST_RUNS];
-  const long begin = g * f.group, end = least(begin + f.group, c.images * c.out.z * f.bands);
+  const long begin = g * f.group, end = least(begin + f.group, f.units);
   for (long unit = begin; unit < end; ++unit) {
-    const long place = unit / f.bands, top = unit % f.bands * f.band;
-    const long out_rows = least(f.band, c.out.y - top);
+    const long place = unit / f.bands * f.together, top = unit % f.bands * f.band;
+    const long pictures = least(f.together, c.images * c.out.z - place);
+    const long out_rows = least(f.band, c.out.y - top), rows = pictures * out_rows;
     const Rows r = rows_of(f, first_strip, last_strip, out_rows);
-    copy_window(room, f.x + place / c.out.z * c.size.all() * c.channels, c.size, c.channels,
-                Axes{place % c.out.z * c.stride.z - c.pad.z + r.plane * c.dilation.z,
-                     top * c.stride.y - c.pad.y + r.top * c.dilation.y, -c.pad.x},
-                r.box);
-    for (long i = 0; i < out_rows; ++i) starts[i] = i * c.stride.y * f.wide * c.channels;
+    for (long i = 0; i < pictures; ++i) copy_band(room, f, r, place, i, top);
+    for (long i = 0; i < rows; ++i)
+      starts[i] = (i / out_rows * r.box.all() + i % out_rows * c.stride.y * f.wide) * c.channels;
     const float* dy = f.dy + (place * c.out.y + top) * c.out.x * c.filters;
     for (long group = 0; group < c.groups; ++group)
       for (long column = 0; column < c.outer(); column += COLUMNS) {
         const long filter = group * c.outer() + column;
         Tile t;
         t.columns = least(COLUMNS, c.outer() - column);
-        pack_panel(right, dy + filter, c.filters, 1, out_rows * c.out.x, t.columns);
+        pack_panel(right, dy + filter, c.filters, 1, rows * c.out.x, t.columns);
         t.a_row = 1;
         t.a_col = c.stride.x * c.channels;
         t.starts = starts;
-        t.segments = out_rows;
+        t.segments = rows;
         t.length = c.out.x;
         t.b = right;
         t.b_row = COLUMNS;
@@ -148,7 +160,11 @@ void tiled_filter_grad(const Conv& c, const float* x, const float* dy, float* dw
   f.band = most(1, least(least(MOST_RUNS, room), PIXELS / c.out.x));
   f.band = up(c.out.y, up(c.out.y, f.band));
   f.bands = up(c.out.y, f.band);
-  const long units = c.images * c.out.z * f.bands;
+  const long pictures = c.images * c.out.z;
+  f.together = f.bands > 1 ? 1 : most(1, least(MOST_RUNS, room) / c.out.y);
+  f.together = least(least(f.together, pictures), most(1, PIXELS / (c.out.y * c.out.x)));
+  f.units = up(pictures, f.together) * f.bands;
+  const long units = f.units;
   f.group = up(units, most(1, least(GROUPS, (1l << 20) / f.size())));
   f.groups = up(units, f.group);
   f.block = f.groups >= GROUPS / 2 ? f.strip_count : up(f.strip_count, up(GROUPS, f.groups));
