@@ -108,10 +108,21 @@ def _pivots(xp: Any, pivots: Array, diagonals: Array, perturb: bool) -> Array:
     return xp.where(xp.abs(pivots) < xp.abs(least), least, pivots)
 
 
+def _check_flags(partial_pivoting: bool, perturb_singular: bool) -> None:
+    if perturb_singular and not partial_pivoting:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "TridiagonalSolve: Setting perturb_singular requires also setting partial_pivoting."
+            " Expected both or neither, got perturb_singular alone.",
+        )
+
+
 @host_kernel(TRIDIAGONAL_SOLVE, limit=2048)  # row by row in Python
 def _tridiagonal_host(
     diagonals: Array, rhs: Array, *, partial_pivoting: bool, perturb_singular: bool
 ) -> Array:
+    _check_flags(partial_pivoting, perturb_singular)
     low, main, high, b = _rows(np, diagonals, rhs)
     if not len(b):
         return rhs
@@ -134,6 +145,7 @@ def _tridiagonal_host(
 def _tridiagonal_compiled(
     diagonals: Array, rhs: Array, *, partial_pivoting: bool, perturb_singular: bool
 ) -> Array:
+    _check_flags(partial_pivoting, perturb_singular)
     low, main, high, b = _rows(jnp, diagonals, rhs)
     if not len(b):
         return rhs
@@ -262,7 +274,7 @@ def _as_lower(xp: Any, bands: Array, rhs: Array, lower: bool, turn: bool) -> tup
 
 def _require_diagonal(ctx: KernelContext, main: Array) -> None:
     ctx.check(
-        (main != 0).all(),
+        (abs(main) > 0).all(),  # NaN is refused too
         errors.InvalidArgumentError,
         lambda: (
             "Input matrix is not invertible: expected a main diagonal without zeros, got one. Add "
