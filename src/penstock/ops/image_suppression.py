@@ -1,11 +1,13 @@
 """Non-maximum suppression: of boxes that overlap, the best is kept. Host only.
 
-Boxes are rows of y1, x1, y2, x2, any pair of opposite corners. `_select` is the loop that all
-operations share: the best box left is taken unless one taken before covers it too much; soft
-suppression lowers its score instead.
+Boxes are rows of y1, x1, y2, x2, any pair of opposite corners. `_select` is what all
+operations share: the best box left is taken unless one taken before covers it too much, block by
+block; soft suppression lowers its score instead.
 """
 
+import functools
 import heapq
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -25,24 +27,34 @@ Array = Any  # numpy.ndarray
 NO_GRADIENT = "indices have no gradient"
 
 
-def _overlap(boxes: Array) -> Callable[[int, Array], Array]:
-    """How much of the union of a box and each of others their intersection is."""
+# Takes places of boxes [N] and [M], gives the overlap of each pair [N, M].
+Overlap = Callable[[Array, Array], Array]
+_BLOCK = 128  # boxes that are compared at once; more waste comparisons, fewer calls of NumPy
+
+
+def _overlap(boxes: Array) -> Overlap:
+    """How much of the union of two boxes their intersection is."""
     low = np.minimum(boxes[:, :2], boxes[:, 2:])
     high = np.maximum(boxes[:, :2], boxes[:, 2:])
     area = (high[:, 0] - low[:, 0]) * (high[:, 1] - low[:, 1])
+    low, high = low.T.copy(), high.T.copy()
 
-    def of(one: int, others: Array) -> Array:
-        sides = np.minimum(high[one], high[others]) - np.maximum(low[one], low[others])
-        sides = np.maximum(sides, np.float32(0))
-        both = sides[:, 0] * sides[:, 1]
-        part = both / (area[one] + area[others] - both)
-        return np.where((area[one] <= 0) | (area[others] <= 0), np.float32(0), part)
+    def of(some: Array, others: Array) -> Array:
+        sides = (
+            np.minimum.outer(high[k, some], high[k, others])
+            - np.maximum.outer(low[k, some], low[k, others])
+            for k in range(2)
+        )
+        both = functools.reduce(operator.mul, (np.maximum(s, np.float32(0)) for s in sides))
+        part = both / (np.add.outer(area[some], area[others]) - both)
+        flat = np.logical_or.outer(area[some] <= 0, area[others] <= 0)
+        return np.where(flat, np.float32(0), part)
 
     return of
 
 
 def _select(
-    overlap: Callable[[int, Array], Array],
+    overlap: Overlap,
     scores: Array,
     most: int,
     limit: float,
@@ -50,6 +62,38 @@ def _select(
     sigma: float = 0.0,
 ) -> tuple[list[int], list[float]]:
     """The boxes taken, in order, and their scores when they were."""
+    if sigma > 0:
+        return _select_softly(overlap, scores, most, least, sigma)
+    left = np.flatnonzero(scores > least)
+    left = left[np.argsort(-scores[left], kind="stable")]
+    taken = np.zeros(0, np.int64)
+    for start in range(0, left.size, _BLOCK):
+        if taken.size >= most:
+            break
+        block = left[start : start + _BLOCK]
+        if taken.size:
+            block = block[~(overlap(block, taken) > limit).any(1)]
+        taken = np.concatenate([taken, block[_apart(overlap(block, block) > limit)]])
+    taken = taken[: max(most, 0)]
+    return taken.tolist(), scores[taken].tolist()
+
+
+def _apart(covers: Array) -> list[int]:
+    """Of boxes in order, those that none taken before covers."""
+    earlier = np.tril(covers, -1)
+    found: list[int] = []
+    gone = np.zeros(len(covers), bool)
+    for i in range(len(covers)):
+        if not gone[i]:
+            found.append(i)
+            gone |= earlier[:, i]
+    return found
+
+
+def _select_softly(
+    overlap: Overlap, scores: Array, most: int, least: float, sigma: float
+) -> tuple[list[int], list[float]]:
+    """The same where boxes that overlap only lose a part of their score."""
     left = [(-float(s), i, 0) for i, s in enumerate(scores) if s > least]
     heapq.heapify(left)
     taken: list[int] = []
@@ -58,12 +102,8 @@ def _select(
         before, box, seen = heapq.heappop(left)
         score = np.float32(-before)
         if seen < len(taken):
-            parts = overlap(box, np.array(taken[seen:]))
-            if sigma <= 0:
-                if (parts > limit).any():
-                    continue
-            else:
-                score *= np.prod(np.exp(np.float32(-0.5 / sigma) * parts * parts))
+            parts = overlap(np.array([box]), np.array(taken[seen:]))[0]
+            score *= np.prod(np.exp(np.float32(-0.5 / sigma) * parts * parts))
         if score == -before:
             taken.append(box)
             found.append(float(score))
@@ -243,8 +283,8 @@ WITH_OVERLAPS = _define(
 def _with_overlaps(
     overlaps: Array, scores: Array, most: Array, limit: Array, least: Array
 ) -> Array:
-    def overlap(one: int, others: Array) -> Array:
-        return overlaps[one, others]
+    def overlap(some: Array, others: Array) -> Array:
+        return overlaps[np.ix_(some, others)]
 
     found = _select(overlap, scores, int(most), float(limit), float(least))[0]
     return np.array(found, np.int32)
