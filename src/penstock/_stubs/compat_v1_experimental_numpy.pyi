@@ -263,4 +263,6 @@ from penstock.ops.numpy_arrays import vstack as vstack
 from penstock.ops.numpy_arrays import where as where
 from penstock.ops.numpy_creation import zeros as zeros
 from penstock.ops.numpy_creation import zeros_like as zeros_like
+from penstock._stubs import compat_v1_experimental_numpy_fft as fft
+from penstock._stubs import compat_v1_experimental_numpy_linalg as linalg
 from penstock._stubs import compat_v1_experimental_numpy_random as random

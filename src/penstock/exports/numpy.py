@@ -76,3 +76,18 @@ EXPORTS["penstock.ops.numpy_array_api"] = {
 for _module, _others in _OTHER_NAMES.items():
     for _name, _other in _others.items():
         EXPORTS[_module].setdefault(_name, []).append(f"experimental.numpy.{_other}")
+
+_EXTENSIONS = {
+    "fft": (
+        "fft fftfreq fftn fftshift hfft ifft ifftn ifftshift ihfft irfft irfftn rfft rfftfreq rfftn"
+    ),
+    "linalg": (
+        "cholesky cross det diagonal eigh eigvalsh inv matmul matrix_norm matrix_power matrix_rank"
+        " matrix_transpose outer pinv qr slogdet solve svd svdvals tensordot trace vecdot"
+        " vector_norm"
+    ),
+}
+for _module, _names in _EXTENSIONS.items():
+    EXPORTS[f"penstock.ops.numpy_{_module}"] = {
+        name: [f"experimental.numpy.{_module}.{name}"] for name in _names.split()
+    }
