@@ -7,8 +7,8 @@ tape's.
 import contextlib
 from typing import Any
 
-from penstock.autodiff.calls import records_between
 from penstock.autodiff.composites import gradient_part, like_source
+from penstock.autodiff.enclosing import outermost, records_through
 from penstock.autodiff.unconnected import UnconnectedGradients
 from penstock.autodiff.walk import Record, Rule, Sums, as_dense, is_trainable, walk
 from penstock.core.composite import IndexedSlices
@@ -68,7 +68,7 @@ def gradients(
     del aggregation_method
     ys_list = [_tensor(gradient_part(y)) for y in _as_list(ys)]
     given = _as_list(xs)
-    xs_list = [_source(gradient_part(x)) for x in given]
+    xs_list = [outermost(_source(gradient_part(x)), graph) for x in given]
     stops = [_source(s) for s in _as_list(stop_gradients)] if stop_gradients is not None else []
     with graph.name_scope(name) if name else contextlib.nullcontext():
         sums = Sums()
@@ -78,7 +78,7 @@ def gradients(
         if not xs_list:
             return []
         stop_ids = frozenset(id(s) for s in stops)
-        records, wanted = records_between(ys_list, xs_list, graph)
+        records, wanted = records_through(ys_list, xs_list, graph)
         _walk(
             records,
             sums,
@@ -195,7 +195,7 @@ def _walk(
     def wrapped(record: Record, rule: Rule, grads: list[Any]) -> Any:
         op = record.source
         scopes = [graph.name_scope(op.name + "_grad")]
-        if colocate:
+        if colocate and op.graph is graph:
             scopes.append(graph.colocate_with(op, ignore_existing=True))
         with contextlib.ExitStack() as stack:
             for scope in scopes:
