@@ -191,7 +191,7 @@ BITCAST = define_op(
 ).without_gradient("the bits of a number are no numbers")
 
 
-@host_kernel(BITCAST)
+@host_kernel(BITCAST, limit=1 << 62)  # a view
 def _bitcast_host(x: Array, *, T: DType, type: DType) -> Array:
     x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
     before, after = x.dtype.itemsize, type.numpy_dtype.itemsize

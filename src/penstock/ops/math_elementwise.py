@@ -17,7 +17,7 @@ from penstock.core.kernels import kernel
 from penstock.core.lazy import lax
 from penstock.core.op_def import OpDef
 from penstock.core.shapes import ShapeContext
-from penstock.ops.factories import define_elementwise, unary, unary_function
+from penstock.ops.factories import SLOW_IN_XLA, define_elementwise, unary, unary_function
 from penstock.ops.math_arithmetic import (
     FLOATS,
     FLOATS_AND_COMPLEX,
@@ -123,6 +123,7 @@ RSQRT = unary("Rsqrt", FLOATS_AND_COMPLEX, None, None, "Returns 1 / sqrt(x).")
 
 
 @kernel(RSQRT)
+@kernel(RSQRT, limit=SLOW_IN_XLA, types={"T": ["float", "double"]})
 def _rsqrt(xp: Any, x: Array) -> Array:
     return np.reciprocal(np.sqrt(x)) if xp is np else lax.rsqrt(x)
 
@@ -225,23 +226,56 @@ _second_order(INV_GRAD, lambda g, y, dy: _times(multiply(multiply(g, dy), y), -2
 
 # trigonometry
 
-SIN = unary("Sin", FLOATS_AND_COMPLEX, np.sin, "sin", "Returns the sine of x, in radians.")
+SIN = unary(
+    "Sin",
+    FLOATS_AND_COMPLEX,
+    np.sin,
+    "sin",
+    "Returns the sine of x, in radians.",
+    limit=SLOW_IN_XLA,
+)
 sin = unary_function(SIN, "sin", SIN.doc)
-COS = unary("Cos", FLOATS_AND_COMPLEX, np.cos, "cos", "Returns the cosine of x, in radians.")
+COS = unary(
+    "Cos",
+    FLOATS_AND_COMPLEX,
+    np.cos,
+    "cos",
+    "Returns the cosine of x, in radians.",
+    limit=SLOW_IN_XLA,
+)
 cos = unary_function(COS, "cos", COS.doc)
 _slope(SIN, cos)
 _slope(COS, lambda x: negative(sin(x)))
 
-TAN = unary("Tan", FLOATS_AND_COMPLEX, np.tan, "tan", "Returns the tangent of x, in radians.")
+TAN = unary(
+    "Tan",
+    FLOATS_AND_COMPLEX,
+    np.tan,
+    "tan",
+    "Returns the tangent of x, in radians.",
+    limit=SLOW_IN_XLA,
+)
 tan = unary_function(TAN, "tan", TAN.doc)
 _slope_of_output(TAN, lambda y: _plus(square(y), 1))
 
-ASIN = unary("Asin", FLOATS_AND_COMPLEX, np.arcsin, "arcsin", "Returns the angle whose sine is x.")
+ASIN = unary(
+    "Asin",
+    FLOATS_AND_COMPLEX,
+    np.arcsin,
+    "arcsin",
+    "Returns the angle whose sine is x.",
+    limit=SLOW_IN_XLA,
+)
 asin = unary_function(ASIN, "asin", ASIN.doc)
 _slope(ASIN, lambda x: rsqrt(_from(1, square(x))))
 
 ACOS = unary(
-    "Acos", FLOATS_AND_COMPLEX, np.arccos, "arccos", "Returns the angle whose cosine is x."
+    "Acos",
+    FLOATS_AND_COMPLEX,
+    np.arccos,
+    "arccos",
+    "Returns the angle whose cosine is x.",
+    limit=SLOW_IN_XLA,
 )
 acos = unary_function(ACOS, "acos", ACOS.doc)
 _slope(ACOS, lambda x: negative(rsqrt(_from(1, square(x)))))
@@ -252,15 +286,34 @@ ATAN = unary(
 atan = unary_function(ATAN, "atan", ATAN.doc)
 _slope(ATAN, lambda x: reciprocal(_plus(square(x), 1)))
 
-SINH = unary("Sinh", FLOATS_AND_COMPLEX, np.sinh, "sinh", "Returns the hyperbolic sine of x.")
+SINH = unary(
+    "Sinh",
+    FLOATS_AND_COMPLEX,
+    np.sinh,
+    "sinh",
+    "Returns the hyperbolic sine of x.",
+    limit=SLOW_IN_XLA,
+)
 sinh = unary_function(SINH, "sinh", SINH.doc)
-COSH = unary("Cosh", FLOATS_AND_COMPLEX, np.cosh, "cosh", "Returns the hyperbolic cosine of x.")
+COSH = unary(
+    "Cosh",
+    FLOATS_AND_COMPLEX,
+    np.cosh,
+    "cosh",
+    "Returns the hyperbolic cosine of x.",
+    limit=SLOW_IN_XLA,
+)
 cosh = unary_function(COSH, "cosh", COSH.doc)
 _slope(SINH, cosh)
 _slope(COSH, sinh)
 
 ASINH = unary(
-    "Asinh", FLOATS_AND_COMPLEX, np.arcsinh, "arcsinh", "Returns the inverse hyperbolic sine of x."
+    "Asinh",
+    FLOATS_AND_COMPLEX,
+    np.arcsinh,
+    "arcsinh",
+    "Returns the inverse hyperbolic sine of x.",
+    limit=SLOW_IN_XLA,
 )
 asinh = unary_function(ASINH, "asinh", ASINH.doc)
 _slope(ASINH, lambda x: rsqrt(_plus(square(x), 1)))
@@ -271,6 +324,7 @@ ACOSH = unary(
     np.arccosh,
     "arccosh",
     "Returns the inverse hyperbolic cosine of x.",
+    limit=SLOW_IN_XLA,
 )
 acosh = unary_function(ACOSH, "acosh", ACOSH.doc)
 _slope_of_output(ACOSH, lambda y: reciprocal(sinh(y)))
@@ -281,6 +335,7 @@ ATANH = unary(
     np.arctanh,
     "arctanh",
     "Returns the inverse hyperbolic tangent of x.",
+    limit=SLOW_IN_XLA,
 )
 atanh = unary_function(ATANH, "atanh", ATANH.doc)
 _slope(ATANH, lambda x: reciprocal(_from(1, square(x))))

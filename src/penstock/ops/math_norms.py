@@ -13,7 +13,7 @@ from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.tensor import Tensor
 from penstock.ops.composing import composed, scope
-from penstock.ops.factories import binary, binary_function
+from penstock.ops.factories import SLOW_IN_XLA, binary, binary_function
 from penstock.ops.math_arithmetic import FLOATS, add_n, add_v2, multiply, negative, reduce_to
 from penstock.ops.math_cast import abs as absolute
 from penstock.ops.math_cast import cast
@@ -27,7 +27,7 @@ Array = Any  # numpy.ndarray or a JAX tracer
 
 ATAN2 = binary(
     "Atan2", "", np.arctan2, "arctan2", "Returns the angle of the point (x, y), in radians.",
-    f"Atan2(y: T, x: T; T: {{{FLOATS}}}) -> z: T",
+    f"Atan2(y: T, x: T; T: {{{FLOATS}}}) -> z: T", limit=SLOW_IN_XLA,
 )  # fmt: skip
 atan2 = binary_function(ATAN2, "atan2", ATAN2.doc, arguments=("y", "x"))
 
