@@ -18,3 +18,11 @@ collect_ignore_glob = ["src/penstock/__init__.py", "src/penstock/compat/*/__init
 @pytest.fixture(autouse=True)
 def _the_package_as_tf(doctest_namespace):
     doctest_namespace["tf"] = penstock
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_is_measured():
+    """No test depends on which kernels this machine found faster."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PENSTOCK_AUTOTUNE", "0")
+        yield

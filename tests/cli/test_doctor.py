@@ -116,7 +116,11 @@ def test_native_libraries_of_another_version_are_problems(invoke, monkeypatch):
         monkeypatch.setattr(module, "state", lambda module=module: module.load(module.LIBRARY))
     result = invoke()
     assert result.exit_code == 1
-    for name, slower in (("kernels", "products, conv"), ("parsing of Examples", "to parse")):
+    for name, slower, version in (
+        ("kernels", "products, conv", native.REVISION),
+        ("parsing of Examples", "to parse", native_wire.VERSION),
+    ):
         assert re.search(rf"!  {name} +not in use", result.output)
-        assert re.search(f"! the library of native {name} .*{slower}.*version 2", result.output)
+        told = f"! the library of native {name} .*{slower}.*expected version {version},"
+        assert re.search(told, result.output)
     assert result.output.count(f"what to do: build it again: {native_library.rebuild()}") == 2

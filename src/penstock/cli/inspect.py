@@ -13,6 +13,7 @@ from penstock.checkpoint.saved_model.folder import contains_saved_model
 from penstock.cli.graph_file import GraphFileError, read_graph_def
 from penstock.cli.saved_model import SavedModelError, saved_model_text
 from penstock.cli.text import format_bytes, format_count, format_table
+from penstock.core import autotune
 from penstock.core.op_def import find
 from penstock.core.patterns import patterns as known_patterns
 from penstock.core.patterns import used
@@ -64,7 +65,8 @@ class Inspection:
     help="Count dimensions that are not known, such as the batch, as this size.",
 )
 @click.option("--patterns", is_flag=True, help="Show what the planner replaces, and when.")
-def inspect(graphfile: Path | None, unknown_as: int | None, patterns: bool) -> None:
+@click.option("--choices", is_flag=True, help="Show which kernels were measured, and what won.")
+def inspect(graphfile: Path | None, unknown_as: int | None, patterns: bool, choices: bool) -> None:
     """Show the operations, shapes and cost of GRAPHFILE, a GraphDef (.pb or .pbtxt).
 
     For the folder of a SavedModel: its signatures, variables, functions, files and operations.
@@ -74,8 +76,13 @@ def inspect(graphfile: Path | None, unknown_as: int | None, patterns: bool) -> N
     if patterns:
         click.echo(patterns_text())
         return
+    if choices:
+        click.echo(choices_text())
+        return
     if graphfile is None:
-        raise click.UsageError("Missing argument 'GRAPHFILE'. Name one, or ask for --patterns.")
+        raise click.UsageError(
+            "Missing argument 'GRAPHFILE'. Name one, or ask for --patterns or --choices."
+        )
     try:
         if contains_saved_model(graphfile):
             click.echo(saved_model_text(graphfile))
@@ -98,6 +105,17 @@ def patterns_text() -> str:
         ]
         parts.append("\n".join([each.name + state, *lines]))
     return "\n\n".join(parts)
+
+
+def choices_text() -> str:
+    """What was measured on this kind of machine: the work, the winner, the times."""
+    state = "" if autotune.enabled() else ", not used: PENSTOCK_AUTOTUNE is off"
+    found = autotune.choices()
+    lines = [f"{len(found)} in {autotune.folder()}{state}"]
+    for each in found:
+        times = ", ".join(f"{name} {figure:.0f} us" for name, figure in each.times.items())
+        lines.append(f"{each.what}: {each.winner} ({times})")
+    return "\n".join(lines)
 
 
 def inspect_graph(graph_def: "GraphDef", unknown: int | None = None) -> Inspection:

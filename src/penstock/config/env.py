@@ -166,6 +166,14 @@ _ROWS: tuple[Variable, ...] = (
         "on Python 3.11 (none when not). `penstock doctor` says whether they are there.",
     ),
     Variable(
+        "PENSTOCK_AUTOTUNE",
+        "bool",
+        True,
+        "Whether kernels that compete for a shape are measured, once on each kind of machine, and "
+        "the choice kept in the cache directory (`penstock inspect --choices` shows it). When not, "
+        "and with enable_op_determinism, fixed rules on shapes choose.",
+    ),
+    Variable(
         "PENSTOCK_PATTERNS_OFF",
         "str",
         "",

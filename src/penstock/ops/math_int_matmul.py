@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.ops.native_dot import dot_product, worth_a_dot
+from penstock.ops.native_dot import dot_product, dot_wins
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 _SHIFT = 128
@@ -30,7 +30,7 @@ def int_matmul(xp: Any, a: Array, b: Array) -> Array:
     if xp is np:  # BLAS has no integers; 53 bits hold every sum of fewer than 2**36 products
         return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype("i4")
     second, by_b = signed(xp, b)
-    if worth_a_dot(a.shape, b.shape, 1):
+    if dot_wins(a.shape, b.shape, np.int8):
         first, by_a = a, 0
         total = dot_product(a, second, False, np.int32)
     else:

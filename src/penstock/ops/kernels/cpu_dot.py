@@ -10,7 +10,7 @@ from penstock.core import native
 from penstock.core.kernels import compiled_kernel
 from penstock.core.lazy import jnp
 from penstock.ops.kernels.cpu_conv import Sliding, sliding
-from penstock.ops.native_dot import dot_conv, dot_product, worth_a_dot
+from penstock.ops.native_dot import dot_conv, dot_product, dot_wins
 
 Array = Any  # a JAX tracer
 HALF = {"device": "CPU", "types": {"T": ["bfloat16"]}}
@@ -29,7 +29,7 @@ def _is_product(attrs: dict[str, Any], a: Array, b: Array) -> bool:
     adj_a, adj_b = _sides(attrs, a, b)
     left = (*a.shape[:-2], a.shape[-1], a.shape[-2]) if adj_a else a.shape
     right = (*b.shape[:-2], b.shape[-1], b.shape[-2]) if adj_b else b.shape
-    return worth_a_dot(left, right, 2)
+    return dot_wins(left, right, a.dtype)
 
 
 def _product(a: Array, b: Array, adj_a: bool, adj_b: bool) -> Array:
