@@ -125,6 +125,18 @@ def test_cells_run_eagerly():
     assert len(cell.trainable_variables) == 2
 
 
+@pytest.mark.parametrize("bounded", [False, True])
+def test_outputs_have_the_static_shape_of_the_inputs(bounded):
+    with tf.Graph().as_default():
+        lengths = v1.placeholder(tf.int32, [None]) if bounded else None
+        for shape in ([2, 3, 5], [None, 3, 5], [2, None, 5], [None, None, 5]):
+            x = v1.placeholder(tf.float32, shape)
+            cell = v1.nn.rnn_cell.LSTMCell(4)
+            with v1.variable_scope(None, "rnn"):
+                outputs, _ = v1.nn.dynamic_rnn(cell, x, lengths, dtype=tf.float32)
+            assert outputs.shape.as_list() == [*shape[:2], 4]
+
+
 def test_raw_rnn_does_what_dynamic_rnn_does():
     with tf.Graph().as_default():
         x = tf.constant(np.random.RandomState(1).randn(5, 2, 3).astype("f"))

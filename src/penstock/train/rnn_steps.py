@@ -253,6 +253,9 @@ def _loop(
         maximum_iterations=steps,
     )
     stacked = [array.stack() for array in arrays]
+    known_steps = steps if isinstance(steps, int) else None
+    for outputs, size in zip(stacked, _flat_sizes(cell.output_size), strict=True):
+        outputs.set_shape([known_steps, known_batch, *_inner(size)])
     return _packed(cell.output_size, stacked), last
 
 
