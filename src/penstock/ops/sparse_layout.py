@@ -15,6 +15,7 @@ from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.sparse_common import (
+    SORT_LIMIT,
     check_inside,
     fixed_shape,
     from_position,
@@ -46,7 +47,7 @@ REORDER = define_op(
 )
 
 
-@kernel(REORDER)
+@kernel(REORDER, limit=SORT_LIMIT)
 def _reorder(xp: Any, indices: Array, values: Array, shape: Array) -> list[Array]:
     order = order_of(xp, indices)
     return [xp.asarray(indices)[order], xp.asarray(values)[order]]

@@ -12,9 +12,11 @@ from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.sparse_common import (
+    SORT_LIMIT,
     Array,
     check_inside,
     invalid,
+    keys_of,
     order_of,
     parts,
     position,
@@ -339,13 +341,16 @@ SOFTMAX = define_op(
 )
 
 
-@host_kernel(SOFTMAX)
+@host_kernel(SOFTMAX, limit=SORT_LIMIT)
 def _softmax(indices: Array, values: Array, sizes: Array) -> Array:
     if not values.shape[0]:
         return values
-    order = order_of(np, indices[:, :-1])
-    rows, ordered = indices[order, :-1], values[order]
-    starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(1)]))
+    keys = keys_of(indices[:, :-1])
+    if keys is None:
+        keys = np.unique(indices[:, :-1], axis=0, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(keys, kind="stable")
+    keys, ordered = keys[order], values[order]
+    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
     lengths = np.diff(starts, append=values.shape[0])
     powers = np.exp(ordered - np.repeat(np.maximum.reduceat(ordered, starts), lengths))
     result = np.empty_like(values)

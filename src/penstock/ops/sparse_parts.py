@@ -10,7 +10,15 @@ from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.sparse_common import Array, check_inside, invalid, order_of, parts, union
+from penstock.ops.sparse_common import (
+    SORT_LIMIT,
+    Array,
+    check_inside,
+    invalid,
+    order_of,
+    parts,
+    union,
+)
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
@@ -149,7 +157,7 @@ def _joined(
     return [every[order], all_values[order], sizes]
 
 
-@host_kernel(CONCAT)
+@host_kernel(CONCAT, limit=SORT_LIMIT)
 def _concat(
     ctx: KernelContext,
     indices: list[Array],
