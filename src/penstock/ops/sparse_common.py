@@ -28,8 +28,6 @@ from penstock.types.dims import Dims
 Array = Any  # numpy.ndarray or a JAX tracer
 LARGEST = (1 << 63) - 1
 SORT_LIMIT = 1 << 26  # numbers up to which NumPy orders positions: XLA takes ten times as long
-    1 << 26
-)  # numbers up to which NumPy puts positions in order: XLA takes ten times as long
 
 
 def parts(c: ShapeContext, first: int = 0, name: str = "") -> tuple[int | None, int | None]:
