@@ -37,23 +37,22 @@ _BY_REASON = {
         DecodeAndCropJpeg value 8, DecodeJpeg value 13
     """,
     "NaN spreads through maxima and minima; in TensorFlow that depends on the order.": """
-        ApplyAdaMax value 1, ClipByValue value 2, MaxPool value 1, MaxPool3D value 1, MaxPoolV2
-        value 2, MaxPoolWithArgmax value 2, ResourceApplyAdaMax value 1,
-        ResourceApplyAdamWithAmsgrad value 1, ResourceScatterMax value 1, ResourceScatterMin value
-        1, ResourceScatterNdMax value 1, ResourceScatterNdMin value 1, ScatterMax value 1,
-        ScatterMin value 1, ScatterNdMax value 1, ScatterNdMin value 1, SegmentMax value 1,
-        SegmentMin value 1, SparseReduceMaxSparse value 2, TensorScatterMax value 1,
-        TensorScatterMin value 1
+        ApplyAdaMax value 1, ClipByValue value 2, MaxPool value 1, MaxPool3D value 1,
+        MaxPoolV2 value 2, MaxPoolWithArgmax value 2, ResourceApplyAdaMax value 1,
+        ResourceApplyAdamWithAmsgrad value 1, ResourceScatterMax value 1,
+        ResourceScatterMin value 1, ResourceScatterNdMax value 1, ResourceScatterNdMin
+        value 1, ScatterMax value 1, ScatterMin value 1, ScatterNdMax value 1,
+        ScatterNdMin value 1, SegmentMax value 1, SegmentMin value 1,
+        SparseReduceMaxSparse value 2, TensorScatterMax value 1, TensorScatterMin value 1
     """,
-    "NaN among boxes, images or probabilities gives what the order of comparisons makes of it.": """
-        AdjustSaturation value 2, Angle gradient 2, AudioSpectrogram value 1, CTCGreedyDecoder
-        shape 2, CTCGreedyDecoder value 1, CumulativeLogsumexp value 2, FakeQuantWithMinMaxArgs
-        value 1, FakeQuantWithMinMaxVarsPerChannel gradient 1, ImageProjectiveTransformV2 gradient
+    "What is not finite gives what the order of comparisons and products makes of it.": """
+        AdjustSaturation value 2, Angle gradient 2, AudioSpectrogram value 1,
+        CTCGreedyDecoder shape 2, CTCGreedyDecoder value 1, CumulativeLogsumexp value 2,
+        FakeQuantWithMinMaxVarsPerChannel gradient 1, ImageProjectiveTransformV2 gradient
         2, ImageProjectiveTransformV2 value 1, ImageProjectiveTransformV3 gradient 2,
-        ImageProjectiveTransformV3 value 2, LRN value 1, LRNGrad value 1, LogMatrixDeterminant
-        value 3, LowerBound value 2, NonMaxSuppressionV4 shape 1, NonMaxSuppressionWithOverlaps
-        shape 1, RGBToHSV gradient 10, RGBToHSV value 5, Relu6Grad value 1, SparseSlice value 1,
-        StatelessMultinomial value 1
+        ImageProjectiveTransformV3 value 2, LRN value 1, LRNGrad value 1, LowerBound value
+        2, NonMaxSuppressionV4 shape 1, NonMaxSuppressionWithOverlaps shape 1, RGBToHSV
+        value 5, Relu6Grad value 1, SparseSlice value 1, StatelessMultinomial value 1
     """,
     "TensorFlow's derivative fails with bands beyond the corner, and loses an axis of one row.": """
         BandedTriangularSolve gradient 10
@@ -68,17 +67,17 @@ _BY_REASON = {
         TridiagonalSolve value 2
     """,
     "There is a gradient, where TensorFlow says that there is none.": """
-        LinSpace gradient 16, MatrixDiagV2 gradient 25, MatrixDiagV3 gradient 27, PadV2 gradient
-        17, ResizeBilinearGrad gradient 12, SparseConcat gradient 13
+        LinSpace gradient 16, MatrixDiagV2 gradient 25, MatrixDiagV3 gradient 27, PadV2
+        gradient 17, ResizeBilinearGrad gradient 12, SparseConcat gradient 13
     """,
     "There is a gradient, where TensorFlow fails to compute it.": """
-        Conv2D gradient 12, DebugGradientIdentity gradient 23, GatherNd gradient 1, IRFFT gradient
-        10, IRFFT2D gradient 5, MatrixDeterminant gradient 3, MatrixSquareRoot gradient 7,
-        MaxPool3DGrad gradient 1, MaxPoolWithArgmax gradient 1, Qr gradient 1,
-        QuantizeAndDequantizeV4Grad gradient 9, RFFT gradient 5, ScaleAndTranslate gradient 10,
-        SparseDenseCwiseAdd gradient 14, SparseDenseCwiseDiv gradient 2, SparseDenseCwiseMul
-        gradient 2, SparseReorder gradient 1, SparseSparseMaximum gradient 7, SparseSparseMinimum
-        gradient 6
+        Conv2D gradient 12, DebugGradientIdentity gradient 23, GatherNd gradient 1, IRFFT
+        gradient 10, IRFFT2D gradient 5, MatrixDeterminant gradient 3, MatrixSquareRoot
+        gradient 7, MaxPool3DGrad gradient 1, MaxPoolWithArgmax gradient 1, Qr gradient 1,
+        QuantizeAndDequantizeV4Grad gradient 9, RFFT gradient 5, ScaleAndTranslate
+        gradient 10, SparseDenseCwiseAdd gradient 14, SparseDenseCwiseDiv gradient 2,
+        SparseDenseCwiseMul gradient 2, SparseReorder gradient 1, SparseSparseMaximum
+        gradient 7, SparseSparseMinimum gradient 6
     """,
     "The labels' gradient counts both outputs; TensorFlow leaves the second out.": """
         SoftmaxCrossEntropyWithLogits gradient 20
@@ -87,62 +86,65 @@ _BY_REASON = {
         LogSoftmax value 3, SoftmaxCrossEntropyWithLogits value 4
     """,
     "The saved moments are used as they are; TensorFlow computes them of x again.": """
-        FusedBatchNormGrad gradient 10, FusedBatchNormGradV2 gradient 12, FusedBatchNormGradV3
-        gradient 12
+        FusedBatchNormGrad gradient 10, FusedBatchNormGradV2 gradient 12,
+        FusedBatchNormGradV3 gradient 12
     """,
     "Attributes are kept in double precision: a slope of 0.2 is not the nearest float32.": """
         LeakyRelu gradient 1, LeakyRelu value 5, LeakyReluGrad value 3
     """,
-    "TensorFlow takes a vector of one element for a scalar, and the other way round.": """
-        AudioSummaryV2 error 1, Bincount error 2, DiagPart error 5, LSTMBlockCell
-        error 7, RequantizePerChannel error 6, ReverseV2 error 2, ScalarSummary
-        error 1, Squeeze error 1, StatelessShuffle error 2, Unpack error 2
+    "Eager kernels there take shapes that graphs refuse: a number for a vector, and so on.": """
+        AudioSummaryV2 error 1, Bincount error 2, DiagPart error 5, LSTMBlockCell error 7,
+        RequantizePerChannel error 6, ReverseV2 error 2, ScalarSummary error 1, Squeeze
+        error 1, StatelessShuffle error 2, Unpack error 2
     """,
     "What a graph would refuse is refused when run, too: shapes, sizes and numbers of inputs.": """
-        ApproxTopK error 1, AssignVariableOp error 18, AvgPool3DGrad error 1, AvgPoolGrad error 3,
-        BlockLSTMGrad error 5, BlockLSTMGradV2 error 4, Conv2D error 1, Conv3DBackpropInputV2
-        error 1, DecodeWav error 4, DenseBincount error 1, DepthwiseConv2dNative error 5,
-        DepthwiseConv2dNativeBackpropFilter error 1, DepthwiseConv2dNativeBackpropInput error 2,
-        Dequantize error 1, DeserializeManySparse error 4, DrawBoundingBoxes error 1, EncodePng
-        error 1, ExtractImagePatches error 3, ExtractVolumePatches error 3, FractionalAvgPoolGrad
+        ApproxTopK error 1, AssignVariableOp error 18, AvgPool3DGrad error 1, AvgPoolGrad
+        error 3, BlockLSTMGrad error 5, BlockLSTMGradV2 error 4, Conv2D error 1,
+        Conv3DBackpropInputV2 error 1, DecodeWav error 4, DenseBincount error 1,
+        DepthwiseConv2dNative error 5, DepthwiseConv2dNativeBackpropFilter error 1,
+        DepthwiseConv2dNativeBackpropInput error 2, Dequantize error 1,
+        DeserializeManySparse error 4, DrawBoundingBoxes error 1, EncodePng error 1,
+        ExtractImagePatches error 3, ExtractVolumePatches error 3, FractionalAvgPoolGrad
         error 4, FractionalMaxPoolGrad error 4, FusedBatchNormGradV3 error 1,
         ImageProjectiveTransformV2 error 1, KmeansPlusPlusInitialization error 1,
-        LSTMBlockCellGrad error 2, MapIncompleteSize error 3, MapSize error 3, MapStage error 3,
-        MatrixSolveLs error 4, MaxPoolGradGradV2 error 2, MaxPoolGradV2 error 2, MaxPoolV2 error
-        2, Mfcc error 1, OrderedMapIncompleteSize error 3, OrderedMapSize error 3, OrderedMapStage
-        error 3, ParseSequenceExampleV2 error 1, PlaceholderWithDefault error 5,
-        QuantizeAndDequantizeV3 error 3, QuantizeV2 error 4, QuantizedMatMul error 3,
-        RaggedBincount error 2, RaggedCountSparseOutput error 2, RaggedTensorToSparse error 3,
-        RaggedTensorToTensor error 2, Reshape error 1, ResizeNearestNeighborGrad error 1,
-        ResourceScatterAdd error 1, ResourceScatterDiv error 1, ResourceScatterMax error 1,
-        ResourceScatterMin error 1, ResourceScatterMul error 1, ResourceScatterSub error 1,
-        ResourceScatterUpdate error 1, SerializeSparse error 11, SparseBincount error 1,
-        SparseConcat error 2, SparseCross error 5, SparseCrossV2 error 3, SparseReduceMaxSparse
-        error 2, SparseReduceSumSparse error 1, SparseReshape error 1, StatelessRandomGammaV3
-        error 1, StatelessRandomUniformIntV2 error 1, StringNGrams error 4, TensorListGather error
-        6, TensorListGetItem error 6, TensorListPopBack error 4, TensorListScatter error 2,
-        TensorListScatterIntoExistingList error 1, TensorListScatterV2 error 1, UniformQuantize
-        error 1, VarHandleOp error 2
+        LSTMBlockCellGrad error 2, MapIncompleteSize error 3, MapSize error 3, MapStage
+        error 3, MatrixSolveLs error 4, MaxPoolGradGradV2 error 2, MaxPoolGradV2 error 2,
+        MaxPoolV2 error 2, Mfcc error 1, OrderedMapIncompleteSize error 3, OrderedMapSize
+        error 3, OrderedMapStage error 3, ParseSequenceExampleV2 error 1,
+        PlaceholderWithDefault error 5, QuantizeAndDequantizeV3 error 3, QuantizeV2 error
+        4, QuantizedMatMul error 3, RaggedBincount error 2, RaggedCountSparseOutput error
+        2, RaggedTensorToSparse error 3, RaggedTensorToTensor error 2, Reshape error 1,
+        ResizeNearestNeighborGrad error 1, ResourceScatterAdd error 1, ResourceScatterDiv
+        error 1, ResourceScatterMax error 1, ResourceScatterMin error 1,
+        ResourceScatterMul error 1, ResourceScatterSub error 1, ResourceScatterUpdate
+        error 1, SerializeSparse error 11, SparseBincount error 1, SparseConcat error 2,
+        SparseCross error 5, SparseCrossV2 error 3, SparseReduceMaxSparse error 2,
+        SparseReduceSumSparse error 1, SparseReshape error 1, StatelessRandomGammaV3 error
+        1, StatelessRandomUniformIntV2 error 1, StringNGrams error 4, TensorListGather
+        error 6, TensorListGetItem error 7, TensorListPopBack error 8, TensorListScatter
+        error 1, TensorListScatterIntoExistingList error 1, TensorListScatterV2 error 1,
+        UniformQuantize error 1, VarHandleOp error 2
     """,
     "The kernels of this deprecated operation refuse graphs of today.": """
-        MatrixExponential building 3, QuantizeAndDequantize building 2, RandomPoisson building 3,
-        TopK building 3, TopK error 20
+        MatrixExponential building 3, QuantizeAndDequantize building 2, RandomPoisson
+        building 3, TopK building 3, TopK error 20
     """,
     "What a tensor list holds is known when it runs, not while a graph is built.": """
         TensorListConcat building 12, TensorListConcatLists building 2, TensorListConcatV2
-        building 16, TensorListGather building 9, TensorListGetItem building 12, TensorListPopBack
-        building 16, TensorListPushBack building 4, TensorListReserve building 1,
+        building 16, TensorListGather building 9, TensorListGetItem building 12,
+        TensorListPopBack building 16, TensorListPushBack building 4,
         TensorListScatterIntoExistingList building 3, TensorListSetItem building 12,
         TensorListSplit building 11, TensorListStack building 15
     """,
     "Signals shorter than fft_length are filled up with zeros, by the operation itself.": """
-        IRFFT error 4, IRFFT2D error 10, IRFFT3D error 2, RFFT error 6, RFFT2D error 10, RFFT3D
-        error 2
+        IRFFT error 4, IRFFT2D error 10, IRFFT3D error 2, RFFT error 6, RFFT2D error 10,
+        RFFT3D error 2
     """,
     "Matrices that are not finite or singular give NaN or infinity where TensorFlow gives up.": """
-        Cholesky value 2, Eig error 13, Lu error 4, MatrixInverse error 3, MatrixLogarithm value
-        3, MatrixSolve error 3, MatrixSolveLs gradient 8, MatrixSquareRoot value 1,
-        MatrixTriangularSolve value 3, SelfAdjointEigV2 error 11
+        LogMatrixDeterminant value 3, Cholesky value 2, Eig error 13, Lu error 4,
+        MatrixInverse error 3, MatrixLogarithm value 3, MatrixSolve error 3, MatrixSolveLs
+        gradient 8, MatrixSquareRoot value 1, MatrixTriangularSolve value 3,
+        SelfAdjointEigV2 error 11
     """,
     "A placeholder has no kernel outside of graphs: NotFoundError.": """
         Placeholder error 20
@@ -150,26 +152,26 @@ _BY_REASON = {
     "Shapes that are wrong are an InvalidArgumentError, whatever TensorFlow's kernel says.": """
         Barrier error 1, BarrierIncompleteSize error 1, BarrierInsertMany error 1,
         BarrierReadySize error 1, CTCBeamSearchDecoder error 4, CTCGreedyDecoder error 10,
-        CountUpTo error 1, CropAndResize error 2, Cross error 3, DecodeAndCropJpeg error 2,
-        DecodeJpeg error 3, HSVToRGB error 4, HashTable error 1, ImageSummary error 1,
+        CountUpTo error 1, CropAndResize error 2, Cross error 3, DecodeAndCropJpeg error
+        2, DecodeJpeg error 3, HSVToRGB error 4, HashTable error 1, ImageSummary error 1,
         InitializeTable error 1, RGBToHSV error 5, TensorArrayScatterV3 error 1,
         TensorListPushBackBatch error 2
     """,
     "float64 is computed in double precision throughout.": """
-        CTCBeamSearchDecoder value 4, CTCLoss value 11, CropAndResize gradient 1, ResizeBilinear
-        gradient 1
+        CTCBeamSearchDecoder value 4, CTCLoss value 11, CropAndResize gradient 1,
+        ResizeBilinear gradient 1
     """,
     "Draws of rejection sampling: the same distribution, not the same numbers.": """
         ParameterizedTruncatedNormal value 4, RandomGamma gradient 2, RandomGamma value 1,
         StatefulRandomBinomial value 11, StatelessParameterizedTruncatedNormal value 1,
-        StatelessRandomGammaV2 gradient 1, StatelessRandomGammaV2 value 1, StatelessRandomGammaV3
-        gradient 1, StatelessRandomGammaV3 value 1
+        StatelessRandomGammaV2 gradient 1, StatelessRandomGammaV2 value 1,
+        StatelessRandomGammaV3 gradient 1, StatelessRandomGammaV3 value 1
     """,
     "Elements that are equal may come in any order.": """
         TopKV2 value 1
     """,
     "TensorFlow's slope at 0 is 1; it is 1/2.": """
-        BesselI1 gradient 2
+        BesselI1 gradient 2, BesselJ1 gradient 2
     """,
     "TensorFlow gives 0 for an integer scalar.": """
         Round value 3
@@ -184,76 +186,117 @@ _BY_REASON = {
         DecodeJSONExample value 2
     """,
     "Products and sums of infinities and NaN in another order.": """
-        AdjustHue value 2, AvgPool3D value 1, BatchMatMul value 1, BesselK1e value 3, BesselY0
-        gradient 2, BesselY1 value 2, Betainc gradient 1, Betainc value 2, BlockLSTMV2 value 1,
-        CholeskyGrad value 1, Conv3D gradient 1, Conv3DBackpropFilterV2 value 2,
-        Conv3DBackpropInputV2 value 1, Dawsn gradient 2, DepthwiseConv2dNative gradient 1,
-        DepthwiseConv2dNative value 1, DepthwiseConv2dNativeBackpropInput value 1, FFT2D value 1,
-        FusedBatchNormGrad value 1, FusedBatchNormGradV2 value 1, FusedBatchNormGradV3 value 2,
-        Igamma value 1, IgammaGradA value 5, Igammac gradient 1, Igammac value 1, NearestNeighbors
+        AdjustHue value 2, AvgPool3D value 1, BatchMatMul value 1, BesselK1e value 3,
+        BesselY0 gradient 2, BesselY1 value 2, Betainc gradient 1, Betainc value 2,
+        BlockLSTMV2 value 1, CholeskyGrad value 1, Conv3D gradient 1,
+        Conv3DBackpropFilterV2 value 2, Conv3DBackpropInputV2 value 1, Dawsn gradient 2,
+        DepthwiseConv2dNative gradient 1, DepthwiseConv2dNative value 1,
+        DepthwiseConv2dNativeBackpropInput value 1, FFT2D value 1, FusedBatchNormGrad
+        value 1, FusedBatchNormGradV2 value 1, FusedBatchNormGradV3 value 2, Igamma value
+        1, IgammaGradA value 5, Igammac gradient 1, Igammac value 1, NearestNeighbors
         value 2, Polygamma value 1, Pow gradient 2, QuantizeAndDequantizeV4Grad value 1,
         RandomGammaGrad value 2, ResizeArea value 1, ResizeNearestNeighborGrad value 1,
-        ResourceSparseApplyFtrl value 1, ResourceSparseApplyFtrlV2 value 1, ScaleAndTranslate
-        value 1, ScaleAndTranslateGrad value 1, SigmoidGrad gradient 1, SparseApplyFtrl value 1,
-        SparseApplyFtrlV2 value 1, Zeta value 2
+        ResourceSparseApplyFtrl value 1, ResourceSparseApplyFtrlV2 value 1,
+        ScaleAndTranslate value 1, ScaleAndTranslateGrad value 1, SigmoidGrad gradient 1,
+        SparseApplyFtrl value 1, SparseApplyFtrlV2 value 1, Zeta value 2
     """,
     "Only the run tells: the values that decide are no constants to the shape rule.": """
-        CTCLoss building 6, CombinedNonMaxSuppression building 2, CropAndResizeGradImage building
-        1, DenseToDenseSetOperation building 6, EmptyTensorList building 1, FIFOQueueV2 building
-        1, Fingerprint building 3, FractionalAvgPoolGrad building 2, HashTableV2 building 2,
+        CTCLoss building 6, CombinedNonMaxSuppression building 2, CropAndResizeGradImage
+        building 1, DenseToDenseSetOperation building 6, FIFOQueueV2 building 1,
+        Fingerprint building 3, FractionalAvgPoolGrad building 2, HashTableV2 building 2,
         InitializeTableV2 building 1, LookupTableImportV2 building 2, NonDeterministicInts
         building 2, NonMaxSuppressionWithOverlaps building 2, ParameterizedTruncatedNormal
-        building 4, QueueDequeueManyV2 building 1, RaggedFillEmptyRows building 3,
-        RaggedFillEmptyRowsGrad building 2, RaggedGather building 6, RaggedTensorToSparse building
-        6, RaggedTensorToTensor building 3, RaggedTensorToVariant building 5, ResourceCountUpTo
-        building 2, ResourceGatherNd building 2, ResourceScatterNdAdd building 2,
-        ResourceScatterNdMax building 2, ResourceScatterNdMin building 2, ResourceScatterNdSub
-        building 2, ResourceScatterNdUpdate building 4, RngReadAndSkip building 2, RngSkip
-        building 2, ScatterNdNonAliasingAdd building 1, SparseSegmentMeanGrad building 1,
+        building 4, QueueDequeueManyV2 building 1, RaggedFillEmptyRowsGrad building 2,
+        RaggedGather building 6, RaggedTensorToSparse building 6, RaggedTensorToTensor
+        building 3, RaggedTensorToVariant building 5, ResourceCountUpTo building 2,
+        ResourceGatherNd building 2, ResourceScatterNdAdd building 2, ResourceScatterNdMax
+        building 2, ResourceScatterNdMin building 2, ResourceScatterNdSub building 2,
+        ResourceScatterNdUpdate building 4, RngReadAndSkip building 2, RngSkip building 2,
+        ScatterNdNonAliasingAdd building 1, SparseSegmentMeanGrad building 1,
         SparseSegmentMeanGradV2 building 1, SparseSegmentSqrtNGrad building 1,
         SparseSegmentSqrtNGradV2 building 1, SparseSegmentSumGrad building 1,
-        SparseSegmentSumGradV2 building 1, SparseTensorDenseMatMul building 1, StringFormat
-        building 4, TensorScatterAdd building 5, TensorScatterMax building 2, TensorScatterMin
-        building 2, TensorScatterSub building 5, TensorScatterUpdate building 5
+        SparseSegmentSumGradV2 building 1, SparseTensorDenseMatMul building 1,
+        StringFormat building 4, TensorScatterAdd building 5, TensorScatterMax building 2,
+        TensorScatterMin building 2, TensorScatterSub building 5, TensorScatterUpdate
+        building 5
     """,
-    "Not looked at yet.": """
-        AllCandidateSampler error 2, AnonymousHashTable error 1, AnonymousMutableDenseHashTable
-        error 1, ApplyProximalAdagrad error 1, BesselJ0 value 3, BesselJ1 gradient 2, BesselJ1
-        value 5, BesselK0 value 7, BesselK0e value 8, BesselK1 value 4, BesselK1e gradient 6,
-        BesselY0 value 2, BlockLSTMV2 gradient 8, CombinedNonMaxSuppression error 1,
-        Conv2DBackpropFilter error 3, Conv2DBackpropInput error 11, CropAndResizeGradBoxes error
-        2, CropAndResizeGradImage error 1, CropAndResizeGradImage value 1, DataFormatDimMap value
-        2, Dawsn value 2, DecodeProtoV2 error 3, Dilation2D gradient 1, Dilation2DBackpropInput
-        value 1, EmptyTensorList error 1, EncodeWav error 1, FixedUnigramCandidateSampler value 1,
-        FractionalAvgPool error 2, FractionalAvgPool value 16, FractionalMaxPool error 2,
-        FractionalMaxPool value 16, FusedBatchNorm value 1, FusedBatchNormV2 value 1,
-        FusedBatchNormV3 shape 3, FusedResizeAndPadConv2D value 1, Igamma gradient 7,
-        InitializeTableV2 error 1, IsotonicRegression gradient 13, LSTMBlockCell value 1,
-        LSTMBlockCellGrad value 1, LearnedUnigramCandidateSampler value 1,
-        LogUniformCandidateSampler value 1, LookupTableFindV2 error 1, LookupTableSizeV2 error 1,
-        MatchingFiles shape 1, MaxPool3DGradGrad error 1, MaxPoolGrad error 1, MaxPoolGrad value
-        3, MaxPoolGradGrad gradient 3, MaxPoolGradV2 value 2, MaxPoolWithArgmax error 2,
-        NonMaxSuppressionV5 error 1, ParseSequenceExample error 3, QueueDequeueUpToV2 error 1,
-        RaggedCross error 9, RaggedFillEmptyRows error 3, RaggedFillEmptyRowsGrad error 2,
-        RaggedRange error 3, RandomIndexShuffle error 2, RandomIndexShuffle value 3, RandomShuffle
-        value 1, RandomStandardNormal value 3, ResizeBicubic gradient 2, ResizeBicubicGrad error
-        1, ResizeBicubicGrad value 2, ResizeBilinearGrad error 1, ResizeBilinearGrad value 2,
-        ResourceApplyProximalAdagrad error 1, ResourceCountUpTo error 3, ResourceGather error 1,
+    "Another approximation: last bits, and near its zeros those of the argument.": """
+        FakeQuantWithMinMaxArgs value 1, BesselJ0 value 3, BesselJ1 value 5, BesselK0
+        value 7, BesselK0e value 8, BesselK1 value 4, BesselK1e gradient 4, BesselY0 value
+        2, Dawsn value 2, Igamma gradient 7, LSTMBlockCell value 1, LSTMBlockCellGrad
+        value 1, RandomStandardNormal value 3
+    """,
+    "The gradients of its own gates, in their order, see docs/differences.md.": """
+        BlockLSTMV2 gradient 8
+    """,
+    "What is out of range, or no number, is not looked for.": """
+        AllCandidateSampler error 2, ApplyProximalAdagrad error 1,
+        CombinedNonMaxSuppression error 1, DataFormatDimMap value 2, DecodeProtoV2 error
+        3, ParseSequenceExample error 3, ResourceApplyProximalAdagrad error 1,
         ResourceSparseApplyFtrl error 1, ResourceSparseApplyFtrlV2 error 1,
-        ResourceSparseApplyProximalAdagrad error 1, ResourceStridedSliceAssign error 3, Reverse
-        error 4, ScatterNd building 1, SparseAdd shape 1, SparseAdd value 1, SparseApplyFtrl error
-        1, SparseApplyFtrlV2 error 1, SparseApplyProximalAdagrad error 1, SparseSegmentMeanGrad
-        error 1, SparseSegmentMeanGradV2 error 1, SparseSegmentSqrtNGrad error 1,
-        SparseSegmentSqrtNGradV2 error 1, SparseSegmentSumGrad error 1, SparseSegmentSumGradV2
-        error 1, SparseSliceGrad error 4, SparseSoftmax error 3, SparseSoftmax gradient 1,
-        SparseTensorDenseAdd building 1, SqrtGrad gradient 6, StatefulRandomBinomial error 4,
-        StatefulUniformInt error 2, StatelessRandomUniformFullInt error 2, StridedSliceGrad error
-        4, StringFormat value 2, StringNGrams shape 2, StringSplitV2 shape
-        1, TensorListConcat error 10, TensorListFromTensor error 1, TensorListReserve error 1,
-        TensorListSplit error 1, TensorListStack error 2, TensorScatterAdd error 4,
-        TensorScatterSub error 4, TensorScatterUpdate error 4, TensorSummaryV2 error 2,
-        TensorSummaryV2 value 2, ThreadUnsafeUnigramCandidateSampler value 1, TruncatedNormal
-        value 1, UniformCandidateSampler value 1, UnravelIndex error 2
+        ResourceSparseApplyProximalAdagrad error 1, SparseApplyFtrl error 1,
+        SparseApplyFtrlV2 error 1, SparseApplyProximalAdagrad error 1, SparseSoftmax error
+        3, SparseSoftmax gradient 1, StatefulRandomBinomial error 4, UnravelIndex error 2
+    """,
+    "There is a kernel, where TensorFlow's refuses layouts, dilations, groups, no elements.": """
+        AnonymousMutableDenseHashTable error 1, Conv2DBackpropFilter error 3,
+        Conv2DBackpropInput error 11, MaxPool3DGradGrad error 1, MaxPoolGrad error 1,
+        MaxPoolWithArgmax error 2, StatelessRandomUniformFullInt error 2, TensorScatterAdd
+        error 4, TensorScatterSub error 4, TensorScatterUpdate error 4
+    """,
+    "TensorFlow's kernel is of single precision inside, for float64 too.": """
+        CropAndResizeGradImage value 1, FusedResizeAndPadConv2D value 1, ResizeBicubic
+        gradient 2, ResizeBicubicGrad value 2, ResizeBilinearGrad value 2
+    """,
+    "A kernel's second draw: TensorFlow's eager kernels of the same attributes are one.": """
+        FixedUnigramCandidateSampler value 1, LearnedUnigramCandidateSampler value 1,
+        LogUniformCandidateSampler value 1, RandomShuffle value 1,
+        ThreadUnsafeUnigramCandidateSampler value 1, TruncatedNormal value 1,
+        UniformCandidateSampler value 1
+    """,
+    "The gradient has the input's shape; TensorFlow's has another here, or fails.": """
+        IsotonicRegression gradient 13, SqrtGrad gradient 6
+    """,
+    "Cells of other random sizes.": """
+        FractionalAvgPool value 16, FractionalMaxPool value 16
+    """,
+    "What a later gradient reads is kept as it was given; TensorFlow leaves it empty.": """
+        FusedBatchNorm value 1, FusedBatchNormV2 value 1, FusedBatchNormV3 shape 3
+    """,
+    "The first form of the operation takes element_shape as the second does.": """
+        TensorListConcat error 10
+    """,
+    "Places of a maximum that is not there: the output given is not that of the input.": """
+        MaxPoolGrad value 3, MaxPoolGradGrad gradient 3, MaxPoolGradV2 value 2
+    """,
+    "Orders of another cipher, see docs/differences.md.": """
+        RandomIndexShuffle error 2, RandomIndexShuffle value 3
+    """,
+    "The input's dtype and rank count, not an attribute that says otherwise.": """
+        QueueDequeueUpToV2 error 1, RaggedCross error 1, ResourceCountUpTo error 3,
+        ResourceGather error 1, ResourceStridedSliceAssign error 3
+    """,
+    "No elements: nothing is looked at, or nothing is left to do.": """
+        Dilation2D gradient 1, Dilation2DBackpropInput value 1, Reverse error 4,
+        SparseSegmentMeanGrad error 1, SparseSegmentMeanGradV2 error 1,
+        SparseSegmentSqrtNGrad error 1, SparseSegmentSqrtNGradV2 error 1,
+        SparseSegmentSumGrad error 1, SparseSegmentSumGradV2 error 1, SparseSliceGrad
+        error 4, StringNGrams shape 2, TensorListSplit error 1
+    """,
+    "An empty list is refused by its dtype there, by its shape here.": """
+        ScatterNd building 1, SparseTensorDenseAdd building 1
+    """,
+    "Positions that repeat, or that overflow, are added up in order.": """
+        SparseAdd shape 1, SparseAdd value 1
+    """,
+    "Nothing of a summary is left out: a limit of 0 leaves the numbers that stand alone.": """
+        StringFormat value 2
+    """,
+    "Grey pixels have no hue, so its slope is 0; TensorFlow takes one of the sides.": """
+        RGBToHSV gradient 10
+    """,
+    "Bytes above 127 are no white space.": """
+        StringSplitV2 shape 1
     """,
 }
 

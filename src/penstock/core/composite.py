@@ -8,7 +8,7 @@ tensors live with their family; the containers are here so that gradients can ca
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -401,7 +401,7 @@ attach_values(IndexedSlicesSpec, ValueHooks(IndexedSlices, _slices_components, _
 # ---- static shapes
 
 
-def known_shape(tensor: Tensor) -> Dims:
+def known_shape(tensor: Tensor | Sequence[int]) -> Dims:
     """What is known of `tensor`, an integer vector, read as a shape."""
     if not isinstance(tensor, Tensor):  # IndexedSlices keep what they were given
         return tuple(int(n) for n in tensor)

@@ -72,7 +72,7 @@ class ShapeContext:
             value = self.constant(index) if not given else None
             if given or (value is not None and value != -1):
                 self.fail("a shape as a vector of integers", f"one of shape {d.text(given)}")
-        return self._shape_values(index)
+        return None if given == () else self._shape_values(index)
 
     def variable_shape(self, index: int) -> Dims:
         """The static shape of the variable whose handle is flat input `index`."""

@@ -371,9 +371,16 @@ def _strided_slice_grad(
 ) -> Array:
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     result = np.zeros(tuple(shape.tolist()), dy.dtype)
-    result[
-        (*dense_index(len(shape), begin.tolist(), end.tolist(), strides.tolist(), masks), Ellipsis)
-    ] = dy
+    index = dense_index(len(shape), begin.tolist(), end.tolist(), strides.tolist(), masks)
+    taken = result[(*index, Ellipsis)]
+    if taken.shape != dy.shape:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"StridedSliceGrad: expected dy of shape {list(taken.shape)}, as the slice, got"
+            f" {list(dy.shape)}.",
+        )
+    taken[...] = dy
     return result
 
 

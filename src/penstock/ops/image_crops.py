@@ -16,6 +16,7 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.string_arrays import as_text
+from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 
@@ -156,9 +157,15 @@ def _crop_and_resize(
     return xp.where(inside, top + (bottom - top) * down, np.float32(extrapolation_value))
 
 
+def _one_for_each(c: ShapeContext, boxes: int | None) -> None:
+    """Refuses gradients of another number of crops than there are boxes."""
+    dims = c.rank(0, 4, "grads")
+    if dims is not None and boxes is not None and dims[0] not in (None, boxes):
+        c.fail(f"grads of {boxes} crops, one for each box", f"shape {d.text(dims)}")
+
+
 def _image_grad_shape(c: ShapeContext) -> Dims:
-    c.rank(0, 4, "grads")
-    _boxes(c, 1, 2)
+    _one_for_each(c, _boxes(c, 1, 2))
     size = c.rank(3, 1, "image_size") or (None,)
     if size[0] not in (None, 4):
         c.fail("an image_size of four numbers", f"{size[0]} numbers")
@@ -208,9 +215,11 @@ def _image_grad(
 
 
 def _box_grad_shape(c: ShapeContext) -> Dims:
-    c.rank(0, 4, "grads")
-    c.rank(1, 4, "image")
-    return _boxes(c, 2, 3), 4
+    grads, image, boxes = c.rank(0, 4, "grads"), c.rank(1, 4, "image"), _boxes(c, 2, 3)
+    _one_for_each(c, boxes)
+    if grads is not None and image is not None and not d.compatible(grads[3:], image[3:]):
+        c.fail(f"an image of {grads[3]} channels, as grads", f"shape {d.text(image)}")
+    return boxes, 4
 
 
 BOX_GRAD = define_op(

@@ -200,6 +200,11 @@ _ALIGN = "align_corners: bool = False"
 _HALF = f"{_ALIGN}, half_pixel_centers: bool = False"
 
 
+def _one_flag(c: ShapeContext) -> None:
+    if c.attrs.get("align_corners") and c.attrs.get("half_pixel_centers"):
+        c.fail("half_pixel_centers without align_corners", "both", "Leave one of them out.")
+
+
 def _resized_shape(c: ShapeContext) -> Dims:
     images = c.rank(0, 4) or (None,) * 4
     size = c.shape(1)
@@ -211,8 +216,7 @@ def _resized_shape(c: ShapeContext) -> Dims:
         c.fail(
             "output dimensions must be positive", f"{[height, width]}", "Give a size of at least 1."
         )
-    if c.attrs.get("align_corners") and c.attrs.get("half_pixel_centers"):
-        c.fail("half_pixel_centers without align_corners", "both", "Leave one of them out.")
+    _one_flag(c)
     for label, n in (("height", images[1]), ("width", images[2])):
         if n == 0:
             c.fail("input image must be of non-zero size", f"a {label} of 0", "Leave it out.")
@@ -330,6 +334,7 @@ AREA = _define_resize(
 
 def _original_shape(c: ShapeContext) -> Dims:
     grads, original = c.rank(0, 4) or (None,) * 4, c.rank(1, 4) or (None,) * 4
+    _one_flag(c)
     return original[0] if original[0] is not None else grads[0], *original[1:]
 
 

@@ -138,6 +138,9 @@ def _limits(c: ShapeContext) -> None:
     limit = c.attr("iou_threshold") if len(c) == 3 else c.constant(3)
     if limit is not None and not 0 <= float(limit) <= 1:
         c.fail("iou_threshold must be in [0, 1]", f"{float(limit)}")
+    sigma = c.constant(5) if len(c) > 5 else None
+    if sigma is not None and not float(sigma) >= 0:
+        c.fail("soft_nms_sigma >= 0", f"{float(sigma)}")
 
 
 def _vector(c: ShapeContext) -> Dims:

@@ -112,7 +112,7 @@ MATCHING_FILES = define_op(
 
 @host_kernel(MATCHING_FILES)
 def _matching_files(pattern: Array) -> Array:
-    found = files.glob([os.fsdecode(p) for p in pattern.reshape(-1)])
+    found = files.glob([os.fsdecode(p) for p in pattern.reshape(-1) if p])
     return np.array([os.fsencode(path) for path in sorted(found)], object)
 
 

@@ -171,7 +171,7 @@ class StaticTable(LookupTable):
                 return
             made: dict[Key, Any] = {}
             for key, value in zip(self.keys_of(keys), rows, strict=True):
-                if made.setdefault(key, value) != value:
+                if key in made and made[key] != value:
                     raise errors.FailedPreconditionError(
                         None,
                         None,
@@ -179,6 +179,7 @@ class StaticTable(LookupTable):
                         f" {key!r} has {made[key]!r} and trying to add value {value!r}. Give each"
                         " key once.",
                     )
+                made[key] = value
             self.content, self.initialized = made, True
 
     def replace(self, keys: Array, values: Array) -> None:

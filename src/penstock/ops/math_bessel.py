@@ -24,7 +24,7 @@ from penstock.ops import math_special_tables as tables
 from penstock.ops.factories import unary, unary_function
 from penstock.ops.math_arithmetic import FLOATS, add_v2, multiply, negative, subtract
 from penstock.ops.math_division import real_div
-from penstock.ops.math_elementwise import cos, sin, square
+from penstock.ops.math_elementwise import cos, reciprocal, sin, square
 from penstock.ops.math_special import HOST_LIMIT, over
 
 Array = Any  # numpy.ndarray or a JAX tracer
@@ -242,7 +242,8 @@ def _k0e_gradient(op: Any, grad: Any) -> Any:
 @BESSEL_K1E.gradient
 def _k1e_gradient(op: Any, grad: Any) -> Any:
     x, y = op.inputs[0], op.outputs[0]
-    return multiply(grad, subtract(subtract(y, real_div(y, x)), bessel_k0e(x)))
+    slope = subtract(multiply(y, subtract(1.0, reciprocal(x))), bessel_k0e(x))
+    return multiply(grad, slope)
 
 
 @DAWSN.gradient

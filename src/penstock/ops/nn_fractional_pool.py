@@ -42,6 +42,8 @@ def _shape(c: ShapeContext) -> list[Dims]:
         c.fail("seeds of 0 unless deterministic", f"{c.attr('seed')} and {c.attr('seed2')}")
     if min(ratios) < 1:
         c.fail("pooling ratios of at least 1", f"{list(ratios)}")
+    if dims[0] == 0 or dims[3] == 0:
+        c.fail("a value with elements", f"shape {list(dims)}", "Leave out empty batches.")
     sizes: list[int | None] = []
     for axis in (1, 2):
         size = dims[axis]

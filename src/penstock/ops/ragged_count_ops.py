@@ -209,7 +209,9 @@ def _fill_shape(c: ShapeContext) -> list[Dims]:
     ids, rows = c.rank(0, 1, "value_rowids"), c.constant(2)
     c.rank(3, 0, "default_value")
     count = None if rows is None else int(rows)
-    values = c.shape(1)
+    values = c.rank_at_least(1, 1, "values")
+    if ids is not None and values is not None and not d.compatible(ids[:1], values[:1]):
+        c.fail(f"a value for each of {ids[0]} value_rowids", f"values of shape {d.text(values)}")
     tail: tuple[int | None, ...] = () if values is None else tuple(values[1:])
     return [(None,), (None, *tail), (count,), None if ids is None else (ids[0],)]
 
@@ -252,7 +254,7 @@ def _fill_gradient(op: Any, *grads: Any) -> list[Any]:
 FILL_EMPTY_ROWS_GRAD = define_op(
     "RaggedFillEmptyRowsGrad(reverse_index_map: int64, grad_values: T; T: type) -> d_values: T, "
     "d_default_value: T",
-    shape=lambda c: [c.shape(0), ()],
+    shape=lambda c: [c.rank(0, 1, "reverse_index_map"), ()],
     fallible=True,
     doc="The gradient of RaggedFillEmptyRows.",
 ).without_gradient("it is a gradient itself, and TensorFlow has none of it")

@@ -36,7 +36,8 @@ def _cross_shape(c: ShapeContext) -> list[Dims]:
     order = order.decode() if isinstance(order, bytes) else order
     sparse, ragged = c.attr("Nsparse"), len(c.attr("ragged_values_types"))
     dense = len(c.attr("dense_types"))
-    if (order.count("R"), order.count("S"), order.count("D")) != (ragged, sparse, dense):
+    counts = (order.count("R"), order.count("S"), order.count("D"))
+    if counts != (ragged, sparse, dense) or sum(counts) != len(order):
         c.fail("an input_order that names each input", f"{order!r}")
     rows: int | None = None
     for i in range(ragged):
@@ -66,6 +67,13 @@ CROSS = define_op(
 
 
 def _of_splits(values: Array, splits: Array) -> Column:
+    ends = splits.tolist()
+    rising = all(a <= b for a, b in itertools.pairwise(ends))
+    if ends[:1] != [0] or ends[-1] != len(values) or not rising:
+        raise refuse(
+            f"Invalid ragged splits: expected numbers that rise from 0 to {len(values)}, the number"
+            f" of values, got {ends[:10]}."
+        )
     return [values[a:b].tolist() for a, b in itertools.pairwise(splits.tolist())]
 
 

@@ -296,6 +296,8 @@ def _range(starts: Array, limits: Array, deltas: Array, *, Tsplits: DType) -> li
         lengths = -((wide[0] - wide[1]) // wide[2])
     else:
         wide = [x.astype(np.float64) for x in (a, b, step)]
+        if any(np.isnan(x).any() for x in wide):
+            raise refuse("RaggedRange expected numbers, got NaN among starts, limits or deltas.")
         lengths = np.ceil(np.abs((wide[1] - wide[0]) / wide[2]))
         lengths = np.where((wide[1] - wide[0]) * np.sign(wide[2]) > 0, lengths, 0)
     lengths = np.maximum(lengths, 0).astype(np.int64)

@@ -191,10 +191,17 @@ TRUNCATED = _define_stateful(
     "Normal numbers less than 2 away from 0, from a generator's state.",
 )
 
+
+def _between_shape(c: ShapeContext) -> Dims:
+    c.rank(3, 0, "minval")
+    c.rank(4, 0, "maxval")
+    return _drawn_shape(c)
+
+
 UNIFORM_INT = define_op(
     f"StatefulUniformInt({_WITH_SHAPE}, minval: dtype, maxval: dtype; dtype: type = int64, "
     "shape_dtype: type = int64) -> output: dtype",
-    shape=_drawn_shape,
+    shape=_between_shape,
     stateful=True,
     effects={"resource": "rw"},
     doc="Integers evenly over [minval, maxval), from a generator's state.",

@@ -17,6 +17,7 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.graph.tensor_proto import array_to_proto, make_ndarray
 from penstock.ops.media import png, wav
+from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray
@@ -153,10 +154,30 @@ def _merge(inputs: list[Array]) -> Array:
 
 # ---- tensors, pictures and sounds
 
+
+def _tensor_shape(c: ShapeContext) -> Dims:
+    c.rank(0, 0, "tag")
+    c.rank(2, 0, "serialized_summary_metadata")
+    return ()
+
+
+def _whole_proto(tensor: Array, dtype: Any) -> Any:
+    """A TensorProto whose numbers are its bytes, even a single one."""
+    made = array_to_proto(tensor, dtype)
+    if dtype is dt.string or made.tensor_content:
+        return made
+    return type(made)(
+        dtype=made.dtype,
+        tensor_shape=made.tensor_shape,
+        tensor_content=np.ascontiguousarray(tensor).tobytes(),
+    )
+
+
 TENSOR = _define(
     "TensorSummaryV2(tag: string, tensor: T, serialized_summary_metadata: string; T: type) -> "
     "summary: string",
     "A Summary of a tensor with metadata that says which part of a viewer it is for.",
+    _tensor_shape,
 )
 
 
@@ -164,7 +185,7 @@ TENSOR = _define(
 def _tensor(tag: Array, tensor: Array, serialized_summary_metadata: Array, *, T: Any) -> Array:
     summary = proto.summary_pb2.Summary()
     value = summary.value.add(tag=tag.item())
-    value.tensor.CopyFrom(array_to_proto(tensor, T))
+    value.tensor.CopyFrom(_whole_proto(tensor, T))
     value.metadata.ParseFromString(serialized_summary_metadata.item())
     return _serialized(summary)
 

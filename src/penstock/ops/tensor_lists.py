@@ -47,7 +47,7 @@ def element_dims(c: ShapeContext, index: int) -> Dims:
     dims = c.shape(index)
     if dims is not None and len(dims) > 1:
         c.fail("an element_shape of rank 0 or 1", f"shape {d.text(dims)}", "Give [-1, 3], say.")
-    return None if dims is None or len(dims) == 0 else c.shape_value(index)
+    return None if dims is None else c.shape_value(index)  # a scalar -1 is an unknown rank
 
 
 def shape_input(dims: Dims) -> Any:
@@ -58,10 +58,11 @@ def shape_input(dims: Dims) -> Any:
 
 
 def scalar_input(index: int) -> Any:
-    """A shape rule's check that a flat input is a scalar."""
+    """A shape rule's check that a flat input is a scalar, and the first an element's shape."""
 
     def rule(c: ShapeContext) -> Dims:
         c.rank(index, 0)
+        element_dims(c, 0)
         return ()
 
     return rule
