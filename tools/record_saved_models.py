@@ -7,7 +7,8 @@ writes them, or those named, to `tests/data/saved_models`. `module` has variable
 dictionary, a file, functions with several traces, control flow, captured constants and two
 signatures; `session` is a graph of a session with one signature; `tables` has a lookup table of
 each kind; `session_tables` is a graph of a session with tables, a file and a `legacy_init_op`;
-`loops` has loops, branches and lists of tensors, for their gradients.
+`loops` has loops, branches and lists of tensors, for their gradients; `gradients` has gradients of
+`tf.custom_gradient`, of which one closes over a value of its function and a variable.
 """
 
 from __future__ import annotations
@@ -201,8 +202,38 @@ def record_loops() -> None:
     tf.saved_model.save(Loops(), str(FOLDER / "loops"))
 
 
+class Gradients(tf.Module):
+    """Gradients that are not those of the operations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.v = tf.Variable(3.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+    def plain(self, x):
+        return tf.custom_gradient(lambda x: (x * x, lambda g: g * 100.0))(x)
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+    def closing(self, x):
+        @tf.custom_gradient
+        def scaled(x):
+            y = tf.exp(x)
+
+            def gradient(g, variables=None):
+                return g * y * self.v * 7.0, [g * x for _ in variables]
+
+            return y * self.v, gradient
+
+        return scaled(x)
+
+
+def record_gradients() -> None:
+    tf.saved_model.save(Gradients(), str(FOLDER / "gradients"))
+
+
 RECORDS = {
     "loops": record_loops,
+    "gradients": record_gradients,
     "module": record_module,
     "session": record_session,
     "tables": record_tables,

@@ -58,7 +58,7 @@ def build_reverse(
 ) -> Reverse:
     """The reverse of `body`, with gradients for the inputs that `sources` marks; all by default."""
     forward = body.graph
-    graph = _ReverseGraph(f"__backward_{body.name}", forward)
+    graph = ReverseGraph(f"__backward_{body.name}", forward)
     with context.graph_scope(graph), context.no_recording():
         targets = [o for o, marked in zip(body.outputs, pattern, strict=True) if marked]
         grads = [graph.add_input(t.dtype, t.dims, f"grad_{i}") for i, t in enumerate(targets)]
@@ -81,7 +81,7 @@ def build_reverse(
     return Reverse(reverse, captured, layout)
 
 
-class _ReverseGraph(FuncGraph):
+class ReverseGraph(FuncGraph):
     """A body enclosed by the forward graph; constants of that are made again, not captured."""
 
     def __init__(self, name: str, forward: FuncGraph) -> None:
@@ -111,6 +111,7 @@ class _ReverseGraph(FuncGraph):
         return super().add_operation(op, inputs, counts, attrs, name)
 
     def capture(self, tensor: Tensor, name: str | None = None) -> SymbolicTensor:
+        """The tensor inside that stands for `tensor`: for a constant the same one again."""
         if (
             isinstance(tensor, SymbolicTensor)
             and tensor.graph is self.outer_graph

@@ -3,12 +3,13 @@
 import functools
 import inspect
 import itertools
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.autodiff.gradients import gradients
 from penstock.autodiff.tape import GradientTape
-from penstock.autodiff.walk import Record, RuleName, named_rules
+from penstock.autodiff.walk import Record, Rule, RuleName, named_rules
 from penstock.core import context
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
@@ -18,6 +19,7 @@ from penstock.core.tensor import Tensor
 from penstock.core.user_code import converted
 from penstock.util import nest
 
+_PROCESS = os.urandom(4).hex()
 _numbers = itertools.count()
 
 
@@ -180,13 +182,21 @@ def _graph_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     def rule(record: Record, *grads: Any) -> list[Any]:
         return [*([None] * count), *_call_rule(grad_fn, grads[:count], variables, len(flat_args))]
 
-    name = RuleName(f"CustomGradient-{next(_numbers)}", rule)
+    name = own_rule(rule)
     everything = [*flat, *inner]
     for recorder in state.recorders:
         for variable in variables:
             recorder.watch_variable(variable)
     outputs = execute("IdentityN", (everything,), {"_gradient_op_type": name})
     return nest.pack_sequence_as(result, outputs[:count], expand_composites=True)
+
+
+def own_rule(rule: Rule) -> RuleName:
+    """A name for a rule that some operations have: the value of their `_gradient_op_type`.
+
+    No other process has it: what it wrote must not find a rule of ours by chance.
+    """
+    return RuleName(f"CustomGradient-{_PROCESS}-{next(_numbers)}", rule)
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -249,5 +259,6 @@ __all__ = [
     "custom_gradient",
     "grad_pass_through",
     "gradients",
+    "own_rule",
     "recompute_grad",
 ]

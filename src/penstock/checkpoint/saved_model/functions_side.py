@@ -25,6 +25,9 @@ class Functions:
       where: the model, for errors.
       handle_data: dtype and shape of the variable that an object of a number is, or None.
 
+    Attributes:
+      bodies: the functions by name.
+
     Raises:
       NotFoundError: an operation is not known.
       ValueError: the library contradicts itself.
@@ -41,7 +44,7 @@ class Functions:
             first = counts.get(name, 0) - len(each.bound_inputs)
             data = {first + i: handle_data(number) for i, number in enumerate(each.bound_inputs)}
             handles[name] = {i: found for i, found in data.items() if found is not None}
-        self._bodies = read_library(library, Importer, handles)
+        self.bodies = read_library(library, Importer, handles)
 
     def make(
         self, name: str, saved: Any, signature: inspect.Signature | None, jit_compile: bool | None
@@ -58,9 +61,9 @@ class Functions:
           ValueError: the trace does not fit the function.
         """
         where = f"{self.where}, function '{name}'"
-        if name not in self._bodies:
+        if name not in self.bodies:
             raise _refusal(where, "a function of that name in the library", "none")
-        graph = self._bodies[name].graph
+        graph = self.bodies[name].graph
         bound = len(saved.bound_inputs)
         inputs = structures.decode(saved.canonicalized_input_signature, where)
         if not _is_call(inputs):

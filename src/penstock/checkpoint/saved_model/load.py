@@ -9,6 +9,7 @@ believed before it is checked; memory is only taken for values that the files ho
 import itertools
 import os
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from penstock.checkpoint.restoring import Restoration, read_object_graph
 from penstock.checkpoint.saved_model import constants as c
 from penstock.checkpoint.saved_model import folder, structures
 from penstock.checkpoint.saved_model.functions_side import Functions
+from penstock.checkpoint.saved_model.gradients import CapturedTensor, install
 from penstock.checkpoint.saved_model.load_session import choose_graph, load_session_model
 from penstock.checkpoint.saved_model.objects import (
     CallableUserObject,
@@ -193,6 +195,9 @@ class Loader:
             return self._asset(number, node.asset.asset_file_def_index)
         if kind == "resource":
             return RestoredResource(node.resource.device)
+        if kind == "captured_tensor":
+            captured = node.captured_tensor
+            return CapturedTensor(captured.name, captured.concrete_function)
         raise self._refuse(
             number, "an object, variable, constant, asset, resource or function", kind or "nothing"
         )
@@ -261,8 +266,26 @@ class Loader:
             elif kind == "bare_concrete_function":
                 name = node.bare_concrete_function.concrete_function_name
                 self.objects[number] = self._known(number, name, concretes)
+        rules = {r.gradient_func for r in self.meta_graph.graph_def.library.registered_gradients}
         for name, saved in self._in_order(graph.concrete_functions, makers):
-            self._bind(name, saved, concretes[name])
+            if name not in rules:
+                self._bind(name, saved, concretes[name])
+        outputs = {name: concretes[name].structured_outputs for name in rules & concretes.keys()}
+        install(
+            self.meta_graph, functions.bodies, outputs, partial(self._captured, functions.bodies)
+        )
+
+    def _captured(self, bodies: Mapping[str, Any], graph: Any, number: int) -> Any:
+        """What the rule of a gradient captures: a value of the function `graph`, or an object."""
+        found = self.objects.get(number)
+        if isinstance(found, CapturedTensor):
+            if found.function not in bodies or bodies[found.function].graph is not graph:
+                raise self._refuse(number, f"a value of '{graph.name}'", found)
+            return graph.get_tensor_by_name(found.name)
+        tensor = self._tensor(number)
+        if tensor is None:
+            raise self._refuse(number, "a value that a gradient captures", found)
+        return tensor
 
     def _known(self, number: int, name: str, concretes: Mapping[str, Any]) -> Any:
         if name not in concretes:
@@ -330,19 +353,12 @@ class Loader:
     def _bind(self, name: str, saved: Any, concrete: RestoredConcreteFunction) -> None:
         tensors, variables = [], []
         for number in saved.bound_inputs:
-            found = self.objects.get(number)
-            if isinstance(found, Variable):
-                tensors.append(found.handle)
-                variables.append(found)
-            elif isinstance(found, Asset):
-                tensors.append(found.asset_path)
-            elif isinstance(found, Constant):
-                tensors.append(found.tensor)
-            elif isinstance(found, RestoredResource):
-                self._give_functions(number, found)
-                tensors.append(found.resource_handle)
-            else:
+            tensor, found = self._tensor(number), self.objects.get(number)
+            if tensor is None:
                 raise self._refuse(number, f"a value that '{name}' captures", found)
+            tensors.append(tensor)
+            if isinstance(found, Variable):
+                variables.append(found)
         graph = concrete.graph
         for tensor, inner in zip(tensors, graph.internal_captures, strict=True):
             if tensor.dtype is not inner.dtype or not inner.shape.is_compatible_with(tensor.shape):
@@ -359,6 +375,20 @@ class Loader:
             graph.watch_variable(variable)
         concrete.set_external_captures(tensors)
         concrete.captures_symbolic = False
+
+    def _tensor(self, number: int) -> Any:
+        """The tensor that stands for an object in functions, None when none does."""
+        found = self.objects.get(number)
+        if isinstance(found, Variable):
+            return found.handle
+        if isinstance(found, Asset):
+            return found.asset_path
+        if isinstance(found, Constant):
+            return found.tensor
+        if not isinstance(found, RestoredResource):
+            return None
+        self._give_functions(number, found)
+        return found.resource_handle
 
     def _give_functions(self, number: int, resource: RestoredResource) -> None:
         for edge in self.nodes[number].children:

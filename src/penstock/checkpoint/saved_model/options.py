@@ -51,8 +51,8 @@ class SaveOptions:
       experimental_debug_stripper: whether Assert, CheckNumerics and Print operations are left out.
       experimental_io_device: accepted for compatibility: files are local to the calling process.
       experimental_variable_policy: a VariablePolicy, or its name.
-      experimental_custom_gradients: accepted for compatibility; gradients given by
-        `tf.custom_gradient` are not saved.
+      experimental_custom_gradients: whether gradients given by `tf.custom_gradient` are saved, as
+        functions.
       experimental_image_format: must be false when the model is saved, which is one message.
       experimental_skip_saver: whether the operations that save and restore are left out of the
         graph of signatures.

@@ -8,6 +8,7 @@ from penstock.checkpoint.meta_graph import TENSORFLOW_VERSION, finish_info
 from penstock.checkpoint.saved_model import constants as c
 from penstock.checkpoint.saved_model import debugging, fingerprint, folder, structures
 from penstock.checkpoint.saved_model.counted_loops import add_counters
+from penstock.checkpoint.saved_model.gradients import trace_rules, write_rules
 from penstock.checkpoint.saved_model.graph_side import GraphSide
 from penstock.checkpoint.saved_model.objects import Constant, SignatureMap
 from penstock.checkpoint.saved_model.options import SaveOptions
@@ -98,6 +99,8 @@ def _write(obj: Any, path: str, signatures: Any, options: SaveOptions) -> None:
     side = GraphSide(view, meta_graph, assets, options)
     side.build(found)
     bodies = list(view.bodies.values())
+    rules = trace_rules(bodies) if options.experimental_custom_gradients else []
+    bodies += [rule.body for rule in rules]
     meta_graph.graph_def.CopyFrom(as_graph_def(side.graph, add_shapes=True, more=bodies))
     add_counters(meta_graph.graph_def)
     if options.experimental_debug_stripper:
@@ -105,6 +108,7 @@ def _write(obj: Any, path: str, signatures: Any, options: SaveOptions) -> None:
     functions, names = functions_of(side.graph.get_operations(), bodies)
     writer = ObjectWriter(view, side, names, options)
     writer.write(meta_graph.object_graph_def)
+    write_rules(rules, meta_graph, names, view.number_of_capture)
     info = meta_graph.meta_info_def
     info.tags.extend([c.SERVING, *(options.extra_tags or ())])
     info.tensorflow_version = TENSORFLOW_VERSION

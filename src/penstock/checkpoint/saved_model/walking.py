@@ -101,6 +101,19 @@ class View:
         """The objects that the captured values of a trace belong to."""
         return [self._captured[id(tensor)] for tensor in concrete.captured_inputs]
 
+    def number_of_capture(self, tensor: Any) -> int | None:
+        """The number of the object that a captured value belongs to, outside or in a function.
+
+        None when it belongs to none.
+        """
+        owner = self._captured.get(id(tensor))
+        for concrete in self.concretes() if owner is None else ():
+            inside = concrete.graph.internal_captures
+            places = [i for i, each in enumerate(inside) if each is tensor]
+            if places:
+                owner = self.captures(concrete)[places[0]]
+        return None if owner is None else self.graph.numbers[id(owner)]
+
     # ---- children --------------------------------------------------------------------------------
 
     def _children_of(self, node: Any) -> dict[str, Any]:

@@ -1,0 +1,120 @@
+"""Gradients of `tf.custom_gradient` in SavedModels: those of TensorFlow, and there and back."""
+
+import math
+import pathlib
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock import proto
+
+RECORDED = pathlib.Path(__file__).parents[1] / "data" / "saved_models" / "gradients"
+
+
+class Gradients(tf.Module):
+    """The model of tools/record_saved_models.py, and one whose rule is within a branch."""
+
+    def __init__(self):
+        super().__init__()
+        self.v = tf.Variable(3.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+    def plain(self, x):
+        return tf.custom_gradient(lambda x: (x * x, lambda g: g * 100.0))(x)
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+    def closing(self, x):
+        @tf.custom_gradient
+        def scaled(x):
+            y = tf.exp(x)
+
+            def gradient(g, variables=None):
+                return g * y * self.v * 7.0, [g * x for _ in variables]
+
+            return y * self.v, gradient
+
+        return scaled(x)
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+    def within(self, x):
+        double = tf.custom_gradient(lambda v: (v * 2.0, lambda g: g * v * 10.0))
+        return tf.cond(x > 0.0, lambda: double(x * x), lambda: -x)
+
+
+def gradients(model, function, x):
+    x = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return [None if g is None else float(g) for g in tape.gradient(y, [x, model.v])]
+
+
+def check(model):
+    assert gradients(model, model.plain, 2.0) == [100.0, None]
+    for function in (model.closing, tf.function(model.closing)):
+        found = gradients(model, function, 2.0)
+        np.testing.assert_allclose(found, [math.exp(2.0) * 21.0, 2.0], rtol=1e-6)
+
+
+def test_a_model_of_tensorflow_has_its_gradients():
+    check(tf.saved_model.load(str(RECORDED)))
+
+
+def test_gradients_go_there_and_back_twice(tmp_path):
+    tf.saved_model.save(Gradients(), str(tmp_path / "first"))
+    first = tf.saved_model.load(str(tmp_path / "first"))
+    check(first)
+    tf.saved_model.save(first, str(tmp_path / "second"))
+    second = tf.saved_model.load(str(tmp_path / "second"))
+    check(second)
+    second.v.assign(2.0)
+    np.testing.assert_allclose(gradients(second, second.closing, 0.0), [14.0, 0.0])
+    assert gradients(second, second.within, 3.0) == [9.0 * 10.0 * 6.0, None]
+    assert gradients(second, second.within, -3.0) == [-1.0, None]
+
+
+def test_models_of_one_process_do_not_mix_their_rules(tmp_path):
+    def scaling(scale):
+        return tf.custom_gradient(lambda x: (x * 1.0, lambda g: g * scale))
+
+    scales = (10.0, 20.0)
+    for scale in scales:
+        model, rule = tf.Module(), scaling(scale)
+        model.f = tf.function(rule, input_signature=[tf.TensorSpec([], tf.float32)])
+        model.v = tf.Variable(0.0)
+        tf.saved_model.save(model, str(tmp_path / str(scale)))
+    models = [tf.saved_model.load(str(tmp_path / str(scale))) for scale in scales]
+    assert [gradients(m, m.f, 1.0)[0] for m in models] == [10.0, 20.0]
+
+
+def test_the_message_names_rules_and_what_they_capture(tmp_path):
+    tf.saved_model.save(Gradients(), str(tmp_path))
+    message = proto.saved_model_pb2.SavedModel.FromString(
+        (tmp_path / "saved_model.pb").read_bytes()
+    )
+    graph = message.meta_graphs[0]
+    assert len(graph.graph_def.library.registered_gradients) == 3
+    captured = [n.captured_tensor for n in graph.object_graph_def.nodes]
+    names = {c.name.partition(":")[0] for c in captured if c.name}
+    assert "Exp" in names
+    assert {c.concrete_function for c in captured if c.name} <= {
+        f.signature.name for f in graph.graph_def.library.function
+    }
+
+
+def test_without_the_option_a_gradient_is_missed(tmp_path):
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    tf.saved_model.save(Gradients(), str(tmp_path), options=options)
+    model = tf.saved_model.load(str(tmp_path))
+    assert float(model.plain(tf.constant(3.0))) == 9.0
+    graph = proto.saved_model_pb2.SavedModel.FromString((tmp_path / "saved_model.pb").read_bytes())
+    assert not graph.meta_graphs[0].graph_def.library.registered_gradients
+
+
+def test_a_rule_that_cannot_be_traced_says_how_to_save_without(tmp_path):
+    model = tf.Module()
+    rule = tf.custom_gradient(lambda x: (x * 1.0, lambda g: g * float(g)))
+    model.f = tf.function(rule, input_signature=[tf.TensorSpec([], tf.float32)])
+    with pytest.raises(ValueError, match=r"tracing gradients.*experimental_custom_gradients=False"):
+        tf.saved_model.save(model, str(tmp_path))
