@@ -80,7 +80,8 @@ def build(target: pathlib.Path = TARGET) -> pathlib.Path:
     """
     with tempfile.TemporaryDirectory() as folder:
         flags = ["-isystem", str(headers())]
-        sources = ("handlers", "attention_handlers", "dot_handlers", "dispatch", "dot_dispatch")
+        handlers = ("handlers", "attention_handlers", "dot_handlers", "recurrence_handlers")
+        sources = (*handlers, "dispatch", "dot_dispatch")
         made = _compile(folder, sources, flags, ["-shared"])
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made, target.with_suffix(".new"))

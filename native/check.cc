@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "check_attention.h"
+#include "check_recurrence.h"
 #include "check_tools.h"
 
 extern "C" bool penstock_use_isa(const char* name);
@@ -247,6 +248,8 @@ int main(int count, char** arguments) {
       check_conv(penstock::best_kernels(), workers);
       check_pool(penstock::best_kernels(), workers);
       check_attention(penstock::best_kernels(), workers);
+      check_functions(penstock::best_kernels());
+      if (round % 2 == 0) check_recurrence(penstock::best_kernels());
       if (round % 4 == 0) {
         check_threads(penstock::best_kernels());
         check_attention_threads(penstock::best_kernels());

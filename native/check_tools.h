@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels.h"
+#include "turns.h"
 
 // check_dot.cc: whether products of bfloat16 and bytes are as plain loops.
 bool dot_is_right(long rounds);
@@ -31,6 +32,15 @@ class ThreadWorkers final : public penstock::Workers {
     work();
     for (auto& each : others) each.join();
   }
+  void run_turns(long turns, long count, void (*body)(const void*, long, long),
+                 const void* argument) override {
+    const long threads = count < threads_ ? count : threads_;
+    penstock::Turns shared(turns, count, threads, body, argument);
+    std::vector<std::thread> others;
+    for (long i = 1; i < threads; ++i) others.emplace_back([&shared, i] { shared.work(i); });
+    shared.work(0);
+    for (auto& each : others) each.join();
+  }
 
  private:
   long threads_;
@@ -51,6 +61,11 @@ inline Floats numbers(long count) {
 }
 
 inline int failures = 0;
+inline void fail(const char* what) {
+  std::printf("%s\n", what);
+  ++failures;
+}
+
 inline void compare(const char* what, const Floats& found, const std::vector<double>& wanted) {
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (!(std::abs(found[i] - wanted[i]) <= 1e-5 * (1 + std::abs(wanted[i])))) {

@@ -4,6 +4,7 @@
 #include "gemm.h"
 #include "grouped.h"
 #include "pool.h"
+#include "recurrence.h"
 
 #define PENSTOCK_TEXT_(x) #x
 #define PENSTOCK_TEXT(x) PENSTOCK_TEXT_(x)
@@ -16,7 +17,7 @@ extern const Kernels PENSTOCK_JOIN(kernels_, PENSTOCK_ISA);
 const Kernels PENSTOCK_JOIN(kernels_, PENSTOCK_ISA) = {
     PENSTOCK_TEXT(PENSTOCK_ISA), product,       conv,     conv_input_grad, conv_filter_grad,
     max_pool,                    max_pool_grad, avg_pool, avg_pool_grad,
-    attention,                   attention_grad,
+    attention,                   attention_grad, recurrence,
 };
 
 }  // namespace penstock

@@ -13,6 +13,11 @@ class Workers {
   virtual ~Workers() = default;
   virtual void run(long count, void (*body)(const void* argument, long task),
                    const void* argument) = 0;
+  // Runs body(argument, turn, task) for the tasks of each turn; all of them end before the next
+  // turn's begin.
+  virtual void run_turns(long turns, long count,
+                         void (*body)(const void* argument, long turn, long task),
+                         const void* argument) = 0;
   virtual long threads() const = 0;
 };
 
@@ -93,6 +98,58 @@ struct AttentionGrad {  // the gradients lie as what they are of
   float *d_q, *d_k, *d_v;
 };
 
+// ---- rounds of a recurrence (recurrence.h). What Python says of one is in
+// penstock/core/recurrence.py, which states the same numbers of instructions.
+
+enum Code {
+  LOAD, LOAD_PRODUCT, STORE, FILL, ADD, SUBTRACT, MULTIPLY, DIVIDE, MAXIMUM, MINIMUM, NEGATIVE,
+  EXPONENTIAL, SIGMOID, TANH, RELU_OF, SIGMOID_GRAD, TANH_GRAD, RELU_GRAD,
+};
+
+// Where the part of an array for a round lies: at `edge` for one round, else at
+// start + round * step, and `odd` further in odd rounds.
+struct Held {
+  float* edge;
+  float* start;
+  long edge_round, edge_row;  // edge_row, row: from a row to the next
+  long step, odd, row;
+  long column;                // from a column to the next: 1, or 0 where all are alike
+};
+
+struct Matrix {  // what products multiply by: element (k, j) at data[k * row + j * column]
+  const float* data;
+  long depth, row, column;
+};
+
+struct RecurrentProduct {  // rows of an array, from column `offset` on, times a matrix
+  long held, offset, matrix;
+};
+
+// LOAD: of array a, from column `offset` of a piece on; LOAD_PRODUCT: product a of the phase;
+// STORE: register a to array b; FILL: with `value`; the others: of registers a and b.
+struct Instruction {
+  long code, to, a, b, offset;
+  float value;
+};
+
+struct Phase {
+  long first_product, last_product, first_instruction, last_instruction;
+};
+
+const long MOST_MATRICES = 64;
+
+struct Recurrence {
+  long rounds, batch, width;  // width: of a piece
+  long registers;
+  const Held* held;
+  const Matrix* matrices;
+  long matrix_count;
+  const RecurrentProduct* products;
+  const Instruction* instructions;
+  const Phase* phases;
+  long phase_count;
+};
+
 struct Kernels {
   const char* name;
   void (*product)(const Product&, Workers&);
@@ -106,6 +163,7 @@ struct Kernels {
   void (*avg_pool_grad)(const Pool&, const float* dy, float* dx, Workers&);
   void (*attention)(const Attention&, Workers&);
   void (*attention_grad)(const Attention&, const AttentionGrad&, Workers&);
+  void (*recurrence)(const Recurrence&, Workers&);
 };
 
 const Kernels& best_kernels();

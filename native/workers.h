@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "kernels.h"
+#include "turns.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace penstock {
@@ -36,6 +37,15 @@ class PoolWorkers final : public Workers {
     job->work();
     job->wait();
     if (job->failed.load()) throw std::bad_alloc();
+  }
+
+  void run_turns(long turns, long count, void (*body)(const void*, long, long),
+                 const void* argument) override {
+    const long threads = count < threads_ ? count : threads_;
+    auto shared = std::make_shared<Turns>(turns, count, threads, body, argument);
+    for (long i = 1; i < threads; ++i) pool_.Schedule([shared, i] { shared->work(i); });
+    shared->work(0);
+    if (shared->failed()) throw std::bad_alloc();
   }
 
  private:

@@ -27,7 +27,7 @@ from penstock.core.native_library import State
 
 LIBRARY = native_library.FOLDER / "libpenstock_kernels.so"
 WHAT = "native kernels"
-WITHOUT = "products, convolutions and pooling on CPU are slower"
+WITHOUT = "products, convolutions, pooling and recurrent nets on CPU are slower"
 FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older libraries say so
     "product",
     "conv",
@@ -42,9 +42,10 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "dot_conv",
     "attention",
     "attention_grad",
+    "recurrence",
 )
 PREFIX = "penstock."
-REVISION = 4  # part of the names that executables on disk hold; handlers.cc states the same number
+REVISION = 5  # part of the names that executables on disk hold; handlers.cc states the same number
 _SETS = ("isa", "dot_isa")  # of instructions: for all kernels, for products of bfloat16 and bytes
 _OWN = ("interface", *_SETS, *(f"use_{name}" for name in _SETS))
 

@@ -6,6 +6,7 @@ it what can be done for all rounds at once, which costs far less than the same i
 - counters: what a loop variable that counts holds is known from the number of the round;
 - row reads: row `t` of an array that all rounds share, `t` a counter, needs no check, nor does
   setting element `t` of a list;
+- rows collected of an array, in order: they are the array;
 - lists whose elements are read and then set to zero, as those of gradients are: nothing is set;
 - row products: the products of such rows with a matrix that all rounds share are one product of
   all rows, before the loop;
@@ -17,7 +18,7 @@ It decides and rewrites, and computes nothing: `penstock.runtime.traced_loops` r
 
 import math
 from collections import Counter as Count
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,13 @@ ROUND_SUMS = add_pattern(
     )
 )
 
+BY_INDEX = (  # operations whose second input is the number of a row
+    "PenstockStackRead",
+    "PenstockStackWrite",
+    "PenstockStackAdd",
+    "TensorListSetItem",
+    "PenstockTensorListAddItem",
+)
 Measure = Callable[[Program, Sequence[Ref]], list[tuple[int, ...]]]  # shapes of values
 
 
@@ -104,6 +112,7 @@ class _Rewriter:
         self._leave_zeros()
         for node in self.program.nodes:
             self._read_row(node)
+        self._collect_rows()
         if used(ROW_PRODUCTS.name):
             for node in self.program.nodes:
                 self._multiply_row(node)
@@ -113,10 +122,17 @@ class _Rewriter:
             self._sum_up()
         form = self.form
         count = len(program.fetches)
-        known = {*self.fixed, *self.counters, *form.sums, *form.vectors}
+        known = {*self.fixed, *self.counters, *form.sums, *form.vectors, *form.copies}
         form.carried = [i for i in range(count) if i not in known]
         form.program = self._sorted([program.fetches[i] for i in form.carried] + self._emitted)
+        form.indices = self._indices(form.program)
         return form
+
+    def _indices(self, program: Program) -> dict[tuple[int, int], Counter]:
+        """What is known of the numbers of rows."""
+        refs = [n.inputs[1] for n in program.nodes if n.type in BY_INDEX]
+        found = {(id(node), i): self._counted((node, i)) for node, i in refs}
+        return {key: counter for key, counter in found.items() if counter is not None}
 
     def _sorted(self, fetches: list[Ref]) -> Program:
         feeds = self.program.feeds[: len(self.numbers)]
@@ -165,20 +181,31 @@ class _Rewriter:
         found = Counter(read[0], read[1] - read[0] if len(read) > 1 else 0)
         return found if read == [found.first + found.step * r for r in range(len(read))] else None
 
-    def _collect_counters(self) -> None:
-        """Finds variables in which each round puts what a counter says."""
+    def _collected_rows(self) -> Iterator[tuple[int, Counter, Ref]]:
+        """Variables of which each round sets another row until all are set: number, index, row."""
         for i, (node, _) in enumerate(self.program.fetches):
             if node.type != "PenstockStackWrite" or self._users(i) != [node] or node.control:
                 continue
-            if not self._handed_on_alone(i):
-                continue
-            index, value = self._counted(node.inputs[1]), self._counted(node.inputs[2])
-            dims = self.facts.dims.get(i, ())
-            if value and index and len(dims) == 1 and index.covers(self.rounds, dims[0]):
-                vector = np.zeros(self.rounds, node.dtypes[0].numpy_dtype)
+            index, dims = self._counted(node.inputs[1]), self.facts.dims.get(i, ())
+            if index and dims and self._handed_on_alone(i) and index.covers(self.rounds, dims[0]):
+                yield i, index, node.inputs[2]
+
+    def _collect_counters(self) -> None:
+        """Finds variables in which each round puts what a counter says."""
+        for i, index, row in self._collected_rows():
+            value = self._counted(row)
+            if value and len(self.facts.dims[i]) == 1:
+                vector = np.zeros(self.rounds, row[0].dtypes[row[1]].numpy_dtype)
                 numbers = np.arange(self.rounds)
                 vector[index.first + index.step * numbers] = value.first + value.step * numbers
                 self.form.vectors[i] = vector
+
+    def _collect_rows(self) -> None:
+        """Finds variables in which each round puts the row of that number of one array."""
+        for i, index, row in self._collected_rows():
+            read = self._rows_read(row)
+            if read is not None and read[1] == index and self._dims(read[0]) == self.facts.dims[i]:
+                self.form.copies[i] = read[0]
 
     # lists
 
@@ -375,7 +402,8 @@ class _Rewriter:
         left, right = shapes
         size = node.dtypes[0].size
         rows = max(math.prod(left), math.prod(right)) * self.rounds * size
-        return rows <= LARGEST and sum(map(math.prod, (left, right))) <= 2 * left[1] * right[1]
+        numbers = math.prod(left) + math.prod(right)
+        return rows <= LARGEST and numbers <= 2 * left[1] * right[1]
 
     def _operands(self, refs: Sequence[Ref]) -> tuple[Operand, ...]:
         """Where the rows of all rounds are; those of one term lie in the same order."""

@@ -84,7 +84,9 @@ class LoopForm:
       stacks: for each stack of rows the index of the row that a round gives.
       sums: for each loop variable that adds up its terms.
       vectors: for each that collects a counter, what it holds after the loop.
+      copies: for each that collects all rows of an array in their order, that array.
       zeroed: lists of which the loop leaves zeros.
+      indices: the numbers of rows that a round asks for; keys are (id of the node, its output).
     """
 
     rounds: int
@@ -95,7 +97,9 @@ class LoopForm:
     stacks: list[Counter] = field(default_factory=list)
     sums: dict[int, list[Term]] = field(default_factory=dict)
     vectors: dict[int, np.ndarray[Any, Any]] = field(default_factory=dict)
+    copies: dict[int, Rows] = field(default_factory=dict)
     zeroed: list[int] = field(default_factory=list)
+    indices: dict[tuple[int, int], Counter] = field(default_factory=dict)
 
     def describe(self) -> list[str]:
         """One line for each thing that was taken out of the rounds."""

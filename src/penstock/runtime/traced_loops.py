@@ -20,6 +20,7 @@ from penstock.graph.trip_count import exact_rounds
 from penstock.graph.trip_count import rounds as trip_count
 from penstock.runtime.bodies import Streams, TracedBody, trace_body, trace_nodes, traced_body
 from penstock.runtime.executable import trace_node_alone
+from penstock.runtime.loop_calls import LoopCall, loop_call
 from penstock.runtime.loop_form import loop_form
 from penstock.runtime.loop_parts import (
     Before,
@@ -92,20 +93,26 @@ class _Loop:
         ]
         self.written = written_by(values, (cond, body))
         self._round_body = traced_body(body, self._device)
-        self._form = self._formed(fixed)
-        self._before = [] if self._form is None else [self._made(e) for e in self._form.before]
+        self._call: LoopCall | None = None
+        self._form: LoopForm | None = None
+        self._feeds: list[Any] = []
+        rounds = exact_rounds(cond, body, self._known)
+        if rounds and not (
+            self.written or self._streams.drawn or self._checks(cond)
+        ):  # such does more than count
+            self._take_apart(self._facts(rounds, fixed))
 
-    def _formed(self, fixed: Sequence[bool]) -> LoopForm | None:
-        """What can be taken out of the rounds, where their number is known."""
-        rounds = exact_rounds(self._cond, self._body, self._known)
-        if not rounds or self.written or self._streams.drawn:
-            return None
-        if traced_body(self._cond, self._device).checks:
-            return None  # it does more than count
-        form = loop_form(self._round_body.plain, self._facts(rounds, fixed), self._measure)
+    def _checks(self, body: CallBody) -> bool:
+        """Whether it does more than count, for a condition."""
+        return traced_body(body, self._device).checks
+
+    def _take_apart(self, facts: LoopFacts) -> None:
+        """Takes out of the rounds what need not wait; a native call does the rest, or XLA."""
+        form = self._form = loop_form(self._round_body.plain, facts, self._measure)
+        self._feeds = [*self._values, *(self._made(each) for each in form.before)]
+        self._call = loop_call(form, self._feeds)
         self.carried = form.carried
         self._round_body = TracedBody(form.program, self._device)
-        return form
 
     def _known(self, number: int) -> Any:
         value = self._values[number]
@@ -175,6 +182,7 @@ class _Loop:
             last = counter.first + counter.step * form.rounds
             found.append((i, np.asarray(last, self._values[i].dtype)))
         found += form.vectors.items()
+        found += [(i, self._rows(what)) for i, what in form.copies.items()]
         for i in form.zeroed:
             held = self._values[i]
             found.append((i, held.having(rows=jnp.zeros_like(held.rows))))
@@ -213,7 +221,9 @@ class _Loop:
         """The carried values after a round, the rows for the stacks, and the variables."""
         arguments = self._arguments(carried, state, number)
         streams = self._streams.in_round(self._body, number)
-        results = trace_nodes(self._round_body, [*arguments, *self._before], collected, streams)
+        results = trace_nodes(
+            self._round_body, [*arguments, *self._feeds[len(arguments) :]], collected, streams
+        )
         if self._form is None:  # a form gives these, and then the rows for the stacks
             results = [results[i] for i in self.carried]
         tensors = [self._body.outputs[i] for i in self.carried]
@@ -284,6 +294,8 @@ class _Loop:
 
     def build(self) -> Any:
         """The checks of a round, and (carried, stacks, variables, conditions, their values)."""
+        if self._call is not None:
+            return [], (*self._call.run(self._feeds), [], [], [])
         inputs = self._body.inputs
         carried = [as_state(self._values[i], inputs[i]) for i in self.carried]
         state = [jnp.asarray(self._values[i].value) for i in self.written]
