@@ -114,7 +114,7 @@ def test_without_the_option_a_gradient_is_missed(tmp_path):
 
 def test_a_rule_that_cannot_be_traced_says_how_to_save_without(tmp_path):
     model = tf.Module()
-    rule = tf.custom_gradient(lambda x: (x * 1.0, lambda g: g * float(g)))
+    rule = tf.custom_gradient(lambda x: (x * 1.0, lambda g: [g, g]))
     model.f = tf.function(rule, input_signature=[tf.TensorSpec([], tf.float32)])
     with pytest.raises(ValueError, match=r"tracing gradients.*experimental_custom_gradients=False"):
         tf.saved_model.save(model, str(tmp_path))
