@@ -1,15 +1,8 @@
-"""Doctests: `tf` stands for the package, and public functions are tested where they are defined.
-
-Tests compile at the first run, so that a test which runs something once sees what users see later.
-"""
-
-import os
+"""Doctests: `tf` stands for the package, and public functions are tested where they are defined."""
 
 import pytest
 
 import penstock
-
-os.environ.setdefault("PENSTOCK_EXECUTOR", "compiled")
 
 # The public modules hold the functions of others; their examples run in the modules they are from.
 collect_ignore_glob = ["src/penstock/__init__.py", "src/penstock/compat/*/__init__.py"]

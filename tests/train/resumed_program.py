@@ -15,6 +15,7 @@ import penstock as tf
 tf1 = tf.compat.v1
 train = tf1.train
 THREADS = 3
+WIDTH = 3000  # enough for XLA to compile what functions and sessions run
 
 
 class Log:
@@ -44,13 +45,13 @@ def in_sessions(folder, log, last_step):
     with tf.Graph().as_default():
         step = train.get_or_create_global_step()
         generator = tf.random.Generator.from_seed(7)
-        rows = tf.queue.RandomShuffleQueue(32, 0, [tf.float32], [[3]], seed=5, name="rows")
+        rows = tf.queue.RandomShuffleQueue(32, 0, [tf.float32], [[WIDTH]], seed=5, name="rows")
         tf1.add_to_collection(tf1.GraphKeys.SAVEABLE_OBJECTS, rows)
-        fill = rows.enqueue_many([generator.normal([12, 3])])
+        fill = rows.enqueue_many([generator.normal([12, WIDTH])])
         x = rows.dequeue_many(3)
         with tf.control_dependencies([x]):
-            more = rows.enqueue_many([generator.normal([3, 3])])
-        weights = tf1.get_variable("w", initializer=tf.ones([3, 1]))
+            more = rows.enqueue_many([generator.normal([3, WIDTH])])
+        weights = tf1.get_variable("w", initializer=tf.ones([WIDTH, 1]))
         loss = tf.reduce_mean(tf.square(tf.matmul(x, weights) - 2.0))
         update = train.AdamOptimizer(0.1).minimize(loss, global_step=step)
         filled = rows.size()
@@ -80,14 +81,14 @@ def in_sessions(folder, log, last_step):
 def eagerly(folder, log, last_step, traced=False):
     step = tf.Variable(0, dtype=tf.int64)
     generator = tf.random.Generator.from_seed(7)
-    rows = tf.queue.RandomShuffleQueue(32, 0, [tf.float32], [[3]], seed=5)
-    weights = tf.Variable(tf.ones([3, 1]))
+    rows = tf.queue.RandomShuffleQueue(32, 0, [tf.float32], [[WIDTH]], seed=5)
+    weights = tf.Variable(tf.ones([WIDTH, 1]))
     optimizer = train.AdamOptimizer(0.1)
-    rows.enqueue_many([generator.normal([12, 3])])
+    rows.enqueue_many([generator.normal([12, WIDTH])])
 
     def update():
         x = rows.dequeue_many(3)
-        rows.enqueue_many([generator.normal([3, 3])])
+        rows.enqueue_many([generator.normal([3, WIDTH])])
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(tf.matmul(x, weights) - 2.0))
         optimizer.apply_gradients(zip(tape.gradient(loss, [weights]), [weights], strict=True))

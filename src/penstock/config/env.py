@@ -197,9 +197,10 @@ _ROWS: tuple[Variable, ...] = (
         "PENSTOCK_EXECUTOR",
         "str",
         "fast",
-        "Which executor runs plans: the fast one, the same compiling all at its first run, or the"
-        " plain reference.",
-        choices=("fast", "compiled", "reference"),
+        "Which executor runs plans: `fast`; `lazy`, the same with first runs of small work on the"
+        " host, uncompiled, for programs that run things once (first runs then differ from later"
+        " ones by the last bits); or `reference`, the plain one.",
+        choices=("fast", "lazy", "reference"),
     ),
     Variable(
         "PENSTOCK_VERIFY",

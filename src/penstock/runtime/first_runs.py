@@ -1,10 +1,12 @@
-"""What a region does when it runs for the first time: small work runs on the host, uncompiled.
+"""What a region of a lazy executor does at its first run: small work runs on the host, uncompiled.
 
 To compile costs a third of a second at the least (JAX's import, tracing, XLA), and about two
 milliseconds more for each operation; what runs once is not worth it. `pays` compares this with what
 the operations cost on the host, by their sizes alone and not by a clock, so a program gives the
-same in every process. `at_once` runs nodes one by one as a compiled region runs: nobody sees
-variables half-way, and all keep their values where a node fails.
+same in every process. It is not the default: the first run differs from later ones by the last
+bits, so a run that is resumed would not compute those of one that was never killed. `at_once` runs
+nodes one by one as a compiled region runs: nobody sees variables half-way, and all keep their
+values where a node fails.
 """
 
 import math

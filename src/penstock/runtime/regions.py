@@ -2,8 +2,9 @@
 
 A region takes values and variables and gives outputs and new values of the variables it wrote. It
 keeps one executable for each combination of sizes that vary. A size it has not seen runs kernel by
-kernel on the host; sizes that come back are compiled. Where no size varies, the first run is on the
-host if that is cheap (`penstock.runtime.first_runs`). Small work always runs on the host.
+kernel on the host; sizes that come back are compiled. Where no size varies the first run compiles,
+or is on the host if that is cheap and PENSTOCK_EXECUTOR is `lazy` (`penstock.runtime.first_runs`).
+Small work always runs on the host.
 """
 
 import threading
@@ -183,8 +184,8 @@ class Region:
         """Whether this is the first run and belongs on the host."""
         with self._lock:
             first, self._untried = self._untried, False
-        fast = env.get("PENSTOCK_EXECUTOR") == "fast"
-        if not first or not fast or determinism.switch.fixed:
+        lazy = env.get("PENSTOCK_EXECUTOR") == "lazy"
+        if not first or not lazy or determinism.switch.fixed:
             return False
         return pays(self.nodes, self._cells_written(handles), self.device)
 

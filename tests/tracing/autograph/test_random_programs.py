@@ -125,19 +125,19 @@ def run_in_session(program, values):
 QUICK = [
     (30, "reference", run_traced),
     (20, "reference", run_in_session),
+    (6, "lazy", run_traced),
     (6, "fast", run_traced),
-    (6, "compiled", run_traced),
-    (6, "compiled", run_in_session),
-    (6, "fast", run_compiled),
+    (6, "fast", run_in_session),
+    (6, "lazy", run_compiled),
 ]
 SLOW = [  # 200 in each mode
     pytest.param(25, executor, mode, part, marks=pytest.mark.slow)
     for executor, mode in [
         ("reference", run_traced),
+        ("lazy", run_traced),
         ("fast", run_traced),
-        ("compiled", run_traced),
-        ("compiled", run_in_session),
-        ("fast", run_compiled),
+        ("fast", run_in_session),
+        ("lazy", run_compiled),
     ]
     for part in range(1, 9)
 ]
