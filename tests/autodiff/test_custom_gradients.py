@@ -123,3 +123,25 @@ def test_only_variables_and_no_watched_argument() -> None:
 
     x = np.array([[1.0, -0.5]])
     np.testing.assert_allclose(gradient(tf.constant(x)), _chain(x, W, 2)[2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("jit_compile", [True, None])
+def test_a_recomputed_block_with_a_variable_compiles_within_a_loop(jit_compile):
+    v = tf.Variable(2.0)
+    block = tf.recompute_grad(lambda x: tf.sin(x) * v)
+
+    @tf.function(jit_compile=jit_compile)
+    def f(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x
+            for _ in tf.range(3):
+                y = block(y)
+        return tape.gradient(y, [x, v])
+
+    with tf.GradientTape() as tape:
+        x = y = tf.constant(1.0)
+        tape.watch(x)
+        for _ in range(3):
+            y = tf.sin(y) * v
+    np.testing.assert_allclose(f(x), tape.gradient(y, [x, v]), rtol=1e-5)

@@ -173,22 +173,31 @@ def _unrecorded(tensors: list[Any]) -> list[Any]:
 
 
 def _graph_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """In a graph an IdentityN around results and arguments carries the name of the rule."""
+    """In a graph an IdentityN around results and arguments carries the name of the rule.
+
+    Variables are among the arguments by their values, so that it is an operation on arrays alone.
+    """
     graph = state.graph
     result, flat, flat_args, variables, inputs, grad_fn = _run(f, args, kwargs)
     count = len(flat)
-    inner = [graph.as_tensor(t) for t in inputs]
 
     def rule(record: Record, *grads: Any) -> list[Any]:
         return [*([None] * count), *_call_rule(grad_fn, grads[:count], variables, len(flat_args))]
 
     name = own_rule(rule)
-    everything = [*flat, *inner]
     for recorder in state.recorders:
         for variable in variables:
             recorder.watch_variable(variable)
+    everything = [*flat, *[_value(graph.as_tensor(t)) for t in inputs]]
     outputs = execute("IdentityN", (everything,), {"_gradient_op_type": name})
     return nest.pack_sequence_as(result, outputs[:count], expand_composites=True)
+
+
+def _value(tensor: Any) -> Any:
+    """The tensor, or the value of the variable that it is the handle of."""
+    if tensor.dtype.name != "resource":
+        return tensor
+    return execute("ReadVariableOp", (tensor,), {"dtype": tensor._handle_data[0]})
 
 
 def own_rule(rule: Rule) -> RuleName:
