@@ -194,6 +194,30 @@ def test_names_of_layers_over_one_axis_and_without_a_known_rank():
         assert session.run(flat, {unknown: np.ones((2, 3, 4))}).shape == (2, 12)
 
 
+COPIED = {
+    "Dense": lambda: layers.Dense(3, activation="relu", kernel_regularizer="l2", name="d"),
+    "Conv2D": lambda: layers.Conv2D(4, 2, strides=(2, 1), groups=2, padding="same"),
+    "Conv2DTranspose": lambda: layers.Conv2DTranspose(3, 2, use_bias=False),
+    "SeparableConv1D": lambda: layers.SeparableConv1D(3, 2, depth_multiplier=2),
+    "BatchNormalization": lambda: layers.BatchNormalization(1, renorm=True, scale=False),
+    "MaxPooling2D": lambda: layers.MaxPooling2D((2, 3), 1, data_format="channels_first"),
+    "Dropout": lambda: layers.Dropout(0.3, seed=4),
+    "Flatten": lambda: layers.Flatten("channels_first"),
+}
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_layers_are_made_again_of_their_configuration(name):
+    layer = COPIED[name]()
+    config = layer.get_config()
+    again = type(layer).from_config(config)
+    assert again.get_config() == config
+    assert again.name == layer.name
+    expected = {"units": 3, "filters": 4, "kernel_size": (2, 2), "strides": (2, 1), "groups": 2}
+    if name in ("Dense", "Conv2D"):
+        assert {k: config[k] for k in expected if k in config}.items() <= expected.items()
+
+
 @pytest.mark.parametrize(
     ("make", "text"),
     [

@@ -117,11 +117,11 @@ class Constant(Initializer):
         if verify and array.shape != wanted:
             raise TypeError(f"Expected Tensor's shape: {wanted}, got {array.shape}.")
         count = math.prod(wanted)
-        if array.size > count:
+        if array.size > count > 0:
             raise ValueError(
                 f"Too many elements provided. Needed at most {count}, but received {array.size}"
             )
-        flat = array.reshape(-1)
+        flat = array.reshape(-1)[:count]
         if array.size < count:
             flat = np.concatenate([flat, np.full(count - flat.size, flat[-1], flat.dtype)])
         return constant(flat.reshape(wanted), kind)

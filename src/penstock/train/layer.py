@@ -8,6 +8,7 @@ REGULARIZATION_LOSSES and updates to UPDATE_OPS.
 import collections
 import contextlib
 import copy
+import inspect
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -279,9 +280,14 @@ class Layer(AutoTrackable):
         return sum(int(np.prod(v.shape.as_list())) for v in self.weights)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that `from_config` makes an equal layer of."""
+        """The arguments that `from_config` makes an equal layer of, functions as they are."""
         kind = None if self._dtype is None else self._dtype.name
-        return {"name": self._name, "trainable": self.trainable, "dtype": kind}
+        found: dict[str, Any] = {"name": self._name, "trainable": self.trainable, "dtype": kind}
+        arguments = constructor_arguments(type(self))
+        if "activity_regularizer" in arguments:
+            found["activity_regularizer"] = self._activity_regularizer
+        kept = vars(self)
+        return {**found, **{name: kept[name] for name in arguments if name in kept}}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Layer":
@@ -508,6 +514,24 @@ class Layer(AutoTrackable):
             shared = key in ("_graph", "_scope") or callable(value)
             object.__setattr__(made, key, value if shared else copy.deepcopy(value, memo))
         return made
+
+
+def constructor_arguments(layer: type) -> dict[str, inspect.Parameter]:
+    """The arguments of a class by name, with those that it hands on as they come.
+
+    Args:
+      layer: a class of layers.
+    """
+    found: dict[str, inspect.Parameter] = {}
+    for kind in layer.__mro__:
+        if "__init__" in vars(kind):
+            given = inspect.signature(vars(kind)["__init__"]).parameters
+            for parameter in list(given.values())[1:]:
+                if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+                    found.setdefault(parameter.name, parameter)
+            if "args" not in given:
+                break
+    return found
 
 
 def _distinct(variables: list[Any]) -> list[Any]:

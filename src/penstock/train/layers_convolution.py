@@ -110,6 +110,10 @@ class _Convolution(Layer):
                 f"strides={self.strides} and dilation_rate={self.dilation_rate}"
             )
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that `from_config` makes an equal layer of, functions as they are."""
+        return {**super().get_config(), "groups": self.groups}
+
     @property
     def _channel_axis(self) -> int:
         return 1 if self.data_format == "channels_first" else -1
@@ -247,6 +251,12 @@ class _Transpose(_Convolution):
         super().__init__(
             filters, kernel_size, strides, padding, data_format, 1, activation, *args, **kwargs
         )
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that `from_config` makes an equal layer of, functions as they are."""
+        found = super().get_config()
+        found.pop("dilation_rate")  # always 1
+        return found
 
     def _kernel_shape(self, depth: int) -> list[int]:
         return [*self.kernel_size, self.filters, depth]

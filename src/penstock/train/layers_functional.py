@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from penstock.train.layer import Layer
+from penstock.train.layer import Layer, constructor_arguments
 from penstock.train.layers_convolution import (
     Conv1D,
     Conv2D,
@@ -42,15 +42,7 @@ def _signature(layer: type[Layer], extra: dict[str, tuple[str, Any]]) -> inspect
 
 
 def _arguments(layer: type[Layer]) -> list[inspect.Parameter]:
-    found: dict[str, inspect.Parameter] = {}
-    for kind in layer.__mro__:
-        if "__init__" in vars(kind):
-            given = inspect.signature(vars(kind)["__init__"]).parameters
-            for parameter in list(given.values())[1:]:
-                if parameter.kind is _KEYWORD:
-                    found.setdefault(parameter.name, parameter)
-            if "args" not in given:
-                break
+    found = constructor_arguments(layer)
     return [p for n, p in found.items() if not (_transposes(layer) and n == "dilation_rate")]
 
 

@@ -85,7 +85,7 @@ class BatchNormalization(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(trainable=trainable, name=name, **kwargs)
-        self._axis_given = axis
+        self.axis: Any = axis
         self.momentum, self.epsilon = momentum, epsilon
         self.center, self.scale = center, scale
         self.beta_initializer = initializer_of(beta_initializer)
@@ -95,7 +95,9 @@ class BatchNormalization(Layer):
         self.beta_regularizer, self.gamma_regularizer = beta_regularizer, gamma_regularizer
         self.beta_constraint, self.gamma_constraint = beta_constraint, gamma_constraint
         self.virtual_batch_size, self.adjustment = virtual_batch_size, adjustment
-        self.renorm = Renorm(renorm_clipping, renorm_momentum) if renorm else None
+        self.renorm, self.renorm_momentum = renorm, renorm_momentum
+        self.renorm_clipping = renorm_clipping
+        self._renorm = Renorm(renorm_clipping, renorm_momentum) if renorm else None
         special = renorm or virtual_batch_size is not None or adjustment is not None
         self.fused: bool | None = False if special else fused
 
@@ -104,9 +106,8 @@ class BatchNormalization(Layer):
         rank = input_shape.rank
         if rank is None:
             raise ValueError(f"Input has undefined rank. Received: input_shape={input_shape}.")
-        given = self._axis_given
-        axes = [given] if isinstance(given, int) else list(given)
-        self.axis: Any = [axis + rank if axis < 0 else axis for axis in axes]
+        axes = [self.axis] if isinstance(self.axis, int) else list(self.axis)
+        self.axis = [axis + rank if axis < 0 else axis for axis in axes]
         if any(not 0 <= axis < rank for axis in self.axis) or len(set(self.axis)) != len(axes):
             raise ValueError(
                 "Invalid value for `axis` argument. Expected 0 <= axis < inputs.rank (with "
@@ -153,8 +154,8 @@ class BatchNormalization(Layer):
 
         self.moving_mean = average("moving_mean", self.moving_mean_initializer)
         self.moving_variance = average("moving_variance", self.moving_variance_initializer)
-        if self.renorm is not None:
-            self.renorm.build(
+        if self._renorm is not None:
+            self._renorm.build(
                 average, self.moving_mean_initializer, self.moving_variance_initializer
             )
 
@@ -208,7 +209,7 @@ class BatchNormalization(Layer):
 
     def _move_renormed(self, mean: Any, deviation: Any, training: Any) -> None:
         """Moves the averages; the variance is that of the moved standard deviation."""
-        own: Any = self.renorm
+        own: Any = self._renorm
         means = [moved(self.moving_mean, mean, self.momentum, training)]
         means.append(moved(own.mean, mean, own.momentum, training))
         self.add_update(group(*means))
@@ -256,13 +257,13 @@ class BatchNormalization(Layer):
         """Moves the averages to the batch's moments; gives the factor and offset of `renorm`."""
         if self.virtual_batch_size is not None:  # the mean over all parts
             mean, variance = reduce_mean(mean, 1, True), reduce_mean(variance, 1, True)
-        if self.renorm is None:
+        if self._renorm is None:
             self._move(self.moving_mean, mean, self.momentum, training)
             self._move(self.moving_variance, variance, self.momentum, training)
             return None, None
         mean, variance = (cast(value, self.moving_mean.dtype) for value in (mean, variance))
         deviation = sqrt(add(variance, number(self.epsilon, variance.dtype)))
-        correction = self.renorm.correction(mean, deviation, training)
+        correction = self._renorm.correction(mean, deviation, training)
         self._move_renormed(mean, deviation, training)
         return correction
 
