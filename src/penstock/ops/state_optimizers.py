@@ -356,11 +356,7 @@ def _sparse_kernels(op: OpDef, names: tuple[str, ...], slots: tuple[str, ...], r
         _check_sparse(op, slots, old, grad, indices, hyper)
         check_rows(ctx, indices, old[0].shape[0])
         new = tuple(np.array(o) for o in old)
-        groups = (
-            [np.arange(len(indices))]
-            if len(np.unique(indices)) == len(indices)
-            else [np.array([i]) for i in range(len(indices))]
-        )
+        groups = _groups(indices)
         for group in groups:
             rows = indices[group]
             results = rule(np, tuple(n[rows] for n in new), grad[group], hyper, ctx.attrs)
@@ -388,6 +384,15 @@ def _sparse_kernels(op: OpDef, names: tuple[str, ...], slots: tuple[str, ...], r
         _write_together(ctx, refs, old, all_slots)
 
 
+def _groups(indices: Array) -> list[Array]:
+    """Places of rows that are all different, in the order of their turns; on the host."""
+    order = np.argsort(indices, kind="stable")
+    rows = indices[order]
+    turn = np.empty(len(rows), np.int64)
+    turn[order] = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    return [np.flatnonzero(turn == t) for t in range(int(turn.max(initial=-1)) + 1)]
+
+
 def _rows_in_turn(
     rule: Rule,
     values: Any,
@@ -397,21 +402,47 @@ def _rows_in_turn(
     attrs: dict[str, Any],
     ok: Any,
 ) -> tuple[Array, ...]:
-    def step(i: Any, held: tuple[Array, ...]) -> tuple[Array, ...]:
-        row = indices[i]
-        before = tuple(lax.dynamic_index_in_dim(h, row, 0, keepdims=False) for h in held)
-        after = rule(jnp, before, grad[i], hyper, attrs)
-        return tuple(
-            lax.dynamic_update_index_in_dim(h, a.astype(h.dtype), row, 0)
-            for h, a in zip(held, after, strict=True)
-        )
+    """Slots after rows that are there several times had their turns one after the other.
 
-    if indices.size == 0:
+    Rows of one turn are all different, so they are updated together, up to _AT_ONCE of them.
+    """
+    count = indices.shape[0]
+    if count == 0:
         return tuple(jnp.copy(v) for v in values)
-    count = jnp.asarray(indices.shape[0], jnp.int32)
-    return tuple(
-        lax.fori_loop(jnp.int32(0), count if ok is True else jnp.where(ok, count, 0), step, values)
-    )
+    size, height = min(count, _AT_ONCE), values[0].shape[0]
+    order, turn = _turns(indices)
+    order = jnp.concatenate([order, jnp.zeros(size, order.dtype)])
+    turn = jnp.concatenate([turn, jnp.full(size, -1, turn.dtype)])
+
+    def step(state: tuple[Any, tuple[Array, ...]]) -> tuple[Any, tuple[Array, ...]]:
+        start, held = state
+        places = lax.dynamic_slice_in_dim(order, start, size)
+        turns = lax.dynamic_slice_in_dim(turn, start, size)
+        mine, rows = turns == turns[0], indices[places]
+        after = rule(jnp, tuple(h[rows] for h in held), grad[places], hyper, attrs)
+        where = jnp.where(mine, rows, height)  # those of the next turn fall off
+        new = zip(held, after, strict=True)
+        held = tuple(h.at[where].set(a.astype(h.dtype), mode="drop") for h, a in new)
+        return start + mine.sum(dtype=jnp.int32), held
+
+    end = jnp.asarray(count, jnp.int32)
+    end = end if ok is True else jnp.where(ok, end, 0)
+    start = (jnp.int32(0), tuple(jnp.asarray(v) for v in values))
+    done: tuple[Any, tuple[Array, ...]] = lax.while_loop(lambda s: s[0] < end, step, start)
+    return done[1]
+
+
+_AT_ONCE = 1024  # rows; more hold more memory, fewer make more turns
+
+
+def _turns(indices: Array) -> tuple[Array, Array]:
+    """Places in the order of their turns, and the turns: how often the row came before."""
+    by_row = jnp.argsort(indices, stable=True)
+    rows, number = indices[by_row], jnp.arange(indices.shape[0])
+    new = jnp.concatenate([jnp.ones(1, bool), rows[1:] != rows[:-1]])
+    turn = number - lax.cummax(jnp.where(new, number, 0))
+    by_turn = jnp.argsort(turn, stable=True)
+    return by_row[by_turn], turn[by_turn]
 
 
 def _write_together(
