@@ -85,6 +85,40 @@ inline Ending ending(const penstock::Finish& finish, long column, long element) 
   return e;
 }
 
+// A block of a: element (i, k) of strip s lies at s * strip + i * row + k * col, or where the rows
+// follow on from strip to strip, for which `strip` is 0.
+struct Left {
+  const float* data;
+  long row, col, strip;
+};
+
+const long STRIP_ROW = (ROWS + LANES - 1) / LANES * LANES;
+const long LEFT_SIZE = BLOCK_ROWS * (DEPTH + 32) + BLOCK_ROWS / ROWS * STRIP_ROW * DEPTH;
+
+// A block of `height` rows of a side by side; columns of a as [strip][k][STRIP_ROW]. `there`: rows
+// from the first one on that may be read.
+Left copied_left(Left a, long height, long there, long depth) {
+  float* to = penstock::scratch(0, LEFT_SIZE);
+  const float* block = to;
+  if (a.col == 1) {
+    const long row = up(depth, 16) * 16 + 16;
+    for (long i = 0; i < height; ++i) copy(to + i * row, a.data + i * a.row, depth);
+    return {block, row, 1, 0};
+  }
+  const Strips strips(height);
+  for (long s = 0; s < strips.count; ++s) {
+    const float* from = a.data + strips.begin(s);
+    const bool whole = strips.begin(s) + STRIP_ROW <= there;
+    for (long k = 0; k < depth; ++k, from += a.col, to += STRIP_ROW) {
+      if (whole)
+        for (long i = 0; i < STRIP_ROW; i += LANES) store(to + i, load(from + i));
+      else
+        copy(to, from, strips.rows(s));
+    }
+  }
+  return {block, 1, STRIP_ROW, depth * STRIP_ROW};
+}
+
 // Rows [first, last) of the result and the columns of panels [begin, end).
 void multiply(const Product& p, const float* a, Panels b, float* c, long first, long last,
               long begin, long end, long columns) {
@@ -96,23 +130,14 @@ void multiply(const Product& p, const float* a, Panels b, float* c, long first, 
     const Strips strips(height);
     for (long k = 0; k < p.k; k += DEPTH) {
       const long depth = least(DEPTH, p.k - k);
-      const float* left = a + row * p.a_row + k * p.a_col;
-      long a_row = p.a_row, a_col = p.a_col;
-      if (copied) {
-        const bool flat = a_col == 1;
-        const long count = flat ? height : depth, width = flat ? depth : height;
-        const long from = flat ? a_row : a_col, to = up(width, 16) * 16 + 16;
-        float* block = penstock::scratch(0, BLOCK_ROWS * (DEPTH + 32) + DEPTH * 32);
-        for (long i = 0; i < count; ++i) copy(block + i * to, left + i * from, width);
-        left = block;
-        (flat ? a_row : a_col) = to;
-      }
+      Left left = {a + row * p.a_row + k * p.a_col, p.a_row, p.a_col, 0};
+      if (copied) left = copied_left(left, height, p.m - row, depth);
       for (long panel = begin; panel < end; ++panel)
         for (long s = 0; s < strips.count; ++s) {
           Tile t;
-          t.a = left + strips.begin(s) * a_row;
-          t.a_row = a_row;
-          t.a_col = a_col;
+          t.a = left.data + (left.strip != 0 ? s * left.strip : strips.begin(s) * left.row);
+          t.a_row = left.row;
+          t.a_col = left.col;
           t.starts = NO_START;
           t.segments = 1;
           t.length = depth;
@@ -148,9 +173,20 @@ struct Big {
   long row_blocks, rows, col_blocks, width;  // width in panels
 };
 
+const long PANELS_AT_ONCE = 4, ROWS_AT_ONCE = 16;  // packed while their rows of b are at hand
+
 void pack_task(const void* argument, long task) {
   const Big& big = *(const Big*)argument;
-  pack_panels(big.panels, *big.p, big.b, big.count, big.columns, task);
+  const Product& p = *big.p;
+  const long first = task * PANELS_AT_ONCE, last = least(first + PANELS_AT_ONCE, big.count);
+  for (long k = 0; k < p.k; k += DEPTH) {
+    const long depth = least(DEPTH, p.k - k), step = p.b_col == 1 ? ROWS_AT_ONCE : depth;
+    for (long i = 0; i < depth; i += step)
+      for (long panel = first; panel < last; ++panel)
+        pack_panel(big.panels + (k * big.count + panel * depth + i) * COLUMNS,
+                   big.b + (k + i) * p.b_row + panel * COLUMNS * p.b_col, p.b_row, p.b_col,
+                   least(step, depth - i), least(COLUMNS, big.columns - panel * COLUMNS));
+  }
 }
 
 void multiply_task(const void* argument, long task) {
@@ -172,14 +208,15 @@ void big_product(const Product& p, long entry, Workers& workers) {
     big.columns = least(most_columns, p.n - col);
     big.count = up(big.columns, COLUMNS);
     big.panels = penstock::scratch(1, big.count * COLUMNS * p.k);
-    // Tasks of equal size; wide ones, because each copies its rows of a.
+    // Tasks of equal size, of many rows: each goes through all of its columns of b.
     const long wanted = 4 * workers.threads();
-    big.row_blocks = up(p.m, least(BLOCK_ROWS, most(2 * ROWS, up(p.m, wanted))));
+    const long rows = up(p.m, up(wanted, up(big.count, 2)));  // enough tasks with two panels each
+    big.row_blocks = up(p.m, least(BLOCK_ROWS, most(2 * ROWS, rows)));
     big.rows = up(p.m, big.row_blocks);
     big.row_blocks = up(p.m, big.rows);
     big.width = most(2, up(big.count, up(wanted, big.row_blocks)));
     big.col_blocks = up(big.count, big.width);
-    workers.run(big.count, pack_task, &big);
+    workers.run(up(big.count, PANELS_AT_ONCE), pack_task, &big);
     workers.run(big.row_blocks * big.col_blocks, multiply_task, &big);
   }
 }
