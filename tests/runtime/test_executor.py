@@ -209,8 +209,8 @@ def test_ctrl_c_during_training_loses_no_variable(session):
         done = []
         other = threading.Thread(target=lambda: done.append(session.run(value)))  # noqa: B023
         other.start()
-        other.join(20)
-        assert done, "a lock was left behind"
+        other.join(60)
+        assert done, "a lock was left behind, or a variable has lost its array"
         session.run(steps, feed)
     assert all((session.run(read(h)) == 0).all() for h in handles)
 

@@ -11,6 +11,7 @@ size that is new runs on the host, so that sizes that never come back cost no co
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from penstock.core.kernels import (
     select,
 )
 from penstock.core.lazy import jax, jax_is_loaded, jnp, wide_types
+from penstock.core.locks import ACQUIRE, RELEASE, drain
 from penstock.core.op_def import OpDef
 from penstock.core.resources import ResourceHandle, ResourceManager
 from penstock.core.shapes import ShapeContext
@@ -371,18 +373,17 @@ def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContex
 
 def _locked(touched: Sequence[Any], run: Callable[[], Any]) -> Any:
     """Runs while holding the locks of the variables that are touched, taken in one order."""
-    locks = sorted({id(c): c for c in touched if hasattr(c, "lock")}.items())
-    if not locks:
+    cells = sorted({id(c): c for c in touched if hasattr(c, "lock")}.items())
+    if not cells:
         return run()
-    held = []
+    locks = [cell.lock for _, cell in cells]
+    held: list[Any] = []
+    back = map(RELEASE, iter(held))
     try:
-        for _, cell in locks:
-            cell.lock.acquire()
-            held.append(cell)
+        held.extend(compress(locks, map(ACQUIRE, locks)))
         return run()
     finally:
-        for cell in reversed(held):
-            cell.lock.release()
+        drain(back)
 
 
 def conform(prepared: PreparedOp, results: Any) -> list[Any]:
@@ -483,10 +484,11 @@ def run_compiled(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
     if prepared.op.shape_rule is not None:
         validate(prepared, arrays)
     cells = {i: arrays[i].resource for i in prepared.refs}
-    taken = sorted(cells.values(), key=id)
-    for cell in taken:
-        cell.lock.acquire()
+    locks = [cell.lock for cell in sorted(cells.values(), key=id)]
+    held: list[Any] = []
+    back = map(RELEASE, iter(held))
     try:
+        held.extend(compress(locks, map(ACQUIRE, locks)))
         try:
             return _run_locked(prepared, arrays, prepared.static, cells)
         except NotStatic:  # bounds of a slice, say: known here, though not in every region
@@ -495,8 +497,7 @@ def run_compiled(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
     except errors.OpError as problem:
         raise located(problem, prepared.op.name) from problem.__cause__
     finally:
-        for cell in taken:
-            cell.lock.release()
+        drain(back)
 
 
 def _run_locked(

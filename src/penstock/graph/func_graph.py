@@ -120,7 +120,7 @@ class FuncGraph(Graph):
         if outer is None:
             return super()._controller_from_outside(op)
         if op.outputs:
-            return self.as_tensor(op.outputs[0]).op
+            return self.as_tensor(op.outputs[0]).op  # type: ignore[no-any-return]
         token = self._tokens.get(op)
         if token is None:
             with (
@@ -129,7 +129,7 @@ class FuncGraph(Graph):
                 outer.control_dependencies([op]),
             ):
                 token = self._tokens[op] = outer.as_tensor(convert_to_tensor(True))
-        return self.as_tensor(token).op
+        return self.as_tensor(token).op  # type: ignore[no-any-return]
 
     def _new_capture(self, tensor: Tensor, name: str | None) -> SymbolicTensor:
         inner = self.add_input(tensor.dtype, tensor.dims, name or _capture_name(tensor), user=False)

@@ -6,6 +6,7 @@ more than the operations.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from penstock import errors
 from penstock.core import effects, shapes
 from penstock.core.eager import PreparedOp, resources_of, run_host, run_prepared
 from penstock.core.kernels import KernelContext, quiet
+from penstock.core.locks import ACQUIRE, RELEASE, drain
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
@@ -96,9 +98,10 @@ def _run_on_variables(
     """
     cells = [arguments[i].resource for i in prepared.refs]
     locks = [c.lock for c in sorted(cells, key=id) if hasattr(c, "lock")]
-    for lock in locks:
-        lock.acquire()
+    taken: list[Any] = []
+    back = map(RELEASE, iter(taken))
     try:
+        taken.extend(compress(locks, map(ACQUIRE, locks)))
         results = run_host(prepared, arguments, context)
         for result in results:
             if result is None or result.__class__ is np.ndarray:
@@ -110,8 +113,7 @@ def _run_on_variables(
                         step.leases = [*held, lease]
         return results
     finally:
-        for lock in locks:
-            lock.release()
+        drain(back)
 
 
 class HostPath:

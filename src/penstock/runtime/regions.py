@@ -8,11 +8,10 @@ Small work always runs on the host.
 """
 
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import starmap
-from operator import methodcaller
+from itertools import compress, starmap
 from types import NoneType
 from typing import Any
 
@@ -23,6 +22,7 @@ from penstock.config import env
 from penstock.core import determinism, effects
 from penstock.core.eager import PreparedOp
 from penstock.core.lazy import jax, jnp, wide_types
+from penstock.core.locks import ACQUIRE, RELEASE, drain
 from penstock.core.resources import lease_all
 from penstock.core.tensor_list import form_of, stacked
 from penstock.core.traced import NotStatic, raise_failed
@@ -42,7 +42,6 @@ TINY_ELEMENTS = 4096  # ... on values up to this size run on the host: a compile
 VARIANTS = 64  # executables kept per region
 COMPILE_AT = 2  # a size that varies is compiled when it is met for this time
 SIZES_MET = 4096  # sizes remembered per region
-_ACQUIRE, _RELEASE = methodcaller("acquire"), methodcaller("release")
 
 
 class Region:
@@ -239,7 +238,7 @@ class Region:
     ) -> Sequence[Any]:
         """The locks are held from taking the variables' arrays until the new ones are back.
 
-        Ctrl-C raises between two bytecodes, so locks are taken and given back by single calls.
+        See `penstock.core.locks` for how they are held.
         """
         bound = self._bind(handles)
         if effects.switch.log is None:
@@ -254,14 +253,15 @@ class Region:
     def _write(
         self, key: Any, inputs: Sequence[Any], bound: "_Binding", step: Step
     ) -> Sequence[Any]:
-        held: list[bool] = []
+        held: list[Any] = []
+        back = map(RELEASE, iter(held))
         try:
-            held.extend(map(_ACQUIRE, bound.locks))
+            held.extend(compress(bound.locks, map(ACQUIRE, bound.locks)))
             kept = _on_device(bound.kept)
             taken = [c.value if c.free else self._take(c) for c in bound.written]
             return self._call(key, inputs, kept, taken, bound, step)
         finally:
-            deque(map(_RELEASE, bound.locks[: len(held)]), maxlen=0)
+            drain(back)
 
     def _call(
         self,
@@ -306,11 +306,13 @@ class Region:
                 results = [variant.function(*arguments)]
             else:
                 assert bound is not None
-                try:  # Ctrl-C after the call must not lose what it gave: the old arrays are gone
+                try:
                     results.extend(starmap(variant.function, (arguments,)))
-                finally:
+                    _put_back(bound.written, results[0][1])
+                except BaseException:  # Ctrl-C after the call: the old arrays are gone
                     if results:
                         _put_back(bound.written, results[0][1])
+                    raise
         outputs, _, conditions, held = results[0]
         if conditions:
             raise_failed(variant.checks, conditions, held, lambda node: f"{node.where()}: ")
@@ -393,12 +395,13 @@ class _Binding:
 
 def _leased(bound: _Binding) -> tuple[list[Any], list[Any]]:
     """The variables' arrays, and leases on them."""
-    held: list[bool] = []
+    held: list[Any] = []
+    back = map(RELEASE, iter(held))
     try:
-        held.extend(map(_ACQUIRE, bound.locks))
+        held.extend(compress(bound.locks, map(ACQUIRE, bound.locks)))
         return _on_device(bound.cells), lease_all(bound.cells)
     finally:
-        deque(map(_RELEASE, bound.locks[: len(held)]), maxlen=0)
+        drain(back)
 
 
 def _on_device(cells: Sequence[Any]) -> list[Any]:
@@ -416,15 +419,11 @@ def _on_device(cells: Sequence[Any]) -> list[Any]:
 
 
 def _put_back(cells: Sequence[Any], values: Sequence[Any]) -> None:
-    """Gives variables their new arrays; their locks are held. Nothing stops it half-way."""
-    try:
-        for cell, value in zip(cells, values, strict=True):
-            cell.value = value  # as `VariableCell.write` with fresh=True
-            cell._lease = None
-            cell._owned = cell.free = value is not None
-    except KeyboardInterrupt:
-        _put_back(cells, values)
-        raise
+    """Gives variables their new arrays; their locks are held. Stopped half-way, it is repeated."""
+    for cell, value in zip(cells, values, strict=True):
+        cell.value = value  # as `VariableCell.write` with fresh=True
+        cell._lease = None
+        cell._owned = cell.free = value is not None
 
 
 def _copy(value: Any) -> Any:
