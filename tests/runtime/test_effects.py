@@ -418,6 +418,10 @@ def test_a_cut_log_is_replayed_as_far_as_it_goes(recorded, tmp_path):
 def test_arguments(tmp_path):
     with pytest.raises(ValueError, match="1 <= buffer_size <= 65536, got 0"):
         debug.record_effects(tmp_path / "log", buffer_size=0)
+    with pytest.raises(tf.errors.NotFoundError, match=r"none/log.*Make its folder first"):
+        debug.record_effects(tmp_path / "none" / "log")
+    with debug.record_effects(tmp_path / "log"):  # nothing was switched on
+        pass
     with pytest.raises(ValueError, match="expected a positive timeout, got 0"):
         debug.replay_effects(tmp_path / "log", timeout=0)
     with pytest.raises(TypeError, match="expected a name, got 3"), debug.acting_as(3):

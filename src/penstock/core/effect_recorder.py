@@ -9,7 +9,7 @@ then written, so a run that is killed leaves a log that lacks at most so many.
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from penstock import errors
 from penstock.core import determinism, effects
@@ -35,7 +35,7 @@ class Recorder(EffectLog):
         self._buffer: list[Effect] = []
         self._ended: dict[str, int] = {}
         self._failed: list[str] = []
-        self._writer: EffectWriter | None = EffectWriter(open(path, "wb"))  # noqa: SIM115  (closed by it)
+        self._writer: EffectWriter | None = EffectWriter(_opened(path))
 
     def _note(
         self,
@@ -124,6 +124,18 @@ class Recorder(EffectLog):
         self.close()
 
 
+def _opened(path: str) -> BinaryIO:
+    try:
+        return open(path, "wb")
+    except OSError as problem:
+        raise errors.NotFoundError(
+            None,
+            None,
+            "tf.debugging.experimental.record_effects: expected a path where a file can be made,"
+            f" got {path!r} ({problem.strerror}). Make its folder first.",
+        ) from None
+
+
 def waited(name: str) -> str:
     """What the end of an operation's wait is known by."""
     return f"{effects.at(name)} (waited)"
@@ -187,6 +199,7 @@ def record_effects(path: Any, buffer_size: int = 1024) -> Recorder:
 
     Raises:
       ValueError: `buffer_size` is out of range.
+      NotFoundError: the file cannot be made there.
       FailedPreconditionError: effects are being recorded or replayed already.
 
     Example:
