@@ -7,16 +7,17 @@ there, without meaning.
 
 from typing import Any
 
-from penstock.autodiff.frame_guards import origin, sides
+from penstock.autodiff.frame_guards import sides
 from penstock.autodiff.frames import MERGES, SWITCHES
 from penstock.autodiff.walk import Record, as_dense, named_rules
 from penstock.autodiff.widening import zeros_for
 from penstock.core.execute import execute
+from penstock.graph.static_values import value_source
 
 
 def _gradient_of_switch(record: Record, *grads: Any) -> list[Any]:
     """The gradient of the side that was taken: zeros where nothing depends on that side."""
-    data, condition = record.inputs[0], origin(record.inputs[1])
+    data, condition = record.inputs[0], value_source(record.inputs[1])
     sides = [
         execute("Switch", (zeros_for(data), condition))[side] if g is None else as_dense(g)
         for side, g in enumerate(grads)

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.autodiff.frames import ENTERS, EXITS, MERGES, SWITCHES, FrameLoop, refused
 from penstock.graph.operation import Operation
+from penstock.graph.static_values import value_source
 
 Key = tuple[int, int, int]  # (id of the operation of the condition, its output, the side taken)
 Guard = tuple[Any, int]  # (condition, side)
@@ -47,7 +48,7 @@ class _Guards:
         found = self._operation(tensor.op)
         if tensor.op.type not in SWITCHES or _of_loop(tensor.op):
             return found
-        condition, side = origin(tensor.op.inputs[1]), tensor.value_index
+        condition, side = value_source(tensor.op.inputs[1]), tensor.value_index
         return {**found, (id(condition.op), condition.value_index, side): (condition, side)}
 
     def sides(self, merge: Operation) -> list[Guard] | None:
@@ -112,11 +113,4 @@ def _waited(op: Operation) -> tuple[Operation, ...]:
     return () if op.type in EXITS | ENTERS else op._control_inputs
 
 
-def origin(tensor: Any) -> Any:
-    """The tensor that this one is, by other names; conditions are told apart by it."""
-    while tensor.op.type == "Identity":
-        tensor = tensor.op.inputs[0]
-    return tensor
-
-
-__all__ = ["guards", "origin", "sides"]
+__all__ = ["guards", "sides"]

@@ -22,6 +22,7 @@ from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph.body import CallBody
 from penstock.graph.operation import Operation
+from penstock.graph.static_values import value_source
 from penstock.graph.trip_count import bound_of
 from penstock.ops.loops import while_loop
 from penstock.ops.tensor_lists import shape_input
@@ -85,10 +86,7 @@ def _shared(body: CallBody) -> dict[int, int | None]:
     """
     found: dict[int, int | None] = {}
     for i, (given, back) in enumerate(zip(body.inputs, body.outputs, strict=False)):
-        root = back
-        while root.op.type == "Identity" and not root.op._control_inputs:
-            root = root.op.inputs[0]
-        if root is given:
+        if value_source(back) is given:
             found[id(given)] = i
     if isinstance(body, FrameBody):
         return found

@@ -19,6 +19,13 @@ MAX_DEPTH = 64  # operations between a constant and the question; further away i
 MAX_RANK = 254  # a longer vector is no shape
 
 
+def value_source(tensor: Any) -> Any:
+    """The tensor whose value this one is: what `Identity` operations hand on."""
+    while tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
 def constant_value(tensor: Tensor) -> np.ndarray[Any, Any] | None:
     """The value of `tensor` if it follows from constants and static shapes, else None."""
     if isinstance(tensor, EagerTensor):

@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.graph.body import CallBody
 from penstock.graph.operation import Operation
-from penstock.graph.static_values import constant_value
+from penstock.graph.static_values import constant_value, value_source
 
 COMPARISONS = {"Less": 1, "LessEqual": 1, "Greater": -1, "GreaterEqual": -1}
 LONGEST = 1 << 20  # rounds that are still worth an array
@@ -58,24 +58,18 @@ def _each_rounds(
 def _conjuncts(tensor: Any) -> Iterator[Operation]:
     stack = [tensor]
     while stack:
-        op = _root(stack.pop()).op
+        op = value_source(stack.pop()).op
         if op.type == "LogicalAnd":
             stack.extend(op.inputs)
         else:
             yield op
 
 
-def _root(tensor: Any) -> Any:
-    while tensor.op.type == "Identity":
-        tensor = tensor.op.inputs[0]
-    return tensor
-
-
 def _rounds(
     cond: CallBody, body: CallBody, known: Known, comparison: Operation, exact: bool
 ) -> int | None:
     """The rounds until a comparison fails."""
-    left, right = (_root(t) for t in comparison.inputs)
+    left, right = (value_source(t) for t in comparison.inputs)
     sign = COMPARISONS[comparison.type]
     number = _number(cond, left)
     if number is None or _limit(cond, body, known, right) is None:
@@ -105,7 +99,7 @@ def _limit(cond: CallBody, body: CallBody, known: Known, tensor: Any) -> int | N
     """The value of a scalar in the condition that is the same in all rounds."""
     number = _number(cond, tensor)
     if number is not None:
-        if _root(body.outputs[number]) is not body.inputs[number]:
+        if value_source(body.outputs[number]) is not body.inputs[number]:
             return None
         value = known(number)
     else:
@@ -117,11 +111,11 @@ def _limit(cond: CallBody, body: CallBody, known: Known, tensor: Any) -> int | N
 
 def _step(body: CallBody, number: int) -> int | None:
     """What a round adds to a loop variable."""
-    op = _root(body.outputs[number]).op
+    op = value_source(body.outputs[number]).op
     if op.type not in ("Add", "AddV2", "Sub"):
         return None
     place = body.inputs[number]
-    left, right = (_root(t) for t in op.inputs)
+    left, right = (value_source(t) for t in op.inputs)
     if right is place and op.type != "Sub":
         left, right = right, left
     value = constant_value(right) if left is place else None

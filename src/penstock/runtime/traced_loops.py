@@ -16,6 +16,7 @@ from penstock.core.lazy import jax, jnp
 from penstock.core.tensor_list import StackedList, joined
 from penstock.core.traced import Collected, NotStatic, TraceContext, TracedRef
 from penstock.graph.body import CallBody
+from penstock.graph.static_values import value_source
 from penstock.graph.trip_count import exact_rounds
 from penstock.graph.trip_count import rounds as trip_count
 from penstock.runtime.bodies import Streams, TracedBody, trace_body, trace_nodes, traced_body
@@ -48,13 +49,7 @@ from penstock.runtime.traced_flow import (
 
 def handed_through(body: CallBody) -> list[bool]:
     """For each loop variable whether a round gives it back as it was."""
-    return [_root(o) is i for o, i in zip(body.outputs, body.inputs, strict=True)]
-
-
-def _root(tensor: Any) -> Any:
-    while tensor.op.type == "Identity" and not tensor.op._control_inputs:
-        tensor = tensor.op.inputs[0]
-    return tensor
+    return [value_source(o) is i for o, i in zip(body.outputs, body.inputs, strict=True)]
 
 
 def while_compiled(ctx: TraceContext, input: Any, *, cond: Any, body: Any) -> Any:
