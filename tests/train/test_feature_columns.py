@@ -111,6 +111,12 @@ def test_numbers_of_a_column(name):
     assert names == {}
 
 
+def test_crosses_keep_the_known_number_of_examples():
+    with v1.Graph().as_default():
+        column = fc.indicator_column(fc.crossed_column(["s", "texts"], 7))
+        assert fc.input_layer(_features(), column).shape == [3, 7]
+
+
 def test_words_of_a_file(vocabulary):
     for arguments, expected in [
         ({}, [[1, 0, 0], [0, 0, 0], [0, 0, 0]]),

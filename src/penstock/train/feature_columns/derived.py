@@ -157,7 +157,12 @@ class CrossedColumn(CategoricalColumn):
                     f" weight_tensor. Given column: {key.name}"
                 )
             parts.append(key.ids(features))
-        return cross_hashed(parts, self.hash_bucket_size, self.hash_key)
+        found = cross_hashed(parts, self.hash_bucket_size, self.hash_key)
+        known = [part.shape[0] for part in parts if part.shape.rank and part.shape[0] is not None]
+        if not known:
+            return found
+        sizes = stack([np.int64(known[0]), found.dense_shape[1]])
+        return SparseTensor(found.indices, found.values, sizes)
 
 
 def crossed_column(
