@@ -15,6 +15,7 @@ from penstock.core.kernels import compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.kernels.cpu_recurrent import FLOAT, is_native_sequence, native_lstm_sequence
 from penstock.ops.nn_recurrent_steps import (
     LSTM,
     gru_step,
@@ -261,7 +262,9 @@ def _check_length(ctx: Any, length: Array, x: Array) -> None:
     )
 
 
-def _block_lstm(op: OpDef, xp: Any) -> Callable[..., list[Array]]:
+def _block_lstm(
+    op: OpDef, xp: Any, sequence: Callable[..., list[Array]] = lstm_sequence
+) -> Callable[..., list[Array]]:
     """The kernel of an LSTM over a sequence."""
     order = ORDERS[op.name]
 
@@ -272,7 +275,7 @@ def _block_lstm(op: OpDef, xp: Any) -> Callable[..., list[Array]]:
         bias = attrs.get("forget_bias", 0.0)
         form = LSTM(order, attrs["use_peephole"], bias, attrs["cell_clip"])
         start, peepholes = (cs_prev, h_prev), (wci, wcf, wco)
-        return lstm_sequence(xp, form, length, x, start, w, peepholes, b)
+        return sequence(xp, form, length, x, start, w, peepholes, b)
 
     return run
 
@@ -300,6 +303,10 @@ for _op, _make in (
 ):
     host_kernel(_op)(_make(_op, np))
     compiled_kernel(_op)(_make(_op, jnp))
+for _op in (BLOCK_LSTM, BLOCK_LSTM_V2):
+    compiled_kernel(_op, when=is_native_sequence, **FLOAT)(
+        _block_lstm(_op, jnp, native_lstm_sequence)
+    )
 
 
 def _define_gradient(op: OpDef, by: OpDef) -> None:

@@ -39,7 +39,7 @@ class LSTM:
 
 def _sigmoid(xp: Any, x: Array) -> Array:
     if xp is not np:
-        return lax.logistic(x)
+        return getattr(xp, "sigmoid", lax.logistic)(x)
     wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
     return (1 / (1 + np.exp(-wide))).astype(x.dtype)
 
