@@ -295,9 +295,6 @@ _BY_REASON = {
     "Grey pixels have no hue, so its slope is 0; TensorFlow takes one of the sides.": """
         RGBToHSV gradient 10
     """,
-    "Bytes above 127 are no white space.": """
-        StringSplitV2 shape 1
-    """,
 }
 
 

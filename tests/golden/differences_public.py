@@ -7,6 +7,29 @@ from tools.golden import texts
 
 _BY_REASON = {
     "The same mistake, found by another check: the class is that of the check.": [
+        "tf.compat.v1.div(<<i, c(2.0) || f, c(2)>>)",
+        "tf.compat.v1.linalg.eye(<<f || v>>)",
+        "tf.compat.v1.random_normal([2, 3], seed='a')",
+        "tf.compat.v1.string_to_hash_bucket(s)",
+        "tf.compat.v1.assert_<<equal || none_equal>>(f, <<0 || 2>>)",
+        "tf.compat.v1.assert_equal(1.0, <<0 || 2>>)",
+        "tf.compat.v1.assert_<<greater || less>>(f, <<0 || 2>>)",
+        "tf.compat.v1.assert_<<greater(1.0, 2) || less(1.0, 0)>>",
+        "tf.compat.v1.assert_<<positive || scalar>>(<<f || i>>, f)",
+        "tf.compat.v1.assert_positive(<<f || i>>, <<0 || 2>>)",
+        "tf.compat.v1.assert_scalar(<<f || i>>, 2)",
+        "tf.math.<<angle || is_non_decreasing || is_strictly_increasing>>(s)",
+        "tf.math.<<is_non_decreasing || is_strictly_increasing>>(b)",
+        "tf.math.reciprocal_no_nan(<<i || 1 || [1, 2]>>)",
+        "tf.math.invert_permutation(0.5)",
+        "tf.math.multiply_no_nan(<<f, i || i, f || 1.5, i>>)",
+        "tf.math.logical_<<and || or || xor>>(i, [True, False, True])",
+        "tf.math.logical_xor(i, <<b || False>>)",
+        "tf.math.reduce_<<std || variance>>(i, axis=2, keepdims=<<True || False>>)",
+        "tf.math.polyval([1.0, 2.0], 3)",
+        "tf.strings.bytes_split(1)",
+        "tf.strings.format('<<{} || a {} b || {{}}>>', <<(1, 'a') || [f, 1]>>)",
+        "tf.strings.unicode_encode([], 'nonsense')",
         "tf.image.central_crop(pic, 'a')",
         "tf.image.<<rgb_to_hsv || hsv_to_rgb>>(gray)",
         "tf.nn.bias_add(<<i || tf.cast(f, tf.float16)>>, v)",
@@ -85,6 +108,9 @@ _BY_REASON = {
         "tf.sparse.concat(2, [sp, sp])",
     ],
     "What cannot be right is refused, where TensorFlow gives something.": [
+        "tf.math.nextafter(2, <<2 || 1.5 || [1.0, 2.0, 3.0]>>)",
+        "tf.math.bincount(<<[] || 1.5>>, <<axis=-1 || axis=0 || binary_output=True, axis=-1>>)",
+        "tf.linalg.tensor_diag_part(3.0)",
         "tf.image.extract_patches(pic, [1, 5, 5, 1], [1, 1, 1, 1], [1, 1, 1, 1], 'VALID')",
         "tf.nn.<<avg_pool || max_pool || avg_pool2d || max_pool2d>>(pic, 5, <<1 || 2 || [1, 2, 1, 1]>>, 'VALID')",
         "tf.nn.zero_fraction(s)",
@@ -96,6 +122,13 @@ _BY_REASON = {
         "tf.nn.conv2d(img, tf.zeros([5, 5, 3, 1]), 1, 'VALID')",
     ],
     "Penstock has an answer where TensorFlow refuses.": [
+        "tf.compat.v1.assert_<<greater(1.0, 0) || less(1.0, 2) || none_equal(1.0, 0) || none_equal(1.0, 2)>>",
+        "tf.math.<<add || truediv || multiply_no_nan>>(2, f)",
+        "tf.math.accumulate_n(f)",
+        "tf.linalg.<<matrix_rank || pinv>>(c([[2 + 0j, 1j], [-1j, 3 + 0j]], tf.complex64))",
+        "tf.linalg.matvec(<<f || tf.eye(3)>>, f, a_is_sparse=True)",
+        "tf.strings.unicode_encode([], '<<UTF-8 || UTF-16-BE || UTF-32-BE>>')",
+        "tf.strings.unicode_transcode(['a\\x01'], 'UTF-8', '<<UTF-8 || UTF-16-BE || UTF-32-BE>>', errors='strict', replace_control_characters=True)",
         "tf.nn.leaky_relu(f - 2.0, alpha=c(0.25))",
         "tf.nn.conv3d(tf.reshape(pic, [1, 2, 2, 4, 3]), tf.ones([1, 1, 2, 3, 2]), [1, 1, 1, 2, 1], 'SAME', dilations=[1, 1, 1, 2, 1])",
         "tf.nn.conv3d(tf.reshape(pic, [1, 2, 2, 4, 3]), tf.ones([1, 1, 2, 3, 2]), <<1 || [1, 2, 1] || [1, 1, 1]>>, 'SAME', dilations=<<None || [1, 1, 1, 2, 1] || [1, 1, 1, 1, 1]>>)",
@@ -135,6 +168,7 @@ _BY_REASON = {
         "tf.raw_ops.Placeholder(dtype=3)",
     ],
     "The order of unsorted results is not promised.": [
+        "tf.math.top_k(<<f || v || i>>, 2, sorted=False)",
         "tf.nn.top_k(f, 2, sorted=False)",
     ],
     "Only the run tells, or only the build: what decides is known at another time.": [
@@ -179,6 +213,25 @@ _BY_REASON = {
     "Splits that do not begin with 0, and frames without samples, give another accident.": [
         "tf.ragged.row_splits_to_segment_ids([1, 2])",
         "tf.signal.stft(sig, 0, 2)",
+    ],
+    "A norm is a real number.": [
+        "tf.linalg.norm(c([[2 + 0j, 1j], [-1j, 3 + 0j]], tf.complex64))",
+        "tf.linalg.norm(x, ord='euclidean', axis=<<None || 0>>, keepdims=<<True || False>>)",
+    ],
+    "The limit at a pole, and a value for orders in between, where TensorFlow gives NaN.": [
+        "tf.math.igamma(f, <<f || 2 || 1.5 || [1.0, 2.0, 3.0]>>)",
+        "tf.math.igammac(f, <<2 || 1.5 || [1.0, 2.0, 3.0]>>)",
+        "tf.math.zeta(1.5, f)",
+        "tf.math.polygamma(2, f)",
+        "tf.math.polygamma(1.5, <<f || 2 || 1.5 || [1.0, 2.0, 3.0]>>)",
+    ],
+    "Vectors are unique up to their sign: these are LAPACK's.": [
+        "tf.linalg.eigh(c(<<[[4.0, 1.0], [1.0, 3.0]] || [[[4.0, 1.0], [1.0, 3.0]], [[1.0, 0.0], [0.0, 2.0]]]>>))",
+        "tf.linalg.eigh_tridiagonal(v + 1.0, [0.5, 0.25], eigvals_only=False)",
+    ],
+    "No strings make no n-gram there; here the padding alone does, as in an empty row.": [
+        "tf.strings.ngrams([], <<2 || (1, 3)>>, pad_values='-')",
+        "tf.strings.ngrams([], 2, pad_values=('<', '>'), padding_width=1)",
     ],
 }
 

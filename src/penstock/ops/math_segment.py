@@ -20,7 +20,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.ops.math_arithmetic import multiply
 from penstock.ops.math_cast import cast
 from penstock.ops.math_compare import equal
-from penstock.ops.math_division import div_no_nan, real_div
+from penstock.ops.math_division import div_no_nan, real_div, truediv
 from penstock.ops.math_elementwise import sqrt
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
@@ -405,7 +405,7 @@ def unsorted_segment_mean(
     data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
     total = unsorted_segment_sum(data, ids, num_segments)
     column = _rank_ones(_sizes(data, ids, num_segments), total)
-    return execute("RealDiv", (total, column), None, name)
+    return truediv(total, column, name)  # means of integers are float64
 
 
 def unsorted_segment_sqrt_n(

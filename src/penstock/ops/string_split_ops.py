@@ -106,7 +106,7 @@ def _split_v2(input: Array, sep: Array, *, maxsplit: int) -> list[Array]:
 def _split_at_space(text: bytes, most: int) -> list[bytes]:
     """Split at most so often; what follows the last split counts, though it be empty."""
     parts = text.split(None, most)
-    return [*parts, b""] if len(parts) == most and text[-1:].isspace() else parts
+    return [*parts, b""] if len(parts) == most else parts
 
 
 # ---- n-grams ------------------------------------------------------------------------------------
