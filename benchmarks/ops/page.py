@@ -24,7 +24,8 @@ time, which other work on the machine disturbs less, and which does not count id
 
 *eager* are single calls, *function* the same in a `tf.function`, *jit* with `jit_compile`.
 *gradient* is the call and its gradient under a tape. *median* is of the ratios, *above* the number
-above {limit}.
+above {limit}. Reasons come from reading the kernels, by patterns of names; where figures stand they
+were measured. {note}
 """
 
 
@@ -41,7 +42,9 @@ def text(found: dict[str, Any]) -> str:
     families = {name: family for family, name, _ in entries(HERE / "calls.txt")}
     rows = {key: row for key, row in found["rows"].items() if key.split("/")[0] in families}
     ratios = {k: row["ps_us"] / row["tf_us"] for k, row in rows.items() if "ps_us" in row}
-    lines = [HEAD.format(**about, loads=spread, limit=LIMIT), *_by_family(ratios, families)]
+    note = about.pop("note", "")  # what a person has to say of this run
+    head = HEAD.format(**about, loads=spread, limit=LIMIT, note=note)
+    lines = [head, *_by_family(ratios, families)]
     lines += ["", "## By size", "", *_by_size(ratios)]
     lines += ["", f"## Above {LIMIT}", "", *_above(ratios, rows)]
     lines += ["", "## Without a figure", "", *_without(rows)]

@@ -45,7 +45,8 @@ class Library:
         fixed.update(places)
 
         def call(*inputs: Any) -> Any:
-            return operation(**{k: _filled(v, inputs) for k, v in fixed.items()})
+            results = _flat(operation(**{k: _filled(v, inputs) for k, v in fixed.items()}))
+            return [r for r in results if hasattr(r, "dtype")]  # not an Operation of a function
 
         timed = self._with_gradient(call, tensors) if job["gradient"] else call
         if job["form"] != "eager":
