@@ -227,3 +227,13 @@ def test_shapes_end_with_those_of_the_parameters():
 
 def test_parameters_out_of_range_give_nan():
     assert np.isnan(tf.random.stateless_gamma([2], [1, 2], [-1.0, np.inf])).all()
+
+
+def test_raw_operations_on_a_state_run_in_functions():
+    """The dtype of the numbers is not that of the state."""
+    generator = tf.random.Generator.from_seed(1)
+    state = generator.state.handle
+    draw = tf.function(lambda: tf.raw_ops.StatefulUniform(resource=state, algorithm=1, shape=[2]))
+    drawn = draw()
+    generator.reset_from_seed(1)
+    np.testing.assert_array_equal(drawn, generator.uniform([2]))

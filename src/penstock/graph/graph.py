@@ -716,6 +716,14 @@ def set_handle_data(op: Operation) -> None:
         outputs[0]._handle_data = (dtype, op.attrs["shape"])
 
 
+_OF_GENERATORS = frozenset(  # their dtype is of the numbers, the state's is always int64
+    {
+        *("StatefulStandardNormalV2", "StatefulTruncatedNormal", "StatefulUniform"),
+        *("StatefulUniformFullInt", "StatefulUniformInt", "StatefulRandomBinomial"),
+    }
+)
+
+
 def check_variable_dtypes(op: OpDef, tensors: Sequence[Tensor], attrs: dict[str, Any]) -> None:
     """Refuses an operation of another dtype than that of the variable it is on.
 
@@ -724,6 +732,8 @@ def check_variable_dtypes(op: OpDef, tensors: Sequence[Tensor], attrs: dict[str,
     """
     wanted = attrs.get("dtype", attrs.get("T"))
     if wanted.__class__ is not dt.DType or wanted is dt.resource:
+        return
+    if op.name in _OF_GENERATORS:
         return
     for tensor in tensors:
         data = getattr(tensor, "_handle_data", None) if tensor.dtype is dt.resource else None
