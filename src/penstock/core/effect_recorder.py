@@ -158,12 +158,13 @@ def error_of(problem: errors.OpError) -> tuple[int, str]:
 
 def refuse_another() -> None:
     """Raises FailedPreconditionError when a log is on."""
-    if switch.log is not None:
+    log = switch.log  # another thread may close it
+    if log is not None:
         raise errors.FailedPreconditionError(
             None,
             None,
             "tf.debugging.experimental: expected no log of effects to be on, got one that "
-            f"{'replays' if switch.log.replaying else 'records'}. Close it first.",
+            f"{'replays' if log.replaying else 'records'}. Close it first.",
         )
 
 

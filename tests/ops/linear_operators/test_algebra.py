@@ -215,3 +215,18 @@ def test_self_adjoint_operators_are_their_own_adjoints() -> None:
     for kind in ("definite", "householder", "diag", "low_rank_definite"):
         operator, _ = make(kind)
         assert operator.adjoint() is operator
+
+
+def test_subclasses_name_the_scopes_of_their_methods():
+    class Kept(tf.linalg.LinearOperatorFullMatrix):
+        def doubled(self, name="doubled"):
+            with self._name_scope(name):
+                with pytest.raises(TypeError, match=r"Expected argument to have dtype tf\.float32"):
+                    self._check_input_dtype(tf.constant(1))
+                return tf.multiply(self.to_dense(), 2.0, name="twice")
+
+    with tf.Graph().as_default():
+        operator = Kept(tf.eye(2), name="kept")
+        assert operator.doubled().op.name == "kept/doubled/twice"
+        with operator._name_scope():
+            assert tf.constant(1.0, name="one").op.name.endswith("/one")

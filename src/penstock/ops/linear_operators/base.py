@@ -119,6 +119,10 @@ class LinearOperator(Checked, Module, CompositeTensor):
         """The name of its scope in graphs."""
         return self._name
 
+    def _name_scope(self, name: str | None = None) -> name_scope:
+        """The scope of a method of a subclass: the operator's, then `name`."""
+        return name_scope(self._name if name is None else f"{self._name}/{name}")
+
     @property
     def name_scope(self) -> name_scope:
         """A scope in which operations are named after this operator."""

@@ -22,13 +22,17 @@ class Checked(Defaults):
 
     def _argument(self, value: Any, name: str, least: int) -> Any:
         value = convert_to_tensor(value, name=name)
+        self._check_input_dtype(value, name)
+        v.require_rank(value, least, f"{self._name}: argument {name}")
+        return value
+
+    def _check_input_dtype(self, value: Any, name: str = "x") -> None:
+        """Refuses an argument of another dtype than the matrices'; subclasses ask it too."""
         if value.dtype.base_dtype != self._dtype:
             raise TypeError(
                 f"Expected argument to have dtype {self._dtype!r}.  Found: {value.dtype!r} in "
                 f"tensor {value}. Use tf.cast({name}, {self._dtype.name!r})."
             )
-        v.require_rank(value, least, f"{self._name}: argument {name}")
-        return value
 
     def _check_size(self, value: Any, axis: int, own: int, name: str) -> None:
         given, dims = value.dims, self._dims
