@@ -119,8 +119,11 @@ class LinearOperator(Checked, Module, CompositeTensor):
         """The name of its scope in graphs."""
         return self._name
 
-    def _name_scope(self, name: str | None = None) -> name_scope:
-        """The scope of a method of a subclass: the operator's, then `name`."""
+    def _name_scope(self, name: str | None = None) -> name_scope:  # type: ignore[override]
+        """The scope of a method of a subclass: the operator's, then `name`.
+
+        A module has its scope under this name; an operator makes its own, see `name_scope`.
+        """
         return name_scope(self._name if name is None else f"{self._name}/{name}")
 
     @property
