@@ -194,7 +194,6 @@ _BY_REASON = {
     ],
     "Not built.": [
         "tf.gather(rf, tf.ragged.constant([[0], [], [0]]), axis=1, batch_dims=0)",
-        "tf.strings.format('{}', rt)",
         "tf.io.serialize_many_sparse(sp, out_type=tf.variant)",
     ],
     "Colours of float64 are computed in single precision by both, in another order.": [
