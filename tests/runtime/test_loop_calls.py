@@ -96,6 +96,29 @@ def test_a_cell_and_its_gradients(monkeypatch, calls, cell, batch, backward):
     assert calls[2:] == [None, None]
 
 
+@pytest.mark.parametrize("name", ["BasicLSTMCell", "GRUCell"])
+def test_cells_of_the_first_generation(monkeypatch, calls, name):
+    """Their weights are for the input and the state side by side, and so are the gradients."""
+    v1 = tf.compat.v1
+
+    def run():
+        with tf.Graph().as_default(), v1.Session() as session:
+            cell = getattr(v1.nn.rnn_cell, name)(UNITS)
+            with v1.variable_scope("net", initializer=v1.constant_initializer(0.05)):
+                outputs, _ = v1.nn.dynamic_rnn(cell, draw(BATCH, ROUNDS, 8), dtype=tf.float32)
+            weights = v1.trainable_variables()
+            found = tf.gradients(tf.reduce_sum(outputs * outputs), weights)
+            session.run(v1.global_variables_initializer())
+            return session.run([outputs, *found])
+
+    found = run()
+    assert len(calls) == 2
+    assert None not in calls
+    monkeypatch.setenv("PENSTOCK_PATTERNS_OFF", "loop_native")
+    for got, wanted in zip(found, run(), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=2e-6)
+
+
 def test_products_of_what_a_round_computed(monkeypatch, calls):
     """A GRU's second product needs the first one's gates: two phases."""
     w, u, b = weights()

@@ -134,6 +134,15 @@ def _split(lowering: Lowering, node: Node) -> list[Value]:
     return [lowering.r.part(value, i * width, width) for i in range(count)]
 
 
+def _split_in_sizes(lowering: Lowering, node: Node) -> list[Value]:
+    value, sizes = lowering.value(node.inputs[0]), node.inputs[1][0]
+    known = sizes.type == "Const" and constant_integer(node.inputs[2]) in (1, -1)
+    widths = sizes.attrs["value"].array.tolist() if known else []
+    if not widths or min(widths) < 1 or sum(widths) != value.width:
+        raise Unfit
+    return [lowering.r.part(value, sum(widths[:i]), width) for i, width in enumerate(widths)]
+
+
 def _joined(lowering: Lowering, node: Node) -> Value:
     *parts, axis = node.inputs
     values = [lowering.value(ref) for ref in parts]
@@ -211,6 +220,7 @@ RULES: dict[str, Callable[[Lowering, Node], Any]] = {
     "PenstockStackRead": _row,
     "Relu6": _relu6,
     "Split": _split,
+    "SplitV": _split_in_sizes,
     "Square": _square,
     "StridedSlice": _slice,
     "StridedSliceGrad": _slice_grad,
