@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import penstock as tf
 from penstock.core import determinism
 from penstock.core.resources import VariableCell
+from penstock.runtime import first_runs, regions
 from penstock.runtime.executable import Executable
 from penstock.runtime.first_runs import _Count, pays
 from penstock.runtime.program import build
@@ -129,6 +131,38 @@ def test_a_node_that_fails_leaves_all_variables_as_they_were():
     assert int(f(tf.constant([1.0, 0.0, 0.0]))) == 1
     assert v.numpy().tolist() == [1.0, 0.0, 0.0]
     assert w.numpy().tolist() == [4.0, 2.0, 2.0]
+
+
+def test_what_is_read_alone_is_locked_too_and_in_one_order(monkeypatch):
+    """Two first runs that read what the other one writes do not wait for each other for good."""
+    v, w = tf.Variable(tf.ones([3])), tf.Variable(tf.ones([3]))
+    begun, held = threading.Barrier(2), []
+
+    @tf.function
+    def f(x):
+        v.assign_add(chain(x) + w)
+
+    @tf.function
+    def g(x):
+        w.assign_add(chain(x) + v)
+
+    def locking(cells, written, run):
+        begun.wait(30)
+
+        def noting():
+            held.append({id(cell) for cell in cells})
+            return run()
+
+        return first_runs.at_once(cells, written, noting)
+
+    monkeypatch.setattr(regions, "at_once", locking)
+    threads = [threading.Thread(target=h, args=(tf.ones([3]),), daemon=True) for h in (f, g)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert [thread.is_alive() for thread in threads] == [False, False]
+    assert [len(cells) for cells in held] == [2, 2]
 
 
 def test_values_read_before_an_update_stay(compiled):

@@ -10,12 +10,12 @@ values where a node fails.
 """
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from operator import methodcaller
+from itertools import compress
 from typing import Any
 
 from penstock.core.compiling import HEAVY
+from penstock.core.locks import ACQUIRE, RELEASE, drain
 from penstock.core.resources import VariableCell, lease_all
 from penstock.graph.func_graph import bodies_of
 from penstock.graph.trip_count import rounds
@@ -31,7 +31,6 @@ EACH_NODE = 1 << 20  # ... and what each node more that is compiled adds to it
 OVERHEAD = 1 << 13  # of a node on the host
 PRODUCTS = 16  # multiplications of a matrix product in the time of a unit
 _MATMULS = ("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
-_ACQUIRE, _RELEASE = methodcaller("acquire"), methodcaller("release")
 
 
 def pays(nodes: Sequence[Node], written: Sequence[VariableCell], device: str) -> bool:
@@ -112,27 +111,36 @@ def _limit(node: Node) -> int | None:
     return rounds(node.attrs["cond"], node.attrs["body"], known)
 
 
-def at_once(cells: Sequence[VariableCell], run: Callable[[], Any]) -> Any:
+def at_once(cells: Sequence[VariableCell], written: Sequence[bool], run: Callable[[], Any]) -> Any:
     """`run()`, during which nobody else sees or writes the variables.
 
-    They have their old values again where it fails.
+    Args:
+      cells: all variables that it touches: a lock taken within could be held by somebody who waits
+        for one that is held here.
+      written: which of them it may write. They have their old values again where it fails.
+      run: what runs.
     """
     locks = [c.lock for c in sorted(cells, key=id)]
-    held: list[bool] = []
+    held: list[Any] = []
+    back = map(RELEASE, iter(held))
     try:
-        held.extend(map(_ACQUIRE, locks))
-        leases, old = lease_all(cells), [c.value for c in cells]
-        try:
-            return run()
-        except BaseException:
-            for cell, value in zip(cells, old, strict=True):
-                if cell.value is not value:
-                    cell.write(value)
-            raise
-        finally:
-            del leases
+        held.extend(compress(locks, map(ACQUIRE, locks)))
+        return _undone_if_it_fails(list(compress(cells, written)), run)
     finally:
-        deque(map(_RELEASE, locks[: len(held)]), maxlen=0)
+        drain(back)
+
+
+def _undone_if_it_fails(cells: Sequence[VariableCell], run: Callable[[], Any]) -> Any:
+    leases, old = lease_all(cells), [c.value for c in cells]
+    try:
+        return run()
+    except BaseException:
+        for cell, value in zip(cells, old, strict=True):
+            if cell.value is not value:
+                cell.write(value)
+        raise
+    finally:
+        del leases
 
 
 __all__ = ["at_once", "pays"]

@@ -143,7 +143,8 @@ class Region:
             return self._path.run(inputs, handles, step)
         if self._untried and self._tries_host(handles):
             run = partial(self._path.run, inputs, handles, step, uncompiled=True)
-            return at_once(self._cells_written(handles), run)  # type: ignore[no-any-return]
+            cells = [h.resource for h in handles]
+            return at_once(cells, self.writes, run)  # type: ignore[no-any-return]
         key: Any = None
         if self._dynamic:
             key = tuple([inputs[i].shape for i in self._dynamic])
@@ -186,10 +187,8 @@ class Region:
         lazy = env.get("PENSTOCK_EXECUTOR") == "lazy"
         if not first or not lazy or determinism.switch.fixed:
             return False
-        return pays(self.nodes, self._cells_written(handles), self.device)
-
-    def _cells_written(self, handles: Sequence[Any]) -> list[Any]:
-        return [handles[i].resource for i in self._written]
+        written = [handles[i].resource for i in self._written]
+        return pays(self.nodes, written, self.device)
 
     def _run_compiled(
         self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step
