@@ -165,6 +165,7 @@ def simple(round_, state, rounds=ROUNDS):
         ("a counter among the numbers", lambda t, h: h + tf.cast(t, tf.float32)),
         ("a transposed product", lambda t, h: tf.matmul(h, h, transpose_a=True)[:BATCH]),
         ("a product of states", lambda t, h: tf.matmul(h[:, :BATCH], h)),
+        ("rows in the other order", lambda t, h: h * 0.5 + h[::-1, :]),
         ("a split of rows", lambda t, h: tf.concat(tf.split(h, 3, 0), 0)),
     ],
 )

@@ -159,7 +159,7 @@ def _columns(node: Node, ends: Sequence[Ref], rank: int, width: int | None) -> t
     masks = [node.attrs[f"{m}_mask"] for m in ("ellipsis", "new_axis", "shrink_axis")]
     rows = (1 << (rank - 1)) - 1
     whole = all(node.attrs[f"{m}_mask"] & rows == rows for m in ("begin", "end"))
-    if any(masks) or not whole or len(begin) != rank or strides[-1] != 1:
+    if any(masks) or not whole or strides != [1] * rank:
         raise Unfit
     last = 1 << (rank - 1)
     given = slice(
