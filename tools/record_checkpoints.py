@@ -107,6 +107,24 @@ def record_cut() -> None:
     tf.train.Checkpoint(v=v).write(str(FOLDER / "cut"), options)
 
 
+def record_references() -> None:
+    """A training graph with variables of the first kind, after one step."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default():
+        v1.disable_resource_variables()
+        x = v1.placeholder(tf.float32, [None, 2], name="x")
+        w = v1.get_variable("w", [2, 1], initializer=v1.ones_initializer())
+        loss = tf.reduce_mean(tf.square(tf.matmul(x, w)), name="loss")
+        step = v1.train.get_or_create_global_step()
+        optimizer = v1.train.MomentumOptimizer(0.125, 0.5)
+        train = optimizer.minimize(loss, global_step=step, name="train")
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            session.run(train, {x: [[1.0, 2.0]]})
+            v1.train.Saver().save(session, str(FOLDER / "references"))
+        v1.enable_resource_variables()
+
+
 def main() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
@@ -114,6 +132,7 @@ def main() -> None:
     record_objects()
     record_saver()
     record_cut()
+    record_references()
     (FOLDER / "checkpoint").unlink()
 
 

@@ -132,7 +132,8 @@ def _tensor(value: Any) -> Any:
 
 def _source(value: Any) -> Any:
     if hasattr(value, "handle") and not isinstance(value, Tensor):
-        return state.graph.as_tensor(value.handle)
+        reference = getattr(value, "_reference", None)
+        return state.graph.as_tensor(value.handle if reference is None else reference)
     if isinstance(value, IndexedSlices):
         return value.values
     tensor = value if isinstance(value, Tensor) else convert_to_tensor(value)

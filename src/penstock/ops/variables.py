@@ -95,6 +95,7 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
 
     _in_graph_mode = False
     _cell: VariableCell | None = None
+    _reference: Any = None  # what refers to an imported variable of the first kind
     _initializer_op: Any = None
     _is_initialized_op: Any = None
     _initial_value: Any = None
@@ -220,7 +221,7 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
     @property
     def op(self) -> Any:
         """The operation that makes the handle, in a graph."""
-        return self._handle.op
+        return (self._handle if self._reference is None else self._reference).op
 
     @property
     def graph(self) -> Any:
@@ -305,6 +306,8 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
 
     def _read(self) -> Any:
         cell = self._cell
+        if self._reference is not None:
+            return execute("Identity", (self._reference,))
         if cell is None or state.graph is not None:
             self._watch()
             return execute(READ, (self._handle,), {"dtype": self._dtype})
@@ -363,6 +366,8 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
           InvalidArgumentError: an index is out of range.
         """
         self._watch()
+        if self._reference is not None:
+            return execute("GatherV2", (self._reference, indices, np.int32(0)), None, name)
         return execute(GATHER, (self._handle, indices), {"dtype": self._dtype}, name or "Gather")
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Any:
@@ -378,6 +383,8 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
         Raises:
           InvalidArgumentError: a position is out of range.
         """
+        if self._reference is not None:
+            return execute("GatherNd", (self._reference, indices), None, name)
         self._watch()
         value = execute(
             GATHER_ND, (self._handle, indices), {"dtype": self._dtype}, name or "GatherNd"
@@ -524,11 +531,11 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
             return None
         strip = functools.partial(_strip_scope, scope=export_scope)
         message: Any = proto.variable_pb2.VariableDef()  # enum fields take plain numbers
-        message.variable_name = strip(self.handle.name)
+        message.variable_name = strip(self.op.outputs[0].name)
         message.initial_value_name = strip(self._initial_value.name)
         message.initializer_name = strip(self._initializer_op.name)
         message.snapshot_name = strip(self._graph_element.name)
-        message.is_resource = True
+        message.is_resource = self._reference is None
         message.trainable = self._trainable
         message.synchronization = self._synchronization.value
         message.aggregation = self._aggregation.value
@@ -549,6 +556,9 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
         find = graph.as_graph_element
         self._in_graph_mode = True
         self._handle = find(prefix + message.variable_name)
+        if self._handle.dtype.is_ref:
+            self._reference = self._handle
+            self._handle = _handle_of(self._reference)
         self._initializer_op = find(prefix + message.initializer_name)
         if message.initial_value_name:
             self._initial_value = find(prefix + message.initial_value_name)
@@ -556,7 +566,7 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
         synchronization = VariableSynchronization(message.synchronization)
         modes = settle_modes(synchronization, None, message.trainable, None)
         self._synchronization, self._aggregation, self._trainable = modes
-        self._shared_name = self._handle.op.name
+        self._shared_name = self.op.name
         self._handle_name = f"{self._shared_name}:0"
         self._unique_id = self._shared_name
         self._dtype, self._dims = self._handle._handle_data
@@ -607,6 +617,24 @@ class UnreadVariable(Variable):
 
     def _description(self) -> tuple[Any, ...]:
         return (Variable, *self._source._description()[1:])
+
+
+def _handle_of(reference: Any) -> Any:
+    """A handle of the variable that an imported operation of the first kind refers to.
+
+    Plans keep both in one place, by container and name.
+    """
+    made = reference.op
+    attrs = {
+        "dtype": reference.dtype.base_dtype,
+        "shape": None,
+        "container": made.attrs["container"],
+        "shared_name": made.attrs["shared_name"] or made.name,
+    }
+    with reference.graph.device(None), reference.graph.device(made.device):
+        handle = execute("VarHandleOp", (), attrs, f"{made.name}/Handle")
+    handle._handle_data = reference.dtype.base_dtype, reference.dims
+    return handle
 
 
 def _shape_text(dims: d.Dims) -> str:

@@ -1,0 +1,85 @@
+"""Meta graphs with variables of the first kind, as programs of TensorFlow 1 left them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+v1 = tf.compat.v1
+DATA = Path(__file__).resolve().parents[1] / "data" / "checkpoints"
+# w = 1 - 0.125 * 2 * 3 * [1, 2] after one step of tools/record_checkpoints.py
+SAVED = [[0.25], [-0.5]]
+
+
+@pytest.fixture(params=["", "scope"])
+def imported(request):
+    """A session with the restored graph, its variable w, and what names begin with."""
+    prefix = f"{request.param}/" if request.param else ""
+    with tf.Graph().as_default(), v1.Session() as session:
+        saver = v1.train.import_meta_graph(
+            str(DATA / "references.meta"), import_scope=request.param or None
+        )
+        saver.restore(session, str(DATA / "references"))
+        (w,) = v1.trainable_variables()
+        yield session, w, prefix
+
+
+def test_names_and_shapes(imported):
+    _, w, prefix = imported
+    assert (w.name, w.op.type, w.op.name) == (f"{prefix}w:0", "VariableV2", f"{prefix}w")
+    assert (w.shape.as_list(), w.dtype, w.trainable) == ([2, 1], tf.float32, True)
+    names = [v.op.name.removeprefix(prefix) for v in v1.global_variables()]
+    assert names == ["w", "global_step", "w/Momentum"]
+    message = w.to_proto()
+    assert (message.variable_name, message.is_resource) == (f"{prefix}w:0", False)
+    assert w.initializer.name == f"{prefix}w/Assign"
+
+
+def test_the_graphs_own_steps_train_it(imported):
+    session, w, prefix = imported
+    assert session.run(w).tolist() == SAVED
+    session.run(f"{prefix}train", {f"{prefix}x:0": [[1.0, 2.0]]})
+    momentum = 0.5 * np.array([[6.0], [12.0]]) + 2 * -0.75 * np.array([[1.0], [2.0]])
+    np.testing.assert_allclose(session.run(w), SAVED - 0.125 * momentum)
+    assert session.run(f"{prefix}global_step:0") == 2
+    session.run(v1.global_variables_initializer())
+    assert session.run(w).tolist() == [[1.0], [1.0]]
+
+
+def test_reads_and_writes(imported):
+    session, w, _ = imported
+    read = [w, w.value(), w.read_value(), w + 0.0, tf.gather(w, [0, 1]), w.gather_nd([[0], [1]])]
+    for value in session.run(read):
+        assert value.tolist() == SAVED
+    assert session.run(w.assign_add([[1.0], [1.0]])).tolist() == [[1.25], [0.5]]
+    assert session.run(w[0].assign([7.0])).tolist() == [[7.0], [0.5]]
+    assert session.run(w.scatter_update(tf.IndexedSlices([[9.0]], [1]))).tolist() == [[7.0], [9.0]]
+    w.load([[3.0], [4.0]], session)
+    assert w.eval(session).tolist() == [[3.0], [4.0]]
+    assert session.run(w.is_initialized())
+
+
+@pytest.mark.parametrize("optimizer", [v1.train.AdamOptimizer(0.5), v1.train.AdagradOptimizer(0.5)])
+def test_new_losses_and_optimizers(imported, optimizer):
+    session, w, prefix = imported
+    loss = session.graph.get_tensor_by_name(f"{prefix}loss:0") + tf.reduce_sum(tf.gather(w, [1]))
+    (gradient,) = tf.gradients(loss, [w])
+    fed = {f"{prefix}x:0": [[1.0, 2.0]]}
+    assert session.run(gradient, fed).tolist() == [[-1.5], [-2.0]]
+    update = optimizer.minimize(loss, var_list=[w])
+    session.run(v1.variables_initializer(optimizer.variables()))
+    session.run(update, fed)
+    assert (session.run(w) > SAVED).all()
+
+
+def test_saved_again(imported, tmp_path):
+    session, w, prefix = imported
+    session.run(w.assign([[5.0], [6.0]]))
+    path = v1.train.Saver().save(session, str(tmp_path / "m"))
+    assert tf.train.load_variable(path, f"{prefix}w").tolist() == [[5.0], [6.0]]
+    with tf.Graph().as_default(), v1.Session() as again:
+        v1.train.import_meta_graph(f"{path}.meta").restore(again, path)
+        (w,) = v1.trainable_variables()
+        assert (w.op.type, again.run(w).tolist()) == ("VariableV2", [[5.0], [6.0]])
