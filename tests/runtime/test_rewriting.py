@@ -168,6 +168,18 @@ def mask_of_more_axes():
     return tf.matmul(tf.nn.softmax(scores), value[None])
 
 
+def products_of_halves():
+    query, key, value = (fed(a.astype("bfloat16")) for a in arrays())
+    scores = tf.raw_ops.BatchMatMulV3(x=query, y=key, Tout=tf.float32, adj_y=True)
+    return tf.raw_ops.BatchMatMulV3(x=tf.nn.softmax(scores), y=value, Tout=tf.float32)
+
+
+def numbers_of_more_axes(scale, low):
+    query, key, value = map(fed, arrays())
+    scores = tf.matmul(query, key, transpose_b=True) * np.float32(scale)
+    return tf.matmul(tf.nn.softmax(tf.where(CAUSAL, scores, np.float32(low))), value)
+
+
 LEFT = {
     "weights are used": softmax_used_twice,
     "scores are fetched": scores_fetched,
@@ -176,6 +188,9 @@ LEFT = {
     "a mask that puts different numbers": masked_by_an_array,
     "a scale for each row": scaled_by_an_array,
     "a mask of more axes": mask_of_more_axes,
+    "a scale of more axes": lambda: numbers_of_more_axes([[[[[0.25]]]]], -1e9),
+    "a mask that puts a number of more axes": lambda: numbers_of_more_axes(0.25, [[[[[-1e9]]]]]),
+    "products of bfloat16 in float32": products_of_halves,
     "double": lambda: attention(*map(fed, arrays(np.float64)), ""),
     "little work": lambda: attention(*map(fed, arrays(rows=8)), "times", ""),
     "keys repeated": lambda: attention(*(fed(a[:1] if i else a) for i, a in enumerate(arrays()))),
@@ -221,6 +236,36 @@ def test_a_function_of_any_batch_takes_it():
     wanted = attention(*plain)
     for _ in range(3):  # on the host first, compiled when the size comes back
         np.testing.assert_allclose(step(*plain), wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.float32])
+@pytest.mark.parametrize(
+    ("lead", "queries", "mask"),
+    [
+        ((2, 2), ROWS, (1, 1, ROWS, ROWS)),
+        ((1, 2), ROWS, (3, 1, ROWS, ROWS)),
+        ((2, 1), ROWS, (2, 3, ROWS, ROWS)),
+        ((4, 4), 1, (4, 4, 5, 600)),
+    ],
+)
+def test_scores_of_open_sizes_are_repeated_to_a_mask(dtype, lead, queries, mask):
+    @tf.function(
+        input_signature=[tf.TensorSpec([None, None, None, DEPTH])] * 3
+        + [tf.TensorSpec([None] * 4, dtype)]
+    )
+    def step(query, key, value, mask):
+        scores = tf.matmul(query, key, transpose_b=True)
+        scores = tf.where(mask, scores, -1e9) if dtype is np.bool_ else scores + mask
+        return tf.matmul(tf.nn.softmax(scores), value)
+
+    given = [draw(*lead, n, DEPTH, seed=n) for n in (queries, mask[-1], mask[-1])]
+    given.append(draw(*mask) < 0.5 if dtype is np.bool_ else draw(*mask))
+    concrete = step.get_concrete_function()
+    program = simplify(build(concrete.outputs, concrete.inputs, ()))
+    assert FORWARD in [n.type for n in program.nodes]
+    wanted = step.python_function(*map(tf.constant, given))
+    for _ in range(3):  # on the host first, compiled when the size comes back
+        np.testing.assert_allclose(step(*given), wanted, rtol=1e-4, atol=1e-5, strict=True)
 
 
 def test_a_training_step_takes_it():

@@ -19,7 +19,7 @@ from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.patterns import Rewrite, Template, add_pattern
 from penstock.core.shapes import ShapeContext
-from penstock.ops.kernels.cpu_attention import LEAST_WORK, MOST_DEPTH, factor
+from penstock.ops.kernels.cpu_attention import LEAST_WORK, MOST_DEPTH, factor, repeats
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims, is_full, num_elements
 
@@ -177,26 +177,36 @@ def templates() -> tuple[Template, ...]:
 def _fits(facts: Any) -> dict[str, Any] | None:
     """Attributes of the operations, where a native kernel takes their shapes."""
     shapes = [facts.shape(name) for name in ("query", "key", "value")]
-    if facts.dtype("output") is not dt.float32 or not _are_rows(*shapes):
+    if not _are_rows(*shapes) or not _are_floats(facts):
         return None
-    attrs: dict[str, Any] = {"interleaved": _interleaved(facts, shapes[0])}
+    query, key, _ = shapes
+    rank = len(query)
+    attrs: dict[str, Any] = {"interleaved": _interleaved(facts, query)}
     if "scale" in facts.names:
-        if num_elements(facts.shape("scale")) != 1:
+        if num_elements(facts.shape("scale")) != 1 or len(facts.shape("scale")) > rank:
             return None
         attrs["divides"] = facts.type("scaled") == "RealDiv"
     if "mask" in facts.names:
         attrs["M"] = facts.dtype("mask")
-        if not _repeats(facts.shape("mask"), shapes[0], shapes[1]):
+        mask = facts.shape("mask")
+        if mask is None or not repeats(mask, (*query[:-1], key[-2])):
             return None
     if "low" in facts.names:
         low = facts.constant("low")
-        if low is None or low.size != 1 or ("zero" in facts.names and not _is(facts, "zero", 0)):
+        if low is None or low.size != 1 or low.ndim > rank:
             return None
         attrs["low"] = float(low.reshape(()))
-    if "last" in facts.names and not any(_is(facts, "last", n) for n in (-1, len(shapes[0]) - 1)):
+    if "zero" in facts.names and (not _is(facts, "zero", 0) or facts.constant("zero").ndim > rank):
+        return None
+    if "last" in facts.names and not any(_is(facts, "last", n) for n in (-1, rank - 1)):
         return None
     on_cpu = facts.device == "" or "cpu" in facts.device.lower()
     return attrs if on_cpu and native.available() else None
+
+
+def _are_floats(facts: Any) -> bool:
+    """Whether all that is computed with is float32: products may have sides of other dtypes."""
+    return all(facts.dtype(name) is dt.float32 for name in facts.names - {"mask", "last"})
 
 
 def _is(facts: Any, name: str, number: int) -> bool:
@@ -216,16 +226,6 @@ def _are_rows(query: Dims, key: Dims, value: Dims) -> bool:
         return False
     work = [n for n in (*query[:-2], query[-2], key[-2], depth) if n is not None]
     return is_full((*query, *key)) <= (math.prod(work) >= LEAST_WORK)
-
-
-def _repeats(mask: Dims, query: Dims, key: Dims) -> bool:
-    """Whether a mask has the shape of the scores, or one that is repeated to it."""
-    assert query is not None
-    assert key is not None
-    scores = (*query[:-1], key[-2])
-    if mask is None or len(mask) > len(scores):
-        return False
-    return all(m in (1, s) for m, s in zip(mask[::-1], scores[::-1], strict=False))
 
 
 def _interleaved(facts: Any, query: Dims) -> bool:

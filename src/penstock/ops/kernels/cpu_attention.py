@@ -1,6 +1,7 @@
 """The native kernels of attention, for CPU and float32."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,31 @@ def factor(scale: list[Array], divides: bool) -> Array:
 
 
 def _is_worth_a_call(
-    attrs: dict[str, Any], query: Array, key: Array, value: Array, *_: Any
+    attrs: dict[str, Any], query: Array, key: Array, value: Array, *rest: Array
 ) -> bool:
-    """Whether leading axes are alike and the work is enough."""
+    """Whether leading axes are alike, a mask adds none to the scores, and the work is enough."""
     if not native.available():
         return False
     sizes = (query.shape[-1], value.shape[-1])
     if query.shape[:-2] != key.shape[:-2] or key.shape[:-1] != value.shape[:-1]:
         return False
+    scores = (*query.shape[:-1], key.shape[-2])
+    if attrs["N"] and not repeats(rest[attrs["K"]].shape, scores):
+        return False
     work = math.prod(query.shape) * key.shape[-2]
     return bool(min(sizes) > 0 and max(sizes) <= MOST_DEPTH and work >= LEAST_WORK)
+
+
+def repeats(mask: Sequence[int | None], scores: Sequence[int | None]) -> bool:
+    """Whether a mask is repeated to the scores, and never the scores to the mask.
+
+    Args:
+      mask: its shape.
+      scores: their shape. A size that is open in both may turn out to be 1 here alone: the kernels
+        ask again.
+    """
+    pairs = zip(mask[::-1], scores[::-1], strict=False)
+    return len(mask) <= len(scores) and all(m in (1, s) for m, s in pairs)
 
 
 def _called(attrs: dict[str, Any], scale: list[Array], mask: list[Array], query: Array) -> Any:
