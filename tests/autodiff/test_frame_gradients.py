@@ -144,6 +144,16 @@ def test_the_loop_still_gives_what_it_gave_and_two_gradients_share_what_it_keeps
         assert session.run([y, first, second], {x: 2.0}) == [before, 32.0, 64.0]
 
 
+def test_a_value_that_leaves_a_loop_twice():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, [])
+        first = loop(x, 2, lambda v: v * v)
+        second = tf.raw_ops.Exit(data=first.op.inputs[0])
+        found = [tf.gradients(y, x)[0] for y in (first, second, first + 2.0 * second)]
+        found.append(tf.gradients(found[1], x)[0])
+        assert session.run(found, {x: 2.0}) == [32.0, 32.0, 96.0, 48.0]
+
+
 def test_a_graph_def_with_a_gradient_goes_there_and_back():
     with tf.Graph().as_default() as graph:
         x = tf.compat.v1.placeholder(tf.float32, [], name="x")

@@ -182,7 +182,7 @@ def records_between(
 
 
 def _record_of_loop(loop: FrameLoop) -> Record:
-    exits = [op for op in loop.exits if op is not None]
+    exits = [op for leaving in loop.exits for op in leaving]
     outputs = [op._outputs[0] for op in exits]
     return Record(exits[0].op_def, loop.inputs, {}, outputs, exits[0].name, exits[0])
 

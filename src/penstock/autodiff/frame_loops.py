@@ -20,7 +20,7 @@ from penstock.autodiff.loops import (
     reached_from,
     reverse_round,
 )
-from penstock.autodiff.walk import Record, named_rules
+from penstock.autodiff.walk import Record, add_gradients, named_rules
 from penstock.autodiff.widening import carries_gradient
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -35,7 +35,7 @@ def _gradient_of_frame_loop(record: Record, *grads: Any) -> list[Any]:
     loop = FrameLoop(record.source)
     body = loop.attrs["body"]
     by_exit = dict(zip(map(id, record.outputs), grads, strict=True))
-    given = [None if e is None else by_exit.get(id(e._outputs[0])) for e in loop.exits]
+    given = [_sum([by_exit[id(op._outputs[0])] for op in leaving]) for leaving in loop.exits]
     needed = record.needed if record.needed is not None else [True] * len(record.inputs)
     reached = reached_from(body, {i for i, wanted in enumerate(needed) if wanted})
     start = {i for i in reached if given[i] is not None and carries_gradient(body.inputs[i])}
@@ -58,6 +58,12 @@ def _gradient_of_frame_loop(record: Record, *grads: Any) -> list[Any]:
     if any(op.type.startswith("TensorArray") for op in reverse.body.graph.get_operations()):
         reversal.loop.attrs = {**reversal.loop.attrs, "_gradient_op_type": _ARRAYS}
     return [found.get(i) for i in range(len(record.inputs))]
+
+
+def _sum(grads: Sequence[Any]) -> Any:
+    """The gradient of a variable that leaves the loop by several operations."""
+    given = [g for g in grads if g is not None]
+    return add_gradients(given) if len(given) > 1 else next(iter(given), None)
 
 
 def _refuse_arrays(record: Record, *grads: Any) -> None:
@@ -96,7 +102,7 @@ class _Keeper:
         return FrameLoop(self._leaving()).attrs["body"].inputs[number]
 
     def _leaving(self) -> Operation:
-        return next(e for e in self._loop.exits if e is not None)
+        return next(op for leaving in self._loop.exits for op in leaving)
 
     def _outside(self, make: Any) -> Any:
         """What is made where the loop is entered, in the frame and branch that it is in."""

@@ -92,21 +92,21 @@ class FrameLoop:
         return sorted(found, key=lambda op: op._id)
 
     @property
-    def exits(self) -> list[Operation | None]:
-        """For each input the operation that its value leaves the loop by, if there is one."""
+    def exits(self) -> list[list[Operation]]:
+        """For each input the operations that its value leaves the loop by."""
         leaving = [
-            next((c for c in self.graph.consumers(s._outputs[0]) if c.type in EXITS), None)
+            [c for c in self.graph.consumers(s._outputs[0]) if c.type in EXITS]
             for s in self.switches
         ]
-        return [None] * len(self.constants) + leaving
+        return [[] for _ in self.constants] + leaving
 
     def leaving(self, number: int) -> SymbolicTensor:
         """The value of an input after the loop."""
         if number < len(self.constants):
             return self.inputs[number]
         found = self.exits[number]
-        if found is not None:
-            return found._outputs[0]
+        if found:
+            return found[0]._outputs[0]
         switch = self.switches[number - len(self.constants)]
         return execute("Exit", (switch._outputs[0],))  # type: ignore[no-any-return]
 
