@@ -2,12 +2,15 @@
 
 _NAMES = {
     "penstock.ops.numpy_arrays": (
-        "append atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to compress "
-        "concatenate diagonal diff dsplit dstack expand_dims flatten flip fliplr flipud hsplit "
-        "hstack ix_ meshgrid moveaxis nonzero pad ravel repeat reshape roll rot90 select shape "
-        "size split squeeze stack swapaxes take take_along_axis tile transpose vsplit vstack "
-        "where"
+        "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to expand_dims flatten "
+        "moveaxis ravel reshape shape size squeeze swapaxes transpose"
     ),
+    "penstock.ops.numpy_choosing": ("compress nonzero select take take_along_axis where"),
+    "penstock.ops.numpy_joining": (
+        "append concatenate dsplit dstack hsplit hstack ix_ meshgrid repeat split stack tile "
+        "vsplit vstack"
+    ),
+    "penstock.ops.numpy_turning": ("diagonal diff flip fliplr flipud pad roll rot90"),
     "penstock.ops.numpy_behavior": ("experimental_enable_numpy_behavior"),
     "penstock.ops.numpy_creation": (
         "arange array asanyarray asarray ascontiguousarray copy diag diag_indices diagflat empty "
@@ -56,7 +59,8 @@ _STANDARD = (
     " unstack vecdot"
 )
 _OTHER_NAMES = {
-    "penstock.ops.numpy_arrays": {"concatenate": "concat", "transpose": "permute_dims"},
+    "penstock.ops.numpy_arrays": {"transpose": "permute_dims"},
+    "penstock.ops.numpy_joining": {"concatenate": "concat"},
     "penstock.ops.numpy_dtypes": {"bool_": "bool", "nan": "nan"},
     "penstock.ops.numpy_elementwise": {
         "arccos": "acos",

@@ -24,7 +24,7 @@ from penstock.ops.array_basics import reshape
 from penstock.ops.array_gather import gather
 from penstock.ops.math_cast import cast, conj
 from penstock.ops.math_reduce import reduce_any, reduce_sum
-from penstock.ops.numpy_arrays import concatenate, moveaxis, ravel
+from penstock.ops.numpy_arrays import moveaxis, ravel
 from penstock.ops.numpy_creation import ones, zeros
 from penstock.ops.numpy_devices import moved
 from penstock.ops.numpy_dtypes import (
@@ -36,6 +36,7 @@ from penstock.ops.numpy_dtypes import (
     to_inexact,
 )
 from penstock.ops.numpy_elementwise import fix, signbit
+from penstock.ops.numpy_joining import concatenate
 from penstock.ops.numpy_reductions import cumprod, cumsum
 from penstock.types import dtypes
 from penstock.types.tensor_shape import TensorShape

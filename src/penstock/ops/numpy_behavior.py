@@ -16,6 +16,7 @@ from penstock.ops import (
     array_getitem,
     numpy_array_api,
     numpy_arrays,
+    numpy_choosing,
     numpy_dtypes,
     numpy_elementwise,
     numpy_products,
@@ -157,7 +158,7 @@ def _expanded(tensor: Any, items: list[Any]) -> list[Any]:
     for item in items:
         if _is_advanced(item):
             index = numpy_dtypes.as_tensor(item)
-            found += numpy_arrays.nonzero(index) if index.dtype.is_bool else [index]
+            found += numpy_choosing.nonzero(index) if index.dtype.is_bool else [index]
         else:
             found.append(item)
     used = sum(1 for item in found if item is not None and item is not Ellipsis)

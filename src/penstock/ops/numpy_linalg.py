@@ -14,8 +14,8 @@ from penstock.ops import (
     linalg_decompose,
     linalg_functions,
     linalg_solve,
-    numpy_arrays,
     numpy_products,
+    numpy_turning,
 )
 from penstock.ops.array_fill import eye
 from penstock.ops.array_shape import broadcast_static_shape, broadcast_to, expand_dims
@@ -387,7 +387,7 @@ def cross(x1: Value, x2: Value, /, *, axis: int = -1) -> Any:
 
 def diagonal(x: Value, /, *, offset: int = 0) -> Any:
     """The diagonals of matrices [..., M, N]; a positive offset is above the main one."""
-    return numpy_arrays.diagonal(x, offset, -2, -1)
+    return numpy_turning.diagonal(x, offset, -2, -1)
 
 
 __all__ = [

@@ -9,9 +9,10 @@ from penstock.ops.array_join import stack, unstack
 from penstock.ops.array_shape import expand_dims, squeeze
 from penstock.ops.math_cast import cast, conj
 from penstock.ops.math_reduce import reduce_sum
-from penstock.ops.numpy_arrays import atleast_1d, diagonal, moveaxis
+from penstock.ops.numpy_arrays import atleast_1d, moveaxis
 from penstock.ops.numpy_dtypes import Value, as_tensor, promoted, rank_of
 from penstock.ops.numpy_elementwise import multiply
+from penstock.ops.numpy_turning import diagonal
 from penstock.types import dtypes
 
 
