@@ -178,6 +178,57 @@ def test_other_rounds_stay_loops(calls, name, round_):
     assert calls == [None], name
 
 
+def grown(matrix, row, state):
+    """A sum to which each round adds a product of two rows that are none of the batch's."""
+    sums = tf.zeros([UNITS, UNITS])
+    return tf.while_loop(
+        lambda t, *_: t < ROUNDS,
+        lambda t, h, sums: (
+            t + 1,
+            tf.tanh(tf.matmul(h, matrix) + row),
+            sums + tf.matmul(row, tf.tanh(row), transpose_a=True),
+        ),
+        (0, state, sums),
+    )[1:]
+
+
+def narrowed(matrix, row, state):
+    """A state whose rounds give one row, whatever it had."""
+    return tf.while_loop(
+        lambda t, h: t < ROUNDS,
+        lambda t, h: (t + 1, tf.tanh(tf.matmul(row, matrix) + row)),
+        (0, state),
+        shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, UNITS])),
+    )[1:]
+
+
+def one_number(shape):
+    """Rounds with a constant of one element; with more than two axes they have more, too."""
+
+    def run(matrix, row, state):
+        return tf.while_loop(
+            lambda t, h: t < ROUNDS,
+            lambda t, h: (
+                t + 1,
+                tf.reshape(tf.tanh(tf.matmul(h, matrix) + tf.ones(shape)), h.shape),
+            ),
+            (0, state),
+        )[1:]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "run", [grown, narrowed, *(one_number([1] * rank) for rank in range(4))], ids=str
+)
+def test_rows_that_stand_for_all_of_the_batch_are_no_rows_of_results(calls, run):
+    given = [tf.constant(draw(n, UNITS, seed=n, scale=0.3)) for n in (UNITS, 1, BATCH)]
+    wanted = run(*given)
+    for got, right in zip(tf.function(run)(*given), wanted, strict=True):
+        np.testing.assert_allclose(got, right, rtol=2e-5, atol=1e-6, strict=True)
+    assert calls
+
+
 @pytest.mark.parametrize("dtype", [tf.float64, tf.float16, tf.bfloat16])
 def test_other_dtypes_stay_loops(calls, dtype):
     state = tf.constant(draw(BATCH, UNITS), dtype)

@@ -67,12 +67,14 @@ class Value:
       width: columns; None where all columns are alike.
       of: what it is made of.
       detail: by kind the `Held`, the `Matrix`, the first column, or the number that fills it.
+      rows: whether it has a row for each of the batch; else there may be one, or none.
     """
 
     kind: str
     width: int | None
     of: tuple["Value", ...] = ()
     detail: Any = None
+    rows: bool = False
 
 
 Atom = tuple[int, int]  # the id of a value, and its first column
@@ -110,41 +112,46 @@ class Recurrence:
             width,
             (),
             Held((MEMORY, 0, start), row, 0, size, 1, (ARGUMENT, number, 0), 0, width),
+            True,
         )
 
     def rows(self, number: int, width: int, first: int, step: int) -> Value:
         """Row `first + step * round` of argument `number`, [rows, batch, width]."""
         size = self.batch * width
-        return Value("held", width, (), Held((ARGUMENT, number, first * size), width, step * size))
+        held = Held((ARGUMENT, number, first * size), width, step * size)
+        return Value("held", width, (), held, True)
 
     def fixed(self, number: int, shape: Sequence[int]) -> Value:
         """Argument `number`: [batch, width], [1, width], [width] or [batch, 1]; the same always."""
         rows, columns = (1, *shape)[-2:]
         held = Held((ARGUMENT, number, 0), columns if rows > 1 else 0, column=int(columns > 1))
-        return Value("held", columns if columns > 1 else None, (), held)
+        return Value("held", columns if columns > 1 else None, (), held, rows > 1)
 
-    def number(self, value: float, width: int | None = None) -> Value:
+    def number(self, value: float, width: int | None = None, rows: bool = False) -> Value:
         """One number everywhere."""
-        return Value("FILL", width, (), float(value))
+        return Value("FILL", width, (), float(value), rows)
 
     # what it computes
 
     def apply(self, code: str, *of: Value) -> Value:
         """A function of CODES, number by number."""
         widths = [v.width for v in of if v.width is not None]
-        return Value(code, widths[0] if widths else None, of)
+        return Value(code, widths[0] if widths else None, of, None, any(v.rows for v in of))
 
     def product(self, left: Value, matrix: Matrix) -> Value:
         """The product with a matrix."""
-        return Value("product", matrix.columns, (left,), matrix)
+        return Value("product", matrix.columns, (left,), matrix, left.rows)
 
     def part(self, value: Value, first: int, width: int) -> Value:
         """Some columns."""
-        return value if value.width is None else Value("part", width, (value,), first)
+        if value.width is None:
+            return value
+        return Value("part", width, (value,), first, value.rows)
 
     def joined(self, values: Sequence[Value]) -> Value:
         """Values side by side."""
-        return Value("joined", sum(v.width or 0 for v in values), tuple(values))
+        width, rows = sum(v.width or 0 for v in values), any(v.rows for v in values)
+        return Value("joined", width, tuple(values), None, rows)
 
     # what it gives
 

@@ -174,7 +174,7 @@ class _Lowering:
             adds = SETTERS[node.type]
             return lambda: _Rows(number, self._collect(value, counter, size), counter, adds)
         value, state = self.value(ref), self._state(number)
-        if value.width not in (state.width, None):
+        if value.width not in (state.width, None) or not self._is_whole(value):
             raise Unfit
 
         def hand_on() -> int:
@@ -209,10 +209,14 @@ class _Lowering:
     def _collect(self, value: Value, counter: Counter, size: int) -> int:
         if abs(counter.step) != 1 or not counter.within(self.form.rounds, size):
             raise Unfit
-        if value.width is None:
+        if value.width is None or not self._is_whole(value):
             raise Unfit
         self.r.collect(value, value.width, counter.step < 0)
         return len(self.r.results) - 1
+
+    def _is_whole(self, value: Value) -> bool:
+        """Whether a value has all rows of the batch, as a result has: not one that is repeated."""
+        return value.rows or self.r.batch == 1
 
     # what a round reads
 

@@ -434,12 +434,14 @@ class _Rewriter:
         """Sums over the leading axis of what is stacked already."""
         terms = []
         for node, _ in refs:
+            if not node.inputs or not sums_rows(node):
+                return None
             stacked = [
                 k
                 for (source, i, _), k in self._stacks.items()
                 if (source, i) == (id(node.inputs[0][0]), node.inputs[0][1])
             ]
-            if not stacked or not sums_rows(node):
+            if not stacked:
                 return None
             terms.append(Term(node, (Operand("stack", stacked[0]),)))
         return terms

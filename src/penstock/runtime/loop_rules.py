@@ -85,15 +85,16 @@ def _same(lowering: Lowering, node: Node) -> Value:
 
 
 def _zeros(lowering: Lowering, node: Node) -> Value:
-    return lowering.r.number(0, lowering.value(node.inputs[0]).width)
+    like = lowering.value(node.inputs[0])
+    return lowering.r.number(0, like.width, like.rows)
 
 
 def _constant(lowering: Lowering, node: Node) -> Value:
     array = node.attrs["value"].array
-    if array.dtype != np.float32:
+    if array.dtype != np.float32 or array.ndim > 2:
         raise Unfit
     return (
-        lowering.r.number(float(array)) if array.size == 1 else lowering.fixed(array, array.shape)
+        lowering.r.number(array.item()) if array.size == 1 else lowering.fixed(array, array.shape)
     )
 
 
