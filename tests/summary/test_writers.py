@@ -289,10 +289,19 @@ def test_png_takes_batches_and_one_to_four_channels():
         tf.raw_ops.EncodePng(image=np.zeros([3, 5, 5], np.uint8))
 
 
-def test_wav_needs_a_positive_rate():
-    assert tf.audio.encode_wav(np.zeros([3, 2], np.float32), 8000).numpy()[:4] == b"RIFF"
-    with pytest.raises(tf.errors.InvalidArgumentError, match="positive sample_rate"):
-        tf.raw_ops.EncodeWav(audio=np.zeros([3, 2], np.float32), sample_rate=0)
+def test_wav_needs_numbers_that_its_header_holds():
+    for channels in (2, 65535):
+        sound = np.zeros([3, channels], np.float32)
+        found = tf.audio.encode_wav(sound, 8000).numpy()
+        assert (found[:4], len(found)) == (b"RIFF", 44 + 2 * sound.size)
+    for channels, rate in ((2, 0), (2, -1), (0, 8000), (65536, 8000)):
+        sound = np.zeros([1, channels], np.float32)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"{channels} channels and {rate}"):
+            tf.raw_ops.EncodeWav(audio=sound, sample_rate=rate)
+    for channels, rate in ((1, 1e12), (65536, 8000.0), (0, 8000.0)):
+        sound = np.zeros([1, 3, channels], np.float32)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="expected 1 to 65535 channels"):
+            tf.raw_ops.AudioSummaryV2(tag="a", tensor=sound, sample_rate=rate)
 
 
 def test_every_kind_in_a_function(tmp_path, writer):

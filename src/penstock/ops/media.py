@@ -28,6 +28,7 @@ _UP = 2  # the PNG filter by which each row is stored less the row above
 _COLORS = {1: 0, 2: 4, 3: 2, 4: 6}
 _WAV_SCALE = 32768
 _PCM = 1  # the WAV format of plain integers
+_MOST = 0xFFFF  # channels, whose field has 16 bits
 
 
 def png(image: Array, compression: int = -1) -> bytes:
@@ -43,13 +44,25 @@ def png(image: Array, compression: int = -1) -> bytes:
 
 
 def wav(samples: Array, sample_rate: int) -> bytes:
-    """float[frames, channels] in [-1, 1] as a WAV file of 16 bits a sample."""
+    """float[frames, channels] in [-1, 1] as a WAV file of 16 bits a sample.
+
+    Raises:
+      InvalidArgumentError: a number does not fit the file's header.
+    """
+    channels, most = samples.shape[1], np.iinfo(np.uint32).max
+    if not (0 < sample_rate <= most and 0 < channels <= _MOST):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"WAV file: expected 1 to {_MOST} channels and a sample_rate from 1 to {most}, got"
+            f" {channels} channels and {sample_rate}.",
+        )
     scaled = np.clip(np.nan_to_num(samples * _WAV_SCALE), -_WAV_SCALE, _WAV_SCALE - 1)
     body = np.rint(scaled).astype("<i2").tobytes()
-    frame = 2 * samples.shape[1]
+    frame = 2 * channels
     rate = sample_rate * frame & 0xFFFFFFFF  # bytes a second: its field has 32 bits
     form = struct.pack(
-        "<4sIHHIIHH", b"fmt ", 16, _PCM, samples.shape[1], sample_rate, rate, frame, 16
+        "<4sIHHIIHH", b"fmt ", 16, _PCM, channels, sample_rate, rate, frame & 0xFFFF, 16
     )
     content = b"WAVE" + form + struct.pack("<4sI", b"data", len(body)) + body
     return bytes(struct.pack("<4sI", b"RIFF", len(content)) + content)
@@ -119,13 +132,6 @@ ENCODE_WAV = define_op(
 
 @host_kernel(ENCODE_WAV)
 def _encode_wav(audio: Array, sample_rate: Array) -> Array:
-    if int(sample_rate) <= 0 or audio.shape[1] < 1:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            "EncodeWav: expected at least one channel and a positive sample_rate, got "
-            f"{audio.shape[1]} channels and {sample_rate}.",
-        )
     result = np.empty((), object)
     result[()] = wav(audio, int(sample_rate))
     return result
