@@ -134,6 +134,18 @@ LINES = b"emerson\nlake\npalmer\n"
 PAIRS = b"brain\t1\nsalad\t2\nsurgery\t3"
 
 
+@pytest.mark.parametrize("kind", [tf.int32, tf.int64], ids=str)
+def test_whole_lines_are_numbers_too(from_file, kind):
+    keys = from_file(b"1\n5\n7", (kind, WHOLE, tf.int64, NUMBER))
+    assert keys.lookup(tf.constant([7, 2], kind)).numpy().tolist() == [2, UNKNOWN]
+    values = from_file(b"1\n5\n7", (tf.int64, NUMBER, kind, WHOLE))
+    assert values.lookup(tf.constant([1, 3], tf.int64)).numpy().tolist() == [5, UNKNOWN]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"'x' in line 1 of .* is not a valid"):
+        from_file(b"1\nx\n", (kind, WHOLE, tf.int64, NUMBER))
+    with pytest.raises(ValueError, match="must be string or an integer dtype if `key_index` is -2"):
+        lookup.TextFileInitializer("f", tf.float32, WHOLE, tf.int64, NUMBER)
+
+
 @pytest.mark.parametrize(
     ("content", "columns", "options", "keys", "wanted"),
     [

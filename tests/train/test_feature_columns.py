@@ -133,6 +133,31 @@ def test_words_of_a_file(vocabulary):
         np.testing.assert_array_equal(found, expected)
 
 
+def test_numbers_of_a_file(tmp_path):
+    path = tmp_path / "numbers.txt"
+    path.write_text("1\n3\n7")
+    for kind, features in ((tf.int64, None), (tf.int32, {"i": tf.constant([[1], [3], [-1]])})):
+        words = fc.categorical_column_with_vocabulary_file("i", str(path), dtype=kind)
+        layer = fc.indicator_column(words)
+        found, _ = _run(lambda own, f=features, layer=layer: fc.input_layer(f or own, layer), 1)
+        np.testing.assert_array_equal(found, [[1, 0, 0], [0, 1, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("kind", [tf.uint8, tf.uint64], ids=str)
+def test_unsigned_categories(kind):
+    features = {"u": tf.constant([[1, 2], [kind.max, 0]], kind)}
+    layer = fc.indicator_column(_identity("u", 3))
+    found, _ = _run(lambda _: fc.input_layer(features, layer))
+    np.testing.assert_array_equal(found, [[0, 1, 1], [1, 0, 0]])
+
+
+def test_weights_of_unknown_categories_are_left_out():
+    features = {"ids": _sparse([4, -3, 2], tf.int64), "w": _sparse([1.0, 2.0, 3.0], tf.float32)}
+    layer = fc.indicator_column(fc.weighted_categorical_column(_identity(), "w"))
+    found, _ = _run(lambda _: fc.input_layer(features, layer))
+    np.testing.assert_array_equal(found, [[0] * 4, [0] * 4, [0, 0, 3, 0]])
+
+
 TABLE = _filled((4, 2))
 COMBINED = {
     "mean": (TABLE[1] + TABLE[3]) / 2,
@@ -165,14 +190,22 @@ def test_embeddings_that_check_their_ids():
         _run(lambda _: fc.input_layer({"i": tf.constant([[7]], tf.int64)}, [unsafe]))
 
 
+def _shared(*args, make=fc.shared_embedding_columns, **kwargs):
+    with v1.Graph().as_default():
+        return make(*args, **kwargs)
+
+
 def test_shared_embeddings():
-    columns = fc.shared_embedding_columns([_identity("more"), _identity()], 2, "sum")
+    columns = _shared([_identity("more"), _identity()], 2, "sum")
     assert [c.name for c in columns] == ["more_shared_embedding", "ids_shared_embedding"]
     found, names = _run(lambda features: fc.input_layer(features, columns))
     np.testing.assert_allclose(found[0], [*(TABLE[1] + TABLE[3]), *(TABLE[0] + TABLE[3])], 1e-5)
     assert names == {"input_layer/ids_more_shared_embedding/embedding_weights": ([4, 2], True)}
-    named = tf.feature_column.shared_embeddings(
-        [_identity("more"), _identity()], 2, shared_embedding_collection_name="both"
+    named = _shared(
+        [_identity("more"), _identity()],
+        2,
+        make=tf.feature_column.shared_embeddings,
+        shared_embedding_collection_name="both",
     )
     _, names = _run(lambda features: fc.input_layer(features, named))
     assert list(names) == ["input_layer/both/embedding_weights"]
@@ -321,6 +354,7 @@ def test_names_and_counts_of_columns(vocabulary):
     assert fc.sequence_numeric_column("x", (2, 3)).variable_shape == [2, 3]
     assert number("x") == number("x")
     assert number("x", (2, 2), default_value=1).default_value == ((1.0, 1.0), (1.0, 1.0))
+    assert number("x", dtype=tf.int32, default_value=1 << 40).default_value == (1 << 40,)
 
 
 def _hash():
@@ -347,6 +381,11 @@ WRONG = [
     (lambda: _identity("i", 0), ValueError, "num_buckets 0 < 1"),
     (lambda: _identity("i", 3, default_value=3), ValueError, r"not in range \[0, 3\)"),
     (lambda: _vocabulary([]), ValueError, "must be non-empty"),
+    (lambda: _vocabulary(["a"], default_value=None, num_oov_buckets=1), ValueError, "both"),
+    (lambda: fc.categorical_column_with_vocabulary_file(
+        "s", "f", 1, default_value=-1, num_oov_buckets=1), ValueError, "both"),
+    (lambda: fc.shared_embedding_columns([_identity(), _identity("more")], 2), RuntimeError,
+     "eager execution"),
     (lambda: _vocabulary(["a", "a"]), ValueError, "Duplicate keys"),
     (lambda: _vocabulary(["a"], default_value=0, num_oov_buckets=1), ValueError, "specify both"),
     (lambda: _vocabulary(["a"], num_oov_buckets=-1), ValueError, "Invalid num_oov_buckets -1"),
@@ -370,8 +409,8 @@ WRONG = [
     (lambda: fc.embedding_column(_hash(), 2, ckpt_to_load_from="a"), ValueError, "specify both"),
     (lambda: fc.embedding_column(number("x"), 2), ValueError, "column of categories"),
     (lambda: fc.indicator_column(number("x")), ValueError, "must be a CategoricalColumn"),
-    (lambda: fc.shared_embedding_columns([_hash(), _identity()], 2), ValueError, "the same type"),
-    (lambda: fc.shared_embedding_columns([_identity(), _identity("j", 3)], 2), ValueError,
+    (lambda: _shared([_hash(), _identity()], 2), ValueError, "the same type"),
+    (lambda: _shared([_identity(), _identity("j", 3)], 2), ValueError,
      "same number of buckets"),
     (lambda: fc.make_parse_example_spec(["x"]), ValueError, "must be _FeatureColumn"),
     (lambda: fc.make_parse_example_spec([number("x"), number("x", 2)]), ValueError, "different"),
@@ -430,11 +469,16 @@ def test_what_an_input_layer_refuses(name):
 def test_what_features_are_refused():
     for features, text in [
         ({"x": tf.constant(1.0)}, "cannot have rank 0"),
-        ({"x": np.ones((1, 1)), "y": np.ones((2, 1))}, r"\(x, y\): \(1, 2\)"),
         ([1.0], "expected a dictionary"),
     ]:
         with pytest.raises(ValueError, match=text):
             fc.input_layer(features, [number("x")])
+    for model in (fc.input_layer, fc.linear_model):
+        features = {"x": np.ones((1, 1), np.float32), "y": np.ones((2, 1), np.float32)}
+        with v1.Graph().as_default():
+            model(features, [number("x")])  # nobody reads y
+            with pytest.raises(ValueError, match=r"\(x, y\): \(1, 2\)"):
+                model(features, [number("x"), number("y")])
     with v1.Graph().as_default(), pytest.raises(ValueError, match="combiner"):
         fc.linear_model(_features(), [_identity()], sparse_combiner="max")
 

@@ -66,19 +66,7 @@ def _column(path: str, lines: list[bytes], column: Column, between: bytes, offse
         if dtype is not dt.int64:
             raise invalid(f"line numbers are int64: expected a table of them, got {dtype.name}.")
         return np.arange(offset, offset + len(lines), dtype=np.int64)
-    if index == WHOLE_LINE:
-        if dtype is not dt.string:
-            raise invalid(f"lines are strings: expected a table of them, got {dtype.name}.")
-        return np.array(lines, object)
-    fields = []
-    for number, line in enumerate(lines):
-        parts = line.split(between)
-        if len(parts) <= index:
-            raise invalid(
-                f"Invalid number of columns in {path} line {number} ({shown(line)}): expected at"
-                f" least {index + 1} got {len(parts)}."
-            )
-        fields.append(parts[index])
+    fields = lines if index == WHOLE_LINE else _parts(path, lines, index, between)
     if dtype is dt.string:
         return np.array(fields, object)
 
@@ -89,3 +77,17 @@ def _column(path: str, lines: list[bytes], column: Column, between: bytes, offse
         )
 
     return numbers(fields, dtype, failed)
+
+
+def _parts(path: str, lines: list[bytes], index: int, between: bytes) -> list[bytes]:
+    """What stands in the column of a number, line by line."""
+    fields = []
+    for number, line in enumerate(lines):
+        parts = line.split(between)
+        if len(parts) <= index:
+            raise invalid(
+                f"Invalid number of columns in {path} line {number} ({shown(line)}): expected at"
+                f" least {index + 1} got {len(parts)}."
+            )
+        fields.append(parts[index])
+    return fields

@@ -129,7 +129,8 @@ class TextFileInitializer(TableInitializerBase):
 
     Args:
       filename: text, or a scalar string tensor.
-      key_dtype: string for whole lines, int64 for line numbers, else what the column holds.
+      key_dtype: string or an integer dtype for whole lines, int64 for line numbers, else what the
+        column holds.
       key_index: a column from 0, or of `TextFileIndex`.
       value_dtype: as `key_dtype`.
       value_index: as `key_index`.
@@ -195,9 +196,12 @@ class TextFileInitializer(TableInitializerBase):
 def _check_index(what: str, index: int, dtype: DType) -> None:
     if index < _WHOLE_LINE:
         raise ValueError(f"`{what}_index` should be >= {_WHOLE_LINE}, received: {index}.")
-    wanted = {_LINE_NUMBER: dt.int64, _WHOLE_LINE: dt.string}.get(index)
-    if wanted is not None and dtype is not wanted:
+    fits = {
+        _LINE_NUMBER: dtype is dt.int64,
+        _WHOLE_LINE: dtype is dt.string or dtype.is_integer,
+    }
+    if not fits.get(index, True):
+        wanted = "int64" if index == _LINE_NUMBER else "string or an integer dtype"
         raise ValueError(
-            f"`{what}_dtype` must be {wanted.name} if `{what}_index` is {index}, received:"
-            f" {dtype.name}."
+            f"`{what}_dtype` must be {wanted} if `{what}_index` is {index}, received: {dtype.name}."
         )

@@ -206,9 +206,9 @@ class VocabularyFileCategoricalColumn(_OfVocabulary):
         )  # fmt: skip
 
 
-def _of_unknown(key: str, num_oov_buckets: int, default_value: Any) -> int:
-    """The category of unknown words."""
-    if num_oov_buckets and default_value not in (None, -1):
+def _of_unknown(key: str, num_oov_buckets: int, default_value: Any, unset: int | None) -> int:
+    """The category of unknown words; `unset` is the default of `default_value`."""
+    if num_oov_buckets and default_value != unset:
         raise ValueError(f"Can't specify both num_oov_buckets and default_value in {key}.")
     if num_oov_buckets < 0:
         raise ValueError(f"Invalid num_oov_buckets {num_oov_buckets} in {key}.")
@@ -242,7 +242,7 @@ def categorical_column_with_vocabulary_file_v1(
     checked_key(key)
     if not vocabulary_file:
         raise ValueError(f"Missing vocabulary_file in {key}.")
-    default = _of_unknown(key, num_oov_buckets, default_value)
+    default = _of_unknown(key, num_oov_buckets, default_value, None)
     if vocabulary_size is None:
         if not exists(vocabulary_file):
             raise ValueError(f"vocabulary_file in {key} does not exist: {vocabulary_file}.")
@@ -341,7 +341,7 @@ def categorical_column_with_vocabulary_list(
     if len(set(vocabulary_list)) != len(vocabulary_list):
         raise ValueError(f"Duplicate keys in vocabulary_list {vocabulary_list}, column_name: {key}")
     own = dt.as_dtype(np.asarray(vocabulary_list).dtype)
-    default = _of_unknown(key, num_oov_buckets, default_value)
+    default = _of_unknown(key, num_oov_buckets, default_value, -1)
     kind = category_kind(own, f"column_name: {checked_key(key)} vocabulary")
     wanted = kind if dtype is None else dt.as_dtype(dtype)
     if wanted.is_integer != kind.is_integer:

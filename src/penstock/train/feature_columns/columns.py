@@ -87,12 +87,14 @@ def to_sparse(given: Any, ignored: Any = None) -> Any:
 
     Args:
       given: a SparseTensor, which stays as it is, or a tensor.
-      ignored: the element that is none; "" in texts and -1 in numbers by default.
+      ignored: the element that is none; "" in texts and -1 in numbers by default, which is the
+        largest one of an unsigned dtype.
     """
     if is_sparse(given):
         return given
     if ignored is None:
         ignored = "" if given.dtype is dt.string else -1
+        ignored = given.dtype.max if given.dtype.is_unsigned else ignored
     places = where(not_equal(given, convert_to_tensor(ignored, given.dtype)))
     return SparseTensor(places, gather_nd(given, places), shape_of(given, out_type=dt.int64))
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from penstock.checkpoint.initialize import init_from_checkpoint
 from penstock.core.composite import is_sparse
+from penstock.core.context import state
 from penstock.graph.behavior import add_to_collection, get_collection
 from penstock.ops.array_fill import one_hot
 from penstock.ops.array_join import stack
 from penstock.ops.array_scatter import scatter_nd
 from penstock.ops.array_select import boolean_mask
 from penstock.ops.initializers_v1 import TruncatedNormal
-from penstock.ops.math_compare import greater_equal
 from penstock.ops.math_reduce import reduce_sum
 from penstock.ops.nn_embedding_sparse import (
     embedding_lookup_sparse_v1,
@@ -133,7 +133,7 @@ def _default(value: Any, shape: tuple[int, ...], kind: Any, key: str) -> Any:
             "The shape of default_value must be equal to given shape. default_value:"
             f" {value}, shape: {shape}, key: {key}"
         )
-    return _tuples(np.broadcast_to(given.astype(kind.numpy_dtype), shape).tolist())
+    return _tuples(np.broadcast_to(given, shape).tolist())
 
 
 def _tuples(value: Any) -> Any:
@@ -239,7 +239,7 @@ class IndicatorColumn(DenseColumn):
         if weights is None:
             classes = to_dense(ids, default_value=-1)
             return reduce_sum(one_hot(classes, column.num_buckets), -2)
-        known = greater_equal(ids.values, 0)
+        known = (ids.values >= 0) & (ids.values < np.int64(column.num_buckets))
         places = stack([ids.indices[:, 0], ids.values], 1)
         shape = stack([ids.dense_shape[0], np.int64(column.num_buckets)])
         return scatter_nd(boolean_mask(places, known), boolean_mask(weights.values, known), shape)
@@ -445,8 +445,14 @@ def shared_embedding_columns(
       A column for each of `categorical_columns`.
 
     Raises:
+      RuntimeError: in eager mode, where no graph holds the table that is shared.
       ValueError: as for `embedding_column`; or kinds or numbers of categories differ.
     """
+    if state.graph is None:
+        raise RuntimeError(
+            "shared_embedding_columns are not supported when eager execution is enabled: expected a"
+            " graph, which holds the shared table. Make them under tf.Graph().as_default()."
+        )
     first = _checked_embedding(dimension, ckpt_to_load_from, tensor_name_in_ckpt, initializer)
     ordered = sorted(categorical_columns, key=lambda column: column.name)
     _check_alike(ordered)

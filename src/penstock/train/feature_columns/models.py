@@ -24,7 +24,6 @@ from penstock.train.feature_columns.columns import (
     Weights,
 )
 from penstock.types import dtypes as dt
-from penstock.types.tensor_shape import TensorShape
 
 
 def _checked_columns(given: Any, what: str, kinds: tuple[type, ...], hint: str) -> list[Any]:
@@ -55,19 +54,19 @@ def _checked_columns(given: Any, what: str, kinds: tuple[type, ...], hint: str) 
     return columns
 
 
-def _check_batches(features: Mapping[str, Any]) -> None:
+def _check_batches(columns: list[Any], numbers: list[Any]) -> None:
+    """Refuses what columns made when the numbers of examples are known to differ."""
     known: tuple[str, int] | None = None
-    for key, value in features.items():
-        shape = TensorShape(value.shape) if hasattr(value, "shape") else TensorShape(None)
-        size = shape.as_list()[0] if shape.rank else None
+    for column, made in zip(columns, numbers, strict=True):
+        size = made.shape.as_list()[0]
         if size is None:
             continue
         if known is not None and known[1] != size:
             raise ValueError(
                 "Batch size (first dimension) of each feature must be same. Batch size of columns"
-                f" ({known[0]}, {key}): ({known[1]}, {size})"
+                f" ({known[0]}, {column.name}): ({known[1]}, {size})"
             )
-        known = key, size
+        known = known or (column.name, size)
 
 
 def _read(features: Any) -> Features:
@@ -76,7 +75,6 @@ def _read(features: Any) -> Features:
             f"features: expected a dictionary of tensors by name, got {type(features).__name__}."
             " Name them as the columns' keys do."
         )
-    _check_batches(features)
     return Features(features)
 
 
@@ -136,6 +134,7 @@ def input_layer(
                 _note(column, cols_to_vars)
                 if cols_to_output_tensors is not None:
                     cols_to_output_tensors[column] = numbers
+        _check_batches(columns, found)
         return concat(found, 1)
 
 
@@ -175,6 +174,7 @@ def linear_model(
             with variable_scope(None, default_name=column.name):
                 sums.append(_weighted(column, read, make, units, sparse_combiner))
                 _note(column, cols_to_vars)
+        _check_batches(columns, sums)
         bias = _variable("bias_weights", [units], make)
         if cols_to_vars is not None:
             cols_to_vars["bias"] = [bias]
