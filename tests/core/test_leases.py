@@ -17,6 +17,7 @@ class Lock:
     def acquire(self):
         self.lock.acquire()
         self.depth += 1
+        return True
 
     def release(self):
         self.depth -= 1
