@@ -161,9 +161,10 @@ def test_values_of_mixed_lists() -> None:
         assert (tensor.dtype.name, tensor.numpy().tolist()) == (dtype, expected)
     with pytest.raises(ValueError, match="non-rectangular"):
         tf.constant(cases[-1][0])
-    for value in ([1, 2j], [True, 1], ["a", 1]):
-        with pytest.raises(ValueError, match="mixed types"):
-            tf.constant(value)
+    for value in ([1, 2j], [True, 1], ["a", 1], [2, np.bool_(True)]):
+        for given in (None, tf.bool):
+            with pytest.raises(ValueError, match="mixed types"):
+                tf.constant(value, given)
 
 
 def test_lists_with_tensors_are_packed_and_cast() -> None:
@@ -193,7 +194,7 @@ _NUMBERS = {
     "i8": np.int8(1), "u8": np.uint8(1), "i64": np.int64(1), "wide": np.int64(2**40),
     "u32": np.uint32(2**31), "u64": np.uint64(2**63), "f16": np.float16(1), "f32": np.float32(1),
     "f64": np.float64(1), "c64": np.complex64(1), "b": np.bool_(True), "1": 1, "1.5": 1.5,
-    "True": True, "1j": 1j, "[i8]": np.array(1, np.int8),
+    "True": True, "1j": 1j, "[i8]": np.array(1, np.int8), "2**63": 2**63, "2**70": 2**70,
 }  # fmt: skip
 
 MIXED = """
@@ -221,6 +222,10 @@ b b | bool | bool
 True i8 | ValueError | int8
 [i8] | int32 | int8
 [i8] f64 | float32 | float32
+2**63 | ValueError | uint64
+2**63 1 | ValueError | float32
+2**70 | ValueError | TypeError
+1.5 2**70 | float32 | TypeError
 """
 
 
@@ -245,6 +250,14 @@ def _outcome(value: Any) -> str:
 def test_numpys_bools_and_text_in_lists_are_no_numbers(value: Any) -> None:
     with pytest.raises(TypeError, match="float32"):
         tf.constant([value], tf.float32)
+
+
+def test_none_in_a_list_is_what_tensorflow_calls_it() -> None:
+    for given in (None, tf.float32):
+        with pytest.raises(ValueError, match="unsupported type"):
+            tf.constant([None, 1], given)
+        with tf.Graph().as_default(), pytest.raises(TypeError, match="unsupported type"):
+            tf.constant([None, 1], given)
 
 
 def test_a_conversion_method_of_one_object() -> None:

@@ -319,12 +319,10 @@ def _from_sequence(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any
     if fast is not None:
         return fast
     leaves: list[Any] = []
-    dims = _measure(value, leaves)
+    dims, given = _measure(value, leaves), dtype is not None
     if dtype is None:
         dtype = _graph_dtype(leaves) if state.graph is not None else None
         dtype = dtype or _common_dtype(leaves)
-    elif not dtype.is_bool and any(isinstance(leaf, np.bool_) for leaf in leaves):
-        raise _mismatch(next(leaf for leaf in leaves if isinstance(leaf, np.bool_)), dtype)
     elif len({isinstance(leaf, (str, bytes)) for leaf in leaves}) > 1:
         raise _refusal()(
             f"Can't convert Python sequence with mixed types to Tensor: text and other values in "
@@ -332,14 +330,28 @@ def _from_sequence(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any
         )
     if not leaves:
         return np.empty(dims, dtype.numpy_dtype), dtype
-    bool_is_number = state.graph is not None or not isinstance(leaves[0], (bool, np.bool_))
-    result = np.empty(int(np.prod(dims)), dtype.numpy_dtype)
-    start = 0
+    try:
+        if given and not dtype.is_bool:
+            _refuse_numpy_bools(leaves, dtype)
+        return _filled(leaves, dtype).reshape(dims), dtype
+    except TypeError:
+        if state.graph is None:
+            _common_dtype(leaves)  # mixed types are a ValueError whatever dtype is asked for
+        raise
+
+
+def _refuse_numpy_bools(leaves: list[Any], dtype: DType) -> None:
+    """Python's True counts as 1 where a dtype is given; NumPy's does not."""
     for leaf in leaves:
-        part = _leaf(leaf, dtype, bool_is_number)
-        result[start : start + part.size] = part.reshape(-1)
-        start += part.size
-    return result.reshape(dims), dtype
+        if isinstance(leaf, np.bool_):
+            raise _mismatch(leaf, dtype)
+
+
+def _filled(leaves: list[Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """The elements of a list one after another."""
+    bool_is_number = state.graph is not None or not isinstance(leaves[0], (bool, np.bool_))
+    parts = [_leaf(leaf, dtype, bool_is_number).reshape(-1) for leaf in leaves]
+    return np.concatenate(parts, dtype=dtype.numpy_dtype)
 
 
 def _from_plain_numbers(
@@ -437,8 +449,8 @@ def _numpy_kind(leaf: Any) -> np.dtype[Any] | None:
         return leaf.dtype if leaf.ndim == 0 and leaf.dtype.kind in "biufcV" else None
     if isinstance(leaf, (bool, float, complex)):
         return np.dtype(_kind(leaf))
-    if isinstance(leaf, int) and -(2**63) <= leaf < 2**63:
-        return np.dtype(np.int64)
+    if isinstance(leaf, int) and -(2**63) <= leaf < 2**64:
+        return np.dtype(np.int64 if leaf < 2**63 else np.uint64)
     return None
 
 
@@ -454,6 +466,8 @@ def _common_dtype(leaves: list[Any]) -> DType:
     """
     found: DType | None = None
     for leaf in leaves:
+        if found is not None and found.is_floating and type(leaf) is int and state.graph is None:
+            continue  # of any size; a graph takes it for an object
         this = _leaf_dtype(leaf)
         found = this if found is None else _wider(found, this, leaf)
     return found or dtypes.float32
@@ -504,6 +518,8 @@ def _leaf(leaf: Any, dtype: DType, bool_is_number: bool) -> np.ndarray[Any, Any]
             leaf = int(leaf)
         else:
             leaf = bool(leaf)
+    elif leaf is None:
+        raise _unsupported(leaf, _refusal())
     elif isinstance(leaf, (np.ndarray, np.generic)):
         kind = _KIND_LETTERS.get(np.asarray(leaf).dtype.kind)
         if kind is not None and not _accepts(dtype, kind):
