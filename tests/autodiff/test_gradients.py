@@ -40,6 +40,8 @@ def test_grad_ys_with_more_dimensions_of_size_one():
         assert session.run(grad).tolist() == [2.0, 40.0, 600.0]
         with pytest.raises(ValueError, match=r"expected grad_ys of shape \(3,\).*got shape \(2,\)"):
             tf.gradients(x * x, x, grad_ys=[tf.ones([2])])
+        with pytest.raises(ValueError, match=r"expected grad_ys of shape \(3, 2\).*\(2, 3\)"):
+            tf.gradients(tf.exp(tf.ones([3, 2])), x, grad_ys=[tf.ones([2, 3])])
 
 
 def test_stop_gradients_and_unconnected():

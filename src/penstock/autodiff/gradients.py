@@ -174,7 +174,9 @@ def _shaped(grad: Any, y: Any) -> Any:
     """`grad` in the shape of `y`: programs give gradients with dimensions of size 1 more."""
     if y.shape.is_compatible_with(grad.shape):
         return grad
-    if y.shape.num_elements() is None or y.shape.num_elements() != grad.shape.num_elements():
+    shapes = [t.shape for t in (y, grad)]
+    sizes = [[n for n in s.as_list() if n != 1] for s in shapes if s.is_fully_defined()]
+    if len(sizes) < 2 or sizes[0] != sizes[1]:
         raise ValueError(
             f"tf.gradients: expected grad_ys of shape {y.shape}, that of {y!r}, got shape"
             f" {grad.shape}. Give each of ys a gradient of its own shape."
