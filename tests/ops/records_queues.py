@@ -74,3 +74,4 @@ RECORDS += [
     for name in (*_READERS, *(f"Reader{call}" for call in _READS))
     for version in ("", "V2")
 ]
+RECORDS.append(Record("RecordInput", tested_by="tests/ops/test_record_input.py"))

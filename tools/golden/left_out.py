@@ -17,10 +17,10 @@ _BY_REASON = {
         InitializeTableFromTextFileV2 MergeV2Checkpoints ReaderNumRecordsProduced
         ReaderNumRecordsProducedV2 ReaderNumWorkUnitsCompleted ReaderNumWorkUnitsCompletedV2
         ReaderRead ReaderReadUpTo ReaderReadUpToV2 ReaderReadV2 ReaderReset ReaderResetV2
-        ReaderRestoreState ReaderRestoreStateV2 ReaderSerializeState ReaderSerializeStateV2 Restore
-        RestoreSlice RestoreV2 Save SaveSlices SaveV2 SummaryWriter TFRecordReader TFRecordReaderV2
-        TextLineReader TextLineReaderV2 WholeFileReader WholeFileReaderV2 WriteFile
-        WriteGraphSummary WriteRawProtoSummary WriteSummary
+        ReaderRestoreState ReaderRestoreStateV2 ReaderSerializeState ReaderSerializeStateV2
+        RecordInput Restore RestoreSlice RestoreV2 Save SaveSlices SaveV2 SummaryWriter
+        TFRecordReader TFRecordReaderV2 TextLineReader TextLineReaderV2 WholeFileReader
+        WholeFileReaderV2 WriteFile WriteGraphSummary WriteRawProtoSummary WriteSummary
     """,
     "the handle of a tensor that a session keeps, see tests/runtime/test_session_tensors.py": """
         DeleteSessionTensor GetSessionHandle GetSessionHandleV2 GetSessionTensor

@@ -131,6 +131,7 @@ FAMILIES = (
     "ragged_dense_ops",
     "ragged_variants",
     "reader_ops",
+    "record_input",
     "send_recv",
     "session_tensors",
     "signal_fft",
