@@ -114,7 +114,7 @@ def choices_text() -> str:
     lines = [f"{len(found)} in {autotune.folder()}{state}"]
     for each in found:
         times = ", ".join(f"{name} {figure:.0f} us" for name, figure in each.times.items())
-        lines.append(f"{each.what}: {each.winner} ({times})")
+        lines.append(f"{each.what}: {each.winner} ({times or 'not measured'})")
     return "\n".join(lines)
 
 

@@ -3,11 +3,15 @@
 A kernel's predicate asks `chosen` for shapes that lie between those where one is sure to win. The
 candidates are timed in turns on a thread of their own, outside of whatever is being traced. A
 choice holds for this kind of machine, version of JAX and of the native library. Each is a small
-file of its own, replaced whole: processes that measure the same shape at once do not disturb each
-other, a file that cannot be read is measured again, and the oldest go where there are too many.
+file of its own, put there whole: of processes that measure a shape at once the first one's choice
+holds for all, a file that cannot be read is measured again, and the oldest go where there are too
+many.
 
-Nothing is measured, and nothing read, with ``PENSTOCK_AUTOTUNE=0`` and where the program asked for
-determinism: then the default serves. `penstock inspect --choices` shows what was measured.
+A choice has other last bits than another one, so it must not change from a process to one that
+resumes its work. What could not be measured is kept too: the default, for good. Where nothing can
+be kept nothing is measured. Nor is it, and nothing is read, with ``PENSTOCK_AUTOTUNE=0`` and where
+the program asked for determinism or records its effects: then the default serves. `penstock inspect
+--choices` shows what was measured.
 """
 
 import functools
@@ -32,6 +36,7 @@ Call = Callable[[], object]  # one call of a candidate, which waits for its resu
 Candidates = Mapping[str, Callable[[], Call]]  # what prepares each: inputs, compilation
 BUDGET_S = 2.0  # of measuring in one process; further shapes get the default
 ROUNDS, ROUND_S = 4, 0.003
+LONGEST_S = 0.2  # of calls for one shape: where they take longer, the first ones have to do
 MOST_FILES = 1000
 
 
@@ -42,7 +47,7 @@ class Choice:
     Attributes:
       what: the work, in words that name its shapes and dtypes.
       winner: the name of the candidate that serves.
-      times: least microseconds of a call of each.
+      times: least microseconds of a call of each; none where nothing was measured.
     """
 
     what: str
@@ -57,7 +62,7 @@ _spent = 0.0
 
 def enabled() -> bool:
     """Whether choices are measured and read."""
-    return bool(env.get("PENSTOCK_AUTOTUNE")) and not determinism.required()
+    return bool(env.get("PENSTOCK_AUTOTUNE")) and not determinism.switch.fixed
 
 
 def chosen(what: str, candidates: Candidates, default: str) -> str:
@@ -77,10 +82,7 @@ def chosen(what: str, candidates: Candidates, default: str) -> str:
         key = (folder(), what)
         found = _known.get(key) or _read(_path(what), what)
         if found is None or found.winner not in candidates:
-            found = _measure(what, candidates)
-            if found is None:
-                return default
-            _write(found)
+            found = _settle(what, candidates, default)
         _known[key] = found
     return found.winner
 
@@ -134,8 +136,11 @@ def _measure(what: str, candidates: Candidates) -> Choice | None:
 def _time_all(candidates: Candidates, found: dict[str, float]) -> None:
     try:
         calls = {name: prepare() for name, prepare in candidates.items()}
+        end = perf_counter() + LONGEST_S
         least = {name: _least(call, 0.0) for name, call in calls.items()}  # the first, to warm up
         for _ in range(ROUNDS):
+            if perf_counter() > end:
+                break
             for name, call in calls.items():
                 least[name] = min(least[name], _least(call, ROUND_S))
     except Exception:  # whatever it is, the default serves, and says it when it is compiled
@@ -170,23 +175,43 @@ def _read(path: pathlib.Path, what: str | None) -> Choice | None:
         found = Choice(str(entry["what"]), str(entry["winner"]), times)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
-    if what not in (None, found.what) or found.winner not in times:
+    if what not in (None, found.what) or (times and found.winner not in times):
         return None
     return found
 
 
-def _write(choice: Choice) -> None:
-    """Keeps a choice; where that cannot be done the next process measures again."""
-    path = _path(choice.what)
+def _settle(what: str, candidates: Candidates, default: str) -> Choice:
+    """Measures a shape and keeps the choice; the default where one or the other cannot be done."""
+    path, unknown = _path(what), Choice(what, default, {})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _bound(path.parent)
         handle, name = tempfile.mkstemp(dir=path.parent, suffix=".new")
+    except OSError:
+        return unknown
+    choice = _measure(what, candidates) or unknown
+    try:
         with os.fdopen(handle, "w") as file:
             json.dump(asdict(choice), file)
-        os.replace(name, path)
+        return _keep(name, path, choice, candidates)
     except OSError:
-        return
+        return unknown
+    finally:
+        pathlib.Path(name).unlink(missing_ok=True)
+
+
+def _keep(name: str, path: pathlib.Path, choice: Choice, candidates: Candidates) -> Choice:
+    """Gives a file its place; the choice of another process that was there first holds."""
+    try:
+        os.link(name, path)
+    except FileExistsError:
+        other = _read(path, choice.what)
+        if other is not None and other.winner in candidates:
+            return other
+        os.replace(name, path)
+    except OSError:  # a file system without links: then the last one's choice holds
+        os.replace(name, path)
+    return choice
 
 
 def _bound(kept: pathlib.Path) -> None:

@@ -15,6 +15,7 @@ LEAST_SIDE = 16  # columns of the right side, and numbers in a sum
 LEAST_ROWS = {2: 8, 1: 64}  # of the left side, by bytes of a number; XLA's own kernel of bytes is
 # faster for fewer rows, as the right side is laid out anew for each call, and for batches
 UNSURE_ROWS = {2: 32, 1: 256}  # below, it depends on the processor which is faster
+MOST_MEASURED = 1 << 27  # bytes of both sides: to measure larger ones costs memory and seconds
 
 
 def worth_a_dot(left: Sequence[int], right: Sequence[int], size: int) -> bool:
@@ -62,6 +63,8 @@ def dot_wins(left: Sequence[int], right: Sequence[int], dtype: Any) -> bool:
 
 def _unsure(left: Sequence[int], right: Sequence[int], size: int) -> bool:
     """Whether measurements went either way: few rows, narrow sides, batches of bytes."""
+    if (math.prod(left) + math.prod(right)) * size > MOST_MEASURED:
+        return False
     (m, k), n = left[-2:], right[-1]
     work = math.prod(np.broadcast_shapes(tuple(left[:-2]), tuple(right[:-2]))) * m * n * k
     if min(m, n, k) < 2 or work < LEAST_WORK:
