@@ -59,6 +59,25 @@ def test_branches_of_other_shapes():
     assert run_all_ways(choose, False, BIG)[0].shape == (6000,)
 
 
+@pytest.mark.parametrize("choice", [True, False])
+def test_an_operation_that_a_branch_returns_counts_as_the_choice(choice):
+    @tf.function
+    def run(pred, index):
+        ran = tf.Variable(0.0) if not made else made[0]
+        made.append(ran)
+        branches = [lambda: [ran.assign_add(10.0).op, None], lambda: [ran.assign_add(1.0).op, None]]
+        chosen = tf.cond(pred, branches[1], branches[0])
+        number = tf.switch_case(index, branches)
+        return chosen, number, tf.case([(pred, lambda: tf.no_op())], default=lambda: tf.no_op())
+
+    made = []
+    chosen, number, case = run(tf.constant(choice), tf.constant(int(choice)))
+    assert (chosen[0].numpy(), chosen[1]) == (choice, None)
+    assert (number[0].numpy(), number[0].dtype, number[1]) == (int(choice), tf.int32, None)
+    assert case.numpy() == choice
+    assert made[0].numpy() == (2 if choice else 20)
+
+
 def test_cond_on_a_comparison_that_is_known():
     assert run_all_ways(lambda x: tf.cond(tf.constant(True), lambda: x, lambda: -x), F(2))[0] == 2
 

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.core import context
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.execute import record
+from penstock.core.execute import execute, record
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph.body import CallBody
@@ -76,15 +76,18 @@ def write_what_they_read(graphs: Sequence[BodyGraph]) -> bool:
     return False
 
 
-def trace(graph: BodyGraph, function: Callable[[], Any]) -> Any:
-    """Runs a Python function in a body's graph; what it returned, as tensors of that graph."""
+def trace(graph: BodyGraph, function: Callable[[], Any], for_operation: Any = True) -> Any:
+    """Runs a Python function in a body's graph; what it returned, as tensors of that graph.
+
+    In the place of an operation that it returns comes `for_operation`, after the operation ran.
+    """
 
     def convert(value: Any) -> Any:
         if value is None:
             return None
         if isinstance(value, Operation):
             with graph.control_dependencies([value]):
-                return convert_to_tensor(True)
+                return execute("Identity", (convert_to_tensor(for_operation),))
         return graph.as_tensor(convert_to_tensor(value))
 
     with context.graph_scope(graph), context.no_recording():

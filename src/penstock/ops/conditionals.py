@@ -33,7 +33,7 @@ def cond(
 
     Args:
       pred: bool[]; eagerly anything with a truth value.
-      true_fn: takes nothing, returns a nest of tensors.
+      true_fn: takes nothing, returns a nest of tensors; an operation in it counts as `pred`.
       false_fn: likewise, of the same structure and dtypes.
       name: the name of the operation in a graph.
 
@@ -66,7 +66,7 @@ def cond(
         )
     graphs = branch_graphs(name)
     labels = ("true_fn", "false_fn")
-    structure, captured = _trace_branches(graphs, (true_fn, false_fn), labels, "tf.cond")
+    structure, captured = _trace_branches(graphs, (true_fn, false_fn), labels, "tf.cond", pred)
     return _pack(structure, emit_if(pred, graphs, captured, name))
 
 
@@ -124,7 +124,8 @@ def switch_case(
 
     Args:
       branch_index: int32[].
-      branch_fns: a list of functions, a dict from int to function, or a list of such pairs.
+      branch_fns: a list of functions, a dict from int to function, or a list of such pairs. An
+        operation in what a function returns counts as `branch_index`.
       default: runs for a number that no function has; the last function does otherwise.
       name: the name of the operation in a graph.
 
@@ -158,7 +159,7 @@ def switch_case(
     name = name or "switch_case"
     graphs = [_graph(name, f"branch{i}") for i in range(len(functions))]
     labels = [f"branches[{i}]" for i in range(len(functions))]
-    structure, captured = _trace_branches(graphs, functions, labels, "tf.switch_case")
+    structure, captured = _trace_branches(graphs, functions, labels, "tf.switch_case", index)
     bodies = [CallBody(g.name, g) for g in graphs]
     attrs = {**_types(captured, bodies[0]), "branches": tuple(bodies)}
     op = CASE if any(b.stateful for b in bodies) else STATELESS_CASE
@@ -326,10 +327,17 @@ def _types(captured: Sequence[Tensor], body: CallBody) -> dict[str, Any]:
 
 
 def _trace_branches(
-    graphs: Sequence[BodyGraph], functions: Sequence[Branch], labels: Sequence[str], what: str
+    graphs: Sequence[BodyGraph],
+    functions: Sequence[Branch],
+    labels: Sequence[str],
+    what: str,
+    selector: Tensor,
 ) -> tuple[Any, list[Tensor]]:
-    """Traces the branches; what they return in common, and what they capture."""
-    results = [trace(g, converted(f)) for g, f in zip(graphs, functions, strict=True)]
+    """Traces the branches; what they return in common, and what they capture.
+
+    In the place of an operation that a branch returns comes `selector`, which chose the branch.
+    """
+    results = [trace(g, converted(f), selector) for g, f in zip(graphs, functions, strict=True)]
     for i in range(1, len(results)):
         _check_same(results[0], results[i], (labels[0], labels[i]), what)
     captured = share_captures(graphs)
