@@ -192,9 +192,9 @@ _BY_REASON = {
         Conv3DBackpropFilterV2 value 2, Conv3DBackpropInputV2 value 1, Dawsn gradient 2,
         DepthwiseConv2dNative gradient 1, DepthwiseConv2dNative value 1,
         DepthwiseConv2dNativeBackpropInput value 1, FFT2D value 1, FusedBatchNormGrad
-        value 1, FusedBatchNormGradV2 value 1, FusedBatchNormGradV3 value 2, Igamma value
-        1, IgammaGradA value 5, Igammac gradient 1, Igammac value 1, NearestNeighbors
-        value 2, Polygamma value 1, Pow gradient 2, QuantizeAndDequantizeV4Grad value 1,
+        value 1, FusedBatchNormGradV2 value 1, FusedBatchNormGradV3 value 2,
+        IgammaGradA value 5, Igammac gradient 1, NearestNeighbors value 2, Polygamma value 1,
+        Pow gradient 2, QuantizeAndDequantizeV4Grad value 1,
         RandomGammaGrad value 2, ResizeArea value 1, ResizeNearestNeighborGrad value 1,
         ResourceSparseApplyFtrl value 1, ResourceSparseApplyFtrlV2 value 1,
         ScaleAndTranslate value 1, ScaleAndTranslateGrad value 1, SigmoidGrad gradient 1,

@@ -70,3 +70,21 @@ def test_fresnel_keeps_its_phase_far_out() -> None:
     cosine = tf.math.special.fresnel_cos(tf.constant(x)).numpy()
     np.testing.assert_allclose(sine, 0.5 - 1 / (np.pi * x), rtol=0, atol=1e-15)
     np.testing.assert_allclose(cosine, 0.5 - 1 / (np.pi**2 * x**3), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_incomplete_gamma_functions_at_their_edges(compiled: bool) -> None:
+    """Where limits depend on the way: TensorFlow's values."""
+    a = tf.constant([[0.0], [-1.5], [np.nan], [np.inf], [2.0]])
+    x = tf.constant([0.0, 1.0, -1.0, np.nan])
+    for name, expected in (
+        ("igamma", [[0, *[np.nan] * 3]] * 3 + [[0, 0, np.nan, np.nan]]),
+        ("igammac", [[np.nan] * 4] * 3 + [[1, 1, np.nan, np.nan]]),
+    ):
+        function = function_of(name)
+        values = tf.function(function, jit_compile=True)(a, x) if compiled else function(a, x)
+        np.testing.assert_array_equal(values[:4], expected)
+        np.testing.assert_array_equal(np.isnan(values[4]), [False, False, True, True])
+    order = tf.constant([0.5, 1.5, -0.5, -1.0, np.nan])
+    polygamma = tf.function(tf.math.polygamma, jit_compile=True) if compiled else tf.math.polygamma
+    assert np.isnan(polygamma(order, 1.3)).all()

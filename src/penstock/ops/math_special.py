@@ -250,14 +250,16 @@ def _polygamma_host(n: Array, x: Array) -> Array:
     n, x = np.broadcast_arrays(n, x)
     factorial = _each(lambda v: math.exp(math.lgamma(v + 1)) if v >= 0 else math.nan)(n)
     higher = np.where(n % 2 == 0, -1.0, 1.0) * np.round(factorial) * _zeta_host(n + 1, x)
-    return np.where(n == 0, _digamma_host(x), higher)
+    whole = np.where(n == np.floor(n), higher, np.nan)
+    return np.where(n == 0, _digamma_host(x), whole)
 
 
 def _polygamma_compiled(n: Array, x: Array) -> Array:
     one = np.asarray(1, x.dtype)
     sign = jnp.where(n % 2 == 0, -one, one)
     higher = sign * jnp.exp(special.gammaln(n + 1)) * special.zeta(n + 1, x)
-    return jnp.where(n == 0, special.digamma(x), higher)
+    whole = jnp.where(n == jnp.floor(n), higher, np.asarray(np.nan, x.dtype))
+    return jnp.where(n == 0, special.digamma(x), whole)
 
 
 def _define_pair(name: str, names: str, host: Any, compiled: Any, doc: str, types: str) -> OpDef:
@@ -307,12 +309,32 @@ def _polygamma_gradient(op: Any, grad: Any) -> list[Any]:
 
 # incomplete gamma and beta functions
 
+
+def _incomplete_gamma(name: str, low: float, of_zero: float | None) -> Callable[..., Array]:
+    """The function `name` with TensorFlow's values at the edges, where limits depend on the way.
+
+    Args:
+      name: "gammainc" or "gammaincc".
+      low: its value for x far below a, which is that of a = inf and any finite x.
+      of_zero: its value at x = 0, whatever a is; None leaves it to the other rules.
+    """
+    function = _of(name)
+
+    def call(a: Array, x: Array) -> Array:
+        below = (a == np.inf) & (x >= 0) & (x < np.inf)
+        value = jnp.where(below, np.asarray(low, x.dtype), function(a, x))
+        value = jnp.where(a > 0, value, np.asarray(np.nan, x.dtype))
+        return value if of_zero is None else jnp.where(x == 0, np.asarray(of_zero, x.dtype), value)
+
+    return call
+
+
 IGAMMA = _define_pair(
-    "Igamma", "a x", None, _of("gammainc"),
+    "Igamma", "a x", None, _incomplete_gamma("gammainc", 0.0, of_zero=0.0),
     "Returns the lower regularized incomplete gamma function.", FLOATS,
 )  # fmt: skip
 IGAMMAC = _define_pair(
-    "Igammac", "a x", None, _of("gammaincc"),
+    "Igammac", "a x", None, _incomplete_gamma("gammaincc", 1.0, of_zero=None),
     "Returns the upper regularized incomplete gamma function.", FLOATS,
 )  # fmt: skip
 igamma = binary_function(IGAMMA, "igamma", IGAMMA.doc, arguments=("a", "x"))

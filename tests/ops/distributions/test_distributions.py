@@ -74,6 +74,19 @@ def test_a_far_tail_of_float32_and_its_gradient():
     np.testing.assert_allclose(tape.gradient(y, x), slope, 2e-4, 1e-30)
 
 
+def test_quantiles_of_what_is_no_probability():
+    p = tf.constant([-0.1, 0.0, 0.5, 1.0, 1.1, np.nan, np.inf])
+    with tf.GradientTape() as tape:
+        tape.watch(p)
+        quantiles = D.Normal(1.0, 2.0).quantile(p)
+    infinity = np.inf
+    np.testing.assert_array_equal(
+        quantiles, [-infinity, -infinity, 1, infinity, infinity, np.nan, infinity]
+    )
+    slope = 2 * np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(tape.gradient(quantiles, p), [0, 0, slope, 0, 0, np.nan, 0], 1e-6)
+
+
 def test_bernoulli():
     for ours in (D.Bernoulli(probs=PROBS[0]), D.Bernoulli(logits=np.log([0.25, 4.0]))):
         np.testing.assert_allclose(ours.prob([0, 1]), [0.8, 0.8], 1e-12)

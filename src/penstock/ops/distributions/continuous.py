@@ -110,7 +110,10 @@ class Normal(_LocationScale):
         return _log_ndtr(-self._z(x))
 
     def _quantile(self, p: Any) -> Any:
-        return ndtri(p) * self.scale + self.loc
+        outside = (p <= 0) | (p >= 1)
+        ends = math.inf * sign(p - 0.5)
+        inside = where(outside, 0.5 * ones_like(p), p)  # where ndtri has a slope
+        return where(outside, ends, ndtri(inside)) * self.scale + self.loc
 
     def _entropy(self) -> Any:
         scale = self.scale * ones_like(self.loc)
