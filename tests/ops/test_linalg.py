@@ -150,6 +150,24 @@ def test_the_norm_of_a_matrix_by_its_largest_singular_value() -> None:
     assert L.norm(matrix, ord=2, axis=[0, 1]).numpy() == pytest.approx(4)
 
 
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_norms_of_complex_numbers(keepdims: bool) -> None:
+    """Sums of squares keep the dtype, as in TensorFlow; norms of magnitudes are real."""
+    z = tf.constant([[3 + 4j, 1j]], tf.complex64)
+    for ord, axis, expected, dtype in (
+        ("euclidean", 1, np.sqrt(26), tf.complex64),
+        (2, None, np.sqrt(26), tf.complex64),
+        ("fro", [0, 1], np.sqrt(26), tf.complex64),
+        (2, [0, 1], np.sqrt(26), tf.float32),
+        (1, [0, 1], 5, tf.float32),
+        (np.inf, None, 5, tf.float32),
+        (3, 1, 126 ** (1 / 3), tf.float32),
+    ):
+        norm = L.norm(z, ord, axis, keepdims)
+        assert norm.dtype is dtype
+        np.testing.assert_allclose(norm.numpy().reshape(-1), [expected], 1e-5)
+
+
 def test_lu_solve_checks_ranks() -> None:
     with pytest.raises(ValueError, match="`rhs` must have at least 2"):
         L.lu_solve(*L.lu(np.eye(2)), rhs=[1.0, 2.0], validate_args=True)

@@ -238,7 +238,8 @@ def norm(
       name: the name of the operation in a graph.
 
     Returns:
-      Tensor without these axes.
+      Tensor without these axes. Of complex numbers, "euclidean" and "fro" give complex numbers
+      too, and so does 2 for vectors; the other norms are real.
 
     Raises:
       ValueError: `ord` or `axis` is none of these.
@@ -254,7 +255,8 @@ def norm(
             squares = multiply(
                 tensor, execute("Conj", (tensor,)) if tensor.dtype.is_complex else tensor
             )
-            result = absolute(sqrt(reduce_sum(squares, axes, keep)))
+            result = sqrt(reduce_sum(squares, axes, keep))
+            result = result if tensor.dtype.is_complex else absolute(result)
         return execute("Identity", (result,), None, name)
     result = absolute(tensor)
     if ord == 1:
@@ -307,7 +309,7 @@ def _spectral_norm(tensor: Any, axes: Any, keep: bool) -> Any:
     first, second = (a % rank for a in axes)
     order = [i for i in range(rank) if i not in (first, second)] + [first, second]
     moved = execute("Transpose", (tensor, np.array(order, np.int32)))
-    values = execute("Svd", (moved,), {"compute_uv": False})[0]
+    values = absolute(execute("Svd", (moved,), {"compute_uv": False})[0])  # real numbers
     largest = reduce_max(values, -1, False)
     if not keep:
         return largest
