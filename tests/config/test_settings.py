@@ -243,3 +243,11 @@ def test_placements_of_functions_are_logged_whatever_the_level(
 def test_a_device_given_by_name_is_unknown() -> None:
     with pytest.raises(ValueError, match="Unrecognized device: 'CPU:0'"):
         experimental.get_memory_growth("CPU:0")  # type: ignore[arg-type]
+
+
+def test_memory_growth_of_a_cpu() -> None:
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    with pytest.raises(KeyError, match=r"get_memory_growth: expected a GPU, got .*CPU:0"):
+        experimental.get_memory_growth(cpu)
+    with pytest.raises(ValueError, match="non-GPU"):
+        experimental.set_memory_growth(cpu, True)

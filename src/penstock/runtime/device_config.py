@@ -248,10 +248,18 @@ def _require_known(device: Any) -> None:
 
 
 def get_memory_growth(device: PhysicalDevice) -> bool:
-    """Whether memory of a GPU is taken as needed."""
+    """Whether memory of a GPU is taken as needed.
+
+    Raises:
+      ValueError: the device is unknown.
+      KeyError: it has no memory of its own.
+    """
     _require_known(device)
     if device.device_type == "CPU":
-        raise ValueError("Cannot get memory growth on CPU devices.")
+        raise KeyError(
+            f"get_memory_growth: expected a GPU, got {device!r}, whose memory is the process's. "
+            "Ask for one of tf.config.list_physical_devices('GPU')."
+        )
     return _settings.memory_growth.get(device, False)
 
 
