@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from penstock.core import rounds
 from penstock.util.frames import user_frame
 
 _NUMBERED = re.compile(r"^Thread-\d+")  # how Python names threads: by the order of their making
@@ -309,6 +310,7 @@ def making(name: str) -> Iterator[None]:
 
 def carried(work: Callable[[], None]) -> Callable[[], None]:
     """`work` for another thread, which there belongs to what runs on this one."""
+    work = rounds.carried(work)
     if switch.log is None:
         return work
     given = _local.actor, _local.path

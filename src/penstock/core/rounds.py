@@ -1,16 +1,18 @@
-"""Which round of which loops runs on this thread, for what depends on the round.
+"""Which round of which loops and which branches run on this thread, for random operations.
 
-Random operations do: what they draw in a round follows from its number, not from how often they
-have run, so a loop gives the same numbers whether it runs compiled or round by round.
+What they draw in a round follows from its number, not from how often they have run, so a loop gives
+the same numbers whether it runs compiled or round by round. In a branch of a conditional each has a
+stream of its own: two branches, or two calls of a function, may hold operations of one name.
 """
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 
 class _Local(threading.local):
     path: tuple[int, ...] = ()
+    site: str = ""
 
 
 _local = _Local()
@@ -19,6 +21,39 @@ _local = _Local()
 def path() -> tuple[int, ...]:
     """The numbers of the rounds that run, the outermost loop's first; empty outside of loops."""
     return _local.path
+
+
+def key_of(name: str) -> str:
+    """The name of an operation that runs now on this thread with the branches it is in."""
+    return _local.site + name
+
+
+@contextlib.contextmanager
+def at(site: str) -> Iterator[None]:
+    """What follows on this thread is in the branch or call that `site` names."""
+    before = _local.site
+    _local.site = before + site
+    try:
+        yield
+    finally:
+        _local.site = before
+
+
+def carried(work: Callable[[], None]) -> Callable[[], None]:
+    """`work` for another thread, which there is in the rounds and branches of this one."""
+    given = _local.path, _local.site
+    if given == ((), ""):
+        return work
+
+    def run_there() -> None:
+        before = _local.path, _local.site
+        _local.path, _local.site = given
+        try:
+            work()
+        finally:
+            _local.path, _local.site = before
+
+    return run_there
 
 
 @contextlib.contextmanager

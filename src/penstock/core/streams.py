@@ -1,7 +1,8 @@
 """Where the random operations of functions and sessions stand in their streams.
 
-Positions live in the state that a step keeps for the next one. `set_seed` in eager code starts
-those of functions again, as it does those of eager operations; sessions have their graph's seed.
+Positions live in the state that a step keeps for the next one, by `penstock.core.rounds.key_of`.
+`set_seed` in eager code starts those of functions again, as it does those of eager operations;
+sessions have their graph's seed.
 """
 
 from typing import Any

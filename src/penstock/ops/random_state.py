@@ -216,7 +216,7 @@ def stream_on_host(ctx: Any, blocks: int) -> Stream:
     if given is not None:
         return stream_of(given)
     if step is not None:
-        return stream_of(_take(step, ctx.op_name, ctx.attrs, blocks))
+        return stream_of(_take(step, rounds.key_of(ctx.op_name), ctx.attrs, blocks))
     key = (ctx.op_name, tuple(ctx.attrs.items()))
     return stream_of(_take(None, key, ctx.attrs, blocks))
 
@@ -244,7 +244,7 @@ class StepStream:
             return self.start(node, 0)
         count = self._count_of(node)
         blocks = UNKNOWN_SIZE_BLOCKS if count is None else self._blocks_of(count, node)
-        return _take(step, node.name, node.attrs, blocks)
+        return _take(step, rounds.key_of(node.name), node.attrs, blocks)
 
     def start(self, node: Any, skipped: int) -> np.ndarray[Any, Any]:
         """uint64[3]: the stream in the rounds that run now, without its first blocks."""

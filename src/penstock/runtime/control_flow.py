@@ -21,7 +21,7 @@ from penstock.core.traced import Collected, TraceContext
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import bodies_of
 from penstock.runtime.bodies import Streams, run_body, trace_body, traced_body
-from penstock.runtime.draws import draws, rounds_before
+from penstock.runtime.draws import branch_site, draws, rounds_before
 from penstock.runtime.traced_flow import (
     as_arrays,
     as_state,
@@ -50,8 +50,15 @@ def with_handles(values: Sequence[Any], bodies: Sequence[CallBody]) -> list[Any]
 def _if_on_host(
     ctx: KernelContext, cond: Any, input: Any, *, then_branch: Any, else_branch: Any
 ) -> Any:
-    chosen = then_branch if _truth(cond) else else_branch
-    return run_body(ctx, chosen, with_handles(input, (then_branch, else_branch)))
+    return _run_branch(ctx, (then_branch, else_branch), 0 if _truth(cond) else 1, input)
+
+
+def _run_branch(ctx: KernelContext, branches: Sequence[CallBody], number: int, input: Any) -> Any:
+    body, values = branches[number], with_handles(input, branches)
+    if not draws(body):
+        return run_body(ctx, body, values)
+    with rounds.at(branch_site(ctx.op_name, number)):
+        return run_body(ctx, body, values)
 
 
 def _truth(value: Any) -> bool:
@@ -61,9 +68,13 @@ def _truth(value: Any) -> bool:
 
 
 def _case_on_host(ctx: KernelContext, branch_index: Any, input: Any, *, branches: Any) -> Any:
+    return _run_branch(ctx, branches, _chosen(branch_index, len(branches)), input)
+
+
+def _chosen(branch_index: Any, count: int) -> int:
+    """The number of the branch: the last one, where there is none of that number."""
     index = int(branch_index)
-    chosen = branches[index if 0 <= index < len(branches) else -1]
-    return run_body(ctx, chosen, with_handles(input, branches))
+    return index if 0 <= index < count else count - 1
 
 
 def _while_on_host(ctx: KernelContext, input: Any, *, cond: Any, body: Any) -> Any:

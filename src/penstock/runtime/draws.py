@@ -19,6 +19,7 @@ from penstock.runtime.program import Node
 
 RUN_STRIDE = 1 << 40  # rounds set apart for each run of a loop
 LOOPS = frozenset({"While", "StatelessWhile"})
+CONDITIONALS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 _place = Place("runs of loops")  # its lock guards: the counts of runs in the states of steps
 
 
@@ -38,10 +39,16 @@ def drawing_loop(node: Any) -> bool:
     return node.type in LOOPS and any(draws(body) for body in bodies_of(node.attrs))
 
 
+def branch_site(name: str, number: int) -> str:
+    """What names a branch of a conditional among the calls around an operation."""
+    return f"{name}:{number}/"
+
+
 def rounds_before(step: Any, name: str) -> int:
     """The rounds set apart for the earlier runs of a loop; counts this run."""
     if rounds.path():
         return 0  # the rounds around it tell its runs apart
+    name = rounds.key_of(name)
     log = switch.log
     with _place.lock if log is None else log.turn(step, f"{name} (runs)", (_place,)):
         runs = streams.positions_of(step, "runs")

@@ -9,6 +9,7 @@ import copy
 from typing import Any, NoReturn
 
 from penstock import errors
+from penstock.core import rounds
 from penstock.core.eager import PreparedOp
 from penstock.core.kernels import bind, register_kernel, select
 from penstock.core.traced import NotStatic
@@ -161,7 +162,8 @@ set_whole_plan_maker(make_whole_plan)
 
 def _call_on_host(ctx: Any, args: Any, *, f: Any) -> Any:
     """A call that was not inlined: of a function that must be one region."""
-    return run_body(ctx, f, with_handles(args, (f,)))
+    with rounds.at(f"{ctx.op_name}/"):  # as where it is inlined
+        return run_body(ctx, f, with_handles(args, (f,)))
 
 
 for _name in CALLS:
