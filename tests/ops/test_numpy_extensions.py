@@ -1,5 +1,6 @@
 """The extensions fft and linalg of the Array API standard, beside array-api-strict."""
 
+import functools
 import inspect
 
 import numpy as np
@@ -162,6 +163,31 @@ def test_linear_algebra(name):
         wanted = {k: getattr(strict, v) if k == "dtype" else v for k, v in options.items()}
         expected = getattr(strict.linalg, name)(*theirs, **wanted)
         _same(getattr(tnp.linalg, name)(*arguments, **options), expected, f"{name} {options}")
+
+
+UNKNOWN = [name for name in CALLS if name not in ("tensordot", "matmul", "vecdot", "outer")]
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_linear_algebra_of_unknown_sizes(name):
+    for given_x, options in CALLS[name]:
+        arguments = given_x if isinstance(given_x, tuple) else (given_x,)
+        arrays = [a for a in arguments if isinstance(a, np.ndarray)]
+        call = functools.partial(_with_the_rest, name, arguments[len(arrays) :], options)
+        specs = [tf.TensorSpec([None] * a.ndim, a.dtype) for a in arrays]
+        traced = tf.function(lambda *xs, call=call: call(xs)).get_concrete_function(*specs)
+        results = tf.nest.flatten(traced(*map(tf.constant, arrays)))
+        for found, expected in zip(results, tf.nest.flatten(call(arrays)), strict=True):
+            assert found.dtype is expected.dtype
+            np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
+
+
+def _with_the_rest(name, rest, options, arrays):
+    return getattr(tnp.linalg, name)(*arrays, *rest, **options)
+
+
+def test_powers_of_matrices_of_no_rows():
+    assert tnp.linalg.matrix_power(np.zeros((2, 0, 0)), 0).shape == [2, 0, 0]
 
 
 @pytest.mark.parametrize("mode", ["reduced", "complete"])

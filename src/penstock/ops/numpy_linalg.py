@@ -17,8 +17,17 @@ from penstock.ops import (
     numpy_products,
     numpy_turning,
 )
-from penstock.ops.array_fill import eye
-from penstock.ops.array_shape import broadcast_static_shape, broadcast_to, expand_dims
+from penstock.ops.array_basics import shape as shape_of
+from penstock.ops.array_diag import diag_part, set_diag
+from penstock.ops.array_fill import ones_like, zeros_like
+from penstock.ops.array_join import concat
+from penstock.ops.array_shape import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
+    ensure_shape,
+    expand_dims,
+)
 from penstock.ops.math_arithmetic import multiply
 from penstock.ops.math_cast import abs as absolute
 from penstock.ops.math_cast import cast, real
@@ -27,6 +36,7 @@ from penstock.ops.math_matmul import matmul as product
 from penstock.ops.math_reduce import reduce_max, reduce_min, reduce_sum
 from penstock.ops.numpy_array_api import matrix_transpose, vecdot
 from penstock.ops.numpy_dtypes import Value, as_tensor, promoted, rank_of, tensor_dtype, to_inexact
+from penstock.types import dtypes as dt
 
 matmul, tensordot = numpy_products.matmul, numpy_products.tensordot
 
@@ -171,8 +181,8 @@ def _bound(x: Any, rtol: Any) -> Any:
     """The part of the largest singular value up to which others count as zero."""
     if rtol is not None:
         return as_tensor(rtol)
-    rows, columns = x.dims[-2:]
-    return as_tensor(max(rows, columns) * np.finfo(x.dtype.numpy_dtype).eps)
+    longest = cast(reduce_max(shape_of(x)[-2:]), dt.float64)
+    return multiply(longest, float(np.finfo(x.dtype.numpy_dtype).eps))
 
 
 def matrix_rank(x: Value, /, *, rtol: Any = None) -> Any:
@@ -314,9 +324,12 @@ def solve(x1: Value, x2: Value, /) -> Any:
     left = _matrices(left, "solve")
     if rank_of(right, "solve") == 1:
         return solve(left, right[:, None])[..., 0]
-    batch = broadcast_static_shape(left.shape[:-2], right.shape[:-2]).as_list()
-    left = broadcast_to(left, [*batch, *left.shape.as_list()[-2:]])
-    right = broadcast_to(right, [*batch, *right.shape.as_list()[-2:]])
+    known = broadcast_static_shape(left.shape[:-2], right.shape[:-2])
+    if known.is_fully_defined():
+        batch: Any = np.array(known.as_list(), np.int32)
+    else:
+        batch = broadcast_dynamic_shape(shape_of(left)[:-2], shape_of(right)[:-2])
+    left, right = (broadcast_to(x, concat([batch, shape_of(x)[-2:]], 0)) for x in (left, right))
     return linalg_solve.solve(left, right)
 
 
@@ -336,8 +349,7 @@ def matrix_power(x: Value, n: int, /) -> Any:
     matrices = _matrices(x, "matrix_power")
     if n < 0:
         return matrix_power(inv(matrices), -n)
-    sizes = matrices.shape.as_list()
-    found = eye(sizes[-1], batch_shape=sizes[:-2], dtype=matrices.dtype)
+    found = set_diag(zeros_like(matrices), ones_like(diag_part(matrices)))
     square = matrices
     while n:  # by the binary digits of n
         found = product(found, square) if n & 1 else found
@@ -377,12 +389,19 @@ def cross(x1: Value, x2: Value, /, *, axis: int = -1) -> Any:
     """
     left, right = promoted(x1, x2)
     sizes = [tensor.shape.as_list()[axis] for tensor in (left, right)]
-    if sizes != [3, 3]:
+    if not set(sizes) <= {3, None}:
         raise ValueError(
             f"linalg.cross: expected 3 numbers along axis {axis}, got {sizes}. Name the axis of the"
             " vectors."
         )
-    return numpy_products.cross(left, right, axis=axis)
+    first, second = (_of_three(tensor, axis) for tensor in (left, right))
+    return numpy_products.cross(first, second, axis=axis)
+
+
+def _of_three(x: Any, axis: int) -> Any:
+    sizes = x.shape.as_list()
+    sizes[axis] = 3
+    return ensure_shape(x, sizes)
 
 
 def diagonal(x: Value, /, *, offset: int = 0) -> Any:

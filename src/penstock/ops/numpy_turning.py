@@ -6,10 +6,12 @@ import numpy as np
 
 from penstock.ops import array_order
 from penstock.ops.array_basics import reshape as tensor_reshape
+from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_gather import gather
 from penstock.ops.array_pad import pad as tensor_pad
-from penstock.ops.math_arithmetic import subtract
+from penstock.ops.math_arithmetic import maximum, minimum, subtract
 from penstock.ops.math_compare import logical_xor
+from penstock.ops.math_range import range as range_of
 from penstock.ops.numpy_arrays import axes_of, moveaxis, ravel, swapaxes
 from penstock.ops.numpy_dtypes import (
     Value,
@@ -163,9 +165,20 @@ def diagonal(a: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
       A tensor with the diagonals in the last axis.
     """
     x = moveaxis(as_tensor(a), (axis1, axis2), (-2, -1))
-    rows, columns = x.dims[-2], x.dims[-1]
-    count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    flat = tensor_reshape(x, [*x.shape.as_list()[:-2], rows * columns])
+    *batch, rows, columns = _sizes(x)
+    heights = rows + min(offset, 0), columns - max(offset, 0)
+    if isinstance(rows, int) and isinstance(columns, int):
+        places: Any = np.arange(max(0, min(heights)), dtype=np.int32)
+    else:
+        places = range_of(maximum(minimum(*heights), 0))
     start = offset if offset >= 0 else -offset * columns
-    index = [start + i * (columns + 1) for i in range(count)]
-    return gather(flat, np.asarray(index, np.int32), axis=-1)
+    flat = tensor_reshape(x, [*batch, rows * columns])
+    return gather(flat, places * (columns + 1) + start, axis=-1)
+
+
+def _sizes(x: Any) -> list[Any]:
+    """The sizes of a tensor of known rank: numbers where they are known, else int32 scalars."""
+    if None not in x.dims:
+        return list(x.dims)
+    whole = shape_of(x)
+    return [whole[i] if size is None else size for i, size in enumerate(x.dims)]
