@@ -199,9 +199,17 @@ def test_wrong_arguments(call, error, words):
 
 def test_shifts():
     x = np.arange(15).reshape(3, 5)
-    for axes in (None, 0, 1, (0, 1)):
+    for axes in (None, 0, 1, (0, 1), np.int64(-1), np.array([1, 0])):
         np.testing.assert_array_equal(signal.fftshift(x, axes), np.fft.fftshift(x, axes))
         np.testing.assert_array_equal(signal.ifftshift(x, axes), np.fft.ifftshift(x, axes))
+
+
+def test_shifts_of_an_unknown_shape_need_axes():
+    given = tf.TensorSpec(None, tf.float32)
+    along = tf.function(lambda x: signal.fftshift(x, -1), input_signature=[given])
+    assert along(tf.constant([[1.0, 2.0]])).numpy().tolist() == [[2.0, 1.0]]
+    with pytest.raises(ValueError, match="fftshift: expected axes, or a tensor of known rank"):
+        tf.function(signal.fftshift).get_concrete_function(given)
 
 
 def test_norms_over_axes():

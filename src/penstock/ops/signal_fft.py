@@ -694,9 +694,13 @@ def _check_axes(axes: list[int], x: Any) -> None:
 def _shift(x: Any, axes: Any, name: str | None, default: str, back: bool) -> Any:
     with scope(name, default) as full:
         x = convert_to_tensor(x)
-        if axes is None:
-            axes = list(range(x.shape.rank or 0))
-        places = [axes] if isinstance(axes, int) else [int(a) for a in axes]
+        if axes is None and x.shape.rank is None:
+            raise ValueError(
+                f"{default}: expected axes, or a tensor of known rank, got one of unknown shape."
+                " Name the axes, or give it a rank with tf.ensure_shape."
+            )
+        given = np.arange(x.shape.rank) if axes is None else np.asarray(axes)
+        places = given.reshape(-1).tolist()
         _check_axes(places, x)
         sizes = shape_of(x)
         halves = []
