@@ -38,6 +38,28 @@ def test_counts_of_a_vector(options: dict[str, Any], wanted: Any) -> None:
     assert parts(tf.sparse.bincount([3, 1, 3], **options)) == wanted
 
 
+@pytest.mark.parametrize("kind", [tf.int32, tf.int64], ids=str)
+def test_counts_have_the_dtype_of_values(kind: Any) -> None:
+    cells = tf.SparseTensor(CELLS, tf.constant([3, 1, 3], kind), [2, 4])
+    rows = tf.ragged.constant([[3, 1], [3]], dtype=kind)
+    for values in (tf.constant([3, 1, 3], kind), cells, rows):
+        for axis in (0, -1):
+            assert tf.sparse.bincount(values, axis=axis).dtype is kind
+    weighted = tf.sparse.bincount(tf.constant([3, 1], kind), weights=[0.5, 1.0])
+    assert weighted.dtype is tf.float32
+
+
+def test_counts_of_nothing_have_room_for_zeros() -> None:
+    for values, wanted in (
+        (tf.zeros([0], tf.int32), [1]),
+        (tf.zeros([2, 0], tf.int64), [2, 1]),
+        (tf.SparseTensor(np.zeros((0, 2), np.int64), tf.zeros([0], tf.int64), [2, 4]), [2, 1]),
+        (tf.ragged.constant([[], []], dtype=tf.int64), [2, 1]),
+    ):
+        assert parts(tf.sparse.bincount(values, axis=-1)) == ([], [], wanted)
+    assert parts(tf.sparse.bincount(tf.zeros([0], tf.int32), maxlength=0)) == ([], [], [0])
+
+
 def test_counts_of_rows() -> None:
     wanted = ([[0, 1], [0, 3], [1, 0]], [1, 2, 3], [2, 4])
     assert parts(tf.sparse.bincount([[3, 1, 3], [0, 0, 0]], axis=-1)) == wanted

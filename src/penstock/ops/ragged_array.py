@@ -458,7 +458,7 @@ def sparse_bincount(
         "maxlength": -1 if maxlength is None else maxlength,
         "binary_output": binary_output,
     }
-    given = np.zeros(0, np.int32) if flat is None else flat
+    given = np.zeros(0, values.dtype.numpy_dtype) if flat is None else flat
     splits = cast(values.row_splits, dt.int64)
     return SparseTensor(*execute(COUNT_SPARSE, (splits, values.values, given), attrs, name))
 

@@ -9,6 +9,7 @@ from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.ragged_dense_ops import check_nested_splits, refuse
+from penstock.ops.sparse_counts import counted
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -176,7 +177,7 @@ def _count_sparse(
     binary_output: bool,
     output_type: DType,
 ) -> list[Array]:
-    flat, kind = np.asarray(values).reshape(-1), output_type.numpy_dtype
+    flat = np.asarray(values).reshape(-1)
     if weights.size and weights.shape != np.shape(values):
         raise refuse(
             f"Weights and values must have the same shape. Weight shape: {d.text(weights.shape)}; "
@@ -185,21 +186,8 @@ def _count_sparse(
     if splits.size < 2:
         raise refuse("Must provide at least 2 elements for the splits argument")
     _check_splits(splits, flat.size)
-    if flat.size and flat.min() < 0:
-        raise refuse("Input values must all be non-negative.")
-    rows = _rows_of(splits)
-    inside = np.ones(flat.size, bool) if maxlength < 0 else flat < maxlength
-    pairs = np.stack([rows[inside], flat[inside].astype(np.int64)], 1)
-    unique, where = np.unique(pairs, axis=0, return_inverse=True)
-    found = np.zeros(len(unique), kind)
-    if binary_output:
-        found[:] = 1
-    else:
-        given = weights.reshape(-1)[inside] if weights.size else np.ones(len(pairs), kind)
-        np.add.at(found, where.reshape(-1), given)
-    largest = int(unique[:, 1].max()) + 1 if len(unique) else 0
-    width = maxlength if maxlength >= 0 else max(largest, minlength)
-    return [unique.reshape(-1, 2), found, np.array([len(splits) - 1, width], np.int64)]
+    height = len(splits) - 1
+    return counted(_rows_of(splits), flat, weights, height, minlength, maxlength, binary_output)
 
 
 # ---- empty rows

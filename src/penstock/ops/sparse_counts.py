@@ -157,11 +157,20 @@ SPARSE_COUNT = define_op(
 ).without_gradient("TensorFlow has none: counts are whole numbers")
 
 
-def _counted(
+def counted(
     rows: Array, values: Array, weights: Array, height: int | None, least: int, most: int,
     binary: bool,
 ) -> list[Array]:  # fmt: skip
-    """The counts of each row's values, in order; `height` is None for a single row."""
+    """The counts of each row's values, in order, as positions, counts and a dense shape.
+
+    Args:
+      rows: int64[N], the row of each value.
+      values: integers [N].
+      weights: what each counts, in the shape of the values; empty where each counts one.
+      height: the number of rows, None for a single row without an axis of its own.
+      least, most: bounds of the width; -1 where there is none.
+      binary: whether each is counted once.
+    """
     if values.size and values.min() < 0:
         raise invalid(f"Input values must all be non-negative: got {values.min()}.")
     kept = values < most if most >= 0 else np.ones(values.shape, bool)
@@ -172,7 +181,7 @@ def _counted(
     np.add.at(total, own, given)
     if binary:
         total[:] = 1
-    width = most if most >= 0 else max(int(values.max()) + 1 if values.size else 0, least)
+    width = most if most >= 0 else max(int(values.max(initial=0)) + 1, least)
     if height is None:
         return [unique[:, 1:], total, np.array([width], np.int64)]
     return [unique, total, np.array([height, width], np.int64)]
@@ -202,7 +211,7 @@ def _dense_count(
 ) -> list[Array]:
     height = values.shape[0] if values.ndim == 2 else None
     rows = np.arange(height or 1).repeat(values.shape[-1])
-    return _counted(rows, values.reshape(-1), weights, height, minlength, maxlength, binary_output)
+    return counted(rows, values.reshape(-1), weights, height, minlength, maxlength, binary_output)
 
 
 @host_kernel(SPARSE_COUNT)
@@ -214,7 +223,7 @@ def _sparse_count(
     rows = indices[:, 0] if shape.size == 2 else np.zeros(values.shape, np.int64)
     if rows.size and (rows.min() < 0 or rows.max() >= (1 if height is None else height)):
         raise invalid(f"expected indices of rows in [0, {height}), got {rows.max()}.")
-    return _counted(rows, values, weights, height, minlength, maxlength, binary_output)
+    return counted(rows, values, weights, height, minlength, maxlength, binary_output)
 
 
 # ---- public functions
@@ -263,7 +272,7 @@ def bincount(
       name: the name of the operation in a graph.
 
     Returns:
-      SparseTensor of int32 or of the dtype of `weights`; elements are in order.
+      SparseTensor of the dtype of `weights`, without them of `values`; elements are in order.
 
     Raises:
       ValueError: another axis, or both `weights` and `binary_output`.
@@ -285,7 +294,7 @@ def bincount(
         if given is not None:
             given = execute("Reshape", (given, np.array([-1], np.int32)))
     if given is None:
-        given = convert_to_tensor(np.zeros(0, np.int32))
+        given = convert_to_tensor(np.zeros(0, values.dtype.numpy_dtype))
     attrs = {
         "minlength": _static(minlength),
         "maxlength": _static(maxlength),
