@@ -203,6 +203,52 @@ def test_what_a_close_cancels_is_cancelled_again(tmp_path):
         assert first == second
 
 
+def test_the_time_is_that_of_the_recording(tmp_path):
+    traced = tf.function(lambda: tf.timestamp() * 1.0)
+
+    def program():
+        with tf.Graph().as_default(), v1.Session() as session:
+            third = session.run(tf.timestamp())
+        return float(tf.timestamp()), float(traced()), float(third)
+
+    first, second = twice(tmp_path / "log", program)
+    assert first == second
+    assert tf.timestamp() > max(first)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_calls_that_may_be_batches_together(traced, tmp_path):
+    """Which call comes first, and at which moment it gets one of the threads, is repeated."""
+    value = tf.Variable(1.0)
+
+    @tf.nondifferentiable_batch_function(1, 8, 60_000_000)
+    def batched(x):
+        return x + value.assign(value * 0.5 + tf.reduce_sum(x) + tf.random.uniform([]))
+
+    call = tf.function(batched) if traced else batched
+    call(tf.ones([8]))
+
+    def program(delays):
+        tf.random.set_seed(5)
+        value.assign(1.0)
+        found = {}
+
+        def work(number):
+            found[number] = given = []
+            for i in range(4):
+                time.sleep(delays[number])
+                given.append(call(tf.fill([2], float(number + i))).numpy().tolist())
+
+        together([lambda n=n: work(n) for n in range(3)])
+        return found, float(value)
+
+    with debug.record_effects(tmp_path / "log"):
+        first = program([0.02, 0.0, 0.01])
+    with debug.replay_effects(tmp_path / "log") as replay:
+        assert program([0.0, 0.02, 0.0]) == first
+    assert replay.position == replay.count
+
+
 def test_a_deadline_passes_where_it_passed(tmp_path):
     def program(timeout_ms, pause):
         with tf.Graph().as_default(), v1.Session() as session:
@@ -420,6 +466,8 @@ def test_arguments(tmp_path):
         debug.record_effects(tmp_path / "log", buffer_size=0)
     with pytest.raises(tf.errors.NotFoundError, match=r"none/log.*Make its folder first"):
         debug.record_effects(tmp_path / "none" / "log")
+    with pytest.raises(tf.errors.FailedPreconditionError, match="Give another path"):
+        debug.record_effects(tmp_path)
     with debug.record_effects(tmp_path / "log"):  # nothing was switched on
         pass
     with pytest.raises(ValueError, match="expected a positive timeout, got 0"):

@@ -12,6 +12,7 @@ import numpy as np
 from penstock import errors
 from penstock.core import shapes
 from penstock.core.context import state
+from penstock.core.effects import drawn
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel, kernel
 from penstock.core.op_def import OpDef, define_op
@@ -151,7 +152,7 @@ TIMESTAMP = define_op(
 
 @host_kernel(TIMESTAMP)
 def _timestamp() -> Array:
-    return np.asarray(time.time())
+    return np.asarray(drawn("clock", time.time))
 
 
 # ---- public functions

@@ -3,6 +3,9 @@
 A `Batcher` belongs to a function. A call adds its rows to the batch that is open; a batch closes
 when it is full or its time is up, and whichever of its callers wakes first runs it for all of them.
 There are no threads of its own: a batch whose callers have all given up is never run.
+
+While effects are recorded or replayed each call is a batch by itself, which is one of the ways in
+which they may meet: who is in time for a batch follows from the clock, which a log does not have.
 """
 
 import threading
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core.effects import inside, section, switch
 from penstock.core.kernels import KernelContext, register_kernel
 from penstock.graph.body import CallBody
 from penstock.runtime.bodies import run_body
@@ -106,8 +110,8 @@ class Batcher:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        # guards: _open, _waiting, _running, and the batches
-        self._changed = threading.Condition()
+        self.lock = threading.RLock()  # guards: _open, _waiting, _running, and the batches
+        self._changed = threading.Condition(self.lock)
         self._open: _Batch | None = None
         self._waiting = 0
         self._running = 0
@@ -120,13 +124,13 @@ class Batcher:
           CancelledError, DeadlineExceededError: the step ended first.
         """
         size = len(tensors[0])
-        with self._changed:
+        with section(ctx, self):
             batch = self._joined(size)
             start = batch.size
             batch.tasks.append(tensors)
             batch.size += size
             batch.callers += 1
-            if batch.size >= self._limits.largest or not self._limits.timeout:
+            if batch.size >= self._limits.largest or not self._waits():
                 self._close(batch)
             try:
                 _wait(ctx, self._changed, lambda: batch.done or self._may_start(batch))
@@ -144,10 +148,14 @@ class Batcher:
             raise batch.error
         return [output[start : start + size] for output in batch.outputs]
 
+    def _waits(self) -> bool:
+        """Whether a batch waits for more rows."""
+        return self._limits.timeout > 0 and switch.log is None
+
     def _joined(self, size: int) -> _Batch:
         """The open batch, if the rows have room there, or a new one."""
         batch = self._open
-        if batch is not None and batch.size + size <= self._limits.largest:
+        if batch is not None and self._waits() and batch.size + size <= self._limits.largest:
             return batch
         if batch is not None:
             self._close(batch)
@@ -161,9 +169,10 @@ class Batcher:
             )
         batch = self._open = _Batch()
         self._waiting += 1
-        if self._limits.timeout:
+        if self._waits():
             timer = threading.Timer(self._limits.timeout, self._time_is_up, (batch,))
             timer.daemon = True
+            timer.name = "batch timeout"  # effects know threads by rank among those of one name
             timer.start()
         return batch
 
@@ -234,11 +243,19 @@ def _invalid(text: str) -> errors.InvalidArgumentError:
 
 def _wait(ctx: KernelContext, condition: threading.Condition, ready: Callable[[], bool]) -> None:
     """Waits until `ready()`, or until the step ends; the caller holds `condition`."""
-    if ctx.step is not None:
-        ctx.step.wait(condition, ready, f"{ctx.op_name} at its batch")
-        return
-    while not ready():
-        condition.wait()
+
+    def plain() -> None:
+        if ctx.step is not None:
+            ctx.step.wait(condition, ready, f"{ctx.op_name} at its batch")
+            return
+        while not ready():
+            condition.wait()
+
+    log = switch.log
+    if log is None:
+        plain()
+    else:
+        log.wait(ctx.step, ctx.op_name, condition, ready, plain)
 
 
 # ---- the kernel --------------------------------------------------------------------------------
@@ -291,7 +308,8 @@ def _batch_function(
     size = _rows_of(in_tensors)
 
     def run(columns: list[Array]) -> list[Array]:
-        return run_body(ctx, f, with_handles([*columns, *captured_tensors], (f,)))
+        with inside(ctx.step, ctx.op_name):
+            return run_body(ctx, f, with_handles([*columns, *captured_tensors], (f,)))
 
     if not size:
         return run(list(in_tensors))
