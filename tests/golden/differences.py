@@ -230,12 +230,8 @@ _BY_REASON = {
         BlockLSTMV2 gradient 8
     """,
     "What is out of range, or no number, is not looked for.": """
-        AllCandidateSampler error 2, ApplyProximalAdagrad error 1,
-        CombinedNonMaxSuppression error 1, DataFormatDimMap value 2, DecodeProtoV2 error
-        3, ParseSequenceExample error 3, ResourceApplyProximalAdagrad error 1,
-        ResourceSparseApplyFtrl error 1, ResourceSparseApplyFtrlV2 error 1,
-        ResourceSparseApplyProximalAdagrad error 1, SparseApplyFtrl error 1,
-        SparseApplyFtrlV2 error 1, SparseApplyProximalAdagrad error 1, SparseSoftmax error
+        AllCandidateSampler error 2, CombinedNonMaxSuppression error 1, DataFormatDimMap
+        value 2, DecodeProtoV2 error 3, ParseSequenceExample error 3, SparseSoftmax error
         3, SparseSoftmax gradient 1, StatefulRandomBinomial error 4, UnravelIndex error 2
     """,
     "There is a kernel, where TensorFlow's refuses layouts, dilations, groups, no elements.": """

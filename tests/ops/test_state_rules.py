@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.ops.variables_helper import MODES, run_op
 
+import penstock as tf
 from penstock import errors
 from penstock.ops.state_optimizers import APPLY, RULES, SPARSE_APPLY
 
@@ -237,6 +238,46 @@ def test_slots_of_another_shape_are_refused(mode):
         run_op("ResourceApplyMomentum", slots, {**values, "grad": values["grad"][:2]}, {}, mode)
     with pytest.raises(errors.InvalidArgumentError, match="lr of rank 0"):
         run_op("ResourceApplyMomentum", slots, {**values, "lr": np.ones(2, np.float32)}, {}, mode)
+
+
+@pytest.mark.parametrize("mode", ["host", "compiled"])
+@pytest.mark.parametrize(
+    ("op", "scalar", "wrong", "least"),
+    [
+        ("ResourceApplyProximalAdagrad", "lr", 0.0, "> 0"),
+        ("ResourceApplyProximalAdagrad", "l2", np.nan, ">= 0"),
+        ("ResourceSparseApplyProximalAdagrad", "l1", -1.0, ">= 0"),
+        ("ResourceSparseApplyFtrl", "lr", 0.0, "> 0"),
+        ("ResourceSparseApplyFtrl", "lr_power", 0.5, "<= 0"),
+        ("ResourceSparseApplyFtrlV2", "l2_shrinkage", -1.0, ">= 0"),
+    ],
+)
+def test_scalars_out_of_range_fail_the_step(op, scalar, wrong, least, mode):
+    sparse = "Sparse" in op
+    name = op.removeprefix("ResourceSparseApply").removeprefix("ResourceApply")
+    slots, values = draw((SPARSE_APPLY if sparse else APPLY)[name], [0, 2] if sparse else None)
+    values = {**values, scalar: np.float32(wrong)}
+    attrs = {"multiply_linear_by_lr": False} if "Ftrl" in op else {}
+    with pytest.raises(errors.InvalidArgumentError, match=f"expected {scalar} {least}, got"):
+        run_op(op, slots, values, attrs, mode)
+
+
+def test_a_compiled_update_with_a_scalar_out_of_range_changes_nothing():
+    var, accum = tf.Variable(tf.ones([3000])), tf.Variable(tf.ones([3000]))
+
+    @tf.function
+    def update(lr):
+        tf.raw_ops.ResourceApplyProximalAdagrad(
+            var=var.handle, accum=accum.handle, lr=lr, l1=0.0, l2=0.0, grad=tf.ones([3000])
+        )
+
+    for _ in range(2):  # the second time it is compiled
+        with pytest.raises(errors.InvalidArgumentError, match=r"expected lr > 0, got -1.0"):
+            update(tf.constant(-1.0))
+    assert np.all(var.numpy() == 1)
+    assert np.all(accum.numpy() == 1)
+    update(tf.constant(1.0))
+    np.testing.assert_array_equal(accum, np.full(3000, 2))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])

@@ -264,6 +264,37 @@ def _check_shapes(
             )
 
 
+# what TensorFlow checks when these run; their other forms take any number
+_PENALTIES = {"lr": "> 0", "l1": ">= 0", "l2": ">= 0"}
+_FTRL = {**_PENALTIES, "l2_shrinkage": ">= 0", "lr_power": "<= 0"}
+_RANGES = {
+    "ResourceApplyProximalAdagrad": _PENALTIES,
+    "ResourceSparseApplyProximalAdagrad": _PENALTIES,
+    "ResourceSparseApplyFtrl": _FTRL,
+    "ResourceSparseApplyFtrlV2": _FTRL,
+}
+_COMPARISONS: dict[str, Callable[[Any], Any]] = {
+    "> 0": lambda value: value > 0,
+    ">= 0": lambda value: value >= 0,
+    "<= 0": lambda value: value <= 0,
+}
+
+
+def _check_ranges(ctx: Any, op_name: str, hyper: Hyper) -> None:
+    """Fails the step where a scalar is out of the range that `_RANGES` gives it, or NaN."""
+    for name, comparison in _RANGES.get(op_name, {}).items():
+        if name not in hyper:
+            continue
+        if name == "lr" and ctx.attrs.get("multiply_linear_by_lr"):
+            comparison = ">= 0"  # nothing is divided by it
+
+        def message(value: Any, name: str = name, comparison: str = comparison) -> str:
+            return f"expected {name} {comparison}, got {value}. Pass another {name}."
+
+        ok = _COMPARISONS[comparison](hyper[name])
+        ctx.check(ok, errors.InvalidArgumentError, message, hyper[name])
+
+
 _OWN_TYPES = {"indices": "Tindices", "global_step": "int64"}  # of inputs that have another than T
 
 
@@ -283,7 +314,7 @@ def _define(
         shape=_apply_shape(slot_names, gradient, sparse),
         stateful=True,
         effects=dict.fromkeys(slot_names, "rw"),
-        fallible=sparse,
+        fallible=sparse or name in _RANGES,
         doc=doc,
     ).not_differentiable("it has no outputs")
     _input_names[name] = names
@@ -310,6 +341,7 @@ def _dense_kernel(
         grad = hyper.pop(gradient)
         old = tuple(r.read() for r in refs)
         _check_shapes(op.name, slots, old, hyper)
+        _check_ranges(ctx, op.name, hyper)
         if grad.shape != old[0].shape:
             raise errors.InvalidArgumentError(
                 None,
@@ -354,6 +386,7 @@ def _sparse_kernels(op: OpDef, names: tuple[str, ...], slots: tuple[str, ...], r
         grad, indices = hyper.pop("grad"), hyper.pop("indices")
         old = tuple(r.read() for r in refs)
         _check_sparse(op, slots, old, grad, indices, hyper)
+        _check_ranges(ctx, op.name, hyper)
         check_rows(ctx, indices, old[0].shape[0])
         new = tuple(np.array(o) for o in old)
         groups = _groups(indices)
@@ -371,6 +404,7 @@ def _sparse_kernels(op: OpDef, names: tuple[str, ...], slots: tuple[str, ...], r
         grad, indices = hyper.pop("grad"), hyper.pop("indices")
         old = tuple(r.read() for r in refs)
         _check_sparse(op, slots, old, grad, indices, hyper)
+        _check_ranges(ctx, op.name, hyper)
         check_rows(ctx, indices, old[0].shape[0])
         attrs = ctx.attrs
         made: dict[Any, tuple[Array, ...]] = {}
