@@ -7,6 +7,7 @@ then written, so a run that is killed leaves a log that lacks at most so many.
 """
 
 import contextlib
+import errno
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
@@ -15,6 +16,7 @@ from penstock import errors
 from penstock.core import determinism, effects
 from penstock.core.effect_files import Effect, EffectWriter
 from penstock.core.effects import EffectLog, switch
+from penstock.core.files import CLASSES
 
 LARGEST_BUFFER = 1 << 16
 
@@ -128,11 +130,12 @@ def _opened(path: str) -> BinaryIO:
     try:
         return open(path, "wb")
     except OSError as problem:
-        raise errors.NotFoundError(
+        fix = "Make its folder first" if problem.errno == errno.ENOENT else "Give another path"
+        raise CLASSES.get(problem.errno or 0, errors.UnknownError)(
             None,
             None,
             "tf.debugging.experimental.record_effects: expected a path where a file can be made,"
-            f" got {path!r} ({problem.strerror}). Make its folder first.",
+            f" got {path!r} ({problem.strerror}). {fix}.",
         ) from None
 
 
@@ -200,8 +203,9 @@ def record_effects(path: Any, buffer_size: int = 1024) -> Recorder:
 
     Raises:
       ValueError: `buffer_size` is out of range.
-      NotFoundError: the file cannot be made there.
-      FailedPreconditionError: effects are being recorded or replayed already.
+      NotFoundError: there is no such folder.
+      PermissionDeniedError: the file may not be made there.
+      FailedPreconditionError: the path is a folder; effects are being recorded or replayed already.
 
     Example:
       >>> import os, tempfile
