@@ -1,8 +1,11 @@
 """Options given to XLA and the folder of its cache."""
 
+import functools
 import os
 import subprocess
 import sys
+
+import pytest
 
 from penstock.core import compiling
 
@@ -51,3 +54,31 @@ def test_one_setting_turns_the_cache_off(tmp_path):
 def test_a_folder_that_the_program_chose_is_left_alone(tmp_path):
     chosen = str(tmp_path / "own")
     assert cache_dir(JAX_COMPILATION_CACHE_DIR=chosen) == chosen
+
+
+SUMS = """
+import hashlib, os, sys
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(sys.argv[1])])
+import numpy as np
+import penstock as tf
+
+tf.config.experimental.enable_op_determinism()
+x = tf.constant(np.random.default_rng(0).normal(size=(1000, 777)).astype(np.float32))
+y = tf.constant(np.random.default_rng(1).normal(size=(777, 16)).astype(np.float32))
+
+@tf.function
+def sums(x):
+    parts = [tf.reduce_sum(x), tf.reduce_sum(x, 0), tf.reduce_mean(x, 1), tf.nn.softmax(x)]
+    return [*parts, *tf.nn.moments(x, [0]), tf.matmul(x, y), tf.matmul(x, x, transpose_a=True)]
+
+for each in [*sums(x), tf.reduce_sum(x), tf.reduce_mean(x, 0)]:
+    print(hashlib.sha256(each.numpy().tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
+def test_with_determinism_sums_have_the_same_bits_for_any_number_of_threads():
+    run = functools.partial(subprocess.check_output, text=True)
+    one, two = (run([sys.executable, "-c", SUMS, str(count)]) for count in (1, 2))
+    assert one == two
+    assert len(one.split()) == 10

@@ -68,8 +68,25 @@ def _options(elementwise: bool, deterministic: bool) -> dict[str, Any] | None:
         chosen["xla_backend_optimization_level"] = 1
         if elementwise and "avx512f" in cpu_flags():
             chosen["xla_cpu_prefer_vector_width"] = 512
+        if deterministic:
+            chosen.update(_sums_in_one_order())
     chosen.update(env.get("PENSTOCK_XLA_OPTIONS"))
     return chosen or None
+
+
+@functools.cache
+def _sums_in_one_order() -> dict[str, Any]:
+    """Options with which sums do not depend on the number of threads.
+
+    One of XLA's libraries for CPUs splits sums among threads, so it keeps products alone, whose
+    order does not depend on them. Empty where XLA does not know the option.
+    """
+    chosen = {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
+    try:
+        jax.jit(lambda: 0).lower().compile(compiler_options=chosen)
+    except jax.errors.JaxRuntimeError:
+        return {}
+    return chosen
 
 
 @functools.cache

@@ -6,6 +6,7 @@
 - whether an operation runs on the host or compiled follows from its sizes alone, never from how
   often they came before, so that the same call gives the same bits the second time;
 - on GPUs, XLA is told to use only algorithms whose results repeat;
+- on CPUs, XLA is told to sum in an order that does not depend on the number of threads;
 - a plan in which two operations touch a resource in no fixed order is refused.
 """
 
