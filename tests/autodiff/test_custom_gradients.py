@@ -1,5 +1,7 @@
 """Gradients that a user gives, in derivatives of second order and with variables."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -123,6 +125,32 @@ def test_only_variables_and_no_watched_argument() -> None:
 
     x = np.array([[1.0, -0.5]])
     np.testing.assert_allclose(gradient(tf.constant(x)), _chain(x, W, 2)[2], rtol=1e-12)
+
+
+def test_a_rule_goes_with_its_graph_and_the_error_says_so():
+    def graph_of_a_rule():
+        with tf.Graph().as_default() as graph:
+            tf.identity(_square(tf.compat.v1.placeholder(tf.float32, [], name="x")), name="y")
+        return graph
+
+    def gradient():
+        with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+            tf.graph_util.import_graph_def(graph_def, name="")
+            x, y = (graph.get_tensor_by_name(f"{name}:0") for name in "xy")
+            return float(session.run(tf.gradients(y, x)[0], {x: 3.0}))
+
+    made = graph_of_a_rule()
+    graph_def = made.as_graph_def()
+    assert gradient() == 100.0
+    del made
+    gc.collect()
+    with pytest.raises(LookupError, match="whose graph is alive"):
+        gradient()
+
+
+@tf.custom_gradient
+def _square(x):
+    return x * x, lambda dy: dy * 100.0
 
 
 @pytest.mark.parametrize("jit_compile", [True, None])

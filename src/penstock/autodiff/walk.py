@@ -124,7 +124,11 @@ def rule_of(record: Record) -> Rule | None:
         if own is not None:
             return own.rule
         if name not in named_rules:
-            raise LookupError(f"gradient registry has no entry for: {name}")
+            raise LookupError(
+                f"gradient registry has no entry for: {name} (operation '{record.name}'): expected"
+                " a name of tf.RegisterGradient, or of a tf.custom_gradient whose graph is alive."
+                " Keep that graph, or save and load a SavedModel, which holds such rules."
+            )
         return named_rules[name]
     if record.type in named_rules:
         return named_rules[record.type]
