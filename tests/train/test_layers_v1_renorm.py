@@ -33,6 +33,17 @@ def _step(clipping=None, training=True, told=None, momentum=0.9):
         return (*found, session.run(names))
 
 
+@pytest.mark.parametrize("axis", [2, [1, 3]], ids=str)
+def test_fused_where_one_kernel_cannot_do_it(axis):
+    x = np.random.RandomState(1).randn(2, 3, 4, 5).astype(np.float32)
+    over = tuple(i for i in range(4) if i not in np.atleast_1d(axis))
+    expected = (x - x.mean(over, keepdims=True)) / np.sqrt(x.var(over, keepdims=True) + 1e-3)
+    with v1.Graph().as_default(), v1.Session() as session:
+        y = layers.batch_normalization(tf.constant(x), axis, fused=True, training=True)
+        session.run(v1.global_variables_initializer())
+        np.testing.assert_allclose(session.run(y), expected, 1e-4, 1e-5)
+
+
 def _expected(clipping, momentum=0.9):
     first = {name: np.float64(value) for name, value in FIRST.items()}
     mean, stddev = X.mean(0, dtype=np.float64), np.sqrt(X.var(0, dtype=np.float64) + 1e-3)

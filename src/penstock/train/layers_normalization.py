@@ -48,8 +48,8 @@ class BatchNormalization(Layer):
       renorm_clipping: bounds of the correction, numbers or tensors by name: "rmin" and "rmax" of
         its factor, "dmax" of the absolute value of its offset.
       renorm_momentum: how slowly the averages of `renorm` move.
-      fused: whether one kernel does it; where possible by default. It is not possible together
-        with `renorm`, `virtual_batch_size` or `adjustment`.
+      fused: False for no kernel that does it in one go; otherwise it is used where it can be: over
+        the channels of rank 4 or 5, without `renorm`, `virtual_batch_size` and `adjustment`.
       trainable: whether optimizers update the variables.
       virtual_batch_size: the size of the parts of a batch that have moments of their own.
       adjustment: a function of the shape that gives a random factor and offset for training.
@@ -116,11 +116,6 @@ class BatchNormalization(Layer):
         sizes = {a: last_size(input_shape, "The normalized axis", a) for a in self.axis}
         self.input_spec = InputSpec(ndim=rank, axes=sizes)
         fits = len(self.axis) == 1 and (rank, self.axis[0]) in _FUSED
-        if self.fused and not fits and rank > 3:
-            raise ValueError(
-                f"Unsupported axis with fused=True: expected the channels of rank 4 or 5, got axis "
-                f"{self.axis} of rank {rank}. Leave `fused` out."
-            )
         narrow = (self.dtype or dt.float32) in (dt.float16, dt.bfloat16, dt.float32)
         self.fused = fits and narrow and self.fused is not False
         self._make_variables(self._parameter_shape(rank, sizes))
