@@ -136,7 +136,7 @@ def split(texts: Array, between: bytes, skip_empty: bool) -> tuple[Array, Array]
 
 
 def numbers(texts: Array, dtype: np.dtype[Any]) -> Array | None:
-    """The decimals that strings show, float32, float64 or int64; None if one shows anything else."""
+    """Decimals that strings show, float32, float64 or int64; None if one shows something else."""
     name = _NUMBERS.get(dtype.kind, {}).get(dtype.itemsize)
     if name is None:
         return None
