@@ -7,12 +7,13 @@ import pytest
 
 import penstock as tf
 from penstock.core import native
-from penstock.core.patterns import Template
+from penstock.core.patterns import Rewrite, Template
 from penstock.core.resources import ResourceManager
 from penstock.graph.graph import Graph
 from penstock.ops.nn_attention import templates
-from penstock.runtime.program import build
+from penstock.runtime.program import FEED, build
 from penstock.runtime.reference import run_reference
+from penstock.runtime.rewriting import _rewritten
 from penstock.runtime.simplify import simplify
 from penstock.runtime.templates import parsed
 
@@ -285,6 +286,24 @@ def test_a_training_step_takes_it():
         wanted = attention(*plain)
     for got, each in zip(step(*plain), tape.gradient(wanted, plain), strict=True):
         np.testing.assert_allclose(got, each, rtol=1e-4, atol=1e-5)
+
+
+def test_all_outputs_of_an_operation_may_be_replaced_each_by_another():
+    halves = Template(
+        ("first, second = Split(axis, x; num_split=2)",),
+        ("first = Neg(x)", "second = Abs(first)"),
+    )
+    pattern = Rewrite(
+        "", "", "", "", ("Split",), lambda: (halves,), lambda facts: {"T": tf.float32}
+    )
+    with Graph().as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [4])
+        first, second = tf.split(x, 2)
+        program = _rewritten(build([second, first + second], [x], ()), pattern)
+    assert [n.type for n in program.nodes] == [FEED, "Neg", "Abs", "AddV2"]
+    negative, absolute, total = program.nodes[1:]
+    assert program.fetches == [(absolute, 0), (total, 0)]
+    assert total.inputs == [(negative, 0), (absolute, 0)]
 
 
 def test_templates_are_read():

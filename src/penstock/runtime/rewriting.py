@@ -75,9 +75,7 @@ def _rewritten(program: Program, pattern: Rewrite) -> Program:
     taken: set[int] = set()
     replaced: dict[int, list[Ref]] = {}
     gone: dict[int, Node] = {}
-    for node in program.nodes:
-        if node.type not in pattern.first:
-            continue
+    for node in [n for n in program.nodes if n.type in pattern.first]:
         for template in map(parsed, pattern.templates()):
             at = found(template, node, uses)
             if at is None or taken.intersection(id(n) for n in at.nodes):
@@ -86,11 +84,11 @@ def _rewritten(program: Program, pattern: Rewrite) -> Program:
             if attrs is None:
                 continue
             taken.update(id(n) for n in at.nodes)
-            _replace(template, at, attrs, replaced, gone)
+            # Among the nodes, as their inputs may be replaced too.
+            program.nodes += _replace(template, at, attrs, replaced, gone)
             break
     if not replaced:
         return program
-    program.nodes += gone.values()  # whose inputs may be replaced too
     return rewired(program, replaced, gone)
 
 
@@ -100,19 +98,23 @@ def _replace(
     attrs: Mapping[str, Any],
     replaced: dict[int, list[Ref]],
     gone: dict[int, Node],
-) -> None:
+) -> list[Node]:
     """Makes the operations of a template, and notes what they stand for."""
     values = dict(at.values)
+    nodes = []
     for line in template.made:
         made = _made(line, values, at, attrs)
         shapes: list[Dims] = [None] * len(made.dtypes)
         for i, name in enumerate(line.results):
             old = at.values.get(name)
             if old is not None:
-                replaced[id(old[0])], gone[id(old[0])] = [(made, i)], made
+                outputs = replaced.setdefault(id(old[0]), [(made, i)] * len(old[0].dtypes))
+                outputs[old[1]], gone[id(old[0])] = (made, i), made
                 shapes[i] = old[0].shapes[old[1]]
             values[name] = (made, i)
         made.shapes = shapes
+        nodes.append(made)
+    return nodes
 
 
 def _made(line: Line, values: Mapping[str, Ref], at: Found, attrs: Mapping[str, Any]) -> Node:
