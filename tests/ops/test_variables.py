@@ -134,6 +134,28 @@ def test_python_conversions():
         tf.convert_to_tensor(v, tf.float64)
 
 
+FILTER = tf.Variable(tf.ones([1, 1, 1, 1]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda v: tf.matmul([[1, 2]], v),
+        lambda v: tf.add(tf.constant([1]), v),
+        lambda v: tf.concat([tf.constant([[1, 2]]), v], 0),
+        lambda v: tf.raw_ops.MatMul(a=tf.constant([[1, 2]]), b=v),
+        lambda v: tf.reduce_all(v),
+        lambda v: tf.nn.conv2d(tf.ones([1, 2, 2, 1], tf.float64), FILTER, 1, "SAME"),
+    ],
+)
+def test_operands_of_another_dtype(call):
+    v = tf.Variable([[1.0, 2.0]])
+    with pytest.raises(errors.InvalidArgumentError, match="float"):
+        call(v)
+    with pytest.raises(TypeError, match="float"):
+        tf.function(lambda: call(v))()
+
+
 def test_sparse_reads():
     v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
     assert v.sparse_read([1, 1]).numpy().tolist() == [[3.0, 4.0]] * 2

@@ -174,8 +174,9 @@ def _convert(
 ) -> Any:
     name = arg.name if name is None else name
     dtype = arg.dtype or wanted or (known.get(arg.type_attr) if arg.type_attr else None)
-    if isinstance(value, Tensor):
-        tensor = convert.convert_to_tensor(value)
+    if isinstance(value, Tensor) or (dtype is not None and hasattr(value, "handle")):
+        own = None if isinstance(value, Tensor) else name  # a variable, whose read gets the name
+        tensor = convert.convert_to_tensor(value, name=own)
         if dtype is not None and tensor.dtype.base_dtype is not dtype:
             raise _wrong_dtype(op, arg, tensor, dtype)
     elif dtype is not None:

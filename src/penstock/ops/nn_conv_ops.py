@@ -10,6 +10,7 @@ from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.ops import nn_fused as _fused  # noqa: F401  registers what the planner makes of them
 from penstock.ops.composing import concat, expand, reshape, scope, shape_of, squeeze, tensor
+from penstock.ops.factories import as_dtype_of
 from penstock.ops.nn_conv_arguments import layout_of, padding_attrs, per_axis
 from penstock.ops.nn_convolution import CONV_2D, CONV_3D, DEPTHWISE
 from penstock.types import dims as d
@@ -37,7 +38,7 @@ def _convolve(
         **padding_attrs(padding, len(layout)),
     }
     value = tensor(value)
-    filters = filters if isinstance(filters, Tensor) else tensor(filters, value.dtype.base_dtype)
+    filters = filters if isinstance(filters, Tensor) else as_dtype_of(value, filters)
     extra = 0 if value.dims is None else len(value.dims) - len(layout)
     if extra <= 0:
         return execute(OPS[count], (value, filters), attrs, name)
