@@ -14,6 +14,7 @@ from penstock.ops.composing import scope
 from penstock.ops.ragged_class import RaggedTensor, axis_of
 from penstock.ops.ragged_elementwise import meet, ragged_or_tensor, same_splits_dtype
 from penstock.ops.ragged_join import concat
+from penstock.ops.ragged_partition import RowPartition
 from penstock.ops.ragged_parts import after
 from penstock.ops.ragged_rows import is_ragged, take_rows
 from penstock.types import dtypes as dt
@@ -53,7 +54,7 @@ def _gather(params: Any, indices: Any, axis: int, batch: int) -> Any:
         return _batches(params, indices, axis, batch)
     if axis == 0:
         return _first_axis(params, indices)
-    params = _ragged(params)
+    params = _ragged(params, indices if is_ragged(indices) else None)
     if axis == 1:
         return _in_every_row(params, indices)
     return params.with_values(_gather(params.values, indices, axis - 1, 0))
@@ -93,16 +94,24 @@ def _in_every_row(params: Any, indices: Any) -> Any:
     """The same positions of every row."""
     starts = params.row_starts()
     if is_ragged(indices):
-        raise ValueError(
-            "Gathering along axis 1 with ragged indices needs batch_dims=1. Use dense indices, or "
-            "one row of indices for each row."
-        )
+        return _ragged_in_every_row(params, indices, starts)
     if indices.dtype is not starts.dtype:
         indices = execute("Cast", (indices,), {"DstT": starts.dtype})
     rank = len(indices.dims)
     for _ in range(rank):
         starts = execute("ExpandDims", (starts, np.int32(-1)))
     return _first_axis(params.values, starts + indices)
+
+
+def _ragged_in_every_row(params: Any, indices: Any, starts: Any) -> Any:
+    """The same rows of positions for every row, one copy of them after the other."""
+    count, height = params.nrows(), indices.nrows()
+    rows = RowPartition.from_uniform_row_length(height, nvals=count * height, nrows=count)
+    copies = take_rows(indices, rows.offsets_in_rows())
+    places = _shifted(copies, execute("GatherV2", (starts, rows.value_rowids(), np.int32(0))))
+    return RaggedTensor._from_row_partition(
+        _first_axis(params.values, places), rows, validate=False
+    )
 
 
 def _batches(params: Any, indices: Any, axis: int, batch: int) -> Any:
@@ -123,11 +132,12 @@ def _batches(params: Any, indices: Any, axis: int, batch: int) -> Any:
         same = asserts.assert_equal_v1(params.row_splits, indices.row_splits, message=message)
         inner = _gather(params.values, indices.values, axis - 1, batch - 1)
         return RaggedTensor._from_row_partition(inner, partition._after([same]), validate=False)
+    if axis > 1:  # the positions of a row, for each part of it
+        outer = params._row_partition._after([check])
+        of_parts = take_rows(indices, outer.value_rowids())
+        inner = _batches(params.values, of_parts, axis - 1, 1)
+        return RaggedTensor._from_row_partition(inner, outer, validate=False)
     ids = partition.value_rowids()
-    if axis > 1:
-        raise ValueError(
-            f"axis={axis} with batch_dims=1 is not supported for ragged tensors: expected axis=1."
-        )
     starts = execute("GatherV2", (params.row_starts(), ids, np.int32(0)))
     places = _shifted(indices.values, starts)
     return RaggedTensor._from_row_partition(
