@@ -110,12 +110,18 @@ class TraceContext(KernelContext):
 
 
 class Collected:
-    """The checks of one trace."""
+    """The checks of one trace, and what its conditionals drew.
+
+    Attributes:
+      checks, conditions, values: the checks, in the order in which they were made.
+      drew: for each stream that a conditional was given whether it is read.
+    """
 
     def __init__(self) -> None:
         self.checks: list[Check] = []
         self.conditions: list[Any] = []
         self.values: list[tuple[Any, ...]] = []
+        self.drew: list[Any] = []
         self._all_ok: tuple[int, Any] = (0, None)  # of how many conditions, and whether they hold
 
     @property

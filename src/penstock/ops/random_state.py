@@ -175,6 +175,12 @@ class _Position:
         self.block = (block + blocks) & ((1 << 128) - 1)
         return np.array([self.key, block & _WORD, block >> 64], np.uint64)
 
+    def give_back(self, stream: np.ndarray[Any, Any], blocks: int) -> None:
+        """Undoes a `take` that gave `stream`, unless others have followed."""
+        block = int(stream[1]) | int(stream[2]) << 64
+        if self.block == (block + blocks) & ((1 << 128) - 1):
+            self.block = block
+
 
 def _take(step: Any, key: Any, attrs: dict[str, Any], blocks: int) -> np.ndarray[Any, Any]:
     """The stream of an operation of a step, or of an eager one without a step."""
@@ -242,9 +248,20 @@ class StepStream:
             )
         if rounds.path() and _has_seeds(node.attrs):
             return self.start(node, 0)
+        return _take(step, rounds.key_of(node.name), node.attrs, self._blocks(node))
+
+    def _blocks(self, node: Any) -> int:
         count = self._count_of(node)
-        blocks = UNKNOWN_SIZE_BLOCKS if count is None else self._blocks_of(count, node)
-        return _take(step, rounds.key_of(node.name), node.attrs, blocks)
+        return UNKNOWN_SIZE_BLOCKS if count is None else self._blocks_of(count, node)
+
+    def give_back(self, step: Any, node: Any, stream: np.ndarray[Any, Any]) -> None:
+        """Undoes that a node was given `stream`, unless others have read on from there."""
+        if rounds.path() and _has_seeds(node.attrs):
+            return  # nothing moved
+        with _eager.lock:
+            position = streams.positions_of(step, "random").get(rounds.key_of(node.name))
+            if position is not None:
+                position.give_back(stream, self._blocks(node))
 
     def start(self, node: Any, skipped: int) -> np.ndarray[Any, Any]:
         """uint64[3]: the stream in the rounds that run now, without its first blocks."""

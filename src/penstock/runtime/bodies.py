@@ -15,7 +15,7 @@ from penstock.core.lazy import jnp
 from penstock.core.traced import Collected, NotStatic, TraceContext, TracedRef
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import bodies_of
-from penstock.runtime.draws import draws
+from penstock.runtime.draws import CONDITIONALS, GIVES_STREAMS, draws
 from penstock.runtime.executable import trace_node
 from penstock.runtime.fusing import fuse_chains
 from penstock.runtime.host_path import HostPath
@@ -128,23 +128,31 @@ class Streams:
     """The streams of the random operations in the bodies of a traced conditional or loop.
 
     Attributes:
-      of: for the id of each body its operations and their streams.
+      of: for each body its operations and their streams.
       drawn: whether there are any.
     """
 
     def __init__(self, ctx: TraceContext, bodies: Sequence[CallBody]) -> None:
         device = ctx.device or "CPU"
         given = iter(() if ctx.step_value is None else ctx.step_value)
-        self.of = {id(b): [(n, next(given)) for n in drawing_in(b, device)] for b in bodies}
-        self.drawn = any(self.of.values())
+        self.of = [[(n, next(given)) for n in drawing_in(b, device)] for b in bodies]
+        self.drawn = any(self.of)
 
-    def in_branch(self, body: CallBody) -> Iterator[Any]:
-        """Those of a body, as they were given."""
-        return iter([start for _, start in self.of[id(body)]])
+    def in_branch(self, position: int) -> Iterator[Any]:
+        """Those of the body at a position, as they were given."""
+        return iter([start for _, start in self.of[position]])
 
-    def in_round(self, body: CallBody, number: Any) -> Iterator[Any]:
-        """Those of a body in a round of the loop."""
-        return iter([n.op.step_input.in_round(jnp, s, number) for n, s in self.of[id(body)]])
+    def in_round(self, position: int, number: Any) -> Iterator[Any]:
+        """Those of the body at a position in a round of the loop."""
+        return iter([n.op.step_input.in_round(jnp, s, number) for n, s in self.of[position]])
+
+    def drew(self, position: int, read: Sequence[Any]) -> list[Any]:
+        """For each stream whether it is read, where the body at a position ran and read `read`."""
+        return [
+            flag
+            for i, mine in enumerate(self.of)
+            for flag in (read if i == position else [False] * len(mine))
+        ]
 
 
 def trace_body(
@@ -182,6 +190,8 @@ def trace_nodes(
                 raise NotStatic(node, "there is no kernel for it in compiled regions")
         given = None if streams is None else _streams_for(node, traced.device, streams)
         trace_node(node, prepared, values, refs, collected, given)
+        if given is not None and node.type not in CONDITIONALS:  # these tell themselves
+            collected.drew += [True] * (len(given) if isinstance(given, list) else 1)
     values.update(refs)
     return [values[id(n), i] for n, i in traced.program.fetches]
 
@@ -194,23 +204,23 @@ def _streams_for(node: Any, device: str, streams: Iterator[Any]) -> Any:
     return [next(streams) for _ in drawing_inside(node, device)] if node.op.calls else None
 
 
-def compiles_inside(body: CallBody, device: str, in_loop: bool = False) -> bool:
+def compiles_inside(body: CallBody, device: str, caller: str = "") -> bool:
     """Whether a body may become part of a compiled region.
 
-    Random operations may in the round of a loop alone: how often they draw elsewhere is known only
-    once the body has run.
+    With random operations it may where the operation that calls it, of type `caller`, has streams
+    for them.
     """
-    if draws(body) and not in_loop:
+    if draws(body) and caller not in GIVES_STREAMS:
         return False
     if body.traced is not None and body.traced[0] == device:
         return body.traced[1] is not None
     if any(t.dtype is dt.string for t in (*body.inputs, *body.outputs)):
         return False
     program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
-    return all(_compiles(n, device, in_loop) for n in program.nodes if n.type not in (FEED, "NoOp"))
+    return all(_compiles(n, device) for n in program.nodes if n.type not in (FEED, "NoOp"))
 
 
-def _compiles(node: Any, device: str, in_loop: bool) -> bool:
+def _compiles(node: Any, device: str) -> bool:
     if any(t in (dt.string, dt.resource) for t in node.dtypes):
         return False
     if node.type == "Const":
@@ -222,4 +232,4 @@ def _compiles(node: Any, device: str, in_loop: bool) -> bool:
     resources = {i for i, (s, k) in enumerate(node.inputs) if s.dtypes[k] is dt.resource}
     if not resources <= set(touched):
         return False
-    return all(compiles_inside(body, device, in_loop) for body in bodies_of(node.attrs))
+    return all(compiles_inside(body, device, node.type) for body in bodies_of(node.attrs))

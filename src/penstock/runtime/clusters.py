@@ -13,7 +13,6 @@ from penstock import errors
 from penstock.core.kernels import kernels_of, select
 from penstock.graph.func_graph import bodies_of
 from penstock.runtime.bodies import compiles_inside
-from penstock.runtime.draws import LOOPS
 from penstock.runtime.program import FEED, Node, Program
 from penstock.types import dtypes as dt
 
@@ -39,8 +38,7 @@ def _bodies_compile(node: Node, device: str) -> bool:
     for position, (source, index) in enumerate(node.inputs):
         if source.dtypes[index] is dt.resource and position not in touched:
             return False
-    in_loop = node.type in LOOPS
-    return all(compiles_inside(body, device, in_loop) for body in bodies_of(node.attrs))
+    return all(compiles_inside(body, device, node.type) for body in bodies_of(node.attrs))
 
 
 def cluster(

@@ -19,7 +19,6 @@ from penstock.core.resources import ResourceHandle
 from penstock.core.tensor_list import joined
 from penstock.core.traced import Collected, TraceContext
 from penstock.graph.body import CallBody
-from penstock.graph.func_graph import bodies_of
 from penstock.runtime.bodies import Streams, run_body, trace_body, traced_body
 from penstock.runtime.draws import branch_site, draws, rounds_before
 from penstock.runtime.traced_flow import (
@@ -113,25 +112,26 @@ def _switch(
 
     streams = Streams(ctx, branches)
 
-    def branch(collected: Collected, body: CallBody) -> Any:
+    def branch(collected: Collected, position: int) -> Any:
+        body = branches[position]
         mine = forked(values, written, [values[i].value for i in written])
-        results = trace_body(body, device, mine, collected, streams.in_branch(body))
+        results = trace_body(body, device, mine, collected, streams.in_branch(position))
         outputs = [as_state(r, t) for r, t in zip(results, body.outputs, strict=True)]
         return outputs, [mine[i].value for i in written]
 
     def build() -> Any:
         probes = [
-            probe(lambda collected, b=body: branch(collected, b))
+            probe(lambda collected, p=position: branch(collected, p))
             if traced_body(body, device).checks
             else ([], [], [])
-            for body in branches
+            for position, body in enumerate(branches)
         ]
 
-        forms = _forms_of_branches(branches, lambda body: branch(Collected(), body)[0])
+        forms = _forms_of_branches(branches, lambda position: branch(Collected(), position)[0])
 
         def run(position: int) -> Any:
             collected = Collected()
-            outputs, state = branch(collected, branches[position])
+            outputs, state = branch(collected, position)
             outputs = [o.in_form(forms[i]) if i in forms else o for i, o in enumerate(outputs)]
             oks: list[Any] = []
             held: list[Any] = []
@@ -139,15 +139,18 @@ def _switch(
                 mine = i == position
                 oks += collected.conditions if mine else [True] * len(conditions)
                 held += collected.values if mine else zeros_like(shapes)
-            return outputs, state, [jnp.asarray(ok).reshape(()) for ok in oks], as_arrays(held)
+            oks = [jnp.asarray(ok).reshape(()) for ok in oks]
+            drew = [jnp.asarray(flag) for flag in streams.drew(position, collected.drew)]
+            return outputs, state, oks, as_arrays(held), drew
 
         runs = [lambda p=p: run(p) for p in range(len(branches))]
         return [c for checks, _, _ in probes for c in checks], jax.lax.switch(index, runs)
 
-    checks, (outputs, state, oks, held) = building(ctx, build)
+    checks, (outputs, state, oks, held, drew) = building(ctx, build)
     for i, value in zip(written, state, strict=True):
         values[i].write(value)
     hand_on(ctx, checks, oks, held)
+    ctx.collected.drew += drew
     return outputs
 
 
@@ -156,8 +159,8 @@ def _forms_of_branches(branches: Sequence[CallBody], run: Callable[..., Any]) ->
     lists = [i for i, t in enumerate(branches[0].outputs) if t.dtype is dt.variant]
     forms: dict[int, Any] = {}
     if lists:
-        for body in branches:
-            outputs = jax.eval_shape(lambda b=body: run(b))
+        for position in range(len(branches)):
+            outputs = jax.eval_shape(lambda p=position: run(p))
             for i in lists:
                 form = outputs[i].form
                 forms[i] = joined(forms[i], form) if i in forms else form
@@ -168,18 +171,22 @@ def _if_compiled(
     ctx: TraceContext, cond: Any, input: Any, *, then_branch: Any, else_branch: Any
 ) -> Any:
     if isinstance(cond, np.ndarray):
-        return _run_one(ctx, then_branch if _truth(cond) else else_branch, input)
+        return _run_one(ctx, (then_branch, else_branch), 0 if _truth(cond) else 1, input)
     if cond.ndim:
-        return _run_one(ctx, then_branch if cond.size else else_branch, input)
+        return _run_one(ctx, (then_branch, else_branch), 0 if cond.size else 1, input)
     index = jnp.where(cond.astype(bool), 0, 1)
     return _switch(ctx, index, (then_branch, else_branch), input)
 
 
-def _run_one(ctx: TraceContext, body: CallBody, values: Sequence[Any]) -> Any:
+def _run_one(
+    ctx: TraceContext, branches: Sequence[CallBody], position: int, values: Sequence[Any]
+) -> Any:
     """The branch that is known to be taken, as part of the region around it."""
     refuse_empty(ctx, values)
-    device, streams = ctx.device or "CPU", Streams(ctx, bodies_of(ctx.attrs)).in_branch(body)
-    results = building(ctx, lambda: trace_body(body, device, values, ctx.collected, streams))
+    device, streams, body = ctx.device or "CPU", Streams(ctx, branches), branches[position]
+    given, drawn = streams.in_branch(position), len(ctx.collected.drew)
+    results = building(ctx, lambda: trace_body(body, device, values, ctx.collected, given))
+    ctx.collected.drew[drawn:] = streams.drew(position, ctx.collected.drew[drawn:])
     return [
         np.zeros((), bool) if t.dtype is dt.resource else r
         for r, t in zip(results, body.outputs, strict=True)
@@ -189,8 +196,7 @@ def _run_one(ctx: TraceContext, body: CallBody, values: Sequence[Any]) -> Any:
 def _case_compiled(ctx: TraceContext, branch_index: Any, input: Any, *, branches: Any) -> Any:
     count = len(branches)
     if isinstance(branch_index, np.ndarray):
-        index = int(branch_index)
-        return _run_one(ctx, branches[index if 0 <= index < count else -1], input)
+        return _run_one(ctx, branches, _chosen(branch_index, count), input)
     inside = (branch_index >= 0) & (branch_index < count)
     return _switch(ctx, jnp.where(inside, branch_index, count - 1), branches, input)
 

@@ -6,7 +6,7 @@ the run + round) -> stream`, and on through the rounds of loops within loops. Th
 the operation runs; a compiled loop is given where the run starts and computes the rest itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from penstock.runtime.program import Node
 RUN_STRIDE = 1 << 40  # rounds set apart for each run of a loop
 LOOPS = frozenset({"While", "StatelessWhile"})
 CONDITIONALS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
+GIVES_STREAMS = LOOPS | CONDITIONALS  # compiled, they give streams to what draws in their bodies
 _place = Place("runs of loops")  # its lock guards: the counts of runs in the states of steps
 
 
@@ -56,23 +57,29 @@ def rounds_before(step: Any, name: str) -> int:
     return int(count) * RUN_STRIDE
 
 
-def input_of(node: Node, drawing: Callable[[Node], Sequence[Node]]) -> Callable[..., Any] | None:
-    """What gives the value that a node in a region takes from the host once a step, or None.
+def forget_run(step: Any, name: str, first: int) -> None:
+    """Undoes that a run of a loop was counted, unless others have been counted since."""
+    if rounds.path():
+        return
+    name = rounds.key_of(name)
+    log = switch.log
+    with _place.lock if log is None else log.turn(step, f"{name} (no run)", (_place,)):
+        runs = streams.positions_of(step, "runs")
+        if runs.get(name) == first // RUN_STRIDE:
+            runs[name] -= 1
+
+
+def starts_of_run(
+    step: Any, loop: Node, first: int, inside: Sequence[Node]
+) -> np.ndarray[Any, Any]:
+    """uint64[operations, 3]: where the streams of a run of a loop start.
 
     Args:
-      node: a node of the region.
-      drawing: gives the random operations inside a loop, in the order of their streams.
+      step: the step.
+      loop: the loop.
+      first: what `rounds_before` gave for the run.
+      inside: the random operations in it.
     """
-    if node.op is None:
-        return None
-    if node.op.step_input is not None:
-        return node.op.step_input
-    return (lambda step, loop: _starts(step, loop, drawing(loop))) if drawing_loop(node) else None
-
-
-def _starts(step: Any, loop: Node, inside: Sequence[Node]) -> np.ndarray[Any, Any]:
-    """uint64[operations, 3]: where the streams of a run of a loop start."""
-    first = rounds_before(step, loop.name)
 
     def draw() -> list[list[int]]:
         starts = [node.op.step_input.start(node, first) for node in inside]  # type: ignore[union-attr]

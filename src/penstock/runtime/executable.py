@@ -56,7 +56,7 @@ class Executable:
     Attributes:
       function: `function(constants, steps, inputs, kept, taken)` gives (outputs, new values of the
         variables that may be written (None for one without a value), conditions, values of the
-        checks); donates `taken`.
+        checks, bool[streams]: which of those of conditionals are read); donates `taken`.
       constants: the large constants.
       checks: what its conditions mean; known once it is traced.
     """
@@ -113,7 +113,8 @@ class Executable:
             if writes
         ]
         outputs = [_own(values[id(n), i], outer) for n, i in region.outputs]
-        return outputs, written, collected.conditions, collected.values
+        drew = jnp.array(collected.drew) if collected.drew else None
+        return outputs, written, collected.conditions, collected.values, drew
 
     def _note(self, checks: list[Check]) -> None:
         if self._traced and len(checks) != len(self.checks):

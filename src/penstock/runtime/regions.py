@@ -26,14 +26,13 @@ from penstock.core.locks import ACQUIRE, RELEASE, drain
 from penstock.core.resources import lease_all
 from penstock.core.tensor_list import form_of, stacked
 from penstock.core.traced import NotStatic, raise_failed
-from penstock.runtime.bodies import drawing_inside
-from penstock.runtime.draws import input_of
 from penstock.runtime.executable import Executable, VariesByShapeError
 from penstock.runtime.first_runs import at_once, pays
 from penstock.runtime.host_path import HostPath, located, run_node
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.simplify import prepared_op
 from penstock.runtime.step import Step
+from penstock.runtime.step_inputs import Reserved, input_of, reserves, settle_all
 from penstock.types import dtypes as dt
 from penstock.types.dims import is_full, num_elements
 
@@ -79,9 +78,10 @@ class Region:
         self._lists = [i for i, (n, k) in enumerate(self.inputs) if n.dtypes[k] is dt.variant]
         open_ = [i for i, (n, k) in enumerate(self.inputs) if not is_full(n.shapes[k])]
         self._dynamic = [i for i in open_ if i not in self._lists]  # a list tells its own form
-        given = [input_of(n, lambda loop: drawing_inside(loop, device)) for n in self.nodes]
+        given = [input_of(n, device) for n in self.nodes]
         self.step_nodes = [i for i, g in enumerate(given) if g is not None]
         self._step_inputs = [(g, n) for g, n in zip(given, self.nodes, strict=True) if g]
+        self._reserving = [i for i, (_, n) in enumerate(self._step_inputs) if reserves(n)]
         self._path = HostPath(self.nodes, self.prepared, self.inputs, self.variables, self.outputs)
         self._on_host = not must_compile and all(p.host is not None for p in self.prepared)
         self._small: dict[Any, bool] = {}
@@ -279,19 +279,20 @@ class Region:
             if bound.loose:
                 key = (key, *[None if c.value is None else c.value.shape for c in bound.loose])
         variant = self._variants.get(key) or self._new_variant(key)
-        steps = self.step_values(step)
+        steps, reserved = self.step_values(step)
         try:
             if self._never is not None:
                 raise self._never.with_traceback(None)
-            return self._execute(variant, steps, inputs, kept, taken, bound)
+            return self._execute(variant, steps, reserved, inputs, kept, taken, bound)
         except (NotStatic, VariesByShapeError):
-            self._hand_on(steps, step)
+            self._hand_on(steps, reserved, step)
             raise
 
     def _execute(
         self,
         variant: Executable,
         steps: list[Any],
+        reserved: Sequence[Reserved],
         inputs: Sequence[Any],
         kept: list[Any],
         taken: list[Any],
@@ -312,17 +313,30 @@ class Region:
                     if results:
                         _put_back(bound.written, results[0][1])
                     raise
-        outputs, _, conditions, held = results[0]
+        outputs, _, conditions, held, drew = results[0]
+        if reserved:
+            settle_all(reserved, np.asarray(drew).tolist())
         if conditions:
             raise_failed(variant.checks, conditions, held, lambda node: f"{node.where()}: ")
         return outputs  # type: ignore[no-any-return]
 
-    def step_values(self, step: Step) -> list[Any]:
-        """What nodes take from the host in this step, in the order of `step_nodes`."""
-        return [step.take(node, step_input) for step_input, node in self._step_inputs]
+    def step_values(self, step: Step) -> tuple[list[Any], Sequence[Reserved]]:
+        """What nodes take from the host in this step, in the order of `step_nodes`.
 
-    def _hand_on(self, steps: list[Any], step: Step) -> None:
+        And what is to be settled of it when the region has run.
+        """
+        values = [step.take(node, step_input) for step_input, node in self._step_inputs]
+        if not self._reserving:
+            return values, ()
+        reserved = [values[i] for i in self._reserving]
+        for i in self._reserving:
+            values[i] = values[i].starts
+        return values, reserved
+
+    def _hand_on(self, steps: list[Any], reserved: Sequence[Reserved], step: Step) -> None:
         """Leaves what random operations drew to those that run in the region's place."""
+        for each in reserved:
+            each.settle([False] * len(each.starts))
         for (_, node), value in zip(self._step_inputs, steps, strict=True):
             if node.op is not None and node.op.step_input is not None:
                 step.keep(node, value)

@@ -80,7 +80,7 @@ class _Loop:
         self._cond = cond
         self._body = body
         self._forms: dict[int, Any] = {}  # of the lists among what is carried
-        self._streams = Streams(ctx, (cond, body))
+        self._streams = Streams(ctx, (cond, body))  # in this order
         self._attrs = getattr(ctx.op_key, "attrs", ctx.attrs)
         fixed = handed_through(body)
         self.carried = [
@@ -215,7 +215,7 @@ class _Loop:
     ) -> tuple[Any, Any, Any]:
         """The carried values after a round, the rows for the stacks, and the variables."""
         arguments = self._arguments(carried, state, number)
-        streams = self._streams.in_round(self._body, number)
+        streams = self._streams.in_round(1, number)
         results = trace_nodes(
             self._round_body, [*arguments, *self._feeds[len(arguments) :]], collected, streams
         )
@@ -278,7 +278,7 @@ class _Loop:
         else:
             collected = Collected()
             arguments = self._arguments(carried, state, number)
-            streams = self._streams.in_round(self._cond, number)
+            streams = self._streams.in_round(0, number)
             (result,) = trace_body(self._cond, self._device, arguments, collected, streams)
             if collected.checks:
                 raise NotStatic(None, "the condition of a loop checks values")

@@ -17,7 +17,6 @@ from penstock.graph.func_graph import bodies_of
 from penstock.runtime.bodies import compiles_inside, run_body, set_whole_plan_maker
 from penstock.runtime.clusters import BIND_ONCE
 from penstock.runtime.control_flow import ON_HOST, with_handles
-from penstock.runtime.draws import LOOPS
 from penstock.runtime.executable import NO_KERNEL
 from penstock.runtime.items import RegionItem
 from penstock.runtime.mixed_precision import half_wanted, in_half_precision
@@ -43,7 +42,7 @@ def unsupported(node: Node, device: str) -> str | None:
         if dtype in _NO_ARRAYS:
             return f"compiled regions hold no values of dtype {dtype.name}"
     for body in bodies_of(node.attrs):
-        if not compiles_inside(body, device, node.type in LOOPS):
+        if not compiles_inside(body, device, node.type):
             return _inside(body, device)
     if select(node.type, "compiled", device, node.attrs):
         return None

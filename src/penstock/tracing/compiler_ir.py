@@ -97,7 +97,7 @@ def _lower(plan: WholePlan, region: Region, feeds: Sequence[Any]) -> Any:
     values.update(plan.bound)
     executable = Executable(region)
     step = Step(eager_resources, {})
-    steps = region.step_values(step)
+    steps, _ = region.step_values(step)
     cells = [values[id(n)].resource for n, _ in region.variables]
     held = [None if c.value is None else _like(c.value) for c in cells]
     kept = [v for v, w in zip(held, region.writes, strict=True) if not w]
