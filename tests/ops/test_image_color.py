@@ -116,8 +116,10 @@ def test_statistics():
     other = IMAGE[::-1]
     wanted = -10 * np.log10(((IMAGE - other) ** 2).mean((1, 2, 3)))
     np.testing.assert_allclose(tf.image.psnr(IMAGE, other, 1.0), wanted, rtol=1e-5)
-    with pytest.raises(ValueError, match="incompatible"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Incompatible shapes"):
         tf.image.psnr(IMAGE, IMAGE[:, :2], 1.0)
+    with pytest.raises(ValueError, match="Incompatible shapes"):
+        tf.function(tf.image.psnr)(IMAGE, IMAGE[:, :2], 1.0)
 
 
 def test_three_channels_are_needed():
