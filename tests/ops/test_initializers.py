@@ -56,10 +56,17 @@ def test_constants():
     assert tf.ones_initializer()([2]).numpy().tolist() == [1.0, 1.0]
     assert tf.constant_initializer([1, 2, 3, 4])([2, 2]).numpy().tolist() == [[1, 2], [3, 4]]
     assert tf.initializers.Identity(2.0)([2, 3]).numpy().tolist() == [[2, 0, 0], [0, 2, 0]]
-    assert v1.constant_initializer([1.0, 2.0])([4]).numpy().tolist() == [1, 2, 2, 2]
+    with v1.Graph().as_default(), v1.Session() as session:
+        for values, expected in (([1.0, 2.0], [1, 2, 2, 2]), ([], [0] * 4), ([5.0], [5] * 4)):
+            made = v1.constant_initializer(values)([4])
+            assert session.run(made).tolist() == expected
+        with pytest.raises(ValueError, match="Needed at most 1, but received 2"):
+            v1.constant_initializer([1.0, 2.0])([1])
+    assert v1.constant_initializer([5.0])([2]).numpy().tolist() == [5, 5]
+    for values, sizes in (([1.0, 2.0], [4]), ([1.0, 2.0], [1]), ([], [2]), ([1.0, 2.0], [0])):
+        with pytest.raises(TypeError, match=f"got {len(values)}"):
+            v1.constant_initializer(values)(sizes)
     assert v1.zeros_initializer(dtype=tf.int64)([1]).dtype is tf.int64
-    with pytest.raises(ValueError, match="Needed at most 1, but received 2"):
-        v1.constant_initializer([1.0, 2.0])([1])
     with pytest.raises(TypeError, match=r"shape: \(4,\), got \(2,\)"):
         v1.constant_initializer([1.0, 2.0], verify_shape=True)([4])
     with pytest.raises(TypeError, match="Expected Python scalar"):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.context import state
 from penstock.core.convert import to_array
 from penstock.core.execute import execute
 from penstock.ops import initializer_scales as scales
@@ -107,7 +108,8 @@ class Constant(Initializer):
         """The first value.
 
         Raises:
-          TypeError: the shape is verified and another one.
+          TypeError: the shape is verified and another one; or in eager mode there are neither one
+            value nor as many as the shape has.
           ValueError: there are too many values.
         """
         kind = as_dtype(dtype) if dtype is not None else self.dtype
@@ -117,13 +119,19 @@ class Constant(Initializer):
         if verify and array.shape != wanted:
             raise TypeError(f"Expected Tensor's shape: {wanted}, got {array.shape}.")
         count = math.prod(wanted)
+        if state.graph is None and array.size not in (1, count):
+            raise TypeError(
+                f"Eager execution of a constant expected one value or {count}, for shape {wanted},"
+                f" got {array.size}. Repeat the last one, as graphs do."
+            )
         if array.size > count > 0:
             raise ValueError(
                 f"Too many elements provided. Needed at most {count}, but received {array.size}"
             )
         flat = array.reshape(-1)[:count]
         if array.size < count:
-            flat = np.concatenate([flat, np.full(count - flat.size, flat[-1], flat.dtype)])
+            last = flat[-1] if flat.size else np.zeros((), flat.dtype)
+            flat = np.concatenate([flat, np.full(count - flat.size, last, flat.dtype)])
         return constant(flat.reshape(wanted), kind)
 
     def get_config(self) -> dict[str, Any]:
