@@ -219,7 +219,9 @@ def one_number(shape):
 
 
 @pytest.mark.parametrize(
-    "run", [grown, narrowed, *(one_number([1] * rank) for rank in range(4))], ids=str
+    "run",
+    [grown, narrowed, *(one_number([1] * rank) for rank in range(4))],
+    ids=["grown", "narrowed", *(f"one_number_{rank}" for rank in range(4))],
 )
 def test_rows_that_stand_for_all_of_the_batch_are_no_rows_of_results(calls, run):
     given = [tf.constant(draw(n, UNITS, seed=n, scale=0.3)) for n in (UNITS, 1, BATCH)]
