@@ -193,7 +193,7 @@ _BY_REASON = {
         DepthwiseConv2dNative gradient 1, DepthwiseConv2dNative value 1,
         DepthwiseConv2dNativeBackpropInput value 1, FFT2D value 1, FusedBatchNormGrad
         value 1, FusedBatchNormGradV2 value 1, FusedBatchNormGradV3 value 2,
-        IgammaGradA value 5, Igammac gradient 1, NearestNeighbors value 2, Polygamma value 1,
+        IgammaGradA value 5, Igammac gradient 2, NearestNeighbors value 2, Polygamma value 1,
         Pow gradient 2, QuantizeAndDequantizeV4Grad value 1,
         RandomGammaGrad value 2, ResizeArea value 1, ResizeNearestNeighborGrad value 1,
         ResourceSparseApplyFtrl value 1, ResourceSparseApplyFtrlV2 value 1,
@@ -223,7 +223,7 @@ _BY_REASON = {
     "Another approximation: last bits, and near its zeros those of the argument.": """
         FakeQuantWithMinMaxArgs value 1, BesselJ0 value 3, BesselJ1 value 5, BesselK0
         value 7, BesselK0e value 8, BesselK1 value 4, BesselK1e gradient 4, BesselY0 value
-        2, Dawsn value 2, Igamma gradient 7, LSTMBlockCell value 1, LSTMBlockCellGrad
+        2, Dawsn value 2, Igamma gradient 8, LSTMBlockCell value 1, LSTMBlockCellGrad
         value 1, RandomStandardNormal value 3
     """,
     "The gradients of its own gates, in their order, see docs/differences.md.": """

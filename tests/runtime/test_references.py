@@ -92,8 +92,9 @@ def test_update_rules_do_what_those_of_resources_do(session, name):
             rows = 2 if name.startswith("Sparse") else 4
             grad = rng.normal(size=[rows, 3]).astype(np.float32)
             mine[arg.name] = other[arg.name] = grad
-        else:
-            mine[arg.name] = other[arg.name] = np.float32(0.3)
+        else:  # a power of the learning rate is at most 0
+            value = -0.3 if arg.name == "lr_power" else 0.3
+            mine[arg.name] = other[arg.name] = np.float32(value)
     session.run(starts)
     updated = getattr(raw, name)(**mine)
     session.run(getattr(raw, f"Resource{name}")(**other))
