@@ -108,17 +108,18 @@ def test_native_kernels_that_are_missing_are_a_problem(monkeypatch):
 
 
 def test_native_libraries_of_another_version_are_problems(invoke, monkeypatch):
-    if native.state().library is None or native_wire.state().library is None:
+    if native.state().library is None or native_wire.LIBRARY.state().library is None:
         pytest.skip("no native libraries here")
     monkeypatch.setattr(native, "REVISION", native.REVISION + 1)
-    monkeypatch.setattr(native_wire, "VERSION", native_wire.VERSION + 1)
-    for module in (native, native_wire):
-        monkeypatch.setattr(module, "state", lambda module=module: module.load(module.LIBRARY))
+    monkeypatch.setattr(native, "state", lambda: native.load(native.LIBRARY))
+    wire = native_wire.LIBRARY
+    monkeypatch.setattr(wire, "version", wire.version + 1)
+    monkeypatch.setattr(wire, "state", lambda: wire.load(wire.path))
     result = invoke()
     assert result.exit_code == 1
     for name, slower, version in (
         ("kernels", "products, conv", native.REVISION),
-        ("parsing of Examples", "to parse", native_wire.VERSION),
+        ("parsing of Examples", "to parse", wire.version),
     ):
         assert re.search(rf"!  {name} +not in use", result.output)
         told = f"! the library of native {name} .*{slower}.*expected version {version},"

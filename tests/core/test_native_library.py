@@ -1,5 +1,6 @@
 """Native libraries of another version: refused with a way out, told once, and done without."""
 
+import copy
 import functools
 import importlib.util
 import logging
@@ -86,13 +87,13 @@ def test_a_function_that_the_built_library_lacks_refuses_it(monkeypatch):
 
 
 def test_a_parser_of_another_version_is_refused(compiled):
-    names = [f"penstock_wire_{name}" for name in native_wire.FUNCTIONS]
-    text = "".join(function(name, 0) for name in names)
-    state = native_wire.load(compiled(text + function("penstock_wire_version", 0)))
+    wire = native_wire.LIBRARY
+    text = "".join(function(name, 0) for name in wire.names)
+    state = wire.load(compiled(text + function("penstock_wire_version", 0)))
     assert state.library is None
-    assert f"expected version {native_wire.VERSION}" in state.problem
+    assert f"expected version {wire.version}" in state.problem
     assert "states version 0" in state.problem
-    assert native_wire.WITHOUT in state.problem
+    assert wire.without in state.problem
 
 
 @pytest.fixture
@@ -100,11 +101,13 @@ def unset(monkeypatch):
     """Modules that have not loaded their libraries yet; what they load is forgotten afterwards."""
 
     def forget(path):
-        for module, decide in ((native, "_registered"), (native_wire, "_usable")):
-            load = functools.cache(functools.partial(module.load, path))
-            monkeypatch.setattr(module, "state", load)
-            uncached = getattr(module, decide).__wrapped__
-            monkeypatch.setattr(module, decide, functools.cache(uncached))
+        load = functools.cache(functools.partial(native.load, path))
+        monkeypatch.setattr(native, "state", load)
+        uncached = native._registered.__wrapped__
+        monkeypatch.setattr(native, "_registered", functools.cache(uncached))
+        wire = copy.copy(native_wire.LIBRARY)
+        wire.path, wire._state, wire._told = path, None, False
+        monkeypatch.setattr(native_wire, "LIBRARY", wire)
 
     return forget
 
@@ -156,10 +159,12 @@ def test_the_sources_state_the_numbers_and_functions_that_python_does():
     defined = re.findall(r"^PENSTOCK_HANDLER\(\s*penstock_(\w+)", handlers, re.MULTILINE)
     assert sorted(defined) == sorted(native.FUNCTIONS)
     for name, module in (("wire", native_wire), ("strings", native_strings)):
+        library = module.LIBRARY
         text = (SOURCE / f"{name}.cc").read_text()
-        assert f"int penstock_{name}_version() {{ return {module.VERSION}; }}" in text
+        assert f"int penstock_{name}_version() {{ return {library.version}; }}" in text
         header = (SOURCE / f"{name}.h").read_text()
-        declared = re.findall(rf"^EXPORT int64_t penstock_{name}_(\w+)", header, re.MULTILINE)
-        assert sorted(declared) == sorted(module.FUNCTIONS)
+        declared = re.findall(rf"^EXPORT int64_t (penstock_{name}_\w+)", header, re.MULTILINE)
+        assert sorted(declared) == sorted(library.names)
     text = (SOURCE / "buffers.cc").read_text()
-    assert f"int penstock_buffers_version() {{ return {native_buffers.VERSION}; }}" in text
+    version = native_buffers.LIBRARY.version
+    assert f"int penstock_buffers_version() {{ return {version}; }}" in text

@@ -58,7 +58,7 @@ def both(call, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def needs_the_library():
-    if native_strings.state().library is None:
+    if native_strings.LIBRARY.state().library is None:
         pytest.skip("the library was not built")
 
 

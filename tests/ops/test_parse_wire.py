@@ -18,8 +18,8 @@ def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Runs a test with each of the two implementations."""
     monkeypatch.setattr(wire, "SMALL", -1)
     if request.param == "python":
-        monkeypatch.setattr(native_wire, "library", lambda: None)
-    elif native_wire.library() is None:
+        monkeypatch.setattr(native_wire.LIBRARY, "library", lambda: None)
+    elif native_wire.LIBRARY.library() is None:
         pytest.skip("the native library was not built")
     return str(request.param)
 
@@ -160,7 +160,7 @@ def _everything(strings: list[bytes]) -> Any:
 
 def test_both_agree_on_damaged_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flipped, cut and joined bytes: the same result or the same broken row, and no crash."""
-    if native_wire.library() is None:
+    if native_wire.LIBRARY.library() is None:
         pytest.skip("the native library was not built")
     rng = np.random.default_rng(7)
     sound = [
@@ -170,7 +170,7 @@ def test_both_agree_on_damaged_messages(monkeypatch: pytest.MonkeyPatch) -> None
         b"",
     ]
     monkeypatch.setattr(wire, "SMALL", -1)
-    native = native_wire.library
+    native = native_wire.LIBRARY.library
     for _ in range(1500):
         message = bytearray(sound[rng.integers(len(sound))])
         for _ in range(rng.integers(0, 4)):
@@ -180,22 +180,22 @@ def test_both_agree_on_damaged_messages(monkeypatch: pytest.MonkeyPatch) -> None
             message[: rng.integers(len(message) + 1)] if rng.random() < 0.3 else message
         )
         strings = [sound[0], damaged, sound[1]]
-        monkeypatch.setattr(native_wire, "library", native)
+        monkeypatch.setattr(native_wire.LIBRARY, "library", native)
         one = _everything(strings)
-        monkeypatch.setattr(native_wire, "library", lambda: None)
+        monkeypatch.setattr(native_wire.LIBRARY, "library", lambda: None)
         assert one == _everything(strings), damaged
 
 
 def test_switched_off_by_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
-    assert native_wire.library() is None
+    assert native_wire.LIBRARY.library() is None
 
 
 def test_a_library_that_does_not_load_is_not_used(tmp_path: Any) -> None:
     broken = tmp_path / "libpenstock_wire.so"
     broken.write_bytes(b"not a library")
     for path, problem in ((broken, "does not load"), (tmp_path / "missing.so", "has no native")):
-        state = native_wire.load(path)
+        state = native_wire.LIBRARY.load(path)
         assert state.library is None
         assert problem in state.problem
         assert "five times as long" in state.problem

@@ -19,7 +19,7 @@ from penstock.cli.settings import check_caches, check_environment
 from penstock.cli.text import format_bytes, format_table
 from penstock.config import env
 from penstock.core import native, native_buffers, native_strings, native_wire
-from penstock.core.native_library import State
+from penstock.core.native_library import HostLibrary, State
 from penstock.version import __version__
 
 NVIDIA_NODE = "/dev/nvidiactl"
@@ -60,9 +60,10 @@ def examine() -> list[Section]:
             "Native libraries",
             [
                 check_native("kernels", native.state(), native.WITHOUT),
-                check_native("parsing of Examples", native_wire.state(), native_wire.WITHOUT),
-                check_native("work on strings", native_strings.state(), native_strings.WITHOUT),
-                *_check_buffers(),
+                *(
+                    check_native(name, library.state(), library.without)
+                    for name, library in _host_libraries().items()
+                ),
             ],
         ),
         Section("Caches", check_caches(environment)),
@@ -103,10 +104,14 @@ def check_native(name: str, state: State, without: str) -> Finding:
     )
 
 
-def _check_buffers() -> list[Finding]:
-    if not native_buffers.NEEDED:
-        return []
-    return [check_native("buffers of tensors", native_buffers.state(), native_buffers.WITHOUT)]
+def _host_libraries() -> dict[str, HostLibrary]:
+    libraries = {
+        "parsing of Examples": native_wire.LIBRARY,
+        "work on strings": native_strings.LIBRARY,
+    }
+    if native_buffers.NEEDED:
+        libraries["buffers of tensors"] = native_buffers.LIBRARY
+    return libraries
 
 
 def check_bytecode(packages: Iterable[str]) -> list[Finding]:

@@ -7,37 +7,21 @@ method and not the protocol.
 """
 
 import ctypes
-import functools
-import pathlib
 import sys
 from typing import TYPE_CHECKING
 
 from penstock.config import env
-from penstock.core import native_library
-from penstock.core.native_library import State
+from penstock.core.native_library import HostLibrary
 
-LIBRARY = native_library.FOLDER / "libpenstock_buffers.so"
-WITHOUT = "memoryview(tensor) is a TypeError: use memoryview(tensor.numpy())"
 NEEDED = sys.version_info < (3, 12)
-VERSION = 1  # of the functions' meaning; buffers.cc states the same number
-
-
-@functools.cache
-def state() -> State:
-    """Loads the library, or says why it is not in use; thread-safe."""
-    return load(LIBRARY)
-
-
-def load(path: pathlib.Path) -> State:
-    """Loads the library at `path` and compares its version."""
-    return native_library.load(
-        path,
-        "buffers of tensors",
-        WITHOUT,
-        ("penstock_buffers_version", VERSION),
-        ["penstock_buffers_exporter"],
-        ctypes.PyDLL,
-    )
+LIBRARY = HostLibrary(
+    "buffers",
+    what="buffers of tensors",
+    without="memoryview(tensor) is a TypeError: use memoryview(tensor.numpy())",
+    version=1,
+    functions=("exporter",),
+    loader=ctypes.PyDLL,
+)
 
 
 class Exporter:
@@ -47,7 +31,7 @@ class Exporter:
 
 
 def _native_exporter() -> type:
-    library = state().library if env.get("PENSTOCK_NATIVE_KERNELS") else None
+    library = LIBRARY.state().library if env.get("PENSTOCK_NATIVE_KERNELS") else None
     if library is None:
         return Exporter
     make = library.penstock_buffers_exporter

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from penstock.config import logging
+from penstock.config import env, logging
 
 FOLDER = pathlib.Path(__file__).parent.parent / "_native"
 BUILDER = pathlib.Path(__file__).resolve().parents[3] / "native" / "build.py"  # of a source tree
@@ -104,3 +104,66 @@ def tell(state: State) -> None:
     """
     if state.refused:
         logging.log_first_n(logging.WARN, f"{state.problem}. To mend it, {state.fix}", 1)
+
+
+class HostLibrary:
+    """A library whose functions host code calls, loaded at first use.
+
+    Thread-safe: loading twice gives the same library.
+
+    Attributes:
+      path: its file in this installation.
+      without: what holds without it, for messages.
+      version: of the functions' meaning; its source states the same number.
+      names: its functions, each with an int64 result.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        what: str,
+        without: str,
+        version: int,
+        functions: Iterable[str],
+        loader: type[ctypes.CDLL] = ctypes.CDLL,
+    ) -> None:
+        """A library that is not loaded yet.
+
+        Args:
+          name: "wire" for `libpenstock_wire.so`, whose functions begin with `penstock_wire_`.
+          what: see `load`, as `without` and `loader`.
+          without: see the attribute, as `version`.
+          version: see the attribute.
+          functions: their names without the beginning.
+          loader: see `load`.
+        """
+        self.path = FOLDER / f"libpenstock_{name}.so"
+        self.without = without
+        self.version = version
+        self.names = [f"penstock_{name}_{function}" for function in functions]
+        self._name, self._what, self._loader = name, what, loader
+        self._state: State | None = None
+        self._told = False
+
+    def load(self, path: pathlib.Path) -> State:
+        """Loads the library at `path` and compares its version."""
+        version = (f"penstock_{self._name}_version", self.version)
+        state = load(path, self._what, self.without, version, self.names, self._loader)
+        for name in self.names if state.library else ():
+            getattr(state.library, name).restype = ctypes.c_int64
+        return state
+
+    def state(self) -> State:
+        """The library, or why there is none; whether native work is switched off or not."""
+        if self._state is None:
+            self._state = self.load(self.path)
+        return self._state
+
+    def library(self) -> ctypes.CDLL | None:
+        """The library, None where it is not in use; the log says so if it cannot be used."""
+        if not env.get("PENSTOCK_NATIVE_KERNELS"):
+            return None
+        if not self._told:
+            tell(self.state())
+            self._told = True
+        return self.state().library

@@ -7,57 +7,28 @@ Python, which also finds what is wrong. Thread-safe: nothing is kept between cal
 """
 
 import ctypes
-import functools
-import pathlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from penstock.config import env
-from penstock.core import native_library
-from penstock.core.native_library import State
+from penstock.core.native_library import HostLibrary
 
-LIBRARY = native_library.FOLDER / "libpenstock_strings.so"
-WITHOUT = "operations on large arrays of strings take two to forty times as long"
-VERSION = 1  # of the functions' meaning; strings.cc states the same number
-FUNCTIONS = (
-    *("hash", "lengths", "change", "part", "join", "split"),
-    *("floats", "doubles", "integers"),
+LIBRARY = HostLibrary(
+    "strings",
+    what="native work on strings",
+    without="operations on large arrays of strings take two to forty times as long",
+    version=1,
+    functions=(
+        *("hash", "lengths", "change", "part", "join", "split"),
+        *("floats", "doubles", "integers"),
+    ),
+    loader=ctypes.PyDLL,
 )
 FARM, SIP, MURMUR = range(3)
 LOWER, UPPER, STRIP = range(3)
 _NUMBERS = {"f": {4: "floats", 8: "doubles"}, "i": {8: "integers"}}
 Array = Any  # numpy.ndarray
-
-
-def library() -> ctypes.CDLL | None:
-    """The library, None where it is not in use."""
-    return _usable() if env.get("PENSTOCK_NATIVE_KERNELS") else None
-
-
-@functools.cache
-def state() -> State:
-    """Loads the library; thread-safe, as loading twice gives the same one."""
-    return load(LIBRARY)
-
-
-def load(path: pathlib.Path) -> State:
-    """Loads the library at `path` and compares its version."""
-    names = [f"penstock_strings_{name}" for name in FUNCTIONS]
-    version = ("penstock_strings_version", VERSION)
-    found = native_library.load(
-        path, "native work on strings", WITHOUT, version, names, loader=ctypes.PyDLL
-    )
-    for name in names if found.library else ():
-        getattr(found.library, name).restype = ctypes.c_int64
-    return found
-
-
-@functools.cache
-def _usable() -> ctypes.CDLL | None:
-    native_library.tell(state())
-    return state().library
 
 
 def _pointer(array: Array) -> ctypes.c_void_p:
@@ -102,7 +73,7 @@ def part(texts: Array, pos: int, size: int) -> Array | None:
 
 def joined(columns: Sequence[Array], shape: tuple[int, ...], between: bytes) -> Array | None:
     """Columns of one shape, and scalars, joined row by row."""
-    native = library()
+    native = LIBRARY.library()
     if native is None:
         return None
     kept = [np.ascontiguousarray(c) if c.shape else c for c in columns]
@@ -118,7 +89,7 @@ def joined(columns: Sequence[Array], shape: tuple[int, ...], between: bytes) -> 
 
 def split(texts: Array, between: bytes, skip_empty: bool) -> tuple[Array, Array] | None:
     """The parts of all strings, and how many each has; at white space where `between` is empty."""
-    native = library()
+    native = LIBRARY.library()
     if native is None:
         return None
     texts = np.ascontiguousarray(texts)
@@ -145,7 +116,7 @@ def numbers(texts: Array, dtype: np.dtype[Any]) -> Array | None:
 
 
 def _run(name: str, texts: Array, *given: Any) -> bool:
-    native = library()
+    native = LIBRARY.library()
     if native is None:
         return False
     texts = np.ascontiguousarray(texts)

@@ -1,27 +1,25 @@
 """The functions of `native/wire.cc`: spans and numbers of messages in protobuf's wire format.
 
-A shared library of its own, loaded at first use: it has neither Python nor XLA in it. `library`
-gives it, or None where it was not built, does not load, was built from another source, or native
-kernels are switched off; then `penstock.ops.parse_wire` does the same in Python. `state` says why.
-Thread-safe: nothing is kept between calls.
+A shared library of its own, loaded at first use: it has neither Python nor XLA in it. Where it is
+not in use `penstock.ops.parse_wire` does the same in Python. Thread-safe: nothing is kept between
+calls.
 """
 
 import ctypes
-import functools
-import pathlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from penstock.config import env
-from penstock.core import native_library
-from penstock.core.native_library import State
+from penstock.core.native_library import HostLibrary
 
-LIBRARY = native_library.FOLDER / "libpenstock_wire.so"
-WITHOUT = "batches of Examples take some five times as long to parse"
-VERSION = 1  # of the functions' meaning; wire.cc states the same number
-FUNCTIONS = ("map_values", "kinds", "repeated", "floats", "integers")
+LIBRARY = HostLibrary(
+    "wire",
+    what="native parsing of Examples",
+    without="batches of Examples take some five times as long to parse",
+    version=1,
+    functions=("map_values", "kinds", "repeated", "floats", "integers"),
+)
 Array = Any  # numpy.ndarray
 
 
@@ -35,33 +33,6 @@ class BrokenMessageError(Exception):
     def __init__(self, row: int) -> None:
         super().__init__(f"message {row} is cut off or no message")
         self.row = row
-
-
-def library() -> ctypes.CDLL | None:
-    """The library, None where it is not in use."""
-    return _usable() if env.get("PENSTOCK_NATIVE_KERNELS") else None
-
-
-@functools.cache
-def state() -> State:
-    """Loads the library; thread-safe, as loading twice gives the same one."""
-    return load(LIBRARY)
-
-
-def load(path: pathlib.Path) -> State:
-    """Loads the library at `path` and compares its version."""
-    names = [f"penstock_wire_{name}" for name in FUNCTIONS]
-    version = ("penstock_wire_version", VERSION)
-    found = native_library.load(path, "native parsing of Examples", WITHOUT, version, names)
-    for name in names if found.library else ():
-        getattr(found.library, name).restype = ctypes.c_int64
-    return found
-
-
-@functools.cache
-def _usable() -> ctypes.CDLL | None:
-    native_library.tell(state())
-    return state().library
 
 
 def _pointer(array: Array) -> ctypes.c_void_p:

@@ -45,7 +45,7 @@ def spans_of(strings: Sequence[bytes]) -> tuple[bytes, Spans]:
 
 
 def _native(data: bytes) -> Any:
-    return native_wire.library() if len(data) > SMALL else None
+    return native_wire.LIBRARY.library() if len(data) > SMALL else None
 
 
 def map_values(data: bytes, spans: Spans, field: int, keys: Sequence[bytes]) -> tuple[Array, Array]:
