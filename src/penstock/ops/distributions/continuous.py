@@ -11,7 +11,7 @@ from penstock.ops.array_select import where
 from penstock.ops.composing import scope
 from penstock.ops.debug_asserts import assert_less
 from penstock.ops.distributions.divergence import RegisterKL
-from penstock.ops.distributions.parameters import Broadcast, checked
+from penstock.ops.distributions.parameters import Broadcast, LocationScale, checked
 from penstock.ops.math_cast import abs as absolute
 from penstock.ops.math_compare import is_nan
 from penstock.ops.math_elementwise import exp, log, log1p, sign, square
@@ -38,33 +38,7 @@ def _log_ndtr(x: Any) -> Any:
     return where(x < lowest, tail, where(near > 0, above, middle))
 
 
-class _LocationScale(Broadcast):
-    """A distribution of one form, moved by `loc` and stretched by `scale`."""
-
-    _names = ("loc", "scale")
-    _positive = ("scale",)
-
-    @property
-    def loc(self) -> Any:
-        """Where the distribution lies: its mean."""
-        return self._given["loc"]
-
-    @property
-    def scale(self) -> Any:
-        """How wide it is."""
-        return self._given["scale"]
-
-    def _z(self, x: Any) -> Any:
-        return (x - self.loc) / self.scale
-
-    def _mean(self) -> Any:
-        return self.loc * ones_like(self.scale)
-
-    def _mode(self) -> Any:
-        return self._mean()
-
-
-class Normal(_LocationScale):
+class Normal(LocationScale):
     """The normal distribution.
 
     Args:
@@ -130,7 +104,7 @@ def _kl_normal(a: Any, b: Any, name: str | None = None) -> Any:
         return 0.5 * (square((a.loc - b.loc) / b.scale) + ratio - 1 - log(ratio))
 
 
-class Laplace(_LocationScale):
+class Laplace(LocationScale):
     """The Laplace distribution: an exponential one to both sides of `loc`.
 
     Args:

@@ -16,7 +16,7 @@ from penstock.ops.array_shape import (
 from penstock.ops.composing import scope
 from penstock.ops.debug_asserts import assert_equal
 from penstock.ops.distributions.base import NOT_REPARAMETERIZED, Distribution
-from penstock.ops.distributions.dirichlet import concentrations, spread
+from penstock.ops.distributions.dirichlet import Weighted, spread
 from penstock.ops.distributions.discrete import class_parameters, whole_numbers
 from penstock.ops.distributions.parameters import checked, seed_of
 from penstock.ops.math_cast import cast
@@ -167,7 +167,7 @@ class Multinomial(_Counts):
         return spread(shares, self._variance(), self._total_count[..., None])
 
 
-class DirichletMultinomial(_Counts):
+class DirichletMultinomial(Weighted, _Counts):
     """How often each of K classes comes up, with probabilities that a Dirichlet draw gives.
 
     Args:
@@ -195,22 +195,11 @@ class DirichletMultinomial(_Counts):
         parameters = dict(locals())
         with scope(name, "DirichletMultinomial") as full:
             self._total_count = _totals(total_count, validate_args)
-            self._concentration = concentrations(concentration, validate_args)
-            self._total = reduce_sum(self._concentration, -1)
+            self._weigh(concentration, validate_args)
         super().__init__(
             self._concentration.dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats,
             parameters, name=full or name,
         )  # fmt: skip
-
-    @property
-    def concentration(self) -> Any:
-        """The weights of the classes."""
-        return self._concentration
-
-    @property
-    def total_concentration(self) -> Any:
-        """The sum of the weights, along the last axis."""
-        return self._total
 
     def _weights(self) -> Any:
         return self._concentration

@@ -19,7 +19,7 @@ from penstock.ops.random_families import random_gamma
 from penstock.types.tensor_shape import TensorShape
 
 
-def concentrations(concentration: Any, validate: bool) -> Any:
+def _concentrations(concentration: Any, validate: bool) -> Any:
     """The parameter of Dirichlet distributions as float[..., K], checked on request."""
     given = convert_to_tensor(concentration, name="concentration")
     if given.shape.rank == 0:
@@ -36,13 +36,38 @@ def concentrations(concentration: Any, validate: bool) -> Any:
     return checked(given, checks, validate)
 
 
+class Weighted:
+    """What distributions by the weights of K classes share.
+
+    A class beside this one in a distribution's bases; it has no base of its own, so that counts
+    keep theirs.
+    """
+
+    _concentration: Any
+    _total: Any
+
+    def _weigh(self, concentration: Any, validate: bool) -> None:
+        self._concentration = _concentrations(concentration, validate)
+        self._total = reduce_sum(self._concentration, -1)
+
+    @property
+    def concentration(self) -> Any:
+        """The weights."""
+        return self._concentration
+
+    @property
+    def total_concentration(self) -> Any:
+        """The sum of the weights, along the last axis."""
+        return self._total
+
+
 def spread(shares: Any, variance: Any, factor: Any) -> Any:
     """The covariance of parts: `-shares shares^T * factor`, with `variance` on the diagonal."""
     products = shares[..., None] * shares[..., None, :]
     return set_diag(-products * factor[..., None], variance)
 
 
-class Dirichlet(Distribution):
+class Dirichlet(Weighted, Distribution):
     """The Dirichlet distribution, of K numbers above 0 that sum to 1.
 
     Args:
@@ -66,22 +91,11 @@ class Dirichlet(Distribution):
     ) -> None:
         parameters = dict(locals())
         with scope(name, "Dirichlet") as full:
-            self._concentration = concentrations(concentration, validate_args)
-            self._total = reduce_sum(self._concentration, -1)
+            self._weigh(concentration, validate_args)
         super().__init__(
             self._concentration.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats,
             parameters, name=full or name,
         )  # fmt: skip
-
-    @property
-    def concentration(self) -> Any:
-        """The weights."""
-        return self._concentration
-
-    @property
-    def total_concentration(self) -> Any:
-        """The sum of the weights, along the last axis."""
-        return self._total
 
     def _batch_shape(self) -> TensorShape:
         return TensorShape(self._concentration.shape)[:-1]

@@ -14,7 +14,13 @@ from penstock.ops.array_shape import broadcast_dynamic_shape, broadcast_to
 from penstock.ops.composing import scope
 from penstock.ops.debug_asserts import assert_less, assert_positive
 from penstock.ops.distributions.divergence import RegisterKL
-from penstock.ops.distributions.parameters import Broadcast, checked, seed_of, where_defined
+from penstock.ops.distributions.parameters import (
+    Broadcast,
+    LocationScale,
+    checked,
+    seed_of,
+    where_defined,
+)
 from penstock.ops.math_cast import abs as absolute
 from penstock.ops.math_division import xlog1py, xlogy
 from penstock.ops.math_elementwise import log, log1p, rsqrt, sqrt, square
@@ -261,7 +267,7 @@ def _kl_beta(a: Any, b: Any, name: str | None = None) -> Any:
         return b._log_norm() - a._log_norm() + ones + zeros + totals
 
 
-class StudentT(Broadcast):
+class StudentT(LocationScale):
     """Student's t distribution, moved and stretched.
 
     Args:
@@ -296,16 +302,6 @@ class StudentT(Broadcast):
         """The degrees of freedom."""
         return self._given["df"]
 
-    @property
-    def loc(self) -> Any:
-        """Where it lies."""
-        return self._given["loc"]
-
-    @property
-    def scale(self) -> Any:
-        """How wide it is."""
-        return self._given["scale"]
-
     def _sample_n(self, n: Any, seed: int | None) -> Any:
         # A normal draw over the root of a chi-squared one by its degrees of freedom.
         shape, df = concat([[n], self.batch_shape_tensor()], 0), self._wide(self.df)
@@ -313,9 +309,6 @@ class StudentT(Broadcast):
         half = convert_to_tensor(0.5, self.dtype)
         squares = random_gamma([n], half * df, half, self.dtype, seed_of(seed, "student_t"))
         return self.loc + self.scale * (normal * rsqrt(squares / df))
-
-    def _z(self, x: Any) -> Any:
-        return (x - self.loc) / self.scale
 
     def _log_prob(self, x: Any) -> Any:
         df, half = self.df, 0.5 * (self.df + 1)

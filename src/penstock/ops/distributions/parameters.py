@@ -11,6 +11,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.graph.behavior import control_dependencies
 from penstock.ops.array_basics import identity
 from penstock.ops.array_basics import shape as shape_of
+from penstock.ops.array_fill import ones_like
 from penstock.ops.array_select import where
 from penstock.ops.array_shape import broadcast_dynamic_shape, broadcast_static_shape, broadcast_to
 from penstock.ops.composing import scope
@@ -93,3 +94,29 @@ class Broadcast(Distribution):
     def _wide(self, value: Any) -> Any:
         """A tensor, repeated to the shape of the batch."""
         return broadcast_to(value, self.batch_shape_tensor())
+
+
+class LocationScale(Broadcast):
+    """A distribution of one form, moved by `loc` and stretched by `scale`."""
+
+    _names: tuple[str, ...] = ("loc", "scale")
+    _positive: tuple[str, ...] = ("scale",)
+
+    @property
+    def loc(self) -> Any:
+        """Where the distribution lies: the mean, where it has one."""
+        return self._given["loc"]
+
+    @property
+    def scale(self) -> Any:
+        """How wide it is."""
+        return self._given["scale"]
+
+    def _z(self, x: Any) -> Any:
+        return (x - self.loc) / self.scale
+
+    def _mean(self) -> Any:
+        return self.loc * ones_like(self.scale)
+
+    def _mode(self) -> Any:
+        return self._mean()
