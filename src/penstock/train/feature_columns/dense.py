@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -212,20 +212,28 @@ def _refuse_sequences(column: Any, what: str) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class IndicatorColumn(DenseColumn):
-    """How often each category occurs; made by `indicator_column`."""
+class _NumbersOfCategories(DenseColumn):
+    """Numbers that stand for a column of categories."""
 
     categorical_column: CategoricalColumn
+    kind: ClassVar[str]
 
     @property
     def name(self) -> str:
-        """The categories' name, and `_indicator`."""
-        return f"{self.categorical_column.name}_indicator"
+        """The categories' name, and what is made of them."""
+        return f"{self.categorical_column.name}_{self.kind}"
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
         """That of the categories."""
         return self.categorical_column.parse_example_spec
+
+
+@dataclasses.dataclass(frozen=True)
+class IndicatorColumn(_NumbersOfCategories):
+    """How often each category occurs; made by `indicator_column`."""
+
+    kind = "indicator"
 
     @property
     def variable_shape(self) -> TensorShape:
@@ -271,10 +279,10 @@ def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
 
 
 @dataclasses.dataclass(frozen=True)
-class EmbeddingColumn(DenseColumn):
+class EmbeddingColumn(_NumbersOfCategories):
     """A learned row of numbers for each category; made by `embedding_column`."""
 
-    categorical_column: CategoricalColumn
+    kind = "embedding"
     dimension: int
     combiner: str
     initializer: Any
@@ -283,16 +291,6 @@ class EmbeddingColumn(DenseColumn):
     max_norm: float | None
     trainable: bool
     use_safe_embedding_lookup: bool
-
-    @property
-    def name(self) -> str:
-        """The categories' name, and `_embedding`."""
-        return f"{self.categorical_column.name}_embedding"
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """That of the categories."""
-        return self.categorical_column.parse_example_spec
 
     @property
     def variable_shape(self) -> TensorShape:
