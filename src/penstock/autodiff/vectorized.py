@@ -74,11 +74,12 @@ def _map_encoded(fn: Callable[..., Any], elems: Any, fall_back: bool, warn: bool
     returned: list[Any] = []
 
     def inner(parts: Sequence[Any]) -> list[Any]:
-        returned[:] = result, specs = fn(rows.row(parts)), []
-        for value in nest.flatten(result):
-            specs.append(row_encoding.spec_of(value))
-        flat = zip(specs, nest.flatten(result), strict=True)
-        return [part for s, v in flat for part in row_encoding.encode_row(s, v)]
+        result = fn(rows.row(parts))
+        values = nest.flatten(result)
+        specs = [row_encoding.spec_of(value) for value in values]
+        returned[:] = result, specs
+        pairs = zip(specs, values, strict=True)
+        return [part for s, v in pairs for part in row_encoding.encode_row(s, v)]
 
     found = vectorized_map(inner, rows.parts, fall_back, warn)
     result, specs = returned

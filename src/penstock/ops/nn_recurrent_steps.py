@@ -150,7 +150,7 @@ def peephole_grads(
     return [(g * state).sum(axes) for g, state in zip(gates, held, strict=True)]
 
 
-def _rows_alive(xp: Any, length: Any, like: Array) -> Array:
+def rows_alive(xp: Any, length: Any, like: Array) -> Array:
     """[T, 1, 1]: which steps are before `length`."""
     return (xp.arange(like.shape[0]) < length)[:, None, None]
 
@@ -194,7 +194,7 @@ def lstm_sequence(
         found = [xp.where(alive, each, each.dtype.type(0)) for each in found]
         return (found[1], found[6]), tuple(found)
 
-    rows = [given, _rows_alive(xp, length, x)]
+    rows = [given, rows_alive(xp, length, x)]
     return scan(xp, step, tuple(start), rows, False)[1]
 
 
@@ -236,7 +236,7 @@ def lstm_sequence_back(
         dcs, dz, *gates = (xp.where(alive, each, each.dtype.type(0)) for each in (dcs, dz, *gates))
         return (dcs, dz @ again), (dz, *gates)
 
-    alive = _rows_alive(xp, length, x)
+    alive = rows_alive(xp, length, x)
     zeros = xp.zeros_like(start[0])
     rows = [*grads, alive, cs_before, i, cs, f, o, ci, co]
     (dcs, dh), (dz, *gates) = scan(xp, step, (zeros, zeros), rows, True)

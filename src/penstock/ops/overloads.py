@@ -116,10 +116,13 @@ _ORDER: dict[str, Function] = {
 }
 
 
-def _by_value(x: Any) -> bool:
-    """Whether `==` compares elements: not for graphs that are built by hand, as in TensorFlow."""
-    graphs = (state.graph, None if x.__class__ is EagerTensor else x.graph)
-    in_plain_graph = any(g is not None and not g.building_function for g in graphs)
+def by_value(*graphs: Any) -> bool:
+    """Whether `==` compares elements: not in graphs that are built by hand, as in TensorFlow.
+
+    Args:
+      *graphs: those of the operands, beside the current one; None for eager tensors.
+    """
+    in_plain_graph = any(g is not None and not g.building_function for g in (state.graph, *graphs))
     return Tensor.equality_by_value and not in_plain_graph
 
 
@@ -129,7 +132,7 @@ def _equality(op: Any, function: Function, otherwise: bool) -> Function:
     def operator(x: Any, y: Any) -> Any:
         if y is None:
             return otherwise
-        if not _by_value(x):
+        if not by_value(None if x.__class__ is EagerTensor else x.graph):
             return (x is y) != otherwise
         if x.__class__ is EagerTensor and y.__class__ is EagerTensor:
             shape = getattr(x._array, "shape", None)

@@ -16,6 +16,7 @@ from penstock.core.convert import convert_to_tensor, register_tensor_conversion_
 from penstock.core.execute import execute
 from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.ops.composing import scope
+from penstock.ops.overloads import by_value
 from penstock.ops.ragged_conversions import RaggedConversions
 from penstock.ops.ragged_factories import KEY, as_values
 from penstock.ops.ragged_index import getitem
@@ -384,12 +385,6 @@ class RaggedTensor(RaggedConversions):
             cls, variant, dt.as_dtype(dtype), output_ragged_rank, splits_dtype(row_splits_dtype),
             input_ragged_rank, name,
         )  # fmt: skip
-
-
-def by_value() -> bool:
-    """Whether `==` compares elements: not in graphs that are built by hand, as for tensors."""
-    graph = state.graph
-    return Tensor.equality_by_value and (graph is None or bool(graph.building_function))
 
 
 def axis_of(axis: int, rank: int | None, name: str = "axis") -> int:

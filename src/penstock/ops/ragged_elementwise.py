@@ -13,8 +13,9 @@ from penstock.ops import math_arithmetic as arithmetic
 from penstock.ops import math_compare as compare
 from penstock.ops import math_division as division
 from penstock.ops.math_cast import abs as absolute
+from penstock.ops.overloads import by_value
 from penstock.ops.ragged_broadcast import broadcast, layout
-from penstock.ops.ragged_class import RaggedTensor, attach_operators, by_value
+from penstock.ops.ragged_class import RaggedTensor, attach_operators
 from penstock.ops.ragged_factories import as_values
 from penstock.ops.ragged_rows import is_ragged
 from penstock.types.ragged_value import RaggedTensorValue

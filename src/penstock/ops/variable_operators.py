@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from penstock.core.context import state
 from penstock.core.tensor import Tensor, attach_method
 from penstock.ops import overloads
 from penstock.ops.variable_updates import VariableSlice
@@ -46,8 +45,7 @@ def _refused(sign: str, instead: str) -> Callable[..., Any]:
 
 def _equality(name: str, otherwise: bool) -> Callable[..., Any]:
     def operator(self: Any, other: Any) -> Any:
-        graph = state.graph
-        if Tensor.equality_by_value and (graph is None or graph.building_function):
+        if overloads.by_value():
             return getattr(Tensor, name)(self.value(), other)
         return (self is other) != otherwise
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.core import native
 from penstock.core.recurrence import LEAST_WIDTH, Matrix, Recurrence, Value
-from penstock.ops.nn_recurrent_steps import LSTM, lstm_step
+from penstock.ops.nn_recurrent_steps import LSTM, lstm_step, rows_alive
 
 Array = Any  # a JAX tracer
 FLOAT: dict[str, Any] = {"device": "CPU", "types": {"T": ["float32"]}}
@@ -101,5 +101,5 @@ def native_lstm_sequence(
     program = r.program()
     assert program is not None  # the predicate has seen to that
     arguments = (x, *start, w[:inputs], w[inputs:], b, *peepholes)
-    alive = (xp.arange(steps) < length)[:, None, None]
+    alive = rows_alive(xp, length, x)
     return [xp.where(alive, each, np.float32(0)) for each in r.call(program, arguments)[2:]]
