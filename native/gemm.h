@@ -208,10 +208,13 @@ void big_product(const Product& p, long entry, Workers& workers) {
     big.columns = least(most_columns, p.n - col);
     big.count = up(big.columns, COLUMNS);
     big.panels = penstock::scratch(1, big.count * COLUMNS * p.k);
-    // Tasks of equal size, of many rows: each goes through all of its columns of b.
+    // Tasks of many rows: each goes through all of its columns of b.
     const long wanted = 4 * workers.threads();
     const long rows = up(p.m, up(wanted, up(big.count, 2)));  // enough tasks with two panels each
     big.row_blocks = up(p.m, least(BLOCK_ROWS, most(2 * ROWS, rows)));
+    // Blocks of equal size, as many for each thread: else threads wait for those with one more.
+    const long each = up(big.row_blocks, workers.threads());
+    if (each > 1) big.row_blocks = each * workers.threads();
     big.rows = up(p.m, big.row_blocks);
     big.row_blocks = up(p.m, big.rows);
     big.width = most(2, up(big.count, up(wanted, big.row_blocks)));
