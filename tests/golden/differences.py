@@ -201,8 +201,9 @@ _BY_REASON = {
         SparseApplyFtrl value 1, SparseApplyFtrlV2 value 1, Zeta value 2
     """,
     "Only the run tells: the values that decide are no constants to the shape rule.": """
-        CTCLoss building 6, CombinedNonMaxSuppression building 2, CropAndResizeGradImage
-        building 1, DenseToDenseSetOperation building 6, FIFOQueueV2 building 1,
+        CSRSparseMatrixToDense building 1, CTCLoss building 6, CombinedNonMaxSuppression
+        building 2, CropAndResizeGradImage building 1, DenseToDenseSetOperation building
+        6, FIFOQueueV2 building 1,
         Fingerprint building 3, FractionalAvgPoolGrad building 2, HashTableV2 building 2,
         InitializeTableV2 building 1, LookupTableImportV2 building 2, NonDeterministicInts
         building 2, NonMaxSuppressionWithOverlaps building 2, ParameterizedTruncatedNormal
@@ -212,7 +213,8 @@ _BY_REASON = {
         ResourceGatherNd building 2, ResourceScatterNdAdd building 2, ResourceScatterNdMax
         building 2, ResourceScatterNdMin building 2, ResourceScatterNdSub building 2,
         ResourceScatterNdUpdate building 4, RngReadAndSkip building 2, RngSkip building 2,
-        ScatterNdNonAliasingAdd building 1, SparseSegmentMeanGrad building 1,
+        ScatterNdNonAliasingAdd building 1, SparseMatrixNNZ building 1,
+        SparseSegmentMeanGrad building 1,
         SparseSegmentMeanGradV2 building 1, SparseSegmentSqrtNGrad building 1,
         SparseSegmentSqrtNGradV2 building 1, SparseSegmentSumGrad building 1,
         SparseSegmentSumGradV2 building 1, SparseTensorDenseMatMul building 1,

@@ -28,7 +28,8 @@ _BY_REASON: dict[str, tuple[Allowed, str]] = {
         Conv3DBackpropInputV2 DepthwiseConv2dNative DepthwiseConv2dNativeBackpropFilter
         DepthwiseConv2dNativeBackpropInput Einsum FFT FFT2D FFT3D FFTND IFFT IFFT2D IFFT3D IFFTND
         IRFFT IRFFT2D IRFFT3D IRFFTND MatMul RFFT RFFT2D RFFT3D RFFTND SparseMatMul
-        SparseTensorDenseMatMul LRN LRNGrad FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3
+        SparseTensorDenseMatMul SparseMatrixMatMul SparseMatrixSparseMatMul LRN LRNGrad
+        FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3
         AdjustContrastv2 CropAndResizeGradImage ResizeBicubicGrad ResizeBilinearGrad
         ScaleAndTranslateGrad BlockLSTM BlockLSTMV2 BlockLSTMGrad BlockLSTMGradV2 LSTMBlockCell
         LSTMBlockCellGrad GRUBlockCell GRUBlockCellGrad Conv FusedPadConv2D FusedResizeAndPadConv2D

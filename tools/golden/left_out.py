@@ -35,6 +35,11 @@ _BY_REASON = {
         ExtractGlimpse ExtractGlimpseV2 SampleDistortedBoundingBox SampleDistortedBoundingBoxV2
         StatelessSampleDistortedBoundingBox
     """,
+    "TensorFlow has no kernel of it for CPUs, see tests/ops/records_sparse_csr.py": """
+        SparseMatrixAdd SparseMatrixMul SparseMatrixSoftmax SparseMatrixSoftmaxGrad
+        SparseMatrixZeros
+    """,
+    "any order of few fill-ins serves, see tests/ops/test_sparse_csr.py": "SparseMatrixOrderingAMD",
     "tells about devices, see tests/ops/test_rare.py": "DeviceIndex",
     "recorded with ranges that fit, see tests/ops/test_quant_facts.py": """
         QuantizeDownAndShrinkRange QuantizedAdd QuantizedAvgPool

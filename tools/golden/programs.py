@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from tools.golden import programs_containers, programs_state, programs_tables, single_calls
+from tools.golden import (
+    programs_containers,
+    programs_matrices,
+    programs_state,
+    programs_tables,
+    single_calls,
+)
 from tools.golden.codec import Case
 
 PER_OPERATION = 16  # a program stands with each operation that it runs
@@ -11,7 +17,7 @@ PER_OPERATION = 16  # a program stands with each operation that it runs
 def programs() -> dict[str, list[Case]]:
     """Operation -> its cases."""
     found: dict[str, list[Case]] = {}
-    for part in (programs_state, programs_containers, programs_tables):
+    for part in (programs_state, programs_containers, programs_matrices, programs_tables):
         for op, cases in part.programs().items():
             found.setdefault(op, []).extend(cases)
     return {op: cases[:PER_OPERATION] for op, cases in found.items()}

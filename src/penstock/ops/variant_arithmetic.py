@@ -1,4 +1,4 @@
-"""`ZerosLike` and `AddN` of variants: of lists of tensors and of optionals.
+"""`ZerosLike` and `AddN` of variants: of lists of tensors, of optionals and of sparse matrices.
 
 The gradients of conditionals and loops are built from them. Both go into the elements, which may
 be variants themselves.
@@ -14,6 +14,7 @@ from penstock.core.lazy import jnp
 from penstock.core.tensor_list import StackedList, TensorList
 from penstock.core.traced import NotStatic, TraceContext
 from penstock.ops.optional import OptionalValue
+from penstock.ops.sparse_csr import CsrMatrix
 from penstock.ops.tensor_list_stacks import each
 from penstock.ops.tensor_lists import LARGE, invalid, list_of, stacked_of, zeros_of
 from penstock.types import dims as d
@@ -34,6 +35,8 @@ def _zeros(value: Any) -> Any:
             return value
         parts = zip(value.components, value.dtypes, strict=True)
         return OptionalValue(tuple(_zeros_of_one(v, t) for v, t in parts), value.dtypes)
+    if isinstance(value, CsrMatrix):
+        return value.zeros()
     held = list_of(value)
     items = [None if i is None else _zeros_of_one(i, held.dtype) for i in held.items]
     return TensorList(held.dtype, held.dims, items, None, held.limit)
@@ -53,6 +56,8 @@ def _sum(values: Sequence[Any]) -> Any:
 def _sum_of_two(a: Any, b: Any) -> Any:
     if isinstance(a, OptionalValue) and isinstance(b, OptionalValue):
         return _sum_of_optionals(a, b)
+    if isinstance(a, CsrMatrix) and isinstance(b, CsrMatrix):
+        return a.plus(b)
     return _sum_of_lists(list_of(a), list_of(b))
 
 
