@@ -64,8 +64,39 @@ def test_refuses() -> None:
         tf.io.serialize_many_sparse(tf.SparseTensor([[1]], [1], [3]))
     with pytest.raises(TypeError, match="SparseTensor"):
         tf.io.serialize_sparse([1])
-    with pytest.raises(tf.errors.UnimplementedError, match="variant"):
-        tf.io.serialize_sparse(A, out_type=tf.variant)
+
+
+def test_variants() -> None:
+    """What strings can do variants can, of any dtype, in functions too; others are refused."""
+    for values in ([1, 2], [1.5, -2.0], ["a", "bc"]):
+        given = tf.SparseTensor([[0, 1], [1, 0]], values, [2, 3])
+        one = tf.io.serialize_sparse(given, out_type=tf.variant)
+        many = tf.io.serialize_many_sparse(given, out_type=tf.variant)
+        assert (one.shape, many.shape, one.dtype) == ([3], [2, 3], tf.variant)
+        attrs = {"dtype": given.dtype}
+        for rows, indices, size in (
+            (one, [[0, 1], [1, 0]], [2, 3]),
+            (many, [[0, 1], [1, 0]], [2, 3]),
+            (tf.stack([one, one]), [[0, 0, 1], [0, 1, 0], [1, 0, 1], [1, 1, 0]], [2, 2, 3]),
+        ):
+            for run in (tf.raw_ops.DeserializeSparse, tf.function(tf.raw_ops.DeserializeSparse)):
+                found = run(serialized_sparse=rows, **attrs)
+                assert found[0].numpy().tolist() == indices
+                assert found[1].numpy().tolist() == given.values.numpy().tolist() * (
+                    len(indices) // 2
+                )
+                assert found[2].numpy().tolist() == size
+    refused = {
+        "of type int32 but SparseTensor.0..values.dtype.. == string": one,
+        "int64 indices of rank 2 and an int64 shape of rank 1, got string": tf.gather(
+            one, [1, 0, 2]
+        ),
+        "Could not get a tensor from an element": tf.stack([tf.raw_ops.EmptyTensorMap()] * 3),
+        "a zero dimension": many[:0],
+    }
+    for match, rows in refused.items():
+        with pytest.raises(INVALID, match=match):
+            tf.raw_ops.DeserializeSparse(serialized_sparse=rows, dtype=tf.int32)
 
 
 def test_strings_from_strangers() -> None:

@@ -1,7 +1,8 @@
-"""Sparse tensors as strings: three serialised TensorProtos each, of indices, values and shape.
+"""Sparse tensors as three strings, or three variants: of indices, values and shape.
 
-The bytes are TensorFlow's. Strings from strangers are parsed within the bounds of
-`graph.tensor_proto`; positions are checked against the shape. Variants are not supported.
+The strings are serialised TensorProtos, whose bytes are TensorFlow's. Those from strangers are
+parsed within the bounds of `graph.tensor_proto`; positions are checked against the shape. A variant
+holds the tensor itself.
 """
 
 import itertools
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import errors, proto
+from penstock import proto
 from penstock.core.composite import SparseTensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
@@ -44,20 +45,31 @@ def _many_shape(c: ShapeContext) -> Dims:
 SERIALIZE = define_op(
     f"SerializeSparse({INPUTS}{OUT_TYPE}",
     shape=_single_shape,
-    doc="A sparse tensor as three strings.",
+    doc="A sparse tensor as three strings or variants.",
 ).not_differentiable("strings have no gradients")
 SERIALIZE_MANY = define_op(
     f"SerializeManySparse({INPUTS}{OUT_TYPE}",
     shape=_many_shape,
-    doc="Each entry of a sparse tensor's first axis as three strings.",
+    doc="Each entry of a sparse tensor's first axis as three strings or variants.",
 ).not_differentiable("strings have no gradients")
 
 
-def _no_variants(dtype: DType) -> None:
-    if dtype is dtypes.variant:
-        raise errors.UnimplementedError(
-            None, None, "expected sparse tensors serialised as strings, got variant. Use tf.string."
-        )
+class HeldTensor:
+    """What a variant holds: a tensor. Immutable."""
+
+    __slots__ = ("array", "dtype")
+
+    def __init__(self, array: Array, dtype: DType) -> None:
+        self.array = array
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"<HeldTensor: {self.dtype.name}{list(self.array.shape)}>"
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the tensor."""
+        return int(self.array.nbytes)
 
 
 def _lengths(strings: list[bytes]) -> bytes:
@@ -90,30 +102,30 @@ def _message(array: Array, dtype: DType) -> bytes:
     return message.SerializeToString(deterministic=True)
 
 
-def _messages(indices: Array, values: Array, shape: Array, dtype: DType) -> list[bytes]:
-    return [
-        _message(indices, dtypes.int64), _message(values, dtype), _message(shape, dtypes.int64)
-    ]  # fmt: skip
+def _elements(
+    indices: Array, values: Array, shape: Array, dtype: DType, out_type: DType
+) -> list[Any]:
+    """The three strings, or variants, of a sparse tensor."""
+    made = HeldTensor if out_type is dtypes.variant else _message
+    return [made(indices, dtypes.int64), made(values, dtype), made(shape, dtypes.int64)]
 
 
 @host_kernel(SERIALIZE)
 def _serialize(indices: Array, values: Array, shape: Array, *, T: DType, out_type: DType) -> Array:
-    _no_variants(out_type)
-    return np.array(_messages(indices, values, shape, T), object)
+    return np.array(_elements(indices, values, shape, T, out_type), object)
 
 
 @host_kernel(SERIALIZE_MANY)
 def _serialize_many(
     indices: Array, values: Array, shape: Array, *, T: DType, out_type: DType
 ) -> Array:
-    _no_variants(out_type)
     result = np.empty((int(shape[0]), 3), object)
     rows = indices[:, 0]
     if rows.size and not 0 <= rows.min() <= rows.max() < len(result):
         raise invalid(f"expected rows in [0, {len(result)}), got {rows.min()} to {rows.max()}.")
     for row in range(len(result)):
         mine = rows == row
-        result[row] = _messages(indices[mine][:, 1:], values[mine], shape[1:], T)
+        result[row] = _elements(indices[mine][:, 1:], values[mine], shape[1:], T, out_type)
     return result
 
 
@@ -137,7 +149,7 @@ DESERIALIZE = define_op(
     f"DeserializeSparse(serialized_sparse: Tserialized; dtype: type, Tserialized: {{string, "
     f"variant}} = string) -> {OUTPUTS}",
     shape=_parsed_shape,
-    doc="Sparse tensors from strings, put together along new leading axes.",
+    doc="Sparse tensors from strings or variants, put together along new leading axes.",
 ).not_differentiable("strings have no gradients")
 DESERIALIZE_MANY = define_op(
     f"DeserializeManySparse(serialized_sparse: string; dtype: type) -> {OUTPUTS}",
@@ -167,7 +179,15 @@ def _strings_in(content: bytes, count: int) -> list[bytes]:
     return [content[a:b] for a, b in itertools.pairwise(ends)]
 
 
-def _array(data: bytes) -> tuple[Array, DType]:
+def _array(data: Any) -> tuple[Array, DType]:
+    """The tensor that an element stands for, and its dtype."""
+    if isinstance(data, HeldTensor):
+        return data.array, data.dtype
+    if not isinstance(data, bytes):
+        raise invalid(
+            "Could not get a tensor from an element of serialized_sparse: expected what "
+            f"tf.io.serialize_sparse made, got {data!r}."
+        )
     message = proto.tensor_pb2.TensorProto()
     try:
         message.ParseFromString(data)
@@ -243,8 +263,7 @@ def stacked(found: list[tuple[Array, Array, Array]], lead: tuple[int, ...]) -> l
 
 
 @host_kernel(DESERIALIZE)
-def _deserialize(serialized: Array, *, dtype: DType, Tserialized: DType) -> list[Array]:
-    _no_variants(Tserialized)
+def _deserialize(serialized: Array, *, dtype: DType) -> list[Array]:
     return _together(serialized, dtype)
 
 
@@ -257,15 +276,15 @@ def _deserialize_many(serialized: Array, *, dtype: DType) -> list[Array]:
 
 
 def serialize_sparse(sp_input: Any, out_type: Any = dtypes.string, name: str | None = None) -> Any:
-    """A sparse tensor as three strings.
+    """A sparse tensor as three strings or variants.
 
     Args:
       sp_input: SparseTensor of any dtype.
-      out_type: string; variant is not supported.
+      out_type: string or variant.
       name: the name of the operation in a graph.
 
     Returns:
-      string[3].
+      out_type[3].
 
     Raises:
       TypeError: `sp_input` is no SparseTensor.
@@ -284,15 +303,15 @@ def serialize_sparse_v1(
 def serialize_many_sparse(
     sp_input: Any, out_type: Any = dtypes.string, name: str | None = None
 ) -> Any:
-    """Each entry of a sparse tensor's first axis as three strings.
+    """Each entry of a sparse tensor's first axis as three strings or variants.
 
     Args:
       sp_input: SparseTensor [N, ...] of rank at least 2.
-      out_type: string; variant is not supported.
+      out_type: string or variant.
       name: the name of the operation in a graph.
 
     Returns:
-      string[N, 3].
+      out_type[N, 3].
 
     Raises:
       TypeError: `sp_input` is no SparseTensor.
