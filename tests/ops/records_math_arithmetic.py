@@ -64,7 +64,7 @@ def arithmetic():
         Record("Pow", binary_cases(uniform(0, 5), uniform(0, 3)), np.power, a.pow, ("int32", "int64"),
                errors=(Failure((np.int32([2]), np.int32([-1])), "negative integer powers are not allowed", graph=errors.InvalidArgumentError),)),
         Record("AddN", list_cases(normal()), lambda xs: sum(xs[1:], xs[0]), lambda xs: a.execute("AddN", (xs,)), NUMBERS, differentiable=(0,),
-               errors=(Failure(([normal(2), normal(3)],), "equal shapes"),)),
+               errors=(Failure(([normal(2), normal(3)],), "same size and shape|are 2 and 3"),)),
         Record(".add_n", list_cases(normal()), lambda xs: sum(xs[1:], xs[0]), a.add_n, differentiable=(0,),
                errors=(Failure(([],), "at least one", eager=ValueError),)),
         Record("AccumulateNV2", list_cases(normal(), (2, 3)), lambda xs: sum(xs[1:], xs[0]), a.accumulate_n, differentiable=(0, 1)),

@@ -324,7 +324,11 @@ RECORDS = [
         None,
         ("float32",),
         result_dtype="bool",
-        errors=(Failure((SCORES, np.int32([1])), "as many targets", {"k": 1}),),
+        errors=(
+            Failure(
+                (SCORES, np.int32([1])), "predictions 3 must match length of targets 1", {"k": 1}
+            ),
+        ),
     ),
     Record(
         "InTopKV2",

@@ -18,7 +18,11 @@ from penstock.types.tensor_shape import TensorShape
 
 
 def complete(
-    op: OpDef, dtypes: Sequence[DType], given: dict[str, Any], counts: Sequence[int]
+    op: OpDef,
+    dtypes: Sequence[DType],
+    given: dict[str, Any],
+    counts: Sequence[int],
+    runtime: bool = False,
 ) -> dict[str, Any]:
     """All attributes of an operation, in one form and in the order of its definition.
 
@@ -27,6 +31,8 @@ def complete(
       dtypes: the dtypes of the flat inputs.
       given: attributes set by the caller.
       counts: for each input argument, its number of tensors.
+      runtime: whether it is eager or imported: TensorFlow's runtime words errors otherwise than its
+        Python functions do.
 
     Raises:
       TypeError, ValueError: an attribute is unknown, missing, of the wrong kind, or contradicts the
@@ -39,7 +45,7 @@ def complete(
     }
     position = 0
     for arg, count in zip(op.inputs, counts, strict=True):
-        _infer(op, arg, dtypes[position : position + count], found)
+        _infer(op, arg, dtypes[position : position + count], found, position if runtime else None)
         position += count
     result = {}
     for name, attr in op.attrs.items():
@@ -48,7 +54,7 @@ def complete(
             raise ValueError(
                 f"{op.name}: attribute {name!r} ({attr.kind}) is required. Pass {name}=..."
             )
-        _check_allowed(op, attr, value)
+        _check_allowed(op, attr, value, runtime)
         result[name] = value
     for name in found:  # attributes starting with "_" travel with the operation
         if name not in result:
@@ -72,24 +78,47 @@ def _known(op: OpDef, name: str) -> AttrDef:
     return attr
 
 
-def _infer(op: OpDef, arg: ArgDef, dtypes: Sequence[DType], found: dict[str, Any]) -> None:
+def _infer(
+    op: OpDef, arg: ArgDef, dtypes: Sequence[DType], found: dict[str, Any], place: int | None
+) -> None:
+    """What the dtypes of an argument say. `place`: of its first tensor, for the runtime."""
     if arg.number_attr is not None:
         _agree(op, arg, arg.number_attr, len(dtypes), found)
     if arg.type_list_attr is not None:
         _agree(op, arg, arg.type_list_attr, tuple(t.base_dtype for t in dtypes), found)
-    for dtype in dtypes:
+    for i, dtype in enumerate(dtypes):
         if arg.is_ref and not dtype.is_ref:
             raise TypeError(
                 f"'{op.name}' Op requires that input '{arg.name}' be a mutable tensor "
                 f"(e.g.: a tf.Variable), got one of type {dtype.name}."
             )
         if arg.type_attr is not None:
+            wanted: DType = found.setdefault(arg.type_attr, dtype.base_dtype)
+        else:
+            wanted = arg.dtype or dtype.base_dtype
+        if dtype.base_dtype is wanted:
+            continue
+        if place is not None:
+            raise TypeError(wrong_input(op, place + i, wanted, dtype))
+        if arg.type_attr is not None:
             _agree(op, arg, arg.type_attr, dtype.base_dtype, found)
-        elif arg.dtype is not None and dtype.base_dtype is not arg.dtype:
+        else:
             raise TypeError(
                 f"Input '{arg.name}' of '{op.name}' Op has type {dtype.base_dtype.name} that does"
-                f" not match expected type of {arg.dtype.name}."
+                f" not match expected type of {wanted.name}."
             )
+
+
+def wrong_input(op: OpDef, place: int, wanted: DType, got: DType) -> str:
+    """What TensorFlow says of an eager operation's input of another dtype."""
+    wanted_name, got_name = (_KERNEL_NAMES.get(t.name, t.name) for t in (wanted, got.base_dtype))
+    return (
+        f"cannot compute {op.name} as input #{place}(zero-based) was expected to be a {wanted_name}"
+        f" tensor but is a {got_name} tensor. Use tf.cast to convert it."
+    )
+
+
+_KERNEL_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 
 
 def _agree(op: OpDef, arg: ArgDef, name: str, value: Any, found: dict[str, Any]) -> None:
@@ -107,41 +136,80 @@ def _agree(op: OpDef, arg: ArgDef, name: str, value: Any, found: dict[str, Any])
     )
 
 
-def _check_allowed(op: OpDef, attr: AttrDef, value: Any) -> None:
-    if attr.minimum is not None:
-        size = len(value) if attr.is_list else value
-        if size < attr.minimum:
-            raise ValueError(
-                f"{op.name}: attribute {attr.name!r} must be at least {attr.minimum}, got {size}."
-            )
+def _check_allowed(op: OpDef, attr: AttrDef, value: Any, runtime: bool) -> None:
+    size = len(value) if attr.is_list else value
+    if attr.minimum is not None and size < attr.minimum:
+        raise ValueError(_too_small(op, attr, size, runtime))
     if attr.allowed is None:
         return
     for item in value if attr.is_list else (value,):
         if item not in attr.allowed:
-            if isinstance(item, DType):
-                names = ", ".join(t.name for t in attr.allowed)
-                raise TypeError(
-                    f"{op.name}: Value for attr '{attr.name}' of {item.name} is not in the list of"
-                    f" allowed values: {names}"
-                )
-            raise ValueError(
-                f"{op.name}: attribute {attr.name!r} must be one of {attr.allowed}, got {item!r}."
+            is_type = isinstance(item, DType)
+            raise (TypeError if is_type else ValueError)(_not_allowed(op, attr, item, runtime))
+
+
+def _too_small(op: OpDef, attr: AttrDef, size: int, runtime: bool) -> str:
+    """A number or the length of a list below the attribute's minimum, as TensorFlow says it."""
+    if runtime:
+        what = (
+            f"Length for attr '{attr.name}' of"
+            if attr.is_list
+            else f"Value for attr '{attr.name}' of"
+        )
+        return f"{op.name}: {what} {size} must be at least minimum {attr.minimum}."
+    for arg in op.inputs:
+        if arg.number_attr == attr.name:
+            return (
+                f"List argument '{arg.name}' to '{op.name}' Op with length {size} shorter than"
+                f" minimum length {attr.minimum}."
             )
+    got = f"list of length {size}" if attr.is_list else size
+    return f"Attr '{attr.name}' of '{op.name}' Op passed {got} less than minimum {attr.minimum}."
+
+
+def _not_allowed(op: OpDef, attr: AttrDef, item: Any, runtime: bool) -> str:
+    """A type or text that is not one of the attribute's, as TensorFlow says it."""
+    if isinstance(item, DType):
+        names = ", ".join(t.name for t in attr.allowed or ())
+        shown = item.name
+        parameter = next((a.name for a in op.inputs if a.type_attr == attr.name), attr.name)
+        refusal = f"Value passed to parameter '{parameter}' has DataType {shown}"
+    else:
+        names = ", ".join(f'"{text}"' for text in attr.allowed or ())
+        shown = f'"{item}"'
+        refusal = f"Attr '{attr.name}' of '{op.name}' Op passed string '{item}' not in: {names}."
+    if runtime:
+        value = f"{op.name}: Value for attr '{attr.name}' of {shown}"
+        return f"{value} is not in the list of allowed values: {names}"
+    if isinstance(item, DType):
+        return f"{op.name}: {refusal} not in list of allowed values: {names}"
+    return refusal
 
 
 def canonical(op: OpDef, attr: AttrDef, value: Any) -> Any:
     """`value` in the one form of the attribute's kind."""
+    if attr.is_list:
+        return tuple(_one(op, attr, attr.element_kind, v) for v in _items(op, attr, value))
+    return _one(op, attr, attr.kind, value)
+
+
+def _one(op: OpDef, attr: AttrDef, kind: str, value: Any) -> Any:
     try:
-        if attr.is_list:
-            if isinstance(value, (str, bytes)):
-                raise TypeError("a list is expected")
-            return tuple(_FORMS[attr.element_kind](v) for v in value)
-        return _FORMS[attr.kind](value)
+        return _FORMS[kind](value)
     except (TypeError, ValueError) as problem:
         raise TypeError(
-            f"{op.name}: attribute {attr.name!r} must be {attr.kind}, got {value!r} of type"
-            f" {type(value).__name__} ({problem})."
+            f"Expected {_KINDS.get(kind, kind)} for argument '{attr.name}' not {value!r}: an"
+            f" attribute of '{op.name}' Op ({problem})."
         ) from None
+
+
+def _items(op: OpDef, attr: AttrDef, value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, (str, bytes)):
+        try:
+            return tuple(value)
+        except TypeError:
+            pass
+    raise TypeError(f"Expected list for '{attr.name}' argument to '{op.name}' Op, not {value!r}.")
 
 
 def _int(value: Any) -> int:
@@ -203,6 +271,8 @@ _FORMS = {
     "int": _int, "float": _float, "bool": _bool, "string": _string, "shape": _shape,
     "tensor": _tensor, "type": _type, "func": _same, "any": _same,
 }  # fmt: skip
+
+_KINDS = {"type": "DataType", "shape": "TensorShape", "tensor": "TensorProto"}  # words of errors
 
 
 def output_dtypes(op: OpDef, attrs: dict[str, Any]) -> tuple[DType, ...]:

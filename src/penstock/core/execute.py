@@ -178,9 +178,9 @@ def _convert(
         own = None if isinstance(value, Tensor) else name  # a variable, whose read gets the name
         tensor = convert.convert_to_tensor(value, name=own)
         if dtype is not None and tensor.dtype.base_dtype is not dtype:
-            raise _wrong_dtype(op, arg, tensor, dtype)
+            raise _wrong_dtype(op, arg, tensor, dtype, _place(op, inputs, value), inputs)
     elif dtype is not None:
-        tensor = convert.convert_to_tensor(value, dtype, name=name)
+        tensor = _convert_to(op, arg, value, dtype, name)
     else:
         default = op.attrs[arg.type_attr].default if arg.type_attr else None
         hint = default if isinstance(default, DType) else None
@@ -240,14 +240,44 @@ def _check_default(op: OpDef, arg: ArgDef, tensor: Tensor, default: DType) -> No
         )
 
 
-def _wrong_dtype(op: OpDef, arg: ArgDef, tensor: Tensor, dtype: DType) -> Exception:
-    index = op.inputs.index(arg)
+def _convert_to(op: OpDef, arg: ArgDef, value: Any, dtype: DType, name: str) -> Any:
+    try:
+        return convert.convert_to_tensor(value, dtype, name=name)
+    except TypeError as problem:
+        if state.graph is None:
+            raise
+        raise TypeError(
+            f"Expected {dtype.name} passed to parameter '{arg.name}' of op '{op.name}', got"
+            f" {value!r} of type '{type(value).__name__}' instead. Error: {problem}"
+        ) from None
+
+
+def _place(op: OpDef, inputs: Sequence[Any], value: Any) -> int:
+    """Where a value stands among the flat inputs."""
+    place = 0
+    for arg, given in zip(op.inputs, inputs, strict=True):
+        for item in given if arg.is_list else (given,):
+            if item is value:
+                return place
+            place += 1
+    return place
+
+
+def _wrong_dtype(
+    op: OpDef, arg: ArgDef, tensor: Tensor, dtype: DType, place: int, inputs: Sequence[Any]
+) -> Exception:
     if state.graph is None:
-        problem = TypeError(
-            f"cannot compute {op.name} as input #{index}(zero-based) was expected to be a"
-            f" {dtype.name} tensor but is a {tensor.dtype.name} tensor. Use tf.cast to convert it."
-        )
+        problem = TypeError(attributes.wrong_input(op, place, dtype, tensor.dtype))
         return attributes.user_error(op.name, problem, eager=True)
+    if arg.is_list and arg.type_attr is not None:
+        types = ", ".join(
+            getattr(getattr(item, "dtype", None), "name", type(item).__name__)
+            for item in inputs[op.inputs.index(arg)]
+        )
+        return TypeError(
+            f"Tensors in list passed to '{arg.name}' of '{op.name}' Op have types [{types}] that"
+            " don't all match. Use tf.cast to convert them."
+        )
     if arg.type_attr is not None:
         other = next(
             (a.name for a in op.inputs if a.type_attr == arg.type_attr and a is not arg),

@@ -88,6 +88,10 @@ class ShapeContext:
             f"{self.op_name}: expected {expected}, got {got}." + (f" {fix}" if fix else "")
         )
 
+    def refuse(self, sentence: str) -> NoReturn:
+        """Raises the ValueError of a broken rule; the sentence says what was expected and came."""
+        raise ValueError(f"{self.op_name}: {sentence}.")
+
     def rank(self, index: int, expected: int, name: str = "") -> Dims:
         """The dimensions of an input that must have a certain rank; unknown where it is unknown."""
         dims = self.shapes[index]
@@ -96,7 +100,8 @@ class ShapeContext:
         if len(dims) != expected:
             self.fail(
                 f"{name or f'input {index}'} of rank {expected}",
-                f"shape {d.text(dims)} of rank {len(dims)}",
+                f"shape {d.text(dims)} of rank {len(dims)}: Shape must be rank {expected} but is"
+                f" rank {len(dims)}",
             )
         return dims
 
@@ -111,14 +116,15 @@ class ShapeContext:
         if dims is not None and len(dims) < expected:
             self.fail(
                 f"{name or f'input {index}'} of rank at least {expected}",
-                f"shape {d.text(dims)} of rank {len(dims)}",
+                f"shape {d.text(dims)} of rank {len(dims)}: Shape must be at least rank {expected}"
+                f" but is rank {len(dims)}",
             )
         return dims
 
-    def axis(self, axis: int, rank: int) -> int:
+    def axis(self, axis: int, rank: int, what: str = "axis") -> int:
         """`axis` counted from the front, checked against `rank`."""
         if not -rank <= axis < rank:
-            self.fail(f"an axis in [{-rank}, {rank})", f"{axis}")
+            self.refuse(f"Expected {what} in the range [{-rank}, {rank}), but got {axis}")
         return axis % rank
 
     def merge(self, a: Dims, b: Dims) -> Dims:
@@ -126,7 +132,20 @@ class ShapeContext:
         try:
             return d.merge(a, b)
         except ValueError:
-            self.fail("equal shapes", f"{d.text(a)} and {d.text(b)}")
+            self.fail("equal shapes", f"{d.text(a)} and {d.text(b)}: {_unequal(a, b)}")
+
+
+def _unequal(a: Dims, b: Dims) -> str:
+    """What keeps two shapes of known ranks from being one."""
+    x, y = a or (), b or ()
+    if len(x) != len(y):
+        return f"Shapes must be equal rank, but are {len(x)} and {len(y)}"
+    pairs = enumerate(zip(x, y, strict=True))
+    i, (m, n) = next((i, p) for i, p in pairs if None not in p and p[0] != p[1])
+    return (
+        f"Dimension {i} in both shapes must be equal, but are {m} and {n}."
+        f" Shapes are {d.bracketed(a)} and {d.bracketed(b)}"
+    )
 
 
 def same(c: ShapeContext) -> Dims:
@@ -164,12 +183,22 @@ def broadcast(c: ShapeContext) -> Dims:
         try:
             result = d.broadcast(result, other)
         except ValueError:
-            listed = " vs. ".join(d.text(s) for s in c.shapes)
-            raise ValueError(
-                f"{c.op_name}: Incompatible shapes: {listed}: expected shapes that broadcast"
-                " together."
-            ) from None
+            refuse_broadcast(c, result, other)
     return result
+
+
+def refuse_broadcast(c: ShapeContext, a: Dims, b: Dims) -> NoReturn:
+    """Raises the ValueError of two shapes that do not broadcast together."""
+    listed = " vs. ".join(d.bracketed(s) for s in c.shapes)
+    why = "" if c.running else f". {_not_broadcast(a, b)}"
+    c.refuse(f"Incompatible shapes: {listed}: expected shapes that broadcast together{why}")
+
+
+def _not_broadcast(a: Dims, b: Dims) -> str:
+    """The sizes that keep two shapes from being broadcast."""
+    pairs = zip((a or ())[::-1], (b or ())[::-1], strict=False)  # from the last dimension on
+    m, n = [(m, n) for m, n in pairs if m != n and None not in (m, n) and 1 not in (m, n)][-1]
+    return f"Dimensions must be equal, but are {m} and {n}"
 
 
 def reduced(c: ShapeContext) -> Dims:
@@ -186,7 +215,18 @@ def reduced(c: ShapeContext) -> Dims:
             if count is not None and count <= len(dims) and count == 1
             else None
         )
-    wanted = {c.axis(int(a), len(dims)) for a in np.asarray(axes).reshape(-1)}
+    wanted = {_reduced_axis(c, int(a), len(dims)) for a in np.asarray(axes).reshape(-1)}
     if keep:
         return tuple(1 if i in wanted else n for i, n in enumerate(dims))
     return tuple(n for i, n in enumerate(dims) if i not in wanted)
+
+
+def _reduced_axis(c: ShapeContext, axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        opening = "(" if c.running else ""  # so in TensorFlow's kernels
+        dimensions = "dimension(s)" if c.running else "dimensions"
+        c.refuse(
+            f"Invalid reduction dimension {opening}{axis} for input with {rank} {dimensions}:"
+            f" expected one in [{-rank}, {rank})"
+        )
+    return axis % rank

@@ -300,7 +300,7 @@ class Importer:
         _check_input_types(op, given, tensors, counts, where, name)
         try:
             dtypes = [t.dtype for t in tensors]
-            attrs = attributes.complete(op, dtypes, given, counts)
+            attrs = attributes.complete(op, dtypes, given, counts, runtime=True)
         except (TypeError, ValueError) as problem:
             raise ValueError(f"{where}: {problem}") from None
         out_dtypes = self._output_dtypes(op, attrs, where)

@@ -1,7 +1,7 @@
 """Joining and cutting along an axis: stack, unstack, concat, split, tile, repeat, meshgrid."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -29,6 +29,11 @@ Array = Any
 def _pack_shape(c: ShapeContext) -> Dims:
     dims = c.shape(0)
     for i in range(1, len(c)):
+        if c.running and c.shape(i) != dims:
+            c.refuse(
+                f"Shapes of all inputs must match: values[0].shape = {d.bracketed(dims)} !="
+                f" values[{i}].shape = {d.bracketed(c.shape(i))}"
+            )
         dims = c.merge(dims, c.shape(i))
     if dims is None:
         return None
@@ -64,7 +69,10 @@ def _unpack_shape(c: ShapeContext) -> list[Dims]:
         else c.fail("a value of rank at least 1", "a scalar")
     )
     if dims[axis] is not None and dims[axis] != num:
-        c.fail(f"size {num} along axis {axis}", f"{dims[axis]} in shape {d.text(dims)}")
+        fact = f"Dimension must be {num} but is {dims[axis]}"
+        if c.running:
+            fact = f"Input shape axis {axis} must equal {num}, got shape {d.bracketed(dims)}"
+        c.fail(f"size {num} along axis {axis}", f"{dims[axis]} in shape {d.text(dims)}: {fact}")
     return [(*dims[:axis], *dims[axis + 1 :])] * num
 
 
@@ -99,12 +107,12 @@ def joined_shape(c: ShapeContext, axis_value: Any, parts: Sequence[Dims]) -> Dim
     if rank is None:
         return None
     if any(s is not None and len(s) != rank for s in parts):
-        c.fail("inputs of one rank", ", ".join(d.text(s) for s in parts))
+        _refuse_ranks(c, parts, rank)
     if axis_value is None:
         return (None,) * rank
     if rank == 0:
-        c.fail("inputs of rank at least 1", "scalars", "Use tf.stack for scalars.")
-    axis = c.axis(int(axis_value.reshape(())), rank)
+        c.refuse("Can't concatenate scalars (use tf.stack instead)")
+    axis = c.axis(int(axis_value.reshape(())), rank, "concatenating dimensions")
     rest: Dims = (None,) * rank
     total: int | None = 0
     for part in parts:
@@ -114,9 +122,45 @@ def joined_shape(c: ShapeContext, axis_value: Any, parts: Sequence[Dims]) -> Dim
         try:
             rest = d.merge(rest, (*known[:axis], None, *known[axis + 1 :]))
         except ValueError:
-            c.fail(f"equal sizes along all axes but {axis}", ", ".join(d.text(s) for s in parts))
+            _refuse_sizes(c, parts, axis)
     assert rest is not None
     return (*rest[:axis], total, *rest[axis + 1 :])
+
+
+def _refuse_ranks(c: ShapeContext, parts: Sequence[Dims], rank: int) -> NoReturn:
+    other = next(s for s in parts if s is not None and len(s) != rank)
+    fact = f"Shape must be rank {rank} but is rank {len(other)}"
+    if c.running:
+        fact = (
+            f"Ranks of all input tensors should match: shape[0] = {d.bracketed(parts[0])} vs."
+            f" shape[{parts.index(other)}] = {d.bracketed(other)}"
+        )
+    c.fail("inputs of one rank", f"{', '.join(d.text(s) for s in parts)}: {fact}")
+
+
+def _refuse_sizes(c: ShapeContext, parts: Sequence[Dims], axis: int) -> NoReturn:
+    """Tells of the first two parts that differ along an axis other than `axis`."""
+    known = [s for s in parts if s is not None]
+    place, other, first, at = next(
+        (place, other, first, at)
+        for place, other in enumerate(known)
+        for first in known[:place]
+        for at in range(len(first))
+        if at != axis and None not in (first[at], other[at]) and first[at] != other[at]
+    )
+    fact = (
+        f"Dimension {at} in both shapes must be equal: shape[0] = {d.bracketed(first)} vs."
+        f" shape[{place}] = {d.bracketed(other)}"
+    )
+    if not c.running:
+        head, tail = ((*s[:axis], *s[axis + 1 :]) for s in (first, other))
+        fact = (
+            f"Dimension {at - (at > axis)} in both shapes must be equal, but are {first[at]} and"
+            f" {other[at]}. Shapes are {d.bracketed(head)} and {d.bracketed(tail)}"
+        )
+    c.fail(
+        f"equal sizes along all axes but {axis}", f"{', '.join(d.text(s) for s in parts)}: {fact}"
+    )
 
 
 CONCAT_V2 = define_op(
@@ -262,9 +306,15 @@ def _split_shape(c: ShapeContext) -> list[Dims]:
     axis = c.axis(int(axis_value.reshape(())), len(dims))
     size = dims[axis]
     if size is not None and size % num:
+        fact = f"Dimension size must be evenly divisible by {num} but is {size}"
+        if c.running:
+            fact = (
+                "Number of ways to split should evenly divide the split dimension, but got"
+                f" split_dim {axis} (size = {size}) and num_split {num}"
+            )
         c.fail(
             f"a size along axis {axis} that {num} divides",
-            f"{size} in shape {d.text(dims)}",
+            f"{size} in shape {d.text(dims)}: {fact}",
             "Pass a list of sizes.",
         )
     return [(*dims[:axis], None if size is None else size // num, *dims[axis + 1 :])] * num
@@ -306,16 +356,39 @@ def _split_v_shape(c: ShapeContext) -> list[Dims]:
 def _split_sizes(c: ShapeContext, sizes: Array, dims: Any, axis: int) -> list[int | None]:
     found = sizes.tolist()
     if found.count(-1) > 1 or any(n < -1 for n in found):
-        c.fail("sizes >= 0 and at most one -1", f"size_splits {found}")
+        c.fail(
+            "sizes >= 0 and at most one -1",
+            f"size_splits {found}: {_wrong_splits(found, c.running)}",
+        )
     known, total = sum(n for n in found if n >= 0), dims[axis]
     if total is None:
         return [None if n < 0 else n for n in found]
     if known > total or (-1 not in found and known != total):
+        listed = ",".join(str(n) for n in found)
+        fact = f"can't split axis of size {total} into pieces of size [{listed}]"
+        if c.running:
+            fact = (
+                "Determined shape must either match input shape along split_dim exactly if fully"
+                " specified, or be less than the size of the input along split_dim if not fully"
+                f" specified. Got: {known}"
+            )
         c.fail(
             f"sizes that add up to {total}, the size along axis {axis} of shape {d.text(dims)}",
-            f"size_splits {found}",
+            f"size_splits {found}: {fact}",
         )
     return [total - known if n < 0 else n for n in found]
+
+
+def _wrong_splits(sizes: list[int], running: bool) -> str:
+    """What is wrong with sizes below 0, as TensorFlow says it."""
+    if sizes.count(-1) > 1:
+        return (
+            "There can only be one -1 in the input"
+            if running
+            else "size_splits can only have one -1"
+        )
+    place, size = next((i, n) for i, n in enumerate(sizes) if n < -1)
+    return f"Split size at index {place} must be >= 0. Got: {size}"
 
 
 SPLIT_V = define_op(
@@ -352,11 +425,21 @@ def _tile_shape(c: ShapeContext) -> Dims:
     length = c.rank(1, 1, "multiples")[0]  # type: ignore[index]
     value = c.constant(1)
     if value is not None and (value < 0).any():
-        c.fail("multiples >= 0", f"{value.tolist()}")
+        place = int((value < 0).argmax())
+        c.fail(
+            "multiples >= 0",
+            f"{value.tolist()}: Expected multiples[{place}] >= 0, but got {value[place]}",
+        )
     if dims is None:
         return None if length is None else (None,) * length
     if length is not None and length != len(dims):
-        c.fail(f"{len(dims)} multiples for an input of shape {d.text(dims)}", f"{length}")
+        fact = f"Shape must be rank {len(dims)} but is rank {length}"
+        if c.running:
+            fact = (
+                f"Expected multiples argument to be a vector of length {len(dims)} but got length"
+                f" {length}"
+            )
+        c.fail(f"{len(dims)} multiples for an input of shape {d.text(dims)}", f"{length}: {fact}")
     if times is None:
         return (None,) * len(dims)
     return tuple(

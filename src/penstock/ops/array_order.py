@@ -31,9 +31,15 @@ def _transpose_shape(c: ShapeContext) -> Dims:
     if dims is None:
         return None if length is None else (None,) * length
     if length is not None and length != len(dims):
+        fact = f"Dimension must be {len(dims)} but is {length}"
+        if c.running:
+            fact = (
+                f"transpose expects a vector of size {len(dims)}. But input(1) is a vector of size"
+                f" {length}"
+            )
         c.fail(
             f"a permutation of {len(dims)} axes for an input of shape {d.text(dims)}",
-            f"{length} entries",
+            f"{length} entries: {fact}",
         )
     if perm is None:
         return (None,) * len(dims)
@@ -105,9 +111,20 @@ def _invert_permutation(x: Array) -> Array:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"InvertPermutation: expected each of 0 to {rank - 1} once, got {x.tolist()}",
+            _no_permutation(x),
         )
     return inverse
+
+
+def _no_permutation(x: Array) -> str:
+    outside = x[(x < 0) | (x >= len(x))]
+    numbers, counts = np.unique(x, return_counts=True)
+    why = (
+        f"{outside[0]} is not between 0 and {len(x)}"
+        if len(outside)
+        else f"{numbers[counts > 1][0]} is duplicated in the input"
+    )
+    return f"InvertPermutation: {why}: expected each of 0 to {len(x) - 1} once, got {x.tolist()}"
 
 
 @compiled_kernel(INVERT_PERMUTATION)
@@ -116,7 +133,7 @@ def _invert_compiled(ctx: KernelContext, x: Array) -> Array:
     ctx.check(
         (jnp.sort(x) == jnp.arange(rank)).all(),
         errors.InvalidArgumentError,
-        lambda v: f"InvertPermutation: expected each of 0 to {rank - 1} once, got {v.tolist()}",
+        _no_permutation,
         x,
     )
     return jnp.argsort(x)

@@ -32,11 +32,15 @@ def _top_k_shape(c: ShapeContext) -> list[Dims]:
     c.rank(1, 0, "k")
     size = None if k is None else int(k)
     if size is not None and size < 0:
-        c.fail("k >= 0", f"{size}")
+        c.refuse(f"Need k >= 0, got {size}")
     if dims is None:
         return [None, None]
     if size is not None and dims[-1] is not None and dims[-1] < size:
-        c.fail(f"an input with at least k = {size} columns", f"shape {d.text(dims)}")
+        c.refuse(
+            f"input must have at least k columns. Had {dims[-1]}, needed {size}"
+            if c.running
+            else f"input must have last dimension >= k = {size} but is {dims[-1]}"
+        )
     return [(*dims[:-1], size)] * 2
 
 

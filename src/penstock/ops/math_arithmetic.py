@@ -16,6 +16,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
+from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
 from penstock.ops.factories import (
     binary,
@@ -26,7 +27,9 @@ from penstock.ops.factories import (
     unary,
     unary_function,
 )
+from penstock.types import dims as d
 from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
 from penstock.types.dtypes import as_dtype
 from penstock.types.tensor_shape import TensorShape
 
@@ -325,9 +328,21 @@ ADD_N_TYPES = (
     "float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
     "qint16, quint16, uint16, complex128, half, uint32, uint64, variant"
 )
+
+
+def _add_n_shape(c: ShapeContext) -> Dims:
+    for i in range(1, len(c) if c.running else 0):
+        if c.shape(i) != c.shape(0):
+            c.refuse(
+                "Inputs to operation AddN of type AddN must have the same size and shape. Input 0:"
+                f" {d.bracketed(c.shape(0))} != input {i}: {d.bracketed(c.shape(i))}"
+            )
+    return shapes.merged(c)
+
+
 ADD_N = define_op(
     f"AddN(inputs: N*T; N: int >= 1, T: {{{ADD_N_TYPES}}}) -> sum: T",
-    shape=shapes.merged,
+    shape=_add_n_shape,
     doc="Adds tensors of one dtype and shape.",
 )
 

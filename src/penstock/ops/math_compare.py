@@ -13,7 +13,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import OpDef, define_op
-from penstock.core.shapes import ShapeContext
+from penstock.core.shapes import ShapeContext, refuse_broadcast
 from penstock.core.tensor import Tensor
 from penstock.ops.composing import composed
 from penstock.ops.factories import as_dtype_of, binary, binary_function, unary, unary_function
@@ -59,10 +59,7 @@ def _equality_shape(c: ShapeContext) -> Dims:
     except ValueError:
         if not c.attr("incompatible_shape_error"):
             return ()
-        raise ValueError(
-            f"{c.op_name}: Incompatible shapes: {d.text(x)} vs. {d.text(y)}: expected shapes that "
-            "broadcast together."
-        ) from None
+        refuse_broadcast(c, x, y)
 
 
 def _define_equality(name: str, ufunc: Any, compiled: str, doc: str) -> OpDef:

@@ -37,7 +37,11 @@ def _check_weights(c: ShapeContext) -> None:
     weights = c.shape(2)
     count = d.num_elements(weights)
     if count and not d.compatible(c.shape(0), weights):
-        c.fail("weights of the shape of the input, or none", f"weights of shape {d.text(weights)}")
+        c.refuse(
+            "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case it"
+            f" acts as all weights equal to 1. Received {d.bracketed(weights)} for"
+            f" {d.bracketed(c.shape(0))}"
+        )
 
 
 def _bincount_shape(c: ShapeContext) -> Dims:
@@ -49,7 +53,11 @@ def _dense_shape(c: ShapeContext) -> Dims:
     _check_weights(c)
     dims, size = c.shape(0), _size(c, 1)
     if dims is not None and len(dims) not in (1, 2):
-        c.fail("input of rank 1 or 2", f"shape {d.text(dims)}")
+        rule = "at most rank 2" if dims else "at least rank 1"
+        c.fail(
+            "input of rank 1 or 2",
+            f"shape {d.text(dims)}: Shape must be {rule} but is rank {len(dims)}",
+        )
     return None if dims is None else (*dims[:-1], size)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
@@ -63,10 +64,16 @@ def _einsum_shape(c: ShapeContext) -> Dims:
 
 def _agreed(c: ShapeContext, label: str, known: int | None, size: int | None) -> int | None:
     """The size of a label from two axes; axes of the ellipsis broadcast."""
-    if known is None or (known == 1 and label.startswith(".")):
+    spread = label.startswith(".")
+    if known is None:
+        return None if spread and size == 1 else size  # 1 beside any size gives that size
+    if spread and known == 1:
         return size
-    if size is not None and size != known and not (size == 1 and label.startswith(".")):
-        c.fail(f"dimension {known} for label {label!r}", f"dimension {size}")
+    if size is not None and size != known and not (size == 1 and spread):
+        c.refuse(
+            f"Expected dimension {known} for label {label!r} but got dimension {size}: Dimensions"
+            f" must be equal, but are {known} and {size}"
+        )
     return known
 
 
@@ -252,6 +259,11 @@ def _complete(equation: str, count: int) -> str:
     if not arrow:
         once = sorted(label for label in set(plain) if plain.count(label) == 1)
         output = ("..." if "..." in inputs else "") + "".join(once)
+    if len(set(output.replace("...", ""))) < len(output.replace("...", "")):
+        raise ValueError(
+            f"Output subscripts contain a label appearing more than once: {equation}. Name each"
+            " once."
+        )
     for label in output.replace("...", ""):
         if label not in plain:
             raise ValueError(
@@ -315,10 +327,6 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     """
     a = convert_to_tensor(a)
     b = b if isinstance(b, Tensor) else convert_to_tensor(b, a.dtype)
-    if a.dims is None or b.dims is None:
-        raise ValueError(
-            "tensordot: expected tensors of known rank, got unknown rank. Use set_shape."
-        )
     of_a, of_b = _contracted(a, b, axes)
     rows, a_shape = _as_matrix(a, of_a, last=True)
     columns, b_shape = _as_matrix(b, of_b, last=False)
@@ -329,22 +337,28 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
             return product
     else:
         shape = execute("ConcatV2", ([a_shape, b_shape], np.int32(0)))
-    return execute("Reshape", (product, shape), None, name)
+    result = execute("Reshape", (product, shape), None, name)
+    if state.graph is not None and a.dims is not None and b.dims is not None:
+        left = [n for i, n in enumerate(a.dims) if i not in of_a]
+        result.set_shape([*left, *(n for i, n in enumerate(b.dims) if i not in of_b)])
+    return result
 
 
-def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
+def _contracted(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
+    """The axes of both tensors: lists, counted from the front, or vectors for unknown ranks."""
     if isinstance(axes, Tensor):
         axes = np.asarray(axes).tolist()
     if isinstance(axes, (int, np.integer)):
         if axes < 0:
             raise ValueError(f"`axes` must be at least 0. Received: {axes}.")
-        if axes > min(len(a.dims), len(b.dims)):
+        known = [len(x.dims) for x in (a, b) if x.dims is not None]
+        if axes > min([axes, *known]):
             raise ValueError(
                 "`axes` must not be larger than the number of dimensions of the tensors. Received "
-                f"{axes}, vs tensor dimensions {len(a.dims)} and {len(b.dims)}."
+                f"{axes}, vs tensor dimensions {' and '.join(map(str, known))}."
             )
-        rank = len(a.dims)
-        return list(range(rank - axes, rank)), list(range(axes))
+        last, first = list(range(-axes, 0)), list(range(axes))
+        return _axes_of(last, a), first
     if isinstance(axes, str):
         raise TypeError(f"`axes` must be an integer or two lists of integers. Received {axes!r}.")
     if len(axes) != 2:
@@ -354,7 +368,14 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
         raise ValueError(
             f"Different number of contraction axes `a` and `b`, {len(of_a)} != {len(of_b)}."
         )
-    return [_axis(i, a) for i in of_a], [_axis(i, b) for i in of_b]
+    return _axes_of(of_a, a), _axes_of(of_b, b)
+
+
+def _axes_of(axes: list[Any], x: Any) -> Any:
+    if x.dims is not None:
+        return [_axis(i, x) for i in axes]
+    rank = execute("Rank", (x,))
+    return execute("FloorMod", (execute("AddV2", (np.array(axes, np.int32), rank)), rank))
 
 
 def _axis(axis: Any, x: Any) -> int:
@@ -364,8 +385,14 @@ def _axis(axis: Any, x: Any) -> int:
     return int(axis) % rank
 
 
-def _as_matrix(x: Any, axes: list[int], last: bool) -> tuple[Any, Any]:
+def _as_matrix(x: Any, axes: Any, last: bool) -> tuple[Any, Any]:
     """The tensor as a matrix with `axes` last or first, and the shape of its other axes."""
+    if x.dims is None:
+        every = execute("Range", (np.int32(0), execute("Rank", (x,)), np.int32(1)))
+        axes = np.array(axes, np.int32) if isinstance(axes, list) else axes
+        free = execute("ListDiff", (every, axes))[0]
+        order = execute("ConcatV2", ([free, axes] if last else [axes, free], np.int32(0)))
+        return _of_unknown_sizes(x, execute("Transpose", (x, order)), axes, free, last)
     free = [i for i in range(len(x.dims)) if i not in axes]
     order = free + axes if last else axes + free
     if order != list(range(len(order))):
@@ -380,9 +407,13 @@ def _as_matrix(x: Any, axes: list[int], last: bool) -> tuple[Any, Any]:
         outer = int(np.prod(rest, dtype=np.int64))
         sizes = [outer, inner] if last else [inner, outer]
         return execute("Reshape", (x_moved, np.array(sizes, np.int32))), rest
+    return _of_unknown_sizes(x, x_moved, np.array(axes, np.int32), np.array(free, np.int32), last)
+
+
+def _of_unknown_sizes(x: Any, x_moved: Any, axes: Any, free: Any, last: bool) -> tuple[Any, Any]:
     shape = execute("Shape", (x,))
-    rest = execute("GatherV2", (shape, np.array(free, np.int32), np.int32(0)))
-    inner_sizes = execute("GatherV2", (shape, np.array(axes, np.int32), np.int32(0)))
+    rest = execute("GatherV2", (shape, free, np.int32(0)))
+    inner_sizes = execute("GatherV2", (shape, axes, np.int32(0)))
     parts = [execute("Prod", (s, np.array([0], np.int32))) for s in (rest, inner_sizes)]
     sizes = execute("Pack", (parts if last else parts[::-1],), {"axis": 0})
     return execute("Reshape", (x_moved, sizes)), rest

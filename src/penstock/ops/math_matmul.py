@@ -37,7 +37,8 @@ def _inner(c: ShapeContext, x: Dims, y: Dims) -> None:
     if a is not None and b is not None and a != b:
         c.fail(
             f"inner sizes that are equal ({a} != {b})",
-            f"Matrix size-incompatible: In[0]: {d.text(c.shape(0))}, In[1]: {d.text(c.shape(1))}",
+            f"Matrix size-incompatible: In[0]: {d.bracketed(c.shape(0))}, In[1]:"
+            f" {d.bracketed(c.shape(1))}: Dimensions must be equal, but are {a} and {b}",
             "Transpose an argument with transpose_a or transpose_b.",
         )
 

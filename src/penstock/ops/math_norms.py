@@ -112,6 +112,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     """
     values = convert_to_tensor(_values(t))
     largest = convert_to_tensor(clip_norm, dtype_hint=values.dtype)
+    largest = execute("Maximum", (largest, convert_to_tensor(0, largest.dtype)))
     squares = reduce_sum(square(values), axes, True)
     positive = execute("Greater", (squares, execute("ZerosLike", (squares,))))
     ones = execute("OnesLike", (squares,))
@@ -388,7 +389,10 @@ def polyval(coeffs: list[Any], x: Any, name: str | None = None) -> Any:
 
 
 def _differences(x: Any) -> tuple[Any, Any]:
-    flat = execute("Reshape", (convert_to_tensor(x), np.array([-1], np.int32)))
+    x = convert_to_tensor(x)
+    if not (x.dtype.is_floating or x.dtype.is_integer):
+        raise TypeError(f"Expected x to be numeric, instead found: {x}. Use tf.cast.")
+    flat = execute("Reshape", (x, np.array([-1], np.int32)))
     one, zero, step = np.array([1], np.int32), np.array([0], np.int32), np.array([1], np.int32)
     later = execute("StridedSlice", (flat, one, zero, step), {"end_mask": 1})
     earlier = execute(

@@ -261,7 +261,10 @@ def _reduce(op: OpDef, x: Any, axis: Axis, keepdims: Any, name: str | None) -> A
     if not is_variable(x):
         boolean = op in (ALL, ANY) and not isinstance(x, Tensor)
         x = convert_to_tensor(x, dt.bool_ if boolean else None)
-    return execute(op, (x, _axes(x, axis)), {"keep_dims": bool(keepdims)}, name)
+    result = execute(op, (x, _axes(x, axis)), {"keep_dims": bool(keepdims)}, name)
+    if axis is None and not keepdims and result.dims is None:  # of an unknown rank
+        result.set_shape(())
+    return result
 
 
 def _document(function: Callable[..., Any], name: str, doc: str, v1: bool) -> None:

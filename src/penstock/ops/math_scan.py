@@ -33,7 +33,12 @@ def _position_shape(c: ShapeContext) -> Dims:
         return None
     if axis is None:
         return (None,) * (len(dims) - 1)
-    chosen = c.axis(int(axis), len(dims))
+    if not c.running and not -len(dims) <= axis < len(dims):  # so TensorFlow says it in graphs
+        c.refuse(
+            f"Dimension ({int(axis)}) must be in the range [{-len(dims)}, {len(dims)}), where"
+            f" {len(dims)} is the number of dimensions in the input"
+        )
+    chosen = c.axis(int(axis), len(dims), "dimension")
     rest = dims[:chosen] + dims[chosen + 1 :]
     if dims[chosen] == 0 and 0 not in rest:
         c.fail("an axis with elements", f"Reduction axis {chosen} is empty in shape {dims}")
@@ -175,7 +180,7 @@ def _scan_shape(c: ShapeContext) -> Dims:
     if c.shape(1) not in (None, ()):
         c.fail("a scalar axis", f"axis must be a scalar, not {c.shape(1)}")
     if dims is not None and axis is not None:
-        c.axis(int(axis), len(dims))
+        c.axis(int(axis), len(dims), "scan axis")
     return dims
 
 

@@ -206,6 +206,11 @@ def _segment_prod_gradient(op: Any, grad: Any) -> list[Any]:
 
 def _unsorted_shape(c: ShapeContext) -> Dims:
     data, ids, count = c.shape(0), c.shape(1), c.constant(2)
+    if c.shape(2):
+        c.fail(
+            "num_segments of rank 0",
+            f"num_segments should be a scalar, not shape {d.bracketed(c.shape(2))}",
+        )
     size = None if count is None else int(count)
     if size is not None and size < 0:
         c.fail("num_segments >= 0", f"Input num_segments == {size} must not be negative")

@@ -89,9 +89,9 @@ def _top_k_shape(c: ShapeContext) -> Dims:
     predictions, targets = c.rank(0, 2, "predictions"), c.rank(1, 1, "targets")
     assert predictions is not None
     if not d.compatible(predictions[:1], targets):
-        c.fail(
-            "as many targets as rows of predictions",
-            f"{d.text(targets)} and {d.text(predictions)}",
+        c.refuse(
+            f"First dimension of predictions {predictions[0]} must match length of targets"
+            f" {targets and targets[0]}"
         )
     if len(c) > 2:
         c.rank(2, 0, "k")

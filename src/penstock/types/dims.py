@@ -27,6 +27,18 @@ def text(dims: Dims) -> str:
     return "<unknown>" if dims is None else str(dims)
 
 
+def bracketed(dims: Dims) -> str:
+    """Writes dimensions as the kernels of TensorFlow do.
+
+    Example:
+      >>> bracketed((2, None)), bracketed(()), bracketed(None)
+      ('[2,?]', '[]', '<unknown>')
+    """
+    if dims is None:
+        return "<unknown>"
+    return "[" + ",".join("?" if n is None else str(n) for n in dims) + "]"
+
+
 def is_full(dims: Dims) -> bool:
     """True when the rank and every dimension are known.
 

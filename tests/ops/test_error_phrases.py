@@ -1,0 +1,99 @@
+"""The sentences by which programs recognise errors: TensorFlow's, eagerly and in graphs.
+
+Each line: what is called, what the eager error says, what building a graph of it says (None: it can
+be built, or says the same as Python does elsewhere).
+"""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+INVALID = tf.errors.InvalidArgumentError
+c = tf.constant
+raw = tf.raw_ops
+x = np.float32([[1, 2], [3, 4]])
+IMAGE, FILTER = np.ones([1, 3, 3, 1], np.float32), np.ones([1, 1, 1, 1], np.float32)
+
+PHRASES = [
+    (lambda: tf.nn.conv2d(IMAGE, FILTER, 1, "FOO"),
+     "Value for attr 'padding' of \"FOO\" is not in the list of allowed values: \"SAME\"",
+     "Attr 'padding' of 'Conv2D' Op passed string 'FOO' not in: \"SAME\", \"VALID\""),
+    (lambda: raw.MatMul(a=[[True]], b=[[True]]),
+     "Value for attr 'T' of bool is not in the list of allowed values: bfloat16",
+     "Value passed to parameter 'a' has DataType bool not in list of allowed values: bfloat16"),
+    (lambda: tf.strings.to_number("1", tf.uint8),
+     "Value for attr 'out_type' of uint8 is not in the list of allowed values",
+     "Value passed to parameter 'out_type' has DataType uint8 not in list of allowed values"),
+    (lambda: tf.strings.to_hash_bucket_fast(["a"], 0),
+     "Value for attr 'num_buckets' of 0 must be at least minimum 1",
+     "Attr 'num_buckets' of 'StringToHashBucketFast' Op passed 0 less than minimum 1."),
+    (lambda: raw.DecodeCSV(records=["1"], record_defaults=[]),
+     "Length for attr 'OUT_TYPE' of 0 must be at least minimum 1",
+     "Attr 'OUT_TYPE' of 'DecodeCSV' Op passed list of length 0 less than minimum 1."),
+    (lambda: raw.Pack(values=[]),
+     "attr 'N'",
+     "List argument 'values' to 'Pack' Op with length 0 shorter than minimum length 1."),
+    (lambda: raw.Pack(values=[c(1), c(1.0)]),
+     "cannot compute Pack as input #1(zero-based) was expected to be a int32 tensor but is a",
+     "Tensors in list passed to 'values' of 'Pack' Op have types [int32, float32] that don't all"),
+    (lambda: c(1) + c(2.0),
+     "cannot compute AddV2 as input #1(zero-based) was expected to be a int32 tensor but is a",
+     "Input 'y' of 'AddV2' Op has type float32 that does not match type int32 of argument 'x'."),
+    (lambda: raw.Add(x=c("a"), y=1),
+     "Cannot convert 1 to EagerTensor of dtype string",
+     "Expected string passed to parameter 'y' of op 'Add', got 1 of type 'int' instead."),
+    (lambda: raw.Conv2D(input=IMAGE, filter=FILTER, strides=1, padding="SAME"),
+     "Expected list for 'strides' argument to",
+     "Expected list for 'strides' argument to"),
+    (lambda: raw.Bucketize(input=[1.0], boundaries=["a"]),
+     "Expected float for argument 'boundaries' not 'a'",
+     "Expected float for argument 'boundaries' not 'a'"),
+    (lambda: tf.add(np.zeros([2, 3]), np.zeros([2, 4])),
+     "Incompatible shapes: [2,3] vs. [2,4]", "Dimensions must be equal, but are 3 and 4"),
+    (lambda: tf.equal(np.zeros([5, 2]), np.zeros([4, 2])),
+     "Incompatible shapes: [5,2] vs. [4,2]", "Dimensions must be equal, but are 5 and 4"),
+    (lambda: tf.matmul(x, x[:1]),
+     "Matrix size-incompatible: In[0]: [2,2], In[1]: [1,2]",
+     "Dimensions must be equal, but are 2 and 1"),
+    (lambda: raw.MatMul(a=x[0], b=x), "rank", "Shape must be rank 2 but is rank 1"),
+    (lambda: tf.add_n([x, x[0]]),
+     "must have the same size and shape. Input 0: [2,2] != input 1: [2]",
+     "Shapes must be equal rank, but are 2 and 1"),
+    (lambda: raw.AddN(inputs=[x, x[:1]]),
+     "must have the same size and shape. Input 0: [2,2] != input 1: [1,2]",
+     "Dimension 0 in both shapes must be equal, but are 2 and 1. Shapes are [2,2] and [1,2]"),
+    (lambda: raw.Pack(values=[x, x[0]]),
+     "Shapes of all inputs must match: values[0].shape = [2,2] != values[1].shape = [2]",
+     "Shapes must be equal rank, but are 2 and 1"),
+    (lambda: tf.reduce_sum(x, 2),
+     "Invalid reduction dimension (2 for input with 2 dimension(s)",
+     "Invalid reduction dimension 2 for input with 2 dimensions"),
+    (lambda: tf.argmax(x, 5),
+     "Expected dimension in the range [-2, 2), but got 5",
+     "Dimension (5) must be in the range [-2, 2), where 2 is the number of dimensions"),
+    (lambda: tf.cumsum(x, 2), "Expected scan axis in the range [-2, 2), but got 2", None),
+    (lambda: tf.math.top_k([1, 3, 2], 5),
+     "input must have at least k columns. Had 3, needed 5",
+     "input must have last dimension >= k = 5 but is 3"),
+    (lambda: tf.math.top_k([1, 3, 2], -1), "Need k >= 0, got -1", "Need k >= 0, got -1"),
+    (lambda: tf.math.invert_permutation([2, 0, 5]), "5 is not between 0 and 3", None),
+    (lambda: tf.math.invert_permutation([0, 0]), "0 is duplicated in the input", None),
+    (lambda: tf.einsum("ij,jk->ik", x, np.zeros([3, 1], np.float32)),
+     "Expected dimension 2", "Dimensions must be equal, but are 2 and 3"),
+    (lambda: tf.math.unsorted_segment_sum([1, 2], [0, 1], [3]),
+     "num_segments should be a scalar, not shape [1]", None),
+    (lambda: tf.math.bincount([1, 2], weights=[1.0]),
+     "`weights` must be the same shape as `arr` or a length-0 `Tensor`", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "eager", "graph"), PHRASES)
+def test_phrases(call, eager, graph):
+    with pytest.raises((INVALID, TypeError, ValueError)) as raised:
+        call()
+    assert eager in str(raised.value)
+    if graph is not None:
+        with pytest.raises((TypeError, ValueError)) as raised:
+            tf.function(call).get_concrete_function()
+        assert graph in str(raised.value)
