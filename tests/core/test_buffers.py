@@ -16,7 +16,7 @@ import penstock as tf
 from penstock.core import native_buffers
 
 pytestmark = pytest.mark.skipif(
-    native_buffers.NEEDED and native_buffers.state().library is None,
+    native_buffers.NEEDED and native_buffers.LIBRARY.state().library is None,
     reason="Python 3.11 without the library of buffers",
 )
 
