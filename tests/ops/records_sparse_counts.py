@@ -147,6 +147,7 @@ RECORDS += [
 ]
 RECORDS += [
     Record("SparseCross", tested_by="tests/ops/test_sparse_cross.py"),
+    Record("SparseCrossHashed", tested_by="tests/ops/test_sparse_cross.py"),
     Record("SparseCrossV2", tested_by="tests/ops/test_sparse_cross.py"),
 ]
 RECORDS += [

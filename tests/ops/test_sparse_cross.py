@@ -48,6 +48,52 @@ def test_raw_operation_makes_strings_too() -> None:
     assert found.output_values.numpy().tolist() == [b"a", b"b", b"c"]
 
 
+def salted(columns: list[Any], dense: Any = (), **more: Any) -> list[int]:
+    """The values that SparseCrossHashed gives, for `num_buckets` 1000 and salt [1, 2]."""
+    options = {"num_buckets": 1000, "strong_hash": False, "salt": [1, 2], **more}
+    found = tf.raw_ops.SparseCrossHashed(
+        indices=[c.indices for c in columns], values=[c.values for c in columns],
+        shapes=[c.dense_shape for c in columns], dense_inputs=list(dense), **options,
+    )  # fmt: skip
+    return found.output_values.numpy().tolist()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("options", "hashes"),
+    [
+        ({}, [638, 120, 396, 918]),
+        ({"strong_hash": True}, [934, 816, 293, 105]),
+        ({"salt": [7, 8]}, [638, 120, 396, 918]),
+        ({"strong_hash": True, "salt": [7, 8]}, [589, 424, 312, 677]),
+        ({"num_buckets": 1}, [0, 0, 0, 0]),
+        ({"num_buckets": -3}, [
+            598440913169127831, 4641000509844720313, 5351530424226319396, 1621918656961971918,
+        ]),
+        ({"dense": [[["p"], ["q"]]]}, [956, 927, 858, 25]),
+        ({"dense": [tf.constant([[5], [6]], tf.int64)]}, [51, 122, 366, 892]),
+    ],
+)  # fmt: skip
+def test_salted_hashes(options: dict[str, Any], hashes: list[int]) -> None:
+    """TensorFlow's, weak and strong, of text and of integers."""
+    left = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], ["a", "b", "c"], [2, 2])
+    right = tf.SparseTensor(CELLS, ["x", "y", "z"], [2, 2])
+    assert salted([left, right], **options) == hashes
+
+
+def test_salted_hashes_of_integers() -> None:
+    """The low four bytes count, as in TensorFlow; without a column nothing is crossed."""
+    for number, weak, strong in (
+        (-1, 3427172234988467876, 8014179090728985755),
+        (2**40 + 5, 6963635240778461613, 112910862072883125),
+    ):
+        column = tf.SparseTensor([[0, 0]], tf.constant([number], tf.int64), [1, 1])
+        assert salted([column], num_buckets=0) == [weak]
+        assert salted([column], num_buckets=0, strong_hash=True) == [strong]
+    for salt in ([1], [1, 2, 3]):
+        with pytest.raises(INVALID, match=f'"salt" must have length 2 but has length {len(salt)}'):
+            salted([A], salt=salt)
+
+
 def test_refuses() -> None:
     with pytest.raises(TypeError, match="must be Tensor or SparseTensor; input 1 is list"):
         tf.sparse.cross([A, [["x"]]])

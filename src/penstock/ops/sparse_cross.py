@@ -5,6 +5,7 @@ come before dense ones; the values of the last column change fastest. Values are
 or hashed to int64 with TensorFlow's fingerprints.
 """
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +20,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
 from penstock.ops.composing import cast, tensor
 from penstock.ops.sparse_common import Array, invalid, sparse
-from penstock.ops.string_hashes import fingerprints
+from penstock.ops.string_hashes import fingerprints, sip_hashes
 from penstock.types import dtypes
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -63,6 +64,15 @@ HASHED = define_op(
     shape=lambda c: _crossed_shape(c),
     doc="Every combination of columns' values, as a hash or a string, row by row.",
 ).not_differentiable("hashes and strings have no gradients")
+
+
+SALTED = define_op(
+    f"SparseCrossHashed({INPUTS}, num_buckets: int64, strong_hash: bool, salt: int64; N: int >= 0, "
+    f"{KINDS}) -> output_indices: int64, output_values: int64, output_shape: int64",
+    shape=_shape,
+    doc="Every combination of columns' values as a hash, which nobody who lacks the salt can aim "
+    "at when `strong_hash`.",
+).not_differentiable("hashes have no gradients")
 
 
 def _crossed_shape(c: ShapeContext) -> list[Dims]:
@@ -158,6 +168,36 @@ def _hashed(
         return result % limit
 
     return _crossed([_hashes(c) for c in columns], combine, out_type.numpy_dtype)
+
+
+def _four_bytes(value: Any) -> Any:
+    """What is hashed of a value: text, or the low four bytes of an integer."""
+    return value if isinstance(value, bytes) else (value & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+@host_kernel(SALTED)
+def _salted(
+    indices: list[Array], values: list[Array], shapes: list[Array], dense: list[Array],
+    num_buckets: Array, strong_hash: Array, salt: Array,
+) -> list[Array]:  # fmt: skip
+    for name, given, size in (("num_buckets", num_buckets, 1), ("salt", salt, 2)):
+        if given.size != size:
+            raise invalid(f'Input "{name}" must have length {size} but has length {given.size}.')
+    first, second = (int(k) & MASK for k in salt.reshape(-1))
+    strong = bool(strong_hash.item())
+    columns = [
+        [[_four_bytes(v) if strong or i < len(indices) else v for v in row] for row in column]
+        for i, column in enumerate(_columns(indices, values, shapes, dense))
+    ]
+    texts = sorted({v for column in columns for row in column for v in row if type(v) is bytes})
+    found = sip_hashes(texts, (first, second)) if strong else fingerprints(texts)
+    table: dict[Any, int] = dict(zip(texts, map(int, found), strict=True))
+    limit = max(int(num_buckets.item()), 0) or LARGEST
+
+    def combine(each: tuple[Any, ...]) -> int:  # integers of dense columns are their own
+        return functools.reduce(combined, (table.get(v, v) & MASK for v in each)) % limit
+
+    return _crossed(columns, combine, np.int64)
 
 
 # ---- public functions
