@@ -38,6 +38,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
 from penstock.core.traced import (
     Check,
+    CheckedContext,
     Collected,
     NotStatic,
     TraceContext,
@@ -78,7 +79,7 @@ class PreparedOp:
         self.device = device
         self.in_dtypes = in_dtypes
         self.counts = tuple(counts)
-        self.attrs = attributes.complete(op, in_dtypes, given, counts, runtime=True)
+        self.attrs = attributes.complete(op, in_dtypes, given, counts)
         self.out_dtypes = attributes.output_dtypes(op, self.attrs)
         self.out_numpy = tuple(
             None if t in (dt.resource, dt.variant) else t.numpy_dtype for t in self.out_dtypes
@@ -514,7 +515,7 @@ def _run_locked(
         if touched[i] in ("r", "rw"):
             cells[i].read()
     known = {i: np.asarray(values[i]) for i in static}
-    executable = _executable(prepared, values, known)
+    executable = _executable(prepared, values, known, _check_on_host(prepared, values))
     dynamic = [v for i, v in enumerate(values) if i not in known and i not in prepared.writes]
     with wide_types():
         taken = [_taken(cells[i]) for i in prepared.writes]
@@ -524,6 +525,18 @@ def _run_locked(
     if executable.checks:
         raise_failed(executable.checks, conditions, held, lambda key: "")
     return list(outputs)
+
+
+def _check_on_host(prepared: PreparedOp, values: list[Any]) -> bool:
+    """Whether all checks of the compiled kernel were made here, as the inputs allow it."""
+    checks = prepared.op.host_checks
+    if checks is None:
+        return False
+    inputs = [v for i, v in enumerate(values) if i not in prepared.refs]
+    if not all(v.__class__ is np.ndarray for v in inputs):
+        return False
+    checks(KernelContext(prepared.op.name, prepared.attrs, None), *values)
+    return True
 
 
 def _taken(cell: Any) -> Any:
@@ -565,10 +578,13 @@ def _static_positions(prepared: PreparedOp) -> tuple[int, ...]:
 class _Executable:
     """A jitted single operation; `checks` and `written` are filled while it is traced."""
 
-    def __init__(self, prepared: PreparedOp, known: dict[int, Any], count: int) -> None:
+    def __init__(
+        self, prepared: PreparedOp, known: dict[int, Any], count: int, checked: bool
+    ) -> None:
         self.checks: list[Check] = []
         self.written: list[int] = []
         function, wants_context = prepared.compiled  # type: ignore[misc]
+        context = CheckedContext if checked else TraceContext
 
         def traced(step_value: Any, dynamic: list[Any], taken: list[Any]) -> Any:
             collected = Collected()
@@ -583,7 +599,7 @@ class _Executable:
                 )
             old = [a.value if isinstance(a, TracedRef) else None for a in arguments]
             head = (
-                (TraceContext(prepared.op.name, prepared.attrs, None, collected, step_value),)
+                (context(prepared.op.name, prepared.attrs, None, collected, step_value),)
                 if wants_context
                 else ()
             )
@@ -606,15 +622,17 @@ def _traced_outputs(prepared: PreparedOp, results: Any) -> list[Any]:
     return [jnp.asarray(r).astype(t) for r, t in zip(flat, prepared.out_numpy, strict=True)]
 
 
-def _executable(prepared: PreparedOp, values: Sequence[Any], known: dict[int, Any]) -> _Executable:
+def _executable(
+    prepared: PreparedOp, values: Sequence[Any], known: dict[int, Any], checked: bool
+) -> _Executable:
     shapes = tuple((v.shape, v.dtype) if hasattr(v, "shape") else None for v in values)
-    key = (id(prepared), shapes, tuple((i, v.tobytes()) for i, v in known.items()))
+    key = (id(prepared), checked, shapes, tuple((i, v.tobytes()) for i, v in known.items()))
     with _executables_lock:
         found = _executables.get(key)
         if found is not None:
             _executables.move_to_end(key)
             return found[1]  # type: ignore[no-any-return]
-        made = _Executable(prepared, known, len(values))
+        made = _Executable(prepared, known, len(values), checked)
         _executables[key] = (prepared, made)
         if len(_executables) > COMPILED_OPS:
             _executables.popitem(last=False)

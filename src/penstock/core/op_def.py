@@ -96,8 +96,8 @@ class OpDef:
 
     __slots__ = (
         "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "gradient_function",
-        "gradient_reason", "gradient_refused", "host_inputs", "inputs", "name", "outputs",
-        "prepared", "shape_rule", "stateful", "step_input", "text",
+        "gradient_reason", "gradient_refused", "host_checks", "host_inputs", "inputs", "name",
+        "outputs", "prepared", "shape_rule", "stateful", "step_input", "text",
     )  # fmt: skip
 
     inputs: tuple[ArgDef, ...]
@@ -131,6 +131,7 @@ class OpDef:
         self.prepared: dict[Any, Any] = {}  # eager dispatch: (dtypes, attrs) -> PreparedOp
         self.calls = False  # whether an attribute names a function that the operation runs
         self.effect_rule: Callable[[dict[str, Any]], dict[int, str]] | None = None
+        self.host_checks: Callable[..., None] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("inputs", "outputs", "attrs"):
@@ -182,6 +183,16 @@ class OpDef:
         """Decorator: `function(op, *grads)` returns the gradient with respect to each input."""
         self.gradient_function = function
         self.gradient_reason = None
+        return function
+
+    def checked_on_host(self, function: Callable[..., None]) -> Callable[..., None]:
+        """Decorator: `function(ctx, *inputs)` makes every check of the compiled kernels.
+
+        An eager call whose inputs are in the host's memory makes them before it starts, and runs
+        the kernel without checks: the caller need not wait for what they would tell. Variables come
+        as their arrays, whose numbers may not be looked at.
+        """
+        self.host_checks = function
         return function
 
     def not_differentiable(self, reason: str) -> "OpDef":

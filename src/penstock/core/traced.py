@@ -109,6 +109,15 @@ class TraceContext(KernelContext):
         return len(self.collected.conditions)
 
 
+class CheckedContext(TraceContext):
+    """The context of compiled kernels whose checks were made before (`OpDef.checked_on_host`)."""
+
+    def check(self, ok: Any, error: ErrorClass, message: Callable[..., str], *values: Any) -> None:
+        """Does nothing, unless `ok` is known to be false."""
+        if isinstance(ok, (bool, np.bool_)):
+            super().check(ok, error, message, *values)
+
+
 class Collected:
     """The checks of one trace, and what its conditionals drew.
 

@@ -417,6 +417,12 @@ def _sparse_kernels(op: OpDef, names: tuple[str, ...], slots: tuple[str, ...], r
 
         _write_together(ctx, refs, old, all_slots)
 
+    @op.checked_on_host
+    def _checks(ctx: Any, *inputs: Any) -> None:
+        hyper = dict(zip(names, inputs, strict=True))
+        _check_ranges(ctx, op.name, hyper)
+        check_rows(ctx, hyper["indices"], hyper["var"].shape[0])
+
 
 def _groups(indices: Array) -> list[Array]:
     """Places of rows that are all different, in the order of their turns; on the host."""

@@ -43,7 +43,11 @@ def _bad_index(indices: Array, size: Array) -> str:
 
 def check_rows(ctx: Any, indices: Array, size: int) -> None:
     """Fails the step unless all `indices` are in [0, size)."""
-    ok = ((indices >= 0) & (indices < size)).all()
+    if indices.__class__ is np.ndarray:  # one pass: what is negative is beyond all sizes
+        unsigned = indices.view(f"u{indices.dtype.itemsize}")
+        ok = indices.size == 0 or unsigned.max() < size
+    else:
+        ok = ((indices >= 0) & (indices < size)).all()
     ctx.check(ok, errors.InvalidArgumentError, _bad_index, indices, np.asarray(size, np.int64))
 
 
@@ -369,6 +373,14 @@ def _define_scatter(kind: str, doc: str) -> OpDef:
             return getattr(at, AT_METHODS[kind])(full, mode="drop")
 
         write_rows(ctx, resource, update)
+
+    @op.checked_on_host
+    def _checks(ctx: KernelContext, params: Array, indices: Array, updates: Array) -> None:
+        if params.ndim == 0:
+            return  # the kernel refuses it
+        check_rows(ctx, indices, params.shape[0])
+        if kind == "Div" and indices.size:
+            _check_divisors(ctx, np, updates)
 
     return op
 
