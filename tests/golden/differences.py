@@ -119,8 +119,9 @@ _BY_REASON = {
         ResourceScatterMul error 1, ResourceScatterSub error 1, ResourceScatterUpdate
         error 1, SerializeSparse error 11, SparseBincount error 1, SparseConcat error 2,
         SparseCross error 5, SparseCrossHashed error 3, SparseCrossV2 error 3,
-        SparseReduceMaxSparse error 2, SparseReduceSumSparse error 1, SparseReshape error 1, StatelessRandomGammaV3 error
-        1, StatelessRandomUniformIntV2 error 1, StringNGrams error 4, TensorListGather
+        SparseReduceMaxSparse error 2, SparseReduceSumSparse error 1, SparseReshape error
+        1, StatelessRandomGammaV3 error 1, StatelessRandomUniformIntV2 error 1,
+        StringNGrams error 4, TensorListGather
         error 6, TensorListGetItem error 7, TensorListPopBack error 8, TensorListScatter
         error 1, TensorListScatterIntoExistingList error 1, TensorListScatterV2 error 1,
         UniformQuantize error 1, VarHandleOp error 2
