@@ -288,6 +288,12 @@ def test_eager_kernels_take_a_vector_of_one_for_a_number() -> None:
                 call()
 
 
+@pytest.mark.parametrize("kind", [3, (), (int, 3)])
+def test_a_conversion_is_registered_for_classes_alone(kind: Any) -> None:
+    with pytest.raises(TypeError, match="must be a type or a tuple of types"):
+        tf.register_tensor_conversion_function(kind, lambda value, dtype, name, as_ref: value)
+
+
 def test_an_eager_range_of_plain_floats_is_refused() -> None:
     """The default of its dtype is int32; a tensor, or a graph, decides otherwise."""
     with pytest.raises(TypeError, match="int32"):

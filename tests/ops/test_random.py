@@ -59,6 +59,15 @@ def test_without_a_seed_every_start_differs() -> None:
         assert not np.array_equal(first, two.run(a))
 
 
+def test_no_seed_takes_the_seed_away() -> None:
+    tf.random.set_seed(5)
+    first = [tf.random.uniform([]).numpy() for _ in range(2)]
+    tf.random.set_seed(None)
+    assert [tf.random.uniform([]).numpy() for _ in range(2)] != first
+    tf.random.set_seed(5)
+    assert [tf.random.uniform([]).numpy() for _ in range(2)] == first
+
+
 def test_set_seed_starts_again() -> None:
     """The same program after the same seed draws the same."""
 

@@ -127,3 +127,12 @@ def test_dimension_equality_with_unknown_is_none_and_unhashable():
 def test_division_of_dimensions_points_to_floor_division():
     with pytest.raises(TypeError, match="please use // instead"):
         types.Dimension(3) / 2
+
+
+@given(anything)
+def test_a_shape_as_a_message_and_back(sizes):
+    shape = TensorShape(sizes)
+    for message in (shape.as_proto(), shape.experimental_as_proto()):
+        assert isinstance(message, TensorShape.experimental_type_proto())
+        assert TensorShape(message) == TensorShape.experimental_from_proto(message) == shape
+    assert message.unknown_rank == (sizes is None)

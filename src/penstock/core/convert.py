@@ -43,7 +43,16 @@ def register_tensor_conversion_function(
       base_type: a class or tuple of classes.
       conversion_func: returns a Tensor, or NotImplemented to leave the value to the next function.
       priority: smaller runs earlier.
+
+    Raises:
+      TypeError: `base_type` is no class or tuple of classes, or `conversion_func` no function.
     """
+    types = base_type if isinstance(base_type, tuple) else (base_type,)
+    if not types or not all(isinstance(each, type) for each in types):
+        raise TypeError(
+            "Argument `base_type` must be a type or a tuple of types. Obtained:"
+            f" {base_type!r}. Pass the class of the values."
+        )
     if not callable(conversion_func):
         raise TypeError("Argument `conversion_func` must be a callable.")
     _converters.append((priority, len(_converters), base_type, conversion_func))

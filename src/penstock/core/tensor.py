@@ -24,6 +24,22 @@ from penstock.types.dtypes import DType
 from penstock.types.tensor_shape import TensorShape
 
 
+class _NumpyName:
+    """A name of NumPy's arrays that tensors have once NumPy's behavior is enabled."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tensor: Any, owner: type) -> Any:
+        raise AttributeError(
+            f"{owner.__name__} object has no attribute '{self._name}'. If you are looking for"
+            " numpy-related methods, please run the following:"
+            " tf.experimental.numpy.experimental_enable_numpy_behavior()",
+            name=self._name,
+            obj=tensor,
+        )
+
+
 class Tensor:
     """A multi-dimensional array of one dtype: eager (has data) or symbolic (of a graph)."""
 
@@ -115,11 +131,10 @@ class Tensor:
         raise NotImplementedError
 
     def __bool__(self) -> bool:  # also borrowed by classes that stand for tensors
-        named = f" ({self.name})" if isinstance(self, SymbolicTensor) else ""
+        named = f"the value of {self.name}" if isinstance(self, SymbolicTensor) else "its value"
         raise errors.OperatorNotAllowedInGraphError(
-            f"Using a symbolic `tf.Tensor`{named} as a Python `bool` is not allowed: its value is"
-            " known only when the graph runs. Use tf.cond to choose between tensors, or run"
-            " eagerly."
+            f"Using a symbolic `tf.Tensor` as a Python `bool` is not allowed: {named} is known"
+            " only when the graph runs. Use tf.cond to choose between tensors, or run eagerly."
         )
 
     __nonzero__ = __bool__
@@ -342,9 +357,9 @@ class EagerTensor(Tensor, Exporter):
         array = host_array(self)
         if array.size > 1:
             raise ValueError(
-                f"The truth value of a tensor of shape {self.shape} is ambiguous: expected one "
-                f"element. "
-                "Use tf.reduce_any or tf.reduce_all."
+                "The truth value of an array with more than one element is ambiguous: expected a"
+                f" tensor of one element, got shape {self.shape}. Use tf.reduce_any or"
+                " tf.reduce_all."
             )
         if not array.size:
             return False
@@ -372,8 +387,8 @@ class EagerTensor(Tensor, Exporter):
         array = host_array(self)
         if array.ndim:
             raise TypeError(
-                f"{kind}() of a tensor: expected rank 0, got shape {self.shape}. Take one "
-                f"element, as tensor[0]."
+                f"{kind}() of a tensor: only 0-dimensional arrays can be converted to Python"
+                f" scalars, got shape {self.shape}. Take one element, as tensor[0]."
             )
         return array.item()
 
@@ -583,10 +598,22 @@ class SymbolicTensor(Tensor):
             " symbolic"
         )
 
+    def __int__(self) -> int:
+        raise TypeError(self._no_number("int", "a string, a bytes-like object or a real number"))
+
+    def __float__(self) -> float:
+        raise TypeError(self._no_number("float", "a string or a real number"))
+
+    def _no_number(self, kind: str, wanted: str) -> str:
+        return (
+            f"{kind}() argument must be {wanted}, not '{type(self).__name__}': the value of"
+            f" {self.name} is known only when the graph runs"
+        )
+
     def __reduce__(self) -> Any:
         raise TypeError(
-            f"a symbolic tensor ({self.name}) cannot be pickled; pickle the graph's GraphDef"
-            " instead"
+            f"cannot pickle '{type(self).__name__}' object: {self.name} is a part of its graph;"
+            " pickle the graph's GraphDef instead"
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "SymbolicTensor":
@@ -613,6 +640,10 @@ class SymbolicTensor(Tensor):
         return f"<tf.Tensor '{self.name}' shape={shape} dtype={self._dtype.name}>"
 
 
+for _name in ("T", "astype", "clip", "data", "ravel", "reshape", "size", "tolist", "transpose"):
+    setattr(Tensor, _name, _NumpyName(_name))
+
+
 def attach_method(name: str, function: Callable[..., Any]) -> None:
     """Makes `function` a method (or an operator, or a property object) of every tensor."""
     setattr(Tensor, name, function)
@@ -628,7 +659,10 @@ def set_evaluator(function: Callable[..., Any]) -> None:
 
 
 def _no_evaluator(tensor: Tensor, feed_dict: Any, session: Any) -> Any:
-    raise ValueError("Cannot evaluate tensor: no session module is loaded.")
+    raise ValueError(
+        "Cannot evaluate tensor using `eval()`: No default session is registered."
+        " Use `with sess.as_default()` or pass an explicit session to `eval(session=sess)`"
+    )
 
 
 evaluate: Callable[..., Any] = _no_evaluator

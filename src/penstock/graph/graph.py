@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from penstock import errors
 from penstock.core import attributes, context, convert
 from penstock.core.op_def import OpDef, lookup
 from penstock.core.shapes import ShapeContext
@@ -151,7 +152,7 @@ class Graph:
                 )
             self._names.claim(name)
             return str(name)
-        scopes.check_name(name, self._names.prefix)
+        scopes.check_node_name(name, self._names.prefix)
         return self._names.unique(name)
 
     def _apply_scopes(self, op: Operation) -> None:
@@ -238,8 +239,22 @@ class Graph:
         compute_shapes: bool = True,
         compute_device: bool = True,
     ) -> Operation:
-        """Adds an operation of a registered type; output types follow from the definition."""
-        op = lookup(op_type)
+        """Adds an operation of a registered type; output types follow from the definition.
+
+        Raises:
+          RuntimeError: no such type is registered.
+          TypeError: an input is no tensor.
+        """
+        for index, value in enumerate(inputs):
+            if not isinstance(value, Tensor):
+                raise TypeError(
+                    f"Input #{index} is not a tensor: {value!r}. Convert it with"
+                    " tf.convert_to_tensor."
+                )
+        try:
+            op = lookup(op_type)
+        except errors.NotFoundError as problem:
+            raise RuntimeError(problem.message) from None
         plain = dict(attrs or {})
         counts = None
         if any(arg.is_list for arg in op.inputs):
@@ -672,8 +687,8 @@ class Graph:
         self._unfeedable.add(tensor.name)
 
     def is_feedable(self, tensor: Tensor) -> bool:
-        """Whether `tensor` may be fed."""
-        return tensor.name not in self._unfeedable
+        """Whether `tensor` may be fed; what is no tensor is not kept from it."""
+        return getattr(tensor, "name", None) not in self._unfeedable
 
     def prevent_fetching(self, op: Operation) -> None:
         """Refuses fetches of `op` and its outputs."""

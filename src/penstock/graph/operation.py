@@ -181,11 +181,14 @@ class Operation:
         )
 
 
-def _unset(*arguments: Any) -> Any:
-    raise RuntimeError("the module that serves this call is not loaded")
+def _no_session(op: Operation, feed_dict: Any, session: Any) -> Any:
+    raise ValueError(
+        "Cannot execute operation using `run()`: No default session is registered. Use"
+        " `with sess.as_default():` or pass an explicit session to `run(session=sess)`"
+    )
 
 
-run_operation: Callable[..., Any] = _unset  # set by the session's module
+run_operation: Callable[..., Any] = _no_session  # set by the session's module
 
 
 def set_runner(function: Callable[..., Any]) -> None:

@@ -4,6 +4,7 @@ Each is a stack of one thread's frames over one graph; the graph asks them what 
 gets.
 """
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +15,30 @@ if TYPE_CHECKING:
     from penstock.graph.operation import Operation
 
 
-def check_name(name: str, prefix: str) -> None:
-    """Refuses what cannot be the name of a scope or operation inside the scope `prefix`.
+def _matches(pattern: re.Pattern[str], name: str) -> bool:
+    if not isinstance(name, str):
+        raise TypeError(f"expected text as a name, got {name!r} of type {type(name).__name__}")
+    return pattern.fullmatch(name) is not None
+
+
+def check_node_name(name: str, prefix: str) -> None:
+    """Refuses what cannot be the name of an operation inside the scope `prefix`.
 
     Raises:
       TypeError: it is no text.
       ValueError: it has a character that names cannot have there.
     """
+    if not _matches(SCOPE_NAME if prefix else OP_NAME, name):
+        raise ValueError(
+            f"`{name}` is not a valid node name. Accepted names conform to Regex"
+            f" /{OP_NAME.pattern}/"
+        )
+
+
+def check_name(name: str, prefix: str) -> None:
+    """Refuses what cannot be the name of a scope inside the scope `prefix`, as above."""
     pattern, kind = (SCOPE_NAME, "scope") if prefix else (OP_NAME, "root scope")
-    if not isinstance(name, str):
-        raise TypeError(f"expected text as a name, got {name!r} of type {type(name).__name__}")
-    if not pattern.fullmatch(name):
+    if not _matches(pattern, name):
         raise ValueError(
             f"'{name}' is not a valid {kind} name. A {kind} name has to match the following "
             f"pattern: {pattern.pattern}"

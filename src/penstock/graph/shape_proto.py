@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from penstock import errors, proto
+from penstock import errors
 from penstock.types.dims import Dims
+from penstock.types.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from penstock.proto.tensor_shape_pb2 import TensorShapeProto
@@ -19,13 +20,7 @@ _MAX_SIZE = 2**63 - 1
 
 def dims_to_proto(dims: Dims) -> TensorShapeProto:
     """The message of a shape; None stands for an unknown size, or for an unknown rank."""
-    message = proto.tensor_shape_pb2.TensorShapeProto()
-    if dims is None:
-        message.unknown_rank = True
-        return message
-    for size in dims:
-        message.dim.add(size=-1 if size is None else size)
-    return message
+    return TensorShape.from_dims(dims).as_proto()
 
 
 def dims_from_proto(message: TensorShapeProto, where: str = "TensorShapeProto") -> Dims:

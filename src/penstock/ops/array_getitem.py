@@ -202,9 +202,9 @@ def _iterate(self: Any) -> Iterator[Any]:
             raise TypeError("Cannot iterate over a scalar tensor.")
     else:
         raise errors.OperatorNotAllowedInGraphError(
-            f"Iterating over a symbolic `tf.Tensor` ({self.name}) is not allowed: its length is "
-            "known only when the graph runs. Use "
-            "tf.map_fn or tf.while_loop, let AutoGraph convert the loop, or run eagerly."
+            f"Iterating over a symbolic `tf.Tensor` is not allowed: the length of {self.name} is"
+            " known only when the graph runs. Use tf.map_fn or tf.while_loop, let AutoGraph convert"
+            " the loop, or run eagerly."
         )
     return _rows(self)
 

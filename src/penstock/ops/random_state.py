@@ -45,8 +45,8 @@ class _EagerSeeds:
         self.derived = random.Random()
         self.positions: dict[Any, Any] = {}
 
-    def reset(self, seed: int) -> None:
-        """Starts again from a global seed."""
+    def reset(self, seed: int | None) -> None:
+        """Starts again from a global seed, or without one."""
         with self.lock:
             self.seed = seed
             self.derived = random.Random(seed)
@@ -63,28 +63,29 @@ class _EagerSeeds:
 _eager = _EagerSeeds()
 
 
-def set_seed(seed: int) -> None:
+def set_seed(seed: int | None) -> None:
     """Sets the global random seed.
 
     Args:
-      seed: an integer. In an eager context it starts all eager operations again, and those in
-        functions that were traced before; in a graph it is the graph's seed.
+      seed: an integer, or None for no seed. In an eager context it starts all eager operations
+        again, and those in functions that were traced before; in a graph it is the graph's seed.
 
     Raises:
-      TypeError: `seed` is no integer.
+      TypeError: `seed` is neither.
 
     Example:
       >>> set_seed(42); first = get_seed(None); set_seed(42); first == get_seed(None)
       True
     """
-    if not hasattr(seed, "__index__"):
+    if seed is not None and not hasattr(seed, "__index__"):
         raise TypeError(
             f"set_seed: expected an integer seed, got {seed!r} of type {type(seed).__name__}."
         )
+    number = None if seed is None else int(seed.__index__())
     if state.graph is None:
-        _eager.reset(int(seed.__index__()))
+        _eager.reset(number)
     else:
-        get_default_graph().seed = int(seed.__index__())
+        get_default_graph().seed = number
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:

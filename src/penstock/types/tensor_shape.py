@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from typing import Any, SupportsIndex, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
 
+from penstock import proto
 from penstock.types import dims as _dims
 from penstock.types.dimension import Dimension, dimension_value
 from penstock.types.dims import Dim, Dims
+
+if TYPE_CHECKING:
+    from penstock.proto.tensor_shape_pb2 import TensorShapeProto
 
 # What as_shape accepts; tensors and arrays of integers too, hence Any inside.
 ShapeLike: TypeAlias = "TensorShape | Sequence[Any] | int | Dimension | Any | None"
@@ -287,6 +291,30 @@ class TensorShape:
                 "as_list() is not defined on an unknown TensorShape. Test `.rank is None` first."
             )
         return list(self.dims_tuple)
+
+    def as_proto(self) -> TensorShapeProto:
+        """The shape as a message; -1 stands for an unknown size."""
+        message = proto.tensor_shape_pb2.TensorShapeProto()
+        if self.dims_tuple is None:
+            message.unknown_rank = True
+            return message
+        for size in self.dims_tuple:
+            message.dim.add(size=-1 if size is None else size)
+        return message
+
+    def experimental_as_proto(self) -> TensorShapeProto:
+        """The shape as a message, as `as_proto`."""
+        return self.as_proto()
+
+    @classmethod
+    def experimental_type_proto(cls) -> type[TensorShapeProto]:
+        """The class of the messages that stand for shapes."""
+        return proto.tensor_shape_pb2.TensorShapeProto
+
+    @classmethod
+    def experimental_from_proto(cls, message: TensorShapeProto) -> TensorShape:
+        """The shape that a message says."""
+        return cls(message)
 
     # The trace type protocol: a shape is a type of its own with no tensors inside.
 
