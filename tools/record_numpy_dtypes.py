@@ -3,8 +3,9 @@
     path/to/tensorflow/bin/python tools/record_numpy_dtypes.py
 
 writes ``tests/data/numpy_result_dtypes.json``: for each mode and preference the values' names, and
-the dtype of the sum of each row's value and each column's, or the class of the error. The modes are
-switched for a whole process, so each is recorded in one of its own.
+the dtype of the sum of each row's value and each column's, with ``weak`` in front where it gives
+way and ``ndarray`` where it is NumPy's, or the class of the error. The modes are switched for a
+whole process, so each is recorded in one of its own.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ import numpy as np
 
 DTYPES = """bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 bfloat16 float16 float32 float64
     complex64 complex128""".split()
-SETTINGS = ["off True", "legacy False", "legacy True"]
+WEAK = {"int32": 1, "float32": 1.0, "complex128": 1j}  # weak in the modes that have such tensors
+SETTINGS = ["off True", "legacy False", "legacy True", "safe False", "safe True", "all False"]
 TARGET = Path(__file__).resolve().parent.parent / "tests" / "data" / "numpy_result_dtypes.json"
 
 
 def values(tf: Any) -> dict[str, Any]:
     """The values that are added, by name."""
     found = {name: tf.cast(tf.constant(1), name) for name in DTYPES}
+    found.update({f"constant {name}": tf.constant(value) for name, value in WEAK.items()})
     found.update({"1": 1, "1.0": 1.0, "1j": 1j, "[1]": [1], "[1.0]": [1.0]})
     found["np.int64"], found["np.float64[1]"] = np.int64(1), np.array([1.0])
     found["np.float32[1]"], found["variable"] = np.ones(1, np.float32), tf.Variable(1.0)
@@ -36,7 +39,7 @@ def values(tf: Any) -> dict[str, Any]:
 def sums(tf: Any) -> dict[str, list[str]]:
     """The dtypes of the sums: for each tensor or variable on the left, one a value."""
     given = values(tf)
-    left = [*DTYPES, "variable"]
+    left = [*DTYPES, *(f"constant {name}" for name in WEAK), "variable"]
     return {
         **{f"{name} +": [_sum(given[name], other) for other in given.values()] for name in left},
         **{f"+ {name}": [_sum(other, given[name]) for other in given.values()] for name in left},
@@ -45,7 +48,11 @@ def sums(tf: Any) -> dict[str, list[str]]:
 
 def _sum(left: Any, right: Any) -> str:
     try:
-        return str((left + right).dtype.name)
+        result = left + right
+        kind = "weak " if "weak=True" in repr(result) else ""
+        if isinstance(result, np.ndarray | np.generic):
+            kind = "ndarray "
+        return f"{kind}{result.dtype.name}"
     except Exception as problem:  # its class is what is recorded
         return type(problem).__name__
 

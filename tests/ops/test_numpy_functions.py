@@ -238,8 +238,6 @@ def test_modes():
     tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="off")
     with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
         tf.constant([1]) + tf.constant([1.0])
-    with pytest.raises(NotImplementedError, match="'all'"):
-        tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="all")
     with pytest.raises(ValueError, match="'x'"):
         tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="x")
 

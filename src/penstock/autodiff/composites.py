@@ -10,14 +10,19 @@ from typing import Any
 from penstock.util import nest
 
 
+def names_part(value: Any) -> bool:
+    """Whether a value's class says which part of it a gradient is taken of."""
+    return hasattr(type(value), "_gradient_part")
+
+
 def gradient_part(value: Any) -> Any:
     """The part of a value that a gradient is taken of; the value where it names none."""
-    return value._gradient_part if hasattr(type(value), "_gradient_part") else value
+    return value._gradient_part if names_part(value) else value
 
 
 def like_source(source: Any, gradient: Any) -> Any:
     """A gradient in the form of what it was taken of; None stays None."""
-    if gradient is None or not hasattr(type(source), "_gradient_part"):
+    if gradient is None or not names_part(source):
         return gradient
     return source._with_gradient(gradient)
 
@@ -26,7 +31,7 @@ def gradient_leaves(structure: Any) -> list[Any]:
     """The tensors in a structure that a gradient is taken of, from left to right."""
     found: list[Any] = []
     for leaf in nest.flatten(structure):
-        if hasattr(type(leaf), "_gradient_part"):
+        if names_part(leaf):
             found.append(gradient_part(leaf))
         else:
             found.extend(nest.flatten(leaf, expand_composites=True))
@@ -38,7 +43,7 @@ def pack_gradients(structure: Any, gradients: list[Any]) -> Any:
     rest = iter(gradients)
     packed = []
     for leaf in nest.flatten(structure):
-        if hasattr(type(leaf), "_gradient_part"):
+        if names_part(leaf):
             packed.append(like_source(leaf, next(rest)))
         else:
             count = len(nest.flatten(leaf, expand_composites=True))

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from penstock.autodiff.composites import gradient_part, like_source, names_part
 from penstock.autodiff.gradients import gradients
 from penstock.autodiff.tape import GradientTape
 from penstock.autodiff.walk import Record, Rule, RuleName, named_rules
@@ -99,7 +100,9 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
     of the rule follow these. The result itself reaches them through the rule alone.
     """
     packed = (
-        nest.map_structure(lambda v: v if _is_variable(v) else convert_to_tensor(v), args)
+        nest.map_structure(
+            lambda v: v if _is_variable(v) or names_part(v) else convert_to_tensor(v), args
+        )
         if args
         else args
     )
@@ -147,7 +150,7 @@ def _call_rule(
             f"custom_gradient function expected to return {count} gradients, but returned"
             f" {len(flat)} instead."
         )
-    return [*flat, *variable_grads]
+    return [gradient_part(g) for g in (*flat, *variable_grads)]
 
 
 def _eager_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -232,7 +235,9 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
             def grad(*upstream: Any, variables: Any = None) -> Any:
                 with GradientTape() as tape:
-                    copies = [execute("Identity", (t,)) for t in tensors]
+                    copies = [
+                        like_source(t, execute("Identity", (gradient_part(t),))) for t in tensors
+                    ]
                     tape.watch(copies)
                     again = run(*copies, **kwargs)
                 sources = [*copies, *(variables or ())]

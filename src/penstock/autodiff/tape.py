@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.autodiff.composites import gradient_leaves, pack_gradients
+from penstock.autodiff.composites import gradient_leaves, like_source, pack_gradients
 from penstock.autodiff.jacobians import batch_jacobian_of, jacobian_of
 from penstock.autodiff.unconnected import UnconnectedGradients
 from penstock.autodiff.walk import Record, Sums, as_dense, is_trainable, named_rules, walk
@@ -340,7 +340,7 @@ class GradientTape:
             None if found is None else _reshaped(found, shape, execute("Shape", (_read(source),)))
             for found, source in zip(rows, flat_sources, strict=True)
         ]
-        return nest.pack_sequence_as(sources, results)
+        return nest.pack_sequence_as(sources, list(map(like_source, flat_sources, results)))
 
     @contextlib.contextmanager
     def _several(self) -> Iterator[None]:

@@ -39,6 +39,7 @@ _handlers: dict[str, list[_Handler]] = {}
 _patterns: list[_Pattern] = []
 _kind_of: dict[str, str] = {}  # key -> "unary", "binary", "assert"
 _wrapped: dict[Callable[..., Any], Callable[..., Any]] = {}
+_promotion: Callable[..., Any] | None = None
 
 
 def key_of(function: Callable[..., Any]) -> str:
@@ -154,7 +155,22 @@ def call(
             if result is not UNHANDLED:
                 return result
     kind = _kind_of.get(key)
-    return UNHANDLED if kind is None else _call_pattern(kind, function, args, kwargs)
+    result = UNHANDLED if kind is None else _call_pattern(kind, function, args, kwargs)
+    if result is UNHANDLED and _promotion is not None:
+        return _promotion(function, key, args, kwargs)
+    return result
+
+
+def set_promotion(run: Callable[..., Any] | None) -> None:
+    """Installs what every public function asks last, whatever its arguments are; None removes it.
+
+    Args:
+      run: `run(function, key, args, kwargs)`, which gives a result or UNHANDLED.
+    """
+    global _promotion
+    _promotion = run
+    (kinds.discard if run is None else kinds.add)(object)
+    _known.clear()
 
 
 def _call_pattern(

@@ -1,8 +1,9 @@
 """`experimental_enable_numpy_behavior`: tensors that promote, index and are called as arrays are.
 
-Until it is called, tensors keep TensorFlow's operators. Afterwards the operators promote by
-`numpy_dtypes`, `tensor[...]` takes lists and tensors of integers or bools, and tensors have the
-methods of METHODS.
+Until it is called, tensors keep TensorFlow's operators. Afterwards `tensor[...]` takes lists and
+tensors of integers or bools, and tensors have the methods of METHODS. In mode "legacy" the
+operators promote by `numpy_dtypes`; in "safe" and "all" they and the public functions do by
+`weak_dtypes`, and Python's numbers are weak tensors.
 """
 
 from collections.abc import Callable
@@ -10,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import dispatch
 from penstock.core.composite import CompositeTensor
-from penstock.core.tensor import Tensor, attach_method, host_array
+from penstock.core.tensor import EagerTensor, Tensor, attach_method, host_array
+from penstock.core.weak_tensor import WeakTensor
 from penstock.ops import (
     array_getitem,
     numpy_array_api,
@@ -21,6 +24,9 @@ from penstock.ops import (
     numpy_elementwise,
     numpy_products,
     numpy_reductions,
+    weak_dtypes,
+    weak_functions,
+    weak_operators,
 )
 from penstock.ops.array_gather import gather_nd
 from penstock.ops.array_join import stack
@@ -32,6 +38,7 @@ from penstock.types import dtypes
 
 Function = Callable[..., Any]
 MODES = ("off", "legacy", "safe", "all")
+WEAK_MODES = ("safe", "all")
 _BINARY: dict[str, Function] = {
     "add": numpy_elementwise.add,
     "sub": numpy_elementwise.subtract,
@@ -112,6 +119,7 @@ METHODS: dict[str, Any] = {
     "tolist": _tolist,
     "transpose": numpy_arrays.transpose,
     "__pos__": numpy_elementwise.positive,
+    "__round__": numpy_elementwise.around,
 }
 
 
@@ -201,25 +209,55 @@ def _advanced(tensor: Any, items: list[Any]) -> Any:
 
 
 _usual: dict[str, Any] = {}
+_ON_ITSELF = ("__neg__", "__abs__", "__invert__")
 
 
-def _set_operators(on: bool) -> None:
+def _keep_usual() -> None:
+    """Remembers the operators of tensors as they were before the first call."""
     if not _usual:
         names = [f"__{r}{n}__" for n in _BINARY for r in ("", "r")] + list(_ORDER)
-        _usual.update({n: getattr(Tensor, n) for n in [*names, "__getitem__"]})
+        _usual.update({n: getattr(Tensor, n) for n in [*names, *_ON_ITSELF, "__getitem__"]})
+
+
+def _set_operators(mode: str) -> None:
     for name, usual in _usual.items():
-        attach_method(name, _replacement(name, usual) if on else usual)
+        if mode in WEAK_MODES:
+            function = weak_operators.operator(name, getitem if name == "__getitem__" else usual)
+            attach_method(name, function)
+            setattr(WeakTensor, name, function)
+        else:
+            attach_method(name, _promoting(name, usual) if mode == "legacy" else usual)
 
 
-def _replacement(name: str, usual: Any) -> Any:
-    if name == "__getitem__":
-        return getitem
+def _promoting(name: str, usual: Any) -> Any:
     plain = name.strip("_")
     if name in _ORDER:
         return _operator(_ORDER[name], usual)
     if plain in _BINARY:
         return _operator(_BINARY[plain], usual)
+    if name in _ON_ITSELF or name == "__getitem__":
+        return usual
     return _operator(_BINARY[plain[1:]], usual, turned=True)
+
+
+def _set_promotion(mode: str) -> None:
+    """What public functions and assignments promote by."""
+    on = mode in WEAK_MODES
+    weak_dtypes.set_safe(mode == "safe")
+    numpy_dtypes.set_kinds(weak_dtypes.common_kind if on else None)
+    weak_operators.set_assignments(on)
+    dispatch.set_promotion(weak_functions.promote_call if on else None)
+
+
+_before: dict[tuple[type, str], Any] = {}
+
+
+def _attach(name: str, method: Any) -> None:
+    """Gives all tensors a method, those of a subclass that has its own one too."""
+    for cls in (Tensor, EagerTensor):
+        if cls is Tensor or name in vars(cls):
+            _before.setdefault((cls, name), vars(cls).get(name))
+            setattr(cls, name, method)
 
 
 def experimental_enable_numpy_behavior(
@@ -228,29 +266,29 @@ def experimental_enable_numpy_behavior(
     """Makes tensors behave as NumPy's arrays: promotion, indexing, methods.
 
     Args:
-      prefer_float32: Python floats are float32, not float64, in this module.
+      prefer_float32: Python floats are float32, not float64, in this module; for mode 'legacy'.
       dtype_conversion_mode: 'legacy' promotes as NumPy does; 'off' leaves the operators as they
-        are. 'safe' and 'all' are not supported.
+        are. In 'all' any two dtypes of numbers promote, and Python's numbers are weak: they give
+        way to the other value's dtype. 'safe' is the same but raises TypeError where digits could
+        be lost.
 
     Raises:
       ValueError: another mode.
-      NotImplementedError: the modes 'safe' and 'all'.
     """
     if dtype_conversion_mode not in MODES:
         raise ValueError(
             "experimental_enable_numpy_behavior: expected dtype_conversion_mode 'off', 'legacy',"
             f" 'safe' or 'all', got {dtype_conversion_mode!r}. Leave it out for 'legacy'."
         )
-    if dtype_conversion_mode in ("safe", "all"):
-        raise NotImplementedError(
-            "experimental_enable_numpy_behavior: expected dtype_conversion_mode 'legacy' or 'off',"
-            f" got {dtype_conversion_mode!r}, which needs weak tensors. Use 'legacy', or cast."
-        )
-    numpy_dtypes.prefer_float32(prefer_float32)
-    _set_operators(dtype_conversion_mode == "legacy")
-    attach_method("__getitem__", getitem)
+    numpy_dtypes.prefer_float32(prefer_float32 and dtype_conversion_mode not in WEAK_MODES)
+    _keep_usual()
+    _set_promotion(dtype_conversion_mode)
+    _set_operators(dtype_conversion_mode)
+    if dtype_conversion_mode not in WEAK_MODES:
+        attach_method("__getitem__", getitem)
     for name, method in METHODS.items():
-        attach_method(name, method)
+        _attach(name, method)
+        setattr(WeakTensor, name, weak_operators.method(name, method))
     numpy_array_api.attach()
 
 
@@ -258,7 +296,14 @@ def restore() -> None:
     """Takes back what `experimental_enable_numpy_behavior` did, for tests."""
     numpy_dtypes.prefer_float32(False)
     if _usual:
-        _set_operators(False)
-        for name in [*METHODS, "__array_namespace__", "mT"]:
+        _set_promotion("off")
+        _set_operators("off")
+        for (cls, name), method in _before.items():
+            if method is None:
+                delattr(cls, name)
+            else:
+                setattr(cls, name, method)
+        _before.clear()
+        for name in ("__array_namespace__", "mT"):
             if name in vars(Tensor):
                 delattr(Tensor, name)

@@ -2,11 +2,13 @@
 
 NumPy's own rules decide: a Python number gives way to an array, and a list counts as the numbers in
 it, so that `[1, 2] + int8` is int8. Python floats alone are float64, or float32 once
-`prefer_float32` is set. `as_tensor` and `promoted` are what the other modules of the family start
-from.
+`prefer_float32` is set. In the dtype conversion modes with weak tensors the rules of `weak_dtypes`
+decide instead (`set_kinds`), and integers and floats are int32 and float32; element-wise functions
+of two arguments stay with NumPy's, as TensorFlow's do. `as_tensor` and `promoted` are what the
+other modules of the family start from.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from penstock import errors
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
+from penstock.core.weak_tensor import WeakTensor
 from penstock.ops.array_join import stack
 from penstock.ops.math_cast import cast
 from penstock.types import dtypes
@@ -34,14 +37,30 @@ Value = Any  # any: a tensor, array, Python number, or nested list of these
 
 
 class _Preference:
-    """Whether inference prefers float32; set by `experimental_enable_numpy_behavior`."""
+    """How dtypes are inferred; set by `experimental_enable_numpy_behavior`."""
 
     float32 = False
+    kinds: Callable[..., Any] | None = None  # the common kind of values, with weak tensors
 
 
 def prefer_float32(on: bool) -> None:
     """Says whether Python floats count as float32 arrays."""
     _Preference.float32 = on
+
+
+def set_kinds(common_kind: Callable[..., Any] | None) -> None:
+    """Installs `weak_dtypes.common_kind` in the modes with weak tensors; None takes it away."""
+    _Preference.kinds = staticmethod(common_kind) if common_kind is not None else None
+
+
+def default_int() -> DType:
+    """The dtype of Python integers: int64, or int32 beside weak tensors."""
+    return dtypes.int64 if _Preference.kinds is None else dtypes.int32
+
+
+def default_float() -> DType:
+    """The dtype of what functions of floats make of integers: float64, or float32."""
+    return dtypes.float64 if _Preference.kinds is None else dtypes.float32
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
@@ -55,7 +74,9 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def tensor_dtype(dtype: Any) -> DType:
-    """A dtype as DType; Python's `int` and `float` are int64 and float64, as in NumPy."""
+    """A dtype as DType; Python's `int` and `float` are those of `default_int`, `default_float`."""
+    if dtype is int or dtype is float:
+        return default_int() if dtype is int else default_float()
     return dtype if isinstance(dtype, DType) else as_dtype(numpy_dtype(dtype).type)
 
 
@@ -83,6 +104,15 @@ def _has_dtype(value: Value) -> bool:
 
 
 def _common(values: Any) -> np.dtype[Any]:
+    if _Preference.kinds is not None:
+        kind = _Preference.kinds(*values)
+        if kind is not None:
+            return numpy_dtype(kind.dtype)
+    return _common_of_arrays(values)
+
+
+def _common_of_arrays(values: Any) -> np.dtype[Any]:
+    """NumPy's rules in every mode."""
     found = list(dict.fromkeys((type(v), v) for v in _leaves(values)))
     if not found:
         return np.dtype(np.float64)
@@ -158,7 +188,7 @@ def as_tensor(value: Value, dtype: Any = None) -> Any:
       ValueError: a list whose rows differ in length.
     """
     wanted = None if dtype is None else tensor_dtype(dtype)
-    if isinstance(value, Tensor) or hasattr(value, "handle"):
+    if isinstance(value, (Tensor, WeakTensor)) or hasattr(value, "handle"):
         tensor = convert_to_tensor(value)
         return tensor if wanted is None or tensor.dtype is wanted else cast(tensor, wanted)
     if isinstance(value, (list, tuple)) and _has_tensor(value):
@@ -182,7 +212,7 @@ def _has_tensor(value: Value) -> bool:
     return any(
         _has_tensor(v)
         if isinstance(v, (list, tuple))
-        else isinstance(v, Tensor) or hasattr(v, "handle")
+        else isinstance(v, (Tensor, WeakTensor)) or hasattr(v, "handle")
         for v in value
     )
 
@@ -193,11 +223,21 @@ def promoted(*values: Value) -> list[Any]:
     return [as_tensor(v, dtype) for v in values]
 
 
+def promoted_as_arrays(*values: Value) -> list[Any]:
+    """The values as tensors of the dtype that NumPy's rules give them, in every mode.
+
+    Lists beside weak tensors are the exception, as in TensorFlow: they are weak.
+    """
+    has_list = any(isinstance(v, (list, tuple)) for v in values)
+    dtype = as_dtype((_common if has_list else _common_of_arrays)(values).type)
+    return [as_tensor(v, dtype) for v in values]
+
+
 def to_inexact(tensor: Any) -> Any:
-    """The tensor itself when it is float or complex; integers and bools become float64."""
+    """The tensor itself when it is float or complex; else one of `default_float`."""
     if tensor.dtype.is_floating or tensor.dtype.is_complex:
         return tensor
-    return cast(tensor, dtypes.float64)
+    return cast(tensor, default_float())
 
 
 def rank_of(tensor: Tensor, function: str) -> int:

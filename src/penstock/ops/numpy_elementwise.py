@@ -18,7 +18,7 @@ from penstock.ops.array_select import where
 from penstock.ops.loops import while_loop
 from penstock.ops.math_cast import cast
 from penstock.ops.math_reduce import reduce_any
-from penstock.ops.numpy_dtypes import Value, as_tensor, promoted, to_inexact
+from penstock.ops.numpy_dtypes import Value, as_tensor, promoted, promoted_as_arrays, to_inexact
 from penstock.types import dtypes
 
 Function = Callable[..., Any]
@@ -42,7 +42,7 @@ def _unary(name: str, run: Function, doc: str, floats: bool = False) -> Function
 
 def _binary(name: str, run: Function, doc: str, floats: bool = False) -> Function:
     def function(x1: Value, x2: Value) -> Any:
-        tensors = promoted(x1, x2)
+        tensors = promoted_as_arrays(x1, x2)
         return run(*(map(to_inexact, tensors) if floats else tensors))
 
     _document(function, name, doc, ("x1", "x2"), "A tensor of the broadcast shape.")

@@ -10,7 +10,7 @@ from penstock.ops.array_shape import expand_dims, squeeze
 from penstock.ops.math_cast import cast, conj
 from penstock.ops.math_reduce import reduce_sum
 from penstock.ops.numpy_arrays import atleast_1d, moveaxis
-from penstock.ops.numpy_dtypes import Value, as_tensor, promoted, rank_of
+from penstock.ops.numpy_dtypes import Value, as_tensor, promoted, promoted_as_arrays, rank_of
 from penstock.ops.numpy_elementwise import multiply
 from penstock.ops.numpy_turning import diagonal
 from penstock.types import dtypes
@@ -65,7 +65,7 @@ def tensordot(a: Value, b: Value, axes: Any = 2) -> Any:
     Returns:
       A tensor of the axes that are left.
     """
-    x, y = promoted(a, b)
+    x, y = promoted_as_arrays(a, b)
     return _through_int32(x, y, lambda p, q: math_einsum.tensordot(p, q, axes))
 
 
@@ -79,7 +79,7 @@ def dot(a: Value, b: Value) -> Any:
     Returns:
       A tensor; the plain product when one is a scalar.
     """
-    x, y = promoted(a, b)
+    x, y = promoted_as_arrays(a, b)
     rank_x, rank_y = rank_of(x, "dot"), rank_of(y, "dot")
     if not rank_x or not rank_y:
         return multiply(x, y)
@@ -96,7 +96,7 @@ def inner(a: Value, b: Value) -> Any:
     Returns:
       A tensor; the plain product when one is a scalar.
     """
-    x, y = promoted(a, b)
+    x, y = promoted_as_arrays(a, b)
     if not rank_of(x, "inner") or not rank_of(y, "inner"):
         return multiply(x, y)
     return tensordot(x, y, [[-1], [-1]])
@@ -127,7 +127,7 @@ def outer(a: Value, b: Value) -> Any:
     Returns:
       [M, N].
     """
-    x, y = promoted(a, b)
+    x, y = promoted_as_arrays(a, b)
     return multiply(reshape(x, [-1, 1]), reshape(y, [1, -1]))
 
 
@@ -172,7 +172,7 @@ def cross(
     """
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = promoted(a, b)
+    x, y = promoted_as_arrays(a, b)
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
     sizes = x.dims[-1], y.dims[-1]
     if not set(sizes) <= {2, 3}:

@@ -8,7 +8,7 @@ from penstock.ops import random_families, random_ops, random_state
 from penstock.ops.array_shape import broadcast_static_shape
 from penstock.ops.math_arithmetic import add, multiply, subtract
 from penstock.ops.math_cast import cast
-from penstock.ops.numpy_dtypes import Value, as_tensor, tensor_dtype
+from penstock.ops.numpy_dtypes import Value, as_tensor, default_float, tensor_dtype
 from penstock.types import dtypes
 
 
@@ -34,9 +34,9 @@ def random(size: Any = None) -> Any:
       size: an integer or integers.
 
     Returns:
-      A float64 tensor.
+      A float64 tensor; float32 in the modes with weak tensors.
     """
-    return random_ops.random_uniform(_shape(size), dtype=dtypes.float64)
+    return random_ops.random_uniform(_shape(size), dtype=default_float())
 
 
 def rand(*size: int) -> Any:
@@ -46,7 +46,7 @@ def rand(*size: int) -> Any:
       *size: the shape.
 
     Returns:
-      A float64 tensor.
+      A float64 tensor; float32 in the modes with weak tensors.
     """
     return random(size)
 
@@ -58,7 +58,7 @@ def randn(*args: int) -> Any:
       *args: the shape.
 
     Returns:
-      A float64 tensor.
+      A float64 tensor; float32 in the modes with weak tensors.
     """
     return standard_normal(args)
 
@@ -70,9 +70,9 @@ def standard_normal(size: Any = None) -> Any:
       size: an integer or integers.
 
     Returns:
-      A float64 tensor.
+      A float64 tensor; float32 in the modes with weak tensors.
     """
-    return random_ops.random_normal(_shape(size), dtype=dtypes.float64)
+    return random_ops.random_normal(_shape(size), dtype=default_float())
 
 
 def uniform(low: Value = 0.0, high: Value = 1.0, size: Any = None) -> Any:
@@ -84,11 +84,11 @@ def uniform(low: Value = 0.0, high: Value = 1.0, size: Any = None) -> Any:
       size: the shape; that of the bounds by default.
 
     Returns:
-      A float64 tensor.
+      A float64 tensor; float32 in the modes with weak tensors.
     """
-    first, last = as_tensor(low, np.float64), as_tensor(high, np.float64)
+    first, last = as_tensor(low, default_float()), as_tensor(high, default_float())
     shape = broadcast_static_shape(first.shape, last.shape) if size is None else _shape(size)
-    drawn = random_ops.random_uniform(shape, dtype=dtypes.float64)
+    drawn = random_ops.random_uniform(shape, dtype=default_float())
     return add(multiply(drawn, subtract(last, first)), first)
 
 
@@ -102,8 +102,8 @@ def poisson(lam: Value = 1.0, size: Any = None) -> Any:
     Returns:
       An int64 tensor.
     """
-    rates = as_tensor(lam, np.float64)
-    drawn = random_families.random_poisson(_shape(size), rates, dtype=dtypes.float64)
+    rates = as_tensor(lam, default_float())
+    drawn = random_families.random_poisson(_shape(size), rates, dtype=default_float())
     return cast(drawn, dtypes.int64)
 
 

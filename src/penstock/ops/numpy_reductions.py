@@ -16,6 +16,7 @@ from penstock.ops.math_elementwise import sqrt
 from penstock.ops.numpy_dtypes import (
     Value,
     as_tensor,
+    default_int,
     positive_axis,
     promoted,
     rank_of,
@@ -25,6 +26,7 @@ from penstock.ops.numpy_dtypes import (
 from penstock.ops.numpy_elementwise import as_bool, isclose
 from penstock.ops.numpy_elementwise import isnan as _isnan
 from penstock.types import dtypes
+from penstock.types.dtypes import as_dtype
 
 Axis = Any  # any: an integer, a tuple of integers, or None for all axes
 Function = Callable[..., Any]
@@ -38,12 +40,13 @@ def _no_out(name: str, out: Any) -> None:
 
 
 def _summed(x: Any, dtype: Any) -> Any:
-    """As sums and products begin: small integers are 64 bits wide unless a dtype is asked for."""
+    """As sums and products begin: integers are as wide as `default_int`, or a dtype is given."""
     if dtype is not None:
         return cast(x, tensor_dtype(dtype))
-    if x.dtype.is_bool or (x.dtype.is_integer and not x.dtype.is_unsigned):
-        return cast(x, dtypes.int64)
-    return cast(x, dtypes.uint64) if x.dtype.is_unsigned else x
+    wide = default_int()
+    if not (x.dtype.is_bool or x.dtype.is_integer) or x.dtype.size > wide.size:
+        return x
+    return cast(x, as_dtype(f"u{wide.name}") if x.dtype.is_unsigned else wide)
 
 
 def _on_bools(bools: Function, others: Function) -> Function:
@@ -568,8 +571,8 @@ def argsort(
     if x.dtype.is_bool:
         x = cast(x, dtypes.int32)
     if not rank_of(x, "argsort"):
-        return cast(zeros_like(x), dtypes.int64)
-    return cast(array_sort.argsort(x, along, way, stable=True), dtypes.int64)
+        return cast(zeros_like(x), default_int())
+    return cast(array_sort.argsort(x, along, way, stable=True), default_int())
 
 
 def ndim(a: Value) -> Any:

@@ -1,0 +1,135 @@
+"""The dtype conversion modes "safe" and "all", as TensorFlow 2.21 has them."""
+
+import importlib.util
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.core import dispatch
+from penstock.ops import numpy_behavior
+
+ROOT = Path(__file__).resolve().parents[2]
+tnp = tf.experimental.numpy
+
+
+def _recorder():
+    path = ROOT / "tools" / "record_weak_tensors.py"
+    spec = importlib.util.spec_from_file_location("record_weak_tensors", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+RECORDER = _recorder()
+ROWS = [line.split("\t") for line in RECORDER.TARGET.read_text().splitlines()]
+
+
+@pytest.fixture
+def mode(request):
+    numpy_behavior.experimental_enable_numpy_behavior(dtype_conversion_mode=request.param)
+    yield request.param
+    numpy_behavior.restore()
+
+
+def in_mode(*modes):
+    return pytest.mark.parametrize("mode", modes, indirect=True)
+
+
+@in_mode("all", "safe")
+def test_results_are_those_recorded(mode):
+    column = {"all": 1, "safe": -1}[mode]
+    names = RECORDER.environment(tf)
+    found = [RECORDER.outcome(row[0], names) for row in ROWS]
+    differing = {
+        row[0]: (row[column], ours)
+        for row, ours in zip(ROWS, found, strict=True)
+        if ours != row[column]
+    }
+    assert differing == {}
+
+
+@in_mode("safe")
+def test_safe_names_both_kinds_and_a_way_out(mode):
+    with pytest.raises(TypeError, match=r"weak float32 and int8.*weak float64.*tf\.cast"):
+        tf.constant(1.5) + tf.constant(1, tf.int8)
+
+
+@in_mode("all")
+def test_an_integer_beyond_int32_is_refused(mode):
+    with pytest.raises(OverflowError, match=r"2147483648 .*\[-2147483648, 2147483647\].*np\.int64"):
+        tf.constant(2**31)
+    assert tf.constant(2**31 - 1).numpy() == 2**31 - 1
+    assert (tf.constant(np.int64(2**31)) + 1).numpy() == 2**31 + 1
+
+
+@in_mode("all")
+def test_a_variable_says_what_it_was_assigned(mode):
+    variable = tf.Variable(1)
+    with pytest.raises(TypeError, match=r"assign_add of Variable:0.*int32.*weak float32.*float64"):
+        variable.assign_add(1.5)
+    assert variable.numpy() == 1
+
+
+@in_mode("all")
+def test_a_python_float_keeps_its_digits_beside_float64(mode):
+    wide = tf.cast(tf.constant(0), tf.float64)
+    assert (wide + 0.1).numpy() == 0.1
+    assert (wide + tf.constant(0.1)).numpy() == np.float64(np.float32(0.1))
+
+
+@in_mode("all")
+def test_a_weak_tensor_is_pickled(mode):
+    assert repr(pickle.loads(pickle.dumps(tf.constant([1, 2])))) == repr(tf.constant([1, 2]))
+
+
+@in_mode("all")
+def test_loops_and_branches_keep_weakness_in_functions(mode):
+    @tf.function
+    def run(x):
+        (x,) = tf.while_loop(lambda i: i < 5, lambda i: [i + 1], [x])
+        return tf.cond(x > 2, lambda: x + 1, lambda: x)
+
+    assert repr(run(tf.constant(1))) == repr(tf.constant(6))
+
+
+@in_mode("all")
+def test_results_follow_weak_tensors_into_a_jacobian(mode):
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * 3
+    assert repr(tape.jacobian(y, x)) == repr(tf.constant([[3.0, 0.0], [0.0, 3.0]]))
+
+
+def test_only_five_dtypes_can_be_weak():
+    from penstock.core.weak_tensor import WeakTensor
+
+    with pytest.raises(TypeError, match="int32, int64, float32, float64, complex128, got int8"):
+        WeakTensor(tf.constant(1, tf.int8))
+
+
+def test_restore_leaves_nothing_behind():
+    before = repr(tf.constant(1) + 1)
+    numpy_behavior.experimental_enable_numpy_behavior(dtype_conversion_mode="all")
+    assert "weak=True" in repr(tf.constant(1) + 1)
+    numpy_behavior.restore()
+    assert repr(tf.constant(1) + 1) == before
+    assert object not in dispatch.kinds
+    assert round(tf.constant(1.5)) == 2.0
+    with pytest.raises(ValueError, match="float64"):
+        tf.Variable(1.0).assign(tf.constant(1.0, tf.float64))
+
+
+@pytest.mark.parametrize("first", ["safe", "all", "off", "legacy"])
+def test_modes_follow_each_other(first):
+    try:
+        numpy_behavior.experimental_enable_numpy_behavior(dtype_conversion_mode=first)
+        numpy_behavior.experimental_enable_numpy_behavior(dtype_conversion_mode="legacy")
+        assert repr(tf.constant(1, tf.int8) + 2.5) == repr(tf.constant(3.5, tf.float64))
+        numpy_behavior.experimental_enable_numpy_behavior(dtype_conversion_mode="all")
+        assert "weak=True" in repr(tf.constant(1, tf.int8) + 2.5)
+    finally:
+        numpy_behavior.restore()
