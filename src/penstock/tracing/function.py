@@ -17,13 +17,14 @@ from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.core.tensor import SymbolicTensor
 from penstock.core.tracebacks import filter_traceback
 from penstock.core.trackable import Trackable
 from penstock.errors import InaccessibleTensorError
 from penstock.graph.func_graph import FuncGraph
 from penstock.runtime.whole import WholePlan
 from penstock.tracing.argument_names import ArgumentNames
+from penstock.tracing.arguments import copied, differ, parts_for, to_spec
 from penstock.tracing.autograph import calls as autograph
 from penstock.tracing.compiler_ir import feed_of, show
 from penstock.tracing.concrete import ConcreteFunction, plan_of
@@ -369,19 +370,20 @@ class Function(callables.PolymorphicFunction, Trackable):
                 f" {len(given)} arguments for {self._name} with input_signature {signature}: one"
                 " is expected for each spec."
             )
+        if len(args) > max(len(signature), self._parameters.positional):
+            raise TypeError(
+                "Binding inputs to tf.function failed due to `too many positional arguments`."
+                f" Received {len(args)} arguments for {self._name} with input_signature"
+                f" {signature}: one is expected for each spec. Leave out the last ones."
+            )
         self._check_defaults(given[len(signature) :], len(signature))
         tensors: list[Any] = []
         for spec, value in zip(signature, given, strict=False):
-            if isinstance(spec, TensorSpec):  # a list of numbers is one tensor
-                tensors.append(_to_spec(self._name, spec, value))
+            if isinstance(spec, TensorSpec):
+                tensors.append(to_spec(self._name, spec, value))
                 continue
-            _check_structure(self._name, spec, value)
-            flat = zip(
-                nest.flatten(spec, expand_composites=True),
-                nest.flatten(value, expand_composites=True),
-                strict=True,
-            )
-            tensors.extend(_to_spec(self._name, s, v) for s, v in flat)
+            parts = parts_for(self._name, spec, value)
+            tensors.extend(to_spec(self._name, s, v) for s, v in parts)
         return "signature", tensors
 
     def _check_defaults(self, values: Sequence[Any], start: int) -> None:
@@ -519,7 +521,9 @@ class Function(callables.PolymorphicFunction, Trackable):
             new_kwargs = kwargs
             if self._input_signature is None:
                 new_kwargs = substitute(kwargs, placeholder, custom, outer)
+            before = copied(new_args), copied(new_kwargs)
             result = self._run_body(new_args, new_kwargs)
+            self._check_unchanged(before, new_args, new_kwargs)
             graph.structured_outputs = _outputs(result, graph, self._name)
         flat = nest.flatten(graph.structured_outputs, expand_composites=True)
         graph.outputs = list({id(t): t for t in flat if isinstance(t, SymbolicTensor)}.values())
@@ -539,6 +543,26 @@ class Function(callables.PolymorphicFunction, Trackable):
         if not self._autograph:
             return body(*args, **kwargs)
         return autograph.run(body, args, kwargs, self._autograph_options)
+
+    def _check_unchanged(
+        self, before: tuple[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Refuses a body that changed its arguments: later calls would not, so nobody may see it.
+
+        Raises:
+          ValueError: it put something into a list or dictionary that it was given, or took it out.
+        """
+        names = self._parameters.names or ["args"]
+        changed = [
+            names[min(i, len(names) - 1)] for i, v in enumerate(args) if differ(before[0][i], v)
+        ]
+        changed += [name for name, v in kwargs.items() if differ(before[1][name], v)]
+        if changed:
+            raise ValueError(
+                f"{self._name}{self._parameters.text()} should not modify its Python input"
+                " arguments: expected them as they were passed, got others in"
+                f" {', '.join(changed)}. Modifying a copy is allowed."
+            )
 
     def experimental_get_retrace_report(self) -> tuple[Retrace, ...]:
         """Why the function was traced again: its last retraces, oldest first.
@@ -706,31 +730,6 @@ class _Method:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(self.instance(), *args, **kwargs)
-
-
-def _check_structure(name: str, spec: Any, value: Any) -> None:
-    try:
-        nest.assert_same_structure(spec, value, expand_composites=True)
-    except ValueError as problem:
-        raise TypeError(
-            f"{name}(): cannot use {value!r} where input_signature says {spec}: {problem}"
-        ) from None
-
-
-def _to_spec(name: str, spec: Any, value: Any) -> Any:
-    try:
-        tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, spec.dtype)
-    except (TypeError, ValueError) as problem:
-        raise TypeError(
-            f"{name}(): cannot use {value!r} where input_signature says {spec}: {problem}"
-            " Pass a value of that dtype and shape, or change the signature."
-        ) from None
-    if tensor.dtype.base_dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
-        raise TypeError(
-            f"{name}(): cannot use {tensor.dtype.name}{tensor.shape} where input_signature says"
-            f" {spec}. Cast or reshape the argument, or change the signature."
-        )
-    return tensor
 
 
 def _observed(key: Any) -> Any:

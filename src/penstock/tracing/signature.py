@@ -44,10 +44,10 @@ class Parameters:
         kinds = inspect.Parameter
         parameters = list(self.signature.parameters.values()) if self.signature is not None else []
         self.names = [p.name for p in parameters]
-        plain = all(
+        self.positional = sum(
             p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.POSITIONAL_ONLY) for p in parameters
         )
-        self.simple = plain and self.signature is not None
+        self.simple = self.signature is not None and self.positional == len(parameters)
         self.required = sum(p.default is kinds.empty for p in parameters)
         self.defaults = {p.name: p.default for p in parameters if p.default is not kinds.empty}
 
@@ -442,30 +442,36 @@ def tensor_keys(key: Any) -> list[TensorKey | VariableKey]:
 
 def relax(old: Any, new: Any) -> Any:
     """A key that accepts both when only sizes of tensors differ; None when more does."""
+    common = _relax(old, new)
+    return None if common is _APART else common
+
+
+_APART = object()  # not None: that is part of a key
+
+
+def _relax(old: Any, new: Any) -> Any:
     if isinstance(old, TensorKey) and isinstance(new, TensorKey):
-        if old.dtype is not new.dtype:
-            return None
-        if old.dims is None or new.dims is None or len(old.dims) != len(new.dims):
-            return TensorKey(old.dtype, None)
-        return TensorKey(
-            old.dtype, tuple(a if a == b else None for a, b in zip(old.dims, new.dims, strict=True))
-        )
+        return _relax_tensors(old, new)
     if isinstance(old, VariableKey) and isinstance(new, VariableKey):
-        return old.relaxed(new)
+        common = old.relaxed(new)
+        return _APART if common is None else common
     if isinstance(old, TypeKey) and isinstance(new, TypeKey):
         common = old.kind.most_specific_common_supertype([new.kind])
-        return None if common is None else TypeKey(common)
+        return _APART if common is None else TypeKey(common)
     if isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new):
-        parts = [relax(a, b) for a, b in zip(old, new, strict=True)]
-        return None if any(p is None for p in parts) else tuple(parts)
-    return (
-        old
-        if old == new and old is not None
-        else (_NONE_KEY if old is None and new is None else None)
+        parts = [_relax(a, b) for a, b in zip(old, new, strict=True)]
+        return _APART if any(p is _APART for p in parts) else tuple(parts)
+    return old if old == new else _APART
+
+
+def _relax_tensors(old: TensorKey, new: TensorKey) -> Any:
+    if old.dtype is not new.dtype:
+        return _APART
+    if old.dims is None or new.dims is None or len(old.dims) != len(new.dims):
+        return TensorKey(old.dtype, None)
+    return TensorKey(
+        old.dtype, tuple(a if a == b else None for a, b in zip(old.dims, new.dims, strict=True))
     )
-
-
-_NONE_KEY = (type(None), None)
 
 
 def accepts(known: Any, asked: Any) -> bool:

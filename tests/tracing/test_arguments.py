@@ -1,0 +1,113 @@
+"""Arguments beside input signatures, relaxed signatures, and bodies that change their arguments."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+NESTED = [
+    {
+        "a": tf.TensorSpec([None], tf.float32),
+        "b": (tf.TensorSpec([], tf.int32), [tf.TensorSpec([], tf.bool)]),
+    }
+]
+
+
+@pytest.mark.parametrize(
+    "a", [[1.0], (1.0,), [1], np.ones([1], np.float32), tf.constant([1.0]), [tf.constant(1.0)]]
+)
+def test_a_list_of_numbers_is_one_tensor_inside_of_a_nest_too(a):
+    f = tf.function(lambda d: (d["a"] * 2, d["b"][0], d["b"][1][0]), input_signature=NESTED)
+    doubled, number, flag = f({"b": (7, [True]), "a": a})
+    assert doubled.numpy().tolist() == [2.0]
+    assert (int(number), bool(flag)) == (7, True)
+    assert f.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": [1.0], "b": [7, [True]]},
+        {"a": [1.0], "b": (7, (True,))},
+        {"a": [1.0], "b": (7.5, [True])},
+        {"a": [[1.0]], "b": (7, [True])},
+        {"a": [1.0]},
+        {"a": [1.0], "b": (7, [True]), "c": 0},
+        [1.0, 2.0],
+    ],
+)
+def test_a_nest_of_another_form_than_the_signature_is_refused(value):
+    f = tf.function(lambda d: d, input_signature=NESTED)
+    with pytest.raises(TypeError, match="input_signature says"):
+        f(value)
+
+
+def test_a_composite_beside_a_list_in_a_signature():
+    ragged = tf.RaggedTensorSpec([None, None], tf.int32)
+    f = tf.function(
+        lambda x, r: x[0] + tf.cast(tf.reduce_sum(r), tf.float32),
+        input_signature=[[tf.TensorSpec([None], tf.float32)], ragged],
+    )
+    assert f([[1.0]], tf.ragged.constant([[1], [2, 3]])).numpy().tolist() == [7.0]
+    with pytest.raises(TypeError, match="input_signature says"):
+        f([[1.0]], [[1], [2, 3]])
+
+
+def test_more_arguments_than_the_signature_has_for_a_starred_parameter_are_refused():
+    number = tf.TensorSpec([], tf.int32)
+    f = tf.function(lambda a, *b: a + sum(b), input_signature=[number, number])
+    assert int(f(1, 2)) == 3
+    with pytest.raises(TypeError, match="too many positional arguments"):
+        f(1, 2, 3)
+
+
+def test_reduce_retracing_relaxes_beside_an_argument_that_is_none():
+    shapes = []
+
+    @tf.function(reduce_retracing=True)
+    def f(x, y=None):
+        shapes.append(x.shape)
+        return x
+
+    for n in (1, 2, 3, 4):
+        f(tf.ones([n]))
+    assert [s.as_list() for s in shapes] == [[1], [None]]
+
+
+def _put(d):
+    d["new"] = 1
+
+
+@pytest.mark.parametrize(
+    ("body", "argument"),
+    [
+        (lambda d: d.append(1), [1, 2]),
+        (lambda d: d.reverse(), [tf.constant(1), tf.constant(2)]),
+        (_put, {"a": tf.constant(1)}),
+        (lambda d: d.pop("a"), {"a": 1}),
+        (lambda d: d[0].append(3), ([1],)),
+    ],
+)
+def test_a_body_that_changes_its_argument_is_refused(body, argument):
+    size = len(argument)
+    f = tf.function(lambda changed, other: (body(changed), other)[1])
+    with pytest.raises(ValueError, match=r"should not modify.*others in changed\. Modifying"):
+        f(argument, [0])
+    assert len(argument) == size
+
+
+def test_a_body_may_change_a_copy_of_its_argument_and_objects():
+    class Counter:
+        calls = 0
+
+    @tf.function
+    def f(numbers, counter, **more):
+        counter.calls += 1
+        more["b"] = 0  # a dictionary of the call's own
+        numbers = [*numbers]
+        numbers.append(5)
+        return sum(numbers)
+
+    counter = Counter()
+    assert int(f([tf.constant(1), 2], counter, a=1)) == 8
+    assert counter.calls == 1
