@@ -135,21 +135,34 @@ def reshape_shape(c: ShapeContext) -> Dims:
     wanted, dims = c.shape_value(1), c.shape(0)
     sizes = c.shape(1)
     if sizes is not None and len(sizes) > 1:
-        c.fail("a shape that is a vector", f"one of shape {d.text(sizes)}", "Pass a list.")
+        fact = f"Shape must be rank 1 but is rank {len(sizes)}"
+        if c.running:
+            fact = f"sizes input must be 1-D, not {d.bracketed(sizes)}"
+        c.fail("a shape that is a vector", f"one of shape {d.text(sizes)}: {fact}", "Pass a list.")
     if wanted is None:
         return None
     value = c.constant(1)
     if value is None:
         return _reshape_partial(wanted, d.num_elements(dims))
     if (value < -1).any() or (value == -1).sum() > 1:
-        c.fail("sizes >= 0 and at most one -1", f"shape {value.tolist()}")
+        fact = _wrong_sizes(value.reshape(-1).tolist(), c.running)
+        c.fail("sizes >= 0 and at most one -1", f"shape {value.tolist()}: {fact}")
     total = d.num_elements(dims)
     known = int(np.prod([n for n in wanted if n is not None], dtype=np.int64))
     if None not in wanted:
         if total is not None and known != total:
+            fact = (
+                f"Cannot reshape a tensor with {total} elements to shape {d.bracketed(wanted)}"
+                f" ({known} elements)"
+            )
+            if c.running:
+                fact = (
+                    f"Input to reshape is a tensor with {total} values, but the requested shape"
+                    f" has {known}"
+                )
             c.fail(
                 f"a shape of {total} elements",
-                f"{d.text(wanted)} of {known} for an input of shape {d.text(dims)}",
+                f"{d.text(wanted)} of {known} for an input of shape {d.text(dims)}: {fact}",
             )
         return wanted
     if total is None:
@@ -157,11 +170,30 @@ def reshape_shape(c: ShapeContext) -> Dims:
     if known == 0 == total:  # any size would do
         return tuple(1 if n is None else n for n in wanted)
     if known == 0 or total % known:
+        fact = f"Dimension size must be evenly divisible by {known} but is {total}"
+        if c.running:
+            fact = (
+                f"Input to reshape is a tensor with {total} values, but the requested shape"
+                f" requires a multiple of {known}"
+            )
         c.fail(
             f"known sizes whose product divides {total} elements",
-            f"{value.tolist()} for an input of shape {d.text(dims)}",
+            f"{value.tolist()} for an input of shape {d.text(dims)}: {fact}",
         )
     return tuple(total // known if n is None else n for n in wanted)
+
+
+def _wrong_sizes(sizes: list[int], running: bool) -> str:
+    """What is wrong with the sizes of a shape, as TensorFlow says it."""
+    place, size = next(((i, n) for i, n in enumerate(sizes) if n < -1), (None, None))
+    if place is not None:
+        return (
+            f"Size {place} must be non-negative, not {size}"
+            if running
+            else f"Invalid value in tensor used for shape: {size}"
+        )
+    first, second = [i for i, n in enumerate(sizes) if n == -1][:2]
+    return f"Only one input size may be -1, not both {first} and {second}"
 
 
 def _reshape_partial(wanted: Any, total: int | None) -> Dims:

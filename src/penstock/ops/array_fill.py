@@ -44,7 +44,8 @@ def _fill_shape(c: ShapeContext) -> Dims:
     else:
         c.rank(0, 1, "dims")
     if value is not None and (value < 0).any():
-        c.fail("sizes >= 0", f"dims {value.tolist()}")
+        least = f"Dimension {value.min()}" if c.running else "Fill dimensions"
+        c.fail("sizes >= 0", f"dims {value.tolist()}: {least} must be >= 0")
     return tuple(value.tolist()) if c.running and value is not None else c.shape_value(0)
 
 
@@ -127,12 +128,18 @@ def _one_hot_shape(c: ShapeContext) -> Dims:
     for index, name in ((1, "depth"), (2, "on_value"), (3, "off_value")):
         c.rank(index, 0, name)
     if depth is not None and depth < 0:
-        c.fail("a depth >= 0", f"{int(depth)}")
+        fact = "Dimension size, given by scalar input 1, must be non-negative but is"
+        if c.running:
+            fact = "depth must be non-negative, got:"
+        c.fail("a depth >= 0", f"{int(depth)}: {fact} {int(depth)}")
     if dims is None:
         return None
     axis = c.attr("axis")
     if not -1 <= axis <= len(dims):
-        c.fail(f"an axis in [-1, {len(dims)}]", f"{axis}")
+        c.fail(
+            f"an axis in [-1, {len(dims)}]",
+            f"{axis}: Expected axis to be -1 or between [0, {len(dims) + 1}). But received: {axis}",
+        )
     axis = len(dims) if axis == -1 else axis
     return (*dims[:axis], None if depth is None else int(depth), *dims[axis:])
 

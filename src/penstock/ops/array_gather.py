@@ -225,9 +225,18 @@ def _gather_nd_shape(c: ShapeContext) -> Dims:
     if params is None or indices is None or indices[-1] is None:
         return None
     if indices[-1] > len(params):
+        fact = (
+            f"indices.shape[-1] must be <= params.rank, but saw indices shape:"
+            f" {d.bracketed(indices)} and params shape: {d.bracketed(params)}"
+        )
+        if c.running:
+            fact = (
+                "index innermost dimension length must be <= params rank; saw:"
+                f" {indices[-1]} vs. {len(params)}"
+            )
         c.fail(
             f"indices of depth at most {len(params)}",
-            f"indices of shape {d.text(indices)} for params of shape {d.text(params)}",
+            f"indices of shape {d.text(indices)} for params of shape {d.text(params)}: {fact}",
         )
     return (*indices[:-1], *params[indices[-1] :])
 

@@ -26,9 +26,18 @@ def _paddings(c: ShapeContext) -> tuple[Dims, Any]:
     elif pads is not None and pads[0] not in (None, len(dims)):
         c.fail(
             f"paddings of shape ({len(dims)}, 2) for an input of shape {d.text(dims)}",
-            f"shape {d.text(pads)}",
+            f"shape {d.text(pads)}: {_wrong_count(c, dims, pads)}",
         )
     return dims, value
+
+
+def _wrong_count(c: ShapeContext, dims: Any, pads: Any) -> str:
+    if c.running:
+        return (
+            "The first dimension of paddings must be the rank of inputs"
+            f"{d.bracketed(pads)} {d.bracketed(dims)}"
+        )
+    return f"Shape must be rank {pads[0]} but is rank {len(dims)}"
 
 
 def _pad_shape(c: ShapeContext) -> Dims:
@@ -36,7 +45,11 @@ def _pad_shape(c: ShapeContext) -> Dims:
     if dims is None or value is None:
         return None if dims is None else (None,) * len(dims)
     if (value < 0).any():
-        c.fail("paddings >= 0", f"{value.tolist()}")
+        row = next(p for p in value.tolist() if min(p) < 0)
+        c.fail(
+            "paddings >= 0",
+            f"{value.tolist()}: Paddings must be non-negative: {row[0]} {row[1]}",
+        )
     return tuple(None if n is None else n + int(sum(p)) for n, p in zip(dims, value, strict=True))
 
 
@@ -118,9 +131,15 @@ def _mirror_shape(c: ShapeContext) -> Dims:
         if n is not None and max(pad) > n - offset:
             c.fail(
                 f"paddings at most {n - offset} for axis {i} of size {n} in mode {c.attr('mode')}",
-                f"{pad}",
+                f"{pad}: paddings must be {_NO_MORE[offset].format(*pad, n)}",
             )
     return result
+
+
+_NO_MORE = (  # for SYMMETRIC, for REFLECT
+    "no greater than the dimension size: {}, {} greater than {}",
+    "less than the dimension size: {}, {} not less than {}",
+)
 
 
 MIRROR_PAD = define_op(

@@ -29,7 +29,8 @@ def _partition_shape(c: ShapeContext) -> list[Dims]:
     if len(data) < len(partitions) or not d.compatible(data[: len(partitions)], partitions):
         c.fail(
             "data.shape to start with partitions.shape",
-            f"data of shape {d.text(data)} and partitions of shape {d.text(partitions)}",
+            f"data.shape must start with partitions.shape, got data.shape = {d.bracketed(data)},"
+            f" partitions.shape = {d.bracketed(partitions)}",
         )
     return [(None, *data[len(partitions) :])] * count
 
@@ -83,7 +84,8 @@ def _stitch_shape(c: ShapeContext) -> Dims:
         if len(data) < len(indices) or not d.compatible(data[: len(indices)], indices):
             c.fail(
                 f"data[{i}].shape to start with indices[{i}].shape",
-                f"{d.text(data)} and {d.text(indices)}",
+                f"data[{i}].shape = {d.bracketed(data)} does not start with indices[{i}].shape ="
+                f" {d.bracketed(indices)}",
             )
         tail = c.merge(tail, data[len(indices) :])
     if tail is None:

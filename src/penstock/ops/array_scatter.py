@@ -39,15 +39,38 @@ def _check_updates(c: ShapeContext, target: Dims, indices: Dims, updates: Dims) 
     if depth > len(target):
         c.fail(
             f"indices of depth at most {len(target)}",
-            f"indices of shape {d.text(indices)} for a tensor of shape {d.text(target)}",
+            f"indices of shape {d.text(indices)} for a tensor of shape {d.text(target)}:"
+            f" Dimensions [{depth},{len(target)}) of input[shape={d.bracketed(target)}] must match"
+            f" dimensions [{len(indices) - 1},{len(updates or ())}) of"
+            f" updates[shape={d.bracketed(updates)}]",
         )
     wanted = (*indices[:-1], *target[depth:])
     if not d.compatible(wanted, updates):
         c.fail(
             f"updates of shape {d.text(wanted)}",
-            f"shape {d.text(updates)}",
+            f"shape {d.text(updates)}: {_mismatch(c, target, indices, updates)}",
             "It is indices.shape[:-1] + shape[indices.shape[-1]:].",
         )
+
+
+def _mismatch(c: ShapeContext, target: Any, indices: Any, updates: Any) -> str:
+    """Which dimensions of the updates are wrong, as TensorFlow says it."""
+    outer, depth = len(indices) - 1, indices[-1]
+    name, whole, start, stop, begin = "indices", indices, 0, outer, 0
+    if d.compatible(indices[:-1], updates[:outer]):
+        name, whole, start, stop, begin = "input", target, depth, len(target), outer
+    elif c.running and c.op_name.startswith("Tensor"):
+        return (
+            "Outer dimensions of indices and update must match. Indices shape:"
+            f" {d.bracketed(indices)}, updates shape:{d.bracketed(updates)}"
+        )
+    end = outer if name == "indices" else len(updates)
+    values = [f" = {d.bracketed(part)}" for part in (whole[start:stop], updates[begin:end])]
+    first, second = ["", ""] if c.running else values
+    return (
+        f"Dimensions [{start},{stop}) of {name}[shape={d.bracketed(whole)}]{first} must match"
+        f" dimensions [{begin},{end}) of updates[shape={d.bracketed(updates)}]{second}"
+    )
 
 
 def _scatter_nd_shape(c: ShapeContext) -> Dims:

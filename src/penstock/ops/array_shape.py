@@ -70,7 +70,11 @@ def _rank(xp: Any, x: Array) -> Array:
 def _expand_shape(c: ShapeContext) -> Dims:
     dims, value = c.shape(0), c.constant(1)
     if value is not None and value.size != 1:
-        c.fail("an axis of one element", f"{value.tolist()}")
+        c.fail(
+            "an axis of one element",
+            f"{value.tolist()}: 'dim' {'' if c.running else 'input '}must be a tensor with a"
+            " single value",
+        )
     if dims is None:
         return None
     if value is None:
@@ -79,7 +83,9 @@ def _expand_shape(c: ShapeContext) -> Dims:
     if not -len(dims) - 1 <= axis <= len(dims):
         c.fail(
             f"an axis in [{-len(dims) - 1}, {len(dims)}] for an input of rank {len(dims)}",
-            f"{axis}",
+            f"Tried to expand dim index {axis} for tensor with {len(dims)} dimensions"
+            if c.running
+            else f"dim {axis} not in the interval [{-len(dims) - 1}, {len(dims)}]",
         )
     axis += len(dims) + 1 if axis < 0 else 0
     return (*dims[:axis], 1, *dims[axis:])
@@ -109,15 +115,27 @@ def _squeeze_shape(c: ShapeContext) -> Dims:
         return None
     if not axes:
         return None if None in dims else tuple(n for n in dims if n != 1)
-    chosen = {c.axis(a, len(dims)) for a in axes}
+    chosen = {_squeezed_axis(c, place, axis, len(dims)) for place, axis in enumerate(axes)}
     for axis in chosen:
         if dims[axis] not in (1, None):
             c.fail(
                 f"size 1 along axis {axis}",
-                f"{dims[axis]} in shape {d.text(dims)}",
+                f"{dims[axis]} in shape {d.text(dims)}: Can not squeeze dim[{axis}], expected a"
+                f" dimension of 1, got {dims[axis]}",
                 "Name only axes of size 1.",
             )
     return tuple(n for i, n in enumerate(dims) if i not in chosen)
+
+
+def _squeezed_axis(c: ShapeContext, place: int, axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        c.fail(
+            f"an axis in [{-rank}, {rank})",
+            f"{axis}: Tried to squeeze dim index {axis} for tensor with {rank} dimensions"
+            if c.running
+            else f"{axis}: squeeze_dims[{place}] not in [{-rank},{rank})",
+        )
+    return axis % rank
 
 
 SQUEEZE = define_op(
@@ -172,13 +190,22 @@ def _broadcast_to_shape(c: ShapeContext) -> Dims:
     if len(dims) > len(wanted):
         c.fail(
             f"a shape of rank at least {len(dims)}",
-            f"{d.text(wanted)} for an input of shape {d.text(dims)}",
+            f"{d.text(wanted)} for an input of shape {d.text(dims)}:"
+            + (
+                f" Rank of input ({len(dims)}) must be no greater than rank of output shape"
+                f" ({len(wanted)})"
+                if c.running
+                else f" Shape must be at most rank {len(wanted)} but is rank {len(dims)}"
+            ),
         )
     offset, found = len(wanted) - len(dims), list(wanted)
     for i, n in enumerate(dims):
         target = wanted[offset + i]
         if n is not None and n != 1 and target is not None and target != n:
-            c.fail(f"an input that broadcasts to {d.text(wanted)}", f"shape {d.text(dims)}")
+            fact = f"Dimensions must be equal, but are {n} and {target}"
+            if c.running:
+                fact = f"Incompatible shapes: {d.bracketed(dims)} vs. {d.bracketed(wanted)}"
+            c.fail(f"an input that broadcasts to {d.text(wanted)}", f"shape {d.text(dims)}: {fact}")
         if target is None and n is not None and n > 1:
             found[offset + i] = n
     return tuple(found)

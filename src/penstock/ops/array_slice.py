@@ -41,7 +41,7 @@ def _slice_shape(c: ShapeContext) -> Dims:
         c.fail(
             f"begin and size with {rank} entries"
             + ("" if dims is None else f" for shape {d.text(dims)}"),
-            f"{given}",
+            f"{given}: {_slice_fact(c, rank)}",
         )
     if rank is None:
         return None
@@ -56,18 +56,44 @@ def _slice_shape(c: ShapeContext) -> Dims:
     return tuple(result)
 
 
+def _slice_fact(c: ShapeContext, rank: int | None) -> str:
+    """What is wrong with the number of begins and sizes, as TensorFlow says it."""
+    begin, size = c.shape(1), c.shape(2)
+    if c.running:
+        return (
+            f"Expected begin and size arguments to be 1-D tensors of size {rank}, but got shapes"
+            f" {d.bracketed(begin)} and {d.bracketed(size)} instead"
+        )
+    c.merge(begin, size)
+    return f"Shape must be rank {begin[0] if begin else None} but is rank {rank}"
+
+
 def _slice_length(
     c: ShapeContext, axis: int, start: int | None, size: int, limit: int | None
 ) -> int | None:
     if size < -1 or (start is not None and start < 0):
-        c.fail("begin >= 0 and size >= -1", f"begin {start} and size {size} for axis {axis}")
+        c.fail(
+            "begin >= 0 and size >= -1",
+            f"begin {start} and size {size} for axis {axis}"
+            + _outside(axis, start or 0, size, limit),
+        )
     if limit is not None and (start or 0) + max(size, 0) > limit:
         c.fail(
-            f"begin + size <= {limit}, the size of axis {axis}", f"begin {start} and size {size}"
+            f"begin + size <= {limit}, the size of axis {axis}",
+            f"begin {start} and size {size}{_outside(axis, start or 0, size, limit)}",
         )
     if size >= 0:
         return size
     return None if limit is None or start is None else limit - start
+
+
+def _outside(axis: int, start: int, size: int, limit: int | None) -> str:
+    """Which of begin and size is out of bounds, as TensorFlow says it."""
+    if limit is None:
+        return ""
+    if not 0 <= start <= limit:
+        return f": Expected begin[{axis}] in [0, {limit}], but got {start}"
+    return f": Expected size[{axis}] in [0, {limit - start}], but got {size}"
 
 
 SLICE = define_op(
@@ -142,12 +168,14 @@ def dense_index(rank: int, begin: Any, end: Any, strides: Any, masks: tuple[int,
     """
     begin_mask, end_mask, ellipsis, new, shrink = masks
     if ellipsis & (ellipsis - 1):
-        raise ValueError("StridedSlice: expected at most one ellipsis, got several.")
+        raise ValueError(
+            "StridedSlice: Multiple ellipses in slice spec not allowed: expected at most one."
+        )
     taken = [i for i in range(len(begin)) if not new >> i & 1 and not ellipsis >> i & 1]
     if len(taken) > rank:
         raise ValueError(
             f"StridedSlice: expected at most {rank} indices for a tensor of rank {rank}, got "
-            f"{len(taken)}. Too many indices."
+            f"{len(taken)}: Index out of range using input dim {rank}; input has only {rank} dims."
         )
     items: list[Any] = []
     for i, (b, e, s) in enumerate(zip(begin, end, strides, strict=True)):
@@ -175,12 +203,19 @@ def _index_shape(c: ShapeContext, dims: Dims, first: int) -> Dims:
     begin, end, strides = (c.constant(first + i) for i in range(3))
     lengths = {n for i in range(3) if (n := (c.rank(first + i, 1) or (None,))[0]) is not None}
     if len(lengths) > 1:
-        c.fail("begin, end and strides of one length", f"lengths {sorted(lengths)}")
+        shapes = [c.shape(first + i) for i in range(3)]
+        if not c.running:
+            c.merge(c.merge(shapes[0], shapes[1]), shapes[2])
+        c.refuse(
+            "Expected begin, end, and strides to be 1D equal size tensors, but got shapes"
+            " {}, {}, and {} instead".format(*(d.bracketed(s) for s in shapes))
+        )
     if dims is None or not lengths:
         return None
     count = lengths.pop()
     if strides is not None and (strides == 0).any():
-        c.fail("strides other than 0", f"{strides.tolist()}")
+        place = int((strides == 0).argmax())
+        c.fail("strides other than 0", f"{strides.tolist()}: strides[{place}] must be non-zero")
     lists = [[_UNKNOWN] * count if v is None else v.tolist() for v in (begin, end, strides)]
     index = dense_index(len(dims), lists[0], lists[1], lists[2], tuple(c.attr(m) for m in MASKS))
     result: list[int | None] = []

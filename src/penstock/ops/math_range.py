@@ -46,9 +46,9 @@ def _range_shape(c: ShapeContext) -> Dims:
     if delta == 0:
         c.fail("delta != 0", "Requires delta != 0: 0")
     if delta > 0 and not start <= limit:
-        c.fail("start <= limit when delta > 0", f"Requires start <= limit: {start}/{limit}")
+        c.refuse(f"Requires start <= limit when delta > 0: {start}/{limit}")
     if delta < 0 and not start >= limit:
-        c.fail("start >= limit when delta < 0", f"Requires start >= limit: {start}/{limit}")
+        c.refuse(f"Requires start >= limit when delta < 0: {start}/{limit}")
     return (_range_size(start, limit, delta),)
 
 
