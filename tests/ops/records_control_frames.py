@@ -13,6 +13,11 @@ OPERATIONS = (
     "StackPushV2",
     "StackPopV2",
     "StackCloseV2",
+    "PenstockStack",
+    "Stack",
+    "StackPush",
+    "StackPop",
+    "StackClose",
 )
 
 RECORDS = [Record(name, tested_by="tests/runtime/test_flow.py") for name in OPERATIONS]

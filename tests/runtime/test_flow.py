@@ -289,6 +289,33 @@ def test_stacks():
         raw.StackPushV2(handle=handle, elem=2.0)
 
 
+def test_stacks_of_the_first_kind():
+    """A reference names the stack (a PenstockStack in the plan); it lives for a step."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        handle = raw.Stack(elem_type=tf.float32, stack_name="s")
+        assert (handle.dtype.name, handle.shape) == ("string_ref", [2])
+        inside = raw.RefEnter(data=handle, frame_name="up", is_constant=True)
+
+        def push(v):
+            return raw.StackPush(handle=inside, elem=v) + within(v, 1.0)
+
+        end, _ = loop(tf.constant(0.0), lambda v: v < within(v, 3.0), push, frame="up")
+        with tf.control_dependencies([end]):
+            last = raw.StackPop(handle=handle, elem_type=tf.float32)
+        with tf.control_dependencies([last]):
+            closed = raw.StackClose(handle=handle)
+        with tf.control_dependencies([closed]):
+            late = raw.StackPush(handle=handle, elem=1.0)
+        for _ in range(2):
+            assert session.run([end, last, closed]) == [3.0, 2.0, None]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="has already been closed"):
+            session.run(late)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"Stack\[s\] is empty"):
+            session.run(raw.StackPop(handle=handle, elem_type=tf.float32))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Type mismatch: actual int32"):
+            session.run(raw.StackPush(handle=handle, elem=1))
+
+
 def test_a_traced_step_and_one_that_waits_for_a_thread():
     def slow(value):
         return np.int32(value + 1)

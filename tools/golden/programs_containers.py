@@ -215,27 +215,31 @@ def _map_stages(prefix: str, kinds: dict[str, Value], values: Value) -> list[Cas
 
 
 def _stacks() -> list[tuple[str, list[Case]]]:
+    return [pair for v in ("", "V2") for case in _stack_cases(v) for pair in each(case)]
+
+
+def _stack_cases(v: str) -> list[Case]:
     def make(size: int = -1, kind: str = "float32") -> Step:
-        return ("StackV2", {"max_size": t(size, "int32"), "elem_type": d(kind)})
+        bound = {"max_size": t(size, "int32")} if v else {}
+        return (f"Stack{v}", {**bound, "elem_type": d(kind)})
 
     def push(values: Any, kind: str = "float32") -> Step:
-        return ("StackPushV2", {"handle": of(0), "elem": t(values, kind)})
+        return (f"StackPush{v}", {"handle": of(0), "elem": t(values, kind)})
 
     def pop(kind: str = "float32") -> Step:
-        return ("StackPopV2", {"handle": of(0), "elem_type": d(kind)})
+        return (f"StackPop{v}", {"handle": of(0), "elem_type": d(kind)})
 
-    close = ("StackCloseV2", {"handle": of(0)})
-    cases = [
+    close = (f"StackClose{v}", {"handle": of(0)})
+    bounded = [session(make(1), push(1.0), push(2.0)), session(make(0), push(1.0), pop())]
+    return [
         session(make(), push([1.0, NAN]), push(2.0), pop(), pop(), close),
-        session(make(1), push(1.0), push(2.0)),
+        *(bounded if v else []),
         session(make(), pop()),
-        session(make(0), push(1.0), pop()),
         session(make(), push(1, "int32")),
         session(make(-1, "string"), push([b"a", b""], "string"), pop("string"), close),
         session(make(), push(1.0), pop("int32")),
         session(make(), close, push(1.0)),
     ]
-    return [pair for case in cases for pair in each(case)]
 
 
 def _arrays() -> list[tuple[str, list[Case]]]:

@@ -1,7 +1,9 @@
 """Stacks of a step: where loops of the first kind keep values for their gradients.
 
 `StackV2` makes a stack, which lives as long as something refers to it: the loops that push and pop
-get it as a constant.
+get it as a constant. GraphDefs of TensorFlow 1 also hold the operations of the first kind, whose
+handle is a string reference: the planner puts these in their place, see
+`penstock.runtime.references`.
 """
 
 import threading
@@ -104,6 +106,47 @@ STACK_CLOSE = define_op(
     stateful=True,
     doc="Drops what is on the stack; it takes no more.",
 ).not_differentiable("it has no outputs")
+
+
+OPEN_STACK = define_op(
+    "PenstockStack(; elem_type: type, stack_name: string = '') -> handle: resource",
+    shape=shapes.scalar,
+    stateful=True,
+    doc="A stack of values of one dtype without a bound.",
+).not_differentiable("it has no inputs")
+
+FIRST = (
+    define_op(
+        "Stack(; elem_type: type, stack_name: string = '') -> ref handle: string",
+        shape=lambda c: (2,),
+        stateful=True,
+        doc="A stack of values of one dtype. The handle is a reference, as in TensorFlow 1.",
+    ).not_differentiable("it has no inputs"),
+    define_op(
+        "StackPush(ref handle: string, elem: T; T: type, swap_memory: bool = False) -> output: T",
+        shape=lambda c: c.shape(1),
+        stateful=True,
+        doc="As StackPushV2, for a stack that a reference names.",
+    ).without_gradient("a stack keeps values for a gradient that is there already"),
+    define_op(
+        "StackPop(ref handle: string; elem_type: type) -> elem: elem_type",
+        shape=shapes.unknown,
+        stateful=True,
+        doc="As StackPopV2, for a stack that a reference names.",
+    ).without_gradient("a stack keeps values for a gradient that is there already"),
+    define_op(
+        "StackClose(ref handle: string) -> ()",
+        shape=shapes.no_output,
+        stateful=True,
+        doc="As StackCloseV2, for a stack that a reference names.",
+    ).not_differentiable("it has no outputs"),
+)
+
+
+@host_kernel(OPEN_STACK)
+def _make_open_stack(ctx: KernelContext, *, elem_type: DType, stack_name: str) -> Any:
+    name = stack_name or ctx.op_name
+    return ResourceHandle("", name, Stack(name, elem_type, -1))
 
 
 @host_kernel(STACK)

@@ -157,7 +157,8 @@ _NAMES = {
         name: f"{name}V2"
         for name in (
             "LookupTableFind", "LookupTableInsert", "LookupTableSize", "LookupTableExport",
-            "LookupTableImport", "InitializeTable", "InitializeTableFromTextFile",
+            "LookupTableImport", "InitializeTable", "InitializeTableFromTextFile", "StackPush",
+            "StackPop", "StackClose",
         )
     },
 }  # fmt: skip
@@ -174,6 +175,7 @@ _MAKERS = {
     "ConditionalAccumulator": "ResourceConditionalAccumulator",
     "SparseConditionalAccumulator": "PenstockSparseConditionalAccumulator",
     "Barrier": "PenstockBarrier",
+    "Stack": "PenstockStack",
 }  # fmt: skip
 _SPECIAL: dict[str, Callable[[Operation], Lowered]] = {
     "Assign": _assign,
