@@ -19,25 +19,11 @@ using penstock::AttentionGrad;
 
 const long QUERY_ROWS = (28 + ROWS - 1) / ROWS * ROWS;  // few, so that masks leave panels out
 
-// 0, 1, 2 ... compared with how many columns there are.
-inline Ints lanes_below(long count) {
-  alignas(64) static const int numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  return *(const Ints*)numbers < ((Ints)Vector{} + (int)least(count, LANES));
-}
-
 inline float largest(Vector x) {
   alignas(64) float all[LANES];
   store(all, x);
   for (long n = LANES / 2; n > 0; n /= 2)
     for (long i = 0; i < n; ++i) all[i] = all[i + n] > all[i] ? all[i + n] : all[i];
-  return all[0];
-}
-
-inline float total(Vector x) {
-  alignas(64) float all[LANES];
-  store(all, x);
-  for (long n = LANES / 2; n > 0; n /= 2)
-    for (long i = 0; i < n; ++i) all[i] += all[i + n];
   return all[0];
 }
 

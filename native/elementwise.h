@@ -19,6 +19,20 @@ inline Vector choose(Ints mask, Vector yes, Vector no) {
 
 inline Vector magnitude(Vector x) { return (Vector)((Ints)x & ~(Ints)splat(-0.0f)); }
 
+// 0, 1, 2 ... compared with how many columns there are.
+inline Ints lanes_below(long count) {
+  alignas(64) static const int numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return *(const Ints*)numbers < ((Ints)Vector{} + (int)least(count, LANES));
+}
+
+inline float total(Vector x) {
+  alignas(64) float all[LANES];
+  store(all, x);
+  for (long n = LANES / 2; n > 0; n /= 2)
+    for (long i = 0; i < n; ++i) all[i] += all[i + n];
+  return all[0];
+}
+
 // A number is kept between bounds; NaN is not.
 inline Vector within(Vector x, float low, float high) {
   x = choose((Ints)(x < splat(low)), splat(low), x);

@@ -7,21 +7,6 @@ namespace {
 
 using penstock::Pool;
 
-// `count` floats of a vector; all of them where count is LANES.
-inline Vector load_some(const float* from, long count) {
-  if (count == LANES) return load(from);
-  Vector value = {};
-  __builtin_memcpy(&value, from, (unsigned long)count * sizeof(float));
-  return value;
-}
-
-inline void store_some(float* to, Vector value, long count) {
-  if (count == LANES)
-    store(to, value);
-  else
-    __builtin_memcpy(to, &value, (unsigned long)count * sizeof(float));
-}
-
 struct Pooling {
   const Pool* p;
   const float *x, *y, *dy;

@@ -37,6 +37,21 @@ static const long COLUMNS = 2 * LANES;  // of a tile
 static inline Vector load(const float* from) { return *(const Unaligned*)from; }
 static inline void store(float* to, Vector value) { *(Unaligned*)to = value; }
 
+// `count` floats of a vector; all of them where count is LANES.
+static inline Vector load_some(const float* from, long count) {
+  if (count == LANES) return load(from);
+  Vector value = {};
+  __builtin_memcpy(&value, from, (unsigned long)count * sizeof(float));
+  return value;
+}
+
+static inline void store_some(float* to, Vector value, long count) {
+  if (count == LANES)
+    store(to, value);
+  else
+    __builtin_memcpy(to, &value, (unsigned long)count * sizeof(float));
+}
+
 static inline Vector splat(float value) {
 #if defined(__AVX512F__)
   return (Vector)_mm512_set1_ps(value);
