@@ -16,7 +16,7 @@ from typing import Any
 from penstock.core.patterns import Template
 from penstock.runtime.program import Node, Program, Ref
 
-COMMUTATIVE = frozenset({"Add", "AddV2", "Mul", "SquaredDifference"})
+COMMUTATIVE = frozenset({"Add", "AddN", "AddV2", "Mul", "SquaredDifference"})
 LINE = r"(?P<results>[\w, ]+) = (?P<types>[\w|]+)\((?P<inputs>[\w, ]*)(?:; (?P<attrs>.*))?\)"
 
 
@@ -142,9 +142,9 @@ def _bindings(line: Line, node: Node, values: _Bound) -> Iterator[_Bound]:
         return
     if len(node.dtypes) != len(line.results) or not _has(node.attrs, line.attrs):
         return
-    orders = [node.inputs]
-    if node.type in COMMUTATIVE and node.inputs[0] != node.inputs[1]:
-        orders.append(node.inputs[::-1])
+    orders = [tuple(node.inputs)]
+    if node.type in COMMUTATIVE:
+        orders = list(dict.fromkeys(itertools.permutations(node.inputs)))
     results = [(node, i) for i in range(len(node.dtypes))]
     for inputs in orders:
         bound = dict(values)
