@@ -5,6 +5,7 @@ import pytest
 
 import penstock as tf
 from penstock.core import native
+from penstock.core.recurrence import Recurrence
 from penstock.runtime import loop_calls, traced_loops
 
 ROUNDS, BATCH, INPUTS, UNITS = 5, 3, 16, 8
@@ -94,6 +95,23 @@ def test_a_cell_and_its_gradients(monkeypatch, calls, cell, batch, backward):
     for got, wanted in zip(found, training(cell, batch)(*given), strict=True):
         np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=2e-6)
     assert calls[2:] == [None, None]
+
+
+def test_the_program_does_not_depend_on_addresses(monkeypatch, calls):
+    """Else no process would find in the compilation cache what another one compiled."""
+    programs = []
+    call = Recurrence.call
+
+    def noting(self, program, arguments):
+        programs.append(program.tolist())
+        return call(self, program, arguments)
+
+    monkeypatch.setattr(Recurrence, "call", noting)
+    given = [tf.constant(v) for v in (draw(ROUNDS, BATCH, INPUTS), *weights())]
+    steps = [training(lstm) for _ in range(4)]  # alive together, so at different addresses
+    for step in steps:
+        step(*given)
+    assert programs[2:] == programs[:2] * 3
 
 
 @pytest.mark.parametrize("name", ["BasicLSTMCell", "GRUCell"])

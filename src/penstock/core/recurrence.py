@@ -387,7 +387,7 @@ def _numbered(steps: Sequence[Any]) -> tuple[list[tuple[int, ...]], int]:
     found: list[tuple[int, ...]] = []
     for i, (code, key, of, *rest) in enumerate(steps):
         a, b = ([place[k] for k in of] + [0, 0])[:2]
-        for each in set(of):
+        for each in dict.fromkeys(of):
             if last[each] == i:
                 free.append(place[each])
         to = 0
