@@ -80,8 +80,8 @@ def build(target: pathlib.Path = TARGET) -> pathlib.Path:
     """
     with tempfile.TemporaryDirectory() as folder:
         flags = ["-isystem", str(headers())]
-        handlers = ("handlers", "attention_handlers", "dot_handlers", "recurrence_handlers")
-        sources = (*handlers, "dispatch", "dot_dispatch")
+        parts = ("attention", "dot", "norm", "recurrence")
+        sources = ("handlers", *(f"{part}_handlers" for part in parts), "dispatch", "dot_dispatch")
         made = _compile(folder, sources, flags, ["-shared"])
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made, target.with_suffix(".new"))

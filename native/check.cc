@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "check_attention.h"
+#include "check_layer_norm.h"
 #include "check_recurrence.h"
 #include "check_tools.h"
 
@@ -249,10 +250,12 @@ int main(int count, char** arguments) {
       check_pool(penstock::best_kernels(), workers);
       check_attention(penstock::best_kernels(), workers);
       check_functions(penstock::best_kernels());
+      check_layer_norm(penstock::best_kernels(), workers);
       if (round % 2 == 0) check_recurrence(penstock::best_kernels());
       if (round % 4 == 0) {
         check_threads(penstock::best_kernels());
         check_attention_threads(penstock::best_kernels());
+        check_layer_norm_threads(penstock::best_kernels());
       }
     }
     std::printf("%s: %s\n", name, failures == 0 ? "as plain loops" : "WRONG");

@@ -66,9 +66,10 @@ inline void fail(const char* what) {
   ++failures;
 }
 
-inline void compare(const char* what, const Floats& found, const std::vector<double>& wanted) {
+inline void compare(const char* what, const Floats& found, const std::vector<double>& wanted,
+                    double most = 1e-5) {
   for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (!(std::abs(found[i] - wanted[i]) <= 1e-5 * (1 + std::abs(wanted[i])))) {
+    if (!(std::abs(found[i] - wanted[i]) <= most * (1 + std::abs(wanted[i])))) {
       std::printf("%s: element %zu of %zu is %g, not %g\n", what, i, wanted.size(), found[i],
                   wanted[i]);
       ++failures;

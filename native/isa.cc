@@ -3,6 +3,7 @@
 #include "attention.h"
 #include "gemm.h"
 #include "grouped.h"
+#include "layer_norm.h"
 #include "pool.h"
 #include "recurrence.h"
 
@@ -17,7 +18,7 @@ extern const Kernels PENSTOCK_JOIN(kernels_, PENSTOCK_ISA);
 const Kernels PENSTOCK_JOIN(kernels_, PENSTOCK_ISA) = {
     PENSTOCK_TEXT(PENSTOCK_ISA), product,       conv,     conv_input_grad, conv_filter_grad,
     max_pool,                    max_pool_grad, avg_pool, avg_pool_grad,
-    attention,                   attention_grad, recurrence,
+    attention,                   attention_grad, recurrence, layer_norm,   layer_norm_grad,
 };
 
 }  // namespace penstock

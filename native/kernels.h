@@ -98,6 +98,23 @@ struct AttentionGrad {  // the gradients lie as what they are of
   float *d_q, *d_k, *d_v;
 };
 
+// y = (x - mean) * inverse * gain + bias for each row, where inverse is that of the root of the
+// row's variance + epsilon; gain and bias [width], or none.
+struct LayerNorm {
+  long rows, width;
+  const float *x, *gain, *bias;
+  float epsilon;
+  float *y, *mean, *inverse;  // the last two [rows]
+};
+
+struct LayerNormGrad {
+  long rows, width;
+  const float *x, *mean, *inverse, *gain;
+  const float* grad;                // by y
+  const float* beside;              // as x, added to its gradient; or none
+  float *by_x, *by_gain, *by_bias;  // the last two [width]
+};
+
 // ---- rounds of a recurrence (recurrence.h). What Python says of one is in
 // penstock/core/recurrence.py, which states the same numbers of instructions.
 
@@ -164,6 +181,8 @@ struct Kernels {
   void (*attention)(const Attention&, Workers&);
   void (*attention_grad)(const Attention&, const AttentionGrad&, Workers&);
   void (*recurrence)(const Recurrence&, Workers&);
+  void (*layer_norm)(const LayerNorm&, Workers&);
+  void (*layer_norm_grad)(const LayerNormGrad&, Workers&);
 };
 
 const Kernels& best_kernels();

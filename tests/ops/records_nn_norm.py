@@ -347,4 +347,6 @@ RECORDS = [
     ),
     Record("PenstockAttention", tested_by="tests/ops/test_native_attention.py"),
     Record("PenstockAttentionGrad", tested_by="tests/ops/test_native_attention.py"),
+    Record("PenstockLayerNorm", tested_by="tests/ops/test_native_layer_norm.py"),
+    Record("PenstockLayerNormGrad", tested_by="tests/ops/test_native_layer_norm.py"),
 ]

@@ -43,9 +43,11 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "attention",
     "attention_grad",
     "recurrence",
+    "layer_norm",
+    "layer_norm_grad",
 )
 PREFIX = "penstock."
-REVISION = 5  # part of the names that executables on disk hold; handlers.cc states the same number
+REVISION = 6  # part of the names that executables on disk hold; handlers.cc states the same number
 _SETS = ("isa", "dot_isa")  # of instructions: for all kernels, for products of bfloat16 and bytes
 _OWN = ("interface", *_SETS, *(f"use_{name}" for name in _SETS))
 

@@ -98,6 +98,7 @@ FAMILIES = (
     "nn_dilation",
     "nn_fractional_pool",
     "nn_fused",
+    "nn_layer_norm",
     "nn_pool",
     "nn_recurrent",
     "nn_response",

@@ -16,6 +16,7 @@ from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import Tensor
 from penstock.graph.static_values import constant_value
+from penstock.ops import nn_layer_norm as _layer_norm  # noqa: F401  registers what the planner makes
 from penstock.ops.composing import composed
 from penstock.ops.factories import is_variable, reduction
 from penstock.ops.math_arithmetic import add_v2, conjugate, multiply, subtract
