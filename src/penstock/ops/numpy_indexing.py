@@ -1,0 +1,97 @@
+"""`tensor[...]` with NumPy's advanced indices: lists and tensors of integers and bools.
+
+First the plain items (integers, slices, None, `...`) are taken as usual; then one gather reads the
+axes of the others, which broadcast against each other.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.tensor import Tensor
+from penstock.ops import array_getitem, numpy_choosing, numpy_dtypes
+from penstock.ops.array_gather import gather_nd
+from penstock.ops.array_join import stack
+from penstock.ops.array_order import transpose as reorder
+from penstock.ops.array_select import where
+from penstock.ops.array_shape import broadcast_static_shape, broadcast_to
+from penstock.types import dtypes
+
+
+def _is_advanced(item: Any) -> bool:
+    if isinstance(item, (list, bool, np.bool_)):
+        return True
+    if isinstance(item, (Tensor, np.ndarray)):
+        return item.ndim != 0 or item.dtype in (dtypes.bool_, np.bool_)
+    return False
+
+
+def getitem(tensor: Any, slice_spec: Any, name: str | None = None) -> Any:
+    """`tensor[slice_spec]` with NumPy's advanced indices.
+
+    Args:
+      tensor: any tensor of known rank, where an index is a list or tensor.
+      slice_spec: integers, slices, None, `...`, and lists or tensors of integers or bools.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError, ValueError: a position is out of range.
+    """
+    items = list(slice_spec) if isinstance(slice_spec, tuple) else [slice_spec]
+    if not any(_is_advanced(item) for item in items):
+        return array_getitem.getitem(tensor, slice_spec, name)
+    if len(items) == 1 and isinstance(items[0], (Tensor, np.ndarray)) and _is_mask(items[0]):
+        return array_getitem.getitem(tensor, items[0], name)
+    return _advanced(tensor, items)
+
+
+def _is_mask(item: Any) -> bool:
+    return bool(item.dtype in (dtypes.bool_, np.bool_))
+
+
+def _expanded(tensor: Any, items: list[Any]) -> list[Any]:
+    """The items with masks as positions and `...` as slices."""
+    found: list[Any] = []
+    for item in items:
+        if _is_advanced(item):
+            index = numpy_dtypes.as_tensor(item)
+            found += numpy_choosing.nonzero(index) if index.dtype.is_bool else [index]
+        else:
+            found.append(item)
+    used = sum(1 for item in found if item is not None and item is not Ellipsis)
+    missing = numpy_dtypes.rank_of(tensor, "getitem") - used
+    place = next((i for i, item in enumerate(found) if item is Ellipsis), len(found))
+    return found[:place] + [slice(None)] * missing + found[place + 1 :]
+
+
+def _is_array(item: Any) -> bool:
+    return isinstance(item, Tensor) and item.ndim != 0
+
+
+def _advanced(tensor: Any, items: list[Any]) -> Any:
+    """First the plain items, then one gather over the axes of the others."""
+    expanded = _expanded(tensor, items)
+    plain = tuple(slice(None) if _is_array(item) else item for item in expanded)
+    rest = array_getitem.getitem(tensor, plain)
+    left = [i for i in expanded if i is None or isinstance(i, slice) or _is_array(i)]
+    axes = [i for i, item in enumerate(left) if _is_array(item)]
+    indices = [numpy_dtypes.as_tensor(left[i], np.int64) for i in axes]
+    shape: Any = indices[0].shape
+    for index in indices[1:]:
+        shape = broadcast_static_shape(shape, index.shape)
+    parts = []
+    for axis, index in zip(axes, indices, strict=True):
+        size = numpy_dtypes.as_tensor(rest.dims[axis], np.int64)
+        index = where(index < 0, index + size, index)
+        parts.append(index if index.dims == shape else broadcast_to(index, shape))
+    others = [i for i in range(len(rest.dims)) if i not in axes]
+    found = gather_nd(reorder(rest, axes + others), stack(parts, axis=-1))
+    together = axes == list(range(axes[0], axes[0] + len(axes)))
+    if not together or axes[0] == 0:
+        return found
+    count, lead = len(shape), axes[0]
+    order = [*range(count, count + lead), *range(count), *range(count + lead, len(found.dims))]
+    return reorder(found, order)
