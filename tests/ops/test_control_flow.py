@@ -691,7 +691,11 @@ ONE, YES = np.float32(1), np.True_
     [
         (TypeError, "'true_fn' must be callable", lambda: tf.cond(tf.constant(YES), 1, 2)),
         (TypeError, "Python bool", lambda: tf.cond(True, lambda: 1, lambda: 2)),
-        (TypeError, "bool, got int32", lambda: tf.cond(tf.constant(3), lambda: 1, lambda: 2)),
+        (
+            tf.errors.InvalidArgumentError,
+            "one boolean, got int32",
+            lambda: tf.cond(tf.constant(3), lambda: 1, lambda: 2),
+        ),
         (TypeError, "int32 and float32", lambda: tf.cond(tf.constant(YES), lambda: 1, lambda: 2.0)),
         (TypeError, "structure", lambda: tf.cond(tf.constant(YES), lambda: (1, 2), lambda: 2)),
         (ValueError, "None", lambda: tf.cond(tf.constant(YES), lambda: None, lambda: 2)),
@@ -735,8 +739,8 @@ ONE, YES = np.float32(1), np.True_
             lambda: tf.while_loop(lambda i, j: i < 3, lambda i, j: (i, j, j), [0, 1]),
         ),
         (
-            TypeError,
-            r"boolean scalar, got bool\(2,\)",
+            tf.errors.InvalidArgumentError,
+            r"one boolean, got bool\(2,\)",
             lambda: tf.while_loop(lambda i: i < 3, lambda i: i, [tf.constant([0, 1])]),
         ),
         (
@@ -784,3 +788,22 @@ def test_a_variable_that_stays_before_others_that_change():
     for way in (run, tf.function(run), tf.function(run, jit_compile=True)):
         stays, n, x = way(tf.constant(1.0), tf.constant(3), tf.constant(0.5))
         assert (float(stays), int(n), float(x)) == (1.0, 0, 11.0)
+
+
+@pytest.mark.parametrize("shape", [[1], [1, 1], [None], None])
+def test_a_tensor_of_one_boolean_decides_whatever_its_shape(shape):
+    spec = tf.TensorSpec(shape, tf.bool)
+    value = np.zeros([1] * len(shape or [1]), bool)
+
+    @tf.function(input_signature=[spec])
+    def chosen(x):
+        rounds = tf.while_loop(lambda i, go: go, lambda i, go: (i + 1, ~go), [0, ~x])[0]
+        return tf.cond(x, lambda: 1, lambda: 2), rounds
+
+    assert [int(v) for v in chosen(value)] == [2, 1]
+    assert [int(v) for v in chosen(~value)] == [1, 0]
+
+
+def test_cond_of_none_is_refused_eagerly_too():
+    with pytest.raises(ValueError, match="expected 'pred' to be a boolean, got None"):
+        tf.cond(None, lambda: 1, lambda: 2)

@@ -7,6 +7,7 @@ the loop: their values do not change in it.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from penstock import errors
 from penstock.core import context
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
@@ -16,7 +17,9 @@ from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
 from penstock.graph.operation import Operation
+from penstock.types import dtypes as dt
 from penstock.util import nest
+from penstock.util.frames import user_frame
 
 
 class BodyGraph(FuncGraph):
@@ -62,6 +65,25 @@ class BodyGraph(FuncGraph):
                 value = outer.add_operation(op, (handle,), None, attrs).outputs[0]
             found = self.reads[id(handle)] = (op, handle, attrs, value)
         return self.capture(found[3]).op  # type: ignore[no-any-return]
+
+
+def as_predicate(value: Any, what: str) -> Any:
+    """What a conditional or a loop asks for, as bool[]; a tensor of one element is taken for it.
+
+    Raises:
+      InvalidArgumentError: it is no boolean, or has none or several elements, as far as known.
+    """
+    tensor = convert_to_tensor(value)
+    if tensor.dtype is not dt.bool_ or tensor.shape.num_elements() not in (None, 1):
+        where = user_frame()
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"{what}{f' at {where}' if where else ''}: expected one boolean, got"
+            f" {tensor.dtype.name}{tensor.shape}. Compare it with something, or use tf.reduce_any"
+            " or tf.reduce_all.",
+        )
+    return tensor if tensor.shape.rank == 0 else execute("Squeeze", (tensor,))
 
 
 def write_what_they_read(graphs: Sequence[BodyGraph]) -> bool:

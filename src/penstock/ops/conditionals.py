@@ -7,12 +7,11 @@ from typing import Any
 
 from penstock import errors
 from penstock.core.context import state
-from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.core.user_code import converted
 from penstock.graph.body import CallBody
-from penstock.ops.bodies import BodyGraph, emit, note_uses, share_captures, trace
+from penstock.ops.bodies import BodyGraph, as_predicate, emit, note_uses, share_captures, trace
 from penstock.ops.composing import scope
 from penstock.ops.control_flow import CASE, IF, STATELESS_CASE, STATELESS_IF
 from penstock.types import dtypes as dt
@@ -32,7 +31,7 @@ def cond(
     """What `true_fn()` returns if `pred` is true, else what `false_fn()` returns.
 
     Args:
-      pred: bool[]; eagerly anything with a truth value.
+      pred: bool of one element; eagerly anything with a truth value.
       true_fn: takes nothing, returns a nest of tensors; an operation in it counts as `pred`.
       false_fn: likewise, of the same structure and dtypes.
       name: the name of the operation in a graph.
@@ -41,8 +40,10 @@ def cond(
       A nest of tensors.
 
     Raises:
-      TypeError: a function is not callable, `pred` is no boolean tensor (in a graph), or the two
+      TypeError: a function is not callable, `pred` is a Python bool (in a graph), or the two
         return different structures or dtypes.
+      ValueError: `pred` is None.
+      InvalidArgumentError: `pred` is no tensor of one boolean (in a graph).
 
     Example:
       >>> import penstock as tf
@@ -54,16 +55,13 @@ def cond(
             raise TypeError(f"'{label}' must be callable.")
     assert true_fn is not None
     assert false_fn is not None
+    if pred is None:
+        raise ValueError(f"tf.cond{_at()}: expected 'pred' to be a boolean, got None. Compare it.")
     if state.graph is None:
         return (true_fn if pred else false_fn)()
     if isinstance(pred, bool):
         raise TypeError("pred must not be a Python bool", pred)
-    pred = convert_to_tensor(pred)
-    if pred.dtype is not dt.bool_:
-        raise TypeError(
-            f"tf.cond{_at()}: expected 'pred' of dtype bool, got {pred.dtype.name}. Compare it "
-            "with something, or cast it."
-        )
+    pred = as_predicate(pred, "tf.cond")
     graphs = branch_graphs(name)
     labels = ("true_fn", "false_fn")
     structure, captured = _trace_branches(graphs, (true_fn, false_fn), labels, "tf.cond", pred)

@@ -21,6 +21,7 @@ from penstock.graph.static_values import constant_value
 from penstock.graph.trip_count import bound_of
 from penstock.ops.bodies import (
     BodyGraph,
+    as_predicate,
     emit,
     note_uses,
     share_captures,
@@ -52,7 +53,7 @@ def while_loop(
     """Replaces `loop_vars` by `body(*loop_vars)` as long as `cond(*loop_vars)` is true.
 
     Args:
-      cond: takes the loop variables, returns bool[].
+      cond: takes the loop variables, returns a bool of one element.
       body: takes the loop variables, returns their next values: same structure and dtypes, and
         shapes that the invariants allow.
       loop_vars: a list or tuple of nests of tensors.
@@ -69,6 +70,7 @@ def while_loop(
     Raises:
       TypeError: `cond` or `body` is not callable, or a variable changes its dtype.
       ValueError: there are no loop variables, or a structure or shape changes.
+      InvalidArgumentError: `cond` returns something else than one boolean (in a graph).
 
     Example:
       >>> import penstock as tf
@@ -243,13 +245,9 @@ class _LoopBuilder:
         return nest.pack_sequence_as(self._vars, list(places), expand_composites=True)
 
     def _cond(self, cond: Any, body: Any, counter: Any, places: Any) -> Any:
-        result = convert_to_tensor(cond(*self._packed(places)))
-        if result.dtype is not dt.bool_ or result.shape.rank not in (0, None):
-            raise TypeError(
-                f"tf.while_loop '{self._name}'{_at()}: expected 'cond' to return a boolean scalar, "
-                f"got {result.dtype.name}{result.shape}. Compare with something, or use "
-                "tf.reduce_any or tf.reduce_all."
-            )
+        result = as_predicate(
+            cond(*self._packed(places)), f"'cond' of tf.while_loop '{self._name}'"
+        )
         if counter is None:
             return result
         return execute("LogicalAnd", (execute("Less", (counter, self._bound)), result))

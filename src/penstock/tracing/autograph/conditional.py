@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.core import context
-from penstock.ops.bodies import BodyGraph, note_uses, share_captures, trace
+from penstock.ops.bodies import BodyGraph, as_predicate, note_uses, share_captures, trace
 from penstock.ops.conditionals import branch_graphs, emit_if
 from penstock.tracing.autograph.values import (
     UndefinedReturnValue,
@@ -60,7 +60,7 @@ def if_stmt(
 
 def choose(test: Any, body: Callable[[], Any], orelse: Callable[[], Any], text: str) -> Any:
     """A conditional expression over a tensor."""
-    predicate = condition(test, "conditional expression")
+    predicate = as_predicate(test, "conditional expression")
     branches = _Branches((text,))
     return branches.run(predicate, lambda: [body()], lambda: [orelse()])[0]
 

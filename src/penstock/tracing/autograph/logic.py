@@ -9,7 +9,7 @@ from typing import Any
 from penstock.core.execute import execute
 from penstock.ops.conditionals import cond
 from penstock.tracing.autograph import conditional
-from penstock.tracing.autograph.values import condition, is_staged
+from penstock.tracing.autograph.values import is_staged
 
 Thunk = Callable[[], Any]
 
@@ -28,7 +28,7 @@ def and_(left: Thunk, right: Thunk) -> Any:
     """`left() and right()`."""
     first = left()
     if is_staged(first):
-        return cond(condition(first, "`and`"), lambda: right(), lambda: first)
+        return cond(first, lambda: right(), lambda: first)
     return first and right()
 
 
@@ -36,7 +36,7 @@ def or_(left: Thunk, right: Thunk) -> Any:
     """`left() or right()`."""
     first = left()
     if is_staged(first):
-        return cond(condition(first, "`or`"), lambda: first, lambda: right())
+        return cond(first, lambda: first, lambda: right())
     return first or right()
 
 
@@ -63,6 +63,6 @@ def assert_stmt(test: Any, message: Thunk) -> None:
     """`assert test, message()`; over a tensor, an operation that fails when the graph runs."""
     if is_staged(test):
         data = message()
-        execute("Assert", (condition(test, "assert"), [data if data is not None else ""]))
+        execute("Assert", (test, [data if data is not None else ""]))
         return
     assert test, message()

@@ -6,6 +6,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.ops.array_fill import zeros
+from penstock.ops.bodies import as_predicate
 from penstock.ops.variables import Variable
 from penstock.types import dtypes as dt
 from penstock.util import nest
@@ -65,24 +66,24 @@ def is_staged(value: Any) -> bool:
 
 
 def condition(value: Any, what: str) -> Any:
-    """A tensor that chooses a branch or another round: bool[].
+    """A tensor that chooses a branch or another round, of one element: bool[].
 
     Raises:
-      ValueError: it is no boolean scalar.
+      ValueError: it is no boolean, or has none or several elements, as far as known.
     """
     tensor = convert_to_tensor(value)
     hints = []
     if tensor.dtype is not dt.bool_:
         hints.append("to use as boolean Tensor, use `tf.cast`")
-    elif tensor.shape.rank in (0, None):
-        return tensor
-    else:
+    elif tensor.shape.num_elements() not in (None, 1):
         hints.append("use `tf.reduce_any` or `tf.reduce_all`")
-    hints.append("to check for None, use `is not None`")
-    raise ValueError(
-        f"condition of {what} expected to be `tf.bool` scalar, got {tensor}{at()}; "
-        + "; ".join(hints)
-    )
+    if hints:
+        hints.append("to check for None, use `is not None`")
+        raise ValueError(
+            f"condition of {what} expected to be `tf.bool` scalar, got {tensor}{at()}; "
+            + "; ".join(hints)
+        )
+    return as_predicate(tensor, what)
 
 
 def as_tensors(value: Any) -> Any:
