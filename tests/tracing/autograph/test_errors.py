@@ -301,7 +301,13 @@ def test_a_function_without_source_runs_as_it_is(caplog):
     assert int(tf.function(names["f"])(1)) == -1  # over Python values it works
 
 
-@pytest.mark.parametrize("name", ["for_else", "match_statement", "generator"])
+@pytest.mark.parametrize(
+    "name",
+    (
+        *("for_else", "match_statement", "generator"),
+        *("walrus_in_while", "walrus_in_and", "walrus_in_choice", "walrus_in_chain"),
+    ),
+)
 def test_what_is_not_converted(name, caplog):
     def for_else(x):
         for _ in [1]:
@@ -322,9 +328,50 @@ def test_what_is_not_converted(name, caplog):
 
         return next(numbers())
 
+    def walrus_in_while(x, n=0):
+        while (n := n + 1) < 1:
+            pass
+        return x + n
+
+    def walrus_in_and(x):
+        if (n := 1) and (m := n):
+            x = x + m
+        return x
+
+    def walrus_in_choice(x):
+        return (y := x) + 1 if x is not None else y
+
+    def walrus_in_chain(x):
+        if 0 < (n := 1) < 2:
+            x = x + n
+        return x
+
     assert int(tf.function(locals()[name])(tf.constant(1))) == 2
     assert "could not transform" in caplog.text
     assert caplog.text.count("could not transform") == 1
+
+
+@pytest.mark.parametrize("shape", [[1], [None], None])
+def test_a_tensor_of_one_boolean_is_a_condition(shape):
+    @tf.function(input_signature=[tf.TensorSpec(shape, tf.bool)])
+    def f(x):
+        rounds = 0
+        while x:
+            x = not x
+            rounds += 1
+        y = 10 if x else 20
+        if not x and not x:
+            y += 1
+        return y + rounds
+
+    assert int(f(tf.constant([True]))) == 22
+    assert int(f(tf.constant([False]))) == 21
+
+
+@pytest.mark.parametrize("choose", [lambda x: x and x, lambda x: x or x, lambda x: 1 if x else 2])
+def test_expressions_refuse_numbers_as_conditional_operations_do(choose):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected one boolean, got int32"):
+        tf.function(choose)(tf.constant(3))
 
 
 def test_without_autograph_a_tensor_is_no_bool():

@@ -13,7 +13,8 @@ def prepare(node: ast.AST, namespace: dict[str, Any], directives: dict[Any, Any]
     """Refuses what the library would get wrong and points our directives to the library's.
 
     Raises:
-      UnsupportedLanguageElementError: the function uses `match`.
+      UnsupportedLanguageElementError: the function uses `match`, or `:=` where it would assign in
+        a function of the library's.
     """
     if isinstance(node, ast.FunctionDef):
         _drop_annotations(node)
@@ -23,11 +24,29 @@ def prepare(node: ast.AST, namespace: dict[str, Any], directives: dict[Any, Any]
                 "expected control flow by if, while or for, got a 'match' statement, which is not"
                 " converted. Write it with if and elif, or move it to a function of Python values."
             )
+        if _assigns_in_a_function(child):
+            raise malt.pyct.errors.UnsupportedLanguageElementError(
+                "expected ':=' where it is always evaluated once, got one in the condition of a"
+                " while loop, in a comparison chain, or beside 'and', 'or' or 'if ... else', which"
+                " is not converted. Assign on a line of its own."
+            )
         if isinstance(child, ast.Expr) and isinstance(child.value, ast.Call):
             _point_directive(child.value, namespace, directives)
         if isinstance(child, ast.ExceptHandler) and child.name is not None:
             child.name = ast.copy_location(ast.Name(child.name, ast.Store()), child)  # type: ignore[assignment]
     return node
+
+
+def _assigns_in_a_function(node: ast.AST) -> bool:
+    """Whether a part of `node` that conversion makes a function of its own assigns by `:=`."""
+    parts: list[ast.AST] = []
+    if isinstance(node, ast.While):
+        parts = [node.test]
+    elif isinstance(node, (ast.BoolOp, ast.IfExp)) or (
+        isinstance(node, ast.Compare) and len(node.ops) > 1
+    ):
+        parts = [node]
+    return any(isinstance(child, ast.NamedExpr) for part in parts for child in ast.walk(part))
 
 
 def finish(node: Any) -> Any:
