@@ -303,10 +303,10 @@ def test_a_function_without_source_runs_as_it_is(caplog):
 
 @pytest.mark.parametrize(
     "name",
-    (
+    [
         *("for_else", "match_statement", "generator"),
         *("walrus_in_while", "walrus_in_and", "walrus_in_choice", "walrus_in_chain"),
-    ),
+    ],
 )
 def test_what_is_not_converted(name, caplog):
     def for_else(x):
