@@ -40,3 +40,16 @@ def test_a_long_vector_is_no_shape():
     with tf.Graph().as_default():
         x = tf.raw_ops.Fill(dims=[1000], value=1)
         assert shape_value(x) is None
+
+
+def test_values_of_pieces_and_of_what_is_no_tensor():
+    with tf.Graph().as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [2, None])
+        pieces = tf.split([[1, 2], [3, 4]], 2, axis=1)
+        assert [constant_value(piece).tolist() for piece in pieces] == [[[1], [3]], [[2], [4]]]
+        rows = tf.unstack([[1, 2], [3, 4]], axis=1)
+        assert [constant_value(row).tolist() for row in rows] == [[1, 3], [2, 4]]
+        assert tf.strided_slice(x, [0, 0], [1, 2]).shape.as_list() == [1, None]
+        for value in (3, [1, 2], "a", None):
+            assert tf.get_static_value(value) is value
+        assert tf.get_static_value(tf.compat.v1.Variable(1)) is None

@@ -153,7 +153,7 @@ def joins():
         Record("Tile", [case(normal(2, 3), ints(2, 1)), case(normal(), ints()), case(normal(2), ints(0)), case(normal(0), ints(3))],
                lambda x, n: np.tile(x, n), j.tile, ALL, differentiable=(0,), errors=(Failure((normal(2), ints(1, 2)), "1 multiples"),)),
         Record(".repeat", [case(normal(2, 3), ints(2, 0, 1), 1), case(normal(2, 3), 2), case(normal(2, 3), np.int32(3), 0)],
-               np.repeat, j.repeat, graph=False),  # needs a known rank
+               np.repeat, j.repeat),
         Record(".meshgrid", [case(normal(2), normal(3)), case(normal(2), normal(1), normal(3), indexing="ij"), case(normal(0), normal(2))],
                lambda *xs, indexing="xy": np.meshgrid(*xs, indexing=indexing), j.meshgrid, differentiable=(0, 1), order=1),
     ]  # fmt: skip

@@ -345,3 +345,34 @@ def test_what_is_a_tensor():
     assert c.convert_to_tensor_or_indexed_slices([1]).dtype is dt.int32
     with pytest.raises(RuntimeError, match="Sparse dtype mismatch"):
         c.convert_to_tensor_or_sparse_tensor(sparse, dt.float32)
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1, -2])
+def test_order_and_repetition_of_what_has_no_known_rank(axis: int) -> None:
+    array = np.array([[3, 1, 2], [6, 5, 4]])
+    with tf.Graph().as_default():
+        x = tf.compat.v1.placeholder(tf.int32)
+        made = [tf.sort(x, axis), tf.argsort(x, axis, "DESCENDING"), tf.repeat(x, 2, axis % 2)]
+        even = [3, 1] if axis % 2 == 0 else [1, 0, 2]
+        made.append(tf.repeat(x, even, axis % 2))
+        assert all(value.shape.rank is None for value in made)
+        with tf.compat.v1.Session() as session:
+            found = session.run(made, {x: array})
+    expected = [
+        np.sort(array, axis),
+        np.argsort(-array, axis),
+        np.repeat(array, 2, axis),
+        np.repeat(array, even, axis),
+    ]
+    for value, wanted in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(value, wanted)
+
+
+def test_repetition_refuses_an_axis_from_the_end_without_a_rank() -> None:
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="may only be negative if rank"):
+        tf.repeat(tf.compat.v1.placeholder(tf.float32), 2, -1)
+
+
+def test_sorting_refuses_an_axis_that_is_no_scalar() -> None:
+    with pytest.raises(ValueError, match="`axis` must be a constant scalar"):
+        tf.sort([1, 2], axis=[0, 1])

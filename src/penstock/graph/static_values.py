@@ -240,6 +240,31 @@ def _expand_dims(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None
     return None if values is None else np.expand_dims(values[0], int(values[1]))
 
 
+def _unpack(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
+    values = _known_inputs(op)
+    if values is None:
+        return None
+    return np.moveaxis(values[0], op.attrs["axis"], 0)[tensor.value_index, ...]
+
+
+def _split(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
+    values = _known_inputs(op)
+    if values is None:
+        return None
+    parts = np.split(values[1], op.attrs["num_split"], int(values[0].reshape(())))
+    return parts[tensor.value_index]
+
+
+def _filled(number: int) -> Callable[..., Any]:
+    def rule(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
+        dims = op.inputs[0].dims
+        if not is_full(dims) or int(np.prod(dims)) > MAX_ELEMENTS:
+            return None
+        return np.full(dims, number, tensor.dtype.numpy_dtype)
+
+    return rule
+
+
 _RULES: dict[str, Callable[..., np.ndarray[Any, Any] | None]] = {
     "Const": _const, "Shape": _shape, "ShapeN": _shape, "Size": _size, "Rank": _rank,
     "Pack": _pack, "ConcatV2": _concat, "Cast": _cast, "Identity": _pass, "StopGradient": _pass,
@@ -247,7 +272,8 @@ _RULES: dict[str, Callable[..., np.ndarray[Any, Any] | None]] = {
     "AddV2": _binary(np.add), "Add": _binary(np.add), "Sub": _binary(np.subtract),
     "Mul": _binary(np.multiply), "Maximum": _binary(np.maximum), "Minimum": _binary(np.minimum),
     "Equal": _binary(np.equal), "NotEqual": _binary(np.not_equal), "Prod": _prod, "Range": _range,
-    "GatherV2": _gather, "Reshape": _reshape, "ExpandDims": _expand_dims,
+    "GatherV2": _gather, "Reshape": _reshape, "ExpandDims": _expand_dims, "Unpack": _unpack,
+    "Split": _split, "OnesLike": _filled(1), "ZerosLike": _filled(0),
 }  # fmt: skip
 
 

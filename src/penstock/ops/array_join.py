@@ -679,11 +679,15 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     times = convert_to_tensor(repeats, None if hasattr(repeats, "dtype") else int32)
     if times.dtype not in (int32, int64):
         times = execute("Cast", (times,), {"DstT": int32})
-    rank = None if data.dims is None else len(data.dims)
-    if rank is None:
-        raise ValueError(
-            "repeat: expected an input of known rank, got one of unknown rank. Use tf.ensure_shape."
-        )
+    if data.dims is None:
+        if int(axis) < 0:
+            raise ValueError(
+                f"axis={axis} may only be negative if rank(data) is statically known. Use"
+                " tf.ensure_shape."
+            )
+        rows = execute("Range", (0, execute("GatherV2", (shape_of(data), axis, 0)), 1))
+        return execute("GatherV2", (data, repeat(rows, times, 0), axis), None, name)
+    rank = len(data.dims)
     axis = d.normalize_axis(int(axis), rank)
     if times.dims == () or times.dims == (1,):
         return _repeat_evenly(data, reshape(times, [], "times"), axis, rank, name)

@@ -237,24 +237,38 @@ def _ordered(values: Any, axis: Any, direction: str, part: int, name: str | None
             f"direction={direction}"
         )
     where = constant_value(convert_to_tensor(axis, dtype_hint=int32))
-    if where is None:
-        raise ValueError("Argument `axis` must be a constant scalar. Pass a Python int.")
-    if values.dims is None:
+    if where is None or where.ndim:
         raise ValueError(
-            "sort: expected values of known rank, got an unknown rank. Use tf.ensure_shape."
+            f"Argument `axis` must be a constant scalar. Received: axis={axis}. Pass a Python int."
         )
-    rank = len(values.dims)
-    at = d.normalize_axis(int(where), rank)
-    order = [*range(at), *range(at + 1, rank), at]
-    moved = values if at == rank - 1 else transpose(values, order)
-    size = moved.dims[-1] if moved.dims[-1] is not None else shape_of(moved)[-1]
+    order, back = _turns(values, int(where))
+    moved = values if order is None else transpose(values, order)
+    size = None if moved.dims is None else moved.dims[-1]
+    size = shape_of(moved)[-1] if size is None else size
     key = moved if direction == "DESCENDING" else _mirrored(moved)
     found = execute(TOP_K_V2, (key, size), None, name)
     result = found[part]
     if part == 0 and key is not moved:
         result = _mirrored(result)
-    back = [*range(at), rank - 1, *range(at, rank - 1)]
-    return result if at == rank - 1 else transpose(result, back)
+    return result if back is None else transpose(result, back)
+
+
+def _turns(values: Any, axis: int) -> tuple[Any, Any]:
+    """The orders of axes that bring an axis to the end and back; None when it is there already."""
+    if values.dims is not None:
+        rank = len(values.dims)
+        at = d.normalize_axis(axis, rank)
+        if at == rank - 1:
+            return None, None
+        return [*range(at), *range(at + 1, rank), at], [*range(at), rank - 1, *range(at, rank - 1)]
+    if axis == -1:
+        return None, None
+    rank = execute("Rank", (values,))
+    last = execute("Sub", (rank, 1))
+    at = axis if axis >= 0 else execute("Add", (rank, axis))
+    before, after = execute("Range", (0, at, 1)), execute("Add", (at, 1))
+    order = concat([before, execute("Range", (after, rank, 1)), [at]], 0)
+    return order, concat([before, [last], execute("Range", (at, last, 1))], 0)
 
 
 def _mirrored(x: Any) -> Any:

@@ -127,15 +127,13 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """The value of a tensor that is known without running a graph, else None.
 
     Args:
-      tensor: a tensor.
+      tensor: a tensor; what is none is given back as it is.
       partial: whether a stack of scalars some of which are unknown gives an array of objects, with
         None for these.
 
     Returns:
-      A NumPy array (bytes for a scalar string), or None.
-
-    Raises:
-      TypeError: it is no tensor.
+      A NumPy array (bytes for a scalar string), or None: of variables, and of values that are made
+      of tensors, nothing is known.
 
     Example:
       >>> get_static_value(convert_to_tensor([1, 2]))
@@ -144,7 +142,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     if isinstance(tensor, EagerTensor):
         return tensor.numpy()
     if not isinstance(tensor, Tensor):
-        return tensor if isinstance(tensor, np.ndarray) else None
+        return None if is_tensor(tensor) else tensor
     value = constant_value(tensor)
     if value is None and partial and tensor.op.type == "Pack" and tensor.op.attrs["axis"] == 0:  # type: ignore[attr-defined]
         parts = [get_static_value(t) for t in tensor.op.inputs]  # type: ignore[attr-defined]

@@ -48,8 +48,10 @@ def _einsum_shape(c: ShapeContext) -> Dims:
     sizes: dict[str, int | None] = {}
     hidden: list[str] = []
     for i, (one, dims) in enumerate(zip(labels, c.shapes, strict=True)):
-        if dims is None:
+        if dims is None and "..." in one:
             return None
+        if dims is None:
+            dims = (None,) * len(one)
         for label, size in zip(_spread(one, len(dims), i, c), dims, strict=True):
             if label.startswith(".") and label not in hidden:
                 hidden.append(label)
