@@ -121,7 +121,7 @@ REDUCED += [
     case(NONE, normal(0), np.int64([0, 3]), np.int32([0])),
 ]
 BY_AXES = [
-    Failure((ROWS, normal(3), SIZES, np.int32([2])), "axis"),
+    Failure((ROWS, normal(3), SIZES, np.int32([2])), "dimension 2, for input with 2"),
     Failure(
         (OUTSIDE, normal(3), SIZES, np.int32([1])), r"indices\[1\] = \[0, 3\] is out of", graph=None
     ),
@@ -174,7 +174,7 @@ RECORDS = [
         dtypes=("int64",),
         errors=[
             Failure((ROWS, SIZES, np.int64([4])), "6 dense values"),
-            Failure((ROWS, SIZES, np.int64([-1, -1])), "at most one -1"),
+            Failure((ROWS, SIZES, np.int64([-1, -1])), "only one output dimension may be -1"),
             Failure((OUTSIDE, SIZES, np.int64([6])), "out of bounds", graph=None),
         ],
     ),
@@ -208,7 +208,7 @@ RECORDS = [
             ),
             Failure(
                 ([ROWS, ROWS], [normal(3), normal(3)], [SIZES, SIZES]),
-                r"concat_dim in \[-2, 2\)",
+                r"Concat dimension must be in range \[-2, 2\)",
                 {"concat_dim": 2},
             ),
         ],
@@ -253,7 +253,10 @@ RECORDS = [
         dtypes=NUMBERS,
         differentiable=(1, 3),
         errors=[
-            Failure((ROWS, normal(3), SIZES, normal(3, 2)), "equal shapes"),
+            Failure(
+                (ROWS, normal(3), SIZES, normal(3, 2)),
+                "Dimension 0 (does not equal|in both shapes must be equal)",
+            ),
             Failure((OUTSIDE, normal(3), SIZES, normal(2, 3)), "out of bounds", graph=None),
         ],
     ),
@@ -268,7 +271,7 @@ RECORDS = [
         softmax,
         dtypes=FLOATS,
         differentiable=(1,),
-        errors=[Failure((ROWS[:, :1], normal(3), np.int64([3])), "rank at least 2")],
+        errors=[Failure((ROWS[:, :1], normal(3), np.int64([3])), "rank >= 2")],
     ),
     Record(
         "SparseReduceSum",
@@ -301,7 +304,9 @@ RECORDS = [
         dtypes=FLOATS,
         differentiable=(1, 3),
         errors=[
-            Failure((ROWS, normal(3), SIZES, normal(2, 2)), "as many columns"),
+            Failure(
+                (ROWS, normal(3), SIZES, normal(2, 2)), "inner dimension does not match: 3 vs. 2"
+            ),
             Failure((OUTSIDE, normal(3), SIZES, normal(3, 2)), "out of bounds", graph=None),
             Failure((ROWS, normal(3), SIZES, normal(3)), "b of rank 2"),
         ],
@@ -319,7 +324,7 @@ RECORDS = [
         differentiable=(0, 1),
         grad_dtype="float32",
         grad_tolerance=2e-2,
-        errors=[Failure((normal(2, 3), normal(2, 3)), "as many columns")],
+        errors=[Failure((normal(2, 3), normal(2, 3)), "inner dimension does not match: 3 vs. 2")],
     ),
     *(
         Record(name, tested_by=ELSEWHERE)

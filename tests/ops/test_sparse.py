@@ -171,7 +171,7 @@ def test_slice() -> None:
     assert parts(tf.sparse.slice(A, [9, 9], [1, 1])) == ([], [], [0, 0])
     with pytest.raises(INVALID, match="sizes >= 0"):
         tf.sparse.slice(A, [0, 0], [-1, 1])
-    with pytest.raises(INVALID, match="start of 2 entries"):
+    with pytest.raises(INVALID, match="start to be a vector of length 2 but got length 1"):
         tf.sparse.slice(A, [0], [1])
     assert gradient(lambda v: tf.sparse.slice(with_values(v), [0, 1], [2, 2]), [1.0, 2.0, 3.0]) == [
         [0, 4, 6]
@@ -182,7 +182,7 @@ def test_split() -> None:
     first, second = tf.sparse.split(A, 2, 1)
     assert parts(first) == ([[0, 0], [1, 1]], [1, 3], [2, 2])
     assert parts(second) == ([[0, 0]], [2], [2, 1])
-    with pytest.raises(INVALID, match=r"num_split in \[1, 3\]"):
+    with pytest.raises(INVALID, match=r"dimension size \(3\), got 4"):
         tf.sparse.split(A, 4, 1)
     with pytest.raises(ValueError, match="axis is required"):
         tf.sparse.split(A, 2)
@@ -254,9 +254,9 @@ def test_checks_in_a_function() -> None:
 
 def test_reset_shape() -> None:
     assert parts(tf.sparse.reset_shape(tf.SparseTensor([[1, 1]], [5], [9, 9])))[2] == [2, 2]
-    with pytest.raises(ValueError, match="no size smaller"):
+    with pytest.raises(ValueError, match=r"dimension sizes >= sp_input\.shape"):
         tf.sparse.reset_shape(A, [1, 3])
-    with pytest.raises(ValueError, match="rank 2, got 3"):
+    with pytest.raises(ValueError, match="Dimensions 2 and 3 are not compatible"):
         tf.sparse.reset_shape(A, [2, 3, 4])
 
 

@@ -36,12 +36,19 @@ def _check_k(c: ShapeContext, k: Array, rows: int | None, cols: int | None) -> t
         c.fail("k with one or two entries", f"{k.tolist()}")
     low, high = _bounds(k)
     if low > high:
-        c.fail("k[0] <= k[1]", f"{k.tolist()}")
-    for value in (low, high):
+        c.refuse(
+            f"lower_diag_index must not be larger than upper_diag_index: {low} > {high}: expected"
+            " k[0] <= k[1]"
+        )
+    for value, which in ((low, "lower"), (high, "upper")):
         if value and (
             (rows is not None and value <= -rows) or (cols is not None and value >= cols)
         ):
-            c.fail(f"diagonals in (-{rows}, {cols})", f"k = {k.tolist()}")
+            c.fail(
+                f"diagonals in (-{rows}, {cols})",
+                f"k = {k.tolist()}: {which}_diag_index is out of bound: {value}. It must be between"
+                f" -{rows} and {cols}",
+            )
     return low, high
 
 

@@ -37,7 +37,13 @@ def _to_depth_shape(c: ShapeContext) -> Dims:
     block, result = c.attr("block_size"), list(dims)
     for axis in (height, height + 1):
         if dims[axis] is not None and dims[axis] % block:
-            c.fail(f"height and width that {block} divides", f"shape {d.text(dims)}")
+            fact = f"Dimension size must be evenly divisible by {block} but is {dims[axis]}"
+            if c.running:
+                fact = (
+                    f"Image width {dims[height + 1]} and height {dims[height]} should be divisible"
+                    f" by block_size: {block}"
+                )
+            c.fail(f"height and width that {block} divides", f"shape {d.text(dims)}: {fact}")
         result[axis] = None if dims[axis] is None else dims[axis] // block
     result[channel] = None if dims[channel] is None else dims[channel] * block * block
     return tuple(result)
@@ -47,7 +53,13 @@ def _to_space_shape(c: ShapeContext) -> Dims:
     dims, height, channel = _axes(c)
     block, result = c.attr("block_size"), list(dims)
     if dims[channel] is not None and dims[channel] % (block * block):
-        c.fail(f"channels that {block * block} divides", f"shape {d.text(dims)}")
+        wanted = f"Dimension size must be evenly divisible by {block * block} but is"
+        if c.running:
+            wanted = f"Input depth dimension should be divisible by {block * block}, is"
+        c.fail(
+            f"channels that {block * block} divides",
+            f"shape {d.text(dims)}: {wanted} {dims[channel]}",
+        )
     for axis in (height, height + 1):
         result[axis] = None if dims[axis] is None else dims[axis] * block
     result[channel] = None if dims[channel] is None else dims[channel] // (block * block)

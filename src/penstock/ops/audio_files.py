@@ -1,15 +1,15 @@
 """WAV files in memory as tensors. `media` writes them. Host only."""
 
 import struct
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from penstock import errors
-from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.composing import named
 from penstock.ops.string_arrays import HOST
 from penstock.types.dims import Dims
 
@@ -95,19 +95,12 @@ def _decode_wav(
     return result, np.int32(rate)
 
 
-class DecodedWav(NamedTuple):
-    """A sound: samples, float32[frames, channels], and frames a second, int32."""
-
-    audio: Any
-    sample_rate: Any
-
-
 def decode_wav(
     contents: Any,
     desired_channels: int = -1,
     desired_samples: int = -1,
     name: str | None = None,
-) -> DecodedWav:
+) -> Any:
     """A WAV file of 16 bits a sample, as numbers from -1 to 1.
 
     Args:
@@ -124,4 +117,4 @@ def decode_wav(
       InvalidArgumentError: the file is broken, or of another format.
     """
     attrs = {"desired_channels": desired_channels, "desired_samples": desired_samples}
-    return DecodedWav(*execute(DECODE_WAV, (contents,), attrs, name))
+    return named(DECODE_WAV, (contents,), attrs, name)

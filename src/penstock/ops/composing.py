@@ -6,10 +6,11 @@
 `scope` names the operations of a composition in a graph and costs nothing eagerly.
 """
 
+import collections
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
+from penstock.core.op_def import OpDef
 from penstock.core.tensor import Tensor
 from penstock.types import dims as d
 from penstock.types.dtypes import DType
@@ -28,6 +30,19 @@ def scope(name: str | None, default: str) -> contextlib.AbstractContextManager[s
     """A name scope in the current graph; nothing when operations run at once."""
     graph = state.graph
     return _NOTHING if graph is None else graph.name_scope(name or default)
+
+
+@functools.cache
+def result_type(op: OpDef) -> Any:  # Any: a class that is made here
+    """The named tuple of an operation's outputs, which has the operation's name."""
+    return collections.namedtuple(op.name, [output.name for output in op.outputs])
+
+
+def named(
+    op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any] | None = None, name: str | None = None
+) -> Any:
+    """`execute` of an operation of several outputs: they can be told by their names, too."""
+    return result_type(op)(*execute(op, inputs, attrs, name))
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

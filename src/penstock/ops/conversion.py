@@ -172,12 +172,14 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
       RuntimeError: operations run eagerly.
     """
     names = [None if name is None else f"{name}/{part}" for part in ("values", "indices", "shape")]
-    values = placeholder(dtype, [None], names[0])
     dims = None if shape is None else _sizes(shape)
     rank = None if dims is None else len(dims)
+    if dims is None:  # what has no name is numbered in TensorFlow's order
+        dense_shape = placeholder(int64, [rank], names[2])
+    values = placeholder(dtype, [None], names[0])
     indices = placeholder(int64, [None, rank], names[1])
     if dims is None:
-        return SparseTensor(indices, values, placeholder(int64, [rank], names[2]))
+        return SparseTensor(indices, values, dense_shape)
     sizes = np.array([-1 if n is None else n for n in dims], np.int64)
     result = SparseTensor(indices, values, placeholder_with_default(sizes, [rank], names[2]))
     result.set_shape(dims)

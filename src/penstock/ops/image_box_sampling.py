@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.core import determinism
-from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.composing import named
 from penstock.ops.random_philox import Stream, skip, stream_of_seed_pair, words
 from penstock.ops.random_state import seed_attrs, stream_on_host
 from penstock.ops.sparse_common import Array, invalid
@@ -305,7 +305,7 @@ def sample_distorted_bounding_box(
     """
     attrs = _options(aspect_ratio_range, area_range, max_attempts, use_image_if_no_bounding_boxes)
     attrs |= seed_attrs(seed) if seed else _seeds(0, 0)
-    return tuple(execute(SAMPLE_V2, (image_size, bounding_boxes, min_object_covered), attrs, name))
+    return named(SAMPLE_V2, (image_size, bounding_boxes, min_object_covered), attrs, name)
 
 
 def sample_distorted_bounding_box_v1(
@@ -343,7 +343,7 @@ def sample_distorted_bounding_box_v1(
     """
     attrs = _options(aspect_ratio_range, area_range, max_attempts, use_image_if_no_bounding_boxes)
     attrs |= _seeds(seed, seed2)
-    return tuple(execute(SAMPLE_V2, (image_size, bounding_boxes, min_object_covered), attrs, name))
+    return named(SAMPLE_V2, (image_size, bounding_boxes, min_object_covered), attrs, name)
 
 
 def stateless_sample_distorted_bounding_box(
@@ -384,4 +384,4 @@ def stateless_sample_distorted_bounding_box(
     """
     attrs = _options(aspect_ratio_range, area_range, max_attempts, use_image_if_no_bounding_boxes)
     inputs = (image_size, bounding_boxes, min_object_covered, seed)
-    return tuple(execute(STATELESS, inputs, attrs, name))
+    return named(STATELESS, inputs, attrs, name)

@@ -18,6 +18,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.composing import named
 from penstock.ops.string_arrays import HOST
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
@@ -538,4 +539,4 @@ def combined_non_max_suppression(
     """
     limits = (max_output_size_per_class, max_total_size, iou_threshold, score_threshold)
     attrs = {"pad_per_class": pad_per_class, "clip_boxes": clip_boxes}
-    return execute(COMBINED, (boxes, scores, *limits), attrs, name)
+    return named(COMBINED, (boxes, scores, *limits), attrs, name)

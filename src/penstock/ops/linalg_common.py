@@ -29,7 +29,12 @@ def square(c: ShapeContext) -> Dims:
     if rows is not None and columns is not None and rows != columns:
         c.fail(
             f"an input with as many rows as columns ({rows} != {columns})",
-            f"shape {d.text(dims)}: Input matrix must be square",
+            f"shape {d.text(dims)}: "
+            + (
+                "Input matrix must be square"
+                if c.running
+                else f"Dimensions must be equal, but are {dims[-2]} and {dims[-1]}"
+            ),
         )
     side = columns if rows is None else rows
     return (*dims[:-2], side, side)

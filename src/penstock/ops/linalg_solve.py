@@ -142,7 +142,8 @@ def _equal_rows(c: ShapeContext, matrix: Any, rhs: Any) -> int | None:
     if rows is not None and given is not None and rows != given:
         c.fail(
             f"a right-hand side with {rows} rows",
-            f"Input matrix and rhs are incompatible: {d.text(matrix)} and {d.text(rhs)}",
+            f"Input matrix and rhs are incompatible: {d.text(matrix)} and {d.text(rhs)}: Dimensions"
+            f" must be equal, but are {rows} and {given}",
         )
     return given if rows is None else rows  # type: ignore[no-any-return]
 

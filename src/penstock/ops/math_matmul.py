@@ -347,7 +347,15 @@ def matvec(
 def _cross_shape(c: ShapeContext) -> Dims:
     dims = c.merge(c.rank_at_least(0, 1, "a"), c.rank_at_least(1, 1, "b"))
     if dims is not None and dims[-1] not in (None, 3):
-        c.fail("3 elements along the last axis", f"shape {d.text(dims)}")
+        c.fail(
+            "3 elements along the last axis",
+            f"shape {d.text(dims)}: "
+            + (
+                "Cross-products are only defined for 3-element vectors"
+                if c.running
+                else f"Dimension must be 3 but is {dims[-1]}"
+            ),
+        )
     return dims
 
 

@@ -32,7 +32,8 @@ def _bias_add_shape(c: ShapeContext) -> Dims:
     if not d.compatible((value[axis],), bias):
         c.fail(
             "as many biases as the channel dimension of the input tensor",
-            f"{bias[0]} biases for shape {d.text(value)}",
+            f"{bias[0]} biases for shape {d.text(value)}: Dimensions must be equal, but are"
+            f" {value[axis]} and {bias[0]}",
         )
     channels = bias[0] if value[axis] is None else value[axis]
     return (*value[:axis], channels, *value[axis + 1 :])

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.execute import execute
 from penstock.core.file_object import GFile
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.composing import named
 from penstock.ops.random_philox import Stream, skip, words
 from penstock.ops.random_state import seed_attrs, stream_on_host
 from penstock.ops.sparse_common import Array, invalid
@@ -398,7 +398,7 @@ def _sample(
         **more,
         **seed_attrs(seed),
     }
-    return tuple(execute(op, (classes,), attrs, name))
+    return named(op, (classes,), attrs, name)
 
 
 def _public(op: OpDef, name: str) -> Callable[..., Any]:
@@ -493,4 +493,4 @@ def compute_accidental_hits(
       lowest float32.
     """
     attrs = {"num_true": num_true, **seed_attrs(seed)}
-    return tuple(execute(HITS, (true_classes, sampled_candidates), attrs, name))
+    return named(HITS, (true_classes, sampled_candidates), attrs, name)

@@ -88,6 +88,13 @@ def explicit_pads(layout: str, attrs: dict[str, Any]) -> tuple[tuple[int, int], 
     return tuple((given[2 * i], given[2 * i + 1]) for i in axes)
 
 
+def too_large(window: int | None, size: int | None, dilation: int = 1) -> str:
+    """How TensorFlow tells of a window that is larger than what it slides over."""
+    assert window is not None  # it could not be told to be larger
+    reach = (window - 1) * dilation + 1
+    return f"Negative dimension size caused by subtracting {reach} from {size}"
+
+
 def check_attrs(c: ShapeContext, layout: str, what: Sequence[str]) -> None:
     """Refuses attributes that do not fit the layout: lengths, zero strides, pads of N and C."""
     rank = len(layout)
@@ -96,11 +103,15 @@ def check_attrs(c: ShapeContext, layout: str, what: Sequence[str]) -> None:
         if len(values) != rank:
             c.fail(f"attribute {name} with {rank} entries for {layout}", f"{list(values)}")
         if any(v <= 0 for v in values):
-            c.fail(f"attribute {name} with positive entries", f"{list(values)}")
+            fact = "Dilated rates should be larger than 0"
+            if name != "dilations":
+                fact = f"Stride must be > 0, but got {min(values)}"
+            c.fail(f"attribute {name} with positive entries", f"{list(values)}: {fact}")
         if values[0] != 1 or (name != "ksize" and values[channel_axis(layout)] != 1):
             c.fail(
                 f"attribute {name} with 1 for the batch and depth dimensions ({layout})",
-                f"{list(values)}",
+                f"{list(values)}: Current implementation does not yet support {name} in the batch"
+                " and depth dimensions",
             )
     pads = c.attrs.get("explicit_paddings", ())
     if c.attr("padding") != "EXPLICIT":
@@ -140,7 +151,8 @@ def sliding_shape(
         if found is not None and found < 0:
             c.fail(
                 "a window that fits into the padded input",
-                f"window {window} (dilation {dilations[axis]}) over size {image[axis]}",
+                f"window {window} (dilation {dilations[axis]}) over size {image[axis]}:"
+                f" {too_large(window, image[axis], dilations[axis])}",
                 "Use padding='SAME' or a smaller window.",
             )
         result[axis] = found

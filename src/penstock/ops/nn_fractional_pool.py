@@ -9,7 +9,6 @@ Source: B. Graham, "Fractional Max-Pooling", 2014, https://arxiv.org/abs/1412.60
 """
 
 import math
-from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.composing import named
 from penstock.ops.random_state import get_seed
 from penstock.ops.string_arrays import invalid
 from penstock.types.dims import Dims
@@ -26,9 +26,6 @@ from penstock.types.dims import Dims
 Array = Any  # numpy.ndarray
 TYPES = "T: {float, double, int32, int64}"
 OUTPUTS = "output: T, row_pooling_sequence: int64, col_pooling_sequence: int64"
-FractionalPool = namedtuple(
-    "FractionalPool", ["output", "row_pooling_sequence", "col_pooling_sequence"]
-)
 
 
 def _shape(c: ShapeContext) -> list[Dims]:
@@ -282,7 +279,7 @@ def _public(op: OpDef, name: str, word: str) -> tuple[Any, Any]:
             "overlapping": overlapping, "deterministic": deterministic, "seed": seed,
             "seed2": seed2,
         }  # fmt: skip
-        return FractionalPool(*execute(op, (value,), attrs, name))
+        return named(op, (value,), attrs, name)
 
     pool.__name__ = pool.__qualname__ = name
     pool_v1.__name__ = pool_v1.__qualname__ = f"{name}_v1"

@@ -16,7 +16,7 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops import nn_pool_kernels as k
 from penstock.ops.composing import shape_of
-from penstock.ops.nn_conv_geometry import output_size
+from penstock.ops.nn_conv_geometry import output_size, too_large
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
@@ -39,9 +39,17 @@ def _check(c: ShapeContext, name: str, values: Any, rank: int) -> None:
     if len(values) != rank:
         c.fail(f"{name} with {rank} entries", f"{list(values)}")
     if any(v is not None and v <= 0 for v in values):
-        c.fail(f"{name} with positive entries", f"{list(values)}")
+        least = min(v for v in values if v is not None)
+        fact = f"Stride must be > 0, but got {least}"
+        if name == "ksize":
+            listed = ",".join(str(v) for v in values)
+            fact = f"Sliding window ksize must be positive. The specified or inferred is: {listed}"
+        c.fail(f"{name} with positive entries", f"{list(values)}: {fact}")
     if values[0] not in (1, None):
-        c.fail(f"{name} of 1 for the batch dimension", f"{list(values)}")
+        c.fail(
+            f"{name} of 1 for the batch dimension",
+            f"{list(values)}: Pooling is not yet supported on the batch dimension",
+        )
 
 
 def pooled(c: ShapeContext, dims: Dims, ksize: Any, strides: Any) -> Dims:
@@ -67,7 +75,7 @@ def pooled(c: ShapeContext, dims: Dims, ksize: Any, strides: Any) -> Dims:
         if found is not None and found < 0:
             c.fail(
                 "a window that fits into the input",
-                f"window {ksize[axis]} over size {size}",
+                f"window {ksize[axis]} over size {size}: {too_large(ksize[axis], size)}",
                 "Use padding='SAME' or a smaller window.",
             )
         result.append(found)

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from penstock.core.execute import execute
-from penstock.ops.composing import expand, number, scope, squeeze, tensor
+from penstock.core.op_def import lookup
+from penstock.ops.composing import expand, named, number, scope, squeeze, tensor
 from penstock.ops.math_arithmetic import multiply
 from penstock.ops.nn_conv_arguments import layout_of, padding_attrs, per_axis
 from penstock.ops.nn_conv_geometry import spatial_axes
@@ -42,7 +43,10 @@ def _count_of(value: Any, data_format: str | None, what: str) -> int:
         return len(data_format) - 2
     dims = tensor(value).dims
     if dims is None:
-        raise ValueError(f"`input.shape.rank` must be 3, 4 or 5 for {what}, got unknown rank.")
+        raise ValueError(
+            f"`input.shape.rank` must be 3, 4 or 5 for {what}: Cannot take the length of shape with"
+            " unknown rank."
+        )
     if len(dims) not in (3, 4, 5):
         raise ValueError(
             f"`input.shape.rank` must be 3, 4 or 5 for {what}. Received: input.shape="
@@ -415,7 +419,7 @@ def max_pool_with_argmax(
         "Targmax": as_dtype(output_dtype),
         "include_batch_in_index": include_batch_in_index,
     }
-    return execute("MaxPoolWithArgmax", (input,), attrs, name)
+    return named(lookup("MaxPoolWithArgmax"), (input,), attrs, name)
 
 
 def max_pool_with_argmax_v1(

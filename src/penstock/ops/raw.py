@@ -3,7 +3,6 @@
 All parameters are keywords: inputs first, then attributes with their defaults, then `name`.
 """
 
-import collections
 import functools
 import inspect
 import keyword
@@ -14,6 +13,7 @@ from penstock import ops
 from penstock.core import attributes, op_def
 from penstock.core.execute import execute
 from penstock.core.op_def import REQUIRED, AttrDef, OpDef
+from penstock.ops.composing import result_type
 
 
 def names() -> list[str]:
@@ -64,7 +64,7 @@ def _make(op: OpDef) -> Callable[..., Any]:
     # To the table of prepared calls 1 is True: a number for a bool must be refused before.
     flags = {n for n, a in attrs.items() if a.kind == "bool"}
     several = len(op.outputs) > 1
-    result = collections.namedtuple(op.name, [a.name for a in op.outputs]) if several else None
+    result = result_type(op) if several else None
 
     def raw(*positional: Any, **arguments: Any) -> Any:
         if positional:

@@ -56,7 +56,7 @@ def parts(c: ShapeContext, first: int = 0, name: str = "") -> tuple[int | None, 
 def same_rank(c: ShapeContext, a: int | None, b: int | None) -> int | None:
     """The rank of two sparse tensors that must have one; what is known of it."""
     if a is not None and b is not None and a != b:
-        c.fail("two sparse tensors of one rank", f"ranks {a} and {b}")
+        c.refuse(f"Operands do not have the same ranks: expected one rank, got {a} and {b}")
     return b if a is None else a
 
 
@@ -226,8 +226,9 @@ def same_shapes(ctx: Any, xp: Any, a: Array, b: Array) -> None:
         (xp.asarray(a) == xp.asarray(b)).all(),
         errors.InvalidArgumentError,
         lambda x, y: (
-            f"expected two sparse tensors of one dense shape, got {np.asarray(x).tolist()} and "
-            f"{np.asarray(y).tolist()}. Set both with tf.sparse.reset_shape."
+            "Operands' shapes do not match: expected one dense shape, got"
+            f" {np.asarray(x).tolist()} and {np.asarray(y).tolist()}. Set both with"
+            " tf.sparse.reset_shape."
         ),
         a,
         b,

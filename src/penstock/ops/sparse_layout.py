@@ -102,7 +102,10 @@ def reshaped(old: Any, new: Any) -> list[int]:
     sizes, total = [int(n) for n in new], math.prod(int(n) for n in old)
     unknown = [i for i, n in enumerate(sizes) if n == -1]
     if len(unknown) > 1:
-        raise invalid(f"expected at most one -1 in the new shape, got {sizes}.")
+        raise invalid(
+            f"only one output dimension may be -1, not both {unknown[0]} and {unknown[1]}: expected"
+            f" a shape with one, got {sizes}."
+        )
     if any(n < -1 for n in sizes):
         raise invalid(f"expected sizes >= 0, or -1 once, in the new shape, got {sizes}.")
     known = math.prod(n for n in sizes if n != -1)
@@ -112,12 +115,16 @@ def reshaped(old: Any, new: Any) -> list[int]:
                 f"reshape cannot infer the missing dimension of {sizes}: expected other sizes "
                 "above 0. Write the size instead of -1."
             )
+        if total % known:
+            raise invalid(
+                f"Input to reshape is a SparseTensor with {total} dense values, but the requested"
+                f" shape requires a multiple of {known}: {sizes}. Change the other sizes."
+            )
         sizes[unknown[0]] = total // known
-        known *= sizes[unknown[0]]
-    if known != total:
+    elif known != total:
         raise invalid(
-            f"Input to reshape is a tensor with {total} dense values, but the requested shape "
-            f"{[int(n) for n in new]} has {known}. Expected as many elements in both."
+            f"Input to reshape is a tensor with {total} dense values, but the requested shape has "
+            f"{known}: {sizes}. Expected as many elements in both."
         )
     return sizes
 
@@ -175,10 +182,12 @@ def _check_ascending(ctx: KernelContext, xp: Any, indices: Array, places: Array)
     first = xp.argmin(ok) + 1
 
     def text(at: Any, place: Any, before: Any, row: Any) -> str:
-        what = "repeated" if place == before else "out of order"
+        found = f"indices[{int(at)}] = {np.asarray(row).tolist()} is"
+        if place == before:
+            return f"{found} repeated. Expected each position once: use validate_indices=False."
         return (
-            f"indices[{int(at)}] = {np.asarray(row).tolist()} is {what}. Expected positions in "
-            "row-major order, each once: use tf.sparse.reorder, or validate_indices=False."
+            f"{found} out of order. Many sparse ops require sorted indices: use `tf.sparse.reorder`"
+            " to create a correctly ordered copy, or validate_indices=False."
         )
 
     ctx.check(

@@ -24,6 +24,7 @@ from penstock.ops.sparse_common import (
     same_shapes,
     union,
 )
+from penstock.types import dims as d
 from penstock.types.dims import Dims
 
 PAIR = (
@@ -276,7 +277,26 @@ CWISE_ADD.gradient(_sum_gradient)
 
 def _dense_add_shape(c: ShapeContext) -> Dims:
     parts(c, 0, "a")
+    if c.running:
+        _same_sizes(c, c.shape_value(2), c.shape(3))
     return c.merge(c.shape_value(2), c.shape(3))
+
+
+def _same_sizes(c: ShapeContext, a: Dims, b: Dims) -> None:
+    """Refuses a sparse and a dense tensor of different shapes, as TensorFlow's kernel does."""
+    if a is None or b is None:
+        return
+    if len(a) != len(b):
+        c.refuse(
+            f"Two operands have different ranks; received: {len(a)} and {len(b)}: expected equal"
+            f" shapes, got {d.bracketed(a)} and {d.bracketed(b)}"
+        )
+    for axis, (m, n) in enumerate(zip(a, b, strict=True)):
+        if m != n:
+            c.refuse(
+                f"Dimension {axis} does not equal (no broadcasting is supported): sparse side {m}"
+                f" vs dense side {n}"
+            )
 
 
 DENSE_ADD = define_op(
@@ -329,7 +349,7 @@ def _dense_add_gradient(op: Any, grad: Any) -> list[Any]:
 def _softmax_shape(c: ShapeContext) -> Dims:
     count, rank = parts(c)
     if rank is not None and rank < 2:
-        c.fail("a sparse tensor of rank at least 2", f"rank {rank}")
+        c.refuse(f"Input should have rank >= 2, but received a sparse tensor of rank {rank}")
     return (count,)
 
 

@@ -10,6 +10,7 @@ from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.sparse_common import Array, add_rows, check_inside, parts
+from penstock.types import dims as d
 from penstock.types.dims import Dims
 
 BLOCK = 1 << 22  # products that are held at once on the host
@@ -17,17 +18,19 @@ BLOCK = 1 << 22  # products that are held at once on the host
 
 def _inner(c: ShapeContext, a: Any, b: Any) -> None:
     if a is not None and b is not None and a != b:
-        c.fail(
-            "as many columns of the first matrix as rows of the second",
-            f"{a} and {b}",
-            "Use adjoint_a or adjoint_b for a matrix that is stored the other way round.",
+        why = "" if c.running else f": Dimensions must be equal, but are {a} and {b}"
+        c.refuse(
+            f"Cannot multiply A and B because inner dimension does not match: {a} vs. {b}{why}. Did"
+            " you forget a transpose? See adjoint_a and adjoint_b"
         )
 
 
 def _product_shape(c: ShapeContext) -> Dims:
     _, rank = parts(c, 0, "a")
     if rank not in (None, 2):
-        c.fail("a sparse matrix", f"a sparse tensor of rank {rank}")
+        c.refuse(f"Tensor 'a_shape' must have 2 elements, of a sparse matrix, got {rank}")
+    if c.running and len(c.shape(3) or ()) != 2:
+        c.refuse(f"Tensor 'b' is not a matrix: expected b of rank 2, got {d.bracketed(c.shape(3))}")
     b = c.rank(3, 2, "b")
     assert b is not None
     sizes = c.shape_value(2) or (None, None)

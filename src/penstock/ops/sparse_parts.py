@@ -19,7 +19,6 @@ from penstock.ops.sparse_common import (
     parts,
     union,
 )
-from penstock.types import dims as d
 from penstock.types.dims import Dims
 
 # ---- SparseSlice
@@ -31,7 +30,7 @@ def _slice_shape(c: ShapeContext) -> list[Dims]:
         dims = c.rank(index, 1, name)
         assert dims is not None
         if None not in (dims[0], rank) and dims[0] != rank:
-            c.fail(f"{name} of {rank} entries, one for each dimension", f"{dims[0]}")
+            c.refuse(f"Expected {name} to be a vector of length {rank} but got length {dims[0]}")
     return [(None, rank), (None,), (rank,)]
 
 
@@ -98,12 +97,15 @@ def _concat_shape(c: ShapeContext) -> list[Dims]:
             c.fail(f"as many values[{i}] as indices[{i}]", f"{values[0]} and {indices[0]}")
         for found in (indices[1], shape[0]):
             if None not in (found, rank) and found != rank:
-                c.fail("sparse tensors of one rank", f"ranks {rank} and {found}")
+                c.refuse(
+                    f"Ranks of all input tensors must match: expected {rank} but got {found} at"
+                    f" position {i}"
+                )
             rank = found if rank is None else rank
         own = indices[0] if values[0] is None else values[0]
         total = None if total is None or own is None else total + own
     if rank is not None and not -rank <= c.attr("concat_dim") < rank:
-        c.fail(f"concat_dim in [{-rank}, {rank})", f"{c.attr('concat_dim')}")
+        c.refuse(f"Concat dimension must be in range [{-rank}, {rank}), got {c.attr('concat_dim')}")
     return [(total, rank), (total,), (rank,)]
 
 
@@ -213,11 +215,11 @@ def _split_shape(c: ShapeContext) -> list[Dims]:
     _, rank = parts(c, 1)
     count, axis, sizes = c.attr("num_split"), c.constant(0), c.constant(3)
     if axis is not None and rank is not None and not -rank <= int(axis) < rank:
-        c.fail(f"split_dim in [{-rank}, {rank})", f"{int(axis)}")
+        c.refuse(f"Input axis should be in range [{-rank}, {rank}), got {int(axis)}")
     if axis is not None and sizes is not None and not 1 <= count <= int(sizes[int(axis)]):
-        c.fail(
-            f"num_split in [1, {int(sizes[int(axis)])}], the size of dimension {int(axis)}",
-            f"num_split = {count} for the dense shape {d.text(tuple(sizes.tolist()))}",
+        c.refuse(
+            "Input num_split should be between 1 and the splitting dimension size"
+            f" ({int(sizes[int(axis)])}), got {count}"
         )
     return [(None, rank)] * count + [(None,)] * count + [(rank,)] * count
 

@@ -33,7 +33,13 @@ def _axes(c: ShapeContext, rank: int | None) -> list[int] | None:
     if value is None or rank is None:
         return None
     given = [int(a) for a in np.asarray(value).reshape(-1)]
-    return sorted({c.axis(a, rank) for a in given})
+    for axis in given:
+        if not -rank <= axis < rank:
+            c.refuse(
+                f"Invalid reduction dimension {axis}, for input with {rank} dimensions: expected"
+                f" one in [{-rank}, {rank})"
+            )
+    return sorted({axis % rank for axis in given})
 
 
 def _dense_shape(c: ShapeContext) -> Dims:

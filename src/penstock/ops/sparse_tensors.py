@@ -348,8 +348,8 @@ def _check_larger(sp_input: SparseTensor, sizes: Tensor) -> list[Any]:
     old_rank, new_rank = sp_input.shape.rank, sizes.shape.as_list()[0]
     if old_rank is not None and new_rank is not None and old_rank != new_rank:
         raise ValueError(
-            f"reset_shape: expected a shape of rank {old_rank}, got {new_rank} sizes. "
-            "Use tf.sparse.reshape or expand_dims to change the rank."
+            f"Dimensions {old_rank} and {new_rank} are not compatible: reset_shape expects as many"
+            " sizes as there were. Use tf.sparse.reshape or expand_dims to change the rank."
         )
     known = shape_value(sizes)
     old = sp_input.shape
@@ -357,7 +357,8 @@ def _check_larger(sp_input: SparseTensor, sizes: Tensor) -> list[Any]:
         assert known is not None
         if any(n < o for n, o in zip(known, old.as_list(), strict=True)):  # type: ignore[operator]
             raise ValueError(
-                f"reset_shape: expected no size smaller than in {old.as_list()}, got {list(known)}."
+                "Requested new_shape should have dimension sizes >= sp_input.shape. Found new_shape"
+                f" ({list(known)}), sp_input.shape ({old.as_list()})."
             )
         return []
     return [assert_less_equal(sp_input.dense_shape, sizes)]
