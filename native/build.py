@@ -24,9 +24,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE.parent / "src/penstock/_native/libpenstock_kernels.so"
-HOST = ("buffers", "wire", "strings")  # sources of libraries that Python calls
+HOST = ("buffers", "wire", "strings", "special")  # sources of libraries that Python calls
 CHECK_SECONDS = 900  # a check takes some 20, and several times as many beside other work
 COMMON = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
+OPTIONS = {  # of single libraries: what lets loops over numbers become vectors
+    "special": ("-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"),
+}
 X86 = {  # the instruction sets, and what the compiler is told for each
     "plain": (),
     "avx2": ("-mavx2", "-mfma"),
@@ -114,7 +117,8 @@ def build_host(
     target = target or host_target(name)
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.with_suffix(".new")
-    _run([*command, *COMMON, *extra, "-shared", "-o", str(new), str(HERE / f"{name}.cc")])
+    options = [*COMMON, *OPTIONS.get(name, ()), *extra, "-shared"]
+    _run([*command, *options, "-o", str(new), str(HERE / f"{name}.cc")])
     os.replace(new, target)
     return target
 
@@ -123,7 +127,7 @@ def check(sanitizers: str, rounds: int) -> int:
     """Checks both libraries, compiled with sanitizers.
 
     The kernels are compared with plain loops (check.cc), the parser of messages is given sound and
-    damaged ones (check_wire.cc).
+    damaged ones (check_wire.cc), special functions all kinds of numbers (check_special.cc).
 
     Args:
       sanitizers: what `-fsanitize=` names; none when empty.
@@ -138,10 +142,13 @@ def check(sanitizers: str, rounds: int) -> int:
     extra = ["-g", "-O1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
     extra = extra if sanitizers else []
     with tempfile.TemporaryDirectory() as folder:
-        messages = f"{folder}/messages"
-        sources = [str(HERE / f"{name}.cc") for name in ("check_wire", "wire")]
-        _run([*_compiler(), *COMMON, *extra, "-o", messages, *sources])
-        failed = _exit_code([messages, str(rounds)])
+        failed = 0
+        for name in ("wire", "special"):
+            target = f"{folder}/{name}"
+            sources = [str(HERE / f"{each}.cc") for each in (f"check_{name}", name)]
+            options = [*COMMON, *OPTIONS.get(name, ()), *extra]
+            _run([*_compiler(), *options, "-o", target, *sources])
+            failed = _exit_code([target, str(rounds)]) or failed
         made = _compile(folder, ("check", "check_dot", "dispatch", "dot_dispatch"), extra, [])
         return _exit_code([made, str(rounds)]) or failed
 

@@ -1,6 +1,9 @@
-"""Writes src/penstock/ops/math_special_tables.py: Chebyshev coefficients of smooth factors.
+"""Writes Chebyshev coefficients of smooth factors of special functions.
 
     python tools/special_tables.py          # needs the package mpmath
+
+They go to src/penstock/ops/math_special_tables.py, and with those that only the native library
+uses to native/special_tables.h.
 
 Each factor is a function on an interval without a singularity there, so a short sum of Chebyshev
 polynomials gives it to the last bit of float64. The sums are interpolations at the polynomials'
@@ -13,7 +16,9 @@ from typing import Any
 
 import mpmath as mp
 
-TARGET = pathlib.Path(__file__).parents[1] / "src/penstock/ops/math_special_tables.py"
+ROOT = pathlib.Path(__file__).parents[1]
+TARGET = ROOT / "src/penstock/ops/math_special_tables.py"
+HEADER = ROOT / "native/special_tables.h"
 NODES = 90
 mp.mp.dps = 60
 HEAD = '''"""Chebyshev coefficients of the smooth factors of special functions; see `math_bessel`.
@@ -24,6 +29,16 @@ whose sum is exact to 32 digits.
 """
 
 '''
+
+HEADER_HEAD = """\
+// Chebyshev coefficients of smooth factors of special functions, for special_unary.h;
+// made by tools/special_tables.py, not by hand. Each array is the sum over k of c[k] T_k(2u - 1)
+// for u in [0, 1]; ZEROS holds zeros of J as two numbers whose sum is exact to 32 digits.
+#pragma once
+
+namespace penstock::tables {
+
+"""
 
 
 def coefficients(function: Callable[[Any], Any], last: Any = 1) -> list[Any]:
@@ -159,20 +174,128 @@ TABLES: dict[str, tuple[Callable[[Any], Any], Any]] = {
 }
 
 
+def i_near(order: int) -> Callable[[Any], Any]:
+    """exp(-x) I, by x for order 1."""
+
+    def factor(x: Any) -> Any:
+        x = x if x > 0 else mp.mpf(10) ** -25
+        return mp.besseli(order, x) * mp.exp(-x) / (x if order else 1)
+
+    return factor
+
+
+def i_tail(order: int) -> Callable[[Any], Any]:
+    """sqrt(x) exp(-x) I, of 4 / x."""
+
+    def factor(u: Any) -> Any:
+        x = 4 / u if u > 0 else mp.inf
+        if x < 10**4:
+            return mp.besseli(order, x) * mp.exp(-x) * mp.sqrt(x)
+        term, total = mp.mpf(1), mp.mpf(1)  # of the asymptotic series, DLMF 10.40.1
+        for k in range(1, 12):
+            term *= -(4 * order * order - (2 * k - 1) ** 2) / (k * 8 * x)
+            total += term
+        return total / mp.sqrt(2 * mp.pi)
+
+    return factor
+
+
+EI_ZERO = mp.findroot(mp.ei, 0.3725)
+
+
+def ei_near(x: Any) -> Any:
+    """(Ei(x) - log(x / zero)) / (x - zero)."""
+    x = x if x > 0 else mp.mpf(10) ** -30
+    return (mp.ei(x) - mp.log(x / EI_ZERO)) / (x - EI_ZERO)
+
+
+def ei_tail(low: int, high: int | None) -> Callable[[Any], Any]:
+    """The product x exp(-x) Ei(x) for x from low to high, of 1 / x in proportion."""
+    end = mp.mpf(1) / high if high else mp.mpf(0)
+
+    def factor(v: Any) -> Any:
+        u = end + v * (mp.mpf(1) / low - end)
+        if u < mp.mpf(1) / 200:  # the asymptotic series, DLMF 6.12.2
+            return mp.fsum(mp.factorial(k) * u**k for k in range(25))
+        return mp.exp(-1 / u) * mp.ei(1 / u) / u
+
+    return factor
+
+
+def dilogarithm(v: Any) -> Any:
+    """Li2(1 - x) / (1 - x) for x = 1/2 + v."""
+    rest = mp.mpf(1) / 2 - v
+    return (mp.polylog(2, rest) / rest).real if rest else mp.mpf(1)
+
+
+def inverse_erf(low: int, high: int, rooted: bool) -> Callable[[Any], Any]:
+    """erfinv(x) / x of w = -log(1 - x^2), or of sqrt(w), from low to high.
+
+    Source of the variable: M. Giles, Approximating the erfinv function, 2010.
+    """
+
+    def factor(v: Any) -> Any:
+        t = low + v * (high - low)
+        w = t * t if rooted else t
+        if w == 0:
+            return mp.sqrt(mp.pi) / 2
+        x = mp.sqrt(-mp.expm1(-w))
+        if w < 30:
+            return mp.erfinv(x) / x
+        beyond = mp.log(mp.exp(-w) / (1 + x))  # of 1 - x
+        y = mp.sqrt(w)
+        for _ in range(12):  # Newton's steps for log erfc(y) = beyond
+            tail = mp.erfc(y)
+            y += (mp.log(tail) - beyond) * tail * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+        return y / x
+
+    return factor
+
+
+NATIVE_TABLES: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "I0_NEAR": (i_near(0), 4),
+    "I1_NEAR": (i_near(1), 4),
+    "I0_FAR": (i_tail(0), 1),
+    "I1_FAR": (i_tail(1), 1),
+    "EI_NEAR": (ei_near, 6),
+    "EI_6": (ei_tail(6, 12), 1),
+    "EI_12": (ei_tail(12, 24), 1),
+    "EI_24": (ei_tail(24, 48), 1),
+    "EI_48": (ei_tail(48, None), 1),
+    "DILOGARITHM": (dilogarithm, 1),
+    "ERFINV_0": (inverse_erf(0, 4, rooted=False), 1),
+    "ERFINV_2": (inverse_erf(2, 4, rooted=True), 1),
+    "ERFINV_4": (inverse_erf(4, 9, rooted=True), 1),
+    "ERFINV_9": (inverse_erf(9, 27, rooted=True), 1),
+}
+
+
+def two_parts(number: Any) -> tuple[float, float]:
+    """A number as two whose sum is exact to 32 digits."""
+    return float(number), float(number - mp.mpf(float(number)))
+
+
 def main() -> None:
     """Writes the tables."""
-    lines = [HEAD]
-    for name, (function, last) in TABLES.items():
+    lines, header = [HEAD], [HEADER_HEAD]
+    for name, (function, last) in {**TABLES, **NATIVE_TABLES}.items():
         numbers = [repr(float(c)) for c in coefficients(function, mp.mpf(last))]
-        lines.append(f"{name} = (\n")
-        lines += [f"    {', '.join(numbers[i : i + 3])},\n" for i in range(0, len(numbers), 3)]
-        lines.append(")  # fmt: skip\n")
+        rows = [f"    {', '.join(numbers[i : i + 3])},\n" for i in range(0, len(numbers), 3)]
+        if name in TABLES:
+            lines += [f"{name} = (\n", *rows, ")  # fmt: skip\n"]
+        header += [f"constexpr double {name}[] = {{\n", *rows, "};\n"]
         print(name, len(numbers))
-    pairs = {
-        order: [(float(z), float(z - mp.mpf(float(z)))) for z in zeros(order)] for order in (0, 1)
-    }
+    pairs = {order: [two_parts(z) for z in zeros(order)] for order in (0, 1)}
     lines.append(f"ZEROS = (\n    {tuple(pairs[0])},\n    {tuple(pairs[1])},\n)  # fmt: skip\n")
+    shown = [", ".join(f"{{{high}, {low}}}" for high, low in pairs[order]) for order in (0, 1)]
+    header.append("constexpr double ZEROS[2][2][2] = {\n")
+    header += [f"    {{{each}}},\n" for each in shown]
+    header.append("};\n")
+    high, low = two_parts(EI_ZERO)
+    header.append(f"constexpr double EI_ZERO[2] = {{{high}, {low}}};\n")
+    header.append("\n}  // namespace penstock::tables\n")
     TARGET.write_text("".join(lines))
+    HEADER.write_text("".join(header))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,14 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.core import native, native_buffers, native_library, native_strings, native_wire
+from penstock.core import (
+    native,
+    native_buffers,
+    native_library,
+    native_special,
+    native_strings,
+    native_wire,
+)
 from penstock.core.native_library import State
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "native"
@@ -158,7 +165,8 @@ def test_the_sources_state_the_numbers_and_functions_that_python_does():
     ]
     defined = re.findall(r"^PENSTOCK_HANDLER\(\s*penstock_(\w+)", handlers, re.MULTILINE)
     assert sorted(defined) == sorted(native.FUNCTIONS)
-    for name, module in (("wire", native_wire), ("strings", native_strings)):
+    libraries = {"wire": native_wire, "strings": native_strings, "special": native_special}
+    for name, module in libraries.items():
         library = module.LIBRARY
         text = (SOURCE / f"{name}.cc").read_text()
         assert f"int penstock_{name}_version() {{ return {library.version}; }}" in text

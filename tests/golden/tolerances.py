@@ -51,7 +51,7 @@ _BY_REASON: dict[str, tuple[Allowed, str]] = {
         Allowed(128, 1e-3),
         """
         BesselI1e BesselJ0 BesselJ1 BesselY0 BesselY1 Betainc Digamma Igamma IgammaGradA Lgamma
-        RandomGammaGrad Xlog1py tf.math
+        RandomGammaGrad StatelessRandomGammaV3 Spence Xlog1py tf.math
         """,
     ),
     "normal numbers of the same bits through another logarithm, sine or root": (

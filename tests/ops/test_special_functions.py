@@ -14,9 +14,10 @@ RECORDED = json.loads(
     (Path(__file__).parents[1] / "data" / "special_functions.json").read_text("utf-8")
 )
 # Units in the last place of float64 and of float32, in eager calls and compiled. The Bessel
-# functions of the first and second kind lose relative accuracy beside their zeros beyond x = 8.
+# functions of the first and second kind lose relative accuracy beside their zeros beyond x = 8, and
+# just below, where the sum behind J0 is small beside its terms.
 ULPS = {
-    "bessel_j0": (8, 1), "bessel_j1": (8, 1), "bessel_y0": (100, 1), "bessel_y1": (8, 1),
+    "bessel_j0": (10, 1), "bessel_j1": (8, 1), "bessel_y0": (100, 1), "bessel_y1": (8, 1),
     "bessel_k0": (8, 1), "bessel_k1": (6, 1), "bessel_k0e": (6, 1), "bessel_k1e": (8, 1),
     "bessel_i0": (4, 8), "bessel_i1": (8, 12), "bessel_i0e": (6, 6), "bessel_i1e": (6, 6),
     "dawsn": (10, 1), "expint": (6, 8), "fresnel_cos": (6, 1), "fresnel_sin": (6, 1),

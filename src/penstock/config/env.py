@@ -161,9 +161,10 @@ _ROWS: tuple[Variable, ...] = (
         "bool",
         True,
         "Whether the native libraries are used: kernels for products, convolutions and pooling on "
-        "CPU (XLA's own when not, which are slower), the parser of Examples and work on large "
-        "arrays of strings (Python's when not, several times slower), and memoryviews of tensors "
-        "on Python 3.11 (none when not). `penstock doctor` says whether they are there.",
+        "CPU and special functions (XLA's own when not, which are slower), the parser of Examples "
+        "and work on large arrays of strings (Python's when not, several times slower), and "
+        "memoryviews of tensors on Python 3.11 (none when not). `penstock doctor` says whether "
+        "they are there.",
     ),
     Variable(
         "PENSTOCK_AUTOTUNE",

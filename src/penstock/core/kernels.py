@@ -42,6 +42,7 @@ class Kernel:
       otherwise: what serves the other inputs; set by `select` on a kernel with `when`.
       by_rows: of a variable it reads only the rows that its other inputs name.
       blocks: it waits for what other operations of its step may do.
+      available: whether it can run in this process at all; None for always.
     """
 
     op_name: str
@@ -58,17 +59,21 @@ class Kernel:
     otherwise: "Kernel | None" = None
     by_rows: bool = False
     blocks: bool = False
+    available: Callable[[], bool] | None = None
 
     def fits(self, kind: str, device: str, attrs: dict[str, Any]) -> bool:
         """Whether the kernel serves this kind, device type and these attributes."""
         if self.kind != kind or (self.device is not None and self.device != device):
             return False
-        return all(_type_fits(attrs.get(name), allowed) for name, allowed in self.types)
+        if not all(_type_fits(attrs.get(name), allowed) for name, allowed in self.types):
+            return False
+        return self.available is None or self.available()
 
     @property
     def specificity(self) -> int:
         """More constraints, more specific."""
-        return 2 * len(self.types) + (self.device is not None) + (self.when is not None)
+        conditions = (self.device, self.when, self.available)
+        return 2 * len(self.types) + sum(each is not None for each in conditions)
 
     def describe(self) -> str:
         """One line for error messages."""
@@ -99,6 +104,7 @@ def register_kernel(
     when: When | None = None,
     by_rows: bool = False,
     blocks: bool = False,
+    available: Callable[[], bool] | None = None,
 ) -> None:
     """Adds a kernel.
 
@@ -117,6 +123,8 @@ def register_kernel(
         read on the host however large the variable is.
       blocks: it waits for what other operations of its step may do, so nothing that does not
         depend on it may be made to wait for it. Then it is reentrant too.
+      available: says whether it can run in this process at all: its library may be missing. It is
+        asked when a kernel is selected, for the first call with some dtypes and attributes.
     """
     name = op if isinstance(op, str) else op.name
     code = getattr(function, "__code__", None)
@@ -143,6 +151,7 @@ def register_kernel(
         when,
         by_rows=by_rows,
         blocks=blocks,
+        available=available,
     )
     _kernels.setdefault(name, []).append(made)
 

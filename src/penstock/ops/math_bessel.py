@@ -25,7 +25,7 @@ from penstock.ops.factories import unary, unary_function
 from penstock.ops.math_arithmetic import FLOATS, add_v2, multiply, negative, subtract
 from penstock.ops.math_division import real_div
 from penstock.ops.math_elementwise import cos, reciprocal, sin, square
-from penstock.ops.math_special import HOST_LIMIT, over
+from penstock.ops.math_special import HOST_LIMIT, on_native_host, over
 
 Array = Any  # numpy.ndarray or a JAX tracer
 Formula = Callable[[Any, Array], Array]  # (numpy or jax.numpy, float64) -> float64
@@ -163,7 +163,7 @@ def _define(name: str, formula: Formula, doc: str) -> OpDef:
 
     op = unary(name, FLOATS, None, lambda x: run(jnp, x), doc)
     register_kernel(op, functools.partial(run, np), kind="host", limit=HOST_LIMIT)
-    return op
+    return on_native_host(op)
 
 
 def _bessel(name: str, formula: Callable[..., Array], text: str, *args: Any) -> OpDef:

@@ -1,8 +1,8 @@
 """Special functions: error functions, gamma functions, zeta, Bessel functions.
 
-Compiled kernels are those of `jax.scipy.special`. Host kernels use the C library through `math`
-where it has the function (some 60 ns an element), else a series in NumPy; where neither is short,
-the operation always runs compiled.
+Compiled kernels are those of `jax.scipy.special`. Host kernels are those of `native/special.cc`;
+where that is not in use, they use the C library through `math` where it has the function (some
+60 ns an element), else a series in NumPy; where neither is short, the operation runs compiled.
 """
 
 import math
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import kernels, native_special
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import register_kernel
@@ -34,6 +35,7 @@ Array = Any  # numpy.ndarray or a JAX tracer
 WIDE = "float, double"
 special: Any = LazyModule("jax.scipy.special")
 HOST_LIMIT = 1024  # elements: element by element through the C library costs 60 ns each
+ANY_SIZE = 1 << 62
 
 
 def _of(name: str) -> Callable[..., Array]:
@@ -67,11 +69,28 @@ def _in_double(function: Callable[..., Array]) -> Callable[..., Array]:
     return call
 
 
+def on_native_host(op: OpDef, limit: int = ANY_SIZE) -> OpDef:
+    """Gives an operation the host kernel of the native library, for up to `limit` elements.
+
+    XLA's code wins for large arrays where it is a short polynomial of single precision.
+    """
+    function = native_special.function(op.name)
+    available = native_special.is_in_use
+    register_kernel(op, function, kind="host", device="CPU", limit=limit, available=available)
+    return op
+
+
 def _define(name: str, host: Any, compiled: Any, doc: str, types: str = FLOATS) -> OpDef:
     op = unary(name, types, None, compiled, doc)
     if host is not None:
         register_kernel(op, host, kind="host", limit=HOST_LIMIT)
-    return op
+    limit = kernels.HOST_LIMIT if name in _SHORT_IN_XLA else ANY_SIZE
+    return on_native_host(op, limit)
+
+
+_SHORT_IN_XLA = {"Erf", "Erfc", "Erfinv", "Ndtri", "Lgamma"} | {
+    f"BesselI{order}" for order in ("0", "1", "0e", "1e")
+}
 
 
 def _times(x: Any, number: float) -> Any:
@@ -268,7 +287,7 @@ def _define_pair(name: str, names: str, host: Any, compiled: Any, doc: str, type
     op = binary(name, "", None, compiled, doc, signature)
     if host is not None:
         register_kernel(op, host, kind="host", limit=HOST_LIMIT)
-    return op
+    return on_native_host(op)
 
 
 ZETA = _define_pair(
@@ -392,6 +411,7 @@ BETAINC = define_op(
     doc="Returns the regularized incomplete beta integral.",
 )
 register_kernel(BETAINC, _of("betainc"), kind="compiled")
+on_native_host(BETAINC)
 
 
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Any:

@@ -24,6 +24,7 @@ from penstock.ops.math_arithmetic import maximum, multiply
 from penstock.ops.math_cast import cast
 from penstock.ops.math_division import divide
 from penstock.ops.math_reduce import reduce_sum
+from penstock.ops.math_special import on_native_host
 from penstock.ops.random_ops import shape_tensor
 from penstock.ops.random_philox import Stream
 from penstock.ops.random_rejection import RESERVED, binomial_on, gamma_on, poisson_on, truncated_on
@@ -118,6 +119,9 @@ GAMMA_GRAD = define_op(
 def _gamma_grad(alpha: Array, sample: Array) -> Array:
     wide = np.broadcast_shapes(alpha.shape, sample.shape)
     return lax.random_gamma_grad(_spread(alpha, wide), _spread(sample, wide))
+
+
+on_native_host(GAMMA_GRAD)
 
 
 def _spread(x: Array, dims: tuple[int, ...]) -> Array:
