@@ -94,6 +94,11 @@ def _size(self: Any) -> Any:
 
 
 def _tolist(self: Any) -> Any:
+    if not isinstance(self, EagerTensor):
+        raise ValueError(
+            f"tolist: expected a tensor with a value, got {self}. Symbolic tensors have none before"
+            " the graph runs: return it and call tolist there."
+        )
     return host_array(self).tolist()
 
 
@@ -103,9 +108,9 @@ METHODS: dict[str, Any] = {
     "clip": numpy_elementwise.clip,
     "data": property(lambda self: self),
     "flatten": numpy_arrays.flatten,
-    "max": numpy_reductions.max,
+    "max": numpy_reductions.amax,
     "mean": numpy_reductions.mean,
-    "min": numpy_reductions.min,
+    "min": numpy_reductions.amin,
     "ravel": numpy_arrays.ravel,
     "reshape": _reshape,
     "size": property(_size),

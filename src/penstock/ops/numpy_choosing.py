@@ -7,7 +7,6 @@ from penstock.ops import array_join, array_shape
 from penstock.ops.array_basics import reshape as tensor_reshape
 from penstock.ops.array_gather import gather
 from penstock.ops.array_select import where as tensor_where
-from penstock.ops.math_arithmetic import add
 from penstock.ops.math_compare import less
 from penstock.ops.numpy_arrays import atleast_1d, moveaxis, ravel
 from penstock.ops.numpy_dtypes import (
@@ -108,7 +107,7 @@ def take(
       indices: integers.
       axis: which; None for the flat tensor.
       out: must be None.
-      mode: 'clip', 'wrap' or 'raise', for positions outside.
+      mode: 'clip' or 'wrap', for positions outside.
 
     Returns:
       A tensor.
@@ -116,10 +115,10 @@ def take(
     Raises:
       ValueError: `out` is given, or another mode.
     """
-    if out is not None or mode not in ("raise", "clip", "wrap"):
+    if out is not None or mode not in ("clip", "wrap"):
         raise ValueError(
-            f"take: expected out=None and mode 'raise', 'clip' or 'wrap', got out={out!r} and"
-            f" mode={mode!r}. Tensors are not written to."
+            f"take: expected out=None and mode 'clip' or 'wrap', got out={out!r} and mode={mode!r}."
+            " Tensors are not written to; use tf.gather for an error at positions outside."
         )
     x, index = as_tensor(a), as_tensor(indices)
     if index.dtype.is_bool:
@@ -131,11 +130,7 @@ def take(
 
 
 def _inside(index: Any, count: Any, mode: str) -> Any:
-    if mode == "wrap":
-        return index % count
-    if mode == "clip":
-        return np_clip(index, count)
-    return tensor_where(less(index, index - index), add(index, count), index)
+    return index % count if mode == "wrap" else np_clip(index, count)
 
 
 def np_clip(index: Any, count: Any) -> Any:

@@ -511,7 +511,7 @@ def geomspace(
     ends = [execute("Log", (math_arithmetic.multiply(v, sign),), {}) for v in (first, last)]
     exponents = linspace(ends[0], ends[1], num, endpoint, dtype=work)
     found = execute("Exp", (exponents,), {})
-    found = math_arithmetic.multiply(found, expand_dims(sign, 0))
+    found = math_arithmetic.multiply(cast(found, work), expand_dims(sign, 0))
     rank = rank_of(found, "geomspace")
     order = list(range(1, rank))
     order.insert(positive_axis(axis, rank, "geomspace"), 0)

@@ -123,7 +123,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype that the arguments share by NumPy's rules.
 
     Args:
-      *arrays_and_dtypes: tensors, arrays, Python numbers, lists of these, and dtypes.
+      *arrays_and_dtypes: tensors, arrays, Python numbers, lists of these, and dtypes; None is
+        `float`.
 
     Returns:
       A DType; float64 when there is no argument.
@@ -135,7 +136,10 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
       >>> result_type([1, 2], np.int8(3)).name
       'int8'
     """
-    names = [numpy_dtype(v) if isinstance(v, str) else v for v in arrays_and_dtypes]
+    names = [
+        numpy_dtype(v) if isinstance(v, str) else float if v is None else v
+        for v in arrays_and_dtypes
+    ]
     return as_dtype(_common(names).type)
 
 

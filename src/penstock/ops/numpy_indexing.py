@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
+from penstock.core.context import state
 from penstock.core.tensor import Tensor
 from penstock.ops import array_getitem, numpy_choosing, numpy_dtypes
 from penstock.ops.array_gather import gather_nd
@@ -38,18 +40,46 @@ def getitem(tensor: Any, slice_spec: Any, name: str | None = None) -> Any:
       A tensor of the same dtype.
 
     Raises:
-      InvalidArgumentError, ValueError: a position is out of range.
+      IndexError: an index is none of these.
+      InvalidArgumentError, ValueError: a position is out of range, or lists and tensors of indices
+        do not broadcast.
     """
     items = list(slice_spec) if isinstance(slice_spec, tuple) else [slice_spec]
-    if not any(_is_advanced(item) for item in items):
-        return array_getitem.getitem(tensor, slice_spec, name)
-    if len(items) == 1 and isinstance(items[0], (Tensor, np.ndarray)) and _is_mask(items[0]):
-        return array_getitem.getitem(tensor, items[0], name)
-    return _advanced(tensor, items)
+    advanced = any(_is_advanced(item) for item in items)
+    if advanced and not (
+        len(items) == 1 and isinstance(items[0], (Tensor, np.ndarray)) and _is_mask(items[0])
+    ):
+        return _advanced(tensor, items)
+    try:
+        return array_getitem.getitem(tensor, items[0] if advanced else slice_spec, name)
+    except TypeError as problem:
+        raise _no_index(slice_spec, problem) from None
+
+
+def _no_index(item: Any, problem: object = "") -> IndexError:
+    return IndexError(
+        "getitem: expected only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`)"
+        f" and integer or boolean arrays as indices, got {item!r}. Cast floats to integers."
+        + (f" ({problem})" if problem else "")
+    )
 
 
 def _is_mask(item: Any) -> bool:
     return bool(item.dtype in (dtypes.bool_, np.bool_))
+
+
+def _index(item: Any) -> Any:
+    """A list or array as a tensor of positions, or a mask; an empty list has no positions.
+
+    Raises:
+      IndexError: it holds neither integers nor bools.
+    """
+    if isinstance(item, list) and not item:
+        return numpy_dtypes.as_tensor(item, np.int64)
+    index = numpy_dtypes.as_tensor(item)
+    if not (index.dtype.is_integer or index.dtype.is_bool):
+        raise _no_index(item)
+    return index
 
 
 def _expanded(tensor: Any, items: list[Any]) -> list[Any]:
@@ -57,7 +87,7 @@ def _expanded(tensor: Any, items: list[Any]) -> list[Any]:
     found: list[Any] = []
     for item in items:
         if _is_advanced(item):
-            index = numpy_dtypes.as_tensor(item)
+            index = _index(item)
             found += numpy_choosing.nonzero(index) if index.dtype.is_bool else [index]
         else:
             found.append(item)
@@ -65,6 +95,22 @@ def _expanded(tensor: Any, items: list[Any]) -> list[Any]:
     missing = numpy_dtypes.rank_of(tensor, "getitem") - used
     place = next((i for i, item in enumerate(found) if item is Ellipsis), len(found))
     return found[:place] + [slice(None)] * missing + found[place + 1 :]
+
+
+def _common_shape(indices: list[Any]) -> Any:
+    shape = indices[0].shape
+    for index in indices[1:]:
+        try:
+            shape = broadcast_static_shape(shape, index.shape)
+        except ValueError:
+            text = (
+                "getitem: expected lists and tensors of indices of one broadcast shape, got"
+                f" {' and '.join(str(i.shape) for i in indices)}. Give them the same length."
+            )
+            if state.graph is None:
+                raise errors.InvalidArgumentError(None, None, text) from None
+            raise ValueError(text) from None
+    return shape
 
 
 def _is_array(item: Any) -> bool:
@@ -79,9 +125,7 @@ def _advanced(tensor: Any, items: list[Any]) -> Any:
     left = [i for i in expanded if i is None or isinstance(i, slice) or _is_array(i)]
     axes = [i for i, item in enumerate(left) if _is_array(item)]
     indices = [numpy_dtypes.as_tensor(left[i], np.int64) for i in axes]
-    shape: Any = indices[0].shape
-    for index in indices[1:]:
-        shape = broadcast_static_shape(shape, index.shape)
+    shape = _common_shape(indices)
     parts = []
     for axis, index in zip(axes, indices, strict=True):
         size = numpy_dtypes.as_tensor(rest.dims[axis], np.int64)

@@ -203,7 +203,8 @@ def einsum(subscripts: str, *operands: Value, **kwargs: Any) -> Any:
     Args:
       subscripts: such as "ij,jk->ik".
       *operands: tensors, arrays or lists.
-      **kwargs: `casting` ('safe' or 'no') and `optimize`, as in NumPy.
+      **kwargs: `casting` ('safe' or 'no') and `optimize` (a bool, 'greedy' or 'optimal'), as in
+        NumPy; `order` has no effect: tensors have no layout.
 
     Returns:
       A tensor.
@@ -213,6 +214,12 @@ def einsum(subscripts: str, *operands: Value, **kwargs: Any) -> Any:
     """
     casting = kwargs.pop("casting", "safe")
     optimize = kwargs.pop("optimize", False)
+    kwargs.pop("order", None)
+    if optimize not in (True, False, None, "greedy", "optimal"):
+        raise ValueError(
+            f"einsum: expected optimize True, False, 'greedy' or 'optimal', got {optimize!r}."
+            " Leave it out: the order of products is found by size."
+        )
     if casting not in ("safe", "no") or kwargs:
         raise ValueError(
             f"einsum: expected casting 'safe' or 'no', and optimize, got casting={casting!r} and"

@@ -266,18 +266,21 @@ def var(
     Args:
       a: a tensor, array, number or list.
       axis: the axes to reduce.
-      dtype: what to compute in; float64 for integers by default.
+      dtype: of the result, and what to compute in where it can hold the elements; float64 for
+        integers by default.
       out: must be None.
       ddof: taken from the number of elements before dividing by it.
       keepdims: keeps them with size 1.
       correction: the standard's name for `ddof`.
 
     Returns:
-      A real tensor.
+      A real tensor, or one of `dtype`.
+
+    Raises:
+      TypeError: `a` and `dtype` are both of integers.
     """
     _no_out("var", out)
-    tensor = as_tensor(a)
-    x = to_inexact(tensor) if dtype is None else cast(tensor, tensor_dtype(dtype))
+    x, wanted = _spread_dtypes(as_tensor(a), dtype)
     deviation = math_arithmetic.subtract(x, reduce.reduce_mean(x, axis=axis, keepdims=True))
     size = math_cast.abs(deviation)
     squares = math_arithmetic.multiply(size, size)
@@ -286,7 +289,23 @@ def var(
     count = math_arithmetic.subtract(
         ones, as_tensor(ddof if correction is None else correction, ones.dtype)
     )
-    return math_division.divide(total, count)
+    found = math_division.divide(total, count)
+    return found if wanted is None else cast(found, wanted)
+
+
+def _spread_dtypes(x: Any, dtype: Any) -> tuple[Any, Any]:
+    """The elements in the dtype that a variance is computed in, and the dtype that is asked for."""
+    if dtype is None:
+        return to_inexact(x), None
+    wanted = tensor_dtype(dtype)
+    if wanted.is_complex or (wanted.is_floating and not x.dtype.is_complex):
+        return cast(x, wanted), wanted
+    if x.dtype.is_floating or x.dtype.is_complex:
+        return x, wanted
+    raise TypeError(
+        f"var: expected a float or complex dtype for elements of {x.dtype.name}, got {wanted.name}."
+        " Leave dtype out, or cast the result."
+    )
 
 
 def std(a: Value, axis: Axis = None, keepdims: bool | None = None, *, correction: float = 0) -> Any:

@@ -135,7 +135,9 @@ def _holds_weak(value: Any) -> bool:
 
 
 def inside(value: Any) -> Any:
-    """A value, or a list of values, with the tensors inside of weak ones."""
+    """A value, or a list or slice of values, with the tensors inside of weak ones."""
+    if isinstance(value, slice):
+        return slice(*map(strong, (value.start, value.stop, value.step)))
     if value.__class__ is list or value.__class__ is tuple:
         return value.__class__([inside(v) for v in value])
     return strong(value)

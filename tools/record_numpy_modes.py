@@ -1,12 +1,12 @@
-"""Record what TensorFlow does in the dtype conversion modes "safe" and "all".
+"""Record what TensorFlow does once ``experimental_enable_numpy_behavior`` is called.
 
-    path/to/tensorflow/bin/python tools/record_weak_tensors.py
+    path/to/tensorflow/bin/python tools/record_numpy_modes.py
 
-reads the expressions of ``tests/data/weak_tensors.txt``, the first of the columns that tabs part,
-and writes the others anew: the result in mode "all", and that in mode "safe" where it differs. A
-result is ``T(int32 [2] 1,2)`` for a tensor, ``W(...)`` for a weak one, ``V(...)`` for a variable,
-with four digits of floats; ``!`` and the class for an error; the text of anything else. Modes are
-switched for a whole process, so each is recorded in one of its own.
+reads the expressions of each file of FILES in ``tests/data``, the first of the columns that tabs
+part, and writes the others anew: the results in the file's modes, the last one left out where it is
+that of the column before. A result is ``T(int32 [2] 1,2)`` for a tensor, ``W(...)`` for a weak one,
+``V(...)`` for a variable, with four digits of floats; ``!`` and the class for an error; the text of
+anything else. Modes are switched for a whole process, so each is recorded in one of its own.
 
 An expression may follow statements, which semicolons part. ``environment`` has the names.
 """
@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-MODES = ("all", "safe")
-TARGET = Path(__file__).resolve().parent.parent / "tests" / "data" / "weak_tensors.txt"
+DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
+FILES = {"weak_tensors.txt": ("all", "safe"), "numpy_functions.txt": ("legacy",)}
 STRONG = {
     "i8": (1, "int8"),
     "i32": (2, "int32"),
@@ -47,9 +47,9 @@ WEAK = {
 }
 
 
-def expressions() -> list[str]:
-    """The recorded expressions."""
-    return [line.split("\t")[0] for line in TARGET.read_text().splitlines()]
+def rows(file: str) -> list[list[str]]:
+    """The lines of a file, each as the list of its columns."""
+    return [line.split("\t") for line in (DATA / file).read_text().splitlines()]
 
 
 def environment(tf: Any) -> dict[str, Any]:
@@ -102,26 +102,30 @@ def _digits(array: Any) -> str:
     return f"{list(array.shape)} {','.join(rounded)}" if array.ndim else rounded[0]
 
 
-def results(tf: Any, mode: str) -> list[str]:
-    """The texts of all results in a mode."""
-    tf.experimental.numpy.experimental_enable_numpy_behavior(dtype_conversion_mode=mode)
+def results(tf: Any, file: str) -> list[str]:
+    """The texts of all results of a file, in the mode that is on."""
     names = environment(tf)
-    return [outcome(expression, names) for expression in expressions()]
+    return [outcome(row[0], names) for row in rows(file)]
 
 
 def main(arguments: list[str]) -> None:
-    """Record one mode, or both."""
+    """Record one mode of a file, or everything."""
     if arguments:
-        print(json.dumps(results(importlib.import_module("tensorflow"), *arguments)))
+        tf = importlib.import_module("tensorflow")
+        file, mode = arguments
+        tf.experimental.numpy.experimental_enable_numpy_behavior(dtype_conversion_mode=mode)
+        print(json.dumps(results(tf, file)))
         return
-    found = {}
-    for mode in MODES:
-        command = [sys.executable, __file__, mode]
-        text = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
-        found[mode] = json.loads(text.splitlines()[-1])
-    rows = zip(expressions(), found["all"], found["safe"], strict=True)
-    lines = ["\t".join([e, a] if a == s else [e, a, s]) for e, a, s in rows]
-    TARGET.write_text("\n".join(lines) + "\n")
+    for file, modes in FILES.items():
+        columns = [[row[0] for row in rows(file)]]
+        for mode in modes:
+            command = [sys.executable, __file__, file, mode]
+            text = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+            columns.append(json.loads(text.splitlines()[-1]))
+        lines = []
+        for row in zip(*columns, strict=True):
+            lines.append("\t".join(row[:-1] if row[-1] == row[-2] else row))
+        (DATA / file).write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
