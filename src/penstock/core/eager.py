@@ -79,7 +79,7 @@ class PreparedOp:
         self.device = device
         self.in_dtypes = in_dtypes
         self.counts = tuple(counts)
-        self.attrs = attributes.complete(op, in_dtypes, given, counts)
+        self.attrs = attributes.complete(op, in_dtypes, given, counts, runtime=True)
         self.out_dtypes = attributes.output_dtypes(op, self.attrs)
         self.out_numpy = tuple(
             None if t in (dt.resource, dt.variant) else t.numpy_dtype for t in self.out_dtypes
