@@ -316,3 +316,39 @@ def test_one_thread_is_enough():
         with v1.Session(config=config) as made:
             options = v1.RunOptions(timeout_in_ms=20000)
             assert made.run([taken, put], options=options)[0] == 3
+
+
+def test_sections_eagerly_give_tensors_and_do_not_wait_for_themselves():
+    section, other = tf.CriticalSection(), tf.CriticalSection()
+    found = section.execute(lambda: [1, None, {"a": np.ones(2)}])
+    assert found[0].numpy() == 1
+    assert found[1] is None
+    assert isinstance(found[2]["a"], tf.Tensor)
+    assert section.execute(lambda: other.execute(lambda: 3)).numpy() == 3
+    with pytest.raises(ValueError, match="while inside of it"):
+        section.execute(lambda: section.execute(lambda: 1))
+    assert section.execute(lambda: 2).numpy() == 2
+
+
+def test_sections_of_a_graph_have_its_names(session):
+    section, shared = tf.CriticalSection(name="cs"), tf.CriticalSection(shared_name="q")
+    assert (section.name, shared.name) == ("cs", "CriticalSection")
+    found = {op.name: op.get_attr("shared_name") for op in session.graph.get_operations()}
+    assert found == {"cs": b"cs/", "CriticalSection": b"q"}
+    assert v1.get_collection("critical_sections") == [section, shared]
+
+
+def test_a_barrier_is_cancelled_once(session):
+    barrier = raw.Barrier(component_types=[tf.int32], shapes=[[]])
+    close = raw.BarrierClose(handle=barrier)
+    cancel = raw.BarrierClose(handle=barrier, cancel_pending_enqueues=True)
+    for step in (close, close, cancel):
+        session.run(step)
+    for step in (close, cancel):
+        with pytest.raises(errors.CancelledError, match="already closed"):
+            session.run(step)
+
+
+def test_a_padding_queue_has_a_shape_for_each_component():
+    with pytest.raises(ValueError, match="expected 2 shapes"):
+        tf.queue.PaddingFIFOQueue(5, [tf.int32, tf.int32], [[None]])

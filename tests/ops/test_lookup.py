@@ -491,3 +491,27 @@ def test_checkpoints_have_buckets_and_are_read_with_or_without(tmp_path):
     assert value(table.size()) == 3
     table._restore_from_tensors({"table-keys": int64([8]), "table-values": int64([4])})
     assert value(table.lookup(int64([8, 5]))) == [4, UNKNOWN]
+
+
+def test_names_of_operations_in_graphs():
+    with tf.Graph().as_default() as graph:
+        keys, values = tf.constant(["a"], name="k"), tf.constant([1], tf.int64, name="v")
+        init = v1.lookup.KeyValueTensorInitializer(keys, values)
+        table = v1.lookup.StaticHashTable(init, -1, name="t")
+        table.lookup(keys), table.size(), table.export(), table.lookup(keys, name="mine")
+        changing = mutable()
+        changing.insert(keys, values), changing.lookup(keys), changing.remove(keys)
+        words = v1.lookup.StaticVocabularyTable(init, 2, name="words")
+        words.lookup(keys), words.size()
+        assert (table.name, words.name) == ("t", "words")
+        assert v1.lookup.StaticHashTable(init, -1, name="t").name == "t_1"
+        assert v1.lookup.StaticVocabularyTable(None, 2).name == "hash_bucket"
+    names = {op.name for op in graph.get_operations()}
+    assert names >= {
+        "t_Lookup/LookupTableFindV2", "t_Size/LookupTableSizeV2", "t_Export/LookupTableExportV2",
+        "mine/LookupTableFindV2", "MutableHashTable_lookup_table_insert/LookupTableInsertV2",
+        "MutableHashTable_lookup_table_find/LookupTableFindV2",
+        "MutableHashTable_lookup_table_remove/LookupTableRemoveV2", "words_Lookup/hash_bucket",
+        "words_Lookup/hash_table_Lookup/LookupTableFindV2", "words_Lookup/SelectV2",
+        "words_Size/hash_table_Size/LookupTableSizeV2", "words_Size/add",
+    }  # fmt: skip

@@ -145,10 +145,21 @@ class BarrierState:
         return [numbers, keys, *parts]
 
     def close(self, cancel: bool = True) -> None:
-        """Refuses new elements; with `cancel` components of those that wait too."""
+        """Refuses new elements; with `cancel` components of those that wait too.
+
+        Raises:
+          CancelledError: it was closed with `cancel` before.
+        """
         with self.condition:
+            if self.cancelled:
+                raise errors.CancelledError(
+                    None,
+                    None,
+                    f"Barrier '{self.name}' is already closed: expected an open one. Close it once "
+                    "with cancel_pending_enqueues=True.",
+                )
             self.closed = True
-            self.cancelled = self.cancelled or cancel
+            self.cancelled = cancel
             self.condition.notify_all()
 
     def _refuse(self, expected: str, got: str, fix: str = "") -> None:

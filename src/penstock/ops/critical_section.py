@@ -6,6 +6,7 @@ for itself, or a resource that two sections claim, is refused when the graph is 
 """
 
 import contextlib
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,7 +23,18 @@ from penstock.ops.array_basics import identity
 from penstock.types import dtypes as dt
 from penstock.util import nest
 
+SECTIONS = "critical_sections"  # the collection of a graph's sections
 EXECUTIONS = "critical_section_executions"  # the collection of a graph's executions
+
+
+class _Held(threading.local):
+    """The mutexes whose sections the thread runs eagerly, one in another."""
+
+    def __init__(self) -> None:
+        self.names: tuple[str, ...] = ()
+
+
+_held = _Held()
 
 
 class _Execution:
@@ -73,12 +85,11 @@ class CriticalSection:
                 "Argument `critical_section_def` is not supported: expected None. Make the section "
                 "by name."
             )
-        wanted = name or "critical_section"
         if state.graph is not None:
-            with state.graph.name_scope(wanted) as scope:
-                container = scope.rstrip("/")
-                shared = shared_name if shared_name is not None else container
-                self._handle = execute(mutex_ops.MUTEX, (), {"shared_name": shared}, name="mutex")
+            with state.graph.name_scope(name or "CriticalSection") as scope:
+                shared = scope if shared_name is None else shared_name
+                self._handle = execute(mutex_ops.MUTEX, (), {"shared_name": shared}, name=scope)
+            state.graph.add_to_collection(SECTIONS, self)
         else:
             self._handle = execute(mutex_ops.MUTEX, (), {"shared_name": shared_name})
             shared = self._handle._array.name
@@ -112,21 +123,32 @@ class CriticalSection:
         """
         graph = state.graph
         if graph is None:
-            token = execute(mutex_ops.LOCK, (self._handle,))
-            try:
-                return fn()
-            finally:
-                execute(mutex_ops.CONSUME, (token,))
+            return self._execute_now(fn)
         with graph.name_scope(name or "critical_section_execute"):
             return self._execute_in(graph, fn, exclusive_resource_access)
+
+    def _execute_now(self, fn: Callable[[], Any]) -> Any:
+        outer = _held.names
+        if self._name in outer:
+            raise self._waits_for_itself()
+        token = execute(mutex_ops.LOCK, (self._handle,))
+        _held.names = (*outer, self._name)
+        try:
+            return nest.map_structure(lambda x: None if x is None else identity(x), fn())
+        finally:
+            _held.names = outer
+            execute(mutex_ops.CONSUME, (token,))
+
+    def _waits_for_itself(self) -> ValueError:
+        return ValueError(
+            f"Attempting to lock critical section '{self.name}' while inside of it: it would wait "
+            "for itself. Call the function directly there."
+        )
 
     def _execute_in(self, graph: Graph, fn: Callable[[], Any], exclusive: bool) -> Any:
         outer = getattr(graph, "_critical_sections", ())
         if any(handle is self._handle for handle in outer):
-            raise ValueError(
-                f"Attempting to lock critical section '{self.name}' while inside of it: it would "
-                "wait for itself. Call the function directly there."
-            )
+            raise self._waits_for_itself()
         token = execute(mutex_ops.LOCK, (self._handle,))
         before = len(graph.get_operations())
         with control_dependencies([token]), _inside(graph, self._handle):

@@ -12,8 +12,9 @@ from penstock.core.composite import SparseTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import EagerTensor, host_array, wrap
+from penstock.core.tensor import EagerTensor, SymbolicTensor, host_array, wrap
 from penstock.graph.behavior import init_scope
+from penstock.ops.composing import scope
 from penstock.ops.lookup_buckets import lay_out
 from penstock.ops.lookup_initializers import TableInitializerBase
 from penstock.ops.lookup_ops import (
@@ -96,12 +97,18 @@ class LookupInterface(TrackableResource):
 
     def size(self, name: str | None = None) -> Any:
         """The number of keys, int64[]."""
-        return execute(SIZE, (self.resource_handle,), None, name)
+        with scope(name, f"{self.name}_Size"):
+            return execute(SIZE, (self.resource_handle,))
 
     lookup: Any  # any: a method, whose arguments differ between tables
 
     def __getitem__(self, keys: Any) -> Any:
         return self.lookup(keys)
+
+
+def _given_name(handle: Any, name: str) -> str:
+    """The name that a table's operation got in a graph; `name` eagerly."""
+    return handle.op.name.rpartition("/")[2] if isinstance(handle, SymbolicTensor) else name
 
 
 def _as_keys(keys: Any) -> Any:
@@ -158,6 +165,7 @@ class StaticHashTable(LookupInterface):
             self._default_value = convert_to_tensor(default_value, self._value_dtype)
             self._default_value.shape.assert_is_compatible_with(TensorShape([]))
             self._resource_handle = self._create_resource()
+            self._name = _given_name(self._resource_handle, self._name)
             self._init_op = self._initialize()
 
     def _create_resource(self) -> Any:
@@ -200,18 +208,20 @@ class StaticHashTable(LookupInterface):
         keys = _as_keys(keys)
         self._check_keys(keys)
         flat = _values_of(keys)
-        found = execute(FIND, (self.resource_handle, flat, self._default_value), None, name)
+        with scope(name, f"{self.name}_Lookup"):
+            found = execute(FIND, (self.resource_handle, flat, self._default_value))
         found.set_shape(flat.shape)
         return _like(keys, found)
 
     def export(self, name: str | None = None) -> tuple[Any, Any]:
         """All keys and all values, in no order."""
-        return _exported(self, (), name)
+        with scope(name, f"{self.name}_Export"):
+            return _exported(self, ())
 
 
-def _exported(table: LookupInterface, value_shape: Any, name: str | None) -> tuple[Any, Any]:
+def _exported(table: LookupInterface, value_shape: Any) -> tuple[Any, Any]:
     attrs = {"Tkeys": table.key_dtype, "Tvalues": table.value_dtype}
-    keys, values = execute(EXPORT, (table.resource_handle,), attrs, name)
+    keys, values = execute(EXPORT, (table.resource_handle,), attrs)
     values.set_shape(TensorShape([None]).concatenate(value_shape))
     return keys, values
 
@@ -270,6 +280,7 @@ class MutableHashTable(LookupInterface):
             self._default_value = convert_to_tensor(default_value, self._value_dtype)
             self._value_shape = self._default_value.shape
             self._resource_handle = self._create_resource()
+            self._name = _given_name(self._resource_handle, self._name)
 
     def _attrs(self) -> dict[str, Any]:
         return {
@@ -314,12 +325,13 @@ class MutableHashTable(LookupInterface):
           TypeError, ValueError: `keys` is of another dtype.
           InvalidArgumentError: the default values have another shape.
         """
-        keys = self._converted(keys)
-        self._check_keys(keys)
         default = self._default_value if dynamic_default_values is None else dynamic_default_values
-        default = convert_to_tensor(default, self._value_dtype)
-        flat = _values_of(keys)
-        found = execute(FIND, (self.resource_handle, flat, default), None, name)
+        with scope(name, f"{self.name}_lookup_table_find"):
+            keys = self._converted(keys)
+            self._check_keys(keys)
+            default = convert_to_tensor(default, self._value_dtype)
+            flat = _values_of(keys)
+            found = execute(FIND, (self.resource_handle, flat, default))
         shape = flat.shape
         if self._key_rank and shape.rank is not None:
             shape = shape[: shape.rank - self._key_rank]
@@ -340,9 +352,10 @@ class MutableHashTable(LookupInterface):
         Raises:
           InvalidArgumentError: the shapes do not fit.
         """
-        keys = convert_to_tensor(keys, self._key_dtype, name="keys")
-        values = convert_to_tensor(values, self._value_dtype, name="values")
-        return execute(INSERT, (self.resource_handle, keys, values), None, name)
+        with scope(name, f"{self.name}_lookup_table_insert"):
+            keys = convert_to_tensor(keys, self._key_dtype, name="keys")
+            values = convert_to_tensor(values, self._value_dtype, name="values")
+            return execute(INSERT, (self.resource_handle, keys, values))
 
     def remove(self, keys: Any, name: str | None = None) -> Any:
         """Drops keys; those that are not there are ignored.
@@ -359,11 +372,13 @@ class MutableHashTable(LookupInterface):
         """
         keys = _as_keys(keys)
         self._check_keys(keys)
-        return execute(REMOVE, (self.resource_handle, keys), None, name)
+        with scope(name, f"{self.name}_lookup_table_remove"):
+            return execute(REMOVE, (self.resource_handle, keys))
 
     def export(self, name: str | None = None) -> tuple[Any, Any]:
         """All keys and all values, in no order."""
-        return _exported(self, self._value_shape, name)
+        with scope(name, f"{self.name}_lookup_table_export_values"):
+            return _exported(self, self._value_shape)
 
     def _serialize_to_tensors(self) -> dict[str, Any]:
         if not self._checkpoint:

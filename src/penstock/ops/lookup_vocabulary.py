@@ -5,6 +5,7 @@ from typing import Any
 from penstock.core.composite import SparseTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.ops.array_select import where
+from penstock.ops.composing import scope
 from penstock.ops.lookup_initializers import TableInitializerBase
 from penstock.ops.lookup_tables import LookupInterface, StaticHashTable, StaticHashTableV1
 from penstock.ops.math_arithmetic import add
@@ -58,7 +59,7 @@ class StaticVocabularyTable(LookupInterface):
             )
         self._num_oov_buckets = num_oov_buckets
         self._table: Any = None
-        self._name = name or "hash_table"
+        self._name = name
         key_dtype = dt.string
         if initializer is not None:
             _check_types(initializer)
@@ -71,16 +72,16 @@ class StaticVocabularyTable(LookupInterface):
                     " lookup_key_dtype that goes with the vocabulary."
                 )
             key_dtype = wanted
-            self._table = self._table_class(
-                initializer, _UNKNOWN, self._name, experimental_is_anonymous
-            )
+            self._table = self._table_class(initializer, _UNKNOWN, None, experimental_is_anonymous)
+            if name is None:
+                self._name = self._table.name
             self._track_trackable(initializer, "_initializer")
         super().__init__(key_dtype, dt.int64)
 
     @property
     def name(self) -> Any:
-        """The name of the table, None without a vocabulary."""
-        return None if self._table is None else self._table.name
+        """The name of the table."""
+        return self._name or "hash_bucket"
 
     @property
     def resource_handle(self) -> Any:
@@ -95,9 +96,9 @@ class StaticVocabularyTable(LookupInterface):
 
     def size(self, name: str | None = None) -> Any:
         """The number of words and buckets, int64[]."""
-        if self._table is None:
-            return convert_to_tensor(self._num_oov_buckets, dt.int64)
-        return add(self._table.size(), self._num_oov_buckets, name)
+        with scope(name, f"{self.name}_Size"):
+            words = convert_to_tensor(0, dt.int64) if self._table is None else self._table.size()
+            return add(words, self._num_oov_buckets, "add")
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The ids of words.
@@ -120,13 +121,14 @@ class StaticVocabularyTable(LookupInterface):
         self._check_keys(keys)
         if self._table is not None and self._table.key_dtype is dt.int64:
             keys = cast(keys, dt.int64)
-        text = keys if keys.dtype is dt.string else as_string(keys)
-        buckets = to_hash_bucket_fast(text, self._num_oov_buckets, name)
-        if self._table is None:
-            return buckets
-        ids = self._table.lookup(keys)
-        return where(not_equal(ids, convert_to_tensor(_UNKNOWN, dt.int64)), ids,
-                     add(buckets, self._table.size()))  # fmt: skip
+        with scope(name, f"{self.name}_Lookup"):
+            text = keys if keys.dtype is dt.string else as_string(keys)
+            buckets = to_hash_bucket_fast(text, self._num_oov_buckets, "hash_bucket")
+            if self._table is None:
+                return buckets
+            ids = self._table.lookup(keys)
+            buckets = add(buckets, self._table.size())
+            return where(not_equal(ids, self._table.default_value), ids, buckets)
 
 
 def _check_types(initializer: TableInitializerBase) -> None:

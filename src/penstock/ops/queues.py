@@ -480,6 +480,11 @@ class PaddingFIFOQueue(QueueBase):
     ) -> None:
         types = _as_types(dtypes)
         shapes = _as_shapes(shapes, partial=True)
+        if len(shapes or ()) != len(types):
+            raise ValueError(
+                f"Queue shapes must have the same length as dtypes: expected {len(types)} shapes, "
+                f"got {shapes}. Give one shape for each component."
+            )
         names = _as_names(names, len(types))
         handle = _make(q.PADDING, types, shapes, capacity, shared_name, name)
         super().__init__(types, shapes, names, handle)
