@@ -342,7 +342,7 @@ def test_values_come_from_the_file_or_not_at_all(tmp_path):
     with pytest.raises(tf.errors.FailedPreconditionError):
         empty.v.read_value()
     shutil.rmtree(tmp_path / "variables")
-    with pytest.raises(tf.errors.NotFoundError, match="experimental_skip_checkpoint"):
+    with pytest.raises(FileNotFoundError, match="experimental_skip_checkpoint"):
         tf.saved_model.load(tmp_path)
 
 
@@ -591,3 +591,26 @@ def test_structures_that_no_message_holds():
             structures.encode(value)
     with pytest.raises(ValueError, match="here: expected a value"):
         structures.decode(proto.struct_pb2.StructuredValue(), "here")
+
+
+@pytest.mark.parametrize(
+    ("specs", "names"),
+    [
+        (({"q": tf.TensorSpec([]), "r": tf.TensorSpec([])},), ["x", "x_1"]),
+        (([tf.TensorSpec([], name="own"), tf.TensorSpec([])],), ["own", "x"]),
+        ((tf.TensorSpec([]), tf.TensorSpec([]), tf.TensorSpec([])), ["rest_0", "rest_1", "x"]),
+        ((tf.RaggedTensorSpec([None, None]),), ["x", "x_1"]),
+    ],
+    ids=["dictionary", "list", "variadic", "ragged"],
+)
+def test_inputs_of_signatures_are_named_as_tensorflow_names_them(tmp_path, specs, names):
+    function = tf.function(lambda x, *rest: tf.constant(1.0), input_signature=specs)
+    tf.saved_model.save(tf.Module(), tmp_path, signatures=function)
+    signature = tf.saved_model.load(tmp_path).signatures["serving_default"]
+    assert sorted(signature.structured_input_signature[1]) == names
+
+
+def test_a_signature_gives_tensors(tmp_path):
+    function = tf.function(lambda x: None, input_signature=[tf.TensorSpec([])])
+    with pytest.raises(ValueError, match="non-Tensor value None"):
+        tf.saved_model.save(tf.Module(), tmp_path, signatures=function)

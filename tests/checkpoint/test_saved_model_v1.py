@@ -243,3 +243,29 @@ def test_a_damaged_collection_is_named(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(message.SerializeToString())
     with pytest.raises(ValueError, match="collection 'variables': expected messages of type Varia"):
         tf.saved_model.load(tmp_path)
+
+
+def test_functions_of_other_tensors_of_a_session_model(tmp_path):
+    path = str(tmp_path / "model")
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None], name="x")
+        v = v1.get_variable("v", initializer=2.0)
+        y = tf.multiply(x, v, name="y")
+        tf.add(x, y, name="z")
+        v1.assign_add(v, 1.0, name="more")
+        session.run(v.initializer)
+        sm.simple_save(session, path, {"x": x}, {"y": y})
+    model, five = tf.saved_model.load(path), tf.constant([5.0])
+    assert model.prune("x:0", "y:0")(five).numpy() == [10.0]
+    found = model.prune(["x:0"], {"y": "y:0", "zs": ["z:0"], "x": "x:0"})(five)
+    assert (found["y"].numpy(), found["zs"][0].numpy(), found["x"].numpy()) == (10, 15, 5)
+    assert model.prune(("y:0", "x:0"), "z:0")(five, five).numpy() == [10.0]
+    more = [op for op in model.graph.get_operations() if op.type == "AssignAddVariableOp"]
+    assert model.prune([], more[0])() is None
+    assert model.variables[0].numpy() == 3.0
+    with pytest.raises(ValueError, match="which is no input"):
+        model.prune([], "y:0")
+    with pytest.raises(ValueError, match="expected tensors as feeds"):
+        model.prune("x", "y:0")
+    with pytest.raises(KeyError, match="does not exist"):
+        model.prune("x:0", "nothing:0")

@@ -20,8 +20,7 @@ class ArgumentNames:
     def __init__(
         self, parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        listed = parameters.names or ["args"]
-        names = [listed[min(i, len(listed) - 1)] for i in range(len(args))]
+        names = parameters.names_of(len(args))
         pairs = [*zip(names, args, strict=True), *((k, kwargs[k]) for k in sorted(kwargs))]
         self._names = (name for base, value in pairs for name in places(value, base))
 

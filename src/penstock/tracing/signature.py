@@ -44,6 +44,7 @@ class Parameters:
         kinds = inspect.Parameter
         parameters = list(self.signature.parameters.values()) if self.signature is not None else []
         self.names = [p.name for p in parameters]
+        self._variadic = any(p.kind is kinds.VAR_POSITIONAL for p in parameters)
         self.positional = sum(
             p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.POSITIONAL_ONLY) for p in parameters
         )
@@ -72,6 +73,14 @@ class Parameters:
             ) from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
+
+    def names_of(self, count: int) -> list[str]:
+        """The names of so many positional arguments; those of `*args` are numbered."""
+        if not self._variadic:
+            listed = self.names or ["args"]
+            return [listed[min(i, len(listed) - 1)] for i in range(count)]
+        rest = [f"{self.names[self.positional]}_{i}" for i in range(count - self.positional)]
+        return [*self.names[: min(count, self.positional)], *rest]
 
     def text(self) -> str:
         """The parameters as the user wrote them, in one line."""

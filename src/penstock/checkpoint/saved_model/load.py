@@ -65,7 +65,8 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
     Returns:
       An object with the attributes that the saved one had: variables, functions with the traces
       that they had, lists and dictionaries, and `signatures`, a mapping. A model that a session
-      wrote has `signatures`, `variables`, `asset_paths` and `graph`.
+      wrote has `signatures`, `variables`, `asset_paths`, `graph`, and `prune(feeds, fetches)` for
+      a function of other tensors of the graph.
 
     Raises:
       OSError: the folder has no model, or one that cannot be parsed.
@@ -437,12 +438,11 @@ class Loader:
         prefix = folder.variables_path(self.path)
         if not os.path.exists(f"{prefix}.index"):
             if any(isinstance(found, Variable) for found in self.objects.values()):
-                raise errors.NotFoundError(
-                    None, None,
+                raise FileNotFoundError(
                     f"SavedModel {self.path}: expected the values of its variables in {prefix}.*, "
                     "got no such files. Copy the whole folder, or load with "
-                    "experimental_skip_checkpoint=True.",
-                )  # fmt: skip
+                    "experimental_skip_checkpoint=True."
+                )
             return
         with open_checkpoint(prefix) as contents:
             message = read_object_graph(contents)

@@ -6,7 +6,7 @@ there, and each signature a function: the part of the graph that its outputs nee
 and tables of ours where the graph had its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock import errors, proto
@@ -23,6 +23,7 @@ from penstock.graph.func_graph import FuncGraph
 from penstock.graph.graph import Graph
 from penstock.graph.graph_def import as_graph_def
 from penstock.graph.import_graph import import_graph_def
+from penstock.graph.operation import Operation
 from penstock.graph.shape_proto import dims_from_proto
 from penstock.ops.lookup_ops import MAKERS
 from penstock.ops.lookup_tables import LookupInterface
@@ -34,6 +35,7 @@ from penstock.types.composite_specs import SparseTensorSpec
 from penstock.types.dtypes import as_dtype
 from penstock.types.tensor_shape import TensorShape
 from penstock.types.tensor_spec import TensorSpec
+from penstock.util import nest
 
 _REFERENCES = ("Variable", "VariableV2")
 _HANDLE = "VarHandleOp"
@@ -68,7 +70,8 @@ def load_session_model(meta_graph: Any, path: str, options: LoadOptions) -> User
       options: a LoadOptions.
 
     Returns:
-      An object with `signatures`, `variables`, `asset_paths` and `graph`.
+      An object with `signatures`, `variables`, `asset_paths`, `graph`, and a method `prune` for
+      functions of other tensors of the graph.
 
     Raises:
       ValueError: a signature needs a placeholder that is none of its inputs.
@@ -90,10 +93,12 @@ def load_session_model(meta_graph: Any, path: str, options: LoadOptions) -> User
         if key not in (c.INIT_OP_SIGNATURE_KEY, c.TRAIN_OP_SIGNATURE_KEY):
             where = f"SavedModel {path}, signature '{key}'"
             signatures._add_signature(key, _Part(graph, graph_def, state, where).make(signature))
+    whole = _Part(graph, graph_def, state, f"SavedModel {path}, prune")
     root.signatures = signatures
     root._setattr_tracking = False
     root.asset_paths = sorted(loader.asset_feeds(meta_graph, path).values())
     root.graph = graph
+    root.prune = whole.prune
     root.tensorflow_version = meta_graph.meta_info_def.tensorflow_version
     root._setattr_tracking = True
     return root
@@ -138,30 +143,81 @@ class _Part:
         outputs = {name: signature.outputs[name] for name in sorted(signature.outputs)}
         in_specs = {name: self._spec(info, name) for name, info in inputs.items()}
         out_specs = {name: self._spec(info, name) for name, info in outputs.items()}
-        fed = [name for info in inputs.values() for name in self._names(info)]
         wanted = [name for info in outputs.values() for name in self._names(info)]
         body = FuncGraph(f"pruned_{len(wanted)}")
         with context.graph_scope(body), context.no_recording():
-            mapped: dict[str, Any] = {}
+            fed: dict[str, Any] = {}
             for name, spec in in_specs.items():
                 parts = [spec] if isinstance(spec, TensorSpec) else spec.flatten()
                 for part, tensor in zip(parts, self._names(inputs[name]), strict=True):
-                    mapped[tensor] = body.add_input(part.dtype, part.shape.dims_tuple, name)
-            nodes, used = self._needed(wanted, set(fed))
-            for name in used:
-                mapped[f"{name}:0"] = self._value(body, name)
-            given = {key: value for key, value in mapped.items() if key in nodes.inputs}
-            made = import_graph_def(nodes.message, given, nodes.outputs(wanted, mapped), name="")
-            found = iter(made or ())
-            body.outputs = [mapped[name] if name in mapped else next(found) for name in wanted]
-            body.outputs = [execute("Identity", (tensor,)) for tensor in body.outputs]
+                    fed[tensor] = body.add_input(part.dtype, part.shape.dims_tuple, name)
+            body.outputs, _ = self._import(body, fed, wanted)
             body.structured_outputs = fill(out_specs, iter(body.outputs).__next__)
         body.structured_input_signature = ((), in_specs)
         body.finish()
+        return RestoredConcreteFunction(body, None, None, out_specs)
+
+    def prune(
+        self, feeds: Any, fetches: Any, name: str | None = None, input_signature: Any = None
+    ) -> RestoredConcreteFunction:
+        """A function of chosen inputs and outputs of the graph.
+
+        Args:
+          feeds: a nest of tensors of the graph, or their names: the inputs, in flat order.
+          fetches: a nest of tensors and operations, or their names: the outputs. The function gives
+            None for an operation, which it runs.
+          name: of the new function.
+          input_signature: the specs of the inputs as a pair of args and kwargs; those of `feeds`
+            if None.
+
+        Returns:
+          A function that shares the variables.
+
+        Raises:
+          KeyError: the graph has nothing of a name.
+          ValueError: an output needs a placeholder that is not among the feeds; a feed is no
+            tensor.
+        """
+        inputs = [self.graph.as_graph_element(feed) for feed in nest.flatten(feeds)]
+        for found in inputs:
+            if not isinstance(found, SymbolicTensor):
+                raise self._refuse("tensors as feeds, such as 'x:0'", repr(found))
+        wanted = nest.map_structure(self.graph.as_graph_element, fetches)
+        flat = nest.flatten(wanted)
+        tensors = [each.name for each in flat if isinstance(each, SymbolicTensor)]
+        runs = [each.name for each in flat if isinstance(each, Operation)]
+        body = FuncGraph(name or f"pruned_{len(flat)}")
+        with context.graph_scope(body), context.no_recording():
+            fed = {t.name: body.add_input(t.dtype, t.dims, t.op.name) for t in inputs}
+            body.outputs, operations = self._import(body, fed, tensors, runs)
+        results = iter(body.outputs)
+        body.structured_outputs = nest.map_structure(
+            lambda each: next(results) if isinstance(each, SymbolicTensor) else None, wanted
+        )
+        specs = tuple(TensorSpec(t.shape, t.dtype, t.op.name) for t in inputs)
+        body.structured_input_signature = input_signature or (specs, {})
+        body.finish()
+        body.control_outputs += [op for op in operations if op not in body.control_outputs]
+        outputs = nest.map_structure(
+            lambda t: None if t is None else TensorSpec(t.shape, t.dtype), body.structured_outputs
+        )
+        return RestoredConcreteFunction(body, None, None, outputs)
+
+    def _import(
+        self, body: FuncGraph, fed: dict[str, Any], wanted: list[str], runs: Sequence[str] = ()
+    ) -> tuple[list[Any], list[Any]]:
+        """Adds what tensors and operations need to a function; returns what stands for them."""
+        nodes, used = self._needed([*wanted, *(f"^{name}" for name in runs)], set(fed))
+        mapped = {**fed, **{f"{name}:0": self._value(body, name) for name in used}}
+        given = {key: value for key, value in mapped.items() if key in nodes.inputs}
+        elements = [*nodes.outputs(wanted, mapped), *runs]
+        made = import_graph_def(nodes.message, given, elements, name="")
+        found = iter(made or ())
+        results = [mapped[name] if name in mapped else next(found) for name in wanted]
         for name in used:
             if isinstance(self.state[name], Variable):
                 body.watch_variable(self.state[name])
-        return RestoredConcreteFunction(body, None, None, out_specs)
+        return [execute("Identity", (tensor,)) for tensor in results], list(found)
 
     def _names(self, info: Any) -> list[str]:
         encoding = info.WhichOneof("encoding")
@@ -205,7 +261,6 @@ class _Part:
         waiting = [self._full(name) for name in wanted]
         while waiting:
             text = waiting.pop()
-            inputs.add(text)
             name = text.lstrip("^").partition(":")[0]
             if text in fed or name in nodes or name in variables:
                 continue
@@ -219,7 +274,9 @@ class _Part:
                 continue
             self._check(node)
             nodes[name] = node
-            waiting += [self._full(each) for each in node.input]
+            taken = [self._full(each) for each in node.input]
+            inputs.update(taken)
+            waiting += taken
         message = proto.graph_pb2.GraphDef()
         message.node.extend(node for node in self.graph_def.node if node.name in nodes)
         message.library.CopyFrom(self.graph_def.library)
@@ -260,7 +317,7 @@ class _Part:
 
 
 class _Nodes:
-    """A part of a graph: its message, and all that its nodes and its user take."""
+    """A part of a graph: its message, and all that its nodes take."""
 
     def __init__(self, message: Any, inputs: set[str]) -> None:
         self.message, self.inputs = message, inputs

@@ -25,16 +25,8 @@ RESERVED = (INIT_OP_SIGNATURE_KEY, TRAIN_OP_SIGNATURE_KEY)
 
 
 def argument_names(concrete: ConcreteFunction) -> list[str]:
-    """The names of the flat tensor arguments, each once."""
-    found: list[str] = []
-    for spec in concrete.input_specs:
-        name, count = spec.name or "input", 0
-        free = name
-        while free in found:
-            count += 1
-            free = f"{name}_{count}"
-        found.append(free)
-    return found
+    """The names of the flat tensor arguments: those of their placeholders, each there once."""
+    return [tensor.op.name for tensor in concrete.inputs[: len(concrete.input_specs)]]
 
 
 def signature_map(signatures: Any, children: Mapping[str, Any]) -> SignatureMap:
@@ -142,8 +134,6 @@ def _outputs(result: Any, name: str, key: str) -> dict[str, Any]:
         return {"output_0": result}
     if isinstance(result, list | tuple):
         result = {f"output_{i}": value for i, value in enumerate(result)}
-    elif result is None:
-        result = {}
     if not isinstance(result, Mapping):
         raise ValueError(
             f"Got a non-Tensor value {result!r} as the output of the function {name} used to "
