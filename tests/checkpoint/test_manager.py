@@ -41,7 +41,7 @@ def test_keeps_the_last(folder):
     assert again.checkpoints == [f"{folder}/ckpt-17", f"{folder}/ckpt-18"]
     assert again.restore_or_initialize() == f"{folder}/ckpt-18"
     again.save()
-    assert again.checkpoints == [f"{folder}/ckpt-5"]
+    assert again.checkpoints == [f"{folder}/ckpt-7"]
     assert again.checkpoint is not checkpoint
     assert again.directory == folder
 

@@ -83,3 +83,13 @@ def test_saved_again(imported, tmp_path):
         v1.train.import_meta_graph(f"{path}.meta").restore(again, path)
         (w,) = v1.trainable_variables()
         assert (w.op.type, again.run(w).tolist()) == ("VariableV2", [[5.0], [6.0]])
+
+
+def test_variables_in_other_collections_are_their_handles():
+    with tf.Graph().as_default():
+        v1.add_to_collection("mine", v1.get_variable("v", initializer=1.0))
+        message = v1.train.export_meta_graph()
+    assert list(message.collection_def["mine"].node_list.value) == ["v:0"]
+    with tf.Graph().as_default():
+        v1.train.import_meta_graph(message)
+        assert [tensor.name for tensor in v1.get_collection("mine")] == ["v:0"]

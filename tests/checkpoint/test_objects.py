@@ -438,3 +438,55 @@ def test_views(prefix):
     assert program.descendants()[0] is saved
     with pytest.raises(tf.errors.NotFoundError):
         tf.train.CheckpointView(prefix)
+
+
+def names_in(path):
+    return [name for name, _ in tf.train.list_variables(path) if not name.startswith("_")]
+
+
+def test_a_tuple_of_variables_is_an_argument(prefix):
+    checkpoint = tf.train.Checkpoint(pair=(tf.Variable(1.0), 5))
+    assert names_in(checkpoint.write(prefix)) == ["pair/0/.ATTRIBUTES/VARIABLE_VALUE"]
+    again = (tf.Variable(0.0), 5)
+    tf.train.Checkpoint(pair=again).read(prefix).assert_consumed()
+    assert again[0].numpy() == 1.0
+    with pytest.raises(ValueError, match="expecting pair to be a trackable"):
+        tf.train.Checkpoint(pair=(1, 2))
+
+
+def test_arguments_beside_a_root_belong_to_the_checkpoint_alone(prefix):
+    module = tf.Module()
+    module.w = tf.Variable(1.0)
+    both = tf.train.Checkpoint(module, extra=tf.Variable(2.0))
+    assert names_in(both.write(prefix)) == [
+        "extra/.ATTRIBUTES/VARIABLE_VALUE", "w/.ATTRIBUTES/VARIABLE_VALUE",
+    ]  # fmt: skip
+    assert names_in(tf.train.Checkpoint(module).write(prefix + "2")) == [
+        "w/.ATTRIBUTES/VARIABLE_VALUE"
+    ]
+    both.extra.assign(0.0)
+    both.read(prefix).assert_consumed()
+    assert both.extra.numpy() == 2.0
+
+
+def test_a_variable_is_a_root(prefix):
+    root = tf.Variable(3.0)
+    assert names_in(tf.train.Checkpoint(root).write(prefix)) == ["/.ATTRIBUTES/VARIABLE_VALUE"]
+    root.assign(0.0)
+    tf.train.Checkpoint(root).read(prefix).assert_consumed()
+    assert root.numpy() == 3.0
+
+
+def test_a_list_that_was_changed_behind_its_wrapper_is_not_saved(prefix):
+    for plain, change in (
+        ([tf.Variable(1.0)], lambda x: x.append(tf.Variable(2.0))),
+        ([tf.Variable(1.0)], lambda x: x.__setitem__(0, tf.Variable(2.0))),
+        ({}, lambda x: x.update(a=tf.Variable(2.0))),
+    ):
+        module = tf.Module()
+        module.held = plain
+        checkpoint = tf.train.Checkpoint(m=module)
+        checkpoint.write(prefix)
+        change(plain)
+        with pytest.raises(ValueError, match="through the attribute"):
+            checkpoint.write(prefix)

@@ -288,16 +288,28 @@ def test_messages(session):
     assert again._max_to_keep == 3
 
 
+def saved_elsewhere(tmp_path):
+    """The prefix of a checkpoint of another graph."""
+    with tf.Graph().as_default(), v1.Session() as other:
+        other.run(v1.get_variable("a", initializer=2.0).initializer)
+        return v1.train.Saver().save(other, str(tmp_path / "other"))
+
+
 def test_deferred_and_empty(session, tmp_path):
     with pytest.raises(ValueError, match="No variables to save"):
         v1.train.Saver()
     empty = v1.train.Saver(allow_empty=True)
     assert empty.save(session, str(tmp_path / "e")) is None
     empty.restore(session, str(tmp_path / "e"))
+    existing = saved_elsewhere(tmp_path)
     deferred = v1.train.Saver(defer_build=True)
     assert deferred.saver_def is None
     v1.get_variable("a", initializer=1.0)
     session.run(v1.global_variables_initializer())
+    for use in (deferred.save, deferred.restore):
+        with pytest.raises(RuntimeError, match=r"Call saver\.build"):
+            use(session, existing)
+    deferred.build()
     path = deferred.save(session, str(tmp_path / "m"))
     assert tf.train.list_variables(path) == [("a", [])]
 

@@ -109,7 +109,8 @@ class CheckpointManager:
         """Saves a checkpoint, and removes those that are not kept.
 
         Args:
-          checkpoint_number: its number; the next one of the checkpoint's counter when None.
+          checkpoint_number: its number; that of the checkpoint's counter, which counts every save,
+            when None.
           check_interval: whether `checkpoint_interval` counts.
           options: a CheckpointOptions.
 
@@ -125,9 +126,8 @@ class CheckpointManager:
             assert step is not None
             if self._last_step is not None and step - self._last_step < self._interval:
                 return None
-        number = None if checkpoint_number is None else _number(checkpoint_number)
-        if number is None:
-            number = self._checkpoint._count(None)
+        counted = self._checkpoint._count(None)
+        number = counted if checkpoint_number is None else _number(checkpoint_number)
         path = f"{self._prefix}-{number}"
         self._checkpoint._write(path, options, then=self._record)
         self._latest, self._last_step = path, step

@@ -239,7 +239,7 @@ def add_collection(message: Any, graph: Any, key: str, scope: str | None) -> Non
 
 def _add_values(target: Any, values: list[Any], scope: str | None) -> None:
     prefix = f"{scope}/" if scope else ""
-    if values and all(isinstance(v, Tensor | Operation) for v in values):
+    if values and all(isinstance(v, Tensor | Operation | Variable) for v in values):
         names = [v.name for v in values if v.name.startswith(prefix)]
         target.node_list.value.extend(name.removeprefix(prefix) for name in names)
     elif values and all(isinstance(v, bool | int) for v in values):

@@ -51,7 +51,7 @@ class ObjectGraph:
     def key(self, number: int, tensor: str) -> str:
         """The key of a tensor of an object."""
         path = self.paths[number]
-        return f"{path}/{ATTRIBUTES}/{escaped(tensor)}" if path else f"{ATTRIBUTES}/{tensor}"
+        return f"{path}/{ATTRIBUTES}/{escaped(tensor)}"
 
 
 def children_of(trackable: Any, **options: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import wrap
-from penstock.core.trackable import AutoTrackable, Trackable, wrapped
+from penstock.core.trackable import AutoTrackable, Trackable, as_child, wrapped
 from penstock.graph.behavior import device, init_scope
 from penstock.graph.graph import get_default_graph
 from penstock.ops.variables import Variable
@@ -60,20 +60,25 @@ class Checkpoint(AutoTrackable):
         self._graph_savers: dict[Any, tuple[Any, Any, list[Any]]] = {}
         self._graph_counters: dict[Any, tuple[Any, Any]] = {}
         self._save_counter: Any = None
-        self._root = None if root is None else _trackable("root", root)
+        self._root = None if root is None else _trackable(self, "root", root)
+        self._attached: dict[str, Trackable] = {}  # children of the root in this checkpoint alone
         self._setattr_tracking = True
         for name, value in sorted(kwargs.items()):
-            child = _trackable(name, value)
+            value = wrapped(value)
+            child = _trackable(self, name, value)
             if self._root is not None:
-                known = object_graph.children_of(self._root).get(name)
-                if known is not None and known is not child:
-                    raise ValueError(
-                        f"Cannot create a Checkpoint with keyword argument {name} if root.{name} "
-                        "is another object: expected the same one. Choose another name."
-                    )
-                if known is None:
-                    self._root._track_trackable(child, name)
-            setattr(self, name, child)
+                self._attach(name, child)
+            setattr(self, name, value)
+
+    def _attach(self, name: str, child: Trackable) -> None:
+        known = object_graph.children_of(self._root).get(name)
+        if known is not None and known is not child:
+            raise ValueError(
+                f"Cannot create a Checkpoint with keyword argument {name} if root.{name} is "
+                "another object: expected the same one. Choose another name."
+            )
+        if known is None:
+            self._attached[name] = child
 
     # What belongs to it.
 
@@ -82,7 +87,8 @@ class Checkpoint(AutoTrackable):
         return self if self._root is None else self._root
 
     def _extra(self) -> dict[str, Trackable]:
-        return {} if self._save_counter is None else {COUNTER: self._save_counter}
+        counter = {} if self._save_counter is None else {COUNTER: self._save_counter}
+        return {**self._attached, **counter}
 
     def _make_counter(self) -> Any:
         if self._save_counter is None:
@@ -331,15 +337,15 @@ class CheckpointV1(Checkpoint):
 _checked_options = options.checked
 
 
-def _trackable(name: str, value: Any) -> Any:
-    value = wrapped(value)
-    if not isinstance(value, Trackable):
+def _trackable(owner: Trackable, name: str, value: Any) -> Trackable:
+    child = as_child(owner, name, wrapped(value))
+    if child is None:
         raise ValueError(
             f"`Checkpoint` was expecting {name} to be a trackable object (an object derived from "
             f"`Trackable`), got {value}. Pass a variable, a tf.Module, an optimizer, or a list or "
             "dictionary of them."
         )
-    return value
+    return child
 
 
 def _and_then(

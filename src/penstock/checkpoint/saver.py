@@ -38,7 +38,7 @@ class Saver:
       restore_sequentially: whether one variable is restored after the other.
       saver_def: a SaverDef whose operations are in the graph, in place of building them.
       builder: accepted for compatibility.
-      defer_build: whether operations are built by `build` or the first use.
+      defer_build: whether operations are made by a call of `build`, not here.
       allow_empty: whether there may be no variables.
       write_version: `SaverDef.V2`, or `SaverDef.V1` for the first format.
       pad_step_number: whether step numbers have eight digits.
@@ -184,6 +184,13 @@ class Saver:
 
     # Messages.
 
+    def _check_built(self) -> None:
+        if not self._is_built:
+            raise RuntimeError(
+                "`build()` should be called before save if defer_build==True: expected a Saver "
+                "with operations, got one without. Call saver.build() when all variables exist."
+            )
+
     def as_saver_def(self) -> Any:
         """The SaverDef message with the names of the operations."""
         return self.saver_def
@@ -308,14 +315,14 @@ class Saver:
         Raises:
           TypeError: `sess` is no session.
           ValueError: there is no folder, or the paths collide.
+          RuntimeError: the operations were deferred, and `build` was not called.
           FailedPreconditionError: a variable has no value.
         """
         path, latest = _checked_path(save_path), latest_filename or state_files.STATE_FILE
         _check_names(path, latest)
         if state.graph is not None and not isinstance(sess, BaseSession):
             raise TypeError(f"'sess' must be a Session; {sess}")
-        if state.graph is not None and not self._is_built:
-            self.build()
+        self._check_built()
         folder = os.path.dirname(path)
         if folder and not os.path.isdir(folder):
             _make_folder(folder, path)
@@ -371,6 +378,7 @@ class Saver:
 
         Raises:
           ValueError: there is no checkpoint.
+          RuntimeError: the operations were deferred, and `build` was not called.
           NotFoundError: a variable is not in it.
           InvalidArgumentError: it has another shape or dtype there.
           DataLossError: it is damaged.
@@ -388,8 +396,7 @@ class Saver:
         if state.graph is None:
             self._restore_eagerly(path)
             return
-        if not self._is_built:
-            self.build()
+        self._check_built()
         message = self.saver_def
         try:
             sess.run(message.restore_op_name, {message.filename_tensor_name: path})

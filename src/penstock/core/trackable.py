@@ -14,6 +14,7 @@ child)` and `slot_added(node, variable, name, slot)`; `penstock.checkpoint` defi
 """
 
 import functools
+import operator
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -189,6 +190,8 @@ class ListWrapper(Wrapper, list):  # type: ignore[type-arg]  # of anything
     """
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
+        if type(values) is list:
+            self.__dict__["_self_source"] = values, tuple(values)
         super().__init__(wrapped(value) for value in values)
 
     def append(self, value: Any) -> None:
@@ -209,6 +212,8 @@ class ListWrapper(Wrapper, list):  # type: ignore[type-arg]  # of anything
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
         children = {str(i): as_child(self, str(i), value) for i, value in enumerate(self)}
         found = {name: child for name, child in children.items() if child is not None}
+        source, copied = self.__dict__.get("_self_source", ((), ()))
+        _check_unchanged(self, source, copied)
         moved = self.__dict__.get("_self_moved")
         if moved is not None and (found or moved):
             raise ValueError(
@@ -224,6 +229,8 @@ class DictWrapper(Wrapper, dict):  # type: ignore[type-arg]  # of anything
     """A dictionary whose values are children, named by their keys, which are strings."""
 
     def __init__(self, values: Any = (), **more: Any) -> None:
+        if type(values) is dict:
+            self.__dict__["_self_source"] = values, dict(values)
         super().__init__({k: wrapped(v) for k, v in dict(values, **more).items()})
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -249,6 +256,8 @@ class DictWrapper(Wrapper, dict):  # type: ignore[type-arg]  # of anything
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
         children = {key: as_child(self, str(key), value) for key, value in self.items()}
         found = {key: child for key, child in children.items() if child is not None}
+        source, copied = self.__dict__.get("_self_source", ({}, {}))
+        _check_unchanged(self, [*source, *source.values()], [*copied, *copied.values()])
         odd = [key for key in found if not isinstance(key, str)]
         if odd:
             raise ValueError(
@@ -257,6 +266,23 @@ class DictWrapper(Wrapper, dict):  # type: ignore[type-arg]  # of anything
                 "set it in a method under no_automatic_dependency_tracking."
             )
         return found
+
+
+def _check_unchanged(wrapper: Any, source: Any, copied: Any) -> None:
+    """Refuses a wrapper whose plain list or dictionary was changed after it was wrapped.
+
+    The wrapper does not have what was put there, so a checkpoint would lack it without a word.
+
+    Raises:
+      ValueError: it was changed.
+    """
+    if len(source) != len(copied) or any(map(operator.is_not, source, copied)):
+        raise ValueError(
+            f"Unable to save the object {wrapper!r}: expected that the plain list or dictionary "
+            "which was set as an attribute stays as it was, got another content there. Change it "
+            "through the attribute, or hide it from checkpoints: set it in a method under "
+            "no_automatic_dependency_tracking."
+        )
 
 
 def _marking(method: str) -> Callable[..., Any]:
