@@ -151,7 +151,9 @@ def test_file_writer(tmp_path, graph):
     with v1.Session() as session, v1.summary.FileWriter(tmp_path, graph) as writer:
         for step in (3, 4):
             writer.add_summary(session.run(tensor), step)
-    first, *rest = events(tmp_path)
+    first, meta, *rest = events(tmp_path)
+    held = proto.meta_graph_pb2.MetaGraphDef.FromString(meta.meta_graph_def)
+    assert held.graph_def == graph.as_graph_def(add_shapes=True)
     assert {node.name for node in proto.graph_pb2.GraphDef.FromString(first.graph_def).node} == {
         op.name for op in graph.get_operations()
     }
@@ -195,7 +197,8 @@ def test_the_cache_has_one_writer_for_a_folder(tmp_path):
         assert v1.summary.FileWriterCache.get(folder) is v1.summary.FileWriterCache.get(folder)
     finally:
         v1.summary.FileWriterCache.clear()
-    assert len(events(tmp_path)) == 1
+    kinds = [event.WhichOneof("what") for event in events(tmp_path)]
+    assert kinds == ["graph_def", "meta_graph_def"]
 
 
 def test_no_warning_while_open(tmp_path):

@@ -136,7 +136,7 @@ def test_a_graph_as_tensorboard_reads_it(tmp_path, writer):
 
 
 def test_a_graph_must_be_one(writer):
-    with writer.as_default(), pytest.raises(TypeError, match=r"tf\.Graph or a GraphDef, got int"):
+    with writer.as_default(), pytest.raises(ValueError, match=r"tf\.Graph or a GraphDef, got int"):
         tf.summary.graph(3)
 
 
@@ -366,3 +366,16 @@ def test_each_step_decides_by_the_condition_that_a_graph_computes(tmp_path):
             session.run(bump)
         session.run(writer.close())
     assert scalars(tmp_path) == [(0, "a", 0.0), (2, "a", 2.0)]
+
+
+def test_media_check_their_arguments(writer):
+    pictures, sounds = np.zeros([2, 2, 2, 1], np.float32), np.zeros([2, 4, 1], np.float32)
+    with writer.as_default(step=1):
+        assert tf.summary.image("i", pictures, max_outputs=0).numpy()
+        for bad in (
+            lambda: tf.summary.image("i", pictures, max_outputs=-1),
+            lambda: tf.summary.audio("a", sounds, 8000, max_outputs=-1),
+            lambda: tf.summary.audio("a", sounds.astype(np.int16), 8000),
+        ):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"Op:|expected max_outputs"):
+                bad()

@@ -322,3 +322,15 @@ def test_a_step_that_does_not_grow_is_warned_about(grows, logged):
     found = [text for text in logged() if "has not been increased" in text]
     assert len(found) == (0 if grows else 5)  # TensorFlow's number
     assert all("got 0 twice" in text for text in found)
+
+
+def test_a_profiler_hook_needs_one_period():
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="every_secs or every_steps"):
+        tf.compat.v1.train.ProfilerHook()
+
+
+def test_a_global_step_is_found_by_name_too():
+    with tf.Graph().as_default():
+        tf.compat.v1.get_variable("global_step", initializer=1)
+        with pytest.raises(TypeError, match="does not have integer type"):
+            tf.compat.v1.train.get_or_create_global_step()

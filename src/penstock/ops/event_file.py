@@ -46,7 +46,7 @@ class EventFile:
         parts = [f"{int(time.time()):010d}", socket.gethostname()]
         if unique:
             parts += [str(os.getpid()), str(next(_numbers))]
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(folder or ".", exist_ok=True)
         self.path = os.path.join(folder, f"events.out.tfevents.{'.'.join(parts)}{suffix}")
         self._max_queue = max_queue
         self._flush_seconds = flush_millis / 1000

@@ -11,8 +11,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from penstock import proto
+from penstock.checkpoint.meta_graph import export_meta_graph
 from penstock.core import context
-from penstock.graph.graph import Graph
+from penstock.graph.graph import Graph, get_default_graph
 from penstock.ops.event_file import FLUSH_MILLIS, MAX_QUEUE, EventFile
 
 if TYPE_CHECKING:
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
     from penstock.proto.graph_pb2 import GraphDef
     from penstock.proto.meta_graph_pb2 import MetaGraphDef
     from penstock.proto.summary_pb2 import Summary
+
+
+def _meta_graph(graph: "Graph | GraphDef") -> "MetaGraphDef":
+    """The message of a graph, without its collections."""
+    if isinstance(graph, Graph):
+        return export_meta_graph(graph=graph, collection_list=())  # type: ignore[no-any-return]
+    return export_meta_graph(  # type: ignore[no-any-return]
+        graph=get_default_graph(), graph_def=graph, collection_list=()
+    )
 
 
 class FileWriter:
@@ -66,8 +76,10 @@ class FileWriter:
         self._lock = threading.Lock()  # guards: _closed, _with_metadata
         self._closed = False
         self._with_metadata: set[str] = set()
-        if graph is not None or graph_def is not None:
+        given = graph_def if graph is None else graph
+        if given is not None:
             self.add_graph(graph=graph, graph_def=graph_def)
+            self.add_meta_graph(_meta_graph(given))
 
     def get_logdir(self) -> str:
         """The folder of the file."""

@@ -21,6 +21,7 @@ from penstock.ops.array_getitem import getitem
 from penstock.ops.array_join import concat, stack
 from penstock.ops.array_select import where
 from penstock.ops.array_shape import size
+from penstock.ops.debug_asserts import assert_non_negative
 from penstock.ops.functional_loops import map_fn
 from penstock.ops.math_arithmetic import maximum, multiply, subtract
 from penstock.ops.math_cast import cast, saturate_cast
@@ -171,12 +172,14 @@ def image(
 
     Raises:
       ValueError: the rank is not 4.
+      InvalidArgumentError: `max_outputs` is negative.
     """
 
     def make() -> Any:
+        assert_non_negative(max_outputs, f"tf.summary.image {name!r}: expected max_outputs >= 0")
         images = convert_to_tensor(data)
         dims = images.shape.with_rank(4).as_list()
-        files = media.encode_png(_bytes_of(getitem(images, slice(0, max(max_outputs, 0)))))
+        files = media.encode_png(_bytes_of(getitem(images, slice(0, max_outputs))))
         if None in dims[1:3]:
             sizes = as_string(gather(shape(images), [2, 1]))
         else:
@@ -226,6 +229,7 @@ def audio(
 
     Raises:
       ValueError: the encoding is another, or the rank is not 3.
+      InvalidArgumentError: `max_outputs` is negative, or the dtype is another.
     """
     if encoding not in (None, "wav"):
         raise ValueError(
@@ -234,9 +238,10 @@ def audio(
         )
 
     def make() -> Any:
-        sounds = convert_to_tensor(data, dt.float32)
+        assert_non_negative(max_outputs, f"tf.summary.audio {name!r}: expected max_outputs >= 0")
+        sounds = convert_to_tensor(data)
         sounds.shape.assert_has_rank(3)
-        first = getitem(sounds, slice(0, max(max_outputs, 0)))
+        first = getitem(sounds, slice(0, max_outputs))
         files = map_fn(lambda sound: media.encode_wav(sound, sample_rate), first, dtype=dt.string)
         return stack([files, fill(shape(files), "")], axis=1)
 

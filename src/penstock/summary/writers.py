@@ -375,8 +375,7 @@ def graph(graph_data: "Graph | GraphDef") -> bool:
       Whether it was written.
 
     Raises:
-      ValueError: it is called in a graph or function.
-      TypeError: `graph_data` is neither.
+      ValueError: it is called in a graph or function, or `graph_data` is neither.
     """
     if not context.executing_eagerly():
         raise ValueError(
@@ -388,7 +387,7 @@ def graph(graph_data: "Graph | GraphDef") -> bool:
     elif isinstance(graph_data, proto.graph_pb2.GraphDef):
         message = graph_data
     else:
-        raise TypeError(
+        raise ValueError(
             f"tf.summary.graph: expected a tf.Graph or a GraphDef, got {type(graph_data).__name__}."
         )
     written = _written(

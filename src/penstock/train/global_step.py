@@ -32,8 +32,6 @@ def get_global_step(graph: Graph | None = None) -> Any:
             step = graph.get_tensor_by_name("global_step:0")
         except KeyError:
             return None
-        if step.dtype is dt.resource:
-            return None
     else:
         return None
     assert_global_step(step)

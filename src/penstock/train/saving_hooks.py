@@ -337,8 +337,8 @@ class ProfilerHook(SessionRunHook):
             )
         self._folder = os.fspath(output_dir)
         self._show_dataflow, self._show_memory = show_dataflow, show_memory
-        self._writer = FileWriterCache.get(self._folder)
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
+        self._writer = FileWriterCache.get(self._folder)
 
     def begin(self) -> None:
         """See SessionRunHook."""
