@@ -124,10 +124,50 @@ def test_arrays_may_be_tensors(case: Any, row: tuple[str, Any, Any]) -> None:
 
 
 def test_the_message_names_the_place(case: Any) -> None:
-    with pytest.raises(AssertionError, match=r"1 of 1 elements of a\['a'\]\[1\]\[1\].*first at"):
+    with pytest.raises(AssertionError, match=r"value: a\['a'\]\[1\]\[1\] is .*\n.*first at"):
         case.assertAllClose(ragged_nest(3.0), ragged_nest(4.0))
     with pytest.raises(AssertionError, match=r"first at \(1,\): .*2.* and .*3"):
         case.assertAllEqual([1, 2], [1, 3])
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "words"),
+    [
+        (lambda t: t.assertAllEqual([1], [2]), AssertionError, "Arrays are not equal"),
+        (lambda t: t.assertAllClose(1.0, 2.0), AssertionError, "Not equal to tolerance rtol=1e-06"),
+        (
+            lambda t: t.assertAllClose({"k": 1.0}, {"k": 2.0}),
+            AssertionError,
+            r"a\['k'\] is different from b\['k'\]",
+        ),
+        (
+            lambda t: t.assertAllInRange([1, 3], 1, 2),
+            AssertionError,
+            r"1 of the 2 element\(s\) are outside the range \[1, 2\]",
+        ),
+        (lambda t: t.assertAllInRange([np.nan], 1, 2), AssertionError, "are NaN"),
+        (lambda t: t.assertAllInRange(["a"], 1, 2), AssertionError, "ordered numeric type"),
+        (lambda t: t.assertAllInSet([4], {1}), AssertionError, r"not in the set \{1\}: \[4\]"),
+        (lambda t: t.assertShapeEqual([1], tf.ones([1])), TypeError, "input_a must be a Numpy"),
+        (lambda t: t.assertDTypeEqual([1], np.float32), AssertionError, "int64"),
+        (lambda t: t.assertLen([1], 2), AssertionError, "has length of 1, expected 2"),
+    ],
+)
+def test_the_words_of_refusals(case: Any, use: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        use(case)
+
+
+def test_ragged_tensors_are_evaluated_as_sessions_fetch_them(case: Any) -> None:
+    ragged = tf.ragged.constant([[1], [2, 3]])
+    with tf.Graph().as_default():
+        in_graph = case.evaluate(tf.ragged.constant([[1], [2, 3]]))
+    for value in (case.evaluate(ragged), case.evaluate([ragged])[0], in_graph):
+        assert isinstance(value, tf.compat.v1.ragged.RaggedTensorValue)
+        assert value.to_list() == [[1], [2, 3]]
+    case.assertAllEqual(ragged, [[1], [2, 3]])
+    case.assertAllInSet(ragged, {1, 2, 3})
+    case.assertAllGreater(in_graph, 0)
 
 
 def test_errors_are_matched_by_text_or_predicate(case: Any) -> None:

@@ -30,6 +30,8 @@ class NumberAssertions(unittest.TestCase):
             value = self.evaluate(value)
         if hasattr(value, "read_value"):
             value = self.evaluate(value)
+        if hasattr(value, "nested_row_splits"):
+            value = value.flat_values
         array = np.asarray(host_value(value))
         if array.dtype.kind != "U":
             return array
@@ -81,10 +83,11 @@ class NumberAssertions(unittest.TestCase):
             bad = ~np.isclose(a64, b64, rtol=rtol, atol=atol, equal_nan=True)
             where = tuple(np.argwhere(bad)[0].tolist())
             raise self.failureException(
-                f"{msg or ''} not close: {int(bad.sum())} of {bad.size} elements of a{path} and "
-                f"b{path} differ by more than {atol} + {rtol} * |b|; first at {where}: "
-                f"{a[where]!r} and {b[where]!r}; largest difference "
-                f"{np.nanmax(np.abs(a64 - b64)) if a64.size else 0}.\na = {a}\nb = {b}"
+                f"Not equal to tolerance rtol={rtol:g}, atol={atol:g}\n"
+                f"Mismatched value: a{path} is different from b{path}. {msg or ''}\n"
+                f"not close: {int(bad.sum())} of {bad.size} elements differ by more than"
+                f" {atol} + {rtol} * |b|; first at {where}: {a[where]!r} and {b[where]!r};"
+                f" largest difference {np.nanmax(np.abs(a64 - b64)) if a64.size else 0}.\na = {a}\nb = {b}"
             )
 
     def assertAllCloseAccordingToType(
@@ -141,8 +144,8 @@ class NumberAssertions(unittest.TestCase):
             bad = np.argwhere(~np.asarray(same))
             where = tuple(bad[0].tolist())
             raise self.failureException(
-                f"{msg or ''} not equal: {len(bad)} elements differ, first at "
-                f"{where}: {x[where]!r} and {y[where]!r}.\na = {x}\nb = {y}"
+                f"Arrays are not equal\n{msg or ''}\nnot equal: {len(bad)} elements differ,"
+                f" first at {where}: {x[where]!r} and {y[where]!r}.\na = {x}\nb = {y}"
             )
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
@@ -179,22 +182,32 @@ class NumberAssertions(unittest.TestCase):
     ) -> None:
         """Every element lies between the bounds."""
         array = self._array(target)
+        if array.dtype.kind not in "iufcb" and array.dtype.name != "bfloat16":
+            raise self.failureException(
+                f"The value of {target} does not have an ordered numeric type, instead it has"
+                f" type: {array.dtype}"
+            )
         low = array <= lower_bound if open_lower_bound else array < lower_bound
         high = array >= upper_bound if open_upper_bound else array > upper_bound
-        bad = low | high | np.isnan(_wide(array))
+        lost = np.isnan(_wide(array))
+        if lost.any():
+            raise self.failureException(f"{lost.sum()} of the {array.size} element(s) are NaN")
+        bad = low | high
         if bad.any():
             left, right = "(" if open_lower_bound else "[", ")" if open_upper_bound else "]"
             raise self.failureException(
-                f"{int(bad.sum())} elements are outside of {left}{lower_bound}, "
-                f"{upper_bound}{right}, the first {array[bad][0]!r}"
+                f"{bad.sum()} of the {array.size} element(s) are outside the range"
+                f" {left}{lower_bound}, {upper_bound}{right}, the first {array[bad][0]!r}"
             )
 
     def assertAllInSet(self, target: Any, expected_set: Iterable[Any]) -> None:
         """Every element is one of the set."""
-        unexpected = set(self._array(target).reshape(-1).tolist()) - set(expected_set)
+        wanted = set(expected_set)
+        unexpected = set(self._array(target).reshape(-1).tolist()) - wanted
         if unexpected:
             raise self.failureException(
-                f"{len(unexpected)} unexpected element(s): {sorted(unexpected, key=repr)[:10]}"
+                f"{len(unexpected)} unique element(s) are not in the set {wanted}:"
+                f" {sorted(unexpected, key=repr)[:10]}"
             )
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:

@@ -5,11 +5,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from penstock import errors, proto
 from penstock.graph.graph_def import PRODUCER
 from penstock.graph.scopes import device_text
 from penstock.testing.number_assertions import NumberAssertions
-from penstock.types.dtypes import DType, as_dtype
+from penstock.types.dtypes import as_dtype
 from penstock.types.tensor_shape import TensorShape
 
 _SHAPES = r"(?i)incompatible shapes|broadcast|inner dimensions|same shape|compatible|dimensions"
@@ -20,13 +22,13 @@ class TensorAssertions(NumberAssertions):
 
     def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
         """Two arrays or tensors have one static shape."""
-        a, b = _static_shape(input_a), _static_shape(input_b)
+        a, b = _static_shape(input_a, "input_a"), _static_shape(input_b, "input_b")
         self.assertAllEqual(a, b, msg)
 
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
         """The dtype of an array or tensor."""
-        found = target.dtype if isinstance(target.dtype, DType) else as_dtype(target.dtype)
-        self.assertEqual(found, as_dtype(expected_dtype))
+        found = target.dtype if hasattr(target, "dtype") else np.asarray(target).dtype
+        self.assertEqual(as_dtype(found), as_dtype(expected_dtype))
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
         """Two device names mean the same."""
@@ -44,7 +46,7 @@ class TensorAssertions(NumberAssertions):
 
     def assertEmpty(self, container: Any, msg: str | None = None) -> None:
         """A container has no items."""
-        self.assertEqual(len(container), 0, msg or f"{container!r} has length {len(container)}")
+        self.assertEqual(len(container), 0, msg or f"{container!r} has length of {len(container)}")
 
     def assertNotEmpty(self, container: Any, msg: str | None = None) -> None:
         """A container has items."""
@@ -55,7 +57,7 @@ class TensorAssertions(NumberAssertions):
         self.assertEqual(
             len(container),
             expected_len,
-            msg or f"{container!r} has length {len(container)}, expected {expected_len}",
+            msg or f"{container!r} has length of {len(container)}, expected {expected_len}",
         )
 
     def assertSameElements(
@@ -153,9 +155,13 @@ class TensorAssertions(NumberAssertions):
         self.assertProtoEquals(f"{versions}\n{expected}", actual, msg)
 
 
-def _static_shape(value: Any) -> Any:
-    shape = value if isinstance(value, (TensorShape, tuple, list)) else value.shape
-    return TensorShape(shape).as_list()
+def _static_shape(value: Any, name: str) -> Any:
+    if not hasattr(value, "shape"):
+        raise TypeError(
+            f"{name} must be a Numpy ndarray, Numpy scalar, or a Tensor. Instead received"
+            f" {type(value)}. Compare shapes with assertEqual."
+        )
+    return TensorShape(value.shape).as_list()
 
 
 def parse_message(text: str, kind: type) -> Any:

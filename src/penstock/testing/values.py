@@ -5,6 +5,7 @@ from typing import Any
 from penstock.core.composite import IndexedSlices, SparseTensor
 from penstock.core.tensor import Tensor
 from penstock.types.composite_values import IndexedSlicesValue, SparseTensorValue
+from penstock.types.ragged_value import RaggedTensorValue
 
 
 def host_value(item: Any) -> Any:
@@ -17,6 +18,8 @@ def host_value(item: Any) -> Any:
         return IndexedSlicesValue(
             *(host_value(t) for t in (item.values, item.indices, item.dense_shape))
         )
+    if hasattr(item, "nested_row_splits") and not isinstance(item, RaggedTensorValue):
+        return RaggedTensorValue(host_value(item.values), host_value(item.row_splits))
     if isinstance(item, Tensor) or hasattr(item, "numpy"):
         return item.numpy()
     return item
