@@ -87,7 +87,7 @@ class NumberAssertions(unittest.TestCase):
                 f"Mismatched value: a{path} is different from b{path}. {msg or ''}\n"
                 f"not close: {int(bad.sum())} of {bad.size} elements differ by more than"
                 f" {atol} + {rtol} * |b|; first at {where}: {a[where]!r} and {b[where]!r};"
-                f" largest difference {np.nanmax(np.abs(a64 - b64)) if a64.size else 0}.\na = {a}\nb = {b}"
+                f" largest difference {np.nanmax(np.abs(a64 - b64))}.\na = {a}\nb = {b}"
             )
 
     def assertAllCloseAccordingToType(
