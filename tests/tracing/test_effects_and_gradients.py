@@ -161,6 +161,23 @@ def _derivatives_of(function, x, order):
     return tape.gradient(y, x)
 
 
+def _coupled(x):
+    """Two variables of one loop, as values of operations after it."""
+    _, a, b = tf.while_loop(
+        lambda i, a, b: i < 3, lambda i, a, b: (i + 1, a * x * b, b * a), (0, x, x)
+    )
+    return a * 1.0, b * 1.0
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_the_gradient_of_one_of_several_values_of_a_loop(which, order) -> None:
+    staged = tf.function(_coupled)
+    expected = _derivatives(lambda x: _coupled(x)[which], 0.9, order)
+    got = _derivatives(lambda x: staged(x)[which], 0.9, order)
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_tapes_outside_and_inside_agree_with_eager(name) -> None:
     program = PROGRAMS[name]

@@ -12,10 +12,9 @@ values need, to any order.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock import errors
 from penstock.autodiff.frames import FrameLoop, topological
 from penstock.autodiff.walk import Record, Sums, as_dense, is_trainable, named_rules, walk
-from penstock.autodiff.widening import add_outputs
+from penstock.autodiff.widening import add_outputs, zeros_for
 from penstock.core import context
 from penstock.core.attributes import output_dtypes
 from penstock.core.composite import IndexedSlices
@@ -207,6 +206,7 @@ def _extend(body: CallBody, closed: bool) -> CallBody:
             return view
         missing = _missing(view, reverse_of(view, pattern))
         if not missing:
+            view.backward[_SERVED] = pattern
             return view
         count = len(view.outputs)
         view = CallBody(f"{body.name}_forward", body.graph, [*view.outputs, *missing])
@@ -216,7 +216,12 @@ def _extend(body: CallBody, closed: bool) -> CallBody:
             view.backward[first] = (
                 reverse_of(body, pattern) if count == len(body.outputs) else reverse_of(view, first)
             )
+            view.backward[_SERVED] = first
             return view
+
+
+# Key in CallBody.backward of a view: the outputs whose gradients it keeps what is needed for.
+_SERVED = "served"
 
 
 def both_passes(body: CallBody) -> list[CallBody]:
@@ -249,14 +254,14 @@ def _gradient_of_call(record: Record, *grads: Any) -> list[Any]:
         pattern = (*pattern, *([False] * (len(body.outputs) - len(pattern))))
     reverse = reverse_of(body, pattern)
     missing = _missing(body, reverse)
-    if missing:
-        if record.source is None:
-            raise errors.InternalError(
-                None,
-                None,
-                f"{body.name}: the reverse needs values that the forward call did not keep",
-            )
+    if missing and record.source is not None:
         body = _widen(record.source, body, missing)
+    elif missing:
+        # Where a loop gives several values, the reverse for some may need what that for all does
+        # not: the values of the others, which zeros are made like.
+        pattern = body.backward[_SERVED]
+        grads = _filled(pattern, grads, outputs)
+        reverse = reverse_of(body, pattern)
     if record.source is not None:
         outputs = record.source._outputs
     values = {id(t): v for t, v in zip(body.inputs, record.inputs, strict=True)}
@@ -268,6 +273,12 @@ def _gradient_of_call(record: Record, *grads: Any) -> list[Any]:
     ]
     results = call(reverse.body, arguments)
     return [gather(results, where) for where in reverse.layout]
+
+
+def _filled(pattern: Sequence[bool], grads: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    """Gradients of the outputs that `pattern` marks: zeros for those that have none."""
+    triples = zip(pattern, grads, outputs, strict=True)
+    return [zeros_for(o) if wanted and g is None else g for wanted, g, o in triples]
 
 
 def gather(results: Sequence[Any], where: Any) -> Any:
