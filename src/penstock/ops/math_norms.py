@@ -390,7 +390,7 @@ def polyval(coeffs: list[Any], x: Any, name: str | None = None) -> Any:
 
 def _differences(x: Any) -> tuple[Any, Any]:
     x = convert_to_tensor(x)
-    if not (x.dtype.is_floating or x.dtype.is_integer):
+    if not (x.dtype.is_floating or x.dtype.is_integer or x.dtype.is_complex):
         raise TypeError(f"Expected x to be numeric, instead found: {x}. Use tf.cast.")
     flat = execute("Reshape", (x, np.array([-1], np.int32)))
     one, zero, step = np.array([1], np.int32), np.array([0], np.int32), np.array([1], np.int32)
