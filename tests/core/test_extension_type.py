@@ -207,3 +207,36 @@ def test_functions_are_traced_again_for_other_settings_of_a_value_within_a_value
         return outer.inner.values * outer.inner.scale
 
     assert [scaled(Outer(Masked(2, scale=k))).numpy() for k in (1, 5)] == [2, 10]
+
+
+class _FirstFieldAlone(tf.experimental.ExtensionTypeBatchEncoder):
+    """Stacks one field; the other follows from it."""
+
+    def encode(self, spec, value, minimum_rank=0):
+        return value.x
+
+    def decode(self, spec, encoded_value):
+        return Doubled(encoded_value, encoded_value * 2)
+
+    def encoding_specs(self, spec):
+        return spec.x
+
+
+class Doubled(tf.experimental.BatchableExtensionType):
+    """x, and twice x."""
+
+    x: tf.Tensor
+    twice: tf.Tensor
+    __batch_encoder__ = _FirstFieldAlone()
+
+
+def test_functions_take_the_parts_of_a_value_not_what_is_stacked():
+    value = Doubled([1, 2], [2, 4])
+    spec = Doubled.Spec(tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32))
+    run = tf.function(lambda v: v.x + v.twice, input_signature=[spec])
+    assert run(value).numpy().tolist() == [3, 6]
+    assert [s.dtype for s in spec.flatten()] == [tf.int32, tf.int32]
+    whole = spec.from_tensors(iter(spec.to_tensors(value)))
+    assert whole.twice.numpy().tolist() == [2, 4]
+    stacked = tf.map_fn(lambda v: v, value)
+    assert stacked.twice.numpy().tolist() == [2, 4]

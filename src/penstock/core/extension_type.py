@@ -8,7 +8,7 @@ files take the values apart like the built-in composite tensors.
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, dataclass_transform
 
 from penstock.core import convert, dispatch
@@ -372,6 +372,21 @@ class _BatchableExtensionTypeSpec(ExtensionTypeSpec, BatchableTypeSpec):
     @property
     def _encoder(self) -> "ExtensionTypeBatchEncoder":
         return self._extension_type.__batch_encoder__  # type: ignore[attr-defined,no-any-return]
+
+    # A function takes the parts of a value, whatever its encoder makes of it for stacking.
+
+    def flatten(self) -> list[Any]:
+        """The specs of the tensors inside."""
+        return nest.flatten(self._component_specs, expand_composites=True)
+
+    def to_tensors(self, value: Any) -> list[Any]:
+        """The tensors inside a value of this type, in the order of `flatten`."""
+        return _tensors(self._to_components(value))
+
+    def from_tensors(self, tensors: Iterator[Any]) -> Any:
+        """Makes a value from an iterator of its tensors, using up as many as `flatten` has."""
+        parts = [next(tensors) for _ in self.flatten()]
+        return nest.pack_sequence_as(self, parts, expand_composites=True)
 
     def _batch(self, batch_size: int | None) -> Any:
         return self._encoder.batch(self, batch_size)
