@@ -7,6 +7,7 @@ from penstock.core.extension_type import ExtensionTypeBatchEncoder as ExtensionT
 from penstock.core.extension_type import ExtensionTypeSpec as ExtensionTypeSpec
 from penstock.ops.optional import Optional as Optional
 from penstock.ops.ragged_partition import RowPartition as RowPartition
+from penstock.ops.structured_tensor import StructuredTensor as StructuredTensor
 from penstock.core.execution_scopes import async_clear_error as async_clear_error
 from penstock.core.execution_scopes import async_scope as async_scope
 from penstock.ops.dispatch_for import dispatch_for_api as dispatch_for_api

@@ -26,4 +26,5 @@ EXPORTS = {
         "RaggedTensorSpec": ["RaggedTensorSpec"],
         "RaggedTensorValue": ["compat.v1.ragged.RaggedTensorValue"],
     },
+    "penstock.ops.structured_tensor": {"StructuredTensor": ["experimental.StructuredTensor"]},
 }

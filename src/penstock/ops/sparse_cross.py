@@ -195,7 +195,7 @@ def _salted(
     limit = max(int(num_buckets.item()), 0) or LARGEST
 
     def combine(each: tuple[Any, ...]) -> int:  # integers of dense columns are their own
-        return functools.reduce(combined, (table.get(v, v) & MASK for v in each)) % limit
+        return int(functools.reduce(combined, (table.get(v, v) & MASK for v in each)) % limit)
 
     return _crossed(columns, combine, np.int64)
 
