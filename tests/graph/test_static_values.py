@@ -50,6 +50,10 @@ def test_values_of_pieces_and_of_what_is_no_tensor():
         rows = tf.unstack([[1, 2], [3, 4]], axis=1)
         assert [constant_value(row).tolist() for row in rows] == [[1, 3], [2, 4]]
         assert tf.strided_slice(x, [0, 0], [1, 2]).shape.as_list() == [1, None]
+        handles = tf.raw_ops.TensorListReserve(
+            element_shape=-1, num_elements=2, element_dtype=tf.float32
+        )
+        assert constant_value(tf.raw_ops.ZerosLike(x=handles)) is None
         for value in (3, [1, 2], "a", None):
             assert tf.get_static_value(value) is value
         assert tf.get_static_value(tf.compat.v1.Variable(1)) is None

@@ -258,6 +258,8 @@ def _split(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
 def _filled(number: int) -> Callable[..., Any]:
     def rule(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
         dims = op.inputs[0].dims
+        if not (tensor.dtype.is_numeric or tensor.dtype.is_bool):  # lists, as variants
+            return None
         if not is_full(dims) or int(np.prod(dims)) > MAX_ELEMENTS:
             return None
         return np.full(dims, number, tensor.dtype.numpy_dtype)
