@@ -84,6 +84,67 @@ def test_hessians():
     np.testing.assert_allclose(run(graph, h), [[6.0, 0.0], [0.0, 12.0]])
 
 
+def test_hessians_of_what_has_no_static_shape():
+    graph = tf.Graph()
+    with graph.as_default():
+        x, y = v1.placeholder(tf.float32, [None, 2]), v1.placeholder(tf.float32)
+        (h,) = v1.hessians(tf.reduce_sum(x * x * x), x)
+        (free,) = v1.hessians(tf.reduce_sum(y**3), y)
+        (zero,) = v1.hessians(tf.reduce_sum(y), y)
+        assert h.shape.as_list() == [None, 2, None, 2]
+        assert free.shape.rank is None
+    values = run(graph, [h, free, zero], {x: [[1.0, 2.0], [3.0, 4.0]], y: [1.0, 2.0]})
+    np.testing.assert_allclose(values[0].reshape(4, 4), np.diag([6.0, 12.0, 18.0, 24.0]))
+    np.testing.assert_allclose(values[1], [[6.0, 0.0], [0.0, 12.0]])
+    np.testing.assert_allclose(values[2], np.zeros([2, 2]))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda x: tf.gradients(x, x, aggregation_method=9),
+            ValueError,
+            r"Invalid `aggregation_method` specified 9. Accepted values are \[0, 1, 2\]",
+        ),
+        (
+            lambda x: tf.gradients(x, x, grad_ys=[1.0, 2.0]),
+            ValueError,
+            "Length mismatch. Passed 2 grad_ys for 1 ys",
+        ),
+        (
+            lambda x: tf.gradients(x, x, unconnected_gradients="foo"),
+            ValueError,
+            "Unknown value for unconnected_gradients: 'foo'",
+        ),
+        (
+            lambda x: tf.RegisterGradient("MatMul")(lambda op, grad: grad),
+            KeyError,
+            "Registering two gradient with name 'MatMul'",
+        ),
+        (
+            lambda x: tf.GradientTape(persistent=True).batch_jacobian(tf.ones([2]), tf.ones([2])),
+            ValueError,
+            "must have rank at least 2",
+        ),
+    ],
+)
+def test_refusals_have_the_words_of_tensorflow(call, error, words):
+    with tf.Graph().as_default():
+        x = tf.constant([1.0])
+        with pytest.raises(error, match=words):
+            call(x)
+
+
+def test_gated_gradients_have_the_names_of_tensorflow():
+    with tf.Graph().as_default():
+        x = tf.ones([2, 2])
+        found = tf.gradients(tf.matmul(x, 2.0 * x), x, gate_gradients=True)[0].graph
+        names = {op.name for op in found.get_operations()}
+    assert "gradients/MatMul_grad/tuple/group_deps" in names
+    assert "gradients/MatMul_grad/tuple/control_dependency_1" in names
+
+
 def test_custom_gradient_eager_graph_and_function():
     @tf.custom_gradient
     def clipped(x):

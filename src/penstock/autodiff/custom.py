@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from penstock import errors
 from penstock.autodiff.composites import gradient_part, like_source, names_part
 from penstock.autodiff.gradients import gradients
 from penstock.autodiff.tape import GradientTape
@@ -51,6 +52,7 @@ def NoGradient(op_type: str) -> None:
 
     Raises:
       TypeError: `op_type` is no string.
+      KeyError: operations of that type have a rule.
     """
     if not isinstance(op_type, str):
         raise TypeError("op_type must be a string")
@@ -63,7 +65,21 @@ def _register(name: str, rule: Callable[..., Any] | None) -> None:
             f"Registering two gradient with name '{name}'! (Previous registration was"
             f" {named_rules[name]!r})"
         )
+    if _has_rule(name):
+        raise KeyError(
+            f"Registering two gradient with name '{name}'! (Previous registration was the"
+            " operation's own rule.) Use tf.custom_gradient, or Graph.gradient_override_map with"
+            " another name."
+        )
     named_rules[name] = rule
+
+
+def _has_rule(name: str) -> bool:
+    try:
+        op = lookup(name)
+    except errors.NotFoundError:
+        return False
+    return op.gradient_function is not None or op.gradient_reason is not None
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:

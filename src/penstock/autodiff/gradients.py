@@ -27,6 +27,9 @@ class AggregationMethod:
     EXPERIMENTAL_ACCUMULATE_N = 2
 
 
+_METHODS = [None, *range(3)]
+
+
 def gradients(
     ys: Any,
     xs: Any,
@@ -65,7 +68,11 @@ def gradients(
             "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape"
             " instead."
         )
-    del aggregation_method
+    if aggregation_method not in _METHODS:
+        raise ValueError(
+            f"Invalid `aggregation_method` specified {aggregation_method}. Accepted values are"
+            f" {_METHODS[1:]}."
+        )
     ys_list = [_tensor(gradient_part(y)) for y in _as_list(ys)]
     given = _as_list(xs)
     xs_list = [outermost(_source(gradient_part(x)), graph) for x in given]
@@ -144,7 +151,10 @@ def _initial(ys: list[Any], xs: list[Any], grad_ys: Any) -> list[Any]:
     """The gradient each of `ys` starts with; None where no derivative flows back from it."""
     given = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
     if len(given) != len(ys):
-        raise ValueError(f"Length mismatch. gradients() got {len(ys)} ys and {len(given)} grad_ys.")
+        raise ValueError(
+            f"Length mismatch. Passed {len(given)} grad_ys for {len(ys)} ys. Give one for each of"
+            " ys, or None."
+        )
     result = []
     for i, (y, grad) in enumerate(zip(ys, given, strict=True)):
         if grad is None:
@@ -215,8 +225,17 @@ def _gated(results: Any) -> Any:
     tensors = [g for g in many if isinstance(g, SymbolicTensor)]
     if len(tensors) < 2:
         return results
-    with state.graph.control_dependencies([t.op for t in tensors]):
-        return [execute("Identity", (g,)) if isinstance(g, Tensor) else g for g in many]
+    graph = state.graph
+    with graph.name_scope("tuple"):
+        with graph.control_dependencies([t.op for t in tensors]):
+            ready = execute("NoOp", (), None, "group_deps")
+        with graph.control_dependencies([ready]):
+            return [
+                execute("Identity", (g,), None, "control_dependency")
+                if isinstance(g, Tensor)
+                else g
+                for g in many
+            ]
 
 
 def _result(x: Any, sums: Sums, unconnected: UnconnectedGradients) -> Any:
@@ -235,54 +254,4 @@ def _zeros_of_variable(handle: Any) -> Any:
     return execute("ZerosLike", (execute("ReadVariableOp", (handle,), {"dtype": dtype}),))
 
 
-def hessians(
-    ys: Any,
-    xs: Any,
-    name: str = "hessians",
-    colocate_gradients_with_ops: bool = False,
-    gate_gradients: bool = False,
-    aggregation_method: int | None = None,
-) -> list[Any]:
-    """Second derivatives of the sum of `ys` with respect to each of `xs`: shape x.shape + x.shape.
-
-    Raises:
-      ValueError: an x has no static shape, or `ys` does not depend on it.
-    """
-    results = []
-    for x in _as_list(xs):
-        (gradient,) = gradients(
-            ys, [x], None, name, colocate_gradients_with_ops, gate_gradients, aggregation_method
-        )
-        if gradient is None:
-            raise ValueError(f"hessians: {ys!r} does not depend on {x!r}")
-        dims = x.shape.as_list()
-        count = 1
-        for n in dims:
-            if n is None:
-                raise ValueError(f"hessians needs a static shape, got {x.shape} for {x!r}")
-            count *= n
-        flat = execute("Reshape", (as_dense(gradient), [-1]))
-        rows = [
-            gradients(
-                execute("GatherV2", (flat, i, 0)),
-                [x],
-                unconnected_gradients=UnconnectedGradients.ZERO,
-            )[0]
-            for i in range(count)
-        ]
-        results.append(execute("Reshape", (execute("Pack", (rows,), {"axis": 0}), [*dims, *dims])))
-    return results
-
-
-def hessians_v2(
-    ys: Any,
-    xs: Any,
-    gate_gradients: bool = False,
-    aggregation_method: int | None = None,
-    name: str = "hessians",
-) -> list[Any]:
-    """Second derivatives of the sum of `ys` with respect to each of `xs`. See `hessians`."""
-    return hessians(ys, xs, name, True, gate_gradients, aggregation_method)
-
-
-__all__ = ["AggregationMethod", "gradients", "gradients_v2", "hessians", "hessians_v2"]
+__all__ = ["AggregationMethod", "gradients", "gradients_v2"]

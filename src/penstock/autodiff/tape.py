@@ -374,6 +374,8 @@ class GradientTape:
             raise ValueError(
                 f"Need first dimension of target shape {t} and source shape {s} to match."
             )
+        for tensor in (source, target):
+            tensor.shape.with_rank_at_least(2)
         with self._several():
             rows = batch_jacobian_of(
                 target,

@@ -138,7 +138,8 @@ def rule_of(record: Record) -> Rule | None:
     if why is not None and not record.op_def.gradient_refused:
         return None
     raise LookupError(
-        f"gradient registry has no entry for: {record.type} (operation '{record.name}')"
+        f"No gradient defined for operation '{record.name}' (op type: {record.type}): gradient"
+        f" registry has no entry for: {record.type}"
         f"{f': {why}' if why else ''}. Register one with @tf.RegisterGradient({record.type!r}), or"
         " stop the gradient before it with tf.stop_gradient."
     )

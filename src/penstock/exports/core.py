@@ -2,11 +2,13 @@
 
 EXPORTS = {
     "penstock.autodiff.forward": {"ForwardAccumulator": ["autodiff.ForwardAccumulator"]},
+    "penstock.autodiff.hessians": {
+        "hessians": ["compat.v1.hessians"],
+        "hessians_v2": ["hessians"],
+    },
     "penstock.autodiff.gradients": {
         "gradients": ["compat.v1.gradients"],
         "gradients_v2": ["gradients"],
-        "hessians": ["compat.v1.hessians"],
-        "hessians_v2": ["hessians"],
         "AggregationMethod": ["AggregationMethod"],
     },
     "penstock.autodiff.custom": {

@@ -286,7 +286,7 @@ from penstock.ops.math_compare import greater_equal as greater_equal
 from penstock.ops.array_identity import group as group
 from penstock.ops.array_identity import guarantee_const as guarantee_const
 from penstock.types.dtypes import half as half
-from penstock.autodiff.gradients import hessians as hessians
+from penstock.autodiff.hessians import hessians as hessians
 from penstock.ops.math_count import histogram_fixed_width as histogram_fixed_width
 from penstock.ops.math_count import histogram_fixed_width_bins as histogram_fixed_width_bins
 from penstock.ops.array_basics import identity as identity
