@@ -160,7 +160,7 @@ def test_a_leaked_tensor_names_function_line_and_fix(use) -> None:
     leaked, source = _leak()
     with pytest.raises(TypeError, match="is out of scope and cannot be used here") as caught:
         use(leaked, source)
-    assert "__inference_source" in str(caught.value)
+    assert "function source" in str(caught.value)
     assert HERE in str(caught.value)
     assert "Return it from" in str(caught.value)
 

@@ -579,7 +579,7 @@ def convert_to_tensor(
         return value
     wanted = as_dtype(dtype).base_dtype if dtype is not None else None
     if isinstance(value, Tensor):
-        return _convert_tensor(value, wanted)
+        return _convert_tensor(value, wanted, name)
     hint = dtype_hint if dtype_hint is not None else preferred_dtype
     for _, _, base, function in _converters:
         if isinstance(value, base):
@@ -587,7 +587,7 @@ def convert_to_tensor(
             if result is not NotImplemented:
                 return result
     if hasattr(value, "__tf_tensor__"):
-        return _convert_tensor(value.__tf_tensor__(wanted, name), wanted)
+        return _convert_tensor(value.__tf_tensor__(wanted, name), wanted, None)
     if wanted is None and hint is not None:
         try:
             array, found = _convert_value(value, as_dtype(hint).base_dtype, name)
@@ -722,7 +722,7 @@ def _run_converter(
     return result
 
 
-def _convert_tensor(value: Tensor, wanted: DType | None) -> Tensor:
+def _convert_tensor(value: Tensor, wanted: DType | None, name: str | None) -> Tensor:
     if wanted is not None and value._dtype.base_dtype is not wanted:
         raise ValueError(
             f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype"
@@ -731,7 +731,7 @@ def _convert_tensor(value: Tensor, wanted: DType | None) -> Tensor:
         )
     graph = state.graph
     if graph is not None:
-        return graph.as_tensor(value)  # type: ignore[no-any-return]
+        return graph.as_tensor(value, name)  # type: ignore[no-any-return]
     if isinstance(value, SymbolicTensor):
         raise symbolic_in_eager(value)
     return value
@@ -743,7 +743,7 @@ def symbolic_in_eager(value: SymbolicTensor) -> Exception:
     if getattr(graph, "building_function", False):
         return TypeError(  # TensorFlow's class here; inside of another function it is ValueError's
             f"{value!r} is out of scope and cannot be used here. Use return values, explicit Python"
-            f" locals or TensorFlow collections to access it. It was defined in"
+            f" locals or TensorFlow collections to access it. It was defined in the function"
             f" {getattr(graph, 'name', graph)} at {value.op.location}, and used outside of that"
             " function. Return it from the function instead."
         )

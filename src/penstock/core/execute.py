@@ -175,7 +175,8 @@ def _convert(
     name = arg.name if name is None else name
     dtype = arg.dtype or wanted or (known.get(arg.type_attr) if arg.type_attr else None)
     if isinstance(value, Tensor) or (dtype is not None and hasattr(value, "handle")):
-        own = None if isinstance(value, Tensor) else name  # a variable, whose read gets the name
+        # The name is for the read of a variable, and for what stands for a captured eager tensor.
+        own = None if value.__class__ is SymbolicTensor else name
         tensor = convert.convert_to_tensor(value, name=own)
         if dtype is not None and tensor.dtype.base_dtype is not dtype:
             raise _wrong_dtype(op, arg, tensor, dtype, _place(op, inputs, value), inputs)

@@ -77,11 +77,11 @@ class FuncGraph(Graph):
         """The placeholders that stand for captured tensors."""
         return [inner for _, inner in self._captures.values()]
 
-    def as_tensor(self, value: Tensor) -> SymbolicTensor:
+    def as_tensor(self, value: Tensor, name: str | None = None) -> SymbolicTensor:
         """`value` itself when it is of this graph, else the placeholder that captures it."""
         if isinstance(value, SymbolicTensor) and value.graph is self:
             return value
-        return self.capture(value)
+        return self.capture(value, name)
 
     def capture(self, tensor: Tensor, name: str | None = None) -> SymbolicTensor:
         """The tensor inside that stands for `tensor` of an enclosing scope.
@@ -96,7 +96,7 @@ class FuncGraph(Graph):
             return found[1]
         if isinstance(tensor, EagerTensor):
             if self._inlines(tensor):
-                return self._inline(tensor)
+                return self._inline(tensor, name)
         else:
             assert isinstance(tensor, SymbolicTensor)
             self._check_reachable(tensor)
@@ -149,7 +149,7 @@ class FuncGraph(Graph):
             return False  # a tape around the call may ask for its gradient
         return getattr(tensor._array, "size", 1) <= INLINED_ELEMENTS
 
-    def _inline(self, tensor: EagerTensor) -> SymbolicTensor:
+    def _inline(self, tensor: EagerTensor, name: str | None) -> SymbolicTensor:
         found = self._inlined.get(id(tensor))
         if found is None:
             attrs = {
@@ -157,7 +157,9 @@ class FuncGraph(Graph):
                 "dtype": tensor.dtype,
             }
             with self.control_dependencies(None):
-                made = self.add_operation(lookup("Const"), (), None, attrs, "Const").outputs[0]
+                made = self.add_operation(
+                    lookup("Const"), (), None, attrs, name or "Const"
+                ).outputs[0]
             found = self._inlined[id(tensor)] = (tensor, made)
         return found[1]
 

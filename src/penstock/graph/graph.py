@@ -261,8 +261,10 @@ class Graph:
             counts = input_counts(op, len(inputs), plain)
         return self.add_operation(op, inputs, counts, plain, name)
 
-    def as_tensor(self, value: Tensor) -> SymbolicTensor:
+    def as_tensor(self, value: Tensor, name: str | None = None) -> SymbolicTensor:
         """`value` as a tensor of this graph: itself, or a constant for an eager tensor.
+
+        `name` is for what a function's graph makes to stand for it.
 
         Raises:
           ValueError: it belongs to another graph.

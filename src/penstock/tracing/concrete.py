@@ -144,12 +144,14 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
         key: Any = None,
         jit_compile: bool | None = None,
         signature: inspect.Signature | None = None,
+        name: str | None = None,
     ) -> None:
         self.graph = graph
+        self._name = name or graph.name
         self._signature = signature
         self.key = key
         self.jit_compile = jit_compile
-        self.body = CallBody(graph.name, graph)
+        self.body = CallBody(self._name, graph)
         self.body.must_compile = bool(jit_compile)
         self._argument_count = len(graph.inputs) - len(graph.captures)
         self._template = graph.structured_outputs
@@ -161,7 +163,7 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
     @property
     def name(self) -> str:
         """The function's unique name."""
-        return self.graph.name
+        return self._name
 
     @property
     def inputs(self) -> list[Any]:
@@ -218,7 +220,7 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
         if state.graph is None:
             results = run_body(self.body, arguments)
             if state.observer is not None:
-                state.observer.look_at(self.graph.name, arguments, results)
+                state.observer.look_at(self._name, arguments, results)
         else:
             for variable in self.graph.variables:
                 if isinstance(state.graph, FuncGraph):

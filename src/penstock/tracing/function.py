@@ -493,7 +493,7 @@ class Function(callables.PolymorphicFunction, Trackable):
         self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], allow_variables: bool
     ) -> tuple[ConcreteFunction, list[Any]]:
         self._count += 1
-        graph = FuncGraph(f"__inference_{self._name}_{next(_numbers)}")
+        graph = FuncGraph(self._name)
         graph.allow_variables = allow_variables
         keys = iter(
             tensor_keys(key) if self._input_signature is None else _spec_keys(self._input_signature)
@@ -532,7 +532,8 @@ class Function(callables.PolymorphicFunction, Trackable):
         )
         variables.finish()
         graph.finish()
-        made = ConcreteFunction(graph, key, self._jit_compile, self._parameters.signature)
+        name = f"__inference_{self._name}_{next(_numbers)}"
+        made = ConcreteFunction(graph, key, self._jit_compile, self._parameters.signature, name)
         return made, graph.new_variables
 
     def _run_body(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -756,13 +757,16 @@ def _to_structure(signature: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
-    """What the Python function returned, with every value as a tensor of the graph."""
+    """What the Python function returned: each value as an operation of the graph, an identity."""
+
+    def identity(tensor: Any) -> Any:
+        return execute("Identity", (graph.as_tensor(tensor),))
 
     def convert(value: Any) -> Any:
         if value is None:
             return None
         if isinstance(value, CompositeTensor):
-            return nest.map_structure(lambda t: graph.as_tensor(t), value, expand_composites=True)
+            return nest.map_structure(identity, value, expand_composites=True)
         try:
             tensor = convert_to_tensor(value)
         except InaccessibleTensorError:
@@ -774,9 +778,7 @@ def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
                 f" value of type {type(value).__name__}, which is not a Tensor or ExtensionType."
                 f" ({problem})"
             ) from None
-        if isinstance(tensor, SymbolicTensor) and tensor.op.type == "Placeholder":
-            return execute("Identity", (tensor,))
-        return tensor
+        return identity(tensor)
 
     if result is None:
         return None
