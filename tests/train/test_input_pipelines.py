@@ -303,3 +303,18 @@ def test_sparse_tensors_by_name():
         assert session.run(found)["row"].values.tolist() == [0.0, 1.0]
         coord.request_stop()
         coord.join(threads)
+
+
+def test_names_of_files_that_match():
+    with tf.Graph().as_default():
+        found = v1.train.match_filenames_once("*.txt")
+        named = v1.train.match_filenames_once(["*.txt", "*.csv"], name="mine")
+        assert [found.name, named.name] == ["matching_filenames:0", "mine:0"]
+        assert v1.local_variables() == [found, named]
+
+
+def test_records_of_readers_have_names():
+    with tf.Graph().as_default():
+        reader, queue = v1.TextLineReader(), v1.FIFOQueue(2, tf.string, shapes=[()])
+        assert reader.read(queue)._fields == ("key", "value")
+        assert reader.read_up_to(queue, 2)._fields == ("keys", "values")

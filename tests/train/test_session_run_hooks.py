@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.core.context import graph_scope
 
 tf1 = tf.compat.v1
 train = tf1.train
@@ -334,3 +335,9 @@ def test_a_global_step_is_found_by_name_too():
         tf.compat.v1.get_variable("global_step", initializer=1)
         with pytest.raises(TypeError, match="does not have integer type"):
             tf.compat.v1.train.get_or_create_global_step()
+
+
+def test_monitored_sessions_want_a_graph():
+    for make in (tf.compat.v1.train.MonitoredSession, tf.compat.v1.train.SingularMonitoredSession):
+        with graph_scope(None), pytest.raises(RuntimeError, match="expected a graph"):
+            make()

@@ -13,6 +13,7 @@ from penstock.core.op_def import OpDef, lookup
 from penstock.core.record_files import TFRecordOptions
 from penstock.core.tensor import Tensor
 from penstock.ops import reader_ops as r
+from penstock.ops.composing import result_type
 from penstock.types import dtypes as dt
 
 
@@ -42,7 +43,7 @@ class ReaderBase:
         """Whether the reader's state can be saved."""
         return self._supports_serialize
 
-    def read(self, queue: Any, name: str | None = None) -> list[Tensor]:
+    def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
         """The next record; takes a work unit from the queue where it needs one.
 
         Args:
@@ -50,15 +51,16 @@ class ReaderBase:
           name: the name in a graph.
 
         Returns:
-          A key, string[], and a value, string[].
+          `key`, string[], and `value`, string[], a named tuple.
 
         Raises:
           OutOfRangeError: there are no more (when it runs).
         """
-        found: list[Tensor] = self._run(r.READ, [_ref(queue)], name)
-        return found
+        return self._named(r.READ, [_ref(queue)], name)
 
-    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> list[Tensor]:
+    def read_up_to(
+        self, queue: Any, num_records: Any, name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Up to so many records, of one work unit.
 
         Args:
@@ -67,14 +69,13 @@ class ReaderBase:
           name: the name in a graph.
 
         Returns:
-          Keys, string[n], and values, string[n].
+          `keys`, string[n], and `values`, string[n], a named tuple.
 
         Raises:
           OutOfRangeError: there are no more (when it runs).
         """
         inputs = [_ref(queue), convert_to_tensor(num_records, dt.int64)]
-        found: list[Tensor] = self._run(r.READ_UP_TO, inputs, name)
-        return found
+        return self._named(r.READ_UP_TO, inputs, name)
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
         """How many records the reader gave: int64[]."""
@@ -109,6 +110,10 @@ class ReaderBase:
     def reset(self, name: str | None = None) -> Any:
         """An operation that makes the reader as it was when it was made."""
         return self._run(r.RESET, [], name)
+
+    def _named(self, op: OpDef, inputs: list[Any], name: str | None) -> tuple[Tensor, Tensor]:
+        made: tuple[Tensor, Tensor] = result_type(op)(*self._run(op, inputs, name))
+        return made
 
     def _run(self, op: OpDef, inputs: list[Any], name: str | None) -> Any:
         if self._reader_ref.dtype.base_dtype is dt.string:  # a reference of TensorFlow 1

@@ -47,13 +47,13 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
     Returns:
       A variable: string[m].
     """
-    with scope(name, "matching_filenames"):
+    with scope(name, "matching_filenames") as full:
         return VariableV1(
             matching_files(pattern),
             trainable=False,
             validate_shape=False,
             collections=[GraphKeys.LOCAL_VARIABLES],
-            name=name or "matching_filenames",
+            name=full or name or "matching_filenames",
         )
 
 

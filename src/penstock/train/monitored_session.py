@@ -14,6 +14,7 @@ from typing import Any, NoReturn, Self
 
 from penstock import errors
 from penstock.config.logging import get_logger
+from penstock.core.context import executing_eagerly
 from penstock.graph.graph import Graph, get_default_graph
 from penstock.ops.queue_runner import QUEUE_RUNNERS
 from penstock.runtime.client import BaseSession
@@ -145,6 +146,11 @@ class _MonitoredSession:
         recovers: bool,
         stop_grace_period_secs: float = 120,
     ) -> None:
+        if executing_eagerly():
+            raise RuntimeError(
+                "Monitored sessions are not compatible with eager execution: expected a graph. "
+                "Make them under `with tf.Graph().as_default():`."
+            )
         self._graph = get_default_graph()
         self._was_finalized = self._graph.finalized
         self._hooks = list(hooks or ())
