@@ -169,6 +169,34 @@ def union(a: Array, b: Array) -> tuple[Array, Array, Array]:
     return every[order[first]], found[0], found[1]
 
 
+def taken_from(grad: Array, indices: Array, places: Array) -> Array:
+    """For each position the number of `grad` at the same place, 0 where there is none; on the host.
+
+    Args:
+      grad: T[M].
+      indices: int64[N, R], positions.
+      places: int64[M, R], those of `grad`.
+
+    Returns:
+      T[N].
+    """
+    size = len(indices)
+    if size == len(places) and np.array_equal(indices, places):
+        return grad.copy()
+    result = np.zeros(size, grad.dtype)
+    keys = keys_of(np.concatenate([indices, places]))
+    if keys is not None and _rises(keys[:size]) and _rises(keys[size:]):
+        found = np.searchsorted(keys[size:], keys[:size])
+        found[found == len(places)] = 0
+        both = keys[size:][found] == keys[:size] if len(places) else np.zeros(size, bool)
+        result[both] = grad[found[both]]
+        return result
+    _, first, second = union(indices, places)
+    shared = (first >= 0) & (second >= 0)
+    result[first[shared]] = grad[second[shared]]
+    return result
+
+
 def _rises(keys: Array) -> bool:
     """Whether keys are in order and none is there twice."""
     return bool((keys[1:] > keys[:-1]).all())

@@ -22,6 +22,7 @@ from penstock.ops.sparse_common import (
     position,
     same_rank,
     same_shapes,
+    taken_from,
     union,
 )
 from penstock.types import dims as d
@@ -80,15 +81,7 @@ def _add_grad(grad: Array, a: Array, b: Array, total: Array) -> list[Array]:
             f"expected a gradient for each of {total.shape[0]} elements of the sum, got "
             f"{grad.shape[0]}."
         )
-    return [_grad_of(grad, side, total) for side in (a, b)]
-
-
-def _grad_of(grad: Array, indices: Array, total: Array) -> Array:
-    result = np.zeros(indices.shape[0], grad.dtype)
-    _, own, at = union(indices, total)
-    both = (own >= 0) & (at >= 0)
-    result[own[both]] = grad[at[both]]
-    return result
+    return [taken_from(grad, side, total) for side in (a, b)]
 
 
 @ADD.gradient

@@ -17,7 +17,7 @@ from penstock.ops.sparse_common import (
     invalid,
     order_of,
     parts,
-    union,
+    taken_from,
 )
 from penstock.types.dims import Dims
 
@@ -67,11 +67,7 @@ def _slice_grad(grad: Array, indices: Array, start: Array, taken: Array) -> Arra
             f"expected a gradient for each of the {taken.shape[0]} elements of the slice, got "
             f"{grad.shape[0]}."
         )
-    result = np.zeros(indices.shape[0], grad.dtype)
-    _, first, second = union(indices, taken + start)
-    both = (first >= 0) & (second >= 0)
-    result[first[both]] = grad[second[both]]
-    return result
+    return taken_from(grad, indices, taken + start)
 
 
 @SLICE.gradient
