@@ -551,6 +551,43 @@ def constant_tensor(array: np.ndarray[Any, Any], dtype: DType, name: str = "Cons
     return state.graph.add_operation(op, (), None, attrs, name).outputs[0]  # type: ignore[no-any-return]
 
 
+_short: dict[Any, np.ndarray[Any, Any]] = {}  # arrays that nothing writes; made again if lost
+_SHORT = 8, 4096  # numbers of a list, and lists remembered
+
+
+def short_integers(value: Any, dtype: DType | None) -> EagerTensor | None:
+    """A whole number, or a short list of them, as an eager tensor; None for any other value.
+
+    Axes, sizes and shapes come back at each call of an operation, so their arrays are kept. They go
+    to inputs whose values kernels read, and to no output. Thread-safe.
+    """
+    if state.graph is not None or state.place is not None:
+        return None
+    if dtype is not dtypes.int32 and dtype is not dtypes.int64:
+        return None
+    if value.__class__ is int:
+        key: Any = (value, dtype)
+    elif 0 < len(value) <= _SHORT[0] and all(v.__class__ is int for v in value):
+        key = (tuple(value), dtype)
+    else:
+        return None
+    array = _short.get(key)
+    if array is None:
+        array = np.array(value, np.int64) if _in_range(value) else None
+        if array is None:
+            return None
+        array = array.astype(dtype.numpy_dtype)
+        if len(_short) >= _SHORT[1]:
+            _short.clear()
+        _short[key] = array
+    return wrap(array, dtype)
+
+
+def _in_range(value: Any) -> bool:
+    numbers = (value,) if value.__class__ is int else value
+    return all(_INT32_MIN <= number <= _INT32_MAX for number in numbers)
+
+
 def convert_to_tensor(
     value: Any,
     dtype: Any = None,

@@ -52,6 +52,7 @@ from penstock.types.dtypes import DType
 from penstock.util.frames import user_frame
 
 VALIDATED_SHAPES = 4096  # shape combinations remembered as valid, per prepared operation
+SHORT_VALUES = 64  # bytes of an input whose values are remembered with the shapes
 COMPILED_OPS = 1024  # single-operation executables kept
 UNBOUNDED = 1 << 62  # the limit of kernels that take arrays of any size as they are
 
@@ -63,8 +64,8 @@ class PreparedOp:
 
     __slots__ = (
         "attrs", "compiled", "counts", "device", "host", "host_kernel", "in_dtypes", "leasing",
-        "limit", "op", "out_dtypes", "out_numpy", "refs", "seen", "single", "static", "validated",
-        "writes",
+        "limit", "op", "out_dtypes", "out_numpy", "reads", "refs", "seen", "single", "static",
+        "validated", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -104,6 +105,7 @@ class PreparedOp:
         # Whether outputs may be variables' own arrays; user code takes no part in it.
         self.leasing = bool(self.refs and self.out_dtypes) and not reentrant
         self.validated: set[Any] = set()
+        self.reads: tuple[int, ...] = ()  # inputs whose values the shape rule has read
         self.seen: set[Any] = set()
         self.static = _static_positions(self)
 
@@ -413,19 +415,25 @@ def _object_scalar(value: Any) -> np.ndarray[Any, Any]:
 
 
 def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
-    """Runs the shape rule on the actual shapes: once each, where values do not matter."""
+    """Runs the shape rule on the actual shapes: once each, with the few numbers that it reads."""
     op = prepared.op
     key = tuple([getattr(a, "shape", ()) for a in arrays])
     for position in prepared.refs:
         key += (getattr(arrays[position].resource, "dims", None),)
     if key in prepared.validated:
         return
+    read_before = prepared.reads
+    if read_before and (*key, *_numbers(read_before, arrays)) in prepared.validated:
+        return
     uses_values = False
+    read: set[int] = set()
 
     def constant(index: int) -> np.ndarray[Any, Any] | None:
         nonlocal uses_values
-        uses_values = True
-        return arrays[index] if arrays[index].__class__ is np.ndarray else None
+        array = arrays[index]
+        read.add(index)
+        uses_values = uses_values or not _is_short(array)
+        return array if array.__class__ is np.ndarray else None
 
     def shape_value(index: int) -> Dims:
         value = constant(index)
@@ -457,7 +465,21 @@ def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
     if not uses_values:
         if len(prepared.validated) > VALIDATED_SHAPES:
             prepared.validated.clear()
-        prepared.validated.add(key)
+        if not read <= set(read_before):
+            read_before = prepared.reads = tuple(sorted(read.union(read_before)))
+        prepared.validated.add((*key, *_numbers(read_before, arrays)))
+
+
+def _is_short(array: Any) -> bool:
+    """Whether an input is a few whole numbers: axes, sizes, a shape."""
+    if array.__class__ is not np.ndarray:
+        return False
+    return array.nbytes <= SHORT_VALUES and array.dtype.kind in "iub"
+
+
+def _numbers(positions: tuple[int, ...], arrays: Sequence[Any]) -> list[Any]:
+    """The positions and values of inputs that shape rules read, for the table of valid shapes."""
+    return [(i, arrays[i].tobytes() if _is_short(arrays[i]) else None) for i in positions]
 
 
 def located(problem: errors.OpError, op_name: str) -> errors.OpError:

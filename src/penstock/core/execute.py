@@ -15,7 +15,7 @@ from penstock.core.context import state
 from penstock.core.eager import run_eager
 from penstock.core.op_def import ArgDef, OpDef, lookup
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
-from penstock.types.dtypes import DType, as_dtype
+from penstock.types.dtypes import DType, as_dtype, int32
 
 NO_ATTRS: dict[str, Any] = {}
 
@@ -172,8 +172,14 @@ def _convert(
     wanted: DType | None = None,
     name: str | None = None,
 ) -> Any:
-    name = arg.name if name is None else name
     dtype = arg.dtype or wanted or (known.get(arg.type_attr) if arg.type_attr else None)
+    if value.__class__ in _WHOLE and arg.name in op.host_inputs:
+        found = convert.short_integers(value, dtype or _default_dtype(op, arg) or int32)
+        if found is not None:
+            if arg.type_attr is not None:
+                known[arg.type_attr] = found._dtype
+            return found
+    name = arg.name if name is None else name
     if isinstance(value, Tensor) or (dtype is not None and hasattr(value, "handle")):
         # The name is for the read of a variable, and for what stands for a captured eager tensor.
         own = None if value.__class__ is SymbolicTensor else name
@@ -183,8 +189,7 @@ def _convert(
     elif dtype is not None:
         tensor = _convert_to(op, arg, value, dtype, name)
     else:
-        default = op.attrs[arg.type_attr].default if arg.type_attr else None
-        hint = default if isinstance(default, DType) else None
+        hint = _default_dtype(op, arg)
         if hint is not None and _keeps_own(op, arg, value, inputs):
             hint = None
         tensor = convert.convert_to_tensor(value, dtype_hint=hint, name=name)
@@ -193,6 +198,15 @@ def _convert(
         if arg.type_attr is not None and tensor.dtype.is_compatible_with(tensor.dtype.base_dtype):
             known[arg.type_attr] = tensor.dtype.base_dtype
     return tensor
+
+
+_WHOLE = (int, list, tuple)
+
+
+def _default_dtype(op: OpDef, arg: ArgDef) -> DType | None:
+    """The dtype that an argument has where no other input or attribute says."""
+    default = op.attrs[arg.type_attr].default if arg.type_attr else None
+    return default if isinstance(default, DType) else None
 
 
 def _keeps_own(op: OpDef, arg: ArgDef, value: Any, inputs: Sequence[Any]) -> bool:

@@ -7,7 +7,7 @@ that others serve where it is not. Thread-safe: nothing is kept between calls.
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ FUNCTIONS = (
     *("Digamma", "Lgamma", "Erf", "Erfc", "Zeta", "Polygamma"),
     *("Igamma", "Igammac", "IgammaGradA", "RandomGammaGrad", "Betainc"),
 )
+ALONE = 8192  # results up to which the library uses one thread
 Array = Any  # numpy.ndarray
 
 
@@ -38,9 +39,11 @@ def is_in_use() -> bool:
     return LIBRARY.library() is not None
 
 
-def _threads() -> int:
+def _threads(count: int) -> int:
     """How many threads may work: one for each processor that the process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    if count <= ALONE or not hasattr(os, "sched_getaffinity"):
+        return 1
+    return len(os.sched_getaffinity(0))
 
 
 def function(name: str) -> Callable[..., Array]:
@@ -48,34 +51,50 @@ def function(name: str) -> Callable[..., Array]:
 
     Numbers of 16 bits are computed in float32.
     """
-    number = ctypes.c_int64(FUNCTIONS.index(name))
+    number = FUNCTIONS.index(name)
 
     def call(*arrays: Array) -> Array:
-        dtype = arrays[0].dtype
-        wide = [np.asarray(a, np.float32 if dtype.itemsize == 2 else dtype) for a in arrays]
-        shape = wide[0].shape if len(wide) == 1 else np.broadcast_shapes(*[a.shape for a in wide])
-        result = np.empty(shape, wide[0].dtype)
+        first = arrays[0]
+        if first.dtype.itemsize == 2:
+            return call(*[a.astype(np.float32) for a in arrays]).astype(first.dtype)
+        shape = first.shape
+        for other in arrays[1:]:
+            if other.shape != shape:
+                shape = np.broadcast_shapes(shape, other.shape)
+        result = np.empty(shape, first.dtype)
         if result.size:
-            _run(number, wide, result)
-        return result if result.dtype == dtype else result.astype(dtype)
+            _run(number, arrays, result)
+        return result
 
     return call
 
 
-def _run(number: ctypes.c_int64, arrays: list[Array], result: Array) -> None:
+def _run(number: int, arrays: Sequence[Array], result: Array) -> None:
     kept = [a if a.size == 1 else _whole(a, result.shape) for a in arrays]
-    count = len(kept)
-    inputs = (ctypes.c_void_p * count)(*[a.__array_interface__["data"][0] for a in kept])
-    steps = (ctypes.c_int64 * count)(*[int(a.size > 1) for a in kept])
+    inputs, steps = _ADDRESSES[len(kept)], _STEPS[len(kept)]
     library = LIBRARY.state().library
     assert library is not None, "kernels of this library are registered with available=is_in_use"
-    unknown = library.penstock_special_run(
-        number, ctypes.c_int64(result.dtype == np.float64), ctypes.c_int64(_threads()),
-        ctypes.c_int64(result.size), inputs, steps,
-        ctypes.c_void_p(result.__array_interface__["data"][0]),
+    run = library.penstock_special_run
+    if not run.argtypes:
+        run.argtypes = _TYPES
+    unknown = run(
+        number, result.dtype.itemsize == 8, _threads(result.size), result.size,
+        inputs(*map(_address, kept)), steps(*[a.size > 1 for a in kept]), _address(result),
     )  # fmt: skip
     assert unknown < 0, f"the library has no function {unknown}"
 
 
+# The types of the library's function, and of what it gets for so many arguments.
+_TYPES: list[Any] = [*[ctypes.c_int64] * 4, *[ctypes.c_void_p] * 3]  # Any: classes of ctypes
+_ADDRESSES = {count: ctypes.c_void_p * count for count in (1, 2, 3)}
+_STEPS = {count: ctypes.c_int64 * count for count in (1, 2, 3)}
+
+
+def _address(array: Array) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
 def _whole(array: Array, shape: tuple[int, ...]) -> Array:
-    return np.ascontiguousarray(array if array.shape == shape else np.broadcast_to(array, shape))
+    if array.shape == shape and array.flags.c_contiguous:
+        return array
+    return np.ascontiguousarray(np.broadcast_to(array, shape))

@@ -255,6 +255,8 @@ def _axes(x: Any, axis: Axis) -> Any:
         return execute("Range", (np.int32(0), rank, np.int32(1)))
     if isinstance(axis, Tensor):
         return axis
+    if axis.__class__ is int and state.graph is None:
+        return axis
     return np.int32(axis) if isinstance(axis, int) else axis
 
 

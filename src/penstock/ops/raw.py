@@ -63,6 +63,9 @@ def _make(op: OpDef) -> Callable[..., Any]:
     signature = _signature(inputs, attrs, named_attrs)
     # To the table of prepared calls 1 is True: a number for a bool must be refused before.
     flags = {n for n, a in attrs.items() if a.kind == "bool"}
+    defaults = {n: p.default for n, p in signature.parameters.items() if p.default is not p.empty}
+    possible = signature.parameters.keys()
+    required = possible - defaults.keys()
     several = len(op.outputs) > 1
     result = result_type(op) if several else None
 
@@ -72,9 +75,9 @@ def _make(op: OpDef) -> Callable[..., Any]:
                 f"{op.name} only takes keyword args (possible keys: {list(signature.parameters)})."
                 " Please pass these args as kwargs instead."
             )
-        bound = signature.bind(**arguments)
-        bound.apply_defaults()
-        given = bound.arguments
+        if not required <= arguments.keys() <= possible:
+            signature.bind(**arguments)  # says what is lacking, or unknown
+        given = {**defaults, **arguments}
         values = [given[parameter] for parameter in inputs.values()]
         chosen = {
             n: given[parameter]
