@@ -27,6 +27,7 @@ from tools.golden.left_out import NOT_RECORDED  # noqa: E402
 
 from penstock import ops  # noqa: E402
 from penstock.core.op_def import registered  # noqa: E402
+from penstock.graph.superseded import SUPERSEDED  # noqa: E402
 
 PAGE = ROOT / "docs" / "coverage.md"
 
@@ -113,8 +114,15 @@ def page() -> str:
     ]
     without = sorted(n for n in theirs & set(names) if len(golden.get(n, ())) < 3)
     lines += [f"| {op} | {NOT_RECORDED.get(op, 'not recorded yet')} |" for op in without]
+    lines += [
+        "",
+        "## Operations that GraphDefs may not hold any more",
+        "",
+        "Nodes of GraphDefs from before that are imported as the operations in their place:",
+        ", ".join(sorted(SUPERSEDED)) + ".",
+    ]
     lines += ["", "## Operations of TensorFlow's raw_ops that are missing", ""]
-    for family, members in _missing(theirs - set(names)).items():
+    for family, members in _missing(theirs - set(names) - SUPERSEDED.keys()).items():
         lines += [f"- {family} ({len(members)}): {', '.join(sorted(members))}"]
     return "\n".join(lines) + "\n"
 

@@ -41,6 +41,14 @@ ARRAYS = (
 RECORDS = [
     *[Record(name, tested_by="tests/ops/test_tensor_lists.py") for name in OPERATIONS],
     *[Record(name, tested_by="tests/ops/test_tensor_array_v3.py") for name in ARRAYS],
+    *[
+        Record(
+            f"PenstockTensorArray{name}",
+            tested_by="tests/graph/test_superseded.py",
+            named_by=f"TensorArray{name}",
+        )
+        for name in ("Pack", "Unpack")
+    ],
     Record(
         "PenstockVectorizedCall",
         tested_by="tests/ops/test_vectorized_map.py",

@@ -35,6 +35,7 @@ from penstock.graph.import_nodes import (
     read_nodes,
 )
 from penstock.graph.operation import Operation
+from penstock.graph.superseded import definition_in_place, moving_handles
 from penstock.types import dims as d
 from penstock.types.dtypes import DType
 from penstock.util.frames import user_stack
@@ -280,7 +281,7 @@ class Importer:
         return chosen
 
     def _definition(self, kind: str) -> tuple[OpDef, CallBody | None]:
-        op = find(kind)
+        op = definition_in_place(kind, self.message.versions.producer) or find(kind)
         if op is None and kind in self.functions:
             body = self.functions[kind]
             call = "StatefulPartitionedCall" if body.stateful else "PartitionedCall"
@@ -294,6 +295,7 @@ class Importer:
         where = f"{op.name} '{name}'"
         tensors = self._inputs(node)
         given, extra = self._attributes(node, op, where)
+        op, given = moving_handles(op, given, tensors)
         if body is not None:
             given = {"f": body, "Tin": [t.dtype for t in tensors], "Tout": body.output_dtypes}
         counts = _counts(op, given, tensors, where)

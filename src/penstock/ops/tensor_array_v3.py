@@ -288,6 +288,33 @@ def _scatter(handle: StepArray, indices: Array, value: Array, flow_in: Array, *,
     return flow_in
 
 
+PACK = _define(
+    "PenstockTensorArrayPack",
+    "(handle: resource, flow_in: float; dtype: type, element_shape: shape = ?) -> value: dtype",
+    lambda c: None if c.attr("element_shape") is None else (None, *c.attr("element_shape")),
+    "All elements as rows: what GraphDefs before version 16 have as TensorArrayPack.",
+)
+
+
+@host_kernel(PACK)
+def _pack(handle: StepArray, flow_in: Array, *, dtype: DType, element_shape: Dims) -> Array:
+    indices = np.arange(len(handle.items), dtype=np.int32)
+    return _gather(handle, indices, flow_in, dtype=dtype, element_shape=element_shape)
+
+
+UNPACK = _define(
+    "PenstockTensorArrayUnpack",
+    "(handle: resource, value: T, flow_in: float; T: type) -> flow_out: float",
+    lambda c: (c.rank_at_least(1, 1, "value"), ())[1],
+    "Sets the elements to rows: what GraphDefs before version 20 have as TensorArrayUnpack.",
+)
+
+
+@host_kernel(UNPACK)
+def _unpack(handle: StepArray, value: Array, flow_in: Array, *, T: DType) -> Array:
+    return _scatter(handle, np.arange(len(value), dtype=np.int32), value, flow_in, T=T)
+
+
 SIZE = _define(
     "TensorArraySizeV3",
     "(handle: resource, flow_in: float) -> size: int32",
@@ -397,6 +424,18 @@ def _scatter_gradient(op: Any, flow: Any) -> list[Any]:
     handle, order = _gradients_of(op, flow)
     read = execute(GATHER, (handle, op.inputs[1], order), {"dtype": op.get_attr("T")})
     return [None, None, read, flow]
+
+
+@PACK.gradient
+def _pack_gradient(op: Any, grad: Any) -> list[Any]:
+    handle, flow = _gradients_of(op, op.inputs[1])
+    return [None, execute(UNPACK, (handle, grad, flow))]
+
+
+@UNPACK.gradient
+def _unpack_gradient(op: Any, flow: Any) -> list[Any]:
+    handle, order = _gradients_of(op, flow)
+    return [None, execute(PACK, (handle, order), {"dtype": op.get_attr("T")}), flow]
 
 
 @CONCAT.gradient
