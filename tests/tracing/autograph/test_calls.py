@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import io
 
 import numpy as np
 import pytest
@@ -355,3 +356,34 @@ def test_a_method_named_like_a_builtin_that_it_uses():
     kernel = Kernel()
     traced = tf.function(lambda x: kernel.slice(x, slice(1, None)))
     assert traced(tf.constant([1.0, 2.0])).numpy().tolist() == [2.0]
+
+
+def test_print_of_tensors_is_pythons_when_the_graph_runs(capsys):
+    """What is printed is TensorFlow's, asked by running it."""
+    written = io.StringIO()
+
+    @tf.function(experimental_autograph_options=Feature.BUILTIN_FUNCTIONS)
+    def f(n, name):
+        print("n", n, name, 3, sep="|", end="$\n")
+        print([n], "while tracing")
+        print("to a file", n, file=written)
+        for i in tf.range(n):
+            print("round", i)
+        return n
+
+    f(tf.constant(2), tf.constant("abc"))
+    first, second = capsys.readouterr().out, f(tf.constant(1), tf.constant("d"))
+    assert first.splitlines()[0].endswith("while tracing")
+    assert first.splitlines()[1:] == ["n|2|abc|3$", "round 0", "round 1"]
+    assert capsys.readouterr().out.splitlines() == ["n|1|d|3$", "round 0"]
+    assert written.getvalue() == "to a file 2\nto a file 1\n"
+    assert int(second) == 1
+
+
+def test_print_of_tensors_refuses_other_arguments():
+    @tf.function(experimental_autograph_options=Feature.ALL)
+    def f(x):
+        print(x, colour="red")
+
+    with pytest.raises(ValueError, match=r"invalid keyword arguments.*got colour"):
+        f(tf.constant(1))

@@ -6,11 +6,10 @@ from typing import Any
 
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.ops.debug_print import print_v2
 from penstock.ops.math_range import range as tensor_range
+from penstock.ops.py_functions import numpy_function
 from penstock.tracing.autograph.values import at, is_staged
 from penstock.types import dtypes as dt
-from penstock.util import nest
 
 _GIVEN = object()  # stands for an argument that was not passed
 # built-in -> class -> what is called for an object of that class in the first argument
@@ -92,17 +91,35 @@ def range_(start_or_stop: Any, stop: Any = _GIVEN, step: Any = _GIVEN) -> Any:
 
 
 def print_(*objects: Any, **kwargs: Any) -> None:
-    """`print`: with tensors among the arguments it prints when the graph runs."""
-    if not any(map(is_staged, nest.flatten(objects))):
+    """`print`: with tensors among the arguments it prints when the graph runs.
+
+    Raises:
+      ValueError: there is no such keyword argument.
+    """
+    staged = [is_staged(value) for value in objects]
+    if not any(staged):
         print(*objects, **kwargs)
         return
     unknown = {*kwargs} - {"sep", "end", "file", "flush"}
     if unknown:
-        raise ValueError(f"invalid keyword arguments: {tuple(unknown)}")
-    options = {"sep": kwargs.get("sep", " "), "end": kwargs.get("end", "\n")}
-    if kwargs.get("file") is not None:
-        options["output_stream"] = kwargs["file"]
-    print_v2(*objects, **options)
+        raise ValueError(
+            f"invalid keyword arguments{at()}: expected sep, end, file or flush, got"
+            f" {', '.join(sorted(unknown))}. Leave them out."
+        )
+
+    def run(*values: Any) -> None:
+        given = iter(values)
+        print(
+            *(_shown(next(given)) if s else o for o, s in zip(objects, staged, strict=True)),
+            **kwargs,
+        )
+
+    numpy_function(run, [o for o, s in zip(objects, staged, strict=True) if s], [])
+
+
+def _shown(value: Any) -> Any:
+    """A value of the graph as Python prints it: text, where it is a string."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def _first_argument(function: Any) -> Callable[..., Any]:
