@@ -1,5 +1,6 @@
 """User-defined values made of tensors."""
 
+import functools
 import typing
 from collections.abc import Mapping
 
@@ -240,3 +241,22 @@ def test_functions_take_the_parts_of_a_value_not_what_is_stacked():
     assert whole.twice.numpy().tolist() == [2, 4]
     stacked = tf.map_fn(lambda v: v, value)
     assert stacked.twice.numpy().tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("value", [3, None, "text", functools.cached_property(len)])
+def test_a_value_without_annotation_is_a_forgotten_field(value):
+    with pytest.raises(ValueError, match="Field b is missing a type annotation"):
+        type(tf.experimental.ExtensionType)(
+            "Forgot", (tf.experimental.ExtensionType,), {"__annotations__": {"a": int}, "b": value}
+        )
+
+
+def test_methods_and_nested_classes_need_no_annotation():
+    class Whole(tf.experimental.ExtensionType):
+        a: int
+        limit: typing.ClassVar[int] = 7
+        kind = dict
+        size = property(lambda self: self.a)
+        make = classmethod(lambda cls: cls(1))
+
+    assert (Whole(2).size, Whole.make().a, Whole.limit) == (2, 1, 7)

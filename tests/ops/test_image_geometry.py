@@ -178,3 +178,30 @@ def test_what_does_not_fit_is_refused_when_it_runs():
     for lists in ([2, 2, 2, 1], [1, 9, 9, 1]):
         with pytest.raises(tf.errors.InvalidArgumentError):
             tf.image.extract_patches(BATCH, lists, [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
+
+
+def test_windows_keep_what_is_known_of_channels():
+    @tf.function(input_signature=[tf.TensorSpec([None, None, 3])])
+    def static(image):
+        cut, fitted = (
+            tf.image.central_crop(image, 0.5),
+            tf.image.resize_with_crop_or_pad(image, 3, 4),
+        )
+        assert cut.shape.as_list() == [None, None, 3]
+        assert fitted.shape.as_list() == [3, 4, 3]
+        return cut, fitted
+
+    cut, fitted = static(np.zeros([4, 4, 3], np.float32))
+    assert (cut.shape, fitted.shape) == ([2, 2, 3], [3, 4, 3])
+
+
+@pytest.mark.parametrize("seed", [{}, {"seed": [1, 2]}])
+def test_random_crop_larger_than_the_image(seed):
+    crop = tf.image.stateless_random_crop if seed else tf.image.random_crop
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Need value\.shape >= size, got"):
+        crop(np.zeros([4, 4, 3], np.float32), [5, 5, 3], **seed)
+    cut = tf.function(lambda image: crop(image, [5, 5, 3], **seed))
+    cut = cut.get_concrete_function(tf.TensorSpec([None, None, 3]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Need value\.shape >= size, got"):
+        cut(tf.zeros([4, 4, 3]))
+    assert cut(tf.zeros([6, 5, 3])).shape == [5, 5, 3]

@@ -237,3 +237,13 @@ def test_raw_operations_on_a_state_run_in_functions():
     drawn = draw()
     generator.reset_from_seed(1)
     np.testing.assert_array_equal(drawn, generator.uniform([2]))
+
+
+def test_large_seeds_are_positive():
+    assert tf.random.create_rng_state(2**64 - 1, 1).numpy().tolist() == [-1, 0, 0]
+    assert tf.random.create_rng_state(-1, 1).numpy().tolist() == [-1, -1, -1]
+
+
+def test_an_algorithm_that_there_is_not():
+    with pytest.raises(ValueError, match="Argument `alg` got unsupported value 7"):
+        tf.random.stateless_uniform([2], [1, 2], alg=7)

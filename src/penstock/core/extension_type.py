@@ -81,7 +81,22 @@ def _own_annotations(cls: type) -> dict[str, Any]:
     return {n: a for n, a in found.items() if typing.get_origin(a) is not class_variable}
 
 
+def _refuse_unannotated(cls: type) -> None:
+    """A value in the class's body without an annotation is taken for a forgotten field."""
+    annotated = inspect.get_annotations(cls)
+    for name, value in cls.__dict__.items():
+        special = (name.startswith("__") and name.endswith("__")) or name == "_abc_impl"
+        special = special or hasattr(CompositeTensor, name)  # what a library's class says of itself
+        method = callable(value) or isinstance(value, (property, classmethod, staticmethod))
+        if not (special or method or name in annotated):
+            raise ValueError(
+                f"The field annotations for {cls.__name__} are invalid. Field {name} is missing a"
+                " type annotation. Write `name: type = value`, or annotate it as a ClassVar."
+            )
+
+
 def _check_fields(cls: type, fields: Sequence[Field]) -> list[Field]:
+    _refuse_unannotated(cls)
     checked = []
     for field in fields:
         if field.name in RESERVED or field.name.startswith("_tf_extension_type"):

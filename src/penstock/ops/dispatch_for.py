@@ -111,9 +111,9 @@ def dispatch_for_api(
         names = list(own.parameters)
         if names != wanted and [*names, "name"] != wanted:
             raise ValueError(
-                f"{_name(function)}{own} cannot stand in for {_name(api)}{parameters}: expected the"
-                " same parameter names in the same order, of which `name` may be left out. Rename"
-                " its parameters."
+                f"Dispatch function's signature {own} does not match API's signature {parameters}:"
+                f" {_name(function)} cannot stand in for {_name(api)}. Give it the same parameter"
+                " names in the same order, of which `name` may be left out."
             )
         chosen = [dict(s) for s in signatures] or [_annotations(function)]
         for signature in chosen:
@@ -166,14 +166,15 @@ def _check_signature(
 ) -> None:
     if not signature:
         raise ValueError(
-            f"dispatch_for_api({_name(api)}) got no types. Annotate a parameter of the function,"
-            " or give a signature such as {'x': MyTensor}."
+            "The dispatch_for_api decorator must be called with at least one signature, or applied"
+            f" to a function that has type annotations on its parameters: {_name(api)} got no"
+            " types. Give a signature such as {'x': MyTensor}."
         )
     for name, annotation in signature.items():
         if name not in parameters.parameters:
             raise ValueError(
-                f"dispatch_for_api({_name(api)}) got a type for {name!r}, which is none of its"
-                f" parameters: {', '.join(parameters.parameters)}."
+                f"signature includes annotation for unknown parameter {name!r}: expected parameters"
+                f" of {_name(api)}, {', '.join(parameters.parameters)}."
             )
         dispatch.add_kinds(_classes_of(annotation))
 

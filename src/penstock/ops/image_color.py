@@ -40,7 +40,10 @@ def _three_channels(c: ShapeContext) -> Dims:
         c.rank(1, 0, "the second input")
     if dims is not None and (len(dims) < 1 or dims[-1] not in (None, 3)):
         c.fail(
-            "images whose last dimension is of size 3", f"shape {d.text(dims)}", "Give RGB or HSV."
+            "images whose last dimension is of size 3",
+            f"shape {d.text(dims)}: input must have 3 channels but instead has"
+            f" {dims[-1] if dims else 'no'} channels",
+            "Give RGB or HSV.",
         )
     return dims
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
@@ -47,8 +48,9 @@ def image_tensor(image: Any, what: str = "image") -> Any:
     tensor = convert_to_tensor(image, name=what)
     if tensor.dims is not None and len(tensor.dims) not in (3, 4):
         raise ValueError(
-            f"'{what}' (shape {tensor.shape}) must have either 3 or 4 dimensions: expected [height,"
-            " width, channels] or [batch, height, width, channels]. Reshape it."
+            f"'{what}' (shape {tensor.shape}) must be at least three-dimensional, and have either 3"
+            " or 4 dimensions: expected [height, width, channels] or [batch, height, width,"
+            " channels]. Reshape it."
         )
     return tensor
 
@@ -238,10 +240,16 @@ def crop_to_bounding_box(
             ),
         ]
         with control_dependencies(checks):
-            begin = _vector([0, offset_height, offset_width, 0])
-            sizes = _vector([-1, target_height, target_width, -1])
-            cut = execute("Slice", (images, begin, sizes))
+            cut = _cut(images, [offset_height, offset_width], [target_height, target_width])
         return restored(cut, single)
+
+
+def _cut(images: Any, starts: list[Any], sizes: list[Any]) -> Any:
+    """A window of rows and columns; whole images and channels stay, and are known if they were."""
+    cut = execute("Slice", (images, _vector([0, *starts, 0]), _vector([-1, *sizes, -1])))
+    if state.graph is not None:
+        cut.set_shape([images.dims[0], *cut.dims[1:3], images.dims[3]])
+    return cut
 
 
 def _at_least(value: Any, least: Any) -> Any:
@@ -342,7 +350,7 @@ def central_crop(image: Any, central_fraction: Any) -> Any:
                 _difference(size, _twice(start))
                 for size, start in zip(_sizes(images), starts, strict=True)
             ]
-            cut = execute("Slice", (images, _vector([0, *starts, 0]), _vector([-1, *sizes, -1])))
+            cut = _cut(images, starts, sizes)
         return restored(cut, single)
 
 

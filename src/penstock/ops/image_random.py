@@ -24,10 +24,9 @@ from penstock.ops.image_color import (
 from penstock.ops.image_decode import decode_jpeg
 from penstock.ops.image_encode import VARIABLE_JPEG
 from penstock.ops.image_geometry import image_tensor
-from penstock.ops.math_arithmetic import add, subtract
 from penstock.ops.math_cast import cast
 from penstock.ops.math_compare import less
-from penstock.ops.random_ops import random_uniform
+from penstock.ops.random_ops import crop_places, random_uniform
 from penstock.ops.random_stateless_ops import stateless_random_uniform
 from penstock.types import dtypes as dt
 
@@ -287,6 +286,6 @@ def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = N
     with scope(name, "random_crop"):
         tensor = convert_to_tensor(value, name="value")
         size = cast(convert_to_tensor(size, dt.int32, name="size"), dt.int32)
-        limit = add(subtract(shape_of(tensor), size), 1)
+        limit = crop_places(tensor, size)
         drawn = stateless_random_uniform(shape_of(limit), seed, 0, dt.int32.max, dt.int32)
         return execute("Slice", (tensor, execute("FloorMod", (drawn, limit)), size))

@@ -12,6 +12,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.composing import named
 from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
@@ -270,7 +271,7 @@ def fake_quant_with_min_max_vars_gradient(
     name: str | None = None,
 ) -> Any:
     """What flows back through `fake_quant_with_min_max_vars`: to inputs, `min` and `max`."""
-    return execute(VARS_GRAD, (gradients, inputs, min, max), _bits(num_bits, narrow_range), name)
+    return named(VARS_GRAD, (gradients, inputs, min, max), _bits(num_bits, narrow_range), name)
 
 
 def fake_quant_with_min_max_vars_per_channel(
@@ -311,4 +312,4 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
 ) -> Any:
     """What flows back through `fake_quant_with_min_max_vars_per_channel`."""
     attrs = _bits(num_bits, narrow_range)
-    return execute(CHANNELS_GRAD, (gradients, inputs, min, max), attrs, name)
+    return named(CHANNELS_GRAD, (gradients, inputs, min, max), attrs, name)

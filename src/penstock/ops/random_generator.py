@@ -300,7 +300,8 @@ def _state_of_seed(seed: Any, alg: int) -> Any:
     tensor = cast(tensor, dt.int64)
     if tensor.shape.rank == 0:
         # A number fills the first word; the sign goes on into the others.
-        sign = execute("Select", (tensor < 0, np.int64(-1), np.int64(0)))
+        negative = seed < 0 if isinstance(seed, int) else tensor < 0  # 2**63 and more are positive
+        sign = execute("Select", (negative, np.int64(-1), np.int64(0)))
         return execute("Pack", ([tensor] + [sign] * (size - 1),))
     length = tensor.dims[0] if tensor.dims is not None and len(tensor.dims) == 1 else None
     if length is None or length > size:

@@ -6,9 +6,14 @@ Each call draws its seeds with `get_seed`; what the operation then reads follows
 
 from typing import Any
 
+import numpy as np
+
 from penstock.core.context import state
 from penstock.core.execute import execute
+from penstock.graph.behavior import control_dependencies
+from penstock.graph.static_values import constant_value
 from penstock.ops.composing import scope, tensor
+from penstock.ops.debug_asserts import assert_that
 from penstock.ops.math_arithmetic import add_v2, multiply, subtract
 from penstock.ops.random_state import get_seed, seed_attrs, set_seed
 from penstock.ops.random_stateful import (
@@ -235,6 +240,17 @@ def _categorical(logits: Any, num_samples: Any, dtype: Any, seed: int | None) ->
     return execute(MULTINOMIAL, (tensor(logits, name="logits"), num_samples), attrs)
 
 
+def crop_places(value: Any, size: Any) -> Any:
+    """How many places a part of a shape has along each axis; checked to be one at least."""
+    shape = execute("Shape", (value,), {"out_type": size.dtype})
+    fits = execute("All", (execute("GreaterEqual", (shape, size)), np.array([0], np.int32)))
+    if state.graph is None or not constant_value(fits):
+        check = assert_that(fits, ["Need value.shape >= size, got ", shape, size], summarize=1000)
+        with control_dependencies([] if check is None else [check]):
+            shape = execute("Identity", (shape,))
+    return add_v2(subtract(shape, size), 1)
+
+
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Any:
     """A part of a tensor at a random place.
 
@@ -252,7 +268,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     """
     with scope(name, "random_crop") as full:
         value, size = tensor(value, name="value"), tensor(size, dtypes.int32, "size")
-        limit = add_v2(subtract(execute("Shape", (value,)), size), 1)
+        limit = crop_places(value, size)
         drawn = random_uniform(
             execute("Shape", (limit,)), dtype=size.dtype, maxval=size.dtype.max, seed=seed
         )

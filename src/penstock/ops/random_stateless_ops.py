@@ -53,6 +53,11 @@ def algorithm_of(alg: Any) -> Algorithm:
         return alg
     if isinstance(alg, int) and alg in (1, 2, 3):
         return Algorithm(alg)
+    if isinstance(alg, int):
+        raise ValueError(
+            f"Argument `alg` got unsupported value {alg}. Supported values are 1 for the Philox"
+            " algorithm, 2 for the ThreeFry algorithm, and 3 for auto-selection."
+        )
     raise TypeError(
         f"Argument `alg` expects a string, an Algorithm or 1, 2, 3, got {alg!r} of type "
         f"{type(alg).__name__}."
