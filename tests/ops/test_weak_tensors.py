@@ -94,6 +94,32 @@ def test_loops_and_branches_keep_weakness_in_functions(mode):
 
 
 @in_mode("all")
+def test_converted_statements_take_weak_tensors(mode):
+    @tf.function
+    def run(values):
+        total = 0.0
+        for value in values:
+            total = total + value
+        while total < 10:
+            total = total + 1.5
+        if total > 10:
+            total = total * 2
+        return total
+
+    assert repr(run(tf.constant([1.0, 2.0]))) == repr(tf.constant(21.0, tf.float32))
+
+
+@in_mode("all")
+def test_a_session_fetches_and_feeds_weak_tensors(mode):
+    with tf.Graph().as_default():
+        x = tf.constant(2)
+        y = x + 1.5
+        with tf.compat.v1.Session() as session:
+            assert session.run(y) == 3.5
+            assert session.run({"y": y, "x": [x]}, {x: 7}) == {"y": 8.5, "x": [7]}
+
+
+@in_mode("all")
 def test_results_follow_weak_tensors_into_a_jacobian(mode):
     x = tf.constant([1.0, 2.0])
     with tf.GradientTape() as tape:

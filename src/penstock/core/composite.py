@@ -32,6 +32,7 @@ class CompositeTensor:
 
     __slots__ = ("__weakref__",)
     _counts_as_tensor = False  # whether `tf.is_tensor` says so
+    _is_one_tensor = False  # whether it is converted where a tensor is wanted, without a loss
 
     @property
     def _type_spec(self) -> TypeSpec:

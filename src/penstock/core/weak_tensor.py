@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock import errors
-from penstock.core import convert
+from penstock.core import convert, dispatch
 from penstock.core.convert import register_tensor_conversion_function
 from penstock.core.extension_type import BatchableExtensionType
 from penstock.core.tensor import EagerTensor, Reference, Tensor
@@ -32,8 +32,16 @@ class WeakTensor(BatchableExtensionType):
     __name__ = "tf.WeakTensor"
     __array_priority__ = 100  # NumPy arrays leave operators to it, as to tensors
     _counts_as_tensor = True
+    _is_one_tensor = True
 
     tensor: Tensor
+
+    class Spec:
+        """The spec of a weak tensor."""
+
+        def _from_components(self, components: Any) -> Any:
+            (tensor,) = components
+            return WeakTensor(tensor) if isinstance(tensor, Tensor) else tensor  # what was fetched
 
     def __validate__(self) -> None:
         if self.tensor.dtype not in WEAK_DTYPES:
@@ -92,7 +100,7 @@ class WeakTensor(BatchableExtensionType):
         if not isinstance(self.tensor, EagerTensor):
             raise ValueError(
                 f"WeakTensor.numpy() is only supported in eager mode: expected a tensor with a"
-                f" value, got {self}. Return it from the function and read it there."
+                f" value, got {self!s}. Return it from the function and read it there."
             )
         return self.tensor.numpy()
 
@@ -132,7 +140,7 @@ class WeakTensor(BatchableExtensionType):
         if isinstance(self.tensor, EagerTensor):
             return map(WeakTensor, self.tensor)
         raise errors.OperatorNotAllowedInGraphError(
-            f"Iterating over a symbolic `tf.WeakTensor` is not allowed: got {self}. Use"
+            f"Iterating over a symbolic `tf.WeakTensor` is not allowed: got {self!s}. Use"
             " tf.unstack, or tf.map_fn."
         )
 
@@ -155,9 +163,14 @@ class WeakTensor(BatchableExtensionType):
         return f"{repr(self.tensor)[:-1]}, weak=True>"
 
 
+dispatch.kinds.discard(WeakTensor)  # a mode with weak tensors looks at every call; others at none
+
+
 def weak(tensor: Any) -> Any:
-    """The tensor as a WeakTensor where its dtype can be weak; else the tensor itself."""
-    return WeakTensor(tensor) if tensor.dtype in WEAK_DTYPES else tensor
+    """A tensor as a WeakTensor where its dtype can be weak; anything else as it is."""
+    if isinstance(tensor, Tensor) and tensor.dtype in WEAK_DTYPES:
+        return WeakTensor(tensor)
+    return tensor
 
 
 def strong(value: Any) -> Any:

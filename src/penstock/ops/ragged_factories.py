@@ -373,7 +373,7 @@ class RaggedFactories(CompositeTensor):
 
 def as_values(cls: Any, values: Any, splits: DType | None) -> Any:
     """`values` as a tensor, or as a ragged tensor when it is a RaggedTensorValue."""
-    if isinstance(values, CompositeTensor):
+    if isinstance(values, CompositeTensor) and not values._is_one_tensor:
         raise TypeError(
             f"Expected values to be a Tensor or a RaggedTensor, got {type(values).__name__}."
         )

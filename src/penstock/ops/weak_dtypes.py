@@ -74,7 +74,7 @@ def kind_of(value: Any) -> Kind | None:
     if isinstance(value, (Tensor, np.ndarray, np.generic)) or hasattr(value, "handle"):
         return _strong(value.dtype)
     if isinstance(value, (type, np.dtype, DType)):
-        return _PYTHON[value] if value in (bool, int, float, complex) else _strong(value)
+        return _PYTHON[value] if isinstance(value, type) and value in _PYTHON else _strong(value)
     return _python_kind(value)
 
 

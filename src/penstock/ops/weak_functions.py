@@ -73,6 +73,7 @@ _UNARY = {
     "numpy_turning": "diagonal diff flip fliplr flipud rot90",
 }
 _BINARY = {
+    "debug_asserts": "assert_equal assert_equal_v1",
     "math_arithmetic": "add multiply multiply_no_nan pow subtract",
     "math_compare": "equal",
     "math_division": (

@@ -144,6 +144,8 @@ def _component_values(value: Any, count: int) -> list[Any]:
         own: list[Any] | None = [value.flat_values, *value.nested_row_splits]
     else:
         own = components_of(value)
+    if own is None and count == 1 and not isinstance(value, (list, tuple)):
+        own = [value]  # a composite of one tensor takes what the tensor takes
     values = own if own is not None else [v for v in value if v is not None]
     if len(values) != count:
         raise ValueError(

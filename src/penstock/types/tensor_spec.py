@@ -116,7 +116,8 @@ class TensorSpec(DenseSpec, BatchableTypeSpec):
         Raises:
           ValueError: `tensor` is no tensor.
         """
-        if not isinstance(tensor, cls._hooks().value_type):
+        is_one = isinstance(tensor, cls._hooks().value_type)
+        if not (is_one or getattr(tensor, "_is_one_tensor", False)):
             raise ValueError(f"`tensor` should be a tf.Tensor, but got type {type(tensor)}.")
         operation = getattr(tensor, "op", None)
         return TensorSpec(tensor.shape, tensor.dtype, name or getattr(operation, "name", None))

@@ -80,6 +80,8 @@ def for_stmt(
     opts: Options,
 ) -> None:
     """`for x in iterated: body(x)`; `extra_test` says whether to go on, for `break`."""
+    if state.graph is not None and getattr(iterated, "_is_one_tensor", False):
+        iterated = convert_to_tensor(iterated)
     arguments = (iterated, extra_test, body, get_state, set_state, symbol_names, opts)
     if is_staged(iterated):
         (_for_range if _counts(iterated) else _for_rows)(*arguments)

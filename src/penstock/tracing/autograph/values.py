@@ -62,7 +62,9 @@ def is_staged(value: Any) -> bool:
     """Whether control flow that depends on `value` becomes part of the graph."""
     if isinstance(value, SymbolicTensor):
         return True
-    return state.graph is not None and isinstance(value, (Tensor, Variable))
+    return state.graph is not None and (
+        isinstance(value, (Tensor, Variable)) or getattr(value, "_is_one_tensor", False)
+    )
 
 
 def condition(value: Any, what: str) -> Any:
