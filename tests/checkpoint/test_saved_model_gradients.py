@@ -118,3 +118,42 @@ def test_a_rule_that_cannot_be_traced_says_how_to_save_without(tmp_path):
     model.f = tf.function(rule, input_signature=[tf.TensorSpec([], tf.float32)])
     with pytest.raises(ValueError, match=r"tracing gradients.*experimental_custom_gradients=False"):
         tf.saved_model.save(model, str(tmp_path))
+
+
+@tf.custom_gradient
+def ten_times(x):
+    return x * x, lambda dy: dy * 10.0 * x
+
+
+@tf.custom_gradient
+def rule_in_rule(x):
+    return x * 3.0, lambda dy: ten_times(dy * x) * 2.0
+
+
+@tf.custom_gradient
+def its_own_rule(x):
+    return tf.exp(x), lambda dy: dy * its_own_rule(x)
+
+
+def two_orders(function, x):
+    x = tf.constant(x)
+    with tf.GradientTape() as second:
+        second.watch(x)
+        with tf.GradientTape() as first:
+            first.watch(x)
+            y = function(x)
+        slope = first.gradient(y, x)
+    return [slope.numpy(), second.gradient(slope, x).numpy()]
+
+
+@pytest.mark.parametrize(
+    ("rule", "wanted"),
+    [(rule_in_rule, [8.0, 40.0]), (its_own_rule, [np.exp(2.0)] * 2)],
+    ids=["another", "itself"],
+)
+def test_rules_in_rules(tmp_path, rule, wanted):
+    model = tf.Module()
+    model.f = tf.function(rule, input_signature=[tf.TensorSpec([], tf.float32)])
+    tf.saved_model.save(model, str(tmp_path))
+    np.testing.assert_allclose(two_orders(model.f, 2.0), wanted, rtol=1e-6)
+    np.testing.assert_allclose(two_orders(tf.saved_model.load(tmp_path).f, 2.0), wanted, rtol=1e-6)

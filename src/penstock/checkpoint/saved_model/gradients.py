@@ -7,7 +7,7 @@ what the Python function closed over: variables, and values of the function that
 them to what was loaded.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
 
 RULE = "_gradient_op_type"
+LEVELS = 3  # rules, rules in rules, ...: a rule that calls its own function has no end of them
 Find = Callable[[FuncGraph, int], Any]  # what the object of a number is inside of a function
 
 
@@ -106,19 +107,36 @@ class TracedRule:
 
 
 def trace_rules(bodies: Sequence[CallBody]) -> list[TracedRule]:
-    """The rules of all operations in functions, each once.
+    """The rules of all operations in functions, each once, and the rules in these rules.
 
     Raises:
-      ValueError: a rule cannot be traced.
+      ValueError: a rule of the functions cannot be traced.
     """
     found: dict[str, TracedRule] = {}
-    functions, _ = functions_of((), bodies)
-    for body in functions:
+    level = list(bodies)
+    for depth in range(LEVELS):
+        functions, _ = functions_of((), level)
+        level = []
+        for op, name, body in _with_rules(functions):
+            if name in found:
+                continue
+            try:
+                found[name] = _traced(op, name, body)
+            except ValueError as problem:
+                if depth == 0:
+                    raise
+                get_logger().warning("Derivatives of higher order are not saved: %s", problem)
+            else:
+                level.append(found[name].body)
+    return list(found.values())
+
+
+def _with_rules(bodies: Sequence[CallBody]) -> Iterator[tuple[Operation, RuleName, CallBody]]:
+    for body in bodies:
         for op in body.graph.get_operations():
             name = op.attrs.get(RULE)
-            if isinstance(name, RuleName) and name not in found:
-                found[name] = _traced(op, name, body)
-    return list(found.values())
+            if isinstance(name, RuleName):
+                yield op, name, body
 
 
 def _traced(op: Operation, name: RuleName, holder: CallBody) -> TracedRule:
