@@ -192,3 +192,16 @@ def test_words_when_it_runs(call: Call, words: str) -> None:
 def test_words_in_a_graph(call: Call, words: str) -> None:
     with tf.Graph().as_default(), pytest.raises(ValueError, match=re.escape(words)):
         call()
+
+
+@pytest.mark.parametrize(
+    ("shape", "error", "words"),
+    [
+        ([-1, 2], ValueError, "Error converting shape to a TensorShape: Dimension -1 must be >= 0"),
+        (["a"], TypeError, "Error converting shape to a TensorShape: Dimension value must be int"),
+        ("a", TypeError, "Error converting shape to a TensorShape: Failed to convert"),
+    ],
+)
+def test_words_about_the_shape_of_a_placeholder(shape: Any, error: Any, words: str) -> None:
+    with tf.Graph().as_default(), pytest.raises(error, match=words):
+        tf.compat.v1.placeholder(tf.float32, shape)

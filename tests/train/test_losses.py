@@ -142,3 +142,10 @@ def test_unknown_shapes_are_checked_when_they_run():
         np.testing.assert_allclose(slope, np.sign(B - A) * rows / 9, rtol=1e-5)
         with pytest.raises(tf.errors.InvalidArgumentError, match="broadcast"):
             session.run(loss, {x: B, weights: [[1.0], [2.0]]})
+
+
+@pytest.mark.parametrize("reduction", ["weighted_mean", "weighted_sum_over_batch_size"])
+def test_means_are_named_value(reduction):
+    with tf.Graph().as_default():
+        loss = tf.compat.v1.losses.absolute_difference([1.0], [2.0], reduction=reduction)
+    assert loss.name == "absolute_difference/value:0"

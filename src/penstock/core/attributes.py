@@ -197,6 +197,9 @@ def _one(op: OpDef, attr: AttrDef, kind: str, value: Any) -> Any:
     try:
         return _FORMS[kind](value)
     except (TypeError, ValueError) as problem:
+        if kind == "shape":
+            text = f"Error converting {attr.name} to a TensorShape: {problem}"
+            raise type(problem)(f"{text} It is an attribute of '{op.name}' Op.") from None
         raise TypeError(
             f"Expected {_KINDS.get(kind, kind)} for argument '{attr.name}' not {value!r}: an"
             f" attribute of '{op.name}' Op ({problem})."
@@ -272,7 +275,7 @@ _FORMS = {
     "tensor": _tensor, "type": _type, "func": _same, "any": _same,
 }  # fmt: skip
 
-_KINDS = {"type": "DataType", "shape": "TensorShape", "tensor": "TensorProto"}  # words of errors
+_KINDS = {"type": "DataType", "tensor": "TensorProto"}  # words of errors
 
 
 def output_dtypes(op: OpDef, attrs: dict[str, Any]) -> tuple[DType, ...]:

@@ -143,7 +143,8 @@ def _reduced(weighted: Any, losses: Any, weights: Any, reduction: str) -> Any:
         return weighted
     total = reduce_sum(weighted)
     if reduction == Reduction.MEAN:
-        return div_no_nan(total, reduce_sum(multiply(ones_like(losses), weights)))
+        count = reduce_sum(multiply(ones_like(losses), weights))
+        return div_no_nan(total, count, name="value")
     if reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
         return _mean(total, _num_present(losses, weights))
     if reduction == Reduction.SUM_OVER_BATCH_SIZE:
