@@ -235,3 +235,11 @@ def test_what_has_no_answer():
         tnp.fft.rfft([1j])
     with pytest.raises(tf.errors.InvalidArgumentError):
         tnp.linalg.inv(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+@pytest.mark.parametrize("n", [0, -1])
+def test_transforms_of_no_points_are_refused(name, n):
+    with pytest.raises(ValueError, match=rf"at least 1, got \[{n}\]"):
+        getattr(tnp.fft, name)(np.ones(3), n=n)
+    assert getattr(tnp.fft, name)(np.ones(3), n=1).shape == [1]

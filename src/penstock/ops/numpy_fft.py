@@ -53,6 +53,20 @@ def _axes(x: Any, s: Any, axes: Any, name: str) -> list[int]:
     return [axis % rank for axis in wanted]
 
 
+def _sizes(s: Sequence[int], name: str) -> list[int]:
+    """The sizes asked for.
+
+    Raises:
+      ValueError: one is below 1.
+    """
+    sizes = [int(size) for size in s]
+    if any(size < 1 for size in sizes):
+        raise ValueError(
+            f"{name}: expected sizes of at least 1, got {sizes}. Leave them out for the sizes of x."
+        )
+    return sizes
+
+
 def _transform(
     name: str, of: Callable[..., Any], prepared: Callable[[Any], Any], doc: str
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -64,7 +78,7 @@ def _transform(
     ) -> Any:  # fmt: skip
         tensor = prepared(x)
         places = _axes(tensor, s, axes, f"{name}n")
-        sizes = None if s is None else [int(size) for size in s]
+        sizes = None if s is None else _sizes(s, name)
         return of(tensor, sizes, places, norm)
 
     def one(x: Value, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
@@ -92,7 +106,7 @@ Returns:
   A tensor.
 
 Raises:
-  ValueError: an axis does not exist, or there is no such norm.
+  ValueError: an axis does not exist, a size is below 1, or there is no such norm.
 """
 
 fft, fftn = _transform("fft", signal_fft.fftnd, _complex, "The discrete Fourier transform")
