@@ -266,6 +266,16 @@ PHRASES = [
         "Dimension size must be evenly divisible by 4 but is 1",
     ),
     (lambda: tf.nn.bias_add(x, [1.0, 2.0, 3.0]), "", "Dimensions must be equal, but are 2 and 3"),
+    (
+        lambda: tf.nn.pool(IMAGE, [2], "MAX"),
+        "(1, 3, 3, 1) must have rank 3",
+        "(1, 3, 3, 1) must have rank 3",
+    ),
+    (
+        lambda: tf.nn.avg_pool(IMAGE, 2, 1, [[0, 0], [1, 1], [1, 1], [0, 0]]),
+        "Expected string for argument 'padding' not [[0, 0], [1, 1], [1, 1], [0, 0]]",
+        "Expected string for argument 'padding' not [[0, 0], [1, 1], [1, 1], [0, 0]]",
+    ),
 ]
 
 

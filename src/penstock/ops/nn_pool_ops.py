@@ -26,6 +26,11 @@ def _pool(
     name: str | None,
 ) -> Any:
     """Max or average pooling over two or three spatial axes."""
+    if kind == "AvgPool" and not isinstance(padding, str):
+        raise TypeError(
+            f"Expected string for argument 'padding' not {padding!r}: means have no explicit"
+            " padding. Pad with tf.pad."
+        )
     layout = layout_of(data_format, count)
     attrs = {
         "ksize": per_axis(ksize, layout, "ksize"),
@@ -303,6 +308,8 @@ def pool(
         together with padding or strides.
     """
     count = len(window_shape)
+    input = tensor(input, name="input")
+    input.shape.assert_has_rank(count + 2)
     functions = {
         "MAX": {1: max_pool1d, 2: max_pool2d, 3: max_pool3d},
         "AVG": {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d},
