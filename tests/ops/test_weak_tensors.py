@@ -110,6 +110,12 @@ def test_converted_statements_take_weak_tensors(mode):
 
 
 @in_mode("all")
+def test_numbers_that_functions_return_are_weak(mode):
+    found = tf.function(lambda x: [x + 1, 2.5, True])(1)
+    assert list(map(repr, found)) == list(map(repr, map(tf.constant, (2, 2.5, True))))
+
+
+@in_mode("all")
 def test_a_session_fetches_and_feeds_weak_tensors(mode):
     with tf.Graph().as_default():
         x = tf.constant(2)

@@ -173,6 +173,15 @@ def set_promotion(run: Callable[..., Any] | None) -> None:
     _known.clear()
 
 
+def promoted(function: Callable[..., Any], value: Any) -> Any:
+    """`function(value)`, or what promotion makes of the value, for calls that no user makes."""
+    if _promotion is not None:
+        result = _promotion(function, key_of(function), (value,), {})
+        if result is not UNHANDLED:
+            return result
+    return function(value)
+
+
 def _call_pattern(
     kind: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:

@@ -71,6 +71,7 @@ _UNARY = {
         "amax amin average cumprod cumsum max mean min nanmean prod ptp sort std sum var"
     ),
     "numpy_turning": "diagonal diff flip fliplr flipud rot90",
+    "penstock.core.convert": "convert_to_tensor",  # of what functions return
 }
 _BINARY = {
     "debug_asserts": "assert_equal assert_equal_v1",

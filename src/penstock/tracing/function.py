@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from penstock.config import env
-from penstock.core import context
+from penstock.core import context, dispatch
 from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
@@ -768,7 +768,7 @@ def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
         if isinstance(value, CompositeTensor):
             return nest.map_structure(identity, value, expand_composites=True)
         try:
-            tensor = convert_to_tensor(value)
+            tensor = dispatch.promoted(convert_to_tensor, value)
         except InaccessibleTensorError:
             raise
         except (TypeError, ValueError) as problem:
@@ -778,7 +778,7 @@ def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
                 f" value of type {type(value).__name__}, which is not a Tensor or ExtensionType."
                 f" ({problem})"
             ) from None
-        return identity(tensor)
+        return nest.map_structure(identity, tensor, expand_composites=True)
 
     if result is None:
         return None
