@@ -1,5 +1,7 @@
 """Doctests: `tf` stands for the package, and public functions are tested where they are defined."""
 
+import signal
+
 import pytest
 
 import penstock
@@ -19,3 +21,10 @@ def _nothing_is_measured():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PENSTOCK_AUTOTUNE", "0")
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ctrl_c_arrives():
+    """Jobs that a shell starts in the background ignore it, and so would what tests start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
