@@ -138,6 +138,7 @@ def norms():
         Record(".clip_by_norm", [case(normal(2, 3), 1.0, axes=[1])], lambda t, c, axes: t / np.maximum(np.linalg.norm(t, axis=1, keepdims=True), c), n.clip_by_norm,
                FLOATS, LOOSE, differentiable=(0,)),
         Record(".clip_by_norm", [case(np.zeros(2, np.float32), 1.0)], lambda t, c: t, n.clip_by_norm),
+        Record(".clip_by_norm", [case(normal(2, 3), -1.0)], lambda t, c: np.zeros_like(t), n.clip_by_norm),  # below 0 counts as 0
         Record(".clip_by_average_norm", [case(normal(2, 3), 0.1)], lambda t, c: t * c * min(t.size / np.linalg.norm(t), 1 / c), n.clip_by_average_norm, FLOATS, LOOSE),
         Record(".global_norm", list_cases(normal(), (2, 3))[:2], lambda ts: np.sqrt(sum(np.sum(t * t) for t in ts)), n.global_norm, FLOATS, LOOSE,
                errors=(Failure((normal(2),), "sequence of tensors", eager=TypeError, graph=TypeError),)),
