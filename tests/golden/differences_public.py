@@ -191,8 +191,7 @@ _BY_REASON = {
     "The result has the documented shape: indices of one row give that row, not a batch of it.": [
         "tf.gather_nd(<<rt || rf || r3>>, [0])",
     ],
-    "Not built.": [
-    ],
+    "Not built.": [],
     "Colours of float64 are computed in single precision by both, in another order.": [
         "tf.image.adjust_hue(tf.cast(pic, tf.float64), <<0.1 || -0.5 || 1.0>>)",
         "tf.image.adjust_saturation(tf.cast(pic, tf.float64), <<0.5 || 2.0>>)",

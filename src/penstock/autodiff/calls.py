@@ -260,7 +260,7 @@ def _gradient_of_call(record: Record, *grads: Any) -> list[Any]:
         # Where a loop gives several values, the reverse for some may need what that for all does
         # not: the values of the others, which zeros are made like.
         pattern = body.backward[_SERVED]
-        grads = _filled(pattern, grads, outputs)
+        grads = tuple(_filled(pattern, grads, outputs))
         reverse = reverse_of(body, pattern)
     if record.source is not None:
         outputs = record.source._outputs
