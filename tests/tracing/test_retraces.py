@@ -234,6 +234,48 @@ def test_a_trace_that_captures_from_a_function_serves_it_alone() -> None:
     assert float(inner(tf.constant(1.0))) == 6.0
 
 
+def test_a_trace_that_captures_from_a_session_graph_serves_it_again() -> None:
+    traced = []
+    with tf.Graph().as_default():
+        t = tf.constant([1.0, 2.0])
+
+        @tf.function
+        def f(x):
+            traced.append(x.shape.as_list())
+            return x * t
+
+        results = [f(t), f(t), f(tf.ones([3, 1]))]
+        for shape in ([2], [3, 1]):
+            f.get_concrete_function(tf.TensorSpec(shape))
+        assert traced == [[2], [3, 1]]
+        with tf.compat.v1.Session() as session:
+            assert [r.tolist() for r in session.run(results)] == [
+                [1.0, 4.0],
+                [1.0, 4.0],
+                [[1.0, 2.0]] * 3,
+            ]
+
+
+def test_a_concrete_function_of_a_trace_that_captures_from_a_function_is_that_trace() -> None:
+    traced = []
+
+    @tf.function
+    def outer(x):
+        w = x * 2.0
+
+        @tf.function
+        def inner(z):
+            traced.append(z.shape.as_list())
+            return z + w
+
+        concrete = inner.get_concrete_function(tf.TensorSpec([2]))
+        assert inner.get_concrete_function(tf.TensorSpec([2])) is concrete
+        return inner(x) + inner(x)
+
+    assert outer(tf.constant([1.0, 2.0])).numpy().tolist() == [6.0, 12.0]
+    assert traced == [[2]]
+
+
 def test_values_equal_to_nothing_do_not_trace_each_time() -> None:
     function = tf.function(lambda x: tf.constant(0))
     function(float("nan")), function(float("nan"))

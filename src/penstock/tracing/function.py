@@ -34,6 +34,7 @@ from penstock.tracing.signature import (
     Parameters,
     TensorKey,
     accepts,
+    call_graph,
     placeholder_for,
     relax,
     specs_of,
@@ -329,10 +330,10 @@ class Function(callables.PolymorphicFunction, Trackable):
                 key, tensors = self._signature_key(args, kwargs)
             if hasattr(tensors, "variables"):
                 self._note_variables(tensors)
-            if state.graph is not None:
-                key = self._key_in_graph(key, state.graph)
             if state.observer is not None:
                 key = _observed(key)
+            if state.graph is not None:
+                key = self._key_in_graph(key, state.graph)
             concrete = self._known.get(key)
             if concrete is None:
                 concrete = self._find_or_trace(key, args, kwargs)
@@ -355,7 +356,7 @@ class Function(callables.PolymorphicFunction, Trackable):
 
     def _key_in_graph(self, key: Any, graph: Any) -> Any:
         """Functions share traces with eager calls, unless they capture what is not eager."""
-        own = (key, id(graph))
+        own = _of_graph(key, graph)
         return own if not graph.building_function or own in self._known else key
 
     def _signature_key(
@@ -405,15 +406,20 @@ class Function(callables.PolymorphicFunction, Trackable):
         self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ConcreteFunction:
         with self._lock:
-            served_by = self._serves(key)
+            own = _of_graph(key, state.graph)
+            served_by = self._serves(own)
+            if served_by is not None:
+                key = own
+            else:
+                served_by = self._serves(key)
             if served_by is not None:
                 self._traces.move_to_end(served_by)
                 concrete = self._traces[served_by]
             else:
                 wanted = self._relaxed(key) if self._reduce_retracing else key
                 concrete = self._trace(wanted, args, kwargs)
-                if state.graph is not None and concrete.captures_symbolic:
-                    key = wanted = (key, id(state.graph))
+                if concrete.captures_symbolic:
+                    key, wanted = own, _of_graph(wanted, state.graph)
                 self._traces[wanted] = concrete
                 self._make_room()
             self._known[key] = concrete
@@ -733,12 +739,19 @@ class _Method:
         return self.function(self.instance(), *args, **kwargs)
 
 
+def _of_graph(key: Any, graph: Any) -> Any:
+    """The key of a trace that belongs to a graph: made once, whoever asks; none eagerly."""
+    return key if graph is None or call_graph(key) is not None else (key, id(graph))
+
+
 def _observed(key: Any) -> Any:
     """The key of a call: one of its own while an observer looks at operations."""
     return key if state.observer is None else (_OBSERVED, key)
 
 
 def _is_observed(key: Any) -> bool:
+    if call_graph(key) is not None:
+        key = key[0]
     return key.__class__ is tuple and len(key) == 2 and key[0] is _OBSERVED
 
 

@@ -205,11 +205,17 @@ class CallKey(NamedTuple):
     graph: int | None
 
 
+def call_graph(key: Any) -> int | None:
+    """The id of the graph that a key belongs to."""
+    of_graph = key.__class__ is tuple and len(key) == 2 and key[1].__class__ is int
+    return key[1] if of_graph else None
+
+
 def call_key(key: Any) -> CallKey:
     """A key as `trace_key` makes it, alone or with that of keywords or the id of a graph."""
-    graph = None
-    if len(key) == 2 and isinstance(key[1], int):
-        key, graph = key
+    graph = call_graph(key)
+    if graph is not None:
+        key = key[0]
     if isinstance(key[0], type):
         return CallKey(key, (), graph)
     return CallKey(key[0], key[1], graph)
