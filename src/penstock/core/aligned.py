@@ -1,8 +1,10 @@
-"""Copies of arrays that compiled regions take as they are.
+"""Arrays that compiled regions take as they are.
 
 XLA reads an argument in place when it starts at a multiple of 64 bytes; else each call copies it.
 """
 
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,29 @@ LARGE = 1 << 16  # bytes from which on copying at each call costs more than alig
 
 def aligned_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A copy in C order; a large one starts at a multiple of 64 bytes."""
-    size = array.nbytes
-    if size < LARGE or array.dtype.hasobject:
+    if array.nbytes < LARGE or array.dtype.hasobject:
         return array.copy()
-    memory = np.empty(size + ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    result: np.ndarray[Any, Any] = (
-        memory[start : start + size].view(array.dtype).reshape(array.shape)
-    )
+    result = _aligned(np.empty, array.shape, array.dtype)
     result[...] = array
+    return result
+
+
+def aligned_full(shape: Sequence[int], value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array of one value; a large one starts at a multiple of 64 bytes."""
+    if math.prod(shape) * dtype.itemsize < LARGE or dtype.hasobject:
+        return np.zeros(shape, dtype) if value == 0 else np.full(shape, value, dtype)
+    if value == 0:
+        return _aligned(np.zeros, shape, dtype)  # pages that nobody writes to take no memory
+    result = _aligned(np.empty, shape, dtype)
+    result.fill(value)
+    return result
+
+
+def _aligned(
+    make: Callable[..., Any], shape: Sequence[int], dtype: np.dtype[Any]
+) -> np.ndarray[Any, Any]:
+    size = math.prod(shape) * dtype.itemsize
+    memory = make(size + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    result: np.ndarray[Any, Any] = memory[start : start + size].view(dtype).reshape(shape)
     return result

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import attributes, shapes
+from penstock.core.aligned import aligned_full
 from penstock.core.context import state
 from penstock.core.convert import constant_tensor, convert_to_tensor
 from penstock.core.execute import execute
@@ -210,9 +211,7 @@ def _filled(shape: Any, value: Any, dtype: Any, name: str | None) -> Any:
 
 
 def _array(sizes: Any, value: Any, kind: DType) -> Array:
-    if value == 0 and kind is not string:
-        return np.zeros(sizes, kind.numpy_dtype)
-    return np.full(sizes, value, kind.numpy_dtype)
+    return aligned_full(sizes, value, kind.numpy_dtype)
 
 
 def kind_value(kind: DType, value: int) -> Any:
@@ -254,7 +253,7 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any
     ):
         sizes = _plain_sizes(shape)
         if sizes is not None and dtype is not resource and dtype is not variant:
-            return wrap(np.zeros(sizes, dtype.numpy_dtype), dtype)
+            return wrap(aligned_full(sizes, 0, dtype.numpy_dtype), dtype)
     return _filled(shape, 0, dtype, name or "zeros")
 
 
