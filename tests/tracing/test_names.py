@@ -50,3 +50,22 @@ def test_captured_tensors_have_the_names_of_the_inputs_they_serve():
     small = tf.constant([1, 2])
     inlined = tf.function(lambda x: x + small).get_concrete_function(tf.TensorSpec([2], tf.int32))
     assert "add/y" in [op.name for op in inlined.graph.get_operations()]
+
+
+def test_a_captured_tensor_whose_name_is_taken_or_none_gets_another():
+    t, u = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
+
+    @tf.function
+    def f():
+        with tf.name_scope("s") as scope:
+            a, b = tf.convert_to_tensor(t, name=scope), tf.convert_to_tensor(u, name=scope)
+        return a + b
+
+    @tf.function
+    def g():
+        return tf.convert_to_tensor(t, name="a b") + 1.0
+
+    assert [i.name for i in f.get_concrete_function().inputs] == ["s:0", "s/Placeholder:0"]
+    assert [i.name for i in g.get_concrete_function().inputs] == ["Placeholder:0"]
+    assert f().numpy().tolist() == [4.0, 6.0]
+    assert g().numpy().tolist() == [2.0, 3.0]

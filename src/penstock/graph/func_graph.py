@@ -132,7 +132,11 @@ class FuncGraph(Graph):
         return self.as_tensor(token).op  # type: ignore[no-any-return]
 
     def _new_capture(self, tensor: Tensor, name: str | None) -> SymbolicTensor:
-        inner = self.add_input(tensor.dtype, tensor.dims, name or _capture_name(tensor), user=False)
+        name = name or _capture_name(tensor)
+        try:
+            inner = self.add_input(tensor.dtype, tensor.dims, name, user=False)
+        except ValueError:  # a name with "/" that is taken, or no valid name
+            inner = self.add_input(tensor.dtype, tensor.dims, "Placeholder", user=False)
         if tensor.dtype is dt.resource:
             inner._handle_data = _handle_data(tensor)
         self._captures[id(tensor)] = (tensor, inner)
