@@ -75,19 +75,22 @@ struct NormGrads {
 void normalise_row_grad(const LayerNormGrad& n, long row, float* by_gain, float* by_bias) {
   const float *x = n.x + row * n.width, *grad = n.grad + row * n.width;
   const Vector mean = splat(n.mean[row]), inverse = splat(n.inverse[row]);
-  Vector sum{}, products{};
+  Vector sum{}, products{}, units{};
   by_vectors(n.width, [&](long j, long some) {
     const Vector by_y = load_some(grad + j, some);
     const Vector unit = kept((load_some(x + j, some) - mean) * inverse, some);
     const Vector by_unit = n.gain != nullptr ? by_y * load_some(n.gain + j, some) : by_y;
     sum += by_unit;
     products += by_unit * unit;
+    units += unit;
     store_some(by_gain + j, load_some(by_gain + j, some) + by_y * unit, some);
     store_some(by_bias + j, load_some(by_bias + j, some) + by_y, some);
   });
   const float slope = total(products) / (float)n.width;
-  // Plain sums of what is infinite in both directions are NaN: so is this one.
-  const Vector level = splat(total(sum) / (float)n.width + slope * 0.0f);
+  // The units' sum is 0 unless the program took another mean than that of x. Plain sums of what is
+  // infinite in both directions are NaN: so is this one.
+  const float shared = (total(sum) - slope * total(units)) / (float)n.width;
+  const Vector level = splat(shared + slope * 0.0f);
   by_vectors(n.width, [&](long j, long some) {
     const Vector by_y = load_some(grad + j, some);
     const Vector unit = (load_some(x + j, some) - mean) * inverse;

@@ -277,6 +277,28 @@ def test_what_is_left(name):
     assert planned(LEFT[name]) == (0, 0)
 
 
+def test_gradients_where_the_mean_is_not_that_of_what_is_normalised():
+    """A constant is added to the mean: its gradient goes where it goes without the constant."""
+
+    def shifted(square):
+        x = fed(draw(*SHAPE))
+        mean = tf.reduce_mean(x, axis=-1, keepdims=True) + 3.0
+        variance = tf.reduce_mean(square(x, mean), axis=-1, keepdims=True)
+        y = (x - mean) * tf.math.rsqrt(variance + 1e-5)
+        return y, tf.gradients(tf.reduce_sum(y * draw(*SHAPE, seed=1)), x)
+
+    assert planned(lambda: shifted(tf.math.squared_difference)) == (0, 1)
+    assert planned(lambda: shifted(lambda x, mean: tf.square(x - mean))) == (0, 1)
+
+
+def test_a_bias_for_channels_that_are_not_last_is_added_apart():
+    def channels_first():
+        x, gain, bias = fed(draw(8, 32, 16, 32)), fed(draw(32, seed=1)), fed(draw(32, seed=2))
+        return tf.nn.bias_add(by_squares(x, gain, None), bias, data_format="NCHW")
+
+    assert planned(channels_first) == (1, 0)
+
+
 def test_a_gain_for_each_element_is_multiplied_apart():
     def make():
         x, gain = fed(draw(*SHAPE)), fed(draw(*SHAPE, seed=1))

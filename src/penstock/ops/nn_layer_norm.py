@@ -86,8 +86,10 @@ def _layer_norm_grad(
     unit = (x - mean) * inverse
     by_unit = grad * gain[0] if gain else grad
     slope = _mean(xp, by_unit * unit)
-    # Where the slope is infinite so are numbers of both signs, whose sum is NaN.
-    by_x = (by_unit - (_mean(xp, by_unit) + slope * 0) - unit * slope) * inverse
+    # The units' mean is 0 unless the program took another mean than that of x. Where the slope is
+    # infinite so are numbers of both signs, whose sum is NaN.
+    level = _mean(xp, by_unit) - slope * _mean(xp, unit) + slope * 0
+    by_x = (by_unit - level - unit * slope) * inverse
     for each in beside:
         by_x = by_x + each
     rows = tuple(range(x.ndim - 1))
@@ -252,6 +254,8 @@ def _fits(facts: Any) -> dict[str, Any] | None:
 
 
 def _of_forward(facts: Any) -> dict[str, Any] | None:
+    if "y" in facts.names and facts.attr("y", "data_format", "NHWC") != "NHWC":
+        return None  # a bias for the channels of a BiasAdd, which are not last
     epsilon = facts.constant("epsilon")
     if epsilon is None or epsilon.size != 1 or epsilon.ndim > len(facts.shape("x")):
         return None

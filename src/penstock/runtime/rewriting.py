@@ -47,6 +47,10 @@ class Facts:
         source, _ = self._values[name]
         return source.attrs["value"].array if source.type == "Const" else None
 
+    def attr(self, name: str, attr: str, default: Any) -> Any:
+        """An attribute of the operation that gives a value; `default` where it has none."""
+        return self._values[name][0].attrs.get(attr, default)
+
     def type(self, name: str) -> str:
         """The type of the operation that gives a value."""
         return self._values[name][0].type
