@@ -225,7 +225,8 @@ PENSTOCK_INLINE Incomplete incomplete_gamma(const GammaArguments& given) {
   if (a > 1e6 && std::fabs(x - a) < 0.01 * a) return uniform_gamma(a, x);
   Incomplete found{};
   set_density(found, given);
-  if (found.density == 0 && a > 1e20) {  // the factor is finite, and no term of it matters
+  // The factor is finite, and no term of it matters. Beyond 10^150 its fraction would overflow.
+  if (found.density == 0 && (a > 1e20 || !given.slopes)) {
     found.factor = 1;
     found.upper = x > a;
     return found;

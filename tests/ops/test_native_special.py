@@ -129,6 +129,13 @@ def test_incomplete_gamma_functions_of_large_orders(a, x, value, slope):
     assert execute("IgammaGradA", a, x) == pytest.approx(slope, rel=1e-9)
 
 
+@pytest.mark.parametrize("x", [1e154, 1e200, np.finfo(np.float64).max])
+def test_the_part_above_what_is_huge_is_0(x):
+    for a in (0.5, 1.0, 30.0):
+        assert execute("Igammac", np.float64(a), np.float64(x)) == 0
+        assert execute("Igamma", np.float64(a), np.float64(x)) == 1
+
+
 def test_igamma_is_smooth_where_the_expansion_changes():
     """The series serves up to an order of 10**6, the uniform expansion beyond."""
     for off in (-2000.0, 0.0, 2000.0):
