@@ -3,7 +3,7 @@
 import numpy as np
 
 import penstock as tf
-from penstock.core.lazy import jax
+from penstock.core.lazy import jax, jnp
 
 SIZE = 50_000
 
@@ -72,3 +72,17 @@ def test_the_lease_ends_with_the_value():
     assert not cell.donatable
     del value
     assert cell.donatable
+
+
+def test_a_value_of_the_host_is_copied_once(monkeypatch):
+    """`jax.numpy.array` would copy it in NumPy first."""
+
+    def twice(*args, **kwargs):
+        raise AssertionError("two copies")
+
+    monkeypatch.setattr(jnp, "array", twice)
+    variable, ones = tf.Variable(np.full([1 << 16], 3.0)), tf.ones([1 << 16], tf.float64)
+    before = variable.numpy()
+    variable.assign_sub(ones)
+    assert before.tolist() == [3.0] * (1 << 16)
+    assert variable.numpy().tolist() == [2.0] * (1 << 16)

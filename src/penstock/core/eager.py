@@ -33,7 +33,7 @@ from penstock.core.kernels import (
 from penstock.core.lazy import jax, jax_is_loaded, jnp, wide_types
 from penstock.core.locks import ACQUIRE, RELEASE, drain
 from penstock.core.op_def import OpDef
-from penstock.core.resources import ResourceHandle, ResourceManager
+from penstock.core.resources import ResourceHandle, ResourceManager, owned_copy
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
 from penstock.core.traced import (
@@ -564,7 +564,7 @@ def _check_on_host(prepared: PreparedOp, values: list[Any]) -> bool:
 def _taken(cell: Any) -> Any:
     """A variable's array to be donated: a copy where somebody else holds it."""
     value = cell.value
-    return value if value is None or cell.donatable else jnp.array(value, copy=True)
+    return value if value is None or cell.donatable else owned_copy(value)
 
 
 def _with_small_vectors(static: tuple[int, ...], arrays: list[Any]) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.lazy import jnp, wide_types
+from penstock.core.lazy import jax, jnp, wide_types
 from penstock.types.dims import Dims, text
 from penstock.types.dtypes import DType
 
@@ -87,8 +87,7 @@ class VariableCell:
             if not value.flags.writeable:
                 value = value.copy()
         elif not fresh and hasattr(value, "addressable_shards"):
-            with wide_types():
-                value, fresh = jnp.array(value, copy=True), True
+            value, fresh = owned_copy(value), True
         with self.lock:
             self.value = value
             self._lease = None
@@ -127,6 +126,14 @@ class VariableCell:
 
     def __repr__(self) -> str:
         return f"<VariableCell {self.name} {self.dtype.name}{text(self.dims)}>"
+
+
+def owned_copy(value: Any) -> Any:
+    """An array that may be donated, in place of one that somebody else holds."""
+    with wide_types():
+        if value.__class__ is np.ndarray:  # `jnp.array` would copy it twice, compiled by shape
+            return jax.device_put(value, may_alias=False)
+        return jnp.array(value, copy=True)
 
 
 def lease_all(cells: Iterable[VariableCell]) -> list[Lease]:

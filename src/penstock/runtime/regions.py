@@ -21,9 +21,9 @@ from penstock import errors
 from penstock.config import env
 from penstock.core import determinism, effects
 from penstock.core.eager import PreparedOp
-from penstock.core.lazy import jax, jnp, wide_types
+from penstock.core.lazy import wide_types
 from penstock.core.locks import ACQUIRE, RELEASE, drain
-from penstock.core.resources import lease_all
+from penstock.core.resources import lease_all, owned_copy
 from penstock.core.tensor_list import form_of, stacked
 from penstock.core.traced import NotStatic, raise_failed
 from penstock.runtime.executable import Executable, VariesByShapeError
@@ -358,7 +358,7 @@ class Region:
     def _take(self, cell: Any) -> Any:
         """The array to donate: a copy where somebody else holds it."""
         value = cell.value
-        return value if value is None or cell.donatable else _copy(value)
+        return value if value is None or cell.donatable else owned_copy(value)
 
     def _check_initialized(self, bound: "_Binding") -> None:
         """Raises for the first variable that is read and has no value; nothing has run yet."""
@@ -426,7 +426,7 @@ def _on_device(cells: Sequence[Any]) -> list[Any]:
     if np.ndarray in map(type, values):
         for i, value in enumerate(values):
             if value.__class__ is np.ndarray:
-                values[i] = _copy(value)
+                values[i] = owned_copy(value)
                 cells[i].write(values[i], fresh=True)
     return values
 
@@ -437,14 +437,6 @@ def _put_back(cells: Sequence[Any], values: Sequence[Any]) -> None:
         cell.value = value  # as `VariableCell.write` with fresh=True
         cell._lease = None
         cell._owned = cell.free = value is not None
-
-
-def _copy(value: Any) -> Any:
-    """An array that may be donated, in place of one that somebody else holds."""
-    with wide_types():
-        if value.__class__ is np.ndarray:  # `jnp.array` would compile a copy for each shape
-            return jax.device_put(value, may_alias=False)
-        return jnp.array(value, copy=True)
 
 
 def _effect(node: Node, position: int) -> str:
