@@ -265,6 +265,10 @@ def test_a_critical_section_eagerly():
         return section.execute(add), section.execute(add)
 
     assert [int(x) for x in twice()] == [14, 24]
+    values = section.execute(lambda: tf.TensorArray(tf.int32, 1).write(0, 3))
+    assert values.stack().numpy().tolist() == [3]
+    with pytest.raises(ValueError, match="while inside of it"):
+        section.execute(tf.function(lambda: section.execute(lambda: total.assign_add(1))))
 
 
 def test_a_critical_section_orders_reads_and_writes(session):

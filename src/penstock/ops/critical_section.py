@@ -14,7 +14,7 @@ from typing import Any
 from penstock.core.context import state
 from penstock.core.eager import eager_resources
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, SymbolicTensor
 from penstock.graph.behavior import control_dependencies
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation
@@ -134,7 +134,9 @@ class CriticalSection:
         token = execute(mutex_ops.LOCK, (self._handle,))
         _held.names = (*outer, self._name)
         try:
-            return nest.map_structure(lambda x: None if x is None else identity(x), fn())
+            return nest.map_structure(
+                lambda x: None if x is None else identity(x), fn(), expand_composites=True
+            )
         finally:
             _held.names = outer
             execute(mutex_ops.CONSUME, (token,))
@@ -147,7 +149,8 @@ class CriticalSection:
 
     def _execute_in(self, graph: Graph, fn: Callable[[], Any], exclusive: bool) -> Any:
         outer = getattr(graph, "_critical_sections", ())
-        if any(handle is self._handle for handle in outer):
+        runs_now = isinstance(self._handle, EagerTensor) and self._name in _held.names
+        if runs_now or any(handle is self._handle for handle in outer):
             raise self._waits_for_itself()
         token = execute(mutex_ops.LOCK, (self._handle,))
         before = len(graph.get_operations())
