@@ -467,6 +467,11 @@ def test_arguments_beside_a_root_belong_to_the_checkpoint_alone(prefix):
     both.extra.assign(0.0)
     both.read(prefix).assert_consumed()
     assert both.extra.numpy() == 2.0
+    module.extra = both.extra
+    both.write(prefix)
+    module.extra = tf.Variable(3.0)
+    with pytest.raises(ValueError, match="which was set later"):
+        both.write(prefix)  # one of the two would be lost
 
 
 def test_a_variable_is_a_root(prefix):
@@ -490,3 +495,13 @@ def test_a_list_that_was_changed_behind_its_wrapper_is_not_saved(prefix):
         change(plain)
         with pytest.raises(ValueError, match="through the attribute"):
             checkpoint.write(prefix)
+
+
+def test_numbers_in_a_list_may_be_put_again(prefix):
+    module, sizes = tf.Module(), [1000, "adam", 0.5]
+    module.sizes = sizes
+    sizes[:] = [int("1000"), "".join(["ad", "am"]), float("0.5")]
+    tf.train.Checkpoint(m=module).write(prefix)
+    sizes[0] = 1001
+    with pytest.raises(ValueError, match="through the attribute"):
+        tf.train.Checkpoint(m=module).write(prefix)

@@ -80,6 +80,16 @@ class Checkpoint(AutoTrackable):
         if known is None:
             self._attached[name] = child
 
+    def _check_attached(self) -> None:
+        own = object_graph.children_of(self._root) if self._attached else {}
+        for name, child in self._attached.items():
+            if own.get(name, child) is not child:
+                raise ValueError(
+                    f"Checkpoint: expected that root.{name} is the object of the keyword argument "
+                    f"{name}, got another one, which was set later: a checkpoint holds one of a "
+                    "name. Choose another name."
+                )
+
     # What belongs to it.
 
     @property
@@ -87,6 +97,7 @@ class Checkpoint(AutoTrackable):
         return self if self._root is None else self._root
 
     def _extra(self) -> dict[str, Trackable]:
+        self._check_attached()
         counter = {} if self._save_counter is None else {COUNTER: self._save_counter}
         return {**self._attached, **counter}
 

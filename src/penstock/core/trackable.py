@@ -14,7 +14,6 @@ child)` and `slot_added(node, variable, name, slot)`; `penstock.checkpoint` defi
 """
 
 import functools
-import operator
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -276,13 +275,18 @@ def _check_unchanged(wrapper: Any, source: Any, copied: Any) -> None:
     Raises:
       ValueError: it was changed.
     """
-    if len(source) != len(copied) or any(map(operator.is_not, source, copied)):
+    if len(source) != len(copied) or not all(map(_is_same, source, copied)):
         raise ValueError(
             f"Unable to save the object {wrapper!r}: expected that the plain list or dictionary "
             "which was set as an attribute stays as it was, got another content there. Change it "
             "through the attribute, or hide it from checkpoints: set it in a method under "
             "no_automatic_dependency_tracking."
         )
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    plain = isinstance(one, (int, float, complex, str, bytes))
+    return one is other or (plain and type(one) is type(other) and one == other)
 
 
 def _marking(method: str) -> Callable[..., Any]:
