@@ -17,6 +17,7 @@ SPARSE = tf.SparseTensor([[0, 0], [1, 2]], [1.0, 2.0], [3, 4])
 CUBE = tf.SparseTensor([[0, 0, 1]], [1.0], [2, 2, 3])
 VECTOR = tf.SparseTensor([[0]], [1.0], [2])
 IMAGE, FILTER = np.ones([1, 3, 3, 1], np.float32), np.ones([1, 1, 1, 1], np.float32)
+LONG = c(1, tf.int64)  # one tensor for two inputs
 
 PHRASES = [
     (
@@ -266,6 +267,11 @@ PHRASES = [
         "Dimension size must be evenly divisible by 4 but is 1",
     ),
     (lambda: tf.nn.bias_add(x, [1.0, 2.0, 3.0]), "", "Dimensions must be equal, but are 2 and 3"),
+    (
+        lambda: raw.OneHot(indices=LONG, depth=LONG, on_value=1, off_value=0),
+        "cannot compute OneHot as input #1(zero-based) was expected to be a int32 tensor but is a",
+        "Input 'depth' of 'OneHot' Op has type int64 that does not match expected type of int32.",
+    ),
     (
         lambda: tf.nn.pool(IMAGE, [2], "MAX"),
         "(1, 3, 3, 1) must have rank 3",

@@ -185,7 +185,7 @@ def _convert(
         own = None if value.__class__ is SymbolicTensor else name
         tensor = convert.convert_to_tensor(value, name=own)
         if dtype is not None and tensor.dtype.base_dtype is not dtype:
-            raise _wrong_dtype(op, arg, tensor, dtype, _place(op, inputs, value), inputs)
+            raise _wrong_dtype(op, arg, tensor, dtype, _place(op, inputs, arg, value), inputs)
     elif dtype is not None:
         tensor = _convert_to(op, arg, value, dtype, name)
     else:
@@ -267,12 +267,12 @@ def _convert_to(op: OpDef, arg: ArgDef, value: Any, dtype: DType, name: str) -> 
         ) from None
 
 
-def _place(op: OpDef, inputs: Sequence[Any], value: Any) -> int:
-    """Where a value stands among the flat inputs."""
+def _place(op: OpDef, inputs: Sequence[Any], wanted: ArgDef, value: Any) -> int:
+    """Where a value that was given for `wanted` stands among the flat inputs."""
     place = 0
     for arg, given in zip(op.inputs, inputs, strict=True):
         for item in given if arg.is_list else (given,):
-            if item is value:
+            if arg is wanted and item is value:  # it may stand for another argument too
                 return place
             place += 1
     return place
