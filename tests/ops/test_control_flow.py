@@ -804,6 +804,21 @@ def test_a_tensor_of_one_boolean_decides_whatever_its_shape(shape):
     assert [int(v) for v in chosen(~value)] == [1, 0]
 
 
+@pytest.mark.parametrize("value", [[True, False], []])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda x: tf.cond(x, lambda: 1, lambda: 2),
+        lambda x: tf.while_loop(lambda i, go: go, lambda i, go: (i + 1, ~go), [0, x]),
+        lambda x: 1 if x else 2,
+    ],
+)
+def test_none_or_several_booleans_of_unknown_number_are_refused_when_it_runs(ask, value):
+    asked = tf.function(ask, input_signature=[tf.TensorSpec(None, tf.bool)])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        asked(tf.constant(value, tf.bool))
+
+
 def test_cond_of_none_is_refused_eagerly_too():
     with pytest.raises(ValueError, match="expected 'pred' to be a boolean, got None"):
         tf.cond(None, lambda: 1, lambda: 2)

@@ -83,7 +83,7 @@ def as_predicate(value: Any, what: str) -> Any:
             f" {tensor.dtype.name}{tensor.shape}. Compare it with something, or use tf.reduce_any"
             " or tf.reduce_all.",
         )
-    return tensor if tensor.shape.rank == 0 else execute("Squeeze", (tensor,))
+    return tensor if tensor.shape.rank == 0 else execute("Reshape", (tensor, []))
 
 
 def write_what_they_read(graphs: Sequence[BodyGraph]) -> bool:
