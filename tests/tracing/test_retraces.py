@@ -276,6 +276,24 @@ def test_a_concrete_function_of_a_trace_that_captures_from_a_function_is_that_tr
     assert traced == [[2]]
 
 
+def test_sizes_are_relaxed_where_a_trace_captures_from_a_function_too() -> None:
+    shapes = []
+
+    @tf.function
+    def outer(x):
+        w = x * 2.0
+
+        @tf.function(reduce_retracing=True)
+        def inner(z):
+            shapes.append(z.shape.as_list())
+            return tf.reduce_sum(z) * w
+
+        return [inner(tf.ones([size])) for size in (1, 2, 3, 4)]
+
+    assert [float(r) for r in outer(tf.constant(1.0))] == [2.0, 4.0, 6.0, 8.0]
+    assert shapes == [[1], [None]]
+
+
 def test_values_equal_to_nothing_do_not_trace_each_time() -> None:
     function = tf.function(lambda x: tf.constant(0))
     function(float("nan")), function(float("nan"))

@@ -440,7 +440,12 @@ class Function(callables.PolymorphicFunction, Trackable):
         """The key that serves this call and those of all traces that differ in sizes alone."""
         for known in self._traces:
             key = relax(known, key) or key
-        return key
+        own = _of_graph(key, state.graph)
+        if own is key:
+            return key
+        for known in self._traces:  # those that capture from this graph have its id in their keys
+            own = relax(known, own) or own
+        return own[0]
 
     def _make_room(self) -> None:
         """Drops the traces that were not used for longest.
