@@ -163,3 +163,26 @@ def test_modes_follow_each_other(first):
         assert "weak=True" in repr(tf.constant(1, tf.int8) + 2.5)
     finally:
         numpy_behavior.restore()
+
+
+@in_mode("all")
+@pytest.mark.parametrize("later", ["off", "legacy"])
+def test_weak_tensors_that_outlive_their_mode_are_the_tensors_inside(mode, later):
+    x, row = tf.constant(3), tf.constant([1, 2])
+    numpy_behavior.experimental_enable_numpy_behavior(dtype_conversion_mode=later)
+    inside = x.to_tensor()
+    assert list(map(repr, (x + 1, -x, x == 3, x[None], x.T, row[row > 1]))) == list(
+        map(repr, (inside + 1, -inside, inside == 3, inside[None], inside.T, tf.constant([2])))
+    )
+    assert repr(2 - x) == repr(2 - inside)
+    if later == "off":
+        with pytest.raises(tf.errors.InvalidArgumentError, match="AddV2 as input #1"):
+            x + tf.constant(1.0)
+
+
+@in_mode("all")
+def test_an_assignment_of_nothing_says_what_is_missing(mode):
+    variable = tf.Variable(1)
+    for assign in (variable.assign, variable.assign_add):
+        with pytest.raises(TypeError, match="missing 1 required positional argument"):
+            assign()

@@ -28,6 +28,7 @@ from penstock.ops import (
 )
 from penstock.ops.math_cast import cast
 from penstock.ops.numpy_indexing import getitem
+from penstock.ops.weak_operators import of_inside
 from penstock.types import dtypes
 
 Function = Callable[..., Any]
@@ -143,7 +144,10 @@ def _set_operators(mode: str) -> None:
             attach_method(name, function)
             setattr(WeakTensor, name, function)
         else:
-            attach_method(name, _promoting(name, usual) if mode == "legacy" else usual)
+            function = _promoting(name, usual) if mode == "legacy" else usual
+            attach_method(name, function)
+            inner = getitem if name == "__getitem__" else function
+            setattr(WeakTensor, name, of_inside(inner))
 
 
 def _promoting(name: str, usual: Any) -> Any:
@@ -201,11 +205,13 @@ def experimental_enable_numpy_behavior(
     _keep_usual()
     _set_promotion(dtype_conversion_mode)
     _set_operators(dtype_conversion_mode)
-    if dtype_conversion_mode not in WEAK_MODES:
+    is_weak = dtype_conversion_mode in WEAK_MODES
+    if not is_weak:
         attach_method("__getitem__", getitem)
     for name, method in METHODS.items():
         _attach(name, method)
-        setattr(WeakTensor, name, weak_operators.method(name, method))
+        weak_form = weak_operators.method(name, method) if is_weak else of_inside(method)
+        setattr(WeakTensor, name, weak_form)
     numpy_array_api.attach()
 
 

@@ -48,6 +48,13 @@ def operator(name: str, usual: Function) -> Function:
     return promoting if name in PROMOTING else keeping if name in KEEPING else other
 
 
+def of_inside(function: Any) -> Any:
+    """The form of an operator, method or property for weak tensors that outlive their mode."""
+    if isinstance(function, property):
+        return property(of_inside(function.fget))
+    return lambda *args, **kwargs: function(*map(inside, args), **kwargs)
+
+
 # ---- methods of weak tensors
 
 _STRONG_METHODS = frozenset({"astype", "size", "to_device", "tolist"})
@@ -70,6 +77,8 @@ def method(name: str, function: Any) -> Any:
 def _assigning(name: str, usual: Function) -> Function:
     def assign(self: Any, *args: Any, **kwargs: Any) -> Any:
         parameter = "value" if name == "assign" else "delta"
+        if not args and parameter not in kwargs:
+            return usual(self, **kwargs)  # which says what is missing
         value, rest = (args[0], args[1:]) if args else (kwargs.pop(parameter), ())
         return usual(self, _of_variable(self, value, name), *rest, **kwargs)
 
