@@ -113,7 +113,7 @@ _BY_REASON = {
         error 3, OrderedMapStage error 3, ParseSequenceExampleV2 error 1,
         PlaceholderWithDefault error 5, QuantizeAndDequantizeV3 error 3, QuantizeV2 error
         4, QuantizedMatMul error 3, RaggedBincount error 2, RaggedCountSparseOutput error
-        2, RaggedTensorToSparse error 3, RaggedTensorToTensor error 2, Reshape error 1,
+        2, RaggedTensorToSparse error 3, RaggedTensorToTensor error 2,
         ResizeNearestNeighborGrad error 1, ResourceScatterAdd error 1, ResourceScatterDiv
         error 1, ResourceScatterMax error 1, ResourceScatterMin error 1,
         ResourceScatterMul error 1, ResourceScatterSub error 1, ResourceScatterUpdate

@@ -61,7 +61,6 @@ _BY_REASON = {
         "tf.constant(1, shape=[2, 'a'])",
         "tf.argmax(f, axis='a')",
         "tf.ones_like(s)",
-        "tf.sort(f, axis=5)",
         "tf.while_loop(lambda n: n < 2, lambda n: n + 1, [])",
         "tf.numpy_function(3, [f], tf.float32)",
         "tf.Variable(f, name=3)",

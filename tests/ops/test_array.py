@@ -376,3 +376,25 @@ def test_repetition_refuses_an_axis_from_the_end_without_a_rank() -> None:
 def test_sorting_refuses_an_axis_that_is_no_scalar() -> None:
     with pytest.raises(ValueError, match="`axis` must be a constant scalar"):
         tf.sort([1, 2], axis=[0, 1])
+
+
+def test_a_size_stands_for_a_vector_of_one_where_kernels_read_it() -> None:
+    for size in (4, -1, np.int64(4), tf.constant(4), tf.constant(-1, tf.int64)):
+        assert tf.reshape([[1, 2], [3, 4]], size).shape == (4,)
+    late = tf.function(lambda s: tf.reshape([1, 2], s), [tf.TensorSpec(None, tf.int32)])
+    assert late(tf.constant(-1)).shape == (2,)
+    with pytest.raises(ValueError, match="Shape must be rank 1 but is rank 0"):
+        tf.function(lambda s: tf.reshape([1, 2], s)).get_concrete_function(tf.constant(-1))
+
+
+@pytest.mark.parametrize(
+    "values", [[[1, 2], [3]], [np.ones(2), np.ones(2)], [tf.Variable([1.0]), tf.Variable([1.0])]]
+)
+@pytest.mark.parametrize("axis", [2, -3])
+def test_stack_refuses_an_axis_before_it_looks_at_the_values(
+    values: list[object], axis: int
+) -> None:
+    with pytest.raises(ValueError, match=rf"`axis` = {axis} not in range \[-2, 2\).*rank 1"):
+        tf.stack(values, axis)
+    with pytest.raises(ValueError, match=r"not in range \[-1, 1\)"):
+        tf.stack(["a", "b"], 1)

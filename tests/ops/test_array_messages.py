@@ -36,6 +36,17 @@ CASES: list[tuple[Call, str, str]] = [  # what is called, words when it runs, wo
         "Size 0 must be non-negative, not -2",
         "Invalid value in tensor used for shape: -2",
     ),
+    (
+        lambda: tf.reshape(SIX, [[6]]),
+        "sizes input must be 1-D, not [1,1]",
+        "Shape must be rank 1 but is rank 2",
+    ),
+    (
+        lambda: tf.sort(SIX, -3),
+        "expected an axis in [-2, 2) for values of shape (2, 3), got -3: slice index -1 of dim",
+        "expected an axis in [-2, 2) for values of shape (2, 3), got -3: slice index -1 of dim",
+    ),
+    (lambda: tf.argsort([1], 1), "slice index 1 of dim", "slice index 1 of dim"),
     (lambda: tf.zeros([-1]), "Dimension -1 must be >= 0", "Fill dimensions must be >= 0"),
     (
         lambda: tf.one_hot([0], -1),
@@ -169,6 +180,7 @@ RUN_ONLY: list[tuple[Call, str]] = [  # TensorFlow's graphs take these, and fail
         lambda: tf.pad(SIX, [[3, 1], [1, 1]], "SYMMETRIC"),
         "paddings must be no greater than the dimension size: 3, 1 greater than 2",
     ),
+    (lambda: tf.reshape(SIX, 4), "Input to reshape is a tensor with 6 values, but the requested"),
     (lambda: tf.reshape(SIX, [-1, -1]), "Only one input size may be -1, not both 0 and 1"),
     (lambda: tf.one_hot([0], 3, axis=5), "Expected axis to be -1 or between [0, 2)."),
     (lambda: tf.tile(SIX, [1, -1]), "Expected multiples[1] >= 0, but got -1"),

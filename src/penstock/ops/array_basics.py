@@ -132,16 +132,20 @@ def _shape(xp: Any, x: Array, *, out_type: Any) -> Array:
 
 def reshape_shape(c: ShapeContext) -> Dims:
     """The shape rule of Reshape: input 0 in the shape that input 1 says."""
-    wanted, dims = c.shape_value(1), c.shape(0)
-    sizes = c.shape(1)
-    if sizes is not None and len(sizes) > 1:
+    dims, sizes = c.shape(0), c.shape(1)
+    if sizes is not None and len(sizes) != 1 and not (c.running and sizes == ()):
         fact = f"Shape must be rank 1 but is rank {len(sizes)}"
         if c.running:
             fact = f"sizes input must be 1-D, not {d.bracketed(sizes)}"
         c.fail("a shape that is a vector", f"one of shape {d.text(sizes)}: {fact}", "Pass a list.")
+    value = c.constant(1)
+    if sizes == () and value is not None:  # kernels take a size for a vector of one
+        value = value.reshape(1)
+        wanted: Dims = (None if value[0] == -1 else int(value[0]),)
+    else:
+        wanted = c.shape_value(1)
     if wanted is None:
         return None
-    value = c.constant(1)
     if value is None:
         return _reshape_partial(wanted, d.num_elements(dims))
     if (value < -1).any() or (value == -1).sum() > 1:
@@ -268,8 +272,6 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
                 return wrap(tensor._array.reshape(sizes), tensor._dtype)
             except ValueError:
                 pass  # the operation raises with its own words
-    if state.graph is None and shape.__class__ is int:
-        shape = [shape]  # eagerly a size alone will do, as in TensorFlow
     return execute(RESHAPE, (tensor, shape), None, name)
 
 

@@ -19,6 +19,7 @@ from penstock.ops.composing import composed
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import int32, int64
+from penstock.types.tensor_shape import TensorShape
 
 Array = Any
 
@@ -510,12 +511,23 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
             return convert_to_tensor(values, name=name)
         except (TypeError, ValueError):
             pass  # Pack reports it
-    known = next((v.shape for v in values if isinstance(v, Tensor)), None)
-    if known is not None and known.rank is not None and not -known.rank - 1 <= axis <= known.rank:
+    rank = _rank_of(values[0]) if values and axis != 0 else None
+    if rank is not None and not -rank - 1 <= axis <= rank:
         raise ValueError(
-            f"Argument `axis` = {axis} not in range [{-known.rank - 1}, {known.rank + 1})"
+            f"Argument `axis` = {axis} not in range [{-rank - 1}, {rank + 1}): expected the place"
+            f" of a new axis among values of rank {rank}. Pass -1 for the last place."
         )
     return execute(PACK, (values,), {"axis": axis}, name)
+
+
+def _rank_of(value: Any) -> int | None:
+    """The rank that a value has as a tensor; None where it is unknown."""
+    if hasattr(value, "shape"):
+        return TensorShape(value.shape).rank
+    if not isinstance(value, (list, tuple)):
+        return 0
+    inner = _rank_of(value[0]) if value else 0
+    return None if inner is None else inner + 1
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Any]:

@@ -1,16 +1,18 @@
 """Order: top_k, sort, argsort, searchsorted."""
 
 from collections import namedtuple
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from penstock import errors
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import compiled_kernel, host_kernel
 from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import EagerTensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import reshape, shape_of
 from penstock.ops.array_join import concat
@@ -257,7 +259,9 @@ def _turns(values: Any, axis: int) -> tuple[Any, Any]:
     """The orders of axes that bring an axis to the end and back; None when it is there already."""
     if values.dims is not None:
         rank = len(values.dims)
-        at = d.normalize_axis(axis, rank)
+        if not -rank <= axis < rank:
+            _refuse_axis(values, axis, rank)
+        at = axis % rank
         if at == rank - 1:
             return None, None
         return [*range(at), *range(at + 1, rank), at], [*range(at), rank - 1, *range(at, rank - 1)]
@@ -269,6 +273,18 @@ def _turns(values: Any, axis: int) -> tuple[Any, Any]:
     before, after = execute("Range", (0, at, 1)), execute("Add", (at, 1))
     order = concat([before, execute("Range", (after, rank, 1)), [at]], 0)
     return order, concat([before, [last], execute("Range", (at, last, 1))], 0)
+
+
+def _refuse_axis(values: Any, axis: int, rank: int) -> NoReturn:
+    """Raises what TensorFlow's reading of the size along a missing axis does."""
+    text = (
+        f"sort: expected an axis in [{-rank}, {rank}) for values of shape {d.text(values.dims)},"
+        f" got {axis}: slice index {axis if axis >= 0 else rank + axis} of dimension 0 out of"
+        " bounds. Pass -1 for the last axis."
+    )
+    if isinstance(values, EagerTensor):
+        raise errors.InvalidArgumentError(None, None, text)
+    raise ValueError(text)
 
 
 def _mirrored(x: Any) -> Any:
