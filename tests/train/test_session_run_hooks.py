@@ -337,6 +337,16 @@ def test_a_global_step_is_found_by_name_too():
             tf.compat.v1.train.get_or_create_global_step()
 
 
+def test_a_global_step_of_a_program_without_resource_variables():
+    tf.compat.v1.disable_resource_variables()
+    try:
+        with tf.Graph().as_default():
+            step = tf.compat.v1.Variable(1, name="global_step", trainable=False)
+            assert tf.compat.v1.train.get_or_create_global_step() is step
+    finally:
+        tf.compat.v1.enable_resource_variables()
+
+
 def test_monitored_sessions_want_a_graph():
     for make in (tf.compat.v1.train.MonitoredSession, tf.compat.v1.train.SingularMonitoredSession):
         with graph_scope(None), pytest.raises(RuntimeError, match="expected a graph"):

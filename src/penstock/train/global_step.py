@@ -10,7 +10,7 @@ from penstock.ops.initializers_v1 import Zeros
 from penstock.ops.variable_scope import get_variable
 from penstock.ops.variable_types import VariableAggregation
 from penstock.ops.variables import Variable
-from penstock.ops.variables_v1 import GraphKeys
+from penstock.ops.variables_v1 import GraphKeys, resource_variables_enabled
 from penstock.runtime.races import READS_FIRST
 from penstock.types import dtypes as dt
 
@@ -32,10 +32,17 @@ def get_global_step(graph: Graph | None = None) -> Any:
             step = graph.get_tensor_by_name("global_step:0")
         except KeyError:
             return None
+        if step.dtype is dt.resource and not resource_variables_enabled():
+            step = _variable_of(graph, step)  # TensorFlow's is a reference, a tensor of numbers
     else:
         return None
     assert_global_step(step)
     return step
+
+
+def _variable_of(graph: Graph, handle: Any) -> Any:
+    variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+    return next((v for v in variables if v.handle is handle), handle)
 
 
 def create_global_step(graph: Graph | None = None) -> Any:
