@@ -154,6 +154,7 @@ def test_file_writer(tmp_path, graph):
     first, meta, *rest = events(tmp_path)
     held = proto.meta_graph_pb2.MetaGraphDef.FromString(meta.meta_graph_def)
     assert held.graph_def == graph.as_graph_def(add_shapes=True)
+    assert held.collection_def["summaries"].node_list.value == [tensor.name]
     assert {node.name for node in proto.graph_pb2.GraphDef.FromString(first.graph_def).node} == {
         op.name for op in graph.get_operations()
     }

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def _meta_graph(graph: "Graph | GraphDef") -> "MetaGraphDef":
-    """The message of a graph, without its collections."""
+    """The message of a graph and its collections; those of the default graph for a GraphDef."""
     if isinstance(graph, Graph):
-        return export_meta_graph(graph=graph, collection_list=())  # type: ignore[no-any-return]
+        return export_meta_graph(graph=graph)  # type: ignore[no-any-return]
     return export_meta_graph(  # type: ignore[no-any-return]
-        graph=get_default_graph(), graph_def=graph, collection_list=()
+        graph=get_default_graph(), graph_def=graph
     )
 
 
