@@ -11,7 +11,7 @@ import os
 import sys
 
 from penstock import namespace
-from penstock.core import op_def
+from penstock.core import composite, op_def
 from penstock.types import type_spec
 from penstock.version import __version__
 
@@ -36,6 +36,7 @@ for _module in ("overloads", "array_getitem"):  # operators and slices of tensor
 # The last one added is asked first: our own operations, then those of other packages.
 op_def.add_loader(lambda: importlib.import_module("penstock.core.op_packages").load_packages())
 op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_all())
+composite.add_sparse_loader(lambda: importlib.import_module("penstock.ops.sparse_dispatch"))
 type_spec.add_loader("tf.linalg.", lambda: importlib.import_module("penstock.ops.linear_operators"))
 version = importlib.import_module("penstock.version")
 if os.environ.get("PENSTOCK_EFFECTS"):

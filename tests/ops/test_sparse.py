@@ -1,5 +1,7 @@
 """Sparse tensors: what the table cannot say, and the public functions."""
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -347,3 +349,11 @@ def test_compiled_functions_check_positions() -> None:
     ]
     with pytest.raises(INVALID, match=r"indices\[1\] = \[0, 3\] is out of bounds"):
         compiled(tf.constant([1.0, 2.0, 3.0]), tf.constant([[0, 0], [0, 3], [1, 1]], tf.int64))
+
+
+def test_ordinary_operations_take_sparse_tensors_that_no_one_named() -> None:
+    program = (
+        "import penstock as tf; s = tf.sparse.from_dense([[-1.0, 0.0]]);"
+        "assert tf.abs(s).values.numpy().tolist() == [1.0]"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

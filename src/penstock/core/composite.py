@@ -189,6 +189,21 @@ def _warn(what: str, value: IndexedSlices) -> None:
 convert.register_tensor_conversion_function(IndexedSlices, slices_to_tensor)
 
 
+_sparse_loaders: list[Callable[[], object]] = []  # run before the first SparseTensor is made
+
+
+def add_sparse_loader(load: Callable[[], object]) -> None:
+    """Has `load` run once, before there is a sparse tensor: it registers what takes them."""
+    _sparse_loaders.append(load)
+
+
+def _load_sparse() -> None:
+    """Runs the loaders. Thread-safe: to load twice does nothing."""
+    for load in tuple(_sparse_loaders):
+        load()
+    _sparse_loaders.clear()
+
+
 class SparseTensor(CompositeTensor):
     """The explicitly given elements of a tensor; all others are 0.
 
@@ -207,6 +222,8 @@ class SparseTensor(CompositeTensor):
     __array_priority__ = 200  # a dense tensor leaves `dense * sparse` to the sparse one
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        if _sparse_loaders:
+            _load_sparse()
         self._indices = convert.convert_to_tensor(indices, dtypes.int64, name="indices")
         self._values = convert.convert_to_tensor(values, name="values")
         self._dense_shape = convert.convert_to_tensor(dense_shape, dtypes.int64, name="shape")

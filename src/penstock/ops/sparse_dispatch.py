@@ -1,6 +1,6 @@
 """Ordinary operations on sparse tensors: those that keep 0 at 0 work on the values.
 
-`tf.SparseTensor` is public from here, so that the handlers are known as soon as there can be one.
+Imported before the first sparse tensor is made, by whichever operation, and with `tf.SparseTensor`.
 """
 
 from collections.abc import Callable
