@@ -137,6 +137,40 @@ def test_batches_of_matrices() -> None:
         np.testing.assert_allclose(old.run("y")[0], expected, rtol=1e-5, atol=1e-6)
 
 
+def function_of(producer: int) -> Old:
+    """A graph that calls a function which has an operation that is gone since version 13."""
+    old = Old(producer)
+    function = old.message.library.function.add()
+    function.signature.name = "Diagonal"
+    function.signature.input_arg.add(name="a", type=tf.float32.as_datatype_enum)
+    function.signature.output_arg.add(name="r", type=tf.float32.as_datatype_enum)
+    node = function.node_def.add(name="d", op="BatchCholesky", input=["a"])
+    node.attr["T"].type = tf.float32.as_datatype_enum
+    function.ret["r"] = "d:output:0"
+    return old.add("eye", "MatrixDiag", "v2", T=tf.float32).add("y", "Diagonal", "eye")
+
+
+def test_functions_are_of_their_graphs_version() -> None:
+    """A function's nodes may be what the version of its GraphDef allows."""
+    for producer in (12, 13):
+        old = function_of(producer)
+        old.add("v2", "Square", "v", T=tf.float32)
+        if producer == 12:
+            assert old.run("y") == [[[1.5, 0.0], [0.0, 2.0]]]
+        else:
+            with pytest.raises(tf.errors.UnimplementedError, match="GraphDef version 13"):
+                old.run("y")
+
+
+def test_placeholders_of_the_second_kind_have_the_shape_of_a_scalar() -> None:
+    """[] was an unknown shape in GraphDefs before version 22, but not to PlaceholderV2."""
+    old = Old(21).add("p", "PlaceholderV2", "", dtype=tf.float32)
+    old.message.node[-1].attr["shape"].shape.SetInParent()
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(old.message, name="")
+        assert graph.get_tensor_by_name("p:0").shape.rank == 0
+
+
 @pytest.mark.parametrize("op", sorted(SUPERSEDED.keys() - {"TensorArrayConcatV2"}))
 def test_later_graphs_may_not_hold_them(op: str) -> None:
     """From the version on that removed it an operation is refused; what stands for it is there."""

@@ -16,6 +16,7 @@ from penstock.core.op_def import OpDef, find
 from penstock.graph.attr_values import attr_from_proto
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
+from penstock.graph.superseded import SUPERSEDED
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import as_dtype
@@ -31,10 +32,14 @@ if TYPE_CHECKING:
 HandleData = tuple[Any, Dims]  # dtype and shape of the variable that a handle refers to
 
 
+LATEST = 2**31 - 1  # a version that is later than all others
+
+
 def read_library(
     library: Iterable[FunctionDef],
     importer: type[Importer],
     handles: Mapping[str, Mapping[int, HandleData]] | None = None,
+    producer: int = LATEST,
 ) -> dict[str, CallBody]:
     """The functions of a library by name.
 
@@ -43,6 +48,7 @@ def read_library(
       importer: makes the operations of a body.
       handles: for functions by name, what is known of the variables that arguments refer to, by
         the argument's number; the functions that these call are told.
+      producer: the version of what wrote the library: it says which operations bodies may hold.
 
     Raises:
       ValueError: a function contradicts itself, or calls itself.
@@ -60,7 +66,8 @@ def read_library(
     known = _spread_handles(messages, reversed(order), handles or {})
     bodies: dict[str, CallBody] = {}
     for name in order:
-        bodies[name] = _read_function(messages[name], bodies, importer, known.get(name, {}))
+        handles_here = known.get(name, {})
+        bodies[name] = _read_function(messages[name], bodies, importer, handles_here, producer)
     return bodies
 
 
@@ -113,6 +120,7 @@ def _read_function(
     bodies: Mapping[str, CallBody],
     importer: type[Importer],
     handles: Mapping[int, HandleData],
+    producer: int,
 ) -> CallBody:
     name = message.signature.name
     if message.signature.attr:
@@ -127,7 +135,8 @@ def _read_function(
         for index, data in handles.items():
             if index < len(graph.inputs) and graph.inputs[index].dtype is dt.resource:
                 graph.inputs[index]._handle_data = data
-        body = importer(graph, _as_graph(message, bodies), arguments, functions=bodies)
+        message_of_body = _as_graph(message, bodies, producer)
+        body = importer(graph, message_of_body, arguments, functions=bodies)
         try:
             body.build()
             outputs = [_result(body, message, arg.name) for arg in message.signature.output_arg]
@@ -179,12 +188,12 @@ def _result(body: Importer, message: FunctionDef, name: str) -> SymbolicTensor:
 Layout = dict[str, int]  # where each named output of a node begins
 
 
-def _as_graph(message: FunctionDef, bodies: Mapping[str, CallBody]) -> Any:
+def _as_graph(message: FunctionDef, bodies: Mapping[str, CallBody], producer: int) -> Any:
     """The nodes of a function as those of a graph."""
     layouts = _layouts(message, bodies)
     there = {f"^{arg.name}" for arg in message.signature.input_arg}  # nobody waits for arguments
     found = proto.graph_pb2.GraphDef()
-    found.versions.producer = 2**31 - 1  # a function keeps the versions of its graph
+    found.versions.producer = producer
     for node in message.node_def:
         copy = found.node.add()
         copy.CopyFrom(node)
@@ -198,7 +207,8 @@ def _layouts(message: FunctionDef, bodies: Mapping[str, CallBody]) -> dict[str, 
 
 
 def _layout(node: NodeDef, bodies: Mapping[str, CallBody]) -> Layout:
-    op = find(node.op)
+    known = SUPERSEDED.get(node.op)
+    op = find(known.in_place if known else node.op)  # its outputs have the same names
     if op is None:
         body = bodies.get(node.op)
         names = [] if body is None else getattr(body, "output_names", [])

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from penstock.proto.op_def_pb2 import OpList
 
 MAX_OUTPUTS = 2**20  # of all operations together: a few bytes can claim any number
-SCALAR_MEANS_UNKNOWN = 23  # producers before this wrote an unknown shape of a placeholder as []
+SCALAR_MEANS_UNKNOWN = 22  # producers before this wrote an unknown shape of a placeholder as []
 _SHORT_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
@@ -190,7 +190,8 @@ class Importer:
         self.functions = dict(graph._functions)
         self._is_body = functions is not None  # whose arguments need not be used
         if functions is None:
-            functions = read_library(message.library.function, Importer)
+            producer = message.versions.producer
+            functions = read_library(message.library.function, Importer, producer=producer)
         self.functions.update(functions)
         self.made: dict[str, Operation] = {}  # by the name in the message
         self.frames = user_stack(limit=8)
@@ -440,8 +441,8 @@ class Importer:
                 f"that do not ({type(problem).__name__}: {problem}). The GraphDef is damaged."
             ) from problem
         shapes = list(found)
-        producer = self.message.versions.producer
-        if op.name == "Placeholder" and producer < SCALAR_MEANS_UNKNOWN and shapes == [()]:
+        old = self.message.versions.producer < SCALAR_MEANS_UNKNOWN
+        if old and node.message.op == "Placeholder" and shapes == [()]:  # PlaceholderV2 knew it
             shapes = [None]
         return _refined(node, shapes, name)
 
