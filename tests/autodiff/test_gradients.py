@@ -141,8 +141,20 @@ def test_gated_gradients_have_the_names_of_tensorflow():
         x = tf.ones([2, 2])
         found = tf.gradients(tf.matmul(x, 2.0 * x), x, gate_gradients=True)[0].graph
         names = {op.name for op in found.get_operations()}
-    assert "gradients/MatMul_grad/tuple/group_deps" in names
     assert "gradients/MatMul_grad/tuple/control_dependency_1" in names
+
+
+def test_gated_gradients_do_not_cut_the_step():
+    with tf.Graph().as_default(), v1.Session() as session:
+        v = v1.get_variable("v", initializer=np.ones((2, 2)))
+        loss = tf.reduce_sum(tf.matmul(v, 2.0 * v))
+        update = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+        session.run(v1.global_variables_initializer())
+        metadata = v1.RunMetadata()
+        options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+        session.run(update, options=options, run_metadata=metadata)
+    steps = [s.node_name for d in metadata.step_stats.dev_stats for s in d.node_stats]
+    assert len([name for name in steps if "region" in name]) <= 1, steps
 
 
 def test_custom_gradient_eager_graph_and_function():

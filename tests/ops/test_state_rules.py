@@ -292,3 +292,14 @@ def test_other_floats_keep_their_dtype(name, dtype):
             assert got[slot].dtype == dtype
             tolerance = 2e-2 if dtype == "float16" else 1e-12
             np.testing.assert_allclose(got[slot], value, tolerance, tolerance)
+
+
+def test_what_a_compiled_step_wrote_is_updated_on_the_host_in_its_own_dtype():
+    """Arrays of JAX compute in float32 outside of compiled code."""
+    values = np.array([np.pi, 1 / 3])
+    variable = tf.Variable(values)
+    tf.function(lambda: variable.assign(variable * 1.5), jit_compile=True)()
+    third = tf.constant([1 / 3, 1 / 3], tf.float64)
+    alpha = tf.constant(0.1, tf.float64)
+    tf.raw_ops.ResourceApplyGradientDescent(var=variable.handle, alpha=alpha, delta=third)
+    np.testing.assert_allclose(variable.numpy(), values * 1.5 - 0.1 / 3, rtol=1e-15)

@@ -226,16 +226,12 @@ def _gated(results: Any) -> Any:
     if len(tensors) < 2:
         return results
     graph = state.graph
-    with graph.name_scope("tuple"):
-        with graph.control_dependencies([t.op for t in tensors]):
-            ready = execute("NoOp", (), None, "group_deps")
-        with graph.control_dependencies([ready]):
-            return [
-                execute("Identity", (g,), None, "control_dependency")
-                if isinstance(g, Tensor)
-                else g
-                for g in many
-            ]
+    # TensorFlow has a NoOp between the two: here it would cut the step into two regions.
+    with graph.name_scope("tuple"), graph.control_dependencies([t.op for t in tensors]):
+        return [
+            execute("Identity", (g,), None, "control_dependency") if isinstance(g, Tensor) else g
+            for g in many
+        ]
 
 
 def _result(x: Any, sums: Sums, unconnected: UnconnectedGradients) -> Any:

@@ -339,7 +339,7 @@ def _dense_kernel(
     def _apply(ctx: Any, xp: Any, *inputs: Any) -> None:
         refs, hyper = _split(names, slots, inputs)
         grad = hyper.pop(gradient)
-        old = tuple(r.read() for r in refs)
+        old = tuple(xp.asarray(r.read()) for r in refs)  # arrays of JAX would compute in float32
         _check_shapes(op.name, slots, old, hyper)
         _check_ranges(ctx, op.name, hyper)
         if grad.shape != old[0].shape:
