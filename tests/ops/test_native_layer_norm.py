@@ -7,17 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ops.native_checks import under_each
+from tests.runtime.rewritten import fed, planned_types
 
 import penstock as tf
 from penstock.core import native
 from penstock.core.execute import execute
 from penstock.core.lazy import jax, jnp
-from penstock.core.resources import ResourceManager
-from penstock.graph.graph import Graph
 from penstock.ops.kernels import cpu_norm as cpu
-from penstock.runtime.program import build
-from penstock.runtime.reference import run_reference
-from penstock.runtime.simplify import simplify
 
 pytestmark = pytest.mark.skipif(not native.available(), reason="no native kernels here")
 FORWARD, BACKWARD = "PenstockLayerNorm", "PenstockLayerNormGrad"
@@ -128,28 +124,10 @@ def test_what_stays_with_the_plain_kernels(shape):
 
 # programs
 
-FED = {}  # what stands for what, in the graph that a test builds
-
-
-def fed(array):
-    """A tensor that no pass can fold."""
-    tensor = tf.compat.v1.placeholder(array.dtype, array.shape)
-    FED[tensor] = array
-    return tensor
-
 
 def planned(make):
     """How often the program has the two operations; values are compared with the plain ones."""
-    FED.clear()
-    with Graph().as_default():
-        fetches = tf.nest.flatten(make())
-        program = simplify(build(fetches, list(FED), ()))
-        plain = run_reference(fetches, FED, ResourceManager())
-        with tf.compat.v1.Session() as session:
-            values = session.run(fetches, FED)
-    for got, right in zip(values, plain, strict=True):
-        np.testing.assert_allclose(got, right, rtol=1e-4, atol=2e-5)
-    types = [n.type for n in program.nodes]
+    types = planned_types(make, 2e-5)
     return types.count(FORWARD), types.count(BACKWARD)
 
 

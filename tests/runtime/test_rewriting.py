@@ -4,15 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.runtime.rewritten import FED, fed, planned_types
 
 import penstock as tf
 from penstock.core import native
 from penstock.core.patterns import Rewrite, Template
-from penstock.core.resources import ResourceManager
 from penstock.graph.graph import Graph
 from penstock.ops.nn_attention import templates
 from penstock.runtime.program import FEED, build
-from penstock.runtime.reference import run_reference
 from penstock.runtime.rewriting import _rewritten
 from penstock.runtime.simplify import simplify
 from penstock.runtime.templates import parsed
@@ -30,16 +29,6 @@ def draw(*shape, seed=0, dtype=np.float32):
 
 def arrays(dtype=np.float32, rows=ROWS):
     return [draw(*LEAD, rows, DEPTH, seed=seed, dtype=dtype) for seed in range(3)]
-
-
-FED = {}  # what stands for what, in the graph that a test builds
-
-
-def fed(array):
-    """A tensor that no pass can fold."""
-    tensor = tf.compat.v1.placeholder(array.dtype, array.shape)
-    FED[tensor] = array
-    return tensor
 
 
 SCALES = {
@@ -63,16 +52,7 @@ def attention(query, key, value, scale="times", mask="where"):
 
 def planned(make):
     """How often the program has the two operations; values are compared with the plain ones."""
-    FED.clear()
-    with Graph().as_default():
-        fetches = tf.nest.flatten(make())
-        program = simplify(build(fetches, list(FED), ()))
-        plain = run_reference(fetches, FED, ResourceManager())
-        with tf.compat.v1.Session() as session:
-            values = session.run(fetches, FED)
-    for got, right in zip(values, plain, strict=True):
-        np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-5)
-    types = [n.type for n in program.nodes]
+    types = planned_types(make, 1e-5)
     assert ("Softmax" in types) != (FORWARD in types)
     return types.count(FORWARD), types.count(BACKWARD)
 
