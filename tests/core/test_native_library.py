@@ -113,7 +113,7 @@ def unset(monkeypatch):
         uncached = native._registered.__wrapped__
         monkeypatch.setattr(native, "_registered", functools.cache(uncached))
         wire = copy.copy(native_wire.LIBRARY)
-        wire.path, wire._state, wire._told = path, None, False
+        wire.path, wire._state = path, None
         monkeypatch.setattr(native_wire, "LIBRARY", wire)
 
     return forget

@@ -143,7 +143,6 @@ class HostLibrary:
         self.names = [f"penstock_{name}_{function}" for function in functions]
         self._name, self._what, self._loader = name, what, loader
         self._state: State | None = None
-        self._told = False
 
     def load(self, path: pathlib.Path) -> State:
         """Loads the library at `path` and compares its version."""
@@ -163,7 +162,6 @@ class HostLibrary:
         """The library, None where it is not in use; the log says so if it cannot be used."""
         if not env.get("PENSTOCK_NATIVE_KERNELS"):
             return None
-        if not self._told:
-            tell(self.state())
-            self._told = True
-        return self.state().library
+        state = self.state()
+        tell(state)
+        return state.library
