@@ -12,6 +12,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.math_arithmetic import conjugate
 from penstock.ops.sparse_common import Array, invalid
 from penstock.ops.sparse_csr import (
     HOST,
@@ -49,10 +50,10 @@ def _transpose(input: Any, *, conjugate: bool, type: DType) -> CsrMatrix:
     return _turned(held(input, type, "input"), conjugate)
 
 
-def _turned(matrix: CsrMatrix, conjugate: bool) -> CsrMatrix:
+def _turned(matrix: CsrMatrix, conj: bool) -> CsrMatrix:
     (*batch, height, width) = matrix.dims
     turned = matrix.diagonal.T.tocsr()
-    if conjugate:
+    if conj:
         turned = turned.conjugate(copy=False)
     return CsrMatrix((*batch, width, height), turned)
 
@@ -137,10 +138,6 @@ def _swap(x: Any) -> Any:
     return execute("Transpose", (x, np.array(last, np.int32)))
 
 
-def _conj(x: Any) -> Any:
-    return execute("Conj", (x,)) if x.dtype.is_complex else x
-
-
 @DENSE_PRODUCT.gradient
 def _dense_product_gradient(op: Any, grad: Any) -> list[Any]:
     """With A and B as they are multiplied: dA = dY Bh, dB = Ah dY; then each as it was given."""
@@ -148,14 +145,16 @@ def _dense_product_gradient(op: Any, grad: Any) -> list[Any]:
     turn_a, conj_a = _turns(op, "a")
     turn_b, conj_b = _turns(op, "b")
     grad = _swap(grad) if op.get_attr("transpose_output") else grad
-    grad = _conj(grad) if op.get_attr("conjugate_output") else grad
+    grad = conjugate(grad) if op.get_attr("conjugate_output") else grad
     right = _swap(b) if turn_b else b
-    right = _conj(right) if conj_b else right
+    right = conjugate(right) if conj_b else right
     if turn_a and not conj_a:  # conj(A) dY, as conj(A conj(dY))
-        by_b = execute(DENSE_PRODUCT, (a, _conj(grad)), {"conjugate_output": grad.dtype.is_complex})
+        by_b = execute(
+            DENSE_PRODUCT, (a, conjugate(grad)), {"conjugate_output": grad.dtype.is_complex}
+        )
     else:
         by_b = execute(DENSE_PRODUCT, (a, grad), {"adjoint_a": not turn_a})
-    by_b = _conj(by_b) if conj_b else by_b
+    by_b = conjugate(by_b) if conj_b else by_b
     return [_product_at(a, grad, right, turn_a, conj_a), _swap(by_b) if turn_b else by_b]
 
 
@@ -165,18 +164,18 @@ def _turns(op: Any, name: str) -> tuple[bool, bool]:
     return adjoint or op.get_attr(f"transpose_{name}"), adjoint
 
 
-def _product_at(a: Any, grad: Any, right: Any, turn: bool, conjugate: bool) -> Any:
+def _product_at(a: Any, grad: Any, right: Any, turn: bool, conj: bool) -> Any:
     """The product of `grad` and the adjoint of `right`, at the places of `a` alone."""
     indices, _, shape = execute(TO_SPARSE, (a,), {"type": grad.dtype})
     rank = len(grad.shape)
     row, column = (1, 0) if turn else (0, 1)
     taken = []
-    for x, which in ((grad, row), (_conj(right), column)):
+    for x, which in ((grad, row), (conjugate(right), column)):
         chosen = np.array([*range(rank - 2), rank - 2 + which], np.int32)
         at = execute("GatherV2", (indices, chosen, np.int32(1)))
         taken.append(execute("GatherNd", (x, at)))
     values = execute("Sum", (execute("Mul", tuple(taken)), np.array([1], np.int32)))
-    return execute(FROM_SPARSE, (indices, _conj(values) if conjugate else values, shape))
+    return execute(FROM_SPARSE, (indices, conjugate(values) if conj else values, shape))
 
 
 def _product_shape(c: ShapeContext) -> Dims:
@@ -222,16 +221,16 @@ def _product_gradient(op: Any, grad: Any) -> list[Any]:
     attrs = {"type": op.get_attr("type")}
     turns = [_turns(op, name) for name in ("a", "b")]
     a, b = (
-        execute(TRANSPOSE, (x,), {"conjugate": conjugate, **attrs}) if turn else x
-        for x, (turn, conjugate) in zip(op.inputs, turns, strict=True)
+        execute(TRANSPOSE, (x,), {"conjugate": conj, **attrs}) if turn else x
+        for x, (turn, conj) in zip(op.inputs, turns, strict=True)
     )
     found = [
         execute(PRODUCT, (grad, b), {"adjoint_b": True, **attrs}),
         execute(PRODUCT, (a, grad), {"adjoint_a": True, **attrs}),
     ]
-    for i, (turn, conjugate) in enumerate(turns):
+    for i, (turn, conj) in enumerate(turns):
         if turn:
-            found[i] = execute(TRANSPOSE, (found[i],), {"conjugate": conjugate, **attrs})
+            found[i] = execute(TRANSPOSE, (found[i],), {"conjugate": conj, **attrs})
     return [at_places_of(g, x) for g, x in zip(found, op.inputs, strict=True)]
 
 
@@ -262,7 +261,7 @@ def _sum_gradient(op: Any, grad: Any) -> list[Any]:
     by_matrix, by_number = [], []
     for matrix, factor in zip(op.inputs[:2], op.inputs[2:], strict=True):
         mine = at_places_of(grad, matrix)
-        by_matrix.append(execute(MULTIPLE, (mine, _conj(factor))))
+        by_matrix.append(execute(MULTIPLE, (mine, conjugate(factor))))
         by_number.append(_dot(matrix, mine, factor.dtype))
     return [*by_matrix, *by_number]
 
@@ -270,7 +269,7 @@ def _sum_gradient(op: Any, grad: Any) -> list[Any]:
 def _dot(a: Any, b: Any, dtype: DType) -> Any:
     """The sum of conj(a) b over all places, for matrices of the same places."""
     values = [execute(TO_SPARSE, (x,), {"type": dtype})[1] for x in (a, b)]
-    products = execute("Mul", (_conj(values[0]), values[1]))
+    products = execute("Mul", (conjugate(values[0]), values[1]))
     return execute("Sum", (products, np.array([0], np.int32)))
 
 
@@ -312,11 +311,11 @@ def _multiple(a: Any, b: Array, *, T: DType) -> CsrMatrix:
 @MULTIPLE.gradient
 def _multiple_gradient(op: Any, grad: Any) -> list[Any]:
     a, b = op.inputs
-    by_a = execute(MULTIPLE, (grad, _conj(b)))
+    by_a = execute(MULTIPLE, (grad, conjugate(b)))
     attrs = {"type": b.dtype}
     indices, values, shape = execute(TO_SPARSE, (a,), attrs)
     _, flowing, _ = execute(TO_SPARSE, (grad,), attrs)
-    products = execute("Mul", (_conj(values), flowing))
+    products = execute("Mul", (conjugate(values), flowing))
     sizes = execute("Shape", (b,), {"out_type": np.int64})
     first = execute("Sub", (execute("Size", (shape,)), execute("Size", (sizes,))))
     axes = execute("Range", (first, execute("Size", (shape,)), np.int32(1)))

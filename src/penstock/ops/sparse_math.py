@@ -11,6 +11,7 @@ from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, k
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.math_arithmetic import conjugate
 from penstock.ops.sparse_common import (
     SORT_LIMIT,
     Array,
@@ -237,21 +238,17 @@ def _columns(indices: Any, dense: Any) -> Any:
     return execute("Mul", (own, wide))
 
 
-def _conj(x: Any) -> Any:
-    return execute("Conj", (x,)) if x.dtype.is_complex else x
-
-
 def _product_gradient(op: Any, grad: Any) -> list[Any]:
     indices, values, _, dense = op.inputs
     places = _columns(indices, dense)
     other = execute("GatherNd", (dense, places))
     if op.type.endswith("Mul"):
-        by_value = execute("Mul", (grad, _conj(other)))
-        by_dense = execute("Mul", (grad, _conj(values)))
+        by_value = execute("Mul", (grad, conjugate(other)))
+        by_dense = execute("Mul", (grad, conjugate(values)))
     else:
-        by_value = execute("RealDiv", (grad, _conj(other)))
+        by_value = execute("RealDiv", (grad, conjugate(other)))
         ratio = execute("RealDiv", (execute("Neg", (values,)), execute("Square", (other,))))
-        by_dense = execute("Mul", (grad, _conj(ratio)))
+        by_dense = execute("Mul", (grad, conjugate(ratio)))
     sizes = execute("Shape", (dense,), {"out_type": np.int64})
     return [None, by_value, None, execute("ScatterNd", (places, by_dense, sizes))]
 
