@@ -147,7 +147,7 @@ from penstock.ops.functional_loops import map_fn as map_fn
 from penstock.ops.math_matmul import matmul as matmul
 from penstock.ops.linalg_functions import sqrtm as matrix_square_root
 from penstock.ops.math_arithmetic import maximum as maximum
-from penstock.ops.array_join import meshgrid as meshgrid
+from penstock.ops.array_tile import meshgrid as meshgrid
 from penstock.ops.math_arithmetic import minimum as minimum
 from penstock.ops.math_arithmetic import multiply as multiply
 from penstock.graph.behavior import name_scope as name_scope
@@ -191,7 +191,7 @@ from penstock.ops.math_reduce import reduce_min as reduce_min
 from penstock.ops.math_reduce import reduce_prod as reduce_prod
 from penstock.ops.math_reduce import reduce_sum as reduce_sum
 from penstock.core.convert import register_tensor_conversion_function as register_tensor_conversion_function
-from penstock.ops.array_join import repeat as repeat
+from penstock.ops.array_tile import repeat as repeat
 from penstock.ops.array_space import required_space_to_batch_paddings as required_space_to_batch_paddings
 from penstock.ops.array_basics import reshape as reshape
 from penstock.types.dtypes import resource as resource
@@ -217,7 +217,7 @@ from penstock.ops.array_getitem import slice_ as slice
 from penstock.ops.array_sort import sort as sort
 from penstock.ops.array_space import space_to_batch as space_to_batch
 from penstock.ops.array_space import space_to_batch_nd as space_to_batch_nd
-from penstock.ops.array_join import split as split
+from penstock.ops.array_split import split as split
 from penstock.ops.math_elementwise import sqrt as sqrt
 from penstock.ops.math_elementwise import square as square
 from penstock.ops.array_shape import squeeze as squeeze
@@ -235,7 +235,7 @@ from penstock.ops.array_scatter import tensor_scatter_nd_min as tensor_scatter_n
 from penstock.ops.array_scatter import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from penstock.ops.array_scatter import tensor_scatter_nd_update as tensor_scatter_nd_update
 from penstock.ops.math_einsum import tensordot as tensordot
-from penstock.ops.array_join import tile as tile
+from penstock.ops.array_tile import tile as tile
 from penstock.ops.array_identity import timestamp as timestamp
 from penstock.ops.array_order import transpose as transpose
 from penstock.ops.math_division import truediv as truediv

@@ -24,6 +24,7 @@ from penstock.ops import array_order as o
 from penstock.ops import array_pad as p
 from penstock.ops import array_shape as s
 from penstock.ops import array_space as sp
+from penstock.ops import array_split, array_tile
 from penstock.types import dtypes as dt
 
 ALL = (*FLOATS, *HALVES, *SIGNED, *UNSIGNED, *COMPLEX, "bool")
@@ -144,18 +145,18 @@ def joins():
         Record("Concat", [case(np.int32(1), [normal(2, 3), normal(2, 1)])], lambda a, xs: np.concatenate(xs, a), dtypes=ALL, differentiable=(1, 2)),
         Record("ConcatOffset", [case(np.int32(1), [ints(2, 3), ints(2, 4)])], lambda a, xs: [ints(0, 0), ints(0, 3)], dtypes=("int32",), compiled=False),
         Record("ParallelConcat", [case([normal(1, 3)] * 2, shape=(2, 3))], lambda xs, shape: np.concatenate(xs), dtypes=ALL),
-        Record("Split", [case(normal(2, 4), 2, 1), case(normal(3), 3), case(normal(0, 2), 2, -1)], lambda x, n, a=0: np.split(x, n, a), j.split, ALL,
+        Record("Split", [case(normal(2, 4), 2, 1), case(normal(3), 3), case(normal(0, 2), 2, -1)], lambda x, n, a=0: np.split(x, n, a), array_split.split, ALL,
                differentiable=(0,), errors=(Failure((normal(3), 2), "2 divides"),)),
         Record("SplitV", [case(normal(2, 4), ints(1, 3), 1), case(normal(3), ints(-1, 2)), case(normal(2), ints(2, 0))],
                lambda x, n, a=0: np.split(x, np.cumsum(np.where(n < 0, x.shape[a] - n[n >= 0].sum(), n))[:-1], a),
-               lambda x, n, a=0: j.split(x, n, a, num=2), ALL, differentiable=(0,),
+               lambda x, n, a=0: array_split.split(x, n, a, num=2), ALL, differentiable=(0,),
                errors=(Failure((normal(3), ints(1, 1)), "add up to 3"), Failure((normal(3), ints(-1, -1)), "at most one -1"))),
         Record("Tile", [case(normal(2, 3), ints(2, 1)), case(normal(), ints()), case(normal(2), ints(0)), case(normal(0), ints(3))],
-               lambda x, n: np.tile(x, n), j.tile, ALL, differentiable=(0,), errors=(Failure((normal(2), ints(1, 2)), "1 multiples"),)),
+               lambda x, n: np.tile(x, n), array_tile.tile, ALL, differentiable=(0,), errors=(Failure((normal(2), ints(1, 2)), "1 multiples"),)),
         Record(".repeat", [case(normal(2, 3), ints(2, 0, 1), 1), case(normal(2, 3), 2), case(normal(2, 3), np.int32(3), 0)],
-               np.repeat, j.repeat),
+               np.repeat, array_tile.repeat),
         Record(".meshgrid", [case(normal(2), normal(3)), case(normal(2), normal(1), normal(3), indexing="ij"), case(normal(0), normal(2))],
-               lambda *xs, indexing="xy": np.meshgrid(*xs, indexing=indexing), j.meshgrid, differentiable=(0, 1), order=1),
+               lambda *xs, indexing="xy": np.meshgrid(*xs, indexing=indexing), array_tile.meshgrid, differentiable=(0, 1), order=1),
     ]  # fmt: skip
 
 

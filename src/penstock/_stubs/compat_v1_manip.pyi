@@ -7,4 +7,4 @@ from penstock.ops.array_order import reverse as reverse
 from penstock.ops.array_order import roll as roll
 from penstock.ops.array_scatter import scatter_nd as scatter_nd
 from penstock.ops.array_space import space_to_batch_nd as space_to_batch_nd
-from penstock.ops.array_join import tile as tile
+from penstock.ops.array_tile import tile as tile

@@ -60,12 +60,8 @@ EXPORTS = {
     },
     "penstock.ops.array_join": {
         "concat": ["concat"],
-        "meshgrid": ["meshgrid"],
         "parallel_stack": ["parallel_stack"],
-        "repeat": ["repeat"],
-        "split": ["split"],
         "stack": ["stack"],
-        "tile": ["tile", "compat.v1.manip.tile"],
         "unstack": ["unstack"],
     },
     "penstock.ops.array_order": {
@@ -135,6 +131,12 @@ EXPORTS = {
         "space_to_batch_v1": ["compat.v1.space_to_batch", "compat.v1.nn.space_to_batch"],
         "space_to_depth": ["nn.space_to_depth"],
         "space_to_depth_v1": ["compat.v1.space_to_depth", "compat.v1.nn.space_to_depth"],
+    },
+    "penstock.ops.array_split": {"split": ["split"]},
+    "penstock.ops.array_tile": {
+        "meshgrid": ["meshgrid"],
+        "repeat": ["repeat"],
+        "tile": ["tile", "compat.v1.manip.tile"],
     },
     "penstock.ops.conversion": {
         "convert_to_tensor": ["convert_to_tensor"],

@@ -29,6 +29,8 @@ FAMILIES = (
     "array_slice",
     "array_sort",
     "array_space",
+    "array_split",
+    "array_tile",
     "array_top_elements",
     "audio_files",
     "audio_spectra",

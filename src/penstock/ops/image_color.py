@@ -14,9 +14,10 @@ from penstock.graph.behavior import control_dependencies
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import identity
 from penstock.ops.array_basics import shape as shape_of
-from penstock.ops.array_join import stack, tile
+from penstock.ops.array_join import stack
 from penstock.ops.array_select import where
 from penstock.ops.array_shape import expand_dims
+from penstock.ops.array_tile import tile
 from penstock.ops.composing import scope
 from penstock.ops.debug_asserts import assert_that
 from penstock.ops.math_arithmetic import add, maximum, multiply, pow, squared_difference, subtract

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.ops import array_join
+from penstock.ops import array_join, array_split, array_tile
 from penstock.ops.array_basics import reshape as tensor_reshape
 from penstock.ops.numpy_arrays import atleast_1d, atleast_2d, atleast_3d, ravel
 from penstock.ops.numpy_choosing import nonzero
@@ -126,7 +126,7 @@ def split(ary: Value, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """
     x = as_tensor(ary)
     if isinstance(indices_or_sections, (int, np.integer)):
-        return list(array_join.split(x, int(indices_or_sections), axis=axis))
+        return list(array_split.split(x, int(indices_or_sections), axis=axis))
     along = positive_axis(axis, rank_of(x, "split"), "split")
     bounds = [None, *[int(i) for i in indices_or_sections], None]
     lead = (slice(None),) * along
@@ -187,7 +187,7 @@ def tile(a: Value, reps: Any) -> Any:
     times = [reps] if isinstance(reps, (int, np.integer)) else [int(r) for r in reps]
     rank = max(rank_of(x, "tile"), len(times))
     x = tensor_reshape(x, [1] * (rank - len(x.shape)) + x.shape.as_list())
-    return array_join.tile(x, [1] * (rank - len(times)) + times)
+    return array_tile.tile(x, [1] * (rank - len(times)) + times)
 
 
 def repeat(a: Value, repeats: Any, axis: int | None = None) -> Any:
@@ -201,7 +201,7 @@ def repeat(a: Value, repeats: Any, axis: int | None = None) -> Any:
     Returns:
       A tensor.
     """
-    return array_join.repeat(as_tensor(a), repeats, axis)
+    return array_tile.repeat(as_tensor(a), repeats, axis)
 
 
 def meshgrid(*xi: Value, **kwargs: Any) -> list[Any]:
@@ -224,7 +224,7 @@ def meshgrid(*xi: Value, **kwargs: Any) -> list[Any]:
             f"meshgrid: expected indexing only, got sparse={sparse}, copy={copied} and"
             f" {sorted(kwargs)}. Use ix_ for open grids."
         )
-    return list(array_join.meshgrid(*[as_tensor(x) for x in xi], indexing=indexing))
+    return list(array_tile.meshgrid(*[as_tensor(x) for x in xi], indexing=indexing))
 
 
 def ix_(*args: Value) -> list[Any]:

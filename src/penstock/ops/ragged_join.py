@@ -304,9 +304,9 @@ def _size_of(value: Any, axis: int) -> Any:
 
 
 for _key, _function in (
-    ("concat", concat),
-    ("stack", stack),
-    ("tile", tile),
-    ("split", split),
+    ("array_join.concat", concat),
+    ("array_join.stack", stack),
+    ("array_tile.tile", tile),
+    ("array_split.split", split),
 ):
-    dispatch.handler(f"array_join.{_key}", RaggedTensor)(_function)
+    dispatch.handler(_key, RaggedTensor)(_function)

@@ -12,8 +12,9 @@ from penstock.core.tensor import Tensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import reshape
 from penstock.ops.array_basics import shape as shape_of
-from penstock.ops.array_join import concat, tile
+from penstock.ops.array_join import concat
 from penstock.ops.array_pad import pad
+from penstock.ops.array_tile import tile
 from penstock.ops.composing import scope
 from penstock.ops.math_arithmetic import add, multiply, negative, subtract
 from penstock.ops.math_cast import cast, real

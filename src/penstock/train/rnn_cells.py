@@ -13,7 +13,8 @@ from penstock.graph.behavior import name_scope_v1
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_fill import zeros
-from penstock.ops.array_join import concat, split
+from penstock.ops.array_join import concat
+from penstock.ops.array_split import split
 from penstock.ops.initializers_v1 import Constant, Zeros
 from penstock.ops.math_arithmetic import add, multiply, subtract
 from penstock.ops.math_compare import clip_by_value

@@ -356,7 +356,7 @@ from penstock.ops.linalg_functions import sqrtm as matrix_square_root
 from penstock.ops.array_order import matrix_transpose as matrix_transpose
 from penstock.ops.linalg_solve import triangular_solve as matrix_triangular_solve
 from penstock.ops.math_arithmetic import maximum as maximum
-from penstock.ops.array_join import meshgrid as meshgrid
+from penstock.ops.array_tile import meshgrid as meshgrid
 from penstock.ops.partitioned import min_max_variable_partitioner as min_max_variable_partitioner
 from penstock.ops.math_arithmetic import minimum as minimum
 from penstock.ops.math_division import mod as mod
@@ -431,7 +431,7 @@ from penstock.ops.math_reduce import reduce_prod_v1 as reduce_prod
 from penstock.ops.math_reduce import reduce_sum_v1 as reduce_sum
 from penstock.ops.string_regex import regex_replace as regex_replace
 from penstock.core.convert import register_tensor_conversion_function as register_tensor_conversion_function
-from penstock.ops.array_join import repeat as repeat
+from penstock.ops.array_tile import repeat as repeat
 from penstock.ops.variables_v1 import report_uninitialized_variables as report_uninitialized_variables
 from penstock.ops.array_space import required_space_to_batch_paddings as required_space_to_batch_paddings
 from penstock.graph.graph import reset_default_graph as reset_default_graph
@@ -514,7 +514,7 @@ from penstock.ops.sparse_tensors import to_dense as sparse_tensor_to_dense
 from penstock.ops.sparse_tensors import sparse_to_dense as sparse_to_dense
 from penstock.ops.sparse_tensors import to_indicator as sparse_to_indicator
 from penstock.ops.sparse_tensors import transpose as sparse_transpose
-from penstock.ops.array_join import split as split
+from penstock.ops.array_split import split as split
 from penstock.ops.math_elementwise import sqrt as sqrt
 from penstock.ops.math_elementwise import square as square
 from penstock.ops.math_arithmetic import squared_difference as squared_difference
@@ -548,7 +548,7 @@ from penstock.ops.array_scatter import tensor_scatter_nd_update as tensor_scatte
 from penstock.ops.array_scatter import tensor_scatter_nd_sub as tensor_scatter_sub
 from penstock.ops.array_scatter import tensor_scatter_nd_update as tensor_scatter_update
 from penstock.ops.math_einsum import tensordot as tensordot
-from penstock.ops.array_join import tile as tile
+from penstock.ops.array_tile import tile as tile
 from penstock.ops.array_identity import timestamp as timestamp
 from penstock.ops.math_cast import to_bfloat16 as to_bfloat16
 from penstock.ops.math_cast import to_complex128 as to_complex128

@@ -12,7 +12,8 @@ from penstock.core.execute import execute
 from penstock.ops.array_basics import reshape
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_fill import one_hot
-from penstock.ops.array_join import repeat, stack, tile
+from penstock.ops.array_join import stack
+from penstock.ops.array_tile import repeat, tile
 from penstock.ops.math_cast import cast
 from penstock.ops.math_range import range as count
 from penstock.ops.parse_features import VarLenFeature
