@@ -6,6 +6,7 @@ from tests.ops.harness import COMPLEX, FLOATS, Failure, Record, case, normal
 from penstock import errors
 from penstock.core.execute import execute
 from penstock.ops import signal_fft as f
+from penstock.ops import signal_fft_axes
 from penstock.types import dtypes as dt
 
 INVALID = errors.InvalidArgumentError
@@ -136,10 +137,10 @@ RECORDS = [
     inverse_real_record("IRFFT", 1, f.irfft),
     inverse_real_record("IRFFT2D", 2, f.irfft2d),
     inverse_real_record("IRFFT3D", 3, f.irfft3d),
-    nd_record("FFTND", "complex", f.fftnd),
-    nd_record("IFFTND", "complex", f.ifftnd),
-    nd_record("RFFTND", "real", f.rfftnd),
-    nd_record("IRFFTND", "inverse", f.irfftnd),
+    nd_record("FFTND", "complex", signal_fft_axes.fftnd),
+    nd_record("IFFTND", "complex", signal_fft_axes.ifftnd),
+    nd_record("RFFTND", "real", signal_fft_axes.rfftnd),
+    nd_record("IRFFTND", "inverse", signal_fft_axes.irfftnd),
     Record(
         "PenstockRealTransformGrad",
         [case(normal(2, n // 2 + 1), [2, size], [n], [1]) for n, size in ((4, 4), (5, 3), (6, 8))],
@@ -174,7 +175,7 @@ RECORDS = [
         "PenstockResizeAxes",
         [case(normal(2, 3), [3, 2]), case(normal(2, 3), [2, 3]), case(normal(0, 3), [1, 1])],
         resized,
-        lambda x, dims: execute(f.RESIZE, (x, dims)),
+        lambda x, dims: execute(signal_fft_axes.RESIZE, (x, dims)),
         (*FLOATS, *COMPLEX),
         differentiable=(0,),
     ),

@@ -4,8 +4,8 @@ from penstock.ops.signal_spectral import dct as dct
 from penstock.ops.signal_fft import fft as fft
 from penstock.ops.signal_fft import fft2d as fft2d
 from penstock.ops.signal_fft import fft3d as fft3d
-from penstock.ops.signal_fft import fftnd as fftnd
-from penstock.ops.signal_fft import fftshift as fftshift
+from penstock.ops.signal_fft_axes import fftnd as fftnd
+from penstock.ops.signal_shifts import fftshift as fftshift
 from penstock.ops.signal_frames import frame as frame
 from penstock.ops.signal_frames import hamming_window as hamming_window
 from penstock.ops.signal_frames import hann_window as hann_window
@@ -13,15 +13,15 @@ from penstock.ops.signal_spectral import idct as idct
 from penstock.ops.signal_fft import ifft as ifft
 from penstock.ops.signal_fft import ifft2d as ifft2d
 from penstock.ops.signal_fft import ifft3d as ifft3d
-from penstock.ops.signal_fft import ifftnd as ifftnd
-from penstock.ops.signal_fft import ifftshift as ifftshift
+from penstock.ops.signal_fft_axes import ifftnd as ifftnd
+from penstock.ops.signal_shifts import ifftshift as ifftshift
 from penstock.ops.signal_spectral import inverse_mdct as inverse_mdct
 from penstock.ops.signal_spectral import inverse_stft as inverse_stft
 from penstock.ops.signal_spectral import inverse_stft_window_fn as inverse_stft_window_fn
 from penstock.ops.signal_fft import irfft as irfft
 from penstock.ops.signal_fft import irfft2d as irfft2d
 from penstock.ops.signal_fft import irfft3d as irfft3d
-from penstock.ops.signal_fft import irfftnd as irfftnd
+from penstock.ops.signal_fft_axes import irfftnd as irfftnd
 from penstock.ops.signal_frames import kaiser_bessel_derived_window as kaiser_bessel_derived_window
 from penstock.ops.signal_frames import kaiser_window as kaiser_window
 from penstock.ops.signal_spectral import linear_to_mel_weight_matrix as linear_to_mel_weight_matrix
@@ -31,6 +31,6 @@ from penstock.ops.signal_frames import overlap_and_add as overlap_and_add
 from penstock.ops.signal_fft import rfft as rfft
 from penstock.ops.signal_fft import rfft2d as rfft2d
 from penstock.ops.signal_fft import rfft3d as rfft3d
-from penstock.ops.signal_fft import rfftnd as rfftnd
+from penstock.ops.signal_fft_axes import rfftnd as rfftnd
 from penstock.ops.signal_spectral import stft as stft
 from penstock.ops.signal_frames import vorbis_window as vorbis_window

@@ -1,11 +1,9 @@
 """Public names of signal processing."""
 
-_FFT = (
-    "fft ifft fft2d ifft2d fft3d ifft3d rfft irfft rfft2d irfft2d rfft3d irfft3d"
-    " fftnd ifftnd rfftnd irfftnd fftshift ifftshift"
-).split()
+_FFT = "fft ifft fft2d ifft2d fft3d ifft3d rfft irfft rfft2d irfft2d rfft3d irfft3d".split()
+_FFT_AXES = "fftnd ifftnd rfftnd irfftnd".split()
+_SHIFTS = "fftshift ifftshift".split()
 _V1 = "fft ifft fft2d ifft2d fft3d ifft3d".split()
-_SPECTRAL = [n for n in _FFT if not n.endswith(("nd", "shift"))]
 _FRAMES = (
     "frame hamming_window hann_window kaiser_bessel_derived_window kaiser_window overlap_and_add"
     " vorbis_window"
@@ -18,7 +16,7 @@ _TRANSFORMS = (
 
 def _names(name: str) -> list[str]:
     found = [f"signal.{name}"]
-    if name in _SPECTRAL or name in ("dct", "idct"):
+    if name in _FFT or name in ("dct", "idct"):
         found.append(f"compat.v1.spectral.{name}")
     if name in _V1:
         found.append(f"compat.v1.{name}")
@@ -27,6 +25,8 @@ def _names(name: str) -> list[str]:
 
 EXPORTS = {
     "penstock.ops.signal_fft": {name: _names(name) for name in _FFT},
+    "penstock.ops.signal_fft_axes": {name: _names(name) for name in _FFT_AXES},
     "penstock.ops.signal_frames": {name: _names(name) for name in _FRAMES},
+    "penstock.ops.signal_shifts": {name: _names(name) for name in _SHIFTS},
     "penstock.ops.signal_spectral": {name: _names(name) for name in _TRANSFORMS},
 }

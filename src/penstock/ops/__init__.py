@@ -138,6 +138,7 @@ FAMILIES = (
     "send_recv",
     "session_tensors",
     "signal_fft",
+    "signal_fft_axes",
     "set_operations",
     "sparse_counts",
     "sparse_cross",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.ops import signal_fft
+from penstock.ops import signal_fft_axes, signal_shifts
 from penstock.ops.math_cast import cast, conj
 from penstock.ops.numpy_devices import moved
 from penstock.ops.numpy_dtypes import Value, as_tensor, rank_of, tensor_dtype, to_inexact
@@ -109,16 +109,18 @@ Raises:
   ValueError: an axis does not exist, a size is below 1, or there is no such norm.
 """
 
-fft, fftn = _transform("fft", signal_fft.fftnd, _complex, "The discrete Fourier transform")
-ifft, ifftn = _transform("ifft", signal_fft.ifftnd, _complex, "The inverse of the transform `fft`")
+fft, fftn = _transform("fft", signal_fft_axes.fftnd, _complex, "The discrete Fourier transform")
+ifft, ifftn = _transform(
+    "ifft", signal_fft_axes.ifftnd, _complex, "The inverse of the transform `fft`"
+)
 rfft, rfftn = _transform(
     "rfft",
-    signal_fft.rfftnd,
+    signal_fft_axes.rfftnd,
     _real,
     "The half of a transform of real numbers that tells the rest",
 )
 irfft, irfftn = _transform(
-    "irfft", signal_fft.irfftnd, _complex, "The real numbers that `rfft` gives these for"
+    "irfft", signal_fft_axes.irfftnd, _complex, "The real numbers that `rfft` gives these for"
 )
 
 
@@ -202,9 +204,9 @@ def fftshift(x: Value, /, *, axes: int | Sequence[int] | None = None) -> Any:
     Returns:
       A tensor.
     """
-    return signal_fft.fftshift(as_tensor(x), axes)
+    return signal_shifts.fftshift(as_tensor(x), axes)
 
 
 def ifftshift(x: Value, /, *, axes: int | Sequence[int] | None = None) -> Any:
     """Undoes `fftshift`; arguments as there."""
-    return signal_fft.ifftshift(as_tensor(x), axes)
+    return signal_shifts.ifftshift(as_tensor(x), axes)

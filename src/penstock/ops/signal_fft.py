@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms over the innermost one, two or three dimensions, or over any axes.
+"""Discrete Fourier transforms over the innermost one, two or three dimensions.
 
 Transforms of real signals keep the half of the spectrum that the other half mirrors. Gradients of
 these count each mirrored frequency twice. Sums are not scaled; the inverse divides by their length.
@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from penstock import errors
-from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
@@ -46,7 +44,7 @@ def _check_rank(c: ShapeContext, count: int) -> Dims:
     return dims
 
 
-def _lengths(c: ShapeContext, count: int | None) -> list[int | None] | None:
+def known_lengths(c: ShapeContext, count: int | None) -> list[int | None] | None:
     """The `fft_length` input as far as it is known; None when not even its size is."""
     given = c.shape(1)
     wrong = given is not None and (
@@ -113,17 +111,18 @@ IFFT3D = _define_complex("IFFT3D", 3, inverse=True)
 
 # ---- transforms of real signals
 
-_REAL = "Treal: {float, double} = float, Tcomplex: {complex64, complex128} = complex64"
+REAL_TYPES = "Treal: {float, double} = float, Tcomplex: {complex64, complex128} = complex64"
 
 
-def _half(length: int | None) -> int | None:
+def half_length(length: int | None) -> int | None:
+    """How many frequencies are kept of a real signal of this length; None where it is unknown."""
     return None if length is None else length // 2 + 1 if length > 0 else 0
 
 
 def _real_output(dims: Dims, lengths: Sequence[int | None], inverse: bool) -> Dims:
     if dims is None:
         return None
-    last = lengths[-1] if inverse else _half(lengths[-1])
+    last = lengths[-1] if inverse else half_length(lengths[-1])
     return (*dims[: len(dims) - len(lengths)], *lengths[:-1], last)
 
 
@@ -140,13 +139,13 @@ def _one_precision(c: ShapeContext) -> None:
 def _define_real(name: str, count: int) -> OpDef:
     def shape(c: ShapeContext) -> Dims:
         dims = _check_rank(c, count)
-        lengths = _lengths(c, count)
+        lengths = known_lengths(c, count)
         assert lengths is not None
         _one_precision(c)
         return _real_output(dims, lengths, inverse=False)
 
     op = define_op(
-        f"{name}(input: Treal, fft_length: int32; {_REAL}) -> output: Tcomplex",
+        f"{name}(input: Treal, fft_length: int32; {REAL_TYPES}) -> output: Tcomplex",
         shape=shape,
         host_inputs=("fft_length",),
         doc=f"Half of the discrete Fourier transform of real signals over the {_WORDS[count]}.",
@@ -164,7 +163,7 @@ def _define_real(name: str, count: int) -> OpDef:
     @op.gradient
     def gradient(op: Any, grad: Any) -> list[Any]:
         x, lengths = op.inputs
-        return [_real_gradient(grad, x, lengths, list(_inner(count))), None]
+        return [real_gradient(grad, x, lengths, list(_inner(count))), None]
 
     return op
 
@@ -172,13 +171,13 @@ def _define_real(name: str, count: int) -> OpDef:
 def _define_inverse_real(name: str, count: int) -> OpDef:
     def shape(c: ShapeContext) -> Dims:
         dims = _check_rank(c, count)
-        lengths = _lengths(c, count)
+        lengths = known_lengths(c, count)
         assert lengths is not None
         _one_precision(c)
         return _real_output(dims, lengths, inverse=True)
 
     op = define_op(
-        f"{name}(input: Tcomplex, fft_length: int32; {_REAL}) -> output: Treal",
+        f"{name}(input: Tcomplex, fft_length: int32; {REAL_TYPES}) -> output: Treal",
         shape=shape,
         host_inputs=("fft_length",),
         doc=f"Real signals from half of their Fourier transform over the {_WORDS[count]}.",
@@ -194,7 +193,7 @@ def _define_inverse_real(name: str, count: int) -> OpDef:
     @op.gradient
     def gradient(op: Any, grad: Any) -> list[Any]:
         x, lengths = op.inputs
-        return [_inverse_real_gradient(grad, x, lengths, list(_inner(count))), None]
+        return [inverse_real_gradient(grad, x, lengths, list(_inner(count))), None]
 
     return op
 
@@ -211,7 +210,7 @@ IRFFT3D = _define_inverse_real("IRFFT3D", 3)
 
 REAL_GRADIENT = define_op(
     "PenstockRealTransformGrad(grad: Tcomplex, input_shape: int32, fft_length: int32, axes: int32; "
-    f"{_REAL}) -> output: Treal",
+    f"{REAL_TYPES}) -> output: Treal",
     shape=lambda c: c.shape_value(1),
     host_inputs=("input_shape", "fft_length", "axes"),
     doc="What flows back through the transform of real signals: the sum of the frequencies' waves.",
@@ -225,32 +224,34 @@ def _run_real_gradient(
     dims = tuple(int(n) for n in input_shape)
     if 0 in grad.shape or 0 in dims:
         return xp.zeros(dims, Treal.numpy_dtype)
-    lengths, places = _plain(fft_length, axes)
+    lengths, places = plain_numbers(fft_length, axes)
     widths = [(0, 0)] * grad.ndim
     widths[places[-1]] = (0, lengths[-1] - grad.shape[places[-1]])
     # The waves of the frequencies that are there, summed: an inverse transform without its scale.
     waves = xp.fft.ifftn(xp.pad(grad, widths), axes=places) * float(np.prod(lengths))
-    return _resized(xp, waves.real, dims).astype(Treal.numpy_dtype)
+    return resized(xp, waves.real, dims).astype(Treal.numpy_dtype)
 
 
 @REAL_GRADIENT.gradient
 def _real_gradient_gradient(op: Any, grad: Any) -> list[Any]:
     attrs = {"Tcomplex": op.inputs[0].dtype}
-    return [execute(RFFTND, (grad, op.inputs[2], op.inputs[3]), attrs), None, None, None]
+    return [execute("RFFTND", (grad, op.inputs[2], op.inputs[3]), attrs), None, None, None]
 
 
-def _plain(lengths: Array, axes: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def plain_numbers(lengths: Array, axes: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Both vectors as tuples of Python integers."""
     return tuple(int(n) for n in lengths), tuple(int(a) for a in axes)
 
 
-def _resized(xp: Any, x: Array, dims: Sequence[int]) -> Array:
+def resized(xp: Any, x: Array, dims: Sequence[int]) -> Array:
     """`x` cut, or filled up with zeros, to a shape."""
     x = x[tuple(slice(0, n) for n in dims)]
     missing = [(0, n - m) for n, m in zip(dims, x.shape, strict=True)]
     return xp.pad(x, missing) if any(after for _, after in missing) else x
 
 
-def _real_gradient(grad: Any, x: Any, lengths: Any, axes: Any) -> Any:
+def real_gradient(grad: Any, x: Any, lengths: Any, axes: Any) -> Any:
+    """The gradient of a transform of real signals with respect to the signals `x`."""
     axes = _from_the_front(axes, x)
     attrs = {"Treal": x.dtype}
     return execute(REAL_GRADIENT, (grad, shape_of(x), lengths, axes), attrs)
@@ -267,7 +268,7 @@ def _from_the_front(axes: Any, x: Any) -> Any:
 
 INVERSE_GRADIENT = define_op(
     "PenstockInverseRealTransformGrad(grad: Treal, input_shape: int32, fft_length: int32, "
-    f"axes: int32; {_REAL}) -> output: Tcomplex",
+    f"axes: int32; {REAL_TYPES}) -> output: Tcomplex",
     shape=lambda c: c.shape_value(1),
     host_inputs=("input_shape", "fft_length", "axes"),
     doc="What flows back through the transform to real signals: mirrored frequencies count twice.",
@@ -281,7 +282,7 @@ def _run_inverse_gradient(
     dims = tuple(int(n) for n in input_shape)
     if 0 in grad.shape or 0 in dims:
         return xp.zeros(dims, Tcomplex.numpy_dtype)
-    lengths, places = _plain(fft_length, axes)
+    lengths, places = plain_numbers(fft_length, axes)
     spectrum = xp.fft.rfftn(grad, s=lengths, axes=places) / float(np.prod(lengths))
     kept = spectrum.shape[places[-1]]
     twice = np.full(kept, 2.0)
@@ -291,177 +292,21 @@ def _run_inverse_gradient(
     along = [1] * grad.ndim
     along[places[-1]] = kept
     spectrum = (spectrum * twice.reshape(along)).astype(Tcomplex.numpy_dtype)
-    return _resized(xp, spectrum, dims)
+    return resized(xp, spectrum, dims)
 
 
 @INVERSE_GRADIENT.gradient
 def _inverse_gradient_gradient(op: Any, grad: Any) -> list[Any]:
     _, _, lengths, axes = op.inputs
     attrs = {"Treal": op.inputs[0].dtype}
-    return [execute(IRFFTND, (grad, lengths, axes), attrs), None, None, None]
+    return [execute("IRFFTND", (grad, lengths, axes), attrs), None, None, None]
 
 
-def _inverse_real_gradient(grad: Any, x: Any, lengths: Any, axes: Any) -> Any:
+def inverse_real_gradient(grad: Any, x: Any, lengths: Any, axes: Any) -> Any:
+    """The gradient of a transform back to real signals with respect to the spectrum `x`."""
     axes = _from_the_front(axes, x)
     attrs = {"Tcomplex": x.dtype}
     return execute(INVERSE_GRADIENT, (grad, shape_of(x), lengths, axes), attrs)
-
-
-# ---- over any axes
-
-
-def _axes(c: ShapeContext) -> list[int] | None:
-    dims, axes = c.shape(0), c.constant(2)
-    if dims is None or axes is None:
-        return None
-    found = []
-    for axis in axes:
-        if not -len(dims) <= axis < len(dims):
-            c.fail(
-                f"axes in [{-len(dims)}, {len(dims)})",
-                f"{[int(a) for a in axes]}",
-                "Name dimensions of the input.",
-            )
-        found.append(int(axis) % len(dims))
-    if len(set(found)) < len(found):
-        c.fail("axes that differ", f"{found}", "Name each dimension once.")
-    return found
-
-
-def _nd_shape(kind: str) -> Any:
-    def rule(c: ShapeContext) -> Dims:
-        dims, axes = c.shape(0), _axes(c)
-        if dims is None:
-            return None
-        if axes is None:
-            return (None,) * len(dims)
-        lengths = _lengths(c, len(axes))
-        assert lengths is not None
-        found = list(dims)
-        for axis, length in zip(axes, lengths, strict=True):
-            found[axis] = length
-        if axes and kind == "real":
-            found[axes[-1]] = _half(lengths[-1])
-        return tuple(found)
-
-    return rule
-
-
-def _define_nd(name: str, kind: str, text: str, doc: str) -> OpDef:
-    op = define_op(
-        f"{name}{text}",
-        shape=_nd_shape(kind),
-        host_inputs=("fft_length", "axes"),
-        doc=doc,
-    )
-
-    def transform(xp: Any, x: Array, fft_length: Array, axes: Array, result: DType) -> Array:
-        lengths, places = _plain(fft_length, axes)
-        if 0 in lengths or 0 in x.shape:
-            return xp.zeros(_nd_dims(x.shape, lengths, places, kind), result.numpy_dtype)
-        found = getattr(xp.fft, f"{name[:-2].lower()}n")(x, s=lengths, axes=places)
-        return found.astype(result.numpy_dtype)
-
-    if kind == "inverse":
-
-        @kernel(op)
-        def run_to_real(
-            xp: Any, x: Array, fft_length: Array, axes: Array, *, Treal: DType
-        ) -> Array:
-            return transform(xp, x, fft_length, axes, Treal)
-
-    else:
-
-        @kernel(op)
-        def run_to_complex(
-            xp: Any, x: Array, fft_length: Array, axes: Array, *, Tcomplex: DType
-        ) -> Array:
-            return transform(xp, x, fft_length, axes, Tcomplex)
-
-    return op
-
-
-def _nd_dims(
-    dims: tuple[int, ...], lengths: tuple[int, ...], axes: tuple[int, ...], kind: str
-) -> tuple[int, ...]:
-    found = list(dims)
-    for axis, length in zip(axes, lengths, strict=True):
-        found[axis] = length
-    if axes and kind == "real":
-        found[axes[-1]] = _half(lengths[-1]) or 0
-    return tuple(found)
-
-
-_COMPLEX_TEXT = (
-    "(input: Tcomplex, fft_length: int32, axes: int32; Tcomplex: {complex64, complex128} = "
-    "complex64) -> output: Tcomplex"
-)
-FFTND = _define_nd(
-    "FFTND", "complex", _COMPLEX_TEXT, "The discrete Fourier transform over any axes."
-)
-IFFTND = _define_nd(
-    "IFFTND", "complex", _COMPLEX_TEXT, "The inverse discrete Fourier transform over any axes."
-)
-RFFTND = _define_nd(
-    "RFFTND",
-    "real",
-    f"(input: Treal, fft_length: int32, axes: int32; {_REAL}) -> output: Tcomplex",
-    "Half of the discrete Fourier transform of real signals over any axes.",
-)
-IRFFTND = _define_nd(
-    "IRFFTND",
-    "inverse",
-    f"(input: Tcomplex, fft_length: int32, axes: int32; {_REAL}) -> output: Treal",
-    "Real signals from half of their Fourier transform over any axes.",
-)
-
-RESIZE = define_op(
-    "PenstockResizeAxes(input: T, shape: int32; T: {complex64, complex128, float, double}) -> "
-    "output: T",
-    shape=lambda c: c.shape_value(1),
-    host_inputs=("shape",),
-    doc="The input cut, or filled up with zeros, to a shape.",
-)
-
-
-@kernel(RESIZE)
-def _resize(xp: Any, x: Array, shape: Array) -> Array:
-    return _resized(xp, x, tuple(int(n) for n in shape))
-
-
-@RESIZE.gradient
-def _resize_gradient(op: Any, grad: Any) -> list[Any]:
-    return [execute(RESIZE, (grad, shape_of(op.inputs[0]))), None]
-
-
-def _complex_nd_gradient(op: Any, grad: Any, inverse: bool) -> list[Any]:
-    x, lengths, axes = op.inputs
-    size = cast(reduce_prod(cast(lengths, dt.float64)), dt.float64)
-    back = execute(FFTND if inverse else IFFTND, (grad, lengths, axes))
-    scaled = multiply(back, cast(1.0 / size if inverse else size, grad.dtype))
-    return [execute(RESIZE, (scaled, shape_of(x))), None, None]
-
-
-@FFTND.gradient
-def _fftnd_gradient(op: Any, grad: Any) -> list[Any]:
-    return _complex_nd_gradient(op, grad, inverse=False)
-
-
-@IFFTND.gradient
-def _ifftnd_gradient(op: Any, grad: Any) -> list[Any]:
-    return _complex_nd_gradient(op, grad, inverse=True)
-
-
-@RFFTND.gradient
-def _rfftnd_gradient(op: Any, grad: Any) -> list[Any]:
-    x, lengths, axes = op.inputs
-    return [_real_gradient(grad, x, lengths, axes), None, None]
-
-
-@IRFFTND.gradient
-def _irfftnd_gradient(op: Any, grad: Any) -> list[Any]:
-    x, lengths, axes = op.inputs
-    return [_inverse_real_gradient(grad, x, lengths, axes), None, None]
 
 
 # ---- public functions
@@ -515,11 +360,11 @@ Raises:
 def _real_function(op: OpDef, name: str, count: int, inverse: bool) -> Any:
     def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
         with scope(name, op.name.lower()) as full:
-            x = _complex_input(input_tensor) if inverse else _real_input(input_tensor)
+            x = complex_input(input_tensor) if inverse else real_input(input_tensor)
             x.shape.with_rank_at_least(count)
             lengths = _default_lengths(x, count, inverse) if fft_length is None else fft_length
             lengths = convert_to_tensor(lengths, dt.int32)
-            attrs = {"Treal": _REAL_OF[x.dtype]} if inverse else {"Tcomplex": _COMPLEX_OF[x.dtype]}
+            attrs = {"Treal": REAL_OF[x.dtype]} if inverse else {"Tcomplex": COMPLEX_OF[x.dtype]}
             return execute(op, (x, lengths), attrs, full)
 
     transform.__name__ = transform.__qualname__ = name
@@ -537,13 +382,14 @@ def _real_function(op: OpDef, name: str, count: int, inverse: bool) -> Any:
     return transform
 
 
-_COMPLEX_OF = {dt.float32: dt.complex64, dt.float64: dt.complex128}
-_REAL_OF = {v: k for k, v in _COMPLEX_OF.items()}
+COMPLEX_OF = {dt.float32: dt.complex64, dt.float64: dt.complex128}
+REAL_OF = {v: k for k, v in COMPLEX_OF.items()}
 
 
-def _real_input(value: Any) -> Any:
+def real_input(value: Any) -> Any:
+    """`value` as a tensor of float32 or float64."""
     x = convert_to_tensor(value, dtype_hint=dt.float32)
-    if x.dtype not in _COMPLEX_OF:
+    if x.dtype not in COMPLEX_OF:
         if isinstance(value, Tensor):
             raise ValueError(
                 f"A transform of real signals expected float32 or float64, got {x.dtype.name}."
@@ -553,9 +399,10 @@ def _real_input(value: Any) -> Any:
     return x
 
 
-def _complex_input(value: Any) -> Any:
+def complex_input(value: Any) -> Any:
+    """`value` as a tensor of complex64 or complex128."""
     x = convert_to_tensor(value, dtype_hint=dt.complex64)
-    if x.dtype in _REAL_OF:
+    if x.dtype in REAL_OF:
         return x
     if isinstance(value, Tensor):
         raise ValueError(
@@ -583,166 +430,3 @@ rfft3d = _real_function(RFFT3D, "rfft3d", 3, inverse=False)
 irfft = _real_function(IRFFT, "irfft", 1, inverse=True)
 irfft2d = _real_function(IRFFT2D, "irfft2d", 2, inverse=True)
 irfft3d = _real_function(IRFFT3D, "irfft3d", 3, inverse=True)
-
-
-_ND_DOC = """{doc}
-
-Args:
-  input_tensor: {dtypes}.
-  fft_length: the number of samples along each of `axes`; signals are cut or filled up with zeros.
-  axes: the axes to transform; the last ones, or all, by default.
-  norm: "backward" divides the inverse by the number of samples, "forward" the other one, "ortho"
-    both by its root. "backward" by default.
-  name: the name of the operation in a graph.
-
-Returns:
-  Tensor of {result}.
-
-Raises:
-  ValueError, InvalidArgumentError: axes repeat or are out of range, or there is no such norm.
-"""
-
-
-def _nd_function(op: OpDef, name: str, kind: str) -> Any:
-    inverse = name.startswith("i")
-
-    def transform(
-        input_tensor: Any,
-        fft_length: Any = None,
-        axes: Any = None,
-        norm: str | None = None,
-        name: str | None = None,
-    ) -> Any:
-        if norm not in (None, "backward", "ortho", "forward"):
-            raise ValueError(
-                f"Invalid `norm`: expected None, 'backward', 'ortho' or 'forward', got {norm!r}."
-            )
-        with scope(name, op.name.lower()):
-            x = _real_input(input_tensor) if kind == "real" else _complex_input(input_tensor)
-            places = _known_axes(x, fft_length, axes)
-            lengths = (
-                _nd_lengths(x, places, kind == "inverse") if fft_length is None else fft_length
-            )
-            lengths = convert_to_tensor(lengths, dt.int32)
-            attrs = {"Treal": _REAL_OF[x.dtype]} if kind == "inverse" else None
-            if kind == "real":
-                attrs = {"Tcomplex": _COMPLEX_OF[x.dtype]}
-            found = execute(op, (x, lengths, np.array(places, np.int32)), attrs)
-            return _normed(found, lengths, norm, inverse)
-
-    transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = _ND_DOC.format(
-        doc=op.doc,
-        dtypes="float32 or float64" if kind == "real" else "complex64 or complex128",
-        result="float32 or float64" if kind == "inverse" else "complex64 or complex128",
-    )
-    return transform
-
-
-def _known_axes(x: Any, lengths: Any, axes: Any) -> list[int]:
-    if x.dims is None and (axes is None or any(int(a) < 0 for a in axes)):
-        raise ValueError(
-            "A transform over the last axes needs an input of known rank. Set it with"
-            " tf.ensure_shape, or name the axes from the front."
-        )
-    if x.dims is None:
-        return [int(a) for a in axes]
-    rank = len(x.dims)
-    if axes is None:
-        count = rank if lengths is None else len(lengths)
-        return list(range(rank - count, rank))
-    return [int(a) % rank if -rank <= int(a) < rank else int(a) for a in axes]
-
-
-def _nd_lengths(x: Any, axes: list[int], inverse: bool) -> Any:
-    if not axes:
-        return np.zeros(0, np.int32)
-    sizes = shape_of(x)
-    chosen = [x.dims[a] if x.dims[a] is not None else sizes[a] for a in axes]
-    if inverse:
-        chosen[-1] = execute("Mul", (np.int32(2), execute("Sub", (chosen[-1], np.int32(1)))))
-    return chosen
-
-
-def _normed(found: Any, lengths: Any, norm: str | None, inverse: bool) -> Any:
-    if norm in (None, "backward"):
-        return found
-    count = reduce_prod(cast(lengths, dt.float64))
-    power = {"ortho": 0.5, "forward": 1.0}[norm]
-    factor = execute("Pow", (count, convert_to_tensor(power if inverse else -power, dt.float64)))
-    return multiply(found, cast(factor, found.dtype))
-
-
-fftnd = _nd_function(FFTND, "fftnd", "complex")
-ifftnd = _nd_function(IFFTND, "ifftnd", "complex")
-rfftnd = _nd_function(RFFTND, "rfftnd", "real")
-irfftnd = _nd_function(IRFFTND, "irfftnd", "inverse")
-
-
-# ---- shifts
-
-
-def _check_axes(axes: list[int], x: Any) -> None:
-    rank = x.shape.rank
-    if rank is not None and any(not -rank <= axis < rank for axis in axes):
-        problem = f"expected axes of a tensor of rank {rank}, got {axes}. Count them from 0."
-        if state.graph is not None:
-            raise ValueError(problem)
-        raise errors.InvalidArgumentError(None, None, problem)
-
-
-def _shift(x: Any, axes: Any, name: str | None, default: str, back: bool) -> Any:
-    with scope(name, default) as full:
-        x = convert_to_tensor(x)
-        if axes is None and x.shape.rank is None:
-            raise ValueError(
-                f"{default}: expected axes, or a tensor of known rank, got one of unknown shape."
-                " Name the axes, or give it a rank with tf.ensure_shape."
-            )
-        given = np.arange(x.shape.rank) if axes is None else np.asarray(axes)
-        places = given.reshape(-1).tolist()
-        _check_axes(places, x)
-        sizes = shape_of(x)
-        halves = []
-        for axis in places:
-            known = None if x.dims is None else x.dims[axis]
-            half = sizes[axis] // 2 if known is None else known // 2
-            halves.append(execute("Neg", (half,)) if back else half)
-        shift = convert_to_tensor(halves, dt.int32)
-        return execute("Roll", (x, shift, np.array(places, np.int32)), None, full or None)
-
-
-def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
-    """Moves the frequency 0 to the middle.
-
-    Args:
-      x: tensor of any dtype.
-      axes: the axes to shift, an integer or a sequence; all by default.
-      name: the name of the operation in a graph.
-
-    Returns:
-      Tensor of the same dtype and shape.
-
-    Example:
-      >>> fftshift([0, 1, 2, 3, 4]).numpy().tolist()
-      [3, 4, 0, 1, 2]
-    """
-    return _shift(x, axes, name, "fftshift", back=False)
-
-
-def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
-    """Undoes `fftshift`.
-
-    Args:
-      x: tensor of any dtype.
-      axes: the axes to shift, an integer or a sequence; all by default.
-      name: the name of the operation in a graph.
-
-    Returns:
-      Tensor of the same dtype and shape.
-
-    Example:
-      >>> ifftshift([3, 4, 0, 1, 2]).numpy().tolist()
-      [0, 1, 2, 3, 4]
-    """
-    return _shift(x, axes, name, "ifftshift", back=True)
