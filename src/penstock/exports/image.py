@@ -10,24 +10,20 @@ EXPORTS = {
         ).split()
     },
     "penstock.ops.image_geometry": {
-        **{
-            name: [f"image.{name}"]
-            for name in (
-                "central_crop crop_to_bounding_box extract_patches flip_left_right flip_up_down"
-                " image_gradients pad_to_bounding_box rot90 sobel_edges total_variation"
-            ).split()
-        },
+        "flip_left_right": ["image.flip_left_right"],
+        "flip_up_down": ["image.flip_up_down"],
+        "rot90": ["image.rot90"],
+        "transpose_image": ["image.transpose", "compat.v1.image.transpose_image"],
+    },
+    "penstock.ops.image_patches": {
         "extract_image_patches_v1": [
             "compat.v1.image.extract_image_patches",
             "compat.v1.extract_image_patches",
         ],
-        "resize_with_crop_or_pad": [
-            "image.resize_with_crop_or_pad",
-            "compat.v1.image.resize_image_with_crop_or_pad",
-        ],
-        "resize_with_pad": ["image.resize_with_pad"],
-        "resize_with_pad_v1": ["compat.v1.image.resize_image_with_pad"],
-        "transpose_image": ["image.transpose", "compat.v1.image.transpose_image"],
+        "extract_patches": ["image.extract_patches"],
+        "image_gradients": ["image.image_gradients"],
+        "sobel_edges": ["image.sobel_edges"],
+        "total_variation": ["image.total_variation"],
     },
     "penstock.ops.image_resizing": {
         "ResizeMethod": ["image.ResizeMethod"],
@@ -38,6 +34,17 @@ EXPORTS = {
         "resize_bicubic": ["compat.v1.image.resize_bicubic"],
         "resize_bilinear": ["compat.v1.image.resize_bilinear"],
         "resize_nearest_neighbor": ["compat.v1.image.resize_nearest_neighbor"],
+    },
+    "penstock.ops.image_windows": {
+        "central_crop": ["image.central_crop"],
+        "crop_to_bounding_box": ["image.crop_to_bounding_box"],
+        "pad_to_bounding_box": ["image.pad_to_bounding_box"],
+        "resize_with_crop_or_pad": [
+            "image.resize_with_crop_or_pad",
+            "compat.v1.image.resize_image_with_crop_or_pad",
+        ],
+        "resize_with_pad": ["image.resize_with_pad"],
+        "resize_with_pad_v1": ["compat.v1.image.resize_image_with_pad"],
     },
 }
 

@@ -30,7 +30,7 @@ _UNARY = {
     "array_order": "matrix_transpose transpose transpose_v1",
     "array_shape": "expand_dims expand_dims_v1 squeeze squeeze_v1",
     "array_space": "depth_to_space space_to_depth space_to_depth_v1",
-    "image_geometry": "extract_image_patches_v1 extract_patches",
+    "image_patches": "extract_image_patches_v1 extract_patches",
     "math_arithmetic": "negative",
     "math_bessel": (
         "bessel_j0 bessel_j1 bessel_k0 bessel_k0e bessel_k1 bessel_k1e bessel_y0 bessel_y1 dawsn"

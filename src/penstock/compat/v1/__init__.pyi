@@ -233,7 +233,7 @@ from penstock.graph.behavior import executing_eagerly_outside_functions as execu
 from penstock.ops.math_elementwise import exp as exp
 from penstock.ops.array_shape import expand_dims_v1 as expand_dims
 from penstock.ops.math_elementwise import expm1 as expm1
-from penstock.ops.image_geometry import extract_image_patches_v1 as extract_image_patches
+from penstock.ops.image_patches import extract_image_patches_v1 as extract_image_patches
 from penstock.ops.nn_volume_patches import extract_volume_patches as extract_volume_patches
 from penstock.ops.array_fill import eye as eye
 from penstock.ops.quant_fake import fake_quant_with_min_max_args as fake_quant_with_min_max_args
