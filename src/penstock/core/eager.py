@@ -8,6 +8,7 @@ Small work runs on the host kernel, inline. Large work runs compiled when the sh
 size that is new runs on the host, so that sizes that never come back cost no compilation.
 """
 
+import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import attributes, determinism, effects
+from penstock.core import attributes, determinism, effects, lapack
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.context import state
 from penstock.core.kernels import (
@@ -95,6 +96,8 @@ class PreparedOp:
         self.host: Callable[..., Any] | None = (
             bind(op, self.host_kernel, self.attrs) if self.host_kernel else None
         )
+        if self.host is not None and op.name in lapack.OPERATIONS:
+            self.host = lapack.limited(self.host)
         self.compiled: tuple[Callable[..., Any], bool] | None = (
             (bind(op, compiled, self.attrs), compiled.wants_context) if compiled else None
         )
@@ -637,6 +640,8 @@ class _Executable:
         self.call = compile_function(
             traced, donate=(2,), elementwise=is_elementwise([prepared.op.name])
         )
+        if prepared.op.name in lapack.OPERATIONS:  # none of them writes a variable
+            self.call = functools.partial(lapack.Limit().run, self.call)
 
 
 def _traced_outputs(prepared: PreparedOp, results: Any) -> list[Any]:

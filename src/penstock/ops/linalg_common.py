@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import lapack
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_order import matrix_transpose
 from penstock.ops.math_matmul import matmul
@@ -47,7 +48,8 @@ def without_matrix(c: ShapeContext) -> Dims:
 
 
 def wide(x: Array) -> Array:
-    """Floating arrays of 16 bits in float32, others as they are."""
+    """Floating arrays of 16 bits in float32, others as they are: what LAPACK is given."""
+    lapack.note(x)
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from penstock import errors
+from penstock.core import lapack
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.eager import PreparedOp, run_host
 from penstock.core.lazy import jax, jnp
@@ -59,12 +60,15 @@ class Executable:
         checks, bool[streams]: which of those of conditionals are read); donates `taken`.
       constants: the large constants.
       checks: what its conditions mean; known once it is traced.
+      lapack: the limit of LAPACK's threads, None where it is not called.
     """
 
     def __init__(self, region: Traceable) -> None:
         self.region = region
         self.checks: list[Check] = []
         self._traced = False
+        types = [n.type for n in region.nodes]
+        self.lapack = lapack.Limit() if lapack.is_used(types) else None
         self._large = [
             (id(n), jnp.asarray(n.attrs["value"].array))
             for n in region.nodes
@@ -74,7 +78,7 @@ class Executable:
         ]
         self.constants = [value for _, value in self._large]
         self.function: Callable[..., Any] = compile_function(
-            self._trace, donate=(4,), elementwise=is_elementwise(n.type for n in region.nodes)
+            self._trace, donate=(4,), elementwise=is_elementwise(types)
         )
 
     def _trace(

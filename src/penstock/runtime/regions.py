@@ -283,7 +283,10 @@ class Region:
         try:
             if self._never is not None:
                 raise self._never.with_traceback(None)
-            return self._execute(variant, steps, reserved, inputs, kept, taken, bound)
+            given = (variant, steps, reserved, inputs, kept, taken, bound)
+            if variant.lapack is not None:
+                return variant.lapack.run(self._execute, *given)  # type: ignore[no-any-return]
+            return self._execute(*given)
         except (NotStatic, VariesByShapeError):
             self._hand_on(steps, reserved, step)
             raise

@@ -1,0 +1,97 @@
+"""LAPACK uses one thread for matrices that are not large, and what was set before afterwards."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.core import lapack
+
+
+class _Fake:
+    """Stands for an OpenBLAS; notes what is set."""
+
+    def __init__(self) -> None:
+        self.count = 4
+        self.seen: list[int] = []
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> lapack.Library:
+        found = object.__new__(lapack.Library)
+        found.get, found._set = (lambda: self.count), self.set
+        found._lock, found._before, found._holders = threading.Lock(), 0, 0
+        monkeypatch.setattr(lapack, "library", lambda package: found)
+        return found
+
+    def set(self, count: int) -> None:
+        self.count = count
+        self.seen.append(count)
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> _Fake:
+    fake = _Fake()
+    fake.install(monkeypatch)
+    return fake
+
+
+def test_nested_holders_give_back_what_was_set_before_the_first(threads: _Fake) -> None:
+    with lapack.one_thread("numpy"), lapack.one_thread("numpy"):
+        assert threads.count == 1
+    assert threads.seen == [1, 4]
+
+
+def test_a_failed_call_gives_the_threads_back(threads: _Fake) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.linalg.inv(np.zeros((2, 2), np.float32))
+    assert threads.seen == [1, 4]
+
+
+def test_host_kernels_are_limited_where_no_matrix_is_large(threads: _Fake) -> None:
+    run = lapack.limited(lambda x: threads.count)
+    side = lapack.LARGE
+    assert run(np.broadcast_to(np.float32(0), (side, side))) == 1
+    assert run(np.broadcast_to(np.float32(0), (side + 1, 2))) == 4
+    assert run(np.zeros(side + 1)) == 1  # no matrix
+
+
+@pytest.mark.parametrize("form", ["eager", "function"])
+def test_compiled_calls_are_limited(threads: _Fake, form: str) -> None:
+    x = tf.constant(np.broadcast_to(np.eye(64, dtype=np.float32) * 4, (8, 64, 64)))
+    call = tf.linalg.cholesky if form == "eager" else tf.function(tf.linalg.cholesky)
+    for _ in range(3):  # the first call with a size runs on the host
+        np.testing.assert_array_equal(call(x).numpy()[3], np.eye(64) * 2)
+    assert threads.count == 4
+    assert set(threads.seen) == {1, 4}
+
+
+def test_the_limit_is_lifted_once_large_matrices_were_traced(threads: _Fake) -> None:
+    limit = lapack.Limit()
+
+    def traced(side: int) -> int:
+        lapack.note(np.broadcast_to(np.float32(0), (side, side)))
+        return threads.count
+
+    assert limit.run(traced, lapack.LARGE) == 1
+    assert limit.run(traced, lapack.LARGE + 1) == 1  # known after it was traced
+    assert limit.run(traced, 2) == 4
+
+
+def test_other_operations_are_left_alone(threads: _Fake) -> None:
+    tf.linalg.matmul(np.eye(3), np.eye(3))
+    assert threads.seen == []
+
+
+def test_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    assert lapack.library.__wrapped__("numpy") is None
+
+
+def test_the_libraries_of_this_installation_take_the_limit() -> None:
+    found = lapack.library.__wrapped__("numpy")
+    if found is None:
+        pytest.skip("NumPy brings no OpenBLAS here, or the environment sets its threads")
+    before = found.get()
+    with found.one_thread():
+        assert found.get() == 1
+    assert found.get() == before
