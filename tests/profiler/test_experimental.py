@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.core.context import state
 from penstock.runtime import watching
 
 profiler = tf.profiler.experimental
@@ -179,3 +180,60 @@ def test_the_table_shares_a_region_s_time_among_its_operations(tmp_path):
     times = [float(part[3].removeprefix("~")) for part in parts]
     assert times == sorted(times, reverse=True)
     assert abs(sum(times) - total) <= 0.01 * len(times) * total + len(times)
+
+
+def lines_of(logdir):
+    (table,) = folder_of(logdir).glob("*.operations.txt")
+    rows = [line.split() for line in table.read_text().splitlines()]
+    return {row[0]: row[1:] for row in rows[1:]}
+
+
+def test_eager_operations_are_named_after_the_line_that_ran_them(tmp_path):
+    x, v = tf.ones([64, 64]), tf.Variable(tf.zeros([2]))
+    with profiler.Profile(tmp_path):
+        for rows in (1, 3):
+            tf.matmul(tf.ones([rows, 64]), x)
+        x + x
+        v.assign([1.0, 2.0])
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            tf.reshape(x, [3])
+    x + x
+    found = {name.partition("/")[2]: row for name, row in lines_of(tmp_path).items()}
+    assert all(name.startswith("test_experimental.py:") for name in lines_of(tmp_path))
+    assert set(found) == {"MatMul", "AddV2", "AssignVariableOp"}  # what failed is not in it
+    kind, runs, _, _, size, flops, device = found["MatMul"]
+    assert (kind, runs) == ("MatMul", "2")
+    assert size == str(4 * 64 * (1 + 3))  # bytes of both results
+    assert flops == str(2 * 64 * 64 * 2)  # the mean of 1 and 3 rows
+    assert device == x.device
+    assert found["AddV2"][1] == "1"  # the one after the profile is not in it
+
+
+def test_eager_operations_of_threads_under_way_are_in_it(tmp_path):
+    x, begin, done = tf.ones([4]), threading.Event(), []
+
+    def work():
+        done.append(x * 2.0)  # before the profile: this thread's state is known by now
+        begin.wait()
+        done.append(x * 2.0)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    with profiler.Profile(tmp_path):
+        begin.set()
+        thread.join()
+    bars = [e for e in trace_of(tmp_path) if e.get("cat") == "Op"]
+    assert [bar["args"]["op"] for bar in bars] == ["Mul"]
+    np.testing.assert_array_equal(done[0], done[1])
+
+
+def test_scopes_that_are_left_during_a_profile_leave_threads_as_they_were(tmp_path):
+    x = tf.ones([2])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        profiler.start(tmp_path)
+        y = x * x
+    assert not state.plain
+    np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 2.0])
+    profiler.stop()
+    assert state.plain

@@ -5,7 +5,7 @@ run at once; `state.recorders` are the tapes and accumulators that see every ope
 last; `state.device` is the requested device of eager operations; `state.observer` looks at, and may
 replace, the outputs of every operation. `state.plain` is true when an eager operation needs no
 attention beyond its kernel (no graph, recorder, observer or device scope): hot wrappers test only
-that.
+that. While a watcher of all threads is set (a profile), it is false in every one of them.
 
 Graphs keep their own scopes (names, devices, control inputs); this module does not know them.
 """
@@ -76,6 +76,45 @@ def refresh() -> None:
         and state.device is None
         and state.observer is None
     )
+
+
+class _NotPlain:
+    """Stands for `_State.plain` while all threads are watched: false, whatever a thread keeps."""
+
+    def __get__(self, thread_state: _State | None, owner: type | None = None) -> bool:
+        return False
+
+    def __set__(self, thread_state: _State, value: bool) -> None:
+        thread_state.__dict__["plain"] = value  # what is read again afterwards
+
+
+class Watcher(Protocol):
+    """Runs the eager operations of all threads, to note what they take."""
+
+    def run_eager(self, prepared: Any, inputs: Sequence[Any], run: Callable[[], Any]) -> Any:
+        """`run()`, which runs a PreparedOp on `inputs`."""
+
+
+class _Watching:
+    """What watches eager operations, for all threads."""
+
+    __slots__ = ("watcher",)
+
+    def __init__(self) -> None:
+        self.watcher: Watcher | None = None
+
+
+watching = _Watching()
+
+
+def set_watcher(watcher: Watcher | None) -> None:
+    """Sets what runs the eager operations of all threads; None for nothing.
+
+    The switch is in the class of `state`, so that threads under way see it and pay nothing for it
+    while there is none.
+    """
+    watching.watcher = watcher
+    _State.plain = True if watcher is None else _NotPlain()  # type: ignore[assignment]
 
 
 def executing_eagerly() -> bool:

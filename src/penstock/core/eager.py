@@ -20,7 +20,7 @@ import numpy as np
 from penstock import errors
 from penstock.core import attributes, determinism, effects, lapack
 from penstock.core.compiling import compile_function, is_elementwise
-from penstock.core.context import state
+from penstock.core.context import state, watching
 from penstock.core.kernels import (
     HOST_LIMIT,
     ErrorClass,
@@ -179,7 +179,12 @@ def run_eager(
     device = device_type(state.device)
     prepared = prepare(op, flat, counts, attrs, device)
     in_turn = effects.switch.log is not None and op.stateful
-    outputs = _run_in_turn(prepared, flat) if in_turn else _run_now(prepared, flat)
+    run = _run_in_turn if in_turn else _run_now
+    watcher = watching.watcher  # another thread may take it away
+    if watcher is None:
+        outputs = run(prepared, flat)
+    else:
+        outputs = watcher.run_eager(prepared, flat, lambda: run(prepared, flat))
     if place is not None:
         place(outputs)
     return outputs, prepared.attrs

@@ -14,11 +14,14 @@ import socket
 import tempfile
 import threading
 import time
+from collections import Counter
 from typing import Any
 
 from penstock import errors, proto
+from penstock.core.context import set_watcher
 from penstock.core.lazy import jax
 from penstock.profiler.cost import cost_of
+from penstock.profiler.eager_operations import EagerWatch
 from penstock.profiler.records import Member, Work, table
 from penstock.runtime.step import Event
 from penstock.runtime.timeline import Timeline
@@ -53,6 +56,7 @@ class Capture:
             raise _another(str(problem)) from None
         self.watch = StepWatch()
         watching.steps = self.watch
+        set_watcher(EagerWatch(self.watch))
 
     def end(self, logdir: str | None) -> pathlib.Path | None:
         """Ends it; writes the files below `logdir` unless that is None, and returns their folder.
@@ -60,6 +64,7 @@ class Capture:
         Raises:
           OSError: they cannot be written.
         """
+        set_watcher(None)
         watching.steps = None
         try:
             jax.profiler.stop_trace()
@@ -95,14 +100,21 @@ class Capture:
 
 
 def _works(events: list[Event]) -> dict[str, Work]:
-    """What each operation or region computes: the operations in it, with their costs."""
-    found = {}
-    for item in {id(e.item): e.item for e in events}.values():
+    """What each operation or region computes: the operations in it, with their costs.
+
+    Of several items of one name (an eager line with several sizes) the account has the sum.
+    """
+    items = {id(e.item): e.item for e in events}
+    runs = Counter(id(e.item) for e in events)
+    found: dict[str, Work] = {}
+    for key, item in items.items():
         members = [
             Member(node.name, node.type, None if node.origin is None else cost_of(node.origin))
             for node in item.nodes
         ]
-        found[members[0].name if len(members) == 1 else item.name] = Work(members)
+        name = members[0].name if len(members) == 1 else item.name
+        work = Work.of(members, runs[key])
+        found[name] = found[name].joined(work) if name in found else work
     return found
 
 

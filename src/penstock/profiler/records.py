@@ -74,16 +74,35 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one item of a plan computes."""
+    """What the runs of an operation or region compute.
+
+    Attributes:
+      members: the operations in it.
+      runs: how often it ran.
+      total: floating-point operations of all runs, None where one is not known.
+    """
 
     members: list[Member]
+    runs: int
+    total: int | None
+
+    @classmethod
+    def of(cls, members: list[Member], runs: int) -> "Work":
+        """Equal runs of some operations."""
+        counts = [member.flops for member in members]
+        known = [count for count in counts if count is not None]
+        return cls(members, runs, runs * sum(known) if len(known) == len(counts) else None)
+
+    def joined(self, other: "Work") -> "Work":
+        """These runs and those of another item that has the same name."""
+        unknown = self.total is None or other.total is None
+        total = None if unknown else (self.total or 0) + (other.total or 0)
+        return Work(self.members, self.runs + other.runs, total)
 
     @property
     def flops(self) -> int | None:
-        """Floating-point operations of one run, None where one is not known."""
-        counts = [member.flops for member in self.members]
-        known = [count for count in counts if count is not None]
-        return sum(known) if len(known) == len(counts) else None
+        """Floating-point operations of one run, in the mean where they differ."""
+        return None if self.total is None else round(self.total / self.runs)
 
     def shares(self) -> list[tuple[Member, float]]:
         """The operations with their parts of the time by their costs, the largest first."""

@@ -1,7 +1,8 @@
 """What is looked at while this process runs: the steps, for a profile, and the functions' graphs.
 
 A `Watch` collects until it is taken away. Plans and functions ask for `state.steps` and
-`state.functions`, None nearly always, at each run.
+`state.functions`, None nearly always, at each run. (`core.context` has what watches eager
+operations.)
 """
 
 import threading
@@ -18,11 +19,11 @@ LIMIT = 200_000  # operations that one profile holds; later steps are counted an
 
 @dataclass(slots=True)
 class StepWatch:
-    """The operations of all steps since it was made. Thread-safe.
+    """The operations of all steps, and others that are given to it. Thread-safe.
 
     Attributes:
       started: when, in seconds of `time.time`.
-      events: what ran, steps as they ended.
+      events: what ran, the operations of a step when it ended.
       spans: what `tf.profiler.experimental.Trace` marked: (name, start, end, thread, arguments).
       dropped: operations that were left out because there were too many.
     """
@@ -36,6 +37,10 @@ class StepWatch:
     def add(self, step: Step) -> None:
         """Takes over the events of a step that has ended."""
         events, step.events = step.events or [], None
+        self.keep(events)
+
+    def keep(self, events: list[Event]) -> None:
+        """Adds what ran, as far as there is room."""
         with self._lock:
             kept = events[: max(LIMIT - len(self.events), 0)]
             self.events.extend(kept)
