@@ -144,6 +144,55 @@ def test_a_chain_through_a_no_op_keeps_its_order(session):
     assert session.run([late, end]) == [1, 5]
 
 
+def _updates_joined(count, x):
+    """Variables updated, a NoOp that waits for all, and updates that wait for it."""
+    graph = x.graph
+    handles = [variable(f"v{i}", (64,)) for i in range(count)]
+    first = [assign(h, x, f"put{i}") for i, h in enumerate(handles)]
+    with graph.control_dependencies(first):
+        barrier = no_op("barrier")
+    with graph.control_dependencies([barrier]):
+        second = [assign_add(h, x, f"add{i}") for i, h in enumerate(handles)]
+    with graph.control_dependencies(second):
+        barrier = no_op("more")
+    with graph.control_dependencies([barrier]):
+        return [read(h, name=f"read{i}") for i, h in enumerate(handles)]
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_no_op_does_not_cut_a_region(session, count):
+    x = placeholder((64,), name="x")
+    values = _updates_joined(count, x)
+    plan = make_plan(build(values, [x], []), ResourceManager())
+    assert [item.kind for item in plan.items] == ["region"]
+    edges = sum(len(n.control) for n in plan.program.nodes)
+    assert edges < 6 * count + 3, "no edge for each pair"
+    for value in session.run(values, {x: np.full(64, 3.0)}):
+        assert value.tolist() == [6.0] * 64
+
+
+def test_a_no_op_between_a_region_and_a_host_kernel_cuts(session):
+    seen = []
+    hooks["note"] = lambda ctx, x: seen.append(x.tolist()) or x
+    x = placeholder((64,), name="x")
+    (value,) = _updates_joined(1, x)
+    noted = quick(value, "note", "noted")
+    with x.graph.control_dependencies([noted, value]):
+        barrier = no_op("last")
+    with x.graph.control_dependencies([barrier]):
+        late = assign_add(variable("late", (64,)), x, "late_add")
+    with x.graph.control_dependencies([late]):
+        end = mul(x, x, "end")
+    plan = make_plan(build([end], [x], []), ResourceManager())
+    assert lines(str(plan)) == lines("""
+        region put0, add0, read0
+        host noted
+        region late_add, end
+        """)
+    waits = [set(w) for w in plan._executor._waits]
+    assert waits == [set(), {0}, {0, 1}]
+
+
 def test_an_operation_that_needs_a_value_leaves_its_region_and_nothing_runs_twice(session):
     """Reshape's shape comes from a compiled operation: known only when the step runs."""
     handle = variable("count")

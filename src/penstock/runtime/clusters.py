@@ -3,7 +3,7 @@
 Regions never wait for something that waits for them: a node's depth grows by one on each edge
 between kinds, and nodes of one depth and device that compile form one region. A kernel may wait for
 another part of its step in ways that no edge shows (a queue, a mutex); so a region holds only nodes
-that come after the same kernels of this sort.
+that come after the same kernels of this sort. A NoOp is of no cluster: it joins what it waits for.
 """
 
 from collections.abc import Mapping
@@ -50,29 +50,64 @@ def cluster(
     `penstock.runtime.frames`; without `zones` all are.
     """
     zone: dict[int, Any] = dict(zones) if zones is not None else {}
-    depth: dict[int, int] = {}
-    kinds: dict[int, bool] = {}
-    for node in program.nodes:
-        inside = kinds[id(node)] = (
-            id(node) not in on_host and node.type != FEED and compiles(node, device)
-        )
-        level = 0
-        for source in [s for s, _ in node.inputs] + node.control:
-            crossing = not (inside and kinds[id(source)])
-            if source.type == FEED or source.type in BIND_ONCE:
-                crossing = False
-            level = max(level, depth[id(source)] + crossing)
-        depth[id(node)] = level
+    kinds = {
+        id(n): id(n) not in on_host and n.type != FEED and compiles(n, device)
+        for n in program.nodes
+    }
+    depth = _depths(program, kinds)
     _split_zones(program, zone)
     _place_constants(program, depth, kinds, zone)
     groups: dict[tuple[int, bool, Any, Any], list[Node]] = {}
     for node in program.nodes:
-        if node.type != FEED:
+        if node.type != FEED and not joins(node, program):
             inside = kinds[id(node)]
             place = (node.device, zone.get(id(node))) if inside else (id(node), None)
             groups.setdefault((depth[id(node)], inside, *place), []).append(node)
     ordered = sorted(groups.items(), key=lambda g: (g[0][0], g[1][0].id))
     return _settle([("region" if key[1] else "host", nodes) for key, nodes in ordered], program)
+
+
+def joins(node: Node, program: Program) -> bool:
+    """Whether a node only hands on what it waits for, so that it is of no cluster.
+
+    What waits for it may then be compiled together with what it waits for. Its inputs are not given
+    to its users instead: that would be an edge for each pair. Where parts of a program may be dead
+    such a node is part of it like others.
+    """
+    return node.type == "NoOp" and not program.flow
+
+
+def _depths(program: Program, kinds: dict[int, bool]) -> dict[int, int]:
+    """For each node the number of edges between kinds on the longest way to it."""
+    depth: dict[int, int] = {}
+    behind: dict[int, tuple[int, int]] = {}  # of joins: what a host kernel, a region begins with
+
+    def after(source: Node, inside: bool) -> int:
+        if id(source) in behind:
+            return behind[id(source)][inside]
+        if source.type == FEED or source.type in BIND_ONCE:
+            return depth[id(source)]
+        return depth[id(source)] + (not (inside and kinds[id(source)]))
+
+    for node in program.nodes:
+        sources = [*(s for s, _ in node.inputs), *node.control]
+        host, region = (max((after(s, i) for s in sources), default=0) for i in (False, True))
+        depth[id(node)] = region if kinds[id(node)] else host
+        if joins(node, program):
+            behind[id(node)] = (host, region)
+    return depth
+
+
+def joined(program: Program, owner: Mapping[int, int]) -> dict[int, set[int]]:
+    """For each node that joins: the clusters it waits for, of those that `owner` has by node."""
+    found: dict[int, set[int]] = {}
+    for node in program.nodes:
+        if joins(node, program):
+            before = found[id(node)] = set()
+            for source in node.control:
+                before |= found.get(id(source), set())
+                before |= {owner[id(source)]} if id(source) in owner else set()
+    return found
 
 
 def _split_zones(program: Program, zone: dict[int, Any]) -> None:
@@ -134,13 +169,13 @@ def _settle(
 ) -> list[tuple[str, list[Node]]]:
     """Orders clusters so that each comes after those it depends on."""
     owner = {id(n): i for i, (_, nodes) in enumerate(clusters) for n in nodes}
+    through = joined(program, owner)
     waits: list[set[int]] = [set() for _ in clusters]
     for i, (_, nodes) in enumerate(clusters):
         for node in nodes:
             for source in [s for s, _ in node.inputs] + node.control:
-                j = owner.get(id(source), i)
-                if j != i:
-                    waits[i].add(j)
+                waits[i] |= through.get(id(source)) or {owner.get(id(source), i)}
+        waits[i].discard(i)
     order: list[int] = []
     done: set[int] = set()
     pending = list(range(len(clusters)))

@@ -22,7 +22,7 @@ from penstock.runtime import batching as _batches  # noqa: F401  registers the k
 from penstock.runtime import control_flow as _kernels  # noqa: F401  registers kernels
 from penstock.runtime import vectorized as _more_kernels  # noqa: F401  registers kernels
 from penstock.runtime.bodies import set_plan_maker
-from penstock.runtime.clusters import BIND_ONCE, cluster, compiles, used_outside
+from penstock.runtime.clusters import BIND_ONCE, cluster, compiles, joined, used_outside
 from penstock.runtime.devices import cpu_count
 from penstock.runtime.executor import Executor
 from penstock.runtime.flow import FlowExecutor, FlowLayout
@@ -255,6 +255,7 @@ def _waits(
     for k, item in enumerate(made):
         if item is not None:
             numbers[k] = len(numbers)
+    through = joined(program, owner)
     reached: list[
         set[int]
     ] = []  # for each cluster: itself if it is an item, else what it waits for
@@ -263,9 +264,9 @@ def _waits(
         before: set[int] = set()
         for node in nodes:
             for source in [s for s, _ in node.inputs] + node.control:
-                before_it = owner.get(id(source), k)  # feeds, and what is left out, are no item
-                if before_it != k:
-                    before |= reached[before_it]
+                # feeds, and what is left out, are no item
+                for other in through.get(id(source)) or {owner.get(id(source), k)}:
+                    before |= reached[other] if other != k else set()
         if k in numbers:
             result.append(before)
             reached.append({numbers[k]})
