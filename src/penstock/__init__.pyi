@@ -114,7 +114,7 @@ from penstock.autodiff.custom import grad_pass_through as grad_pass_through
 from penstock.autodiff.gradients import gradients_v2 as gradients
 from penstock.ops.math_compare import greater as greater
 from penstock.ops.math_compare import greater_equal as greater_equal
-from penstock.ops.array_identity import group as group
+from penstock.ops.grouping import group as group
 from penstock.ops.array_identity import guarantee_const as guarantee_const
 from penstock.types.dtypes import half as half
 from penstock.autodiff.hessians import hessians_v2 as hessians
@@ -241,7 +241,7 @@ from penstock.ops.array_order import transpose as transpose
 from penstock.ops.math_division import truediv as truediv
 from penstock.ops.math_division import truncatediv as truncatediv
 from penstock.ops.math_division import truncatemod as truncatemod
-from penstock.ops.array_identity import tuple_ as tuple
+from penstock.ops.grouping import tuple_ as tuple
 from penstock.types.type_spec import type_spec_from_value as type_spec_from_value
 from penstock.types.dtypes import uint16 as uint16
 from penstock.types.dtypes import uint32 as uint32

@@ -142,6 +142,9 @@ def test_gated_gradients_have_the_names_of_tensorflow():
         found = tf.gradients(tf.matmul(x, 2.0 * x), x, gate_gradients=True)[0].graph
         names = {op.name for op in found.get_operations()}
     assert "gradients/MatMul_grad/tuple/control_dependency_1" in names
+    gate = found.get_operation_by_name("gradients/MatMul_grad/tuple/group_deps")
+    assert [c.name.rpartition("/")[2] for c in gate.control_inputs] == ["MatMul", "MatMul_1"]
+    assert gate.colocation_groups() == [f"loc:@{gate.name}".encode()]
 
 
 def test_gated_gradients_do_not_cut_the_step():

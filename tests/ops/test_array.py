@@ -23,6 +23,7 @@ from penstock.ops import array_select as w
 from penstock.ops import array_sort as o
 from penstock.ops import array_space as sp
 from penstock.ops import conversion as c
+from penstock.ops import grouping
 from penstock.runtime.session import DirectSession
 from penstock.types import dtypes as dt
 from penstock.types.composite_specs import IndexedSlicesSpec, SparseTensorSpec
@@ -220,21 +221,57 @@ def test_a_placeholder_needs_a_graph_and_a_value():
 
 
 def test_group_and_tuple_wait_for_all():
-    assert i.group(convert_to_tensor(1)) is None
+    assert grouping.group(convert_to_tensor(1)) is None
     graph = Graph()
     with context.graph_scope(graph):
         x, y = convert_to_tensor(1), convert_to_tensor(2)
-        done = i.group(x, [y], name="done")
+        done = grouping.group(x, [y], name="done")
         assert done.type == "NoOp"
         assert done.name == "done"
         assert {o.name for o in done.control_inputs} == {x.op.name, y.op.name}
-        a, none = i.tuple_([x, None])
+        a, none = grouping.tuple_([x, None])
         assert none is None
         assert any(o.type == "NoOp" for o in a.op.control_inputs)
         with pytest.raises(TypeError, match="expected tensors and operations"):
-            i.group(3)
+            grouping.group(3)
+        with pytest.raises(TypeError, match="Leave out what is None"):
+            grouping.group(None)
         with pytest.raises(ValueError, match="at least one"):
-            i.tuple_([None])
+            grouping.tuple_([None])
+        with pytest.raises(ValueError, match="'nam'"):
+            grouping.group(nam=1)
+
+
+def test_a_group_has_an_operation_on_each_device():
+    graph = Graph()
+    with context.graph_scope(graph):
+        with graph.device("CPU:0"):
+            x = convert_to_tensor(1)
+        with graph.device("CPU:1"):
+            y = convert_to_tensor(2)
+            alone = grouping.group(x, name="alone")
+        both = grouping.group(y, x)
+    assert alone.device == "/device:CPU:0"
+    waited = [(c.name, c.device, [i.name for i in c.control_inputs]) for c in both.control_inputs]
+    assert waited == [
+        ("group_deps/NoOp", "/device:CPU:0", [x.op.name]),
+        ("group_deps/NoOp_1", "/device:CPU:1", [y.op.name]),
+    ]
+    assert (both.name, both.device) == ("group_deps", "")
+
+
+def test_a_tuple_holds_operations_values_and_composite_tensors():
+    graph = Graph()
+    with context.graph_scope(graph):
+        rows = IndexedSlices(convert_to_tensor([1.0]), convert_to_tensor([0]))
+        op = convert_to_tensor(3).op
+        found = grouping.tuple_([rows, 2.0, op], [op], name="t")
+        assert found[0].indices is rows.indices
+        assert [c.name for c in found[0].values.op.control_inputs] == ["t/group_deps"]
+        assert found[0].values.op.colocation_groups() == [f"loc:@{rows.op.name}".encode()]
+        assert (found[1].name, found[2].name) == ("t/control_dependency_1:0", "t/group_deps_1")
+        with pytest.raises(TypeError, match="as control input, got None"):
+            grouping.tuple_([rows], [None])
 
 
 def test_prevented_gradients_say_why():

@@ -16,6 +16,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.ops.grouping import tuple_
 
 
 class AggregationMethod:
@@ -79,7 +80,8 @@ def gradients(
     stops = [_source(s) for s in _as_list(stop_gradients)] if stop_gradients is not None else []
     with graph.name_scope(name) if name else contextlib.nullcontext():
         sums = Sums()
-        for y, grad in zip(ys_list, _initial(ys_list, xs_list, grad_ys), strict=True):
+        start = _initial(ys_list, xs_list, grad_ys, colocate_gradients_with_ops)
+        for y, grad in zip(ys_list, start, strict=True):
             if grad is not None:
                 sums.add(y, grad)
         if not xs_list:
@@ -147,7 +149,7 @@ def _source(value: Any) -> Any:
     return state.graph.as_tensor(tensor) if not isinstance(tensor, SymbolicTensor) else tensor
 
 
-def _initial(ys: list[Any], xs: list[Any], grad_ys: Any) -> list[Any]:
+def _initial(ys: list[Any], xs: list[Any], grad_ys: Any, colocate: bool) -> list[Any]:
     """The gradient each of `ys` starts with; None where no derivative flows back from it."""
     given = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
     if len(given) != len(ys):
@@ -164,7 +166,8 @@ def _initial(ys: list[Any], xs: list[Any], grad_ys: Any) -> list[Any]:
                     f" {y.dtype.name}. Give grad_ys, or take the real part first."
                 )
             flows = y.dtype.is_floating or (y.dtype.is_integer and any(y is x for x in xs))
-            result.append(execute("OnesLike", (y,), name=f"grad_ys_{i}") if flows else None)
+            with state.graph.colocate_with(y.op if colocate else None, ignore_existing=True):
+                result.append(execute("OnesLike", (y,), name=f"grad_ys_{i}") if flows else None)
             continue
         grad = (
             grad
@@ -222,16 +225,10 @@ def _walk(
 def _gated(results: Any) -> Any:
     """All gradients of an operation, each available only when all are."""
     many = list(results) if isinstance(results, (list, tuple)) else [results]
-    tensors = [g for g in many if isinstance(g, SymbolicTensor)]
-    if len(tensors) < 2:
+    if sum(g is not None for g in many) < 2:
         return results
-    graph = state.graph
-    # TensorFlow has a NoOp between the two: here it would cut the step into two regions.
-    with graph.name_scope("tuple"), graph.control_dependencies([t.op for t in tensors]):
-        return [
-            execute("Identity", (g,), None, "control_dependency") if isinstance(g, Tensor) else g
-            for g in many
-        ]
+    with state.graph.colocate_with(None, ignore_existing=True):
+        return tuple_(many)
 
 
 def _result(x: Any, sums: Sums, unconnected: UnconnectedGradients) -> Any:

@@ -50,13 +50,10 @@ EXPORTS = {
         "strided_slice": ["strided_slice"],
     },
     "penstock.ops.array_identity": {
-        "group": ["group"],
         "guarantee_const": ["guarantee_const"],
         "no_op": ["no_op"],
         "stop_gradient": ["stop_gradient"],
         "timestamp": ["timestamp"],
-        "tuple_": ["tuple"],
-        "tuple_v1": ["compat.v1.tuple"],
     },
     "penstock.ops.array_join": {
         "concat": ["concat"],
@@ -137,6 +134,11 @@ EXPORTS = {
         "meshgrid": ["meshgrid"],
         "repeat": ["repeat"],
         "tile": ["tile", "compat.v1.manip.tile"],
+    },
+    "penstock.ops.grouping": {
+        "group": ["group"],
+        "tuple_": ["tuple"],
+        "tuple_v1": ["compat.v1.tuple"],
     },
     "penstock.ops.conversion": {
         "convert_to_tensor": ["convert_to_tensor"],

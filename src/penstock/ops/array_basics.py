@@ -422,7 +422,7 @@ def identity(input: Any, name: str | None = None) -> Any:
 
     Args:
       input: any tensor, composite tensor, or value that converts.
-      name: the name in a graph.
+      name: the name in a graph; parts of a composite tensor take none.
 
     Returns:
       A value of the same type.
@@ -434,7 +434,7 @@ def identity(input: Any, name: str | None = None) -> Any:
         and not isinstance(input, Tensor)
         and not hasattr(input, "handle")
     ):
-        return nest.map_structure(lambda t: identity(t, name), input, expand_composites=True)
+        return nest.map_structure(identity, input, expand_composites=True)
     return execute(IDENTITY, (input,), None, name)
 
 

@@ -1,24 +1,21 @@
 """Operations that pass their input on: with a stopped gradient, a checked value, a copy.
 
-Also grouping of operations: `group`, `tuple_`, `no_op`.
+Also `no_op`, which has none.
 """
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock import errors
 from penstock.core import shapes
-from penstock.core.context import state
 from penstock.core.effects import drawn
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel, kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.tensor import Tensor
-from penstock.graph.graph import get_default_graph
-from penstock.ops.array_basics import NO_OP, identity
+from penstock.ops.array_basics import NO_OP
 from penstock.util import nest
 
 Array = Any
@@ -210,82 +207,3 @@ def timestamp(name: str | None = None) -> Any:
 def no_op(name: str | None = None) -> Any:
     """Does nothing; in a graph an Operation to attach control dependencies to."""
     return execute(NO_OP, (), None, name)
-
-
-def group(*inputs: Any, **kwargs: Any) -> Any:
-    """An operation that is done when all inputs are.
-
-    Args:
-      *inputs: tensors and operations, or structures of them.
-      **kwargs: `name`: the name in a graph.
-
-    Returns:
-      An Operation, or None when operations run eagerly.
-
-    Raises:
-      TypeError, ValueError: an input is no tensor and no operation, or an unknown keyword is given.
-    """
-    name = kwargs.pop("name", None)
-    if kwargs:
-        raise ValueError(f"group: expected no keyword but 'name', got {sorted(kwargs)}.")
-    if state.graph is None:
-        return None
-    waited = [
-        _operation_of(item)
-        for item in nest.flatten(inputs, expand_composites=True)
-        if item is not None
-    ]
-    with get_default_graph().control_dependencies(waited):
-        return no_op(name or "group_deps")
-
-
-def _operation_of(item: Any) -> Any:
-    if hasattr(item, "handle") and hasattr(item, "initializer"):
-        return item
-    if hasattr(item, "op") or hasattr(item, "op_def"):
-        return item
-    raise TypeError(
-        f"group: expected tensors and operations, got {item!r} of type {type(item).__name__}."
-    )
-
-
-def tuple_(
-    tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None
-) -> list[Any]:
-    """The tensors, each of which is available only when all are.
-
-    Args:
-      tensors: tensors, IndexedSlices, operations or None.
-      control_inputs: more to wait for.
-      name: a scope for the operations made.
-
-    Returns:
-      A list like `tensors`.
-
-    Raises:
-      ValueError: there is no tensor among `tensors`.
-    """
-    if state.graph is None:
-        return list(tensors)
-    waited = [t for t in nest.flatten(list(tensors), expand_composites=True) if t is not None]
-    if not waited:
-        raise ValueError(f"tuple: expected at least one Tensor or Operation, got {tensors!r}.")
-    graph = get_default_graph()
-    with graph.name_scope(name or "tuple"):
-        gate = group(*waited, *(control_inputs or ()))
-        with graph.control_dependencies([gate]):
-            return [
-                gate
-                if hasattr(t, "op_def")
-                else None
-                if t is None
-                else identity(t, name="control_dependency")
-                for t in tensors
-            ]
-
-
-def tuple_v1(
-    tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None
-) -> list[Any]:
-    """The tensors, each of which is available only when all are; see `tf.tuple`."""
-    return tuple_(tensors, control_inputs, name)

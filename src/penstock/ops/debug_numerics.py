@@ -19,7 +19,8 @@ from penstock.core.execute import execute
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import EagerTensor
-from penstock.ops.array_identity import CHECK_NUMERICS, CHECK_NUMERICS_V2, group
+from penstock.ops.array_identity import CHECK_NUMERICS, CHECK_NUMERICS_V2
+from penstock.ops.grouping import group
 from penstock.types import dtypes as dt
 from penstock.util.frames import Frame, user_stack
 

@@ -14,8 +14,9 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import EagerTensor, Tensor
 from penstock.ops.array_basics import shape as shape_tensor
-from penstock.ops.array_identity import group, no_op
+from penstock.ops.array_identity import no_op
 from penstock.ops.debug_asserts import assert_that, known
+from penstock.ops.grouping import group
 from penstock.types.dtypes import as_dtype, float32
 
 

@@ -12,10 +12,10 @@ from penstock.core.execute import execute
 from penstock.graph import behavior
 from penstock.graph.behavior import control_dependencies, device_v1, name_scope_v1
 from penstock.graph.graph import get_default_graph
-from penstock.ops.array_identity import group
 from penstock.ops.array_join import stack
 from penstock.ops.array_select import boolean_mask
 from penstock.ops.conditionals import cond
+from penstock.ops.grouping import group
 from penstock.ops.variable_types import VariableAggregation, VariableSynchronization
 from penstock.ops.variables import Variable
 from penstock.types.dtypes import string

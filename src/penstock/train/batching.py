@@ -13,9 +13,10 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_gather import gather
-from penstock.ops.array_identity import group, no_op
+from penstock.ops.array_identity import no_op
 from penstock.ops.composing import scope
 from penstock.ops.conditionals import cond
+from penstock.ops.grouping import group
 from penstock.ops.queue_runner import QueueRunner, add_queue_runner
 from penstock.ops.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from penstock.train.batch_sources import Elements, same_kinds, source_of

@@ -10,9 +10,9 @@ from penstock.core.tensor import Tensor
 from penstock.graph.behavior import control_dependencies
 from penstock.ops.array_basics import reshape
 from penstock.ops.array_basics import shape as shape_of
-from penstock.ops.array_identity import group
 from penstock.ops.array_join import concat
 from penstock.ops.composing import number
+from penstock.ops.grouping import group
 from penstock.ops.initializers_v1 import Ones, Zeros
 from penstock.ops.math_arithmetic import add, multiply, subtract
 from penstock.ops.math_cast import cast

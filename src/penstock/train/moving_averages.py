@@ -8,8 +8,8 @@ from penstock.core.convert import convert_to_tensor
 from penstock.graph.behavior import init_scope, name_scope_v1
 from penstock.graph.graph import get_default_graph
 from penstock.ops.array_basics import identity
-from penstock.ops.array_identity import group
 from penstock.ops.conditionals import cond
+from penstock.ops.grouping import group
 from penstock.ops.initializers_v1 import Zeros
 from penstock.ops.math_arithmetic import add, minimum, multiply, pow, subtract
 from penstock.ops.math_cast import cast

@@ -24,6 +24,7 @@ from penstock.graph.behavior import (
     init_scope,
     name_scope_v1,
 )
+from penstock.ops.grouping import tuple_
 from penstock.ops.variables_v1 import GraphKeys, VariableV1, trainable_variables
 from penstock.train import slots as slot_creator
 from penstock.types import dtypes as dt
@@ -154,7 +155,7 @@ class Optimizer(Trackable):
             colocate_gradients_with_ops=colocate_gradients_with_ops,
         )
         if gate_gradients == self.GATE_GRAPH:
-            found = _gated(found)
+            found = tuple_(found)
         pairs = list(zip(found, variables, strict=True))
         self._assert_valid_dtypes([v for g, v in pairs if g is not None])
         return pairs
@@ -432,24 +433,6 @@ def _as_gradient(grad: Any) -> Any:
         raise TypeError(
             f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {grad}"
         ) from None
-
-
-def _gated(grads: list[Any]) -> list[Any]:
-    """The gradients, none of which is there before all are."""
-    waits = [_values(g) for g in grads if g is not None]
-    with control_dependencies(waits):
-        return [
-            None
-            if g is None
-            else IndexedSlices(execute("Identity", (g.values,)), g.indices, g.dense_shape)
-            if isinstance(g, IndexedSlices)
-            else execute("Identity", (g,))
-            for g in grads
-        ]
-
-
-def _values(grad: Any) -> Any:
-    return grad.values if isinstance(grad, IndexedSlices) else grad
 
 
 def deduplicate(values: Any, indices: Any) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from penstock.checkpoint.saver import Saver
 from penstock.config.logging import get_logger
 from penstock.graph.graph import get_default_graph
 from penstock.graph.operation import Operation
-from penstock.ops.array_identity import group
+from penstock.ops.grouping import group
 from penstock.ops.variables_v1 import (
     GraphKeys,
     global_variables,

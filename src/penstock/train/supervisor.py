@@ -16,7 +16,7 @@ from penstock.config.logging import get_logger
 from penstock.core import context
 from penstock.graph.graph import Graph, get_default_graph
 from penstock.graph.graph_files import write_graph
-from penstock.ops.array_identity import group
+from penstock.ops.grouping import group
 from penstock.ops.variables_v1 import (
     GraphKeys,
     global_variables,

@@ -14,7 +14,7 @@ from penstock.core import files
 from penstock.graph.graph import get_default_graph
 from penstock.graph.operation import Operation
 from penstock.graph.static_values import constant_value
-from penstock.ops.array_identity import group
+from penstock.ops.grouping import group
 from penstock.ops.variables_v1 import (
     global_variables_initializer,
     local_variables_initializer,

@@ -283,7 +283,7 @@ from penstock.autodiff.custom import grad_pass_through as grad_pass_through
 from penstock.autodiff.gradients import gradients as gradients
 from penstock.ops.math_compare import greater as greater
 from penstock.ops.math_compare import greater_equal as greater_equal
-from penstock.ops.array_identity import group as group
+from penstock.ops.grouping import group as group
 from penstock.ops.array_identity import guarantee_const as guarantee_const
 from penstock.types.dtypes import half as half
 from penstock.autodiff.hessians import hessians as hessians
@@ -565,7 +565,7 @@ from penstock.ops.random_ops import truncated_normal as truncated_normal
 from penstock.ops.initializers_v1 import TruncatedNormal as truncated_normal_initializer
 from penstock.ops.math_division import truncatediv as truncatediv
 from penstock.ops.math_division import truncatemod as truncatemod
-from penstock.ops.array_identity import tuple_v1 as tuple
+from penstock.ops.grouping import tuple_v1 as tuple
 from penstock.types.type_spec import type_spec_from_value as type_spec_from_value
 from penstock.types.dtypes import uint16 as uint16
 from penstock.types.dtypes import uint32 as uint32
