@@ -63,10 +63,10 @@ from penstock.core.lazy import jax
 frozen = sys.argv[1] == "frozen"
 if frozen:
     gc.freeze()
-before, count = gc.get_stats()[2]["collections"], gc.get_freeze_count()
+before = gc.get_stats()[2]["collections"]
 jax.jit
 assert gc.isenabled() and "jax" in sys.modules
-assert gc.get_freeze_count() == count and (count > 0) == frozen
+assert (gc.get_freeze_count() > 0) == frozen
 if not frozen:  # what was imported is among the old objects, which were not looked through
     assert gc.get_stats()[2]["collections"] == before
     assert max(len(gc.get_objects(0)), len(gc.get_objects(1))) < 5000 < len(gc.get_objects(2))
