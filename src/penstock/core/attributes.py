@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.convert import HashableArray, to_array
+from penstock.core.arrays import HashableArray, to_array
 from penstock.core.op_def import REQUIRED, ArgDef, AttrDef, OpDef
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import TensorShape

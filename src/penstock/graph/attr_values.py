@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import errors, proto
-from penstock.core.convert import HashableArray
+from penstock.core.arrays import HashableArray
 from penstock.graph.shape_proto import dims_from_proto, dims_to_proto, full_dims_from_proto
 from penstock.graph.tensor_codecs import codec_of
 from penstock.graph.tensor_proto import array_to_proto, proto_to_array

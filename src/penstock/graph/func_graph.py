@@ -14,7 +14,8 @@ from typing import Any
 
 from penstock import errors
 from penstock.core import context
-from penstock.core.convert import HashableArray, convert_to_tensor
+from penstock.core.arrays import HashableArray
+from penstock.core.convert import convert_to_tensor
 from penstock.core.op_def import lookup
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
 from penstock.graph.graph import Graph, get_default_graph

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from penstock import errors
-from penstock.core import attributes, context, convert
+from penstock.core import attributes, context
+from penstock.core.arrays import HashableArray
 from penstock.core.op_def import OpDef, lookup
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
@@ -287,7 +288,7 @@ class Graph:
                 " belongs to eager execution."
             )
         attrs = {
-            "value": convert.HashableArray(host_array(value), value.dtype),
+            "value": HashableArray(host_array(value), value.dtype),
             "dtype": value.dtype,
         }
         with self.control_dependencies(None):

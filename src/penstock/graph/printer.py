@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.convert import HashableArray
+from penstock.core.arrays import HashableArray
 from penstock.graph.attr_values import kind_of
 from penstock.graph.graph_def import input_text, is_body
 from penstock.types.dims import Dims

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import errors, proto
-from penstock.core.convert import to_array
+from penstock.core.arrays import to_array
 from penstock.graph.shape_proto import dims_to_proto, full_dims_from_proto
 from penstock.graph.tensor_codecs import Array, codec_of, narrow
 from penstock.types import dtypes

@@ -15,7 +15,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import attributes
-from penstock.core.convert import HashableArray
+from penstock.core.arrays import HashableArray
 from penstock.core.op_def import OpDef, lookup, split_text
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph.graph import Graph, input_counts

@@ -13,8 +13,9 @@ import numpy as np
 
 from penstock.core import shapes
 from penstock.core.aligned import aligned_copy
+from penstock.core.arrays import HashableArray, to_array
 from penstock.core.context import state
-from penstock.core.convert import HashableArray, constant_tensor, convert_to_tensor, to_array
+from penstock.core.convert import constant_tensor, convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import to_array
 from penstock.core.context import state
-from penstock.core.convert import to_array
 from penstock.core.execute import execute
 from penstock.ops import initializer_scales as scales
 from penstock.ops.array_basics import constant

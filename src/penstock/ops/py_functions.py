@@ -16,8 +16,9 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import context
+from penstock.core.arrays import to_array
 from penstock.core.context import state
-from penstock.core.convert import constant_tensor, convert_to_tensor, to_array
+from penstock.core.convert import constant_tensor, convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op

@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock import errors, proto
 from penstock.core import shapes
-from penstock.core.convert import HashableArray
+from penstock.core.arrays import HashableArray
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext

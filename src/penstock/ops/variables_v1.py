@@ -6,8 +6,8 @@ one too.
 
 from typing import Any
 
+from penstock.core.arrays import to_array
 from penstock.core.context import state
-from penstock.core.convert import to_array
 from penstock.core.execute import execute
 from penstock.graph import behavior
 from penstock.graph.behavior import control_dependencies, device_v1, name_scope_v1

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.convert import to_array
+from penstock.core.arrays import to_array
 from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph.graph import Graph
 from penstock.types import dtypes as dt

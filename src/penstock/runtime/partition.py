@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from penstock.core.convert import HashableArray
+from penstock.core.arrays import HashableArray
 from penstock.core.op_def import lookup
 from penstock.runtime.program import FEED, Node, Program, Ref, sort
 from penstock.types import dtypes as dt

@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.config import env
-from penstock.core.convert import HashableArray
+from penstock.core.arrays import HashableArray
 from penstock.core.eager import PreparedOp, run_host
 from penstock.core.kernels import missing_kernel
 from penstock.core.op_def import lookup

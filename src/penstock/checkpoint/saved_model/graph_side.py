@@ -18,7 +18,8 @@ from penstock.checkpoint.saved_model.objects import Constant, SignatureMap
 from penstock.checkpoint.saved_model.options import SaveOptions
 from penstock.checkpoint.saved_model.resources import Saving
 from penstock.checkpoint.saved_model.walking import View
-from penstock.core.convert import HashableArray, convert_to_tensor
+from penstock.core.arrays import HashableArray
+from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import host_array
 from penstock.graph.behavior import control_dependencies, device
