@@ -33,9 +33,10 @@ for _package in _PACKAGES_WITH_PUBLIC_NAMES:
 
 for _module in ("overloads", "array_getitem"):  # operators and slices of tensors
     importlib.import_module(f"penstock.ops.{_module}")
-# The last one added is asked first: our own operations, then those of other packages.
+# The last one added is asked first: what others make by name, all our own, other packages'.
 op_def.add_loader(lambda: importlib.import_module("penstock.core.op_packages").load_packages())
 op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_all())
+op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_common())
 composite.add_sparse_loader(lambda: importlib.import_module("penstock.ops.sparse_dispatch"))
 type_spec.add_loader("tf.linalg.", lambda: importlib.import_module("penstock.ops.linear_operators"))
 version = importlib.import_module("penstock.version")
