@@ -1,0 +1,251 @@
+"""Random operations that take a generator's state from a variable and move it on."""
+
+import math
+import secrets
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core import determinism
+from penstock.core.effects import drawn
+from penstock.core.kernels import compiled_kernel, host_kernel
+from penstock.core.lazy import jnp
+from penstock.core.op_def import OpDef, define_op
+from penstock.core.shapes import ShapeContext
+from penstock.ops.random_draw import draw
+from penstock.ops.random_philox import Stream
+from penstock.ops.random_rejection import binomial_on
+from penstock.ops.random_stateful import dimensions
+from penstock.ops.random_stateless_ops import Algorithm
+from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+
+Array = Any
+PHILOX, THREEFRY = Algorithm.PHILOX.value, Algorithm.THREEFRY.value
+STATE_SIZES = {PHILOX: 3, THREEFRY: 2}
+_STRIDE = 256  # counters that one number sets apart
+_HOST = 1 << 62
+_WHY = "random numbers have no derivative"
+
+
+def _moved(xp: Any, state: Array, count: Array) -> Array:
+    """The state after `count` numbers."""
+    words = xp.asarray(state).astype(xp.uint64)
+    step = xp.asarray(count).astype(xp.uint64) * xp.asarray(_STRIDE, xp.uint64)
+    low = words[0] + step
+    high = words[1] + (low < step).astype(xp.uint64)
+    return xp.stack([low, high, words[2]]).astype(xp.int64)
+
+
+def _check(alg: Any, state: Array) -> None:
+    if int(alg) not in {a.value for a in Algorithm}:
+        raise errors.InvalidArgumentError(
+            None, None, f"Unsupported algorithm id: expected 1 (Philox), got {int(alg)}."
+        )
+    if int(alg) not in (PHILOX, Algorithm.AUTO_SELECT.value):
+        raise errors.UnimplementedError(
+            None,
+            None,
+            "The ThreeFry algorithm has no kernel: expected Philox. Make the generator with"
+            " alg='philox'.",
+        )
+    if state.shape != (STATE_SIZES[PHILOX],):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"A state of Philox is a vector of 3 words, got shape {tuple(state.shape)}. Make it"
+            " with tf.random.create_rng_state.",
+        )
+
+
+READ_AND_SKIP = define_op(
+    "RngReadAndSkip(resource: resource, alg: int32, delta: uint64) -> value: int64",
+    shape=lambda c: (None,),
+    stateful=True,
+    effects={"resource": "rw"},
+    host_inputs=("alg",),
+    doc="The state of a generator, which then moves on by `delta` numbers.",
+).not_differentiable(_WHY)
+
+
+@host_kernel(READ_AND_SKIP, limit=_HOST)
+def _read_and_skip(resource: Any, alg: Array, delta: Array) -> Array:
+    state = np.asarray(resource.read())
+    _check(alg, state)
+    resource.write(_moved(np, state, delta))
+    return state.copy()
+
+
+@compiled_kernel(READ_AND_SKIP)
+def _read_and_skip_compiled(resource: Any, alg: Array, delta: Array) -> Array:
+    state = resource.read()
+    _check(alg, state)
+    resource.write(_moved(jnp, state, delta))
+    return state
+
+
+SKIP = define_op(
+    "RngSkip(resource: resource, algorithm: int64, delta: int64) -> ()",
+    shape=lambda c: [],
+    stateful=True,
+    effects={"resource": "rw"},
+    doc="Moves the state of a generator on by `delta` numbers.",
+).not_differentiable(_WHY)
+
+
+@host_kernel(SKIP, limit=_HOST)
+def _skip(resource: Any, algorithm: Array, delta: Array) -> None:
+    state = np.asarray(resource.read())
+    _check(algorithm, state)
+    resource.write(_moved(np, state, delta))
+
+
+def _drawn_shape(c: ShapeContext) -> Dims:
+    c.rank(1, 0)
+    return c.shape_value(2)
+
+
+_WITH_SHAPE = "resource: resource, algorithm: int64, shape: shape_dtype"
+
+
+_INTEGERS = (dt.int32, dt.int64, dt.uint32, dt.uint64)
+_FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
+
+
+def _define_stateful(name: str, kind: str, default: str, doc: str) -> OpDef:
+    fitting = _INTEGERS if kind == "full_integers" else _FLOATS
+
+    def drawn_shape(c: ShapeContext) -> Dims:
+        dtype = c.attr("dtype")
+        if dtype not in fitting:
+            c.fail(f"dtype one of {[t.name for t in fitting]}", dtype.name)
+        return _drawn_shape(c)
+
+    op = define_op(
+        f"{name}({_WITH_SHAPE}; dtype: type = {default}, shape_dtype: type = int64) -> output: "
+        "dtype",
+        shape=drawn_shape,
+        stateful=True,
+        effects={"resource": "rw"},
+        doc=doc,
+    ).without_gradient(_WHY)
+
+    @host_kernel(op, limit=_HOST)
+    def run(resource: Any, algorithm: Array, shape: Array, *, dtype: DType) -> Array:
+        stream, dims = _take(resource, algorithm, shape)
+        return draw(kind, stream, dims, dtype)
+
+    return op
+
+
+def _take(resource: Any, algorithm: Array, shape: Array) -> tuple[Stream, tuple[int, ...]]:
+    """The stream of a generator's state, which then moves on."""
+    state = np.asarray(resource.read())
+    _check(algorithm, state)
+    dims = dimensions(shape)
+    resource.write(_moved(np, state, np.uint64(np.prod(dims, dtype=np.int64))))
+    low, high, key = state.astype(np.uint64)
+    return Stream(key, low, high), dims
+
+
+UNIFORM = _define_stateful(
+    "StatefulUniform", "uniform", "float", "Numbers evenly over [0, 1), from a generator's state."
+)
+FULL_INT = _define_stateful(
+    "StatefulUniformFullInt",
+    "full_integers",
+    "uint64",
+    "Integers evenly over all of a dtype, from a generator's state.",
+)
+NORMAL = _define_stateful(
+    "StatefulStandardNormalV2",
+    "normal",
+    "float",
+    "Normal numbers of mean 0 and deviation 1, from a generator's state.",
+)
+TRUNCATED = _define_stateful(
+    "StatefulTruncatedNormal",
+    "truncated_normal",
+    "float",
+    "Normal numbers less than 2 away from 0, from a generator's state.",
+)
+
+
+def _between_shape(c: ShapeContext) -> Dims:
+    c.rank(3, 0, "minval")
+    c.rank(4, 0, "maxval")
+    return _drawn_shape(c)
+
+
+UNIFORM_INT = define_op(
+    f"StatefulUniformInt({_WITH_SHAPE}, minval: dtype, maxval: dtype; dtype: type = int64, "
+    "shape_dtype: type = int64) -> output: dtype",
+    shape=_between_shape,
+    stateful=True,
+    effects={"resource": "rw"},
+    doc="Integers evenly over [minval, maxval), from a generator's state.",
+).without_gradient(_WHY)
+
+
+@host_kernel(UNIFORM_INT, limit=_HOST)
+def _uniform_int(
+    resource: Any, algorithm: Array, shape: Array, minval: Array, maxval: Array, *, dtype: DType
+) -> Array:
+    if minval >= maxval:
+        raise errors.InvalidArgumentError(
+            None, None, f"Need minval < maxval, got {minval} >= {maxval}. Swap them."
+        )
+    stream, dims = _take(resource, algorithm, shape)
+    return draw("integers", stream, dims, dtype, minval, maxval)
+
+
+BINOMIAL = define_op(
+    "StatefulRandomBinomial(resource: resource, algorithm: int64, shape: S, counts: T, probs: T; S:"
+    " {int32, int64}, T: {half, float, double, int32, int64} = double, dtype: {half, float, double,"
+    " int32, int64} = int64) -> output: dtype",
+    shape=_drawn_shape,
+    stateful=True,
+    effects={"resource": "rw"},
+    doc="How often something of a probability happens, from a generator's state.",
+).without_gradient(_WHY)
+
+
+@host_kernel(BINOMIAL, limit=_HOST)
+def _binomial(
+    resource: Any, algorithm: Array, shape: Array, counts: Array, probs: Array, *, dtype: DType
+) -> Array:
+    state = np.asarray(resource.read())
+    _check(algorithm, state)
+    dims = dimensions(shape)
+    pairs = math.prod(np.broadcast_shapes(counts.shape, probs.shape))
+    each = math.prod(dims) // pairs if pairs else 0
+    # What TensorFlow sets apart; samples read beyond it.
+    resource.write(_moved(np, state, np.uint64(pairs * 50 * (each + 3))))
+    low, high, key = state.astype(np.uint64)
+    return binomial_on(Stream(key, low, high), dims, counts, probs, dtype)
+
+
+NON_DETERMINISTIC = define_op(
+    "NonDeterministicInts(shape: shape_dtype; dtype: type = int64, shape_dtype: type = int64) -> "
+    "output: dtype",
+    shape=lambda c: None if c.rank(0, 1, "shape") is None else c.shape_value(0),
+    stateful=True,
+    doc="Integers that the operating system draws.",
+).without_gradient(_WHY)
+
+
+@host_kernel(NON_DETERMINISTIC, limit=_HOST)
+def _non_deterministic(shape: Array, *, dtype: DType) -> Array:
+    if determinism.required():
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "NonDeterministicInts: expected an operation that repeats, got one that the operating"
+            " system draws, while determinism is enabled. Use a seeded random operation.",
+        )
+    dims = dimensions(shape)
+    size = int(np.prod(dims, dtype=np.int64)) * dtype.size
+    found: str = drawn("random state", lambda: secrets.token_hex(size))
+    return np.frombuffer(bytes.fromhex(found), dtype.numpy_dtype).reshape(dims)
