@@ -22,6 +22,9 @@ _BY_REASON = {
         TFRecordReader TFRecordReaderV2 TextLineReader TextLineReaderV2 WholeFileReader
         WholeFileReaderV2 WriteFile WriteGraphSummary WriteRawProtoSummary WriteSummary
     """,
+    "writes a debugger's files, see tests/ops/test_debug_dump.py": """
+        CheckPinned DebugIdentity DebugIdentityV2 DebugIdentityV3 DebugNumericSummary
+    """,
     "the handle of a tensor that a session keeps, see tests/runtime/test_session_tensors.py": """
         DeleteSessionTensor GetSessionHandle GetSessionHandleV2 GetSessionTensor
     """,

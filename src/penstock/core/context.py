@@ -12,7 +12,7 @@ Graphs keep their own scopes (names, devices, control inputs); this module does 
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -36,13 +36,19 @@ class Recorder(Protocol):
 class Observer(Protocol):
     """Looks at the outputs of every operation, and may put others in their place."""
 
+    @property
+    def key(self) -> Hashable:
+        """What tells traces that it took part in from those with other observers."""
+
     def observe(
         self, op: "OpDef", inputs: "Sequence[Tensor]", outputs: "Sequence[Tensor]", node: Any
     ) -> "Sequence[Tensor]":
         """Called with each operation; `node` is its Operation in a graph, None eagerly."""
 
-    def look_at(self, name: str, inputs: "Sequence[Tensor]", outputs: "Sequence[Tensor]") -> None:
-        """Called with what a function that was traced before gave eagerly."""
+    def look_at(
+        self, name: str, inputs: "Sequence[Tensor]", outputs: "Sequence[Tensor]", graph: Any
+    ) -> None:
+        """Called with what a function that was traced before gave eagerly; `graph` is its body."""
 
 
 Placing = Callable[[Sequence[Any]], None]  # notes on eager tensors where they are, or refuses them

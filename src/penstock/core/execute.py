@@ -82,6 +82,8 @@ def execute_flat(
         if not outputs:
             if current.recorders:
                 record(op, flat, full, ())
+            if current.observer is not None:
+                current.observer.observe(op, flat, (), node)
             return node
     if current.recorders:
         record(op, flat, full, tuple(outputs))

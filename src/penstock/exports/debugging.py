@@ -52,6 +52,10 @@ EXPORTS = {
             "compat.v1.debugging.assert_all_finite",
         ],
     },
+    "penstock.ops.debug_dump": {
+        name: [f"debugging.experimental.{name}"]
+        for name in ("disable_dump_debug_info", "enable_dump_debug_info")
+    },
     "penstock.ops.debug_numerics": {
         "add_check_numerics_ops": ["compat.v1.add_check_numerics_ops"],
         "disable_check_numerics": ["debugging.disable_check_numerics"],

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import context
 from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import EagerTensor
+from penstock.ops import observers
 from penstock.ops.array_identity import CHECK_NUMERICS, CHECK_NUMERICS_V2
 from penstock.ops.grouping import group
 from penstock.types import dtypes as dt
@@ -47,6 +47,8 @@ class NumericsObserver:
       path_length_limit: characters of a file's path that are shown, its last ones; None for all.
     """
 
+    key = "numerics"
+
     def __init__(self, stack_height_limit: int, path_length_limit: int | None) -> None:
         self.stack_height_limit = stack_height_limit
         self.path_length_limit = path_length_limit
@@ -58,7 +60,7 @@ class NumericsObserver:
         if op.name in MOVES:
             return outputs
         if node is None:
-            self.look_at(op.name, inputs, outputs)
+            self.look_at(op.name, inputs, outputs, None)
             return outputs
         before, state.observer = state.observer, None
         try:
@@ -66,7 +68,7 @@ class NumericsObserver:
         finally:
             state.observer = before
 
-    def look_at(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def look_at(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any], graph: Any) -> None:
         """Checks values that are there.
 
         Raises:
@@ -187,8 +189,8 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int |
     _check_limit("stack_height_limit", stack_height_limit)
     if path_length_limit is not None:
         _check_limit("path_length_limit", path_length_limit)
-    if state.observer is None:  # on already: TensorFlow keeps the limits of the first call
-        context.set_observer(NumericsObserver(stack_height_limit, path_length_limit))
+    if observers.find(NumericsObserver) is None:  # TensorFlow keeps the limits of the first call
+        observers.add(NumericsObserver(stack_height_limit, path_length_limit))
 
 
 def _check_limit(name: str, value: Any) -> None:
@@ -209,7 +211,7 @@ def disable_check_numerics() -> None:
 
     Graphs that were built meanwhile keep their checks; functions are traced again without them.
     """
-    context.set_observer(None)
+    observers.remove(NumericsObserver)
 
 
 def add_check_numerics_ops() -> Any:

@@ -220,7 +220,7 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
         if state.graph is None:
             results = run_body(self.body, arguments)
             if state.observer is not None:
-                state.observer.look_at(self._name, arguments, results)
+                state.observer.look_at(self._name, arguments, results, self.graph)
         else:
             for variable in self.graph.variables:
                 if isinstance(state.graph, FuncGraph):

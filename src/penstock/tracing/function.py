@@ -751,13 +751,13 @@ def _of_graph(key: Any, graph: Any) -> Any:
 
 def _observed(key: Any) -> Any:
     """The key of a call: one of its own while an observer looks at operations."""
-    return key if state.observer is None else (_OBSERVED, key)
+    return key if state.observer is None else (_OBSERVED, state.observer.key, key)
 
 
 def _is_observed(key: Any) -> bool:
     if call_graph(key) is not None:
         key = key[0]
-    return key.__class__ is tuple and len(key) == 2 and key[0] is _OBSERVED
+    return key.__class__ is tuple and len(key) == 3 and key[0] is _OBSERVED
 
 
 def _spec_keys(signature: Any) -> list[TensorKey]:
