@@ -3,12 +3,9 @@
 #include "special.h"
 
 #include <algorithm>
-#include <atomic>
-#include <system_error>
-#include <thread>
-#include <vector>
 
 #include "special_pairs.h"
+#include "threads.h"
 
 // Compiled once for each instruction set, of which the loader picks one; where the compiler cannot
 // do that, for the one that it is told.
@@ -113,23 +110,6 @@ EACH_SET void run_floats(const Work& work, int arguments, int64_t from, int64_t 
 
 EACH_SET void run_doubles(const Work& work, int arguments, int64_t from, int64_t to) {
   Blocks<double>::run(work, arguments, from, to);
-}
-
-// Runs take(share) for each share, on the calling thread and others. Those that cannot be started
-// are done without.
-template <typename Take>
-void in_parallel(int64_t shares, int64_t threads, Take take) {
-  std::atomic<int64_t> next{0};
-  auto work = [&] {
-    for (int64_t share; (share = next.fetch_add(1)) < shares;) take(share);
-  };
-  std::vector<std::thread> helpers;
-  try {
-    for (int64_t i = 1; i < std::min(threads, shares); ++i) helpers.emplace_back(work);
-  } catch (const std::system_error&) {
-  }
-  work();
-  for (std::thread& each : helpers) each.join();
 }
 
 }  // namespace

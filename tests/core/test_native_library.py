@@ -16,6 +16,7 @@ import pytest
 import penstock as tf
 from penstock.core import (
     native,
+    native_arrays,
     native_buffers,
     native_library,
     native_special,
@@ -165,7 +166,12 @@ def test_the_sources_state_the_numbers_and_functions_that_python_does():
     ]
     defined = re.findall(r"^PENSTOCK_HANDLER\(\s*penstock_(\w+)", handlers, re.MULTILINE)
     assert sorted(defined) == sorted(native.FUNCTIONS)
-    libraries = {"wire": native_wire, "strings": native_strings, "special": native_special}
+    libraries = {
+        "wire": native_wire,
+        "strings": native_strings,
+        "special": native_special,
+        "arrays": native_arrays,
+    }
     for name, module in libraries.items():
         library = module.LIBRARY
         text = (SOURCE / f"{name}.cc").read_text()

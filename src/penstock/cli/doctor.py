@@ -18,7 +18,14 @@ from penstock.cli.findings import Finding, Requirement, check_extras, check_requ
 from penstock.cli.settings import check_caches, check_environment
 from penstock.cli.text import format_bytes, format_table
 from penstock.config import env
-from penstock.core import native, native_buffers, native_special, native_strings, native_wire
+from penstock.core import (
+    native,
+    native_arrays,
+    native_buffers,
+    native_special,
+    native_strings,
+    native_wire,
+)
 from penstock.core.native_library import HostLibrary, State
 from penstock.version import __version__
 
@@ -109,6 +116,7 @@ def _host_libraries() -> dict[str, HostLibrary]:
         "parsing of Examples": native_wire.LIBRARY,
         "work on strings": native_strings.LIBRARY,
         "special functions": native_special.LIBRARY,
+        "work on arrays": native_arrays.LIBRARY,
     }
     if native_buffers.NEEDED:
         libraries["buffers of tensors"] = native_buffers.LIBRARY

@@ -13,6 +13,7 @@ import shlex
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from penstock.config import env, logging
 
@@ -165,3 +166,20 @@ class HostLibrary:
         state = self.state()
         tell(state)
         return state.library
+
+
+_byte_of = ctypes.c_char.from_buffer
+
+
+def address(array: Any) -> int:
+    """Where the elements of a NumPy array are.
+
+    A buffer says it in a quarter of the time that NumPy takes; arrays that cannot be written to,
+    are empty or of a dtype that Python does not know have none of this kind.
+    """
+    if array.flags.writeable:
+        try:
+            return ctypes.addressof(_byte_of(array))
+        except (ValueError, TypeError):
+            pass
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.native_library import HostLibrary
+from penstock.core.native_library import HostLibrary, address
 
 LIBRARY = HostLibrary(
     "special",
@@ -79,7 +79,7 @@ def _run(number: int, arrays: Sequence[Array], result: Array) -> None:
         run.argtypes = _TYPES
     unknown = run(
         number, result.dtype.itemsize == 8, _threads(result.size), result.size,
-        inputs(*map(_address, kept)), steps(*[a.size > 1 for a in kept]), _address(result),
+        inputs(*map(address, kept)), steps(*[a.size > 1 for a in kept]), address(result),
     )  # fmt: skip
     assert unknown < 0, f"the library has no function {unknown}"
 
@@ -88,10 +88,6 @@ def _run(number: int, arrays: Sequence[Array], result: Array) -> None:
 _TYPES: list[Any] = [*[ctypes.c_int64] * 4, *[ctypes.c_void_p] * 3]  # Any: classes of ctypes
 _ADDRESSES = {count: ctypes.c_void_p * count for count in (1, 2, 3)}
 _STEPS = {count: ctypes.c_int64 * count for count in (1, 2, 3)}
-
-
-def _address(array: Array) -> int:
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
 def _whole(array: Array, shape: tuple[int, ...]) -> Array:

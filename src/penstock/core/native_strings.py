@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.native_library import HostLibrary
+from penstock.core.native_library import HostLibrary, address
 
 LIBRARY = HostLibrary(
     "strings",
@@ -32,7 +32,7 @@ Array = Any  # numpy.ndarray
 
 
 def _pointer(array: Array) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.__array_interface__["data"][0])
+    return ctypes.c_void_p(address(array))
 
 
 def _number(value: int) -> ctypes.c_int64:
@@ -78,7 +78,7 @@ def joined(columns: Sequence[Array], shape: tuple[int, ...], between: bytes) -> 
         return None
     kept = [np.ascontiguousarray(c) if c.shape else c for c in columns]
     found = np.empty(shape, object)
-    places = (ctypes.c_void_p * len(kept))(*[c.__array_interface__["data"][0] for c in kept])
+    places = (ctypes.c_void_p * len(kept))(*map(address, kept))
     steps = np.array([1 if c.shape else 0 for c in kept], np.int64)
     broken = native.penstock_strings_join(
         places, _pointer(steps), _number(len(kept)), _number(found.size), between,

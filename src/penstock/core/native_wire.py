@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.native_library import HostLibrary
+from penstock.core.native_library import HostLibrary, address
 
 LIBRARY = HostLibrary(
     "wire",
@@ -36,7 +36,7 @@ class BrokenMessageError(Exception):
 
 
 def _pointer(array: Array) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.__array_interface__["data"][0])
+    return ctypes.c_void_p(address(array))
 
 
 def _checked(broken: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_arrays
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
@@ -46,6 +47,10 @@ PARTITION = define_op(
 
 @host_kernel(PARTITION, limit=1 << 62)
 def _partition(ctx: KernelContext, data: Array, partitions: Array, *, num_partitions: int) -> Any:
+    rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
+    found = native_arrays.dealt(rows, partitions.reshape(-1), num_partitions)
+    if found is not None:
+        return found
     wrong = (partitions < 0) | (partitions >= num_partitions)
     ctx.check(
         not wrong.any(),

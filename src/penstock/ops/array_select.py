@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_arrays
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
@@ -43,7 +44,12 @@ def _where(x: Array) -> Array:
 
 def _unique_along(x: Array, axis: int) -> tuple[Array, Array, Array]:
     """Distinct slices in order of occurrence, the number of each slice's one, and counts."""
-    moved = np.moveaxis(x, axis, 0)
+    moved = np.moveaxis(x, axis, 0) if axis else x
+    found = native_arrays.unique(moved, np.dtype(np.int64))
+    if found is not None:
+        first, inverse, counts = found
+        y = moved[first]
+        return np.moveaxis(y, 0, axis) if axis else y, inverse, counts
     if moved.dtype == object:
         return _by_first([repr(r) if moved.ndim > 1 else r for r in moved.tolist()], moved, axis)
     if moved.ndim > 1 or moved.dtype.kind == "V":

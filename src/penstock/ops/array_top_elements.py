@@ -15,6 +15,7 @@ from penstock.core.lazy import lax
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_scatter import tensor_scatter_nd_add
+from penstock.ops.array_sort import largest
 from penstock.ops.math_cast import cast
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -105,12 +106,10 @@ def _approx_top_k(
     last = xp.moveaxis(x, reduction_dimension, -1)
     keys = last if is_max_k else -last
     if xp is np:
-        flipped = np.argsort(keys[..., ::-1].astype(np.float32), axis=-1, kind="stable")
-        places = (x.shape[reduction_dimension] - 1 - flipped)[..., ::-1][..., :k]
-        values = np.take_along_axis(last, places, -1)
+        values, places = largest(keys.astype(np.float32), k)
     else:
         values, places = lax.top_k(keys, k)
-        values = values if is_max_k else -values
+    values = values if is_max_k else -values
     moved = (xp.moveaxis(a, -1, reduction_dimension) for a in (values, places.astype(np.int32)))
     return tuple(moved)
 

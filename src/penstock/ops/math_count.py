@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_arrays
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
@@ -90,6 +91,10 @@ def _check_values(ctx: KernelContext, xp: Any, values: Array) -> None:
 
 def _counts(xp: Any, values: Array, size: int, weights: Array, binary: bool) -> Array:
     """Counts along the last axis, as one scatter over all rows."""
+    if xp is np and values.ndim == 1 and not binary:
+        found = _counted(values, size, weights)
+        if found is not None:
+            return found
     rows = int(np.prod(values.shape[:-1], dtype=np.int64))
     inside = (values >= 0) & (values < size)
     first = xp.arange(rows, dtype=np.int64).reshape(*values.shape[:-1], 1) * size
@@ -105,6 +110,19 @@ def _counts(xp: Any, values: Array, size: int, weights: Array, binary: bool) -> 
     return flat[:-1].reshape(*values.shape[:-1], size)
 
 
+def _counted(values: Array, size: int, weights: Array) -> Array | None:
+    """Counts of a vector, in one pass of the native library where it is in use."""
+    add, order = native_arrays.ADD, native_arrays.LARGE_TOO
+    if weights.size:
+        total = np.zeros(size, weights.dtype)
+        return native_arrays.combined(add, weights.reshape(-1), values, total, order)
+    sizes, nothing = np.zeros(size, np.int64), np.zeros((size, 0), np.int64)
+    rows = np.zeros((values.size, 0), np.int64)
+    found = native_arrays.combined(add, rows, values, nothing, order, sizes=sizes)
+    return None if found is None else sizes.astype(weights.dtype)
+
+
+@host_kernel(BINCOUNT, limit=1 << 62, available=native_arrays.is_in_use)
 @host_kernel(BINCOUNT)
 def _bincount(ctx: KernelContext, arr: Array, size: Array, weights: Array) -> Array:
     _check_values(ctx, np, arr)

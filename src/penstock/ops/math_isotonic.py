@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_arrays
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
@@ -47,6 +48,10 @@ def _pooled(row: list[float]) -> list[tuple[float, int]]:
 @host_kernel(ISOTONIC)
 def _isotonic(x: Array, *, output_dtype: DType) -> list[Array]:
     rows = x.reshape(-1, x.shape[-1]) if x.ndim and x.size else x.reshape(min(x.size, 1), x.size)
+    found = native_arrays.level(rows.astype(np.float64))
+    if found is not None:
+        levels, parts = found
+        return [levels.reshape(x.shape).astype(output_dtype.numpy_dtype), parts.reshape(x.shape)]
     values = np.empty(rows.shape, np.float64)
     numbers = np.empty(rows.shape, np.int32)
     for i, row in enumerate(rows.astype(np.float64).tolist()):

@@ -76,12 +76,9 @@ def _position(xp: Any, name: str, x: Array, axis: Array, worst: float) -> Array:
         return _no_position(xp, x, axis)
     if x.dtype.kind not in "fV":
         return find(x, along)
-    if (
-        xp is np and x.dtype.kind == "f"
-    ):  # NumPy finds a NaN first: where there is none, all is well
-        found = np.expand_dims(find(x, along), along)
-        if not np.isnan(np.take_along_axis(x, found, along)).any():
-            return found.squeeze(along)
+    # NumPy finds a NaN first: where there is none, all is well.
+    if xp is np and x.dtype.kind == "f" and not np.isnan(np.maximum.reduce(x, None)):
+        return find(x, along)
     return find(xp.where(xp.isnan(x), np.asarray(worst, x.dtype), x), along)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_arrays
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import compiled_kernel, host_kernel
@@ -50,6 +51,23 @@ _START: dict[str, Callable[[np.dtype[Any]], Any]] = {
 }  # fmt: skip
 _UFUNC = {"Sum": np.add, "Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}
 _AT = {"Sum": "add", "Prod": "multiply", "Max": "max", "Min": "min"}
+
+
+_SPARSE = 1000  # times as many segments as rows, above which wrong ids are looked for first
+_OPERATION = {
+    "Sum": native_arrays.ADD,
+    "Prod": native_arrays.MULTIPLY,
+    "Max": native_arrays.LARGEST,
+    "Min": native_arrays.SMALLEST,
+}
+
+
+def _combined(
+    kind: str, data: Array, ids: Array, count: int, order: int, sizes: Array | None = None
+) -> Array | None:
+    """Rows combined by id in the native library; None where it does not serve them."""
+    result = np.full((count, *data.shape[1:]), _START[kind](data.dtype), data.dtype)
+    return native_arrays.combined(_OPERATION[kind], data, ids, result, order, sizes=sizes)
 
 
 def _scatter(kind: str, data: Array, ids: Array, count: int, empty: Any) -> Array:
@@ -113,6 +131,9 @@ def _define_segment(kind: str, types: str, doc: str) -> OpDef:
     empty = 1 if kind == "Prod" else 0
 
     def run(data: Array, ids: Array) -> Array:
+        found = _run_natively(kind, data, ids, empty)
+        if found is not None:
+            return found
         count = _sorted_ids(ids)
         if kind != "Mean":
             return _scatter(kind, data, ids, count, empty)
@@ -122,6 +143,24 @@ def _define_segment(kind: str, types: str, doc: str) -> OpDef:
 
     host_kernel(op)(run)
     return op
+
+
+def _run_natively(kind: str, data: Array, ids: Array, empty: int) -> Array | None:
+    """A sorted segment operation in one pass; None where the library does not serve it."""
+    count = int(ids[-1]) + 1 if ids.size else 0
+    if not 0 <= count <= _SPARSE * (len(ids) + 1):
+        return None
+    sizes = np.zeros(count, np.int64)
+    operation = "Sum" if kind == "Mean" else kind
+    found = _combined(operation, data, ids, count, native_arrays.RISING, sizes)
+    if found is None:
+        return None
+    if kind == "Mean":
+        column = np.maximum(sizes, 1).reshape((-1,) + (1,) * (data.ndim - 1))
+        return (found / column).astype(data.dtype)
+    if _START[kind](data.dtype) != empty:
+        found[sizes == 0] = empty
+    return found
 
 
 SEGMENT_SUM = _define_segment("Sum", "numbertype", "Adds rows of each segment; ids are sorted.")
@@ -254,9 +293,12 @@ def _define_unsorted(
     @host_kernel(op)
     def run_host(ctx: Any, data: Array, ids: Array, number: Array) -> Array:
         count = int(number)
+        rows, flat = data.reshape(ids.size, *data.shape[ids.ndim :]), ids.reshape(-1)
+        found = _combined(kind, rows, flat, count, native_arrays.NEGATIVE_TOO)
+        if found is not None:
+            return found
         if checked:
             _check_ids(ctx, np, ids, count)
-        rows, flat = data.reshape(ids.size, *data.shape[ids.ndim :]), ids.reshape(-1)
         kept = flat >= 0 if checked else (flat >= 0) & (flat < count)
         if not kept.all():
             rows, flat = rows[kept], flat[kept]

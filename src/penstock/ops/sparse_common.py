@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_arrays
 from penstock.core.composite import SparseTensor, is_sparse
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -281,6 +282,10 @@ def add_rows(rows: Array, ids: Array, count: int, wide: Any = None) -> Array:
     result = np.zeros((count, *rows.shape[1:]), kind)
     if not rows.shape[0] or not math.prod(rows.shape):
         return result
+    wide_rows = rows.astype(kind, copy=False)
+    found = native_arrays.combined(native_arrays.ADD, wide_rows, ids, result)
+    if found is not None:
+        return found
     if (ids[1:] < ids[:-1]).any():
         order = np.argsort(ids, kind="stable")
         ids, rows = ids[order], rows[order]

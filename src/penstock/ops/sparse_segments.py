@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_arrays
 from penstock.core.composite import IndexedSlices
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
@@ -24,6 +25,7 @@ FLOATING = "{bfloat16, half, float, double}"
 TYPES = {"Sum": "realnumbertype", "Mean": FLOATING, "SqrtN": FLOATING}
 IDS = "Tidx: {int32, int64} = int32, "
 SEGMENT_TYPE = "Tsegmentids: {int32, int64} = int32"
+_SPARSE = 1000  # times as many segments as rows, above which wrong ids are looked for first
 WORDS = {"Sum": "The sum", "Mean": "The mean", "SqrtN": "The sum by the root of the number"}
 
 
@@ -105,13 +107,34 @@ def _column(x: Array, rank: int) -> Array:
 
 
 def _combined(kind: str, data: Array, indices: Array, ids: Array, count: int) -> Array:
-    """On the host."""
+    """On the host; indices and ids are right."""
     wide = _wide(data.dtype)
     total = add_rows(data[indices], ids, count, wide)
     if kind != "Sum":
-        sizes = np.bincount(ids, minlength=count).astype(wide)
-        total = total * _column(_shares(np, kind, sizes), data.ndim)
+        sizes = np.bincount(ids, minlength=count)
+        total = _shared(kind, total, sizes)
     return total.astype(data.dtype)
+
+
+def _combined_natively(
+    kind: str, data: Array, indices: Array, ids: Array, count: int
+) -> Array | None:
+    """In one pass, which checks indices and ids too; None where one is wrong."""
+    if not 0 <= count <= _SPARSE * (len(ids) + 1):
+        return None
+    rows = data.astype(_wide(data.dtype), copy=False)
+    total = np.zeros((count, *rows.shape[1:]), rows.dtype)
+    sizes = np.zeros(count, np.int64)
+    found = native_arrays.combined(
+        native_arrays.ADD, rows, ids, total, native_arrays.RISING, indices, sizes
+    )
+    if found is None:
+        return None
+    return (found if kind == "Sum" else _shared(kind, found, sizes)).astype(data.dtype, copy=False)
+
+
+def _shared(kind: str, total: Array, sizes: Array) -> Array:
+    return total * _column(_shares(np, kind, sizes.astype(total.dtype)), total.ndim)
 
 
 def _define_lookup(kind: str) -> tuple[OpDef, OpDef]:
@@ -134,14 +157,21 @@ def _define_lookup(kind: str) -> tuple[OpDef, OpDef]:
 
     @host_kernel(plain)
     def run_plain(ctx: KernelContext, data: Array, indices: Array, ids: Array) -> Array:
+        count = int(ids[-1]) + 1 if ids.size else 0
+        found = _combined_natively(kind, data, indices, ids, count)
+        if found is not None:
+            return found
         _check_ids(ctx, np, ids, None)
         _check_rows(ctx, np, indices, data.shape[0])
-        return _combined(kind, data, indices, ids, int(ids[-1]) + 1 if ids.size else 0)
+        return _combined(kind, data, indices, ids, count)
 
     @host_kernel(numbered)
     def run_host(
         ctx: KernelContext, data: Array, indices: Array, ids: Array, number: Array
     ) -> Array:
+        found = _combined_natively(kind, data, indices, ids, int(number))
+        if found is not None:
+            return found
         _check_ids(ctx, np, ids, int(number))
         _check_rows(ctx, np, indices, data.shape[0])
         return _combined(kind, data, indices, ids, int(number))
@@ -186,20 +216,33 @@ def _grad_v2_shape(c: ShapeContext) -> list[Dims]:
     return [None if dims is None else (None, *dims[1:]), (None,)]
 
 
-def _spread(ctx: KernelContext, xp: Any, kind: str, grad: Array, ids: Array) -> Array:
-    """For each row that was looked up, its part of its segment's gradient."""
-    _check_rows(ctx, xp, ids, grad.shape[0])
+def _spread(ctx: KernelContext, kind: str, grad: Array, ids: Array) -> Array:
+    """For each row that was looked up, its part of its segment's gradient: in a region."""
+    _check_rows(ctx, jnp, ids, grad.shape[0])
     wide = _wide(grad.dtype)
-    grad = xp.asarray(grad).astype(wide)
+    grad = jnp.asarray(grad).astype(wide)
     if kind != "Sum":
-        if xp is np:
-            sizes = np.bincount(ids, minlength=grad.shape[0]).astype(wide)
-        else:
-            sizes = xp.zeros(grad.shape[0], wide).at[ids].add(1, mode="drop")
-        grad = grad * _column(_shares(xp, kind, sizes), grad.ndim)
+        sizes = jnp.zeros(grad.shape[0], wide).at[ids].add(1, mode="drop")
+        grad = grad * _column(_shares(jnp, kind, sizes), grad.ndim)
     if not grad.shape[0]:
-        return xp.zeros((ids.shape[0], *grad.shape[1:]), wide)
-    return grad[ids] if xp is np else xp.take(grad, ids, 0, mode="clip")
+        return jnp.zeros((ids.shape[0], *grad.shape[1:]), wide)
+    return jnp.take(grad, ids, 0, mode="clip")
+
+
+def _returned(
+    ctx: KernelContext, kind: str, grad: Array, ids: Array, indices: Array, count: int
+) -> Array:
+    """On the host: parts of segments' gradients added up by index, which is below `count`."""
+    _check_rows(ctx, np, ids, grad.shape[0])
+    parts = grad.astype(_wide(grad.dtype), copy=False)
+    if kind != "Sum":
+        parts = _shared(kind, parts, np.bincount(ids, minlength=len(grad)))
+    total = np.zeros((count, *grad.shape[1:]), parts.dtype)
+    found = native_arrays.combined(native_arrays.ADD, parts, indices, total, places=ids)
+    if found is None:
+        _check_rows(ctx, np, indices, count)
+        found = add_rows(parts[ids], indices, count)
+    return found.astype(grad.dtype, copy=False)
 
 
 def _define_grads(kind: str) -> tuple[OpDef, OpDef]:
@@ -223,15 +266,13 @@ def _define_grads(kind: str) -> tuple[OpDef, OpDef]:
     def run_host(
         ctx: KernelContext, grad: Array, indices: Array, ids: Array, number: Array
     ) -> Array:
-        spread = _spread(ctx, np, kind, grad, ids)
-        _check_rows(ctx, np, indices, int(number))
-        return add_rows(spread, indices, int(number)).astype(grad.dtype)
+        return _returned(ctx, kind, grad, ids, indices, int(number))
 
     @compiled_kernel(dense)
     def run_compiled(
         ctx: KernelContext, grad: Array, indices: Array, ids: Array, number: Array
     ) -> Array:
-        spread = _spread(ctx, jnp, kind, grad, ids)
+        spread = _spread(ctx, kind, grad, ids)
         _check_rows(ctx, jnp, indices, int(number))
         result = jnp.zeros((int(number), *grad.shape[1:]), spread.dtype)
         return result.at[indices].add(spread, mode="drop").astype(grad.dtype)
@@ -240,10 +281,10 @@ def _define_grads(kind: str) -> tuple[OpDef, OpDef]:
     def run_rows(
         ctx: KernelContext, grad: Array, indices: Array, ids: Array, number: Array
     ) -> list[Array]:
-        spread = _spread(ctx, np, kind, grad, ids)
+        _check_rows(ctx, np, ids, grad.shape[0])
         _check_rows(ctx, np, indices, int(number))
         unique, own = np.unique(indices, return_inverse=True)
-        return [add_rows(spread, own.reshape(-1), unique.size).astype(grad.dtype), unique]
+        return [_returned(ctx, kind, grad, ids, own.reshape(-1), unique.size), unique]
 
     @dense.gradient
     def grad_of_grad(op: Any, grad: Any) -> list[Any]:

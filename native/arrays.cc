@@ -1,0 +1,388 @@
+// Work on arrays of numbers. What the functions promise is in arrays.h.
+
+#include "arrays.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "threads.h"
+
+namespace penstock {
+namespace {
+
+// ---- distinct items
+
+// A table of the distinct items so far: numbers by hash, in places that follow each other.
+class Distinct {
+ public:
+  Distinct() : slots_(64, Slot{0, 0}) {}
+
+  // The number of an item: that of an equal one, or the next. `equals(k)` compares with number k.
+  template <typename Equals>
+  uint32_t number(uint64_t hash, Equals equals) {
+    const uint32_t mark = static_cast<uint32_t>(hash >> 32);
+    const uint64_t mask = slots_.size() - 1;
+    for (uint64_t at = mark & mask;; at = (at + 1) & mask) {
+      Slot &slot = slots_[at];
+      if (!slot.next) {
+        slot = Slot{mark, ++size_};
+        if (size_ * 2 > slots_.size()) grow();
+        return size_ - 1;
+      }
+      if (slot.mark == mark && equals(slot.next - 1)) return slot.next - 1;
+    }
+  }
+
+  // The next number, for an item that equals nothing.
+  uint32_t alone() { return size_++; }
+
+  uint32_t size() const { return size_; }
+
+ private:
+  struct Slot {
+    uint32_t mark, next;  // the hash's upper half; the item's number plus one, 0 in an empty slot
+  };
+
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 2, Slot{0, 0});
+    old.swap(slots_);
+    const uint64_t mask = slots_.size() - 1;
+    for (const Slot &slot : old) {
+      if (!slot.next) continue;
+      uint64_t at = slot.mark & mask;
+      while (slots_[at].next) at = (at + 1) & mask;
+      slots_[at] = slot;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  uint32_t size_ = 0;
+};
+
+uint64_t mixed(uint64_t x) {
+  x ^= x >> 32;
+  x *= 0x9E3779B97F4A7C15u;
+  x ^= x >> 29;
+  return x * 0xBF58476D1CE4E5B9u;
+}
+
+// Items of up to 8 bytes, as whole numbers.
+template <typename Bits>
+struct Numbers {
+  const Bits *items;
+  bool floating;
+
+  Bits key(int64_t i) const {  // of zeros the positive one
+    const Bits bits = items[i];
+    return floating && !static_cast<Bits>(bits << 1) ? Bits{0} : bits;
+  }
+  bool equals_nothing(int64_t i) const {
+    constexpr uint64_t sign = uint64_t{1} << (8 * sizeof(Bits) - 1);
+    constexpr uint64_t infinite = sizeof(Bits) == 2   ? 0x7C00u
+                                  : sizeof(Bits) == 4 ? 0x7F800000u
+                                                      : 0x7FF0000000000000u;
+    return floating && (items[i] & ~sign) > infinite;
+  }
+  uint64_t hash(int64_t i) const { return mixed(key(i)); }
+  bool equal(int64_t i, int64_t j) const { return key(i) == key(j); }
+};
+
+// Items of any size.
+struct Bytes {
+  const char *items;
+  int64_t size;
+
+  bool equals_nothing(int64_t) const { return false; }
+  uint64_t hash(int64_t i) const {
+    const char *item = items + i * size;
+    uint64_t found = static_cast<uint64_t>(size), word = 0;
+    int64_t at = 0;
+    for (; at + 8 <= size; at += 8) {
+      std::memcpy(&word, item + at, 8);
+      found = mixed(found ^ word);
+    }
+    word = 0;
+    std::memcpy(&word, item + at, static_cast<size_t>(size - at));
+    return mixed(found ^ word);
+  }
+  bool equal(int64_t i, int64_t j) const {
+    return !std::memcmp(items + i * size, items + j * size, static_cast<size_t>(size));
+  }
+};
+
+template <typename Index, typename Items>
+int64_t find_distinct(const Items &items, int64_t count, Index *numbers, int64_t *first,
+                      int64_t *counts) {
+  Distinct distinct;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t before = distinct.size();
+    const uint32_t number =
+        items.equals_nothing(i)
+            ? distinct.alone()
+            : distinct.number(items.hash(i), [&](uint32_t k) { return items.equal(first[k], i); });
+    if (number == before) {
+      first[number] = i;
+      counts[number] = 0;
+    }
+    ++counts[number];
+    numbers[i] = static_cast<Index>(number);
+  }
+  return distinct.size();
+}
+
+template <typename Index>
+int64_t find_distinct(const void *items, int64_t count, int64_t size, bool floating, Index *numbers,
+                      int64_t *first, int64_t *counts) {
+  switch (size) {
+    case 1: return find_distinct(Numbers<uint8_t>{static_cast<const uint8_t *>(items), false},
+                                 count, numbers, first, counts);
+    case 2: return find_distinct(Numbers<uint16_t>{static_cast<const uint16_t *>(items), floating},
+                                 count, numbers, first, counts);
+    case 4: return find_distinct(Numbers<uint32_t>{static_cast<const uint32_t *>(items), floating},
+                                 count, numbers, first, counts);
+    case 8: return find_distinct(Numbers<uint64_t>{static_cast<const uint64_t *>(items), floating},
+                                 count, numbers, first, counts);
+  }
+  return find_distinct(Bytes{static_cast<const char *>(items), size}, count, numbers, first, counts);
+}
+
+// ---- rows by id
+
+int64_t entry(const void *numbers, int64_t wide, int64_t i) {
+  return wide ? static_cast<const int64_t *>(numbers)[i] : static_cast<const int32_t *>(numbers)[i];
+}
+
+// Sums and products of whole numbers wrap around.
+template <typename Element> struct Wrapping { using Type = Element; };
+template <> struct Wrapping<int32_t> { using Type = uint32_t; };
+template <> struct Wrapping<int64_t> { using Type = uint64_t; };
+
+template <int64_t operation, typename Element>
+inline Element combined(Element a, Element b) {
+  using Whole = typename Wrapping<Element>::Type;
+  if (operation == 0) return static_cast<Element>(static_cast<Whole>(a) + static_cast<Whole>(b));
+  if (operation == 1) return static_cast<Element>(static_cast<Whole>(a) * static_cast<Whole>(b));
+  if (operation == 2) return a > b || a != a ? a : b;
+  return a < b || a != a ? a : b;
+}
+
+struct Rows {
+  const void *rows;
+  int64_t width;
+  const void *from;
+  int64_t from_wide, sources;
+  const void *ids;
+  int64_t wide, number, order, count;
+  void *result;
+  int64_t *sizes;
+};
+
+template <int64_t operation, typename Element>
+int64_t combine(const Rows &given) {
+  const Element *rows = static_cast<const Element *>(given.rows);
+  Element *result = static_cast<Element *>(given.result);
+  int64_t last = 0;
+  for (int64_t i = 0; i < given.number; ++i) {
+    const int64_t id = entry(given.ids, given.wide, i);
+    const int64_t source = given.from ? entry(given.from, given.from_wide, i) : i;
+    if (given.from && (source < 0 || source >= given.sources)) return i;
+    if (id < 0 || id >= given.count) {
+      if (given.order == (id < 0 ? 2 : 3)) continue;
+      return i;
+    }
+    if (given.order == 1) {
+      if (id < last) return i;
+      last = id;
+    }
+    Element *to = result + id * given.width;
+    const Element *row = rows + source * given.width;
+    for (int64_t j = 0; j < given.width; ++j) to[j] = combined<operation>(to[j], row[j]);
+    if (given.sizes) ++given.sizes[id];
+  }
+  return -1;
+}
+
+template <int64_t operation>
+int64_t combine(int64_t kind, const Rows &given) {
+  switch (kind) {
+    case 0: return combine<operation, float>(given);
+    case 1: return combine<operation, double>(given);
+    case 2: return combine<operation, int32_t>(given);
+  }
+  return combine<operation, int64_t>(given);
+}
+
+// `size` is a constant where it is one of many small ones, so that copies take no call.
+inline void deal(const char *rows, int64_t size, const int32_t *ids, int64_t number,
+                 int64_t *starts, char *out) {
+  for (int64_t i = 0; i < number; ++i)
+    std::memcpy(out + starts[ids[i]]++ * size, rows + i * size, static_cast<size_t>(size));
+}
+
+template <typename Index>
+int64_t invert(const Index *x, int64_t number, Index *out) {
+  std::fill(out, out + number, Index{-1});
+  for (int64_t i = 0; i < number; ++i) {
+    if (x[i] < 0 || x[i] >= number || out[x[i]] >= 0) return i;
+    out[x[i]] = static_cast<Index>(i);
+  }
+  return -1;
+}
+
+// ---- the largest
+
+uint32_t rank_of(float x) {  // rises with the number; NaN is the largest
+  if (x != x) return std::numeric_limits<uint32_t>::max();
+  x += 0.0f;  // zeros are equal
+  uint32_t bits;
+  std::memcpy(&bits, &x, 4);
+  return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+uint32_t rank_of(int32_t x) { return static_cast<uint32_t>(x) ^ 0x80000000u; }
+
+// Keys that sort as the order wants: the largest first, then the first.
+template <typename Element>
+void top(const Element *row, int64_t width, int64_t k, uint64_t *keys, Element *values,
+         int64_t *places) {
+  for (int64_t i = 0; i < width; ++i)
+    keys[i] = static_cast<uint64_t>(~rank_of(row[i])) << 32 | static_cast<uint64_t>(i);
+  if (k < width) std::nth_element(keys, keys + k, keys + width);
+  std::sort(keys, keys + k);
+  for (int64_t i = 0; i < k; ++i) {
+    places[i] = static_cast<int64_t>(keys[i] & 0xFFFFFFFFu);
+    values[i] = row[places[i]];
+  }
+}
+
+template <typename Element>
+void top_of_rows(const void *rows, int64_t number, int64_t width, int64_t k, int64_t threads,
+                 void *values, int64_t *places) {
+  in_parallel(number, threads, [=](int64_t row) {
+    thread_local std::vector<uint64_t> keys;
+    if (static_cast<int64_t>(keys.size()) < width) keys.resize(static_cast<size_t>(width));
+    top(static_cast<const Element *>(rows) + row * width, width, k, keys.data(),
+        static_cast<Element *>(values) + row * k, places + row * k);
+  });
+}
+
+bool is_among(const float *row, int64_t width, int64_t target, int64_t k) {
+  constexpr float most = std::numeric_limits<float>::max();
+  if (target < 0 || target >= width || !(row[target] >= -most && row[target] <= most)) return false;
+  const float own = row[target];
+  int64_t larger = 0;
+  for (int64_t i = 0; i < width && larger < k; ++i) {
+    if (!(row[i] <= most)) return false;
+    larger += row[i] > own;
+  }
+  return larger < k;
+}
+
+// ---- level rows
+
+// Adjacent parts are pooled as long as one is below the next.
+void level(const double *row, int64_t width, std::vector<double> &totals,
+           std::vector<int64_t> &sizes, double *out, int32_t *parts) {
+  int64_t last = -1;
+  for (int64_t i = 0; i < width; ++i) {
+    double total = row[i];
+    int64_t size = 1;
+    while (last >= 0 && totals[last] * static_cast<double>(size) <
+                            total * static_cast<double>(sizes[last])) {
+      total += totals[last];
+      size += sizes[last--];
+    }
+    totals[++last] = total;
+    sizes[last] = size;
+  }
+  for (int64_t part = 0, at = 0; part <= last; ++part) {
+    const double mean = totals[part] / static_cast<double>(sizes[part]);
+    for (const int64_t end = at + sizes[part]; at < end; ++at) {
+      out[at] = mean;
+      parts[at] = static_cast<int32_t>(part);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock
+
+using namespace penstock;
+
+EXPORT int penstock_arrays_version() { return 1; }
+
+EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
+                                      int64_t floating, int64_t wide, void *numbers, int64_t *first,
+                                      int64_t *counts) {
+  if (count >= std::numeric_limits<int32_t>::max()) return -2;
+  if (wide)
+    return find_distinct(items, count, size, floating, static_cast<int64_t *>(numbers), first, counts);
+  return find_distinct(items, count, size, floating, static_cast<int32_t *>(numbers), first, counts);
+}
+
+EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const void *rows,
+                                       int64_t width, const void *from, int64_t from_wide,
+                                       int64_t sources, const void *ids, int64_t wide, int64_t number,
+                                       int64_t order, int64_t count, void *result, int64_t *sizes) {
+  const Rows given{rows, width, from, from_wide, sources, ids, wide, number, order, count, result, sizes};
+  switch (operation) {
+    case 0: return combine<0>(kind, given);
+    case 1: return combine<1>(kind, given);
+    case 2: return combine<2>(kind, given);
+  }
+  return combine<3>(kind, given);
+}
+
+EXPORT int64_t penstock_arrays_count(const int32_t *ids, int64_t number, int64_t parts,
+                                     int64_t *counts) {
+  std::fill(counts, counts + parts, 0);
+  for (int64_t i = 0; i < number; ++i) {
+    if (ids[i] < 0 || ids[i] >= parts) return i;
+    ++counts[ids[i]];
+  }
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_deal(const void *rows, int64_t size, const int32_t *ids, int64_t number,
+                                 int64_t *starts, void *out) {
+  const char *from = static_cast<const char *>(rows);
+  char *to = static_cast<char *>(out);
+  switch (size) {
+    case 1: deal(from, 1, ids, number, starts, to); break;
+    case 2: deal(from, 2, ids, number, starts, to); break;
+    case 4: deal(from, 4, ids, number, starts, to); break;
+    case 8: deal(from, 8, ids, number, starts, to); break;
+    default: deal(from, size, ids, number, starts, to);
+  }
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_invert(const void *x, int64_t wide, int64_t number, void *out) {
+  if (wide) return invert(static_cast<const int64_t *>(x), number, static_cast<int64_t *>(out));
+  return invert(static_cast<const int32_t *>(x), number, static_cast<int32_t *>(out));
+}
+
+EXPORT int64_t penstock_arrays_top(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                   int64_t k, int64_t threads, void *values, int64_t *places) {
+  const auto find = kind == 0 ? top_of_rows<float> : top_of_rows<int32_t>;
+  find(rows, number, width, k, threads, values, places);
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_among(const float *rows, int64_t number, int64_t width,
+                                  const void *targets, int64_t wide, int64_t k, bool *found) {
+  for (int64_t i = 0; i < number; ++i)
+    found[i] = is_among(rows + i * width, width, entry(targets, wide, i), k);
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t width, double *out,
+                                     int32_t *parts) {
+  std::vector<double> totals(static_cast<size_t>(width));
+  std::vector<int64_t> sizes(static_cast<size_t>(width));
+  for (int64_t i = 0; i < number; ++i)
+    level(rows + i * width, width, totals, sizes, out + i * width, parts + i * width);
+  return -1;
+}

@@ -1,0 +1,58 @@
+// Work on arrays of numbers that NumPy has no single call for, for penstock/core/native_arrays.py.
+//
+// Arrays are dense. Integers that number things are int32, or int64 where `wide` says so. Kinds of
+// elements: 0 float, 1 double, 2 int32, 3 int64. Functions that check their inputs return -1, or
+// the first place that is wrong; then the caller does the work in Python, which says what is wrong.
+#pragma once
+
+#include <cstdint>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+// What the functions below mean; native_arrays.py states the same number.
+EXPORT int penstock_arrays_version();
+
+// The distinct items of `size` bytes in the order in which they first occur. Item i is the
+// numbers[i]-th of them; first[k] is where the k-th stands, counts[k] how often it occurs. Items are
+// compared by their bytes; as floating numbers of 2 (half), 4 or 8 bytes where `floating` says so:
+// then zeros are equal, and a NaN equals nothing. Returns how many there are, -2 if too many.
+EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
+                                      int64_t floating, int64_t wide, void *numbers, int64_t *first,
+                                      int64_t *counts);
+
+// Rows of `width` elements combined by id into result[ids[i]]: added (0), multiplied (1), the
+// largest (2) or the smallest (3), where NaN wins. Row i is rows[from[i]], of `sources` rows; rows[i]
+// where `from` is null. `result` has `count` rows and is begun by the caller; sizes[k], where there
+// are any, counts k's rows, and is begun too. `order` says which ids are right: those in [0, count)
+// (0); the same, never falling (1); below count, where negative ones are left out (2); 0 and more, where those
+// from count on are (3).
+EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const void *rows,
+                                       int64_t width, const void *from, int64_t from_wide,
+                                       int64_t sources, const void *ids, int64_t wide, int64_t number,
+                                       int64_t order, int64_t count, void *result, int64_t *sizes);
+
+// How many ids there are of each number in [0, parts).
+EXPORT int64_t penstock_arrays_count(const int32_t *ids, int64_t number, int64_t parts,
+                                     int64_t *counts);
+
+// Rows of `size` bytes dealt out by id, those of one number together and in order: those of part k
+// begin at starts[k], which this moves on. The ids were counted.
+EXPORT int64_t penstock_arrays_deal(const void *rows, int64_t size, const int32_t *ids, int64_t number,
+                                 int64_t *starts, void *out);
+
+// out[x[i]] = i, where x is a permutation.
+EXPORT int64_t penstock_arrays_invert(const void *x, int64_t wide, int64_t number, void *out);
+
+// The k largest of each row and where they are, the largest first and of equal ones the first; NaN is
+// larger than all numbers. Rows are of floats (0) or int32 (2), as `values` are.
+EXPORT int64_t penstock_arrays_top(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                   int64_t k, int64_t threads, void *values, int64_t *places);
+
+// Whether each row's target is among the k largest of the row's floats: fewer than k are larger. Not
+// for a target that is not in [0, width) or not finite, nor beside a NaN or a larger infinity.
+EXPORT int64_t penstock_arrays_among(const float *rows, int64_t number, int64_t width,
+                                  const void *targets, int64_t wide, int64_t k, bool *found);
+
+// The nearest row that does not rise to each row, and the numbers of its level parts.
+EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t width, double *out,
+                                     int32_t *parts);

@@ -1,0 +1,191 @@
+// Work on arrays beside plain loops: random sizes, ties, NaN, ids that are wrong.
+//
+//   check_arrays [rounds]
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "arrays.h"
+
+namespace {
+
+using Random = std::mt19937_64;
+
+int64_t below(Random &random, int64_t count) {
+  return static_cast<int64_t>(random() % static_cast<uint64_t>(count));
+}
+
+bool check_unique(Random &random) {
+  const int64_t count = below(random, 3000), size = 1 + below(random, 20);
+  const bool few = random() % 2;
+  std::vector<uint8_t> items(static_cast<size_t>(count * size));
+  for (uint8_t &each : items) each = static_cast<uint8_t>(random() % (few ? 2 : 250));
+  std::vector<int32_t> numbers(static_cast<size_t>(count));
+  std::vector<int64_t> first(static_cast<size_t>(count)), counts(static_cast<size_t>(count));
+  const int64_t found = penstock_arrays_unique(items.data(), count, size, 0, 0, numbers.data(),
+                                               first.data(), counts.data());
+  int64_t total = 0, next = 0;
+  for (int64_t k = 0; k < found; ++k) total += counts[k];
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t k = numbers[i];
+    if (k < 0 || k >= found || k > next) return false;
+    next += k == next;
+    if (!std::equal(&items[i * size], &items[i * size] + size, &items[first[k] * size])) return false;
+  }
+  return total == count && next == found;
+}
+
+bool check_floats(Random &random) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float items[] = {0.0f, -0.0f, nan, 1.0f, nan, 1.0f};
+  int64_t numbers[6], first[6], counts[6], wanted[] = {0, 0, 1, 2, 3, 2};
+  (void)random;
+  return penstock_arrays_unique(items, 6, 4, 1, 1, numbers, first, counts) == 4 &&
+         std::equal(numbers, numbers + 6, wanted);
+}
+
+bool check_combine(Random &random) {
+  const int64_t number = below(random, 400), width = below(random, 5), count = 1 + below(random, 40);
+  std::vector<double> rows(static_cast<size_t>(number * width) + 1), result(count * width + 1),
+      wanted(count * width + 1);
+  std::vector<int64_t> ids(number + 1), from(number + 1), sizes(count);
+  for (double &each : rows) each = static_cast<double>(random() % 100);
+  for (int64_t i = 0; i < number; ++i) {
+    ids[i] = below(random, count + 1) - 1;
+    from[i] = below(random, number);
+  }
+  int64_t kept = 0;
+  for (int64_t i = 0; i < number; ++i) {
+    if (ids[i] < 0) continue;
+    ++kept;
+    for (int64_t j = 0; j < width; ++j) wanted[ids[i] * width + j] += rows[from[i] * width + j];
+  }
+  const int64_t wrong =
+      penstock_arrays_combine(0, 1, rows.data(), width, from.data(), 1, number, ids.data(), 1, number,
+                              2, count, result.data(), sizes.data());
+  for (const int64_t each : sizes) kept -= each;
+  if (wrong >= 0 || kept || result != wanted) return false;
+  if (!number) return true;
+  ids[number - 1] = count;
+  return penstock_arrays_combine(3, 1, rows.data(), width, nullptr, 0, number, ids.data(), 1, number,
+                                 2, count, result.data(), nullptr) == number - 1;
+}
+
+bool check_deal(Random &random) {
+  const int64_t number = below(random, 500), size = 1 + below(random, 12), parts = 1 + below(random, 6);
+  std::vector<char> rows(number * size + 1), out(number * size + 1);
+  std::vector<int32_t> ids(number + 1);
+  std::vector<int64_t> counts(parts), starts(parts);
+  for (char &each : rows) each = static_cast<char>(random());
+  for (int64_t i = 0; i < number; ++i) ids[i] = static_cast<int32_t>(below(random, parts));
+  if (penstock_arrays_count(ids.data(), number, parts, counts.data()) >= 0) return false;
+  for (int64_t part = 1; part < parts; ++part) starts[part] = starts[part - 1] + counts[part - 1];
+  penstock_arrays_deal(rows.data(), size, ids.data(), number, starts.data(), out.data());
+  for (int64_t part = 0, at = 0; part < parts; ++part)
+    for (int64_t i = 0; i < number; ++i)
+      if (ids[i] == part && !std::equal(&rows[i * size], &rows[i * size] + size, &out[size * at++]))
+        return false;
+  if (!number) return true;
+  ids[number / 2] = random() % 2 ? -1 : static_cast<int32_t>(parts);
+  return penstock_arrays_count(ids.data(), number, parts, counts.data()) == number / 2;
+}
+
+bool check_invert(Random &random) {
+  const int64_t number = 1 + below(random, 300);
+  std::vector<int32_t> x(number), out(number);
+  for (int64_t i = 0; i < number; ++i) x[i] = static_cast<int32_t>(i);
+  std::shuffle(x.begin(), x.end(), random);
+  if (penstock_arrays_invert(x.data(), 0, number, out.data()) >= 0) return false;
+  for (int64_t i = 0; i < number; ++i)
+    if (out[x[i]] != i) return false;
+  x[number - 1] = random() % 2 ? static_cast<int32_t>(number) : -1;
+  return penstock_arrays_invert(x.data(), 0, number, out.data()) == number - 1;
+}
+
+bool check_top(Random &random) {
+  const int64_t number = 1 + below(random, 8), width = 1 + below(random, 200), k = below(random, width + 1);
+  std::vector<float> rows(number * width);
+  for (float &each : rows)
+    each = random() % 9 ? static_cast<float>(below(random, 50) - 25) : std::nanf("");
+  std::vector<float> values(number * k + 1);
+  std::vector<int64_t> places(number * k + 1);
+  penstock_arrays_top(0, rows.data(), number, width, k, 3, values.data(), places.data());
+  for (int64_t row = 0; row < number; ++row) {
+    std::vector<int64_t> order(width);
+    for (int64_t i = 0; i < width; ++i) order[i] = i;
+    const float *x = &rows[row * width];
+    std::stable_sort(order.begin(), order.end(), [x](int64_t a, int64_t b) {
+      return std::isnan(x[a]) ? !std::isnan(x[b]) : x[a] > x[b];
+    });
+    if (!std::equal(order.begin(), order.begin() + k, &places[row * k])) return false;
+    for (int64_t i = 0; i < k; ++i)
+      if (std::memcmp(&values[row * k + i], &x[order[i]], sizeof(float))) return false;
+  }
+  return true;
+}
+
+bool check_among(Random &random) {
+  const int64_t number = 1 + below(random, 20), width = 1 + below(random, 30), k = below(random, 6);
+  std::vector<float> rows(number * width);
+  for (float &each : rows)
+    each = random() % 40 ? static_cast<float>(below(random, 20)) : random() % 2 ? INFINITY : std::nanf("");
+  std::vector<int64_t> targets(number);
+  for (int64_t &each : targets) each = below(random, width + 2) - 1;
+  std::vector<char> found(number);
+  penstock_arrays_among(rows.data(), number, width, targets.data(), 1, k,
+                        reinterpret_cast<bool *>(found.data()));
+  for (int64_t i = 0; i < number; ++i) {
+    const float *row = &rows[i * width];
+    bool wanted = targets[i] >= 0 && targets[i] < width && std::isfinite(row[targets[i]]);
+    int64_t larger = 0;
+    for (int64_t j = 0; wanted && j < width; ++j) {
+      larger += row[j] > row[targets[i]];
+      if (std::isnan(row[j]) || row[j] == INFINITY) wanted = false;
+    }
+    if (static_cast<bool>(found[i]) != (wanted && larger < k)) return false;
+  }
+  return true;
+}
+
+bool check_level(Random &random) {
+  const int64_t number = 1 + below(random, 4), width = below(random, 60);
+  std::vector<double> rows(number * width + 1), out(number * width + 1);
+  std::vector<int32_t> parts(number * width + 1);
+  for (double &each : rows) each = static_cast<double>(below(random, 30));
+  penstock_arrays_level(rows.data(), number, width, out.data(), parts.data());
+  for (int64_t i = 0; i < number; ++i) {
+    double total = 0;
+    for (int64_t j = 0; j < width; ++j) {
+      const int64_t at = i * width + j;
+      total += rows[at] - out[at];
+      if (!j) continue;
+      const int32_t step = parts[at] - parts[at - 1];  // parts next to each other may be equal
+      if (out[at] > out[at - 1] || step < (out[at] < out[at - 1]) || step > 1) return false;
+    }
+    if (std::fabs(total) > 1e-9) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int count, char **arguments) {
+  const int rounds = count > 1 ? 10 * std::atoi(arguments[1]) : 100;
+  Random random(1);
+  bool (*const checks[])(Random &) = {check_unique, check_floats, check_combine, check_deal,
+                                      check_invert, check_top,    check_among,   check_level};
+  for (int round = 0; round < rounds; ++round)
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
+      if (!checks[i](random)) {
+        std::fprintf(stderr, "round %d: check %d failed\n", round, static_cast<int>(i));
+        return 1;
+      }
+  std::printf("work on arrays: %d rounds\n", rounds);
+  return 0;
+}

@@ -1,0 +1,212 @@
+"""The functions of `native/arrays.cc`: work on arrays that NumPy has no single call for.
+
+A shared library of its own, loaded at first use: it has neither Python nor XLA in it, and leaves
+Python's lock while it works. Each function here returns None where the library is not in use, or
+does not serve what it is given: wrong ids, dtypes that it has no code for. Then the caller does the
+work in NumPy, which also says what is wrong. Thread-safe: nothing is kept between calls.
+"""
+
+import ctypes
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from penstock.core.native_library import HostLibrary, address
+
+_TYPES = {  # of the arguments: a number or a pointer
+    "unique": "pnnnnppp",
+    "combine": "nnpnpnnpnnnnpp",
+    "count": "pnnp",
+    "deal": "pnpnpp",
+    "invert": "pnnp",
+    "top": "npnnnnpp",
+    "among": "pnnpnnp",
+    "level": "pnnpp",
+}
+LIBRARY = HostLibrary(
+    "arrays",
+    what="native work on arrays",
+    without="unique, segments, top_k and the like take two to ten times as long",
+    version=1,
+    functions=tuple(_TYPES),
+)
+ADD, MULTIPLY, LARGEST, SMALLEST = range(4)
+INSIDE, RISING, NEGATIVE_TOO, LARGE_TOO = range(4)  # which ids are right, see `combined`
+_KINDS = {"f4": 0, "f8": 1, "i4": 2, "i8": 3}
+_ALONE = 1 << 14  # elements up to which one thread works
+Array = Any  # numpy.ndarray
+
+
+def is_in_use() -> bool:
+    """Whether the library is there and switched on."""
+    return LIBRARY.library() is not None
+
+
+def _function(name: str) -> Any:
+    """The library's function; None where the library is not in use."""
+    library = LIBRARY.library()
+    if library is None:
+        return None
+    function = getattr(library, f"penstock_arrays_{name}")
+    if not function.argtypes:
+        kinds = {"n": ctypes.c_int64, "p": ctypes.c_void_p}
+        function.argtypes = [kinds[letter] for letter in _TYPES[name]]
+    return function
+
+
+def _kind(dtype: np.dtype[Any]) -> int | None:
+    return _KINDS.get(f"{dtype.kind}{dtype.itemsize}")
+
+
+def _is_wide(ids: Array) -> bool | None:
+    """Whether the integers have 64 bits; None for those of other sizes."""
+    return {"i4": False, "i8": True}.get(f"{ids.dtype.kind}{ids.dtype.itemsize}")
+
+
+def unique(items: Array, out: np.dtype[Any]) -> tuple[Array, Array, Array] | None:
+    """Distinct rows in the order in which they first occur.
+
+    Args:
+      items: numbers [N, ...], not complex. Vectors of floats of NumPy's are compared as numbers,
+        all others by their bytes.
+      out: the dtype of numbers, int32 or int64.
+
+    Returns:
+      Where each distinct row first stands (int64), the number of each row's distinct one (`out`),
+      how often each occurs (int64).
+    """
+    dtype = items.dtype
+    floating = dtype.kind == "f" and items.ndim == 1
+    if dtype.kind not in "iubfV" or (dtype.kind == "f" and dtype.itemsize > 8):
+        return None
+    call = _function("unique")
+    if call is None:
+        return None
+    items = np.ascontiguousarray(items)
+    size = dtype.itemsize * math.prod(items.shape[1:])
+    numbers = np.empty(len(items), out)
+    first, counts = np.empty((2, len(items)), np.int64)
+    found = call(
+        address(items), len(items), size, floating, out.itemsize == 8, address(numbers),
+        address(first), address(counts),
+    )  # fmt: skip
+    return None if found < 0 else (first[:found], numbers, counts[:found])
+
+
+def combined(
+    operation: int,
+    rows: Array,
+    ids: Array,
+    result: Array,
+    order: int = INSIDE,
+    places: Array | None = None,
+    sizes: Array | None = None,
+) -> Array | None:
+    """`result`, with rows combined into it by id: result[id] = result[id] op row.
+
+    Args:
+      operation: ADD, MULTIPLY, LARGEST or SMALLEST.
+      rows: numbers [N, ...].
+      ids: int32 or int64[M].
+      result: begun [K, ...], of the dtype of `rows`; written to.
+      order: INSIDE for ids in [0, K), RISING for those that also never fall; NEGATIVE_TOO for ids
+        below K, LARGE_TOO for those of at least 0: rows of ids that are not inside are left out.
+      places: the rows, int32 or int64[M], in [0, N); all in order when None.
+      sizes: zeros, int64[K]; becomes the number of rows of each id.
+
+    Returns:
+      None also where ids or places are wrong; then `result` and `sizes` hold anything.
+    """
+    kind, wide = _kind(rows.dtype), _is_wide(ids)
+    by_wide = False if places is None else _is_wide(places)
+    if kind is None or wide is None or by_wide is None or not result.flags.c_contiguous:
+        return None
+    call = _function("combine")
+    if call is None:
+        return None
+    rows, ids = np.ascontiguousarray(rows), np.ascontiguousarray(ids)
+    places = None if places is None else np.ascontiguousarray(places)
+    wrong = call(
+        operation, kind, address(rows), math.prod(rows.shape[1:]),
+        None if places is None else address(places), by_wide, len(rows),
+        address(ids), wide, len(ids), order, len(result), address(result),
+        None if sizes is None else address(sizes),
+    )  # fmt: skip
+    return result if wrong < 0 else None
+
+
+def dealt(rows: Array, ids: Array, parts: int) -> list[Array] | None:
+    """Rows [N, ...] by id, int32[N] in [0, parts): an array for each part."""
+    call = _function("deal")
+    if call is None or rows.dtype.hasobject or ids.dtype != np.int32:
+        return None
+    rows, ids = np.ascontiguousarray(rows), np.ascontiguousarray(ids)
+    counts = np.empty(parts, np.int64)
+    if _function("count")(address(ids), len(ids), parts, address(counts)) >= 0:
+        return None
+    ends = np.cumsum(counts)
+    starts, result = ends - counts, np.empty_like(rows)
+    size = rows.dtype.itemsize * math.prod(rows.shape[1:])
+    call(address(rows), size, address(ids), len(ids), address(starts), address(result))
+    bounds = ends.tolist()
+    return [result[a:b] for a, b in zip([0, *bounds], bounds, strict=False)]
+
+
+def inverted(x: Array) -> Array | None:
+    """The inverse of a permutation, int32 or int64[N]."""
+    call, wide = _function("invert"), _is_wide(x)
+    if call is None or wide is None:
+        return None
+    x = np.ascontiguousarray(x)
+    result = np.empty_like(x)
+    return result if call(address(x), wide, len(x), address(result)) < 0 else None
+
+
+def top(x: Array, k: int) -> tuple[Array, Array] | None:
+    """The k largest of each row of float32 or int32 [..., N], and where they are: int64[..., k].
+
+    The largest is first, of equal ones the first; NaN is larger than all numbers.
+    """
+    kind = _kind(x.dtype)
+    if kind not in (0, 2) or x.shape[-1] >= 1 << 32:
+        return None
+    call = _function("top")
+    if call is None:
+        return None
+    x = np.ascontiguousarray(x)
+    values = np.empty((*x.shape[:-1], k), x.dtype)
+    places = np.empty(values.shape, np.int64)
+    rows = math.prod(x.shape[:-1])
+    threads = _threads() if x.size > _ALONE else 1
+    call(kind, address(x), rows, x.shape[-1], k, threads, address(values), address(places))
+    return values, places
+
+
+def _threads() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def among_largest(rows: Array, targets: Array, k: int) -> Array | None:
+    """Whether fewer than k numbers of each row (float32 [N, M]) are larger than its target's."""
+    call, wide = _function("among"), _is_wide(targets)
+    if call is None or wide is None or rows.dtype != np.float32:
+        return None
+    rows, targets = np.ascontiguousarray(rows), np.ascontiguousarray(targets)
+    found = np.empty(len(rows), bool)
+    call(address(rows), *rows.shape, address(targets), wide, k, address(found))
+    return found
+
+
+def level(rows: Array) -> tuple[Array, Array] | None:
+    """The nearest rows that do not rise (float64 [N, M]), and the numbers of their level parts."""
+    call = _function("level")
+    if call is None:
+        return None
+    rows = np.ascontiguousarray(rows)
+    values, parts = np.empty(rows.shape), np.empty(rows.shape, np.int32)
+    call(address(rows), *rows.shape, address(values), address(parts))
+    return values, parts

@@ -1,0 +1,202 @@
+"""Work on arrays with the native library: the same as without it."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.core import native_arrays
+
+NAN, INF = np.nan, np.inf
+RNG = np.random.default_rng(5)
+FLOATS = np.array([0.0, -0.0, NAN, 1.5, NAN, -INF, 1.5, INF, INF, 2.0], np.float32)
+
+
+@pytest.fixture(autouse=True)
+def needs_the_library():
+    if not native_arrays.is_in_use():
+        pytest.skip("no native work on arrays here")
+
+
+def both(call):
+    """What a call gives with the library, and what without."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+        without = _found(call)
+    return _found(call), without
+
+
+def _found(call):
+    try:
+        results = call()
+    except tf.errors.OpError as problem:
+        return [type(problem).__name__, problem.message]
+    results = results if isinstance(results, (list, tuple)) else [results]
+    return [r.numpy() for r in results]
+
+
+def assert_same(call):
+    found, wanted = both(call)
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+        if getattr(one, "dtype", None) == tf.bfloat16.as_numpy_dtype:  # NumPy knows no NaN of it
+            one, other = one.astype(np.float32), other.astype(np.float32)
+        np.testing.assert_array_equal(one, other)
+    return found
+
+
+def raw(op_name, **given):
+    return assert_same(lambda: getattr(tf.raw_ops, op_name)(**given))
+
+
+ITEMS = {
+    "floats": FLOATS,
+    "halves": FLOATS.astype(np.float16),
+    "doubles": FLOATS.astype(np.float64),
+    "bytes": np.array([3, 3, 255, 0], np.uint8),
+    "truth": np.array([True, False, True]),
+    "none": np.zeros(0, np.int32),
+    "many": RNG.integers(-9000, 9000, 20_000),
+    "large": np.array([2**63 - 1, -(2**63), 2**63 - 1]),
+}
+
+
+@pytest.mark.parametrize("name", ITEMS)
+@pytest.mark.parametrize("out_idx", [tf.int32, tf.int64])
+def test_unique(name, out_idx):
+    _, index, counts = raw("UniqueWithCounts", x=ITEMS[name], out_idx=out_idx)
+    assert counts.sum() == len(index)
+    raw("Unique", x=ITEMS[name], out_idx=out_idx)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_unique_rows_are_compared_by_their_bytes(axis):
+    x = np.array([[0.0, NAN, 0.0], [0.0, NAN, 0.0], [-0.0, NAN, 0.0]], np.float32)
+    raw("UniqueWithCountsV2", x=x, axis=[axis])
+    raw("UniqueV2", x=x.astype(tf.bfloat16.as_numpy_dtype), axis=[axis])
+    raw("UniqueV2", x=np.zeros((0, 3), np.int8), axis=[axis])
+
+
+@pytest.mark.parametrize("kind", ["Sum", "Mean", "Prod", "Max", "Min"])
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float64, np.int32, np.int64, np.float16, np.uint8]
+)
+def test_sorted_segments(kind, dtype):
+    data = np.array([[1, 2], [3, 4], [5, 6], [7, 8]], dtype)
+    for ids in ([0, 0, 2, 2], [1, 1, 1, 4], [0, 1, 2, 3]):
+        for type_ in (np.int32, np.int64):
+            raw(f"Segment{kind}", data=data, segment_ids=np.array(ids, type_))
+    raw(f"Segment{kind}", data=data[:0], segment_ids=np.zeros(0, np.int32))
+    raw(f"Segment{kind}", data=data[:, :0], segment_ids=np.array([0, 1, 1, 5]))
+
+
+def test_segments_of_special_numbers_and_wrapping_ones():
+    ids = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
+    for kind in ("Sum", "Prod", "Max", "Min"):
+        raw(f"Segment{kind}", data=FLOATS, segment_ids=ids)
+        large = np.full(4, 2**31 - 1, np.int32)
+        raw(f"UnsortedSegment{kind}", data=large, segment_ids=[1, -1, 1, 0], num_segments=3)
+
+
+def test_wrong_segments_are_refused_with_the_same_words():
+    for ids in ([0, 2, 1], [-1, 0, 0], [0, 0, -5], [2**40, 1, 1]):
+        found = raw("SegmentSum", data=[1.0, 2.0, 3.0], segment_ids=np.array(ids))
+        assert found[0] == "InvalidArgumentError"
+    found = raw("UnsortedSegmentMax", data=[1.0, 2.0], segment_ids=[0, 3], num_segments=3)
+    assert found[0] == "InvalidArgumentError"
+
+
+@pytest.mark.parametrize("kind", ["Sum", "Mean", "SqrtN"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_sparse_segments(kind, dtype):
+    data = RNG.integers(-8, 8, (6, 3)).astype(dtype)
+    rows, ids = np.array([5, 0, 0, 3], np.int32), np.array([0, 0, 2, 2])
+    name = f"SparseSegment{kind}"
+    given = {"data": data, "indices": rows, "segment_ids": ids}
+    raw(name, **given)
+    raw(f"{name}WithNumSegments", **given, num_segments=5)
+    grad = {"grad": data[:3], "indices": rows, "segment_ids": ids}
+    raw(f"{name}Grad", **grad, output_dim0=6)
+    raw(f"{name}GradV2", **grad, dense_output_dim0=6)
+    for wrong in ({"indices": [5, 0, 6, 3]}, {"segment_ids": [0, 2, 1, 2]}):
+        assert raw(name, **{**given, **wrong})[0] == "InvalidArgumentError"
+        call = {**given, **wrong}
+        assert raw(f"{name}WithNumSegments", **call, num_segments=5)[0] == "InvalidArgumentError"
+    assert raw(f"{name}Grad", **grad, output_dim0=5)[0] == "InvalidArgumentError"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float64, np.uint8, np.float16])
+@pytest.mark.parametrize("k", [0, 1, 4, 10])
+def test_top_k(dtype, k):
+    x = np.stack([FLOATS, FLOATS[::-1]]) if dtype != np.float16 else FLOATS[None]
+    if np.dtype(dtype).kind in "iu":
+        x = RNG.integers(0, 4, (3, 10))
+    raw("TopKV2", input=x.astype(dtype), k=k)
+    raw("TopKV2", input=x.astype(dtype)[0], k=k, index_type=tf.int64)
+    if dtype == np.float32:
+        raw("ApproxTopK", input=x.astype(dtype), k=k, is_max_k=False)
+
+
+def test_largest_of_many_rows_by_several_threads():
+    x = RNG.integers(0, 500, (300, 400)).astype(np.float32)
+    values, places = raw("TopKV2", input=x, k=400)
+    np.testing.assert_array_equal(values, -np.sort(-x, -1))
+    np.testing.assert_array_equal(np.take_along_axis(x, places, -1), values)
+
+
+@pytest.mark.parametrize("k", [0, 1, 3])
+def test_in_top_k(k):
+    rows = np.array([[1, 2, 2, 0], [NAN, 1, 2, 3], [INF, 1, 2, 3], [-INF, 1, 2, 3]], np.float32)
+    for target in (-1, 0, 1, 3, 4):
+        for type_ in (np.int32, np.int64):
+            targets = np.full(4, target, type_)
+            raw("InTopKV2", predictions=rows, targets=targets, k=type_(k))
+    raw("InTopK", predictions=rows[:, :0], targets=[0, 1, 2, 3], k=k)
+
+
+def test_isotonic_regression():
+    for x in (RNG.standard_normal((4, 50)).astype(np.float32), np.zeros((2, 0)), np.zeros((0, 3))):
+        raw("IsotonicRegression", input=x, output_dtype=tf.float64)
+
+
+def test_partitions_and_permutations():
+    for data in (FLOATS, np.arange(20).reshape(10, 2), FLOATS.astype(np.float16)):
+        raw(
+            "DynamicPartition",
+            data=data,
+            partitions=[0, 2, 1, 2, 0, 0, 0, 2, 2, 0],
+            num_partitions=4,
+        )
+    raw("DynamicPartition", data=np.arange(6.0).reshape(2, 3), partitions=[[1, 0, 1], [1, 1, 0]],
+        num_partitions=2)  # fmt: skip
+    raw(
+        "DynamicPartition", data=np.array([b"a", b"b"], object), partitions=[1, 0], num_partitions=2
+    )
+    raw(
+        "DynamicPartition",
+        data=np.zeros((0, 2)),
+        partitions=np.zeros(0, np.int32),
+        num_partitions=2,
+    )
+    wrong = raw("DynamicPartition", data=[1.0, 2.0], partitions=[0, 2], num_partitions=2)
+    assert wrong[0] == "InvalidArgumentError"
+    for x in ([2, 0, 1], [], [0, 0, 1], [0, 3, 1], [-1, 0, 1]):
+        for type_ in (np.int32, np.int64):
+            raw("InvertPermutation", x=np.array(x, type_))
+
+
+@pytest.mark.parametrize("weights", [[], [0.5, 2.0, NAN, 1.0, 4.0]])
+def test_bincount(weights):
+    weights = np.array(weights, np.float32)
+    raw("Bincount", arr=[1, 0, 1, 9, 3], size=4, weights=weights)
+    raw("DenseBincount", input=np.array([1, 0, 1, 9, 3]), size=np.int64(4), weights=weights)
+    assert raw("Bincount", arr=[1, 0, -1, 9, 3], size=4, weights=weights)[0] == (
+        "InvalidArgumentError"
+    )
+
+
+def test_what_the_library_does_not_serve():
+    assert native_arrays.unique(np.zeros(2, np.complex64), np.dtype(np.int32)) is None
+    assert native_arrays.top(np.zeros((2, 2)), 1) is None
+    halves = np.zeros((2, 1), np.float16)
+    assert native_arrays.combined(native_arrays.ADD, halves, np.zeros(2, int), halves) is None
