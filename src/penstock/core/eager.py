@@ -32,9 +32,9 @@ from penstock.core.kernels import (
     select,
 )
 from penstock.core.lazy import jax, jax_is_loaded, jnp, wide_types
-from penstock.core.locks import ACQUIRE, RELEASE, drain
+from penstock.core.locks import Locks, call, drain
 from penstock.core.op_def import OpDef
-from penstock.core.resources import ResourceHandle, ResourceManager, owned_copy
+from penstock.core.resources import ResourceHandle, ResourceManager
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
 from penstock.core.traced import (
@@ -384,14 +384,14 @@ def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContex
 
 def _locked(touched: Sequence[Any], run: Callable[[], Any]) -> Any:
     """Runs while holding the locks of the variables that are touched, taken in one order."""
-    cells = sorted({id(c): c for c in touched if hasattr(c, "lock")}.items())
+    cells = {id(c): c for c in touched if hasattr(c, "lock")}
     if not cells:
         return run()
-    locks = [cell.lock for _, cell in cells]
+    locks = Locks(cells.values())
     held: list[Any] = []
-    back = map(RELEASE, iter(held))
+    back = map(call, iter(held))
     try:
-        held.extend(compress(locks, map(ACQUIRE, locks)))
+        held.extend(compress(locks.releases, map(call, locks.acquires)))
         return run()
     finally:
         drain(back)
@@ -515,11 +515,11 @@ def run_compiled(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
     if prepared.op.shape_rule is not None:
         validate(prepared, arrays)
     cells = {i: arrays[i].resource for i in prepared.refs}
-    locks = [cell.lock for cell in sorted(cells.values(), key=id)]
+    locks = Locks(cells.values())
     held: list[Any] = []
-    back = map(RELEASE, iter(held))
+    back = map(call, iter(held))
     try:
-        held.extend(compress(locks, map(ACQUIRE, locks)))
+        held.extend(compress(locks.releases, map(call, locks.acquires)))
         try:
             return _run_locked(prepared, arrays, prepared.static, cells)
         except NotStatic:  # bounds of a slice, say: known here, though not in every region
@@ -548,7 +548,7 @@ def _run_locked(
     executable = _executable(prepared, values, known, _check_on_host(prepared, values))
     dynamic = [v for i, v in enumerate(values) if i not in known and i not in prepared.writes]
     with wide_types():
-        taken = [_taken(cells[i]) for i in prepared.writes]
+        taken = [cells[i].take() for i in prepared.writes]
         outputs, written, conditions, held = executable.call(step_value, dynamic, taken)
     for i, value in zip(executable.written, written, strict=True):
         cells[i].write(value, fresh=True)
@@ -567,12 +567,6 @@ def _check_on_host(prepared: PreparedOp, values: list[Any]) -> bool:
         return False
     checks(KernelContext(prepared.op.name, prepared.attrs, None), *values)
     return True
-
-
-def _taken(cell: Any) -> Any:
-    """A variable's array to be donated: a copy where somebody else holds it."""
-    value = cell.value
-    return value if value is None or cell.donatable else owned_copy(value)
 
 
 def _with_small_vectors(static: tuple[int, ...], arrays: list[Any]) -> tuple[int, ...]:

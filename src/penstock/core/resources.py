@@ -20,14 +20,9 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.lazy import jax, jnp, wide_types
+from penstock.core.leases import Lease
 from penstock.types.dims import Dims, text
 from penstock.types.dtypes import DType
-
-
-class Lease:
-    """Held by everything that shares a cell's current array."""
-
-    __slots__ = ("__weakref__",)
 
 
 class VariableCell:
@@ -89,6 +84,7 @@ class VariableCell:
         elif not fresh and hasattr(value, "addressable_shards"):
             value, fresh = owned_copy(value), True
         with self.lock:
+            self._recall()
             self.value = value
             self._lease = None
             self._owned = self.free = fresh
@@ -98,9 +94,13 @@ class VariableCell:
         self.write(None)
 
     def lease(self) -> Lease:
-        """A token that keeps the current array from being donated while the token lives."""
+        """A token that keeps the current array from being donated while the token lives.
+
+        Not the one that a snapshot keeps, where nobody uses it: that is on other arrays too.
+        """
         with self.lock:
             self.free = False
+            self._recall()
             lease = self._lease() if self._lease is not None else None
             if lease is None:
                 lease = Lease()
@@ -112,11 +112,29 @@ class VariableCell:
         with self.lock:
             return self.value, self.lease()
 
+    def take(self) -> Any:
+        """The current array, to be given to a region that overwrites it; the lock is held.
+
+        A copy where somebody else holds it; None without one.
+        """
+        value = self.value
+        return value if self.free or value is None or self.donatable else owned_copy(value)
+
+    def _recall(self) -> None:
+        """Takes the array back from those who only keep it for the next reader."""
+        lease = None if self._lease is None else self._lease()
+        if lease is not None:
+            lease.recall()
+
     @property
     def donatable(self) -> bool:
-        """Whether the current array may be given to a region that overwrites it."""
+        """Whether the current array may be given to a region that overwrites it.
+
+        Asking empties the snapshots that have it.
+        """
         if not self._owned or self.value.__class__ is np.ndarray:
             return False
+        self._recall()
         return self._lease is None or self._lease() is None
 
     @property

@@ -15,7 +15,7 @@ from penstock import errors
 from penstock.core import effects, shapes
 from penstock.core.eager import PreparedOp, resources_of, run_host, run_prepared
 from penstock.core.kernels import KernelContext, quiet
-from penstock.core.locks import ACQUIRE, RELEASE, drain
+from penstock.core.locks import Locks, call, drain
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
@@ -97,11 +97,11 @@ def _run_on_variables(
     So that nobody gives the array away meanwhile.
     """
     cells = [arguments[i].resource for i in prepared.refs]
-    locks = [c.lock for c in sorted(cells, key=id) if hasattr(c, "lock")]
+    locks = Locks(c for c in cells if hasattr(c, "lock"))
     taken: list[Any] = []
-    back = map(RELEASE, iter(taken))
+    back = map(call, iter(taken))
     try:
-        taken.extend(compress(locks, map(ACQUIRE, locks)))
+        taken.extend(compress(locks.releases, map(call, locks.acquires)))
         results = run_host(prepared, arguments, context)
         for result in results:
             if result is None or result.__class__ is np.ndarray:

@@ -22,7 +22,8 @@ from penstock.config import env
 from penstock.core import determinism, effects
 from penstock.core.eager import PreparedOp
 from penstock.core.lazy import wide_types
-from penstock.core.locks import ACQUIRE, RELEASE, drain
+from penstock.core.leases import Snapshot
+from penstock.core.locks import Locks, call, drain
 from penstock.core.resources import lease_all, owned_copy
 from penstock.core.tensor_list import form_of, stacked
 from penstock.core.traced import NotStatic, raise_failed
@@ -221,11 +222,11 @@ class Region:
     ) -> Sequence[Any]:
         """Variables that are read alone are leased while the region runs, not locked.
 
-        Readers run side by side.
+        Readers run side by side. While no variable changes they share one look at them all.
         """
         bound = self._bind(handles)
         if effects.switch.log is None:
-            values, leases = _leased(bound)
+            values, leases = bound.snapshot.held or _leased(bound)
         else:
             values, leases = self._in_turn(bound, step, lambda: _leased(bound))
         results = self._call(key, inputs, values, [], bound, step)
@@ -252,12 +253,13 @@ class Region:
     def _write(
         self, key: Any, inputs: Sequence[Any], bound: "_Binding", step: Step
     ) -> Sequence[Any]:
+        locks = bound.locks
         held: list[Any] = []
-        back = map(RELEASE, iter(held))
+        back = map(call, iter(held))
         try:
-            held.extend(compress(bound.locks, map(ACQUIRE, bound.locks)))
+            held.extend(compress(locks.releases, map(call, locks.acquires)))
             kept = _on_device(bound.kept)
-            taken = [c.value if c.free else self._take(c) for c in bound.written]
+            taken = [c.value if c.free else c.take() for c in bound.written]
             return self._call(key, inputs, kept, taken, bound, step)
         finally:
             drain(back)
@@ -358,11 +360,6 @@ class Region:
                 raise NotStatic(user, "a list cannot be one array")
         return result
 
-    def _take(self, cell: Any) -> Any:
-        """The array to donate: a copy where somebody else holds it."""
-        value = cell.value
-        return value if value is None or cell.donatable else owned_copy(value)
-
     def _check_initialized(self, bound: "_Binding") -> None:
         """Raises for the first variable that is read and has no value; nothing has run yet."""
         for cell, reads, node in zip(bound.cells, self.reads, self._readers, strict=True):
@@ -394,28 +391,31 @@ class _Binding:
       written, kept: those that may be written, and the others.
       locks: in the one order in which locks are taken.
       loose: cells whose shape is part of the executable's key.
+      snapshot: what those who only read leave to each other.
     """
 
-    __slots__ = ("cells", "handles", "kept", "locks", "loose", "written")
+    __slots__ = ("cells", "handles", "kept", "locks", "loose", "snapshot", "written")
 
     def __init__(self, region: Region, handles: Sequence[Any]) -> None:
-        self.handles = list(handles)
+        self.handles = handles
         self.cells = [h.resource for h in handles]
         if len({id(c) for c in self.cells}) != len(self.cells) and region._written:
             raise NotStatic(None, "two resource inputs are the same variable")
         self.written = [c for c, w in zip(self.cells, region.writes, strict=True) if w]
         self.kept = [c for c, w in zip(self.cells, region.writes, strict=True) if not w]
-        self.locks = [c.lock for c in sorted(self.cells, key=id)]
+        self.locks = Locks(self.cells)
         self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
+        self.snapshot = Snapshot()
 
 
 def _leased(bound: _Binding) -> tuple[list[Any], list[Any]]:
-    """The variables' arrays, and leases on them."""
+    """The variables' arrays, and leases on them; kept in the binding's snapshot."""
+    locks = bound.locks
     held: list[Any] = []
-    back = map(RELEASE, iter(held))
+    back = map(call, iter(held))
     try:
-        held.extend(compress(bound.locks, map(ACQUIRE, bound.locks)))
-        return _on_device(bound.cells), lease_all(bound.cells)
+        held.extend(compress(locks.releases, map(call, locks.acquires)))
+        return bound.snapshot.keep(_on_device(bound.cells), lease_all(bound.cells))
     finally:
         drain(back)
 
