@@ -6,6 +6,7 @@ An item reads its input slots and fills its output slots; slots belong to one ru
 import threading
 import time
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from penstock.core.eager import PreparedOp
@@ -16,6 +17,14 @@ from penstock.runtime.regions import Region, run_node
 from penstock.runtime.step import Event, Step
 
 Slots = dict[tuple[int, int], int]  # (id of node, output) -> slot
+
+
+def picker(slots: Sequence[int]) -> Callable[[list[Any]], Sequence[Any]]:
+    """What gives the values of these slots, in one step."""
+    first = slots[0] if slots else 0
+    if list(slots) == list(range(first, first + len(slots))):
+        return itemgetter(slice(first, first + len(slots)))
+    return itemgetter(*slots)
 
 
 class Item:
@@ -73,12 +82,13 @@ class RegionItem(Item):
             False,
         )
         self.region = region
-        self._handles = [slots[id(n), i] for n, i in region.variables]
+        self._take_inputs = picker(self.inputs)
+        self._take_handles = picker([slots[id(n), i] for n, i in region.variables])
         self._not_static = not_static
 
     def run(self, slots: list[Any], step: Step) -> None:
         """Reads its input slots and fills its output slots."""
-        inputs, handles = [slots[i] for i in self.inputs], [slots[i] for i in self._handles]
+        inputs, handles = self._take_inputs(slots), self._take_handles(slots)
         try:
             results = self.region.run(inputs, handles, step)
         except NotStatic as signal:  # raised while tracing: nothing of the region has run

@@ -28,7 +28,7 @@ from penstock.runtime.executor import Executor
 from penstock.runtime.flow import FlowExecutor, FlowLayout
 from penstock.runtime.frames import ROOT, Frame
 from penstock.runtime.host_path import is_fresh, run_node
-from penstock.runtime.items import HostItem, Item, RegionItem, TracedItem
+from penstock.runtime.items import HostItem, Item, RegionItem, TracedItem, picker
 from penstock.runtime.mixed_precision import half_wanted, in_half_precision
 from penstock.runtime.partition import devices_of
 from penstock.runtime.placer import place_program
@@ -119,13 +119,15 @@ class Plan:
         self._executor: Executor | FlowExecutor
         if flow is None:
             self._executor = Executor(self.items, _waits(program, clusters, made), self._threads)
-            self._fetch_slots = [slots[id(n), i] for n, i in program.fetches]
+            fetch_slots = [slots[id(n), i] for n, i in program.fetches]
         else:
             self._executor = FlowExecutor(program, flow, clusters, made, templates)
-            self._fetch_slots = flow.fetch_slots
-        self._feed_slots = [slots[id(n), 0] for n in program.feeds]
+            fetch_slots = flow.fetch_slots
+        self._take_fetches = picker(fetch_slots)
+        fed = list(range(len(program.feeds)))
+        assert [slots[id(n), 0] for n in program.feeds] == fed  # feeds are the first nodes
         self._generation = getattr(self.resources, "generation", 0)
-        self._whole = self._whole_region()
+        self._whole = self._whole_region(fed, fetch_slots)
         self._stale = False
 
     def _clusters(self) -> list[tuple[str, list[Node]]]:
@@ -136,7 +138,7 @@ class Plan:
     def _region(self, nodes: list[Node], outputs: list[Ref]) -> Region:
         return Region(nodes, outputs, self.device)
 
-    def _whole_region(self) -> Region | None:
+    def _whole_region(self, feed_slots: list[int], fetch_slots: list[int]) -> Region | None:
         """The region that is the whole plan, taking the feeds and giving the fetches as they are.
 
         None otherwise.
@@ -144,7 +146,7 @@ class Plan:
         if len(self.items) != 1 or not isinstance(self.items[0], RegionItem) or self._flow:
             return None
         item = self.items[0]
-        same = item.inputs == self._feed_slots and item.outputs == self._fetch_slots
+        same = item.inputs == feed_slots and item.outputs == fetch_slots
         return item.region if same and not item.region.variables else None
 
     def _host_item(
@@ -184,14 +186,12 @@ class Plan:
             except NotStatic as signal:
                 self._not_static(signal)
         slots = self._template.copy()
-        for slot, value in zip(self._feed_slots, feeds, strict=True):
-            slots[slot] = value
-        fetch_slots = self._fetch_slots
+        slots[: len(feeds)] = feeds
         if step.events is None or self._flow is not None:
             self._executor.run(slots, step)
         else:
             self._traced_executor().run(slots, step)
-        return [slots[i] for i in fetch_slots]
+        return self._take_fetches(slots)
 
     def _must_form(self) -> bool:
         """Whether the items are to be formed again.

@@ -73,13 +73,14 @@ def run_body(body: CallBody, tensors: Sequence[Any]) -> list[Any]:
     return _run(body, tensors)
 
 
-def _run(body: CallBody, tensors: Sequence[Any]) -> list[Any]:
+def _run(body: CallBody, tensors: Sequence[Any], captured: Sequence[Any] = ()) -> list[Any]:
+    """Runs a body on tensors, and on the arrays of captured ones after them."""
     plan = body.plan or plan_of(body)
     if watching.functions is not None:
         watching.functions.add(body)
     step = Step(eager_resources, plan.state)
     try:
-        arrays = [t._array for t in tensors]
+        arrays = [*[t._array for t in tensors], *captured]
     except AttributeError:
         raise _no_value(body, tensors) from None
     try:
@@ -157,8 +158,13 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
         self._template = graph.structured_outputs
         self._flat_layout = _layout(graph.structured_outputs, graph.outputs)
         self._single = isinstance(self._template, Tensor)
-        self._captured = tuple(graph.external_captures)
-        self.captures_symbolic = any(isinstance(t, SymbolicTensor) for t in self._captured)
+        self._keep_captures(graph.external_captures)
+
+    def _keep_captures(self, captures: Sequence[Any]) -> None:
+        self._captured = tuple(captures)
+        self.captures_symbolic = any(isinstance(t, SymbolicTensor) for t in captures)
+        eager = all(isinstance(t, EagerTensor) for t in captures)
+        self._captured_arrays = [t._array for t in captures] if eager else None
 
     @property
     def name(self) -> str:
@@ -212,6 +218,9 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
 
     def call_flat(self, tensors: Sequence[Any]) -> Any:
         """Calls with flat tensor arguments; returns the Python function's structure of values."""
+        captured = self._captured_arrays
+        if state.plain and captured is not None:
+            return self._result(_run(self.body, tensors, captured))
         arguments = [*tensors, *self._captured]
         if state.recorders:
             for variable in self.graph.variables:
@@ -226,6 +235,10 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
                 if isinstance(state.graph, FuncGraph):
                     state.graph.watch_variable(variable)
             results = calls.call(self.body, arguments)
+        return self._result(results)
+
+    def _result(self, results: list[Any]) -> Any:
+        """The Python function's structure, of the values of the flat outputs."""
         if self._single:
             return results[self._flat_layout[0] or 0]
         return self._pack(results)
@@ -344,7 +357,7 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
             raise ValueError(
                 f"{self.name}: expected {len(self._captured)} captures, got {len(captures)}."
             )
-        self._captured = tuple(captures)
+        self._keep_captures(captures)
 
     def add_to_graph(self, g: Any = None, overwrite: bool = False) -> None:
         """Puts the function into a graph's library, so that a GraphDef can name it.
