@@ -269,6 +269,9 @@ def test_a_critical_section_eagerly():
     assert values.stack().numpy().tolist() == [3]
     with pytest.raises(ValueError, match="while inside of it"):
         section.execute(tf.function(lambda: section.execute(lambda: total.assign_add(1))))
+    with pytest.raises(tf.errors.FailedPreconditionError, match="wait for itself"):
+        section.execute(twice)  # traced before
+    assert [int(x) for x in twice()] == [34, 44]
 
 
 def test_a_critical_section_orders_reads_and_writes(session):

@@ -1,5 +1,6 @@
 """Queues: order, batches, waiting, closing, sharing, contents in checkpoints."""
 
+import gc
 import random
 import threading
 import time
@@ -9,6 +10,7 @@ import pytest
 
 import penstock as tf
 from penstock import errors
+from penstock.core.eager import eager_resources
 from penstock.core.kernels import KernelContext
 from penstock.ops.queue_kinds import FifoQueue, PaddingFifoQueue, PriorityQueue, ShuffleQueue
 from penstock.runtime.step import Step
@@ -432,3 +434,99 @@ def test_schedules_end(first):
         assert set(script.taken + left) <= set(script.put), f"seed {seed}"
         assert not script.queue._puts
         assert not script.queue._takes
+
+
+# ---- queues that functions make
+
+
+def make_fifo():
+    return tf.queue.FIFOQueue(10, tf.float32, shapes=[()])
+
+
+def make_padding():
+    return tf.queue.PaddingFIFOQueue(10, tf.float32, shapes=[()])
+
+
+def make_shuffle():
+    return tf.queue.RandomShuffleQueue(10, 0, tf.float32, shapes=[()])
+
+
+@pytest.mark.parametrize("make", [make_fifo, make_padding, make_shuffle])
+def test_a_queue_that_a_function_makes_is_its_own_and_stays(make):
+    def body(x):
+        queue = make()
+        queue.enqueue(x)
+        return queue.size()
+
+    one, other = tf.function(body), tf.function(body)
+    assert [int(one(tf.constant(1.0))) for _ in range(3)] == [1, 2, 3]
+    assert int(other(tf.constant(1.0))) == 1
+    assert int(one(2.0)) == 1  # another trace
+    outer = tf.function(lambda: (one(tf.constant(1.0)), one(tf.constant(1.0))))
+    # As in TensorFlow, where FIFO queues alone are made outside of the function: a call that is
+    # part of another function makes the others anew.
+    assert [int(size) for size in outer()] == ([4, 5] if make is make_fifo else [1, 1])
+    assert [int(size) for size in outer()] == ([6, 7] if make is make_fifo else [2, 2])
+
+
+@pytest.mark.parametrize("make", [make_fifo, make_padding])
+def test_a_queue_that_a_function_makes_goes_with_it(make):
+    def body(x):
+        make().enqueue(x)
+
+    gc.collect()
+    before = len(eager_resources.items())
+    function = tf.function(body)
+    function(tf.constant(1.0))
+    assert len(eager_resources.items()) == before + 1
+    del function
+    gc.collect()
+    assert len(eager_resources.items()) == before
+
+
+def test_a_fifo_queue_that_a_function_makes_is_outside_of_it():
+    made = []
+
+    @tf.function
+    def body(x):
+        made.append(make_fifo())
+        made[0].enqueue(x)
+
+    body(3.0)
+    assert float(made[0].dequeue()) == 3.0
+
+
+def test_a_queue_in_a_function_has_the_seeds_of_its_graph():
+    tf.random.set_seed(5)
+    made = []
+
+    @tf.function
+    def order(x):
+        made.append(tf.queue.RandomShuffleQueue(100, 0, tf.float32, shapes=[()], seed=3))
+        made[0].enqueue_many([x])
+        return made[0].dequeue_many(8)
+
+    # TensorFlow 2.21's order
+    np.testing.assert_array_equal(order(tf.range(8.0)), [2, 3, 7, 1, 5, 0, 4, 6])
+
+
+def test_tables_of_functions_share_by_name_where_they_ask_for_it():
+    def size(keys, by_name):
+        table = tf.raw_ops.MutableHashTableV2(
+            key_dtype=tf.int64, value_dtype=tf.int64, use_node_name_sharing=by_name
+        )
+        tf.raw_ops.LookupTableInsertV2(table_handle=table, keys=keys, values=keys)
+        return tf.raw_ops.LookupTableSizeV2(table_handle=table)
+
+    for by_name, wanted in ((True, [1, 2, 3]), (False, [1, 2, 1])):
+        one, other = tf.function(size), tf.function(size)
+        keys = [tf.constant([k], tf.int64) for k in range(3)]
+        found = one(keys[0], by_name), one(keys[1], by_name), other(keys[2], by_name)
+        assert [int(x) for x in found] == wanted
+
+
+def test_a_queue_chosen_from_a_list_outlives_the_choice():
+    queue = make_fifo()
+    tf.queue.FIFOQueue.from_list(0, [queue]).enqueue(1.0)
+    gc.collect()
+    assert int(queue.size()) == 1

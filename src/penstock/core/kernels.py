@@ -327,12 +327,14 @@ class KernelContext:
         resources: Any,
         device: str = "",
         step: Any = None,
+        graph: Any = None,
     ) -> None:
         self.op_name = op_name
         self.attrs = attrs
         self.resources = resources
         self.device = device
         self.step = step
+        self.graph = graph  # that the operation is part of; None eagerly and in toy programs
 
     def check(self, ok: Any, error: ErrorClass, message: Callable[..., str], *values: Any) -> None:
         """Fails the step with `error(message(*values))` unless `ok` (a boolean scalar) holds."""

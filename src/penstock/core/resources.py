@@ -198,7 +198,8 @@ class ResourceManager:
     DEFAULT_CONTAINER = "localhost"
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards: _resources, generation
+        # guards: _resources, generation. Finalizers delete, while this thread may hold it.
+        self._lock = threading.RLock()
         self._resources: dict[tuple[str, str], Any] = {}
         self.generation = 0  # grows when resources are removed, so that plans know to bind again
 
@@ -240,8 +241,8 @@ class ResourceManager:
         """Removes all resources of the containers, of every container when none are named."""
         with self._lock:
             self.generation += 1
-            gone = [k for k in self._resources if containers is None or k[0] in containers]
-            removed = [self._resources.pop(key) for key in gone]
+            gone = [k for k in list(self._resources) if containers is None or k[0] in containers]
+            removed = [self._resources.pop(key, None) for key in gone]
         for resource in removed:
             close = getattr(resource, "close", None) or getattr(resource, "clear", None)
             if close is not None:

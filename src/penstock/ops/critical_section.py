@@ -6,11 +6,11 @@ for itself, or a resource that two sections claim, is refused when the graph is 
 """
 
 import contextlib
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from penstock.core import rounds
 from penstock.core.context import state
 from penstock.core.eager import eager_resources
 from penstock.core.execute import execute
@@ -25,16 +25,6 @@ from penstock.util import nest
 
 SECTIONS = "critical_sections"  # the collection of a graph's sections
 EXECUTIONS = "critical_section_executions"  # the collection of a graph's executions
-
-
-class _Held(threading.local):
-    """The mutexes whose sections the thread runs eagerly, one in another."""
-
-    def __init__(self) -> None:
-        self.names: tuple[str, ...] = ()
-
-
-_held = _Held()
 
 
 class _Execution:
@@ -128,18 +118,21 @@ class CriticalSection:
             return self._execute_in(graph, fn, exclusive_resource_access)
 
     def _execute_now(self, fn: Callable[[], Any]) -> Any:
-        outer = _held.names
-        if self._name in outer:
+        if self._runs_around():
             raise self._waits_for_itself()
         token = execute(mutex_ops.LOCK, (self._handle,))
-        _held.names = (*outer, self._name)
         try:
-            return nest.map_structure(
-                lambda x: None if x is None else identity(x), fn(), expand_composites=True
-            )
+            with rounds.holding(self._handle._array.resource):
+                return nest.map_structure(
+                    lambda x: None if x is None else identity(x), fn(), expand_composites=True
+                )
         finally:
-            _held.names = outer
             execute(mutex_ops.CONSUME, (token,))
+
+    def _runs_around(self) -> bool:
+        """Whether this thread runs the section eagerly."""
+        eager = isinstance(self._handle, EagerTensor)
+        return eager and self._handle._array.resource in rounds.held()
 
     def _waits_for_itself(self) -> ValueError:
         return ValueError(
@@ -149,8 +142,7 @@ class CriticalSection:
 
     def _execute_in(self, graph: Graph, fn: Callable[[], Any], exclusive: bool) -> Any:
         outer = getattr(graph, "_critical_sections", ())
-        runs_now = isinstance(self._handle, EagerTensor) and self._name in _held.names
-        if runs_now or any(handle is self._handle for handle in outer):
+        if self._runs_around() or any(handle is self._handle for handle in outer):
             raise self._waits_for_itself()
         token = execute(mutex_ops.LOCK, (self._handle,))
         before = len(graph.get_operations())

@@ -84,7 +84,9 @@ def _made(ctx: KernelContext, create: Callable[[str], LookupTable]) -> ResourceH
     if "shared_name" not in attrs:
         name = f"anonymous_table_{next(_numbers)}"
         return ResourceHandle("", name, create(name))
-    handle = make_handle(ctx, attrs["container"], attrs["shared_name"], LookupTable, create)
+    by_name = attrs["use_node_name_sharing"] and ctx.step is not None
+    shared = attrs["shared_name"] or (ctx.op_name if by_name else "")
+    handle = make_handle(ctx, attrs["container"], shared, LookupTable, create)
     table = handle.resource
     if not same_types(table, key_dtype, value_dtype):
         raise invalid(

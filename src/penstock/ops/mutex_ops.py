@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from penstock import errors
-from penstock.core import shapes
+from penstock.core import rounds, shapes
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.resources import ResourceHandle
@@ -89,6 +89,14 @@ def _lock(ctx: KernelContext, mutex: Any) -> MutexToken:
     if not isinstance(held, Mutex):
         raise errors.InvalidArgumentError(
             None, None, f"expected the handle of a mutex, got {mutex!r}."
+        )
+    if held in rounds.held():
+        raise errors.FailedPreconditionError(
+            None,
+            None,
+            f"expected a mutex that the caller does not hold, got '{held.name}', whose critical "
+            "section the program runs around this step: it would wait for itself. Call the "
+            "function outside of the section, or give it one of its own.",
         )
     return held.acquire(ctx)
 

@@ -8,6 +8,7 @@ came.
 
 import itertools
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from penstock.core.kernels import KernelContext
 from penstock.core.resources import ResourceHandle
 
 _numbers = itertools.count()
+_graph_numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
 def wait_until(
@@ -89,10 +91,20 @@ def make_handle(
 ) -> ResourceHandle:
     """The handle of the resource with this container and name; made when there is none.
 
-    Without a shared name it is the operation's own; an eager operation makes a new one each time.
+    Without a shared name it is the operation's own: in a session by its name; an eager operation
+    makes a new one each time; one in a function's body has one, as long as the body is there.
     """
     name = shared_name or ctx.op_name
     if not shared_name and ctx.step is None:
         name = f"{name}_{next(_numbers)}"
+    elif not shared_name and getattr(ctx.graph, "building_function", False):
+        name = f"{name}_{_number_of(ctx.graph)}"
+        if ctx.resources.lookup(container, name) is None:
+            weakref.finalize(ctx.graph, ctx.resources.delete, container, name)
     found = ctx.resources.lookup_or_create(container, name, kind, lambda: create(name))
     return ResourceHandle(container, name, found)
+
+
+def _number_of(graph: Any) -> int:
+    """What tells the resources of a function's body from those of others of the same name."""
+    return _graph_numbers.setdefault(graph, next(_numbers))

@@ -2,7 +2,8 @@
 
 A queue object names a queue (`queue_state`) by its handle, `queue_ref`; its methods are the
 operations of `queue_ops`. In a graph the queue lives in the session, shared by name; eagerly it
-lives as long as the object. A checkpoint that reaches the object saves what is in the queue.
+lives as long as its handle, and one that a function's body makes as long as the body. A checkpoint
+that reaches the object saves what is in the queue.
 """
 
 import functools
@@ -18,6 +19,7 @@ from penstock.core.execute import execute
 from penstock.core.op_def import OpDef, lookup
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
 from penstock.core.trackable import Trackable
+from penstock.graph.behavior import init_scope
 from penstock.graph.static_values import constant_value
 from penstock.ops import queue_ops as q
 from penstock.ops.random_state import get_seed
@@ -114,9 +116,7 @@ class QueueBase(Trackable):
         self._queue_ref = queue_ref
         self._is_reference = queue_ref.dtype.base_dtype is dt.string  # as in TensorFlow 1
         if isinstance(queue_ref, EagerTensor):
-            handle: Any = queue_ref._array
-            self._name: str = handle.name
-            weakref.finalize(self, eager_resources.delete, handle.container, handle.name)
+            self._name: str = queue_ref._array.name
         else:
             assert isinstance(queue_ref, SymbolicTensor)
             self._name = queue_ref.op.name.rpartition("/")[2]
@@ -398,7 +398,7 @@ def _common(shapes: Sequence[TensorShape]) -> TensorShape:
 def _make(
     op: OpDef, dtypes: Any, shapes: Any, capacity: Any, shared_name: Any, name: str, **more: Any
 ) -> Tensor:
-    """A queue's handle. Eagerly each queue is its own."""
+    """A queue's handle. Eagerly each queue is its own, and is gone with the handle."""
     attrs = {
         "component_types": dtypes,
         "shapes": () if shapes is None else shapes,
@@ -407,6 +407,9 @@ def _make(
         **more,
     }
     made: Tensor = execute(op, (), attrs, name)
+    if isinstance(made, EagerTensor):
+        handle: Any = made._array
+        weakref.finalize(made, eager_resources.delete, handle.container, handle.name)
     return made
 
 
@@ -443,7 +446,8 @@ class FIFOQueue(QueueBase):
         types = _as_types(dtypes)
         shapes = _as_shapes(shapes)
         names = _as_names(names, len(types))
-        handle = _make(q.FIFO, types, shapes, capacity, shared_name, name)
+        with init_scope():  # the other kinds are made in the body of a function
+            handle = _make(q.FIFO, types, shapes, capacity, shared_name, name)
         super().__init__(types, shapes, names, handle)
 
 

@@ -44,7 +44,8 @@ def run_node(
     """
     if effects.switch.log is not None and node.stateful and not in_turn and step.who != "":
         return _run_in_turn(node, prepared, arguments, step)
-    context = KernelContext(node.name, prepared.attrs, step.resources, prepared.device, step)
+    graph = None if node.origin is None else node.origin.graph
+    context = KernelContext(node.name, prepared.attrs, step.resources, prepared.device, step, graph)
     context.uncompiled = uncompiled
     if node.op is not None and node.op.step_input is not None:
         context.step_value = step.take(node, node.op.step_input)  # type: ignore[attr-defined]
