@@ -173,3 +173,52 @@ def test_a_recomputed_block_with_a_variable_compiles_within_a_loop(jit_compile):
         for _ in range(3):
             y = tf.sin(y) * v
     np.testing.assert_allclose(f(x), tape.gradient(y, [x, v]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["eager", "function", "graph"])
+@pytest.mark.parametrize("used", [0, 1])
+def test_a_rule_gets_zeros_for_results_that_nothing_uses(mode, used) -> None:
+    shapes = []
+
+    @tf.custom_gradient
+    def powers(x):
+        def rule(one, two):
+            shapes.append((one.dtype, two.dtype))
+            return 2.0 * x * one + 3.0 * x**2 * tf.cast(two, tf.float32)
+
+        return (x**2, tf.cast(x**3, tf.float64)), rule
+
+    def derivative(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = powers(x)[used]
+        return tape.gradient(y, x)
+
+    x = tf.constant([1.0, 2.0])
+    if mode == "graph":
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            x = tf.constant([1.0, 2.0])
+            found = session.run(tf.gradients(powers(x)[used], x)[0])
+    else:
+        found = (derivative if mode == "eager" else tf.function(derivative))(x)
+    np.testing.assert_array_equal(found, [[2.0, 4.0], [3.0, 12.0]][used])
+    assert shapes == [(tf.float32, tf.float64)]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_an_overridden_gradient_gets_zeros_for_results_that_nothing_uses(traced) -> None:
+    name = f"SumOfBoth{traced}"
+
+    @tf.RegisterGradient(name)
+    def both(op, one, two):
+        return one + 10.0, two + 20.0
+
+    def derivative(x, y):
+        with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": name}):
+            z, _ = tf.identity_n([x, y])
+        return tf.gradients(z, [x, y])
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        run = tf.function(derivative) if traced else derivative
+        found = session.run(run(tf.constant(1.0), tf.constant(2.0)))
+    assert found == [11.0, 20.0]

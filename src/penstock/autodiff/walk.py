@@ -25,6 +25,8 @@ named_rules: dict[
     str, Rule | None
 ] = {}  # RegisterGradient: by operation type or override name; None: not differentiable
 
+OVERRIDE = "_gradient_op_type"  # the attribute of operations that have another rule than their kind
+
 
 class RuleName(str):
     """The name of the rule of some operations alone, which holds it: rules go with their graphs."""
@@ -117,7 +119,7 @@ def rule_of(record: Record) -> Rule | None:
     Raises:
       LookupError: it has none, by its own word or because nothing is registered.
     """
-    override = record.attrs.get("_gradient_op_type")
+    override = record.attrs.get(OVERRIDE)
     if override is not None:
         name = override.decode() if isinstance(override, bytes) else override
         own = override if isinstance(override, RuleName) else _own_rules.get(name)
@@ -291,8 +293,12 @@ ACCEPTS_NONE = frozenset({
 
 
 def _fill(record: Record, grads: list[Gradient]) -> list[Gradient]:
-    """Zeros where an output's gradient is missing."""
-    if len(grads) == 1 or record.type in ACCEPTS_NONE:
+    """Zeros where an output's gradient is missing.
+
+    The operations of ACCEPTS_NONE do without, unless a user's rule stands in for their own: it
+    gets what TensorFlow gives it.
+    """
+    if len(grads) == 1 or (record.type in ACCEPTS_NONE and OVERRIDE not in record.attrs):
         return grads
     return [
         (
