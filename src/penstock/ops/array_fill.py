@@ -509,6 +509,7 @@ def sequence_mask(
       >>> sequence_mask([1, 2]).numpy().tolist()
       [[True, False], [True, True]]
     """
+    kind = bool_ if dtype is None else as_dtype(dtype)
     lengths = convert_to_tensor(lengths)
     if maxlen is None:
         longest = execute(
@@ -531,9 +532,5 @@ def sequence_mask(
         "Range", (convert_to_tensor(0, maxlen.dtype), maxlen, convert_to_tensor(1, maxlen.dtype))
     )
     column = execute("Cast", (execute("ExpandDims", (lengths, -1)),), {"DstT": maxlen.dtype})
-    result = execute("Less", (row, column), None, name if as_dtype(dtype) is bool_ else None)
-    return (
-        result
-        if as_dtype(dtype) is bool_
-        else execute("Cast", (result,), {"DstT": as_dtype(dtype)}, name)
-    )
+    result = execute("Less", (row, column), None, name if kind is bool_ else None)
+    return result if kind is bool_ else execute("Cast", (result,), {"DstT": kind}, name)

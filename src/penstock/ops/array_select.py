@@ -294,7 +294,7 @@ def _unique_function(op: OpDef, fields: str, doc: str) -> Any:
     made = namedtuple(op.name, fields)  # type: ignore[misc]
 
     def function(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
-        return made(*execute(op, (x,), {"out_idx": as_dtype(out_idx)}, name))
+        return made(*execute(op, (x,), {"out_idx": out_idx}, name))
 
     function.__name__ = function.__qualname__ = {UNIQUE.name: "unique"}.get(
         op.name, "unique_with_counts"

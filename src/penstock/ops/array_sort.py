@@ -21,7 +21,7 @@ from penstock.ops.array_order import transpose
 from penstock.ops.composing import composed
 from penstock.types import dims as d
 from penstock.types.dims import Dims
-from penstock.types.dtypes import as_dtype, int32, int64
+from penstock.types.dtypes import as_dtype, int32
 
 Array = Any
 TopKV2 = namedtuple("TopKV2", ["values", "indices"])
@@ -343,8 +343,8 @@ def searchsorted(
         )
     op = LOWER_BOUND if side == "left" else UPPER_BOUND
     flat = [reshape(t, [-1, _last(t)]) for t in (rows, wanted)]
-    found = execute(op, flat, {"out_type": as_dtype(out_type)}, name)
-    return reshape(found, shape_of(wanted, int64 if as_dtype(out_type) is int64 else int32))
+    found = execute(op, flat, {"out_type": out_type}, name)
+    return reshape(found, shape_of(wanted, found.dtype))
 
 
 def _last(x: Any) -> Any:

@@ -192,7 +192,9 @@ def bincount(
     kind = values.dtype.base_dtype
     size = length(values, minlength, maxlength, kind)
     if weights is None:
-        counted = convert_to_tensor(np.zeros(0, as_dtype(dtype).numpy_dtype))
+        counted = convert_to_tensor(
+            np.zeros(0, as_dtype(dt.int32 if dtype is None else dtype).numpy_dtype)
+        )
     else:
         counted = convert_to_tensor(weights)
     if axis != -1:

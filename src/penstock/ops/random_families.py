@@ -397,7 +397,7 @@ def random_poisson(
     """
     with scope(name, "random_poisson") as full:
         first, second = seed_pair(seed)
-        attrs = {"dtype": as_dtype(dtype), "seed": first, "seed2": second}
+        attrs = {"dtype": dtype, "seed": first, "seed2": second}
         lam = convert_to_tensor(lam, name="lam")
         return execute(POISSON_V2, (shape_tensor(shape), lam), attrs, full)
 
@@ -494,7 +494,7 @@ def stateless_binomial(
         probs = convert_to_tensor(probs, name="probs")
         counts = convert_to_tensor(counts, dtype_hint=probs.dtype, name="counts")
         counts = cast(counts, probs.dtype)
-        attrs = {"dtype": as_dtype(output_dtype)}
+        attrs = {"dtype": output_dtype}
         parts = (shape_tensor(shape), seed, counts, probs)
         return execute(STATELESS_BINOMIAL, parts, attrs, full)
 

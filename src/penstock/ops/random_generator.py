@@ -256,7 +256,7 @@ class Generator(AutoTrackable):
             return self._scaled(stateless.TRUNCATED_V2, shape, mean, stddev, dtype)
 
     def _scaled(self, op: OpDef, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Any:
-        kind = as_dtype(dtype)
+        kind = dt.float32 if dtype is None else as_dtype(dtype)
         drawn = self._draw(op, shape, kind)
         spread = convert_to_tensor(stddev, kind, name="stddev")
         return add(multiply(drawn, spread), convert_to_tensor(mean, kind, name="mean"))

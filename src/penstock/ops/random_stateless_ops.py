@@ -223,7 +223,7 @@ def _normal(
     name: str | None,
     alg: Any,
 ) -> Any:
-    dtype = as_dtype(dtype)
+    dtype = dtypes.float32 if dtype is None else as_dtype(dtype)
     mean, stddev = moments
     with scope(name, default) as full:
         key, counter, algorithm = key_counter_alg(seed, alg)
@@ -282,7 +282,7 @@ def _categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any) -> Any:
     return execute(
         ops.MULTINOMIAL,
         (tensor(logits, name="logits"), num_samples, seed),
-        {"output_dtype": as_dtype(dtype)},
+        {"output_dtype": dtype},
     )
 
 
