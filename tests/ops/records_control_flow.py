@@ -16,6 +16,10 @@ OPERATIONS = (
 
 RECORDS = [
     *(Record(name, tested_by="tests/ops/test_control_flow.py") for name in OPERATIONS),
+    *(
+        Record(name, tested_by="tests/ops/test_raw_functions.py")
+        for name in ("For", "RemoteCall", "SymbolicGradient")
+    ),
     Record(
         "BatchFunction",
         tested_by="tests/runtime/test_batching.py",

@@ -4,9 +4,9 @@ _BY_REASON = {
     "ends the process": "Abort",
     "its effect is a line on the standard error": "Print PrintV2",
     "differs between runs": "Timestamp",
-    "takes functions, see tests/ops/test_functional_loops.py and tests/graph": """
+    "takes functions, see tests/ops/test_raw_functions.py and tests/graph": """
         BatchFunction Case If While StatelessCase StatelessIf StatelessWhile PartitionedCall
-        StatefulPartitionedCall EagerPyFunc PyFunc PyFuncStateless
+        StatefulPartitionedCall For RemoteCall SymbolicGradient EagerPyFunc PyFunc PyFuncStateless
     """,
     "a part of a loop or branch, see tests/runtime/test_flow_graphs.py": """
         Enter Exit LoopCond Merge NextIteration RefEnter RefExit RefNextIteration

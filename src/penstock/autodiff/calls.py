@@ -322,6 +322,18 @@ def call(body: CallBody, arguments: Sequence[Any]) -> list[Any]:
     return list(node.outputs)
 
 
+def own_body(body: CallBody) -> CallBody:
+    """The body, or, of one that is shared, a body that calls it."""
+    if not body.shared:
+        return body
+    graph = FuncGraph(f"{body.name}_own")
+    with context.graph_scope(graph), context.no_recording():
+        inputs = [graph.add_input(t.dtype, t.dims, t.op.name) for t in body.inputs]
+        graph.outputs = call(body, inputs)
+    graph.finish()
+    return CallBody(graph.name, graph)
+
+
 def _no_runner(body: CallBody, arguments: Sequence[Any]) -> list[Any]:
     raise RuntimeError("penstock.tracing is not loaded")
 

@@ -10,13 +10,14 @@ from typing import Any
 from penstock.autodiff.composites import gradient_part, like_source
 from penstock.autodiff.enclosing import outermost, records_through
 from penstock.autodiff.unconnected import UnconnectedGradients
-from penstock.autodiff.walk import Record, Rule, Sums, as_dense, is_trainable, walk
+from penstock.autodiff.walk import Record, Rule, Sums, as_dense, walk
 from penstock.core.composite import IndexedSlices
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.ops.grouping import tuple_
+from penstock.types import dtypes as dt
 
 
 class AggregationMethod:
@@ -234,11 +235,7 @@ def _gated(results: Any) -> Any:
 def _result(x: Any, sums: Sums, unconnected: UnconnectedGradients) -> Any:
     found = sums.get(id(x))
     if found is None and unconnected is UnconnectedGradients.ZERO:
-        return (
-            execute("ZerosLike", (x,))
-            if is_trainable(x) and x.dtype.name != "resource"
-            else _zeros_of_variable(x)
-        )
+        return _zeros_of_variable(x) if x.dtype is dt.resource else execute("ZerosLike", (x,))
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock.autodiff.branches import operation_of
-from penstock.autodiff.calls import Reverse, build_reverse, call, gather, records_between
+from penstock.autodiff.calls import Reverse, build_reverse, call, gather, own_body, records_between
 from penstock.autodiff.frames import FrameBody
 from penstock.autodiff.walk import Record, as_dense, is_trainable, named_rules
 from penstock.autodiff.widening import add_outputs, carries_gradient, zeros_for
@@ -36,7 +36,10 @@ COUNTER = "rounds"  # the key of the output that counts rounds, among those that
 def _gradient_of_while(record: Record, *grads: Any) -> list[Any]:
     """The gradient rule of While."""
     op = operation_of(record)
-    body: CallBody = op.attrs["body"]
+    with Inside(op.graph):
+        own = {name: own_body(op.attrs[name]) for name in ("cond", "body")}  # to add to
+    op.attrs = {**op.attrs, **own}
+    body: CallBody = own["body"]
     given = [*grads, *[None] * (len(op._outputs) - len(grads))]
     needed = record.needed if record.needed is not None else [True] * len(record.inputs)
     reached = reached_from(body, {i for i, wanted in enumerate(needed) if wanted})

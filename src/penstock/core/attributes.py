@@ -56,6 +56,8 @@ def complete(
             )
         _check_allowed(op, attr, value, runtime)
         result[name] = value
+        if op.calls and attr.element_kind == "func":
+            _check_known(op, value if attr.is_list else (value,))
     for name in found:  # attributes starting with "_" travel with the operation
         if name not in result:
             result[name] = found[name]
@@ -134,6 +136,17 @@ def _agree(op: OpDef, arg: ArgDef, name: str, value: Any, found: dict[str, Any])
     raise ValueError(
         f"{op.name}: input '{arg.name}' gives {name}={value}, but {name}={before} was expected."
     )
+
+
+def _check_known(op: OpDef, functions: Sequence[Any]) -> None:
+    for function in functions:
+        if isinstance(function, str):
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"{op.name}: function '{function}' was not found: expected a concrete function or "
+                "one of the graph that is imported, got a name that stands for none.",
+            )
 
 
 def _check_allowed(op: OpDef, attr: AttrDef, value: Any, runtime: bool) -> None:
@@ -270,12 +283,30 @@ def _same(value: Any) -> Any:
     return value
 
 
+def _function(value: Any) -> Any:
+    """A name, or a body: that of a concrete function stands for it."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, str) or hasattr(value, "orders_all"):
+        return value
+    body = getattr(value, "body", None)
+    if hasattr(body, "orders_all"):
+        return body
+    if hasattr(value, "get_concrete_function"):
+        raise TypeError("it has no trace of its own; pass its get_concrete_function(...)")
+    raise TypeError("pass a concrete function: tf.function(f).get_concrete_function(...)")
+
+
 _FORMS = {
     "int": _int, "float": _float, "bool": _bool, "string": _string, "shape": _shape,
-    "tensor": _tensor, "type": _type, "func": _same, "any": _same,
+    "tensor": _tensor, "type": _type, "func": _function, "any": _same,
 }  # fmt: skip
 
-_KINDS = {"type": "DataType", "tensor": "TensorProto"}  # words of errors
+_KINDS = {
+    "type": "DataType",
+    "tensor": "TensorProto",
+    "func": "a concrete function",
+}  # words of errors
 
 
 def output_dtypes(op: OpDef, attrs: dict[str, Any]) -> tuple[DType, ...]:

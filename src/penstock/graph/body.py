@@ -27,8 +27,10 @@ class CallBody:
         "inputs",
         "must_compile",
         "name",
+        "named",
         "outputs",
         "plan",
+        "shared",
         "traced",
     )
 
@@ -44,6 +46,8 @@ class CallBody:
             Any, Any
         ] = {}  # which outputs have gradients -> the reverse, see autodiff.calls
         self.must_compile = False  # it runs as one compiled region, or not at all
+        self.named = False  # an imported operation has it
+        self.shared = False  # others have it too: what adds to a body adds to one of its own
         self.draws: bool | None = None  # the runtime's note: whether it draws random numbers
         self.plan: Any = None  # the runtime's plan for eager calls
         self.traced: Any = None  # the runtime's nodes, for use inside compiled regions

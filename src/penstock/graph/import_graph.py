@@ -393,6 +393,7 @@ class Importer:
                 f"{where}: expected a function of the GraphDef's library, got {str(value)!r}, "
                 "which it does not have. Export the graph with the functions that it calls."
             )
+        body.shared, body.named = body.named, True
         return body
 
     def _renamed_groups(self, node: ReadNode, groups: Any) -> Any:

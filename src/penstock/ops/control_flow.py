@@ -5,6 +5,7 @@ other loops keep values in lists (`tensor_lists`). The kernels of the control fl
 the runtime, its gradients to `penstock.autodiff`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from penstock.core.execute import execute
@@ -14,7 +15,7 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.graph.func_graph import bodies_of
 from penstock.types.dims import Dims, union
-from penstock.types.dtypes import int32
+from penstock.types.dtypes import DType, int32
 
 Array = Any  # numpy.ndarray or jax.Array
 
@@ -32,10 +33,30 @@ _WHILE = (
 )
 
 
+def check_body(
+    c: ShapeContext, body: Any, taken: Sequence[DType], given: Sequence[DType] | None
+) -> None:
+    """Refuses a body of other inputs than `taken` or other outputs than `given`."""
+    inputs = tuple(t.dtype for t in body.inputs)
+    outputs = body.output_dtypes
+    if inputs != tuple(taken) or (given is not None and outputs != tuple(given)):
+        expected = _signature(taken, given)
+        c.fail(
+            f"a function {expected}",
+            f"{body.name}{_signature(inputs, outputs)}",
+            "What a concrete function captures comes after its arguments: see captured_inputs.",
+        )
+
+
+def _signature(taken: Sequence[DType], given: Sequence[DType] | None) -> str:
+    left = ", ".join(t.name for t in taken)
+    return f"({left})" + ("" if given is None else f" -> ({', '.join(t.name for t in given)})")
+
+
 def _branch_shapes(c: ShapeContext) -> list[Dims]:
     bodies = bodies_of(c.attrs)
-    if not bodies:
-        return [None] * len(c.attr("Tout"))
+    for body in bodies:
+        check_body(c, body, c.attr("Tin"), c.attr("Tout"))
     rows = zip(*[[t.dims for t in body.outputs] for body in bodies], strict=True)
     result: list[Dims] = []
     for first, *rest in rows:
@@ -46,19 +67,28 @@ def _branch_shapes(c: ShapeContext) -> list[Dims]:
 
 
 def _loop_shapes(c: ShapeContext) -> list[Dims]:
-    bodies = bodies_of({"body": c.attr("body")})
-    if not bodies:
-        return [None] * len(c.attr("T"))
-    return [t.dims for t in bodies[0].inputs]
+    body, types = c.attr("body"), c.attr("T")
+    check_body(c, c.attr("cond"), types, None)
+    if len(c.attr("cond").outputs) != 1:
+        c.fail("a condition of one value", f"one of {len(c.attr('cond').outputs)}")
+    check_body(c, body, types, types)
+    return [t.dims for t in body.inputs]
 
 
-def effects_after(offset: int) -> Any:
-    """The effects of the bodies, whose inputs are those of the operation from `offset` on."""
+def effects_after(offset: int, before: int | None = None) -> Any:
+    """The effects of the bodies, whose inputs are those of the operation from `offset` on.
+
+    `before`: how many inputs of the operation are none of a list; `offset` by default.
+    """
+    single = offset if before is None else before
 
     def effects(attrs: dict[str, Any]) -> dict[int, str]:
         found: dict[int, str] = {}
+        count = sum(len(attrs.get(name, ())) for name in ("T", "Tin", "Tcaptured"))
         for body in bodies_of(attrs):
             for i, effect in body.effects.items():
+                if i + offset >= single + count:
+                    continue  # the shape rule refuses a body of more inputs
                 both = set(effect) | set(found.get(i + offset, ""))
                 found[i + offset] = "?" + "".join(c for c in "rw" if c in both)
         return found
@@ -109,6 +139,25 @@ WHILE, STATELESS_WHILE = _define(
     0,
     "Runs a body on its own results as long as another body says so.",
 )
+
+
+def _for_shapes(c: ShapeContext) -> list[Dims]:
+    types = c.attr("T")
+    check_body(c, c.attr("body"), (int32, *types), types)
+    for i in range(3):
+        c.rank(i, 0)
+    return [None] * len(types)
+
+
+FOR = define_op(
+    "For(start: int32, limit: int32, delta: int32, input: [T]; T: list(type) >= 0, body: func) -> "
+    "output: [T]",
+    shape=_for_shapes,
+    fallible=True,
+    doc="Runs a body on the number of the round and its own results: from `start`, before `limit`.",
+).without_gradient("loops with one are made by tf.while_loop")
+FOR.calls = True
+FOR.effect_rule = effects_after(2, 3)  # the body's first input is the number of the round
 
 # ---- what loops keep for their gradients ------------------------------------------------------
 

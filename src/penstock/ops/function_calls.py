@@ -4,14 +4,14 @@ from typing import Any
 
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.control_flow import effects_after, needs_autodiff
+from penstock.ops.control_flow import check_body, effects_after, needs_autodiff
 
 
 def _call_shape(c: ShapeContext) -> list[Any]:
     body = c.attr("f")
-    return (
-        [t.dims for t in body.outputs] if hasattr(body, "outputs") else [None] * len(c.attr("Tout"))
-    )
+    if "Tcaptured" not in c.attrs:
+        check_body(c, body, c.attr("Tin"), c.attr("Tout"))
+    return [t.dims for t in body.outputs]
 
 
 _ATTRS = (
@@ -59,3 +59,37 @@ BATCH_FUNCTION = define_op(
 ).without_gradient("what a batch holds besides differs from call to call")
 BATCH_FUNCTION.calls = True
 BATCH_FUNCTION.effect_rule = effects_after(0)
+
+
+def _remote_shape(c: ShapeContext) -> list[Any]:
+    check_body(c, c.attr("f"), c.attr("Tin"), c.attr("Tout"))
+    return [None] * len(c.attr("Tout"))
+
+
+REMOTE_CALL = define_op(
+    "RemoteCall(target: string, args: [Tin]; Tin: list(type) >= 1, Tout: list(type) >= 1, f: func)"
+    " -> output: [Tout]",
+    shape=_remote_shape,
+    stateful=True,
+    fallible=True,
+    doc="Calls a function on a device of this process, whose name is known when it runs.",
+).without_gradient("the call that has one is PartitionedCall, on a device of the graph")
+REMOTE_CALL.calls = True
+REMOTE_CALL.effect_rule = effects_after(1)
+
+
+def _gradient_shape(c: ShapeContext) -> list[Any]:
+    body, taken, given = c.attr("f"), c.attr("Tin"), c.attr("Tout")
+    check_body(c, body, given, taken[len(given) :])
+    if tuple(taken[: len(given)]) != tuple(given):
+        c.fail(f"inputs of {[t.name for t in given]} first", f"{[t.name for t in taken]}")
+    return list(c.shapes[: len(given)])
+
+
+SYMBOLIC_GRADIENT = define_op(
+    "SymbolicGradient(input: [Tin]; Tin: list(type) >= 1, Tout: list(type) >= 1, f: func) -> "
+    "output: [Tout]",
+    shape=_gradient_shape,
+    doc="The gradients of a function's inputs, given these and the gradients of its outputs.",
+).without_gradient("tf.gradients of a call of the function has any order")
+SYMBOLIC_GRADIENT.calls = True

@@ -40,21 +40,29 @@ def set_whole_plan_maker(function: Callable[..., Any]) -> None:
     _make_plan["whole"] = function
 
 
-def run_body(ctx: KernelContext, body: CallBody, arguments: Sequence[Any]) -> list[Any]:
-    """Runs a body's plan on the host, inside the step that `ctx` belongs to."""
+def run_body(
+    ctx: KernelContext, body: CallBody, arguments: Sequence[Any], place: str = ""
+) -> list[Any]:
+    """Runs a body's plan on the host, inside the step that `ctx` belongs to.
+
+    Operations that ask for no device run on `place`, where a device is given.
+    """
     step = ctx.step if ctx.step is not None else Step(ctx.resources)
-    key = ("uncompiled" if ctx.uncompiled else "body", id(body))
+    key = ("uncompiled" if ctx.uncompiled else "body", id(body), place)
     kept = step.state.get(key)
     if kept is None:
-        plan = _uncompiled(body, ctx) if ctx.uncompiled else _plan_of(body, ctx)
+        single = ctx.uncompiled and not place
+        plan = _uncompiled(body, ctx) if single else _plan_of(body, ctx, place)
         kept = step.state[key] = (body, plan)  # the body lives as long as its id is a key
     step.check(ctx.op_name)
     return list(kept[1].run(arguments, step))
 
 
-def _plan_of(body: CallBody, ctx: KernelContext) -> Any:
+def _plan_of(body: CallBody, ctx: KernelContext, place: str) -> Any:
     whole = body.must_compile
     program = build(body.outputs, body.inputs, body.control_outputs, inline_all=whole)
+    for node in program.nodes if place else ():
+        node.device = node.device or place
     device = ctx.device or "CPU"
     if whole:
         return _make_plan["whole"](program, ctx.resources, body.name, device)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.core import rounds
 from penstock.core.kernels import KernelContext, register_kernel
 from penstock.core.lazy import jax, jnp
@@ -99,6 +100,32 @@ def _rounds_on_host(
         ]
     return values
 
+
+def _for_on_host(
+    ctx: KernelContext, start: Any, limit: Any, delta: Any, input: Any, *, body: Any
+) -> Any:
+    first, last, step = int(start), int(limit), int(delta)
+    if (last - first) * step <= 0 and first != last:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"{ctx.op_name}: expected a delta that leads from {first} to {last}, got {step}. Give "
+            "a positive one where start is below limit, else a negative one.",
+        )
+    touched = {i - 1 for i in body.effects}
+    values = [ResourceHandle("", "", v) if i in touched else v for i, v in enumerate(input)]
+    with rounds.inside(rounds.path()) as here:
+        for number, index in enumerate(range(first, last, step) if step else ()):
+            here.enter(number)
+            results = run_body(ctx, body, [np.int32(index), *values])
+            values = [
+                old if t.dtype is dt.resource else new
+                for old, new, t in zip(values, results, body.outputs, strict=True)
+            ]
+    return values
+
+
+register_kernel("For", _for_on_host, kind="host", limit=ON_HOST, reentrant=True)
 
 # ---- in a compiled region --------------------------------------------------------------------
 

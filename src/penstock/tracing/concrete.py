@@ -154,6 +154,7 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
         self.jit_compile = jit_compile
         self.body = CallBody(self._name, graph)
         self.body.must_compile = bool(jit_compile)
+        self.body.shared = True
         self._argument_count = len(graph.inputs) - len(graph.captures)
         self._template = graph.structured_outputs
         self._flat_layout = _layout(graph.structured_outputs, graph.outputs)
