@@ -24,7 +24,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE.parent / "src/penstock/_native/libpenstock_kernels.so"
-HOST = ("buffers", "wire", "strings", "special", "arrays")  # sources of libraries that Python calls
+# Sources of libraries that Python calls.
+HOST = ("buffers", "wire", "strings", "special", "arrays", "random")
 CHECK_SECONDS = 900  # a check takes some 20, and several times as many beside other work
 COMMON = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
 OPTIONS = {  # of single libraries: what lets loops over numbers become vectors
@@ -128,7 +129,8 @@ def check(sanitizers: str, rounds: int) -> int:
 
     The kernels are compared with plain loops (check.cc), the parser of messages is given sound and
     damaged ones (check_wire.cc), special functions all kinds of numbers (check_special.cc), work on
-    arrays is compared with plain loops too (check_arrays.cc).
+    arrays is compared with plain loops too (check_arrays.cc), random numbers have the right means
+    (check_random.cc).
 
     Args:
       sanitizers: what `-fsanitize=` names; none when empty.
@@ -144,7 +146,7 @@ def check(sanitizers: str, rounds: int) -> int:
     extra = extra if sanitizers else []
     with tempfile.TemporaryDirectory() as folder:
         failed = 0
-        for name in ("wire", "special", "arrays"):
+        for name in ("wire", "special", "arrays", "random"):
             target = f"{folder}/{name}"
             sources = [str(HERE / f"{each}.cc") for each in (f"check_{name}", name)]
             options = [*COMMON, *OPTIONS.get(name, ()), *extra]

@@ -19,6 +19,7 @@ from penstock.core import (
     native_arrays,
     native_buffers,
     native_library,
+    native_random,
     native_special,
     native_strings,
     native_wire,
@@ -171,6 +172,7 @@ def test_the_sources_state_the_numbers_and_functions_that_python_does():
         "strings": native_strings,
         "special": native_special,
         "arrays": native_arrays,
+        "random": native_random,
     }
     for name, module in libraries.items():
         library = module.LIBRARY

@@ -22,6 +22,7 @@ from penstock.core import (
     native,
     native_arrays,
     native_buffers,
+    native_random,
     native_special,
     native_strings,
     native_wire,
@@ -117,6 +118,7 @@ def _host_libraries() -> dict[str, HostLibrary]:
         "work on strings": native_strings.LIBRARY,
         "special functions": native_special.LIBRARY,
         "work on arrays": native_arrays.LIBRARY,
+        "random numbers": native_random.LIBRARY,
     }
     if native_buffers.NEEDED:
         libraries["buffers of tensors"] = native_buffers.LIBRARY

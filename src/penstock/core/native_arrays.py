@@ -8,12 +8,11 @@ work in NumPy, which also says what is wrong. Thread-safe: nothing is kept betwe
 
 import ctypes
 import math
-import os
 from typing import Any
 
 import numpy as np
 
-from penstock.core.native_library import HostLibrary, address
+from penstock.core.native_library import HostLibrary, address, processors
 
 _TYPES = {  # of the arguments: a number or a pointer
     "unique": "pnnnnppp",
@@ -179,15 +178,9 @@ def top(x: Array, k: int) -> tuple[Array, Array] | None:
     values = np.empty((*x.shape[:-1], k), x.dtype)
     places = np.empty(values.shape, np.int64)
     rows = math.prod(x.shape[:-1])
-    threads = _threads() if x.size > _ALONE else 1
+    threads = processors() if x.size > _ALONE else 1
     call(kind, address(x), rows, x.shape[-1], k, threads, address(values), address(places))
     return values, places
-
-
-def _threads() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def among_largest(rows: Array, targets: Array, k: int) -> Array | None:

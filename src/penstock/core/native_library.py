@@ -8,6 +8,7 @@ command that mends it, and `tell` writes both into the log, once in a process.
 """
 
 import ctypes
+import os
 import pathlib
 import shlex
 import sys
@@ -166,6 +167,13 @@ class HostLibrary:
         state = self.state()
         tell(state)
         return state.library
+
+
+def processors() -> int:
+    """How many threads may work: one for each processor that the process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 _byte_of = ctypes.c_char.from_buffer

@@ -6,13 +6,12 @@ that others serve where it is not. Thread-safe: nothing is kept between calls.
 """
 
 import ctypes
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from penstock.core.native_library import HostLibrary, address
+from penstock.core.native_library import HostLibrary, address, processors
 
 LIBRARY = HostLibrary(
     "special",
@@ -37,13 +36,6 @@ Array = Any  # numpy.ndarray
 def is_in_use() -> bool:
     """Whether the library is there and switched on."""
     return LIBRARY.library() is not None
-
-
-def _threads(count: int) -> int:
-    """How many threads may work: one for each processor that the process may use."""
-    if count <= ALONE or not hasattr(os, "sched_getaffinity"):
-        return 1
-    return len(os.sched_getaffinity(0))
 
 
 def function(name: str) -> Callable[..., Array]:
@@ -78,7 +70,7 @@ def _run(number: int, arrays: Sequence[Array], result: Array) -> None:
     if not run.argtypes:
         run.argtypes = _TYPES
     unknown = run(
-        number, result.dtype.itemsize == 8, _threads(result.size), result.size,
+        number, result.dtype.itemsize == 8, processors() if result.size > ALONE else 1, result.size,
         inputs(*map(address, kept)), steps(*[a.size > 1 for a in kept]), address(result),
     )  # fmt: skip
     assert unknown < 0, f"the library has no function {unknown}"

@@ -24,7 +24,7 @@ from penstock.types import dims as d
 from penstock.types.dims import Dims
 
 BLOCKS_PER_CLASS = 512  # blocks of random words set apart for each class drawn
-READ_AT_ONCE = 256  # blocks
+READ_FIRST, READ_AT_ONCE = 8, 256  # blocks
 WORD = 1 << 32
 MANTISSA = 1 << 52
 SEEDS = "seed: int = 0, seed2: int = 0"
@@ -36,15 +36,18 @@ class Words:
     """Random numbers from the words of a stream, one after the other."""
 
     def __init__(self, stream: Stream) -> None:
+        self.stream = stream
         self._words = self._read(stream)
 
     @staticmethod
     def _read(stream: Stream) -> Iterator[int]:
+        count = READ_FIRST
         while True:
             with np.errstate(over="ignore"):
-                found = words(np, stream, 4 * READ_AT_ONCE).tolist()
-                stream = skip(np, stream, READ_AT_ONCE)
+                found = words(np, stream, 4 * count).tolist()
+                stream = skip(np, stream, count)
             yield from found
+            count = min(2 * count, READ_AT_ONCE)
 
     def double(self) -> float:
         """Evenly in [0, 1), of 52 bits."""
@@ -77,6 +80,10 @@ class Distribution:
         """One class."""
         raise NotImplementedError
 
+    def draw_many(self, source: Words, count: int) -> Any:
+        """Classes from the start of the source: a sequence of int."""
+        return [self.draw(source) for _ in range(count)]
+
     def probabilities(self, classes: Array) -> Array:
         """The probability of each class: float64."""
         raise NotImplementedError
@@ -88,6 +95,14 @@ class Uniform(Distribution):
     def draw(self, source: Words) -> int:
         """One class."""
         return source.below(self.size, wide=True)
+
+    def draw_many(self, source: Words, count: int) -> Any:
+        """Classes, at once unless one must be drawn again."""
+        pairs = words(np, source.stream, 2 * count).astype(np.uint64).reshape(count, 2)
+        values = pairs[:, 0] | pairs[:, 1] << np.uint64(32)
+        if values.max() >= WORD * WORD - self.size:
+            return super().draw_many(source, count)
+        return values % np.uint64(self.size)
 
     def probabilities(self, classes: Array) -> Array:
         """The probability of each class."""
@@ -121,7 +136,7 @@ class Learned(Distribution):
 
     def probabilities(self, classes: Array) -> Array:
         """The probability of each class."""
-        return self.weights[classes] / self.weights.sum()
+        return self.weights[classes] / self.sums[-1]
 
     def learn(self, classes: Array) -> None:
         """Counts true classes."""
@@ -167,12 +182,10 @@ class Fixed(Distribution):
         return self.weights[classes] / self.weights.sum()
 
 
-def _draw(
-    distribution: Distribution, source: Words, count: int, unique: bool
-) -> tuple[list[int], int]:
-    """Classes, and how many draws it took."""
+def _draw(distribution: Distribution, source: Words, count: int, unique: bool) -> tuple[Any, int]:
+    """Classes, a sequence, and how many draws it took."""
     if not unique:
-        return [distribution.draw(source) for _ in range(count)], count
+        return distribution.draw_many(source, count), count
     found: dict[int, None] = {}
     tries = 0
     while len(found) < count:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_random
 from penstock.core.compiling import compile_function
 from penstock.core.lazy import jnp, wide_types
 from penstock.ops import random_philox as philox
@@ -34,7 +35,7 @@ SAMPLERS: dict[str, Callable[..., Array]] = {
 def draw(kind: str, stream: Stream, shape: tuple[int, ...], dtype: DType, *bounds: Array) -> Array:
     """An array of `shape` from the stream; `bounds` for integers: low and high."""
     count = math.prod(shape)
-    if count < COMPILED_FROM:
+    if count < COMPILED_FROM or (kind == "truncated_normal" and native_random.is_in_use()):
         with np.errstate(all="ignore"):
             return SAMPLERS[kind](np, stream, shape, dtype, *bounds)
     values = np.array([stream.key, stream.low, stream.high], np.uint64)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.core import native_random
 from penstock.core.lazy import jax, lax
 from penstock.types import dtypes
 from penstock.types.dtypes import DType
@@ -75,8 +76,12 @@ def fold(xp: Any, stream: Stream, index: Array) -> Stream:
 
 def blocks(xp: Any, stream: Stream, index: Array) -> tuple[Array, Array, Array, Array]:
     """The words of the blocks at `index`: four arrays, uint32, of its shape (uint64)."""
-    if xp is np and index.ndim == 1 and index.size <= FEW and np.ndim(stream.low) == 0:
-        return _few_blocks(stream, index)
+    if xp is np and index.ndim == 1 and np.ndim(stream.low) == 0:
+        found = native_random.blocks(stream, index)
+        if found is not None:
+            return found[:, 0], found[:, 1], found[:, 2], found[:, 3]
+        if index.size <= FEW:
+            return _few_blocks(stream, index)
     low = stream.low + index
     high = stream.high + (low < index).astype(xp.uint64)
     c0, c1, c2, c3 = _low(xp, low), _high(xp, low), _low(xp, high), _high(xp, high)
@@ -138,6 +143,9 @@ def words(xp: Any, stream: Stream, count: int) -> Array:
     follows, which is five times faster than to interleave four arrays.
     """
     if xp is np:
+        found = native_random.words(stream, count)
+        if found is not None:
+            return found
         return _flat(xp, list(blocks(xp, stream, _numbered(xp, -(-count // 4)))), (count,))
     index = _numbered(xp, count)
     a, b, c, d = blocks(xp, stream, index >> np.uint64(2))
@@ -148,8 +156,8 @@ def words(xp: Any, stream: Stream, count: int) -> Array:
 def word_pairs(xp: Any, stream: Stream, count: int) -> tuple[Array, Array]:
     """Words 0, 2, 4... and words 1, 3, 5...: two of uint32[count]."""
     if xp is np:
-        a, b, c, d = blocks(xp, stream, _numbered(xp, -(-count // 2)))
-        return _flat(xp, [a, c], (count,)), _flat(xp, [b, d], (count,))
+        flat = words(xp, stream, 2 * count)
+        return flat[::2], flat[1::2]
     index = _numbered(xp, count)
     a, b, c, d = blocks(xp, stream, index >> np.uint64(1))
     even = (index & np.uint64(1)) == 0
@@ -261,8 +269,13 @@ def truncated_normal(xp: Any, stream: Stream, shape: tuple[int, ...], dtype: DTy
     """
     width = 2 if dtype is dtypes.float64 else 4
     groups = -(-math.prod(shape) // width)
+    real = np.dtype(np.float64 if dtype is dtypes.float64 else np.float32)
+    if xp is np:
+        rows = native_random.truncated(stream, groups, width * TRUNCATED_BLOCKS, real)
+        if rows is not None:
+            flat = rows.reshape(-1)[: math.prod(shape)]
+            return flat.reshape(shape).astype(dtype.numpy_dtype)
     first = _numbered(xp, groups) * np.uint64(width * TRUNCATED_BLOCKS)
-    real = np.float64 if dtype is dtypes.float64 else np.float32
     state = (
         np.uint64(0),
         xp.zeros((groups,), xp.int32),

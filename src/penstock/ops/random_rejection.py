@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_random
 from penstock.ops import random_philox as philox
 from penstock.ops.random_philox import Stream
 from penstock.types.dtypes import DType
@@ -58,6 +59,9 @@ def gamma_on(stream: Stream, index: Array, alpha: Array) -> Array:
     Returns:
       float64[n].
     """
+    found = native_random.gamma(stream, index, alpha)
+    if found is not None:
+        return found
     draws = _Draws(stream, index)
     result = np.full(len(alpha), np.nan)
     everyone = np.arange(len(alpha))
@@ -96,6 +100,9 @@ def poisson_on(stream: Stream, index: Array, rate: Array, most: float) -> Array:
     Returns:
       float64[n], whole numbers.
     """
+    found = native_random.poisson(stream, index, rate, float(most))
+    if found is not None:
+        return found
     draws = _Draws(stream, index)
     result = np.full(len(rate), np.nan)
     everyone = np.arange(len(rate))
@@ -156,6 +163,9 @@ def binomial_on(
 
 
 def _binomial(stream: Stream, index: Array, n: Array, p: Array) -> Array:
+    found = native_random.binomial(stream, index, n, p)
+    if found is not None:
+        return found
     draws = _Draws(stream, index)
     result = np.full(len(n), np.nan)
     everyone = np.arange(len(n))
@@ -238,8 +248,9 @@ def truncated_on(
     Raises:
       InvalidArgumentError: a deviation is not positive, or bounds are not in order.
     """
+    same = all(np.size(p) == 1 for p in (means, deviations, low, high))
     mean, deviation, least, most = (
-        np.broadcast_to(p, shape).astype(np.float64).reshape(-1)
+        (np.asarray(p) if same else np.broadcast_to(p, shape)).astype(np.float64).reshape(-1)
         for p in (means, deviations, low, high)
     )
     if not (deviation > 0).all() or not (least < most).all():
@@ -250,13 +261,18 @@ def truncated_on(
             f" deviations of at least {deviation.min(initial=math.inf)} and bounds that differ by"
             f" {(most - least).min(initial=math.inf)} at least. Swap the bounds.",
         )
-    draws = _Draws(stream, np.arange(len(mean), dtype=np.uint64))
     a, b = (least - mean) / deviation, (most - mean) / deviation
+    count = math.prod(shape)
+    found = native_random.between(stream, count, a, b)
+    if found is not None:
+        return (found * deviation + mean).reshape(shape)
+    a, b = np.broadcast_to(a, count), np.broadcast_to(b, count)
+    draws = _Draws(stream, np.arange(count, dtype=np.uint64))
     # Beyond the mean on the left side is the mirror image of the right side.
     mirrored = b < 0
     a, b = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
-    result = np.empty(len(mean))
-    who = np.arange(len(mean))
+    result = np.empty(count)
+    who = np.arange(count)
     tail = a > 1.0
     rate = (a + np.sqrt(a * a + 4)) / 2
     while len(who):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_random
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.lazy import jax, jnp
 from penstock.core.op_def import OpDef, define_op
@@ -155,6 +156,9 @@ RANDOM_SHUFFLE = define_op(
 
 def permutation(stream: philox.Stream, count: int) -> Array:
     """A random order of `count` rows, drawn on the host: int64[count]."""
+    found = native_random.order(stream, count)
+    if found is not None:
+        return found
     with np.errstate(all="ignore"):
         picks = philox.words(np, stream, max(count - 1, 0)).astype(np.int64) % np.arange(
             count, 1, -1

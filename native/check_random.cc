@@ -1,0 +1,94 @@
+// Random numbers: known words, means that are right, the same for one thread and for several.
+//
+//   check_random [rounds]
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "random.h"
+
+namespace {
+
+constexpr int64_t COUNT = 20000;
+using Numbers = std::vector<double>;
+
+bool check_words() {  // the generator's published test: counter and key of ones
+  uint32_t words[4];
+  const uint64_t ones = ~uint64_t{0}, place = 0;
+  penstock_random_blocks(ones, ones, ones, &place, 1, words);
+  const uint32_t wanted[] = {0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD};
+  return std::equal(words, words + 4, wanted);
+}
+
+bool check_order(uint64_t key, int64_t count) {
+  std::vector<int64_t> order(count);
+  penstock_random_order(key, 1, 2, count, order.data());
+  std::sort(order.begin(), order.end());
+  for (int64_t i = 0; i < count; ++i)
+    if (order[i] != i) return false;
+  return true;
+}
+
+// Whether `make(threads, out)` gives the same for 1 and 3 threads, and the mean.
+template <typename Make>
+bool check(const char *name, double mean, double deviation, Make make) {
+  Numbers one(COUNT), three(COUNT);
+  make(1, one.data());
+  make(3, three.data());
+  double total = 0;
+  for (const double each : one) total += each;
+  const double off = (total / COUNT - mean) / (deviation / std::sqrt(double(COUNT)));
+  if (one == three && std::fabs(off) < 6) return true;
+  std::fprintf(stderr, "%s: mean %g, %g deviations off\n", name, total / COUNT, off);
+  return false;
+}
+
+bool check_all(uint64_t key, double size) {
+  std::vector<uint64_t> places(COUNT);
+  for (int64_t i = 0; i < COUNT; ++i) places[i] = static_cast<uint64_t>(i);
+  const Numbers sizes(COUNT, size), halves(COUNT, 0.3), trials(COUNT, std::floor(4 * size));
+  const Numbers low(COUNT, -size), high(COUNT, size);
+  const double n = trials[0];
+  return check("gamma", size, std::sqrt(size),
+               [&](int64_t threads, double *out) {
+                 penstock_random_gamma(key, 0, 0, places.data(), COUNT, threads, sizes.data(), out);
+               }) &&
+         check("poisson", size, std::sqrt(size),
+               [&](int64_t threads, double *out) {
+                 penstock_random_poisson(key, 0, 1, places.data(), COUNT, threads, sizes.data(), 1e9,
+                                         out);
+               }) &&
+         check("binomial", 0.3 * n, std::sqrt(0.21 * n) + 1e-9,
+               [&](int64_t threads, double *out) {
+                 penstock_random_binomial(key, 0, 2, places.data(), COUNT, threads, trials.data(),
+                                          halves.data(), out);
+               }) &&
+         check("between", 0, 1,
+               [&](int64_t threads, double *out) {
+                 penstock_random_between(key, 0, 3, COUNT, threads, 1, low.data(), high.data(), out);
+               }) &&
+         check("truncated", 0, 1, [&](int64_t threads, double *out) {
+           penstock_random_truncated(key, 0, 4, COUNT / 2, 128, 1, threads, out);
+         });
+}
+
+}  // namespace
+
+int main(int count, char **arguments) {
+  const int rounds = count > 1 ? std::atoi(arguments[1]) / 10 + 1 : 3;
+  std::mt19937_64 random(1);
+  if (!check_words()) {
+    std::fprintf(stderr, "words differ from the published ones\n");
+    return 1;
+  }
+  std::uniform_real_distribution<double> exponent(-3, 6);
+  for (int round = 0; round < rounds; ++round)
+    if (!check_all(random(), std::exp(exponent(random))) || !check_order(random(), 1 + round * 37))
+      return 1;
+  std::printf("random numbers: %d rounds\n", rounds);
+  return 0;
+}

@@ -1,0 +1,146 @@
+"""The functions of `native/random.cc`: numbers of Philox streams.
+
+A shared library of its own, loaded at first use: it has neither Python nor XLA in it, and leaves
+Python's lock while it works. Each function here returns None where the library is not in use; then
+the caller does the work in NumPy. A stream is (key, low, high): the key and the halves of its first
+counter, whole numbers of NumPy or Python. Words are the same without the library; other numbers to
+the last digits of logarithms and the like. Thread-safe: nothing is kept between calls.
+"""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from penstock.core.native_library import HostLibrary, address, processors
+
+_TYPES = {  # of the arguments after the stream: a number, a pointer or a double
+    "words": "np",
+    "blocks": "pnp",
+    "order": "np",
+    "gamma": "pnnpp",
+    "poisson": "pnnpdp",
+    "binomial": "pnnppp",
+    "between": "nnnppp",
+    "truncated": "nnnnp",
+}
+LIBRARY = HostLibrary(
+    "random",
+    what="native random numbers",
+    without="gamma, Poisson and binomial numbers and shuffles take five to fifty times as long",
+    version=1,
+    functions=tuple(_TYPES),
+)
+_MASK = (1 << 64) - 1
+Array = Any  # numpy.ndarray
+Stream = tuple[Any, Any, Any]
+
+
+def is_in_use() -> bool:
+    """Whether the library is there and switched on."""
+    return LIBRARY.library() is not None
+
+
+def _function(name: str) -> Any:
+    """The library's function; None where the library is not in use."""
+    library = LIBRARY.library()
+    if library is None:
+        return None
+    function = getattr(library, f"penstock_random_{name}")
+    if not function.argtypes:
+        kinds = {"n": ctypes.c_int64, "p": ctypes.c_void_p, "d": ctypes.c_double}
+        function.argtypes = [*[ctypes.c_uint64] * 3, *[kinds[letter] for letter in _TYPES[name]]]
+    return function
+
+
+def _whole(stream: Stream) -> tuple[int, int, int]:
+    key, low, high = stream
+    return int(key) & _MASK, int(low) & _MASK, int(high) & _MASK
+
+
+def words(stream: Stream, count: int) -> Array | None:
+    """The first `count` words of a stream: uint32[count]."""
+    call = _function("words")
+    if call is None:
+        return None
+    found = np.empty(count, np.uint32)
+    call(*_whole(stream), count, address(found))
+    return found
+
+
+def blocks(stream: Stream, places: Array) -> Array | None:
+    """The words of the blocks at `places`, uint64[N]: uint32[N, 4]."""
+    call = _function("blocks")
+    if call is None:
+        return None
+    places = np.ascontiguousarray(places, np.uint64)
+    found = np.empty((len(places), 4), np.uint32)
+    call(*_whole(stream), address(places), len(places), address(found))
+    return found
+
+
+def order(stream: Stream, count: int) -> Array | None:
+    """The numbers 0 to count - 1 in random order, int64[count]; not for 2^32 and more."""
+    call = _function("order")
+    if call is None or count >> 32:
+        return None
+    found = np.empty(count, np.int64)
+    call(*_whole(stream), count, address(found))
+    return found
+
+
+def gamma(stream: Stream, places: Array, shapes: Array) -> Array | None:
+    """Gamma numbers of scale 1: float64[N] of places uint64[N] and shapes float64[N]."""
+    return _drawn("gamma", stream, places, shapes)
+
+
+def poisson(stream: Stream, places: Array, rates: Array, most: float) -> Array | None:
+    """Poisson numbers up to `most`: float64[N] of places uint64[N] and rates float64[N]."""
+    return _drawn("poisson", stream, places, rates, most)
+
+
+def binomial(stream: Stream, places: Array, trials: Array, probs: Array) -> Array | None:
+    """Binomial numbers: float64[N] of places uint64[N], trials and probabilities float64[N]."""
+    return _drawn("binomial", stream, places, trials, probs)
+
+
+def _drawn(name: str, stream: Stream, places: Array, *parameters: Any) -> Array | None:
+    call = _function(name)
+    if call is None:
+        return None
+    places = np.ascontiguousarray(places, np.uint64)
+    kept = [p if isinstance(p, float) else np.ascontiguousarray(p, np.float64) for p in parameters]
+    found = np.empty(len(places))
+    call(
+        *_whole(stream), address(places), len(places), processors(),
+        *[p if isinstance(p, float) else address(p) for p in kept], address(found),
+    )  # fmt: skip
+    return found
+
+
+def between(stream: Stream, count: int, least: Array, most: Array) -> Array | None:
+    """Normal numbers between bounds, float64[count]; bounds are float64[count], or [1] for all."""
+    call = _function("between")
+    if call is None:
+        return None
+    least, most = (np.ascontiguousarray(each, np.float64) for each in (least, most))
+    assert len(least) == len(most)
+    found = np.empty(count)
+    step = int(len(least) > 1)
+    given = (count, processors(), step, address(least), address(most), address(found))
+    call(*_whole(stream), *given)
+    return found
+
+
+def truncated(stream: Stream, groups: int, reserved: int, dtype: np.dtype[Any]) -> Array | None:
+    """Normal numbers less than 2 away from 0, float32[groups, 4] or float64[groups, 2].
+
+    Each group has `reserved` blocks, and keeps the first numbers that fit.
+    """
+    call = _function("truncated")
+    if call is None:
+        return None
+    wide = dtype.itemsize == 8
+    found = np.empty((groups, 2 if wide else 4), dtype)
+    call(*_whole(stream), groups, reserved, wide, processors(), address(found))
+    return found
