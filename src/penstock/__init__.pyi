@@ -10,6 +10,7 @@ from penstock.graph.graph import Graph as Graph
 from penstock.core.composite import IndexedSlices as IndexedSlices
 from penstock.types.composite_specs import IndexedSlicesSpec as IndexedSlicesSpec
 from penstock.ops.module import Module as Module
+from penstock.types.composite_specs import NoneTensorSpec as NoneTensorSpec
 from penstock.graph.operation import Operation as Operation
 from penstock.ops.optional import OptionalSpec as OptionalSpec
 from penstock.ops.ragged_tensor import RaggedTensor as RaggedTensor

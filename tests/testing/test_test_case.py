@@ -2,9 +2,10 @@
 
 import io
 import os
+import shutil
 import sys
 import unittest
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import penstock as tf
 from penstock.core.context import graph_scope
 from penstock.graph.graph import Graph
+from penstock.testing.temporary import TempFileCleanup
 
 v1 = tf.compat.v1
 NAN = float("nan")
@@ -296,11 +298,12 @@ def test_a_thread_that_is_not_joined_fails_the_test() -> None:
 
 def test_folders_go_with_the_test(tmp_path: Any) -> None:
     case = Case()
-    path = case.create_tempfile("x/y.txt", "text")
-    with open(path) as file:
-        assert file.read() == "text"
+    made = case.create_tempfile("x/y.txt", "text")
+    path = made.full_path
+    with open(made) as file:
+        assert file.read() == made.read_text() == "text"
     assert path.startswith(case.get_temp_dir())
-    assert case.create_tempdir("d").endswith("d")
+    assert case.create_tempdir("d").full_path.endswith("d")
     case.doCleanups()
     assert not os.path.exists(path)
     assert v1.test.get_temp_dir() == v1.test.get_temp_dir()
@@ -382,3 +385,60 @@ def test_processors(known: str) -> None:
     assert isinstance(tf.test.is_cpu_target_available(known), bool)
     with pytest.raises(ValueError, match="'foo'"):
         tf.test.is_cpu_target_available("foo")
+
+
+def test_files_of_a_test_are_read_and_written(case: Any) -> None:
+    folder = case.create_tempdir("one")
+    assert case.create_tempdir("one").full_path == folder.full_path
+    assert os.path.isdir(folder.mkdir())
+    inner = folder.mkdir("two").create_file("deep/a.bin", b"ab", mode="a")
+    assert inner.full_path.startswith(os.path.join(os.fspath(folder), "two"))
+    inner.write_bytes(b"c", "ab")
+    assert inner.read_bytes() == b"abc"
+    inner.write_text("\u00e9", encoding="latin1")
+    with inner.open_text(encoding="utf8", errors="replace") as file:
+        assert file.read() == "\ufffd"
+    assert folder.create_file("two/deep/a.bin").read_bytes() == b""
+    assert case.create_tempfile().read_text() == ""
+    with pytest.raises(ValueError, match="open_bytes"):
+        inner.open_text("rb")
+    with pytest.raises(ValueError, match="open_text"):
+        inner.open_bytes("r")
+
+
+def test_files_stay_as_long_as_was_asked() -> None:
+    class Kept(tf.test.TestCase):
+        kept: ClassVar[list[Any]] = []
+
+        def test_passes(self) -> None:
+            self.kept.append(self.create_tempfile(cleanup=TempFileCleanup.SUCCESS))
+
+        def test_fails(self) -> None:
+            for when in TempFileCleanup:
+                self.kept.append(self.create_tempfile(cleanup=when))
+            self.fail("so that files stay")
+
+    result = unittest.TestResult()
+    Kept("test_passes").run(result)
+    assert not os.path.exists(Kept.kept.pop())
+    Kept("test_fails").run(result)
+    assert len(result.failures) == 1
+    always, on_success, never = Kept.kept
+    assert not os.path.exists(always)
+    assert os.path.exists(on_success)
+    assert os.path.exists(never)
+    for each in (on_success, never):
+        shutil.rmtree(os.path.dirname(each))
+
+
+def test_contexts_and_facts_belong_to_the_test(case: Any, tmp_path: Any) -> None:
+    file = case.enter_context((tmp_path / "a").open("w"))
+    case.record_property("rows", 3)
+    assert case.get_recorded_properties() == {"rows": 3}
+    case.doCleanups()
+    assert file.closed
+    with pytest.raises(AssertionError, match=r"^a : b$"):
+        case.fail("a", "b")
+    with pytest.raises(AssertionError):
+        case.assertDictEqual(a={"x": 1}, b={"x": 2}, msg="m")  # noqa: PT009
+    case.assertItemsEqual(first=[1, 2], second=[2, 1])

@@ -21,7 +21,12 @@ from penstock.types.composite_values import IndexedSlicesValue, SparseTensorValu
 from penstock.types.dims import Dims, num_elements
 from penstock.types.dtypes import DType
 from penstock.types.tensor_shape import TensorShape
-from penstock.types.type_spec import TypeSpec, ValueHooks, attach_values
+from penstock.types.type_spec import (
+    TypeSpec,
+    ValueHooks,
+    attach_values,
+    register_type_spec_from_value_converter,
+)
 from penstock.util import nest
 
 LARGE_SPARSE_NUM_ELEMENTS = 100_000_000  # a dense form of this size is worth a warning
@@ -414,6 +419,14 @@ def _slices_from(spec: Any, components: Any) -> Any:
 
 attach_values(SparseTensorSpec, ValueHooks(SparseTensor, _sparse_components, _sparse_from))
 attach_values(IndexedSlicesSpec, ValueHooks(IndexedSlices, _slices_components, _slices_from))
+
+
+def _spec_of_sparse_value(value: SparseTensorValue) -> SparseTensorSpec:
+    sparse = SparseTensor.from_value(value)
+    return SparseTensorSpec(sparse.shape, sparse.dtype)
+
+
+register_type_spec_from_value_converter(SparseTensorValue, _spec_of_sparse_value)
 
 
 # ---- static shapes

@@ -50,6 +50,7 @@ EXPORTS = {
     "penstock.tracing.function_type": {"FunctionType": ["types.experimental.FunctionType"]},
     "penstock.types.composite_specs": {
         "IndexedSlicesSpec": ["IndexedSlicesSpec"],
+        "NoneTensorSpec": ["NoneTensorSpec"],
         "SparseTensorSpec": ["SparseTensorSpec"],
         "VariableSpec": ["__internal__.VariableSpec"],
     },

@@ -3,6 +3,7 @@
 TensorFlow's TestCase inherits methods of these names from Abseil's.
 """
 
+import contextlib
 import dataclasses
 import json
 import re
@@ -10,11 +11,23 @@ import subprocess
 import unittest
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 
 class GeneralAssertions(unittest.TestCase):
     """What a test says about values that are no tensors."""
+
+    def enter_context(self, manager: contextlib.AbstractContextManager[Any]) -> Any:
+        """Enters a context that ends with the test, however it ends; returns its value."""
+        return self.enterContext(manager)
+
+    def fail(self, msg: Any = None, user_msg: Any = None) -> NoReturn:
+        """Fails, with both messages where there are two."""
+        super().fail(msg if user_msg is None else f"{msg} : {user_msg}")
+
+    def assertDictEqual(self, a: Any, b: Any, msg: Any = None) -> None:
+        """Two dictionaries have the same items."""
+        super().assertDictEqual(a, b, msg)
 
     def assertEndsWith(self, actual: str, expected_end: str, msg: str | None = None) -> None:
         """Text ends with."""

@@ -67,10 +67,10 @@ class TensorAssertions(NumberAssertions):
         self.assertEqual(set(expected_seq), set(actual_seq), msg)
 
     def assertItemsEqual(
-        self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None
+        self, first: Iterable[Any], second: Iterable[Any], msg: str | None = None
     ) -> None:
         """Two sequences have the same elements equally often."""
-        self.assertCountEqual(expected_seq, actual_seq, msg)
+        self.assertCountEqual(first, second, msg)
 
     def assertContainsSubset(
         self, expected_subset: Iterable[Any], actual_set: Iterable[Any], msg: str | None = None

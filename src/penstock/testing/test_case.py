@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ from penstock.graph.graph import get_default_graph, reset_default_graph
 from penstock.ops.random_state import set_seed
 from penstock.runtime.client import Session, get_default_session
 from penstock.testing.general_assertions import GeneralAssertions
+from penstock.testing.temporary import TempDir, TempFile, TempFileCleanup
 from penstock.testing.tensor_assertions import TensorAssertions
 from penstock.testing.values import host_value
 from penstock.testing.workers import CapturedWrites, CheckedThread
@@ -29,11 +29,14 @@ class TestCase(TensorAssertions, GeneralAssertions):
     """Base class of tests: seeds are set before each test, threads and sessions end with it."""
 
     maxDiff = None
+    tempfile_cleanup = TempFileCleanup.ALWAYS
 
     def __init__(self, methodName: str = "runTest") -> None:
         super().__init__(methodName)
         self._threads: list[CheckedThread] = []
-        self._temp_dir: str | None = None
+        self._folders: dict[TempFileCleanup, TempDir] = {}
+        self._passed = False
+        self._properties: dict[str, Any] = {}
         self._cached: Session | None = None
         self._cached_for: tuple[Any, Any, bool] = (None, None, False)
 
@@ -63,33 +66,58 @@ class TestCase(TensorAssertions, GeneralAssertions):
 
     def get_temp_dir(self) -> str:
         """A folder of this test, removed at its end."""
-        if self._temp_dir is None:
-            self._temp_dir = tempfile.mkdtemp(prefix="penstock_test_")
-            self.addCleanup(shutil.rmtree, self._temp_dir, ignore_errors=True)
-        return self._temp_dir
+        return self._files(TempFileCleanup.ALWAYS).full_path
 
-    def create_tempdir(self, name: str | None = None) -> str:
-        """A new folder inside `get_temp_dir`."""
-        if name is None:
-            return tempfile.mkdtemp(dir=self.get_temp_dir())
-        path = os.path.join(self.get_temp_dir(), name)
-        os.makedirs(path, exist_ok=True)
-        return path
+    def create_tempdir(
+        self, name: str | None = None, cleanup: TempFileCleanup | None = None
+    ) -> TempDir:
+        """A folder of this test.
+
+        Args:
+          name: its path below the test's own folder, where it may exist; a new name by default.
+          cleanup: when it is removed; `tempfile_cleanup` of the class by default.
+        """
+        return self._files(cleanup).mkdir(name)
 
     def create_tempfile(
         self,
         file_path: str | None = None,
-        content: Any = None,
+        content: str | bytes | None = None,
         mode: str = "w",
         encoding: str = "utf8",
-    ) -> str:
-        """A file inside `get_temp_dir` with this content; returns its path."""
-        path = os.path.join(self.get_temp_dir(), file_path or f"file_{time.monotonic_ns()}")
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, mode, encoding=None if "b" in mode else encoding) as file:
-            if content is not None:
-                file.write(content)
-        return path
+        errors: str = "strict",
+        cleanup: TempFileCleanup | None = None,
+    ) -> TempFile:
+        """A file of this test.
+
+        Args:
+          file_path: its path below the test's own folder, with folders that need not exist; a new
+            name by default.
+          content: text or bytes to write; without any, the file is empty.
+          mode: of `open`.
+          encoding: of text.
+          errors: what is done with characters that the encoding lacks.
+          cleanup: when it is removed; `tempfile_cleanup` of the class by default.
+        """
+        return self._files(cleanup).create_file(file_path, content, mode, encoding, errors)
+
+    def _files(self, cleanup: TempFileCleanup | None) -> TempDir:
+        """The folder of the files that are removed at one time."""
+        when = self.tempfile_cleanup if cleanup is None else cleanup
+        if when not in self._folders:
+            path = tempfile.mkdtemp(prefix="penstock_test_")
+            self._folders[when] = TempDir(path)
+            self.addCleanup(self._remove, path, when)
+        return self._folders[when]
+
+    def _remove(self, path: str, when: TempFileCleanup) -> None:
+        if when is TempFileCleanup.ALWAYS or (when is TempFileCleanup.SUCCESS and self._passed):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _callTestMethod(self, method: Callable[[], Any]) -> None:
+        # unittest forgets a failure while it runs the cleanups.
+        super()._callTestMethod(method)  # type: ignore[misc]
+        self._passed = True
 
     def checkedThread(
         self, target: Callable[..., Any], args: Any = None, kwargs: Any = None
@@ -115,6 +143,14 @@ class TestCase(TensorAssertions, GeneralAssertions):
                 os.dup2(saved, descriptor)
                 os.close(saved)
                 captured.finish()
+
+    def record_property(self, property_name: str, property_value: Any) -> None:
+        """Notes a fact about this test, which `get_recorded_properties` returns."""
+        self._properties[property_name] = property_value
+
+    def get_recorded_properties(self) -> dict[str, Any]:
+        """The facts that this test noted."""
+        return self._properties
 
     # ---- sessions --------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from penstock.types.type_spec import (
     attach_values,
     register,
     register_type_spec_from_value_converter,
+    type_spec_from_value,
 )
 
 
@@ -37,6 +38,24 @@ class SparseTensorSpec(HookedTypeSpec, BatchableTypeSpec):
     def __init__(self, shape: ShapeLike = None, dtype: Any = float32) -> None:
         self._shape = as_shape(shape)
         self._dtype = as_dtype(dtype)
+
+    @staticmethod
+    def from_value(value: Any) -> SparseTensorSpec:
+        """The spec of a SparseTensor or SparseTensorValue.
+
+        Raises:
+          TypeError: `value` is neither.
+        """
+        try:
+            found = type_spec_from_value(value)
+        except TypeError:
+            found = None
+        if not isinstance(found, SparseTensorSpec):
+            raise TypeError(
+                f"Expected SparseTensor or SparseTensorValue. Received: {value} of type"
+                f" {type(value).__name__}. Make one with tf.sparse.from_dense."
+            )
+        return found
 
     @property
     def shape(self) -> TensorShape:

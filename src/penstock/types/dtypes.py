@@ -187,9 +187,9 @@ class DType:
         """The types of the tensors inside: none."""
         return []
 
-    def cast(self, value: Any, casting_context: Any) -> DType:
+    def cast(self, value: Any, cast_context: Any) -> DType:
         """Returns `value` when it is this dtype; raises TypeError otherwise."""
-        del casting_context
+        del cast_context
         same = value is self
         if not same:
             raise TypeError(f"Cannot cast {value!r} to type {self!r}: expected the same dtype")

@@ -337,9 +337,9 @@ class TensorShape:
         """The types of the tensors inside: none."""
         return []
 
-    def cast(self, value: Any, casting_context: Any) -> TensorShape:
+    def cast(self, value: Any, cast_context: Any) -> TensorShape:
         """Returns `value` when it is this shape; raises TypeError otherwise."""
-        del casting_context
+        del cast_context
         if isinstance(value, TensorShape) and value == self:
             return value
         raise TypeError(f"Cannot cast {value!r} to type {self!r}: expected an equal shape")

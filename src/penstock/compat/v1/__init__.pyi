@@ -42,6 +42,7 @@ from penstock.ops.module import Module as Module
 from penstock.proto.attr_value_pb2 import NameAttrList as NameAttrList
 from penstock.autodiff.custom import NoGradient as NoGradient
 from penstock.proto.node_def_pb2 import NodeDef as NodeDef
+from penstock.types.composite_specs import NoneTensorSpec as NoneTensorSpec
 from penstock.autodiff.custom import NoGradient as NotDifferentiable
 from penstock.errors import OpError as OpError
 from penstock.graph.operation import Operation as Operation
