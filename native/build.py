@@ -84,7 +84,7 @@ def build(target: pathlib.Path = TARGET) -> pathlib.Path:
     """
     with tempfile.TemporaryDirectory() as folder:
         flags = ["-isystem", str(headers())]
-        parts = ("attention", "dot", "norm", "recurrence")
+        parts = ("attention", "dot", "norm", "recurrence", "update")
         sources = ("handlers", *(f"{part}_handlers" for part in parts), "dispatch", "dot_dispatch")
         made = _compile(folder, sources, flags, ["-shared"])
         target.parent.mkdir(parents=True, exist_ok=True)

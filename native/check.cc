@@ -7,6 +7,7 @@
 #include "check_layer_norm.h"
 #include "check_recurrence.h"
 #include "check_tools.h"
+#include "check_update.h"
 
 extern "C" bool penstock_use_isa(const char* name);
 
@@ -251,11 +252,13 @@ int main(int count, char** arguments) {
       check_attention(penstock::best_kernels(), workers);
       check_functions(penstock::best_kernels());
       check_layer_norm(penstock::best_kernels(), workers);
+      check_update(penstock::best_kernels(), workers);
       if (round % 2 == 0) check_recurrence(penstock::best_kernels());
       if (round % 4 == 0) {
         check_threads(penstock::best_kernels());
         check_attention_threads(penstock::best_kernels());
         check_layer_norm_threads(penstock::best_kernels());
+        check_update_threads(penstock::best_kernels());
       }
     }
     std::printf("%s: %s\n", name, failures == 0 ? "as plain loops" : "WRONG");

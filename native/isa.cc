@@ -6,6 +6,7 @@
 #include "layer_norm.h"
 #include "pool.h"
 #include "recurrence.h"
+#include "update.h"
 
 #define PENSTOCK_TEXT_(x) #x
 #define PENSTOCK_TEXT(x) PENSTOCK_TEXT_(x)
@@ -19,6 +20,7 @@ const Kernels PENSTOCK_JOIN(kernels_, PENSTOCK_ISA) = {
     PENSTOCK_TEXT(PENSTOCK_ISA), product,       conv,     conv_input_grad, conv_filter_grad,
     max_pool,                    max_pool_grad, avg_pool, avg_pool_grad,
     attention,                   attention_grad, recurrence, layer_norm,   layer_norm_grad,
+    update,
 };
 
 }  // namespace penstock

@@ -120,7 +120,8 @@ struct LayerNormGrad {
 
 enum Code {
   LOAD, LOAD_PRODUCT, STORE, FILL, ADD, SUBTRACT, MULTIPLY, DIVIDE, MAXIMUM, MINIMUM, NEGATIVE,
-  EXPONENTIAL, SIGMOID, TANH, RELU_OF, SIGMOID_GRAD, TANH_GRAD, RELU_GRAD,
+  EXPONENTIAL, SIGMOID, TANH, RELU_OF, SIGMOID_GRAD, TANH_GRAD, RELU_GRAD, MOVE, SQUARE_ROOT,
+  ABSOLUTE, SIGN, GREATER, SELECT,
 };
 
 // Where the part of an array for a round lies: at `edge` for one round, else at
@@ -167,6 +168,31 @@ struct Recurrence {
   long phase_count;
 };
 
+// ---- updates (update.h). What Python says of one is in penstock/core/updates.py.
+
+// Operands of its steps are numbered: arrays, then numbers, then registers. A step's operands are
+// `a`, `b` and, of SELECT, `offset`.
+struct UpdateProgram {
+  long written, arrays, numbers, registers;  // written: the first arrays, which get new values
+  const Instruction* steps;
+  long fills, count;  // of the steps the first ones, which fill registers that stay as they are
+};
+
+struct UpdateGroup {
+  long program, length;
+  long begin;  // elements of the groups before it, each rounded up to cache lines
+  float* const* arrays;
+  const float* const* numbers;  // each the same for all elements
+};
+
+struct Updates {
+  const UpdateProgram* programs;
+  const UpdateGroup* groups;
+  long count, elements;
+};
+
+const long MOST_OPERANDS = 64;  // of a program
+
 struct Kernels {
   const char* name;
   void (*product)(const Product&, Workers&);
@@ -183,6 +209,7 @@ struct Kernels {
   void (*recurrence)(const Recurrence&, Workers&);
   void (*layer_norm)(const LayerNorm&, Workers&);
   void (*layer_norm_grad)(const LayerNormGrad&, Workers&);
+  void (*update)(const Updates&, Workers&);
 };
 
 const Kernels& best_kernels();

@@ -8,8 +8,8 @@
 // an earlier phase.
 #pragma once
 
-#include "elementwise.h"
 #include "gemm.h"
+#include "steps.h"
 
 namespace {
 
@@ -18,7 +18,6 @@ using penstock::Instruction;
 using penstock::Recurrence;
 
 const long BLOCK = 32;         // columns of a task that does not take all: a multiple of COLUMNS
-const long REGISTER = 256;     // floats that an instruction takes at a time
 const long TASK_ROWS = 2 * ROWS;
 const long LEAST_ROWS = 8;     // that keep the processor as busy as more do
 static_assert(BLOCK % COLUMNS == 0, "tasks take whole panels");
@@ -62,67 +61,6 @@ void store_strip(const Held& held, const float* from, long round, long offset, c
   const long row = round == held.edge_round ? held.edge_row : held.row;
   float* to = const_cast<float*>(part(held, round)) + s.row * row + offset + s.column;
   for (long i = 0; i < s.rows; ++i, to += row, from += s.columns) copy_row(to, from, s.columns);
-}
-
-template <typename Function>
-inline void each_vector(float* to, long count, Function function) {
-  for (long i = 0; i < count; i += LANES) store(to + i, function(i));
-}
-
-// NaN wins, as in TensorFlow.
-inline Vector larger(Vector a, Vector b) {
-  return choose((Ints)(a > b) | (Ints)(a != a), a, b);
-}
-inline Vector smaller(Vector a, Vector b) {
-  return choose((Ints)(a < b) | (Ints)(a != a), a, b);
-}
-
-// One instruction on registers, whose first `count` floats are in use.
-void calculate(const Instruction& step, float* registers, long count) {
-  float* to = registers + step.to * REGISTER;
-  const float* a = registers + step.a * REGISTER;
-  const float* b = registers + step.b * REGISTER;
-  const Vector one = splat(1.0f);
-  switch (step.code) {
-    case penstock::FILL:
-      return each_vector(to, count, [&](long) { return splat(step.value); });
-    case penstock::ADD:
-      return each_vector(to, count, [&](long i) { return load(a + i) + load(b + i); });
-    case penstock::SUBTRACT:
-      return each_vector(to, count, [&](long i) { return load(a + i) - load(b + i); });
-    case penstock::MULTIPLY:
-      return each_vector(to, count, [&](long i) { return load(a + i) * load(b + i); });
-    case penstock::DIVIDE:
-      return each_vector(to, count, [&](long i) { return load(a + i) / load(b + i); });
-    case penstock::MAXIMUM:
-      return each_vector(to, count, [&](long i) { return larger(load(a + i), load(b + i)); });
-    case penstock::MINIMUM:
-      return each_vector(to, count, [&](long i) { return smaller(load(a + i), load(b + i)); });
-    case penstock::NEGATIVE:
-      return each_vector(to, count, [&](long i) { return -load(a + i); });
-    case penstock::EXPONENTIAL:
-      return each_vector(to, count, [&](long i) { return exponential(load(a + i)); });
-    case penstock::SIGMOID:
-      return each_vector(to, count, [&](long i) { return sigmoid(load(a + i)); });
-    case penstock::TANH:
-      return each_vector(to, count, [&](long i) { return hyperbolic_tangent(load(a + i)); });
-    case penstock::RELU_OF:
-      return each_vector(to, count, [&](long i) { return activated(load(a + i), penstock::RELU); });
-    case penstock::SIGMOID_GRAD:  // of the result a, by the gradient b
-      return each_vector(to, count, [&](long i) {
-        const Vector y = load(a + i);
-        return load(b + i) * y * (one - y);
-      });
-    case penstock::TANH_GRAD:
-      return each_vector(to, count, [&](long i) {
-        const Vector y = load(a + i);
-        return load(b + i) * (one - y * y);
-      });
-    case penstock::RELU_GRAD:  // of the gradient a, by what the Relu was given or gave
-      return each_vector(to, count, [&](long i) {
-        return choose((Ints)(load(b + i) > Vector{}), load(a + i), Vector{});
-      });
-  }
 }
 
 // Asks for what the next round reads and writes of large arrays, while products keep this one busy.
@@ -176,7 +114,8 @@ void calculate_strip(const Call& call, long round, const penstock::Phase& phase,
       for (long k = 0; k < strip.rows; ++k)
         copy_row(to + k * strip.columns, from + k * call.columns, strip.columns);
     } else {
-      calculate(step, registers, count);
+      calculate(step, to, registers + step.a * REGISTER, registers + step.b * REGISTER, nullptr,
+                count);
     }
   }
 }

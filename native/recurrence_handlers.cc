@@ -1,24 +1,11 @@
 // The handler of rounds in one call: it reads the program that penstock/core/recurrence.py wrote.
-#include <cstring>
-
-#include "handling.h"
+#include "numbers.h"
 
 namespace {
 
 using Floats = ffi::Buffer<ffi::F32>;
-using Numbers = ffi::Span<const int64_t>;
 
 const long NOWHERE = 0, ARGUMENT = 1, RESULT = 2;  // else in the call's own memory
-
-// Numbers of a program in order.
-class Reader {
- public:
-  explicit Reader(Numbers numbers) : next_(numbers.begin()) {}
-  long number() { return static_cast<long>(*next_++); }
-
- private:
-  const int64_t* next_;
-};
 
 // The arrays of a call, and where a program's places in them are.
 class Places {
@@ -69,13 +56,8 @@ Program program_of(Reader& reader, const Places& places) {
   p.products.resize(reader.number());
   for (auto& each : p.products)
     for (long* field : {&each.held, &each.offset, &each.matrix}) *field = reader.number();
-  p.instructions.resize(reader.number());
-  for (auto& each : p.instructions) {
-    for (long* field : {&each.code, &each.to, &each.a, &each.b, &each.offset})
-      *field = reader.number();
-    const std::int32_t bits = static_cast<std::int32_t>(reader.number());
-    std::memcpy(&each.value, &bits, sizeof bits);
-  }
+  const long steps = reader.number();
+  p.instructions = instructions_of(reader, steps);
   p.phases.resize(reader.number());
   for (auto& each : p.phases)
     for (long* field : {&each.first_product, &each.last_product, &each.first_instruction,

@@ -45,9 +45,10 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "recurrence",
     "layer_norm",
     "layer_norm_grad",
+    "update",
 )
 PREFIX = "penstock."
-REVISION = 6  # part of the names that executables on disk hold; handlers.cc states the same number
+REVISION = 7  # part of the names that executables on disk hold; handlers.cc states the same number
 _SETS = ("isa", "dot_isa")  # of instructions: for all kernels, for products of bfloat16 and bytes
 _OWN = ("interface", *_SETS, *(f"use_{name}" for name in _SETS))
 
@@ -92,6 +93,7 @@ def call(
     *arguments: Any,
     mapped: str = "sequential",
     layouts: tuple[Any, Any] = (None, None),
+    aliases: dict[int, int] | None = None,
     **attrs: Any,
 ) -> Any:
     """A call of a function of the library, inside code that is being compiled.
@@ -104,6 +106,7 @@ def call(
         or "expand_dims" and "broadcast_all" where the handler takes more leading axes.
       layouts: of the arguments and of the results, as `jax.ffi.ffi_call` takes them; row-major
         without them.
+      aliases: by the number of an argument that of the result in its memory.
       attrs: NumPy scalars and vectors, as the handler names them.
 
     Returns:
@@ -111,7 +114,12 @@ def call(
     """
     target = f"{PREFIX}{function}.{REVISION}"
     made = jax.ffi.ffi_call(
-        target, result, vmap_method=mapped, input_layouts=layouts[0], output_layouts=layouts[1]
+        target,
+        result,
+        vmap_method=mapped,
+        input_layouts=layouts[0],
+        output_layouts=layouts[1],
+        input_output_aliases=aliases,
     )
     return made(*arguments, **attrs)
 

@@ -23,7 +23,8 @@ from penstock.core.lazy import jax
 
 CODES = (  # as native/kernels.h numbers them
     "LOAD LOAD_PRODUCT STORE FILL ADD SUBTRACT MULTIPLY DIVIDE MAXIMUM MINIMUM NEGATIVE "
-    "EXPONENTIAL SIGMOID TANH RELU SIGMOID_GRAD TANH_GRAD RELU_GRAD"
+    "EXPONENTIAL SIGMOID TANH RELU SIGMOID_GRAD TANH_GRAD RELU_GRAD MOVE SQUARE_ROOT ABSOLUTE "
+    "SIGN GREATER SELECT"
 ).split()
 NUMBERS = {name: number for number, name in enumerate(CODES)}
 LEAST_WIDTH = 8  # of a piece; a vector should not be mostly empty

@@ -15,7 +15,8 @@ from penstock import errors
 from penstock.core import lapack
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.eager import PreparedOp, run_host
-from penstock.core.lazy import jax, jnp
+from penstock.core.lazy import LazyModule, jax, jnp
+from penstock.core.patterns import Pattern, add_pattern, used
 from penstock.core.tensor_list import StackedList
 from penstock.core.traced import (
     Check,
@@ -29,6 +30,18 @@ from penstock.core.traced import (
 from penstock.runtime.program import Node, Ref
 from penstock.types import dtypes as dt
 
+updates: Any = LazyModule("penstock.runtime.updates")  # of steps that assign to variables
+UPDATES = add_pattern(
+    Pattern(
+        "updates",
+        "all that a step assigns to variables element by element: the update operations of "
+        "optimizers, and updates that programs spell out",
+        "one call of the native library for all variables, in their memory",
+        "float32 on CPU; variables of one shape that are updated together, two or more, as weights "
+        "and their means are; other operations see no new value, and only sums, products, "
+        "quotients, roots, signs, sizes and bounds are taken of elements; 16,384 elements in all",
+    )
+)
 NO_KERNEL = "there is no kernel for it in compiled regions"
 LARGE_CONSTANT = (
     4096  # elements above which a constant is an argument of the executable instead of part of it
@@ -45,6 +58,7 @@ class Traceable(Protocol):
     variables: list[Ref]
     writes: list[bool]
     step_nodes: list[int]
+    device: str
 
 
 class VariesByShapeError(Exception):
@@ -108,6 +122,8 @@ class Executable:
                 for key in _keys(node, prepared.writes):
                     gate_now(collected, refs[key], old[key])
         self._note(collected.checks)
+        if any(region.writes) and region.device == "CPU" and used(UPDATES.name):
+            updates.update_together(region, values, refs, old, collected)
         outer = {id(v) for v in [*inputs, *kept, *taken]}
         written = [
             None
