@@ -13,6 +13,9 @@ from penstock.graph.func_graph import GLOBAL_EFFECT, FuncGraph, effects_of, hand
 from penstock.graph.operation import Operation
 from penstock.types import dtypes as dt
 
+IMPLEMENTS = "api_implements"  # what a function does, in one of several ways
+PREFERRED_DEVICE = "api_preferred_device"  # the device type that its way is for
+
 
 class CallBody:
     """A function as an attribute value: compared by identity."""
@@ -20,6 +23,7 @@ class CallBody:
     __slots__ = (
         "__weakref__",
         "_effects",
+        "attributes",
         "backward",
         "control_outputs",
         "draws",
@@ -45,6 +49,7 @@ class CallBody:
         self.backward: dict[
             Any, Any
         ] = {}  # which outputs have gradients -> the reverse, see autodiff.calls
+        self.attributes: dict[str, Any] = {}  # of `experimental_attributes`
         self.must_compile = False  # it runs as one compiled region, or not at all
         self.named = False  # an imported operation has it
         self.shared = False  # others have it too: what adds to a body adds to one of its own

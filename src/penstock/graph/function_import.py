@@ -14,7 +14,7 @@ from penstock import proto
 from penstock.core import context
 from penstock.core.op_def import OpDef, find
 from penstock.graph.attr_values import attr_from_proto
-from penstock.graph.body import CallBody
+from penstock.graph.body import IMPLEMENTS, PREFERRED_DEVICE, CallBody
 from penstock.graph.func_graph import FuncGraph
 from penstock.graph.superseded import SUPERSEDED
 from penstock.types import dtypes as dt
@@ -147,7 +147,13 @@ def _read_function(
         graph.outputs = outputs
         graph.finish()
     graph.control_outputs = list(dict.fromkeys((*graph.control_outputs, *waits)))
-    return CallBody(name, graph)
+    made = CallBody(name, graph)
+    for key in (IMPLEMENTS, PREFERRED_DEVICE):
+        if key in message.attr:
+            made.attributes[key] = attr_from_proto(
+                "string", message.attr[key], f"function '{name}'"
+            )
+    return made
 
 
 def _add_arguments(message: FunctionDef, graph: FuncGraph) -> dict[Any, SymbolicTensor]:

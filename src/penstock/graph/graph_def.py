@@ -187,6 +187,8 @@ def write_function(body: CallBody, names: Names, message: Any) -> None:
         message.control_ret[writer.names[id(op)]] = writer.names[id(op)]
     writer.write(message.node_def, names)
     _write_argument_attrs(body, message)
+    for key, value in body.attributes.items():
+        message.attr[key].CopyFrom(attr_to_proto("any", value, f"function '{body.name}'"))
 
 
 def _write_argument_attrs(body: CallBody, message: Any) -> None:

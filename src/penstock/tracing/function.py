@@ -545,6 +545,7 @@ class Function(callables.PolymorphicFunction, Trackable):
         graph.finish()
         name = f"__inference_{self._name}_{next(_numbers)}"
         made = ConcreteFunction(graph, key, self._jit_compile, self._parameters.signature, name)
+        made.body.attributes = self.attributes
         return made, graph.new_variables
 
     def _run_body(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
