@@ -9,6 +9,7 @@ Kernels of particular devices register for the names of operations, ahead of the
 import importlib
 
 from penstock.ops.kernels import cpu as _cpu  # noqa: F401
+from penstock.ops.kernels import cpu_angles as _cpu_angles  # noqa: F401
 from penstock.ops.kernels import cpu_conv as _cpu_conv  # noqa: F401
 from penstock.ops.kernels import cpu_dot as _cpu_dot  # noqa: F401
 
