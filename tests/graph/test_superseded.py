@@ -171,6 +171,57 @@ def test_placeholders_of_the_second_kind_have_the_shape_of_a_scalar() -> None:
         assert graph.get_tensor_by_name("p:0").shape.rank == 0
 
 
+def test_normalisation_as_in_published_graphs_of_2015() -> None:
+    old = Old(8)
+    for name, value in {"x": [[[[1.0, 2.0]]]], "c": [1.0, 1.0]}.items():
+        with tf.Graph().as_default() as graph:
+            tf.constant(value, name=name)
+        old.message.node.extend(graph.as_graph_def().node)
+    old.add("y", "BatchNormWithGlobalNormalization", "x c c c c", T=tf.float32)
+    old.message.node[-1].attr["variance_epsilon"].f = 3.0
+    old.message.node[-1].attr["scale_after_normalization"].b = True
+    assert old.run("y") == [[[[[1.0, 1.5]]]]]
+    assert old.run("y", by="x") == [[[[[0.5, 0.5]]]]]
+
+
+@pytest.mark.parametrize(("seed", "first"), [(1, 42.0), (7, 14.0)])  # recorded from TensorFlow
+def test_crops_are_where_they_were(seed: int, first: float) -> None:
+    old = Old(7)
+    with tf.Graph().as_default() as graph:
+        tf.reshape(tf.range(60.0), [5, 6, 2], name="image")
+        tf.constant([2, 3], tf.int64, name="size")
+        tf.constant([7, 3], tf.int64, name="large")
+    old.message.node.extend(graph.as_graph_def().node)
+    old.add("y", "RandomCrop", "image size", T=tf.float32, seed=seed, seed2=2)
+    (crop,) = old.run("y")
+    assert crop[0] == [[first + i, first + i + 1] for i in (0, 2, 4)]
+    old.add("z", "RandomCrop", "image large", T=tf.float32)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="height = 5, target_height = 7"):
+        old.run("z")
+
+
+def test_summaries_of_sounds() -> None:
+    old = Old(14)
+    with tf.Graph().as_default() as graph:
+        tf.constant("t", name="tag")
+        tf.constant([[0.5, -0.5]], name="sound")
+    old.message.node.extend(graph.as_graph_def().node)
+    old.add("y", "AudioSummary", "tag sound", max_outputs=1)
+    old.message.node[-1].attr["sample_rate"].f = 8000.0
+    with tf.Graph().as_default():
+        wanted = tf.compat.v1.Session().run(
+            tf.raw_ops.AudioSummaryV2(
+                tag="t", tensor=[[0.5, -0.5]], sample_rate=8000.0, max_outputs=1
+            )
+        )
+    assert old.run("y") == [wanted]
+
+
+def test_raw_functions_refuse_them() -> None:
+    with pytest.raises(tf.errors.UnimplementedError, match=r"version 9\. Use tf\.nn\.batch"):
+        tf.raw_ops.BatchNormWithGlobalNormalization(t=1.0)
+
+
 @pytest.mark.parametrize("op", sorted(SUPERSEDED.keys() - {"TensorArrayConcatV2"}))
 def test_later_graphs_may_not_hold_them(op: str) -> None:
     """From the version on that removed it an operation is refused; what stands for it is there."""

@@ -162,6 +162,8 @@ def joins():
 
 def fills():
     return [
+        Record("FakeParam", [case(dtype=dt.float32, shape=s) for s in ((2,), (None, 3), None)],
+               lambda dtype, shape: np.zeros([n or 0 for n in shape or ()]), dtypes=("float32",)),
         Record("Fill", [case(ints(2, 3), normal()), case(ints(), normal()), case(ints(0, 2), normal())], lambda n, x: np.full(n, x), f.fill, ALL,
                differentiable=(1,), errors=(Failure((ints(-1), normal()), "sizes >= 0"), Failure((ints(1), normal(2)), "rank 0"))),
         Record("ZerosLike", unary_cases(normal()), np.zeros_like, f.zeros_like, ALL, differentiable=(0,)),

@@ -10,5 +10,6 @@ RECORDS = [
     *(Record(name, tested_by=f"{IN_TEST}writers.py") for name in (
         "SummaryWriter", "CreateSummaryFileWriter", "WriteSummary", "WriteRawProtoSummary",
         "WriteGraphSummary", "ImportEvent", "FlushSummaryWriter", "CloseSummaryWriter",
-        "EncodePng", "EncodeWav")),
+        "WriteScalarSummary", "WriteHistogramSummary", "WriteImageSummary", "WriteAudioSummary",
+        "TensorSummary", "EncodePng", "EncodeWav")),
 ]  # fmt: skip

@@ -379,3 +379,53 @@ def test_media_check_their_arguments(writer):
         ):
             with pytest.raises(tf.errors.InvalidArgumentError, match=r"Op:|expected max_outputs"):
                 bad()
+
+
+def test_raw_operations_write_what_merged_summaries_hold(tmp_path, writer):
+    raw, step = tf.raw_ops, tf.constant(3, tf.int64)
+    handle = writer.resource
+    numbers = tf.constant([1.0, 2.0, 2.0, -3.0])
+    pictures = tf.reshape(tf.range(12.0), [2, 2, 3, 1])
+    sounds, red = tf.constant([[0.1, 0.2, -0.5]]), tf.constant([255, 0, 0], tf.uint8)
+    about = {"writer": handle, "step": step}
+    raw.WriteScalarSummary(tag="s", value=7, **about)
+    raw.WriteHistogramSummary(tag="h", values=numbers, **about)
+    raw.WriteImageSummary(tag="i", tensor=pictures, bad_color=red, **about)
+    raw.WriteAudioSummary(tag="a", tensor=sounds, sample_rate=8000.0, **about)
+    writer.flush()
+    wanted = [
+        raw.ScalarSummary(tags="s", values=7),
+        raw.HistogramSummary(tag="h", values=numbers),
+        raw.ImageSummary(tag="i", tensor=pictures),
+        raw.AudioSummaryV2(tag="a", tensor=sounds, sample_rate=8000.0),
+    ]
+    written = [e for e in events(tmp_path) if e.HasField("summary")]
+    assert [e.step for e in written] == [3] * 4
+    assert [e.summary for e in written] == [
+        proto.summary_pb2.Summary.FromString(each.numpy()) for each in wanted
+    ]
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments", "match"),
+    [
+        ("Scalar", {"value": [1.0]}, "value of rank 0"),
+        ("Histogram", {"values": [np.nan]}, "Nan in summary histogram for: t"),
+        ("Image", {"tensor": np.zeros((1, 1, 1, 2)), "bad_color": np.uint8([0])}, "1, 3 or 4"),
+        ("Image", {"tensor": np.zeros((1, 1, 1, 3)), "bad_color": np.uint8([0])}, "at least 3"),
+        ("Audio", {"tensor": [[0.0]], "sample_rate": 0.0}, "sample_rate > 0"),
+        ("Audio", {"tensor": [0.0], "sample_rate": 1.0}, "at least 2"),
+    ],
+)
+def test_raw_operations_refuse(writer, op, arguments, match):
+    call = getattr(tf.raw_ops, f"Write{op}Summary")
+    with pytest.raises(tf.errors.InvalidArgumentError, match=match):
+        call(writer=writer.resource, step=tf.constant(0, tf.int64), tag="t", **arguments)
+
+
+def test_tensors_under_the_name_of_their_operation():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        made = session.run(tf.raw_ops.TensorSummary(tensor=[1.0, 2.0], name="mine"))
+    (value,) = proto.summary_pb2.Summary.FromString(made).value
+    assert (value.node_name, value.tag) == ("mine", "")
+    assert tf.make_ndarray(value.tensor).tolist() == [1.0, 2.0]

@@ -18,6 +18,8 @@ _BY_REASON = {
         ReaderNumRecordsProducedV2 ReaderNumWorkUnitsCompleted ReaderNumWorkUnitsCompletedV2
         ReaderRead ReaderReadUpTo ReaderReadUpToV2 ReaderReadV2 ReaderReset ReaderResetV2
         ReaderRestoreState ReaderRestoreStateV2 ReaderSerializeState ReaderSerializeStateV2
+        GenerateVocabRemapping LoadAndRemapMatrix TensorSummary WriteAudioSummary
+        WriteHistogramSummary WriteImageSummary WriteScalarSummary
         RecordInput Restore RestoreSlice RestoreV2 Save SaveSlices SaveV2 SummaryWriter
         TFRecordReader TFRecordReaderV2 TextLineReader TextLineReaderV2 WholeFileReader
         WholeFileReaderV2 WriteFile WriteGraphSummary WriteRawProtoSummary WriteSummary
@@ -32,6 +34,10 @@ _BY_REASON = {
     "a value that no call of a raw function can give, see tests/ops": """
         Const OptionalGetValue OptionalHasValue OptionalNone RaggedTensorFromVariant
         RaggedTensorToVariantGradient
+    """,
+    "its values are any": "FakeParam",
+    "TensorFlow has no kernel of it, see tests/ops/records_removed.py": """
+        Conv2DBackpropFilterV2 Conv2DBackpropInputV2
     """,
     "there is one way to call it": "ControlTrigger NoOp StatelessRandomGetAlg Fact SyncDevice",
     "its figures are in tests/ops/test_image_box_sampling.py and test_image_glimpses.py": """

@@ -38,11 +38,25 @@ def _batches(since: int, names: str) -> dict[str, Superseded]:
     return {f"Batch{name}": Superseded(since, name) for name in names.split()}
 
 
+def _kept(since: int, name: str, use: str) -> dict[str, Superseded]:
+    """An operation that nothing stands for: one of ours does what it did."""
+    return {name: Superseded(since, f"Penstock{name}", use)}
+
+
 SUPERSEDED: dict[str, Superseded] = {
     **_batches(13, "Cholesky CholeskyGrad MatrixDeterminant MatrixInverse MatrixSolve"),
     **_batches(13, "MatrixSolveLs MatrixTriangularSolve SelfAdjointEigV2 Svd"),
     **_batches(14, "MatrixBandPart MatrixDiag MatrixDiagPart MatrixSetDiag"),
     **_batches(15, "FFT FFT2D FFT3D IFFT IFFT2D IFFT3D"),
+    **_kept(2, "AdjustContrast", "AdjustContrastv2"),
+    **_kept(8, "RandomCrop", "tf.image.random_crop"),
+    **_kept(9, "BatchNormWithGlobalNormalization", "tf.nn.batch_normalization()"),
+    **_kept(9, "BatchNormWithGlobalNormalizationGrad", "tf.nn.batch_normalization()"),
+    **_kept(10, "Conv3DBackpropFilter", "Conv3DBackpropFilterV2"),
+    **_kept(10, "Conv3DBackpropInput", "Conv3DBackpropInputV2"),
+    **_kept(11, "SelfAdjointEig", "SelfAdjointEigV2"),
+    "BatchSelfAdjointEig": Superseded(11, "PenstockSelfAdjointEig", "SelfAdjointEigV2"),
+    **_kept(15, "AudioSummary", "AudioSummaryV2"),
     "PlaceholderV2": Superseded(23, "Placeholder"),
     **{
         f"TensorArray{kind}V2": Superseded(26, f"TensorArray{kind}V3")

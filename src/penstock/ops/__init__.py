@@ -97,6 +97,7 @@ FAMILIES = (
     "nn_bias",
     "nn_candidate_samplers",
     "nn_conv_padded",
+    "nn_conv_transposes",
     "nn_convolution",
     "nn_ctc",
     "nn_ctc_decoders",
@@ -139,6 +140,7 @@ FAMILIES = (
     "ragged_variants",
     "reader_ops",
     "record_input",
+    "removed_ops",
     "send_recv",
     "session_tensors",
     "signal_fft",
@@ -188,6 +190,7 @@ FAMILIES = (
     "variables",
     "variant_arithmetic",
     "vectorized",
+    "vocabulary_ops",
 )
 
 COMMON = (

@@ -12,7 +12,8 @@ from penstock.core.aligned import aligned_full
 from penstock.core.context import state
 from penstock.core.convert import constant_tensor, convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.kernels import kernel
+from penstock.core.kernels import compiled_kernel, host_kernel, kernel
+from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, Tensor, host_array, wrap
@@ -48,6 +49,26 @@ def _fill_shape(c: ShapeContext) -> Dims:
         least = f"Dimension {value.min()}" if c.running else "Fill dimensions"
         c.fail("sizes >= 0", f"dims {value.tolist()}: {least} must be >= 0")
     return tuple(value.tolist()) if c.running and value is not None else c.shape_value(0)
+
+
+FAKE_PARAM = define_op(
+    "FakeParam(; dtype: type, shape: shape) -> output: dtype",
+    shape=lambda c: c.attr("shape"),
+    doc="A value that is never used: what a branch gives where only the other has an output. "
+    "Dimensions that are unknown are 0.",
+).not_differentiable("it has no inputs")
+
+
+@host_kernel(FAKE_PARAM, limit=1 << 62)
+def _fake_param_on_host(*, dtype: DType, shape: Dims) -> Array:
+    dims = tuple(size or 0 for size in shape or ())
+    nothing = b"" if dtype is string else None if dtype in (variant, resource) else 0
+    return np.full(dims, nothing, dtype.numpy_dtype)
+
+
+@compiled_kernel(FAKE_PARAM)
+def _fake_param(*, dtype: DType, shape: Dims) -> Array:
+    return jnp.zeros(tuple(size or 0 for size in shape or ()), dtype.numpy_dtype)
 
 
 FILL = define_op(

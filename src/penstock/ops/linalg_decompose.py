@@ -273,7 +273,8 @@ def _finite_only(xp: Any, x: Array, *results: Array) -> list[Array]:
 
 
 @host_kernel(EIGH)
-def _eigh_host(x: Array, *, compute_v: bool) -> tuple[Array, Array]:
+def eigh_on_host(x: Array, *, compute_v: bool) -> tuple[Array, Array]:
+    """Eigenvalues and, if asked for, vectors of self-adjoint matrices, by LAPACK."""
     x = wide(x)
     if not compute_v:
         values = _finite_only(np, x, by_matrix(np.linalg.eigvalsh, x))[0]

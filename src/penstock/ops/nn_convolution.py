@@ -97,7 +97,7 @@ def _given_shape(position: int) -> Callable[[ShapeContext], Dims]:
             sizes = _whole_shape(c, layout, sizes)
         if len(sizes) != len(layout):
             c.fail(f"a shape of {len(layout)} sizes", f"{list(sizes)}")
-        _check_backprop(c, layout, position, sizes)
+        check_backprop(c, layout, position, sizes)
         return sizes
 
     return rule
@@ -114,7 +114,7 @@ def _whole_shape(c: ShapeContext, layout: str, sizes: Any) -> Any:
     return tuple(result)
 
 
-def _check_backprop(c: ShapeContext, layout: str, position: int, sizes: Dims) -> None:
+def check_backprop(c: ShapeContext, layout: str, position: int, sizes: Dims) -> None:
     """The gradient must have the shape that the convolution gives."""
     image = sizes if position == 0 else c.rank(0, len(layout), "input")
     kernel = sizes if position == 1 else c.rank(1, len(layout), "filter")
@@ -273,16 +273,9 @@ def _register(ops: tuple[OpDef, OpDef, OpDef], names: tuple[str, ...]) -> None:
 
     @compiled_kernel(to_input)
     def _to_input(ctx: Any, sizes: Array, kernel: Array, grad: Array) -> Array:
-        return _to_input_kernel(ctx, sizes, kernel, grad, False)
+        return to_input_kernel(ctx, sizes, kernel, grad)
 
-    @compiled_kernel(to_filter)
-    def _to_filter(ctx: Any, image: Array, sizes: Array, grad: Array) -> Array:
-        layout = ctx.attrs["data_format"]
-        shape = tuple(int(n) for n in sizes)
-        window = window_of(layout, image.shape, shape[:-2], ctx.attrs)
-        depth = image.shape[channel_axis(layout)]
-        groups = depth // shape[-2] if depth else 1
-        return backprop_filter(image, shape, grad, layout, window, groups)
+    compiled_kernel(to_filter)(to_filter_kernel)
 
     _register_gradients(ops, names)
 
@@ -295,12 +288,25 @@ def forward_kernel(ctx: Any, image: Array, kernel: Array, depthwise: bool = Fals
     return forward(image, kernel, layout, window, groups)
 
 
-def _to_input_kernel(ctx: Any, sizes: Array, kernel: Array, grad: Array, depthwise: bool) -> Array:
+def to_input_kernel(
+    ctx: Any, sizes: Any, kernel: Array, grad: Array, depthwise: bool = False
+) -> Array:
+    """The gradient of a convolution by its input, with the attributes that `ctx` has."""
     layout = ctx.attrs["data_format"]
     shape = _input_shape(sizes, kernel, grad, layout)
     window = window_of(layout, shape, kernel.shape[:-2], ctx.attrs)
     kernel, groups = _grouped(kernel, shape[channel_axis(layout)], depthwise)
     return backprop_input(shape, kernel, grad, layout, window, groups)
+
+
+def to_filter_kernel(ctx: Any, image: Array, sizes: Any, grad: Array) -> Array:
+    """The gradient of a convolution by its filter, with the attributes that `ctx` has."""
+    layout = ctx.attrs["data_format"]
+    shape = tuple(int(n) for n in sizes)
+    window = window_of(layout, image.shape, shape[:-2], ctx.attrs)
+    depth = image.shape[channel_axis(layout)]
+    groups = depth // shape[-2] if depth else 1
+    return backprop_filter(image, shape, grad, layout, window, groups)
 
 
 @compiled_kernel(DEPTHWISE)
@@ -312,7 +318,7 @@ def depthwise_forward(ctx: Any, image: Array, kernel: Array) -> Array:
 @compiled_kernel(DEPTHWISE_INPUT)
 def depthwise_to_input(ctx: Any, sizes: Array, kernel: Array, grad: Array) -> Array:
     """The kernel of DepthwiseConv2dNativeBackpropInput for any device and filter size."""
-    return _to_input_kernel(ctx, sizes, kernel, grad, True)
+    return to_input_kernel(ctx, sizes, kernel, grad, True)
 
 
 @compiled_kernel(DEPTHWISE_FILTER)

@@ -11,8 +11,10 @@ from typing import Any
 
 from penstock import ops
 from penstock.core import attributes, op_def
+from penstock.core.build_info import GRAPH_DEF_VERSION
 from penstock.core.execute import execute
 from penstock.core.op_def import REQUIRED, AttrDef, OpDef
+from penstock.graph.superseded import SUPERSEDED, definition_in_place
 from penstock.ops.composing import result_type
 
 
@@ -33,12 +35,19 @@ def function(name: str) -> Callable[..., Any]:
     if op is None:
         ops.load_all()
         op = op_def.find(name)
+    if op is None and name in SUPERSEDED:
+        return functools.partial(_removed, name)
     if op is None:
         raise AttributeError(
             f"module 'penstock.raw_ops' has no attribute {name!r}: no operation of that name is"
             " registered"
         )
     return _make(op)
+
+
+def _removed(name: str, **arguments: Any) -> Any:
+    """Refuses an operation that GraphDefs of today may not hold."""
+    definition_in_place(name, GRAPH_DEF_VERSION)
 
 
 # Parameters that TensorFlow's raw functions call otherwise than the definition does.

@@ -11,8 +11,7 @@ import numpy as np
 
 from penstock import errors, proto
 from penstock.core import shapes
-from penstock.core.arrays import HashableArray
-from penstock.core.kernels import host_kernel
+from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.graph.tensor_proto import array_to_proto, make_ndarray
@@ -52,6 +51,11 @@ def _scalar(tags: Array, values: Array) -> Array:
             f"tags and values are not the same shape: expected {list(tags.shape)}, the tags' "
             f"shape, got {list(values.shape)} (tag {_names(tags)}). Reduce the values first."
         )
+    return scalar_summary(tags, values)
+
+
+def scalar_summary(tags: Array, values: Array) -> Array:
+    """A serialised Summary of numbers, a tag for each."""
     summary = proto.summary_pb2.Summary()
     for tag, value in zip(tags.reshape(-1), values.reshape(-1), strict=True):
         summary.value.add(tag=tag, simple_value=float(value))
@@ -93,6 +97,11 @@ HISTOGRAM = _define(
 
 @host_kernel(HISTOGRAM)
 def _histogram(tag: Array, values: Array) -> Array:
+    return histogram_summary(tag, values)
+
+
+def histogram_summary(tag: Array, values: Array) -> Array:
+    """A serialised Summary of a histogram."""
     flat = values.reshape(-1).astype(np.float64)
     name = tag.item()
     if not np.isfinite(flat).all():
@@ -181,6 +190,24 @@ TENSOR = _define(
 )
 
 
+TENSOR_V1 = define_op(
+    "TensorSummary(tensor: T; T: type, description: string = '', labels: list(string) = [], "
+    "display_name: string = '') -> summary: string",
+    shape=shapes.scalar,
+    stateful=True,  # folded, it would not know its name
+    doc="A Summary of a tensor under the operation's name; what else describes it is left out, as "
+    "TensorFlow does.",
+).not_differentiable(REASON)
+
+
+@host_kernel(TENSOR_V1)
+def _tensor_v1(ctx: KernelContext, tensor: Array, *, T: Any) -> Array:
+    summary = proto.summary_pb2.Summary()
+    value = summary.value.add(node_name=ctx.op_name)
+    value.tensor.CopyFrom(_whole_proto(tensor, T))
+    return _serialized(summary)
+
+
 @host_kernel(TENSOR)
 def _tensor(tag: Array, tensor: Array, serialized_summary_metadata: Array, *, T: Any) -> Array:
     summary = proto.summary_pb2.Summary()
@@ -191,10 +218,15 @@ def _tensor(tag: Array, tensor: Array, serialized_summary_metadata: Array, *, T:
 
 
 def _image_shape(c: ShapeContext) -> Dims:
-    dims = c.rank(1, 4, "tensor")
+    check_pictures(c, 1)
+    return ()
+
+
+def check_pictures(c: ShapeContext, position: int) -> None:
+    """Refuses an input that is no batch of pictures."""
+    dims = c.rank(position, 4, "tensor")
     if dims is not None and dims[3] not in (None, 1, 3, 4):
         c.fail("1, 3 or 4 channels in the last dimension of tensor", f"{dims[3]}")
-    return ()
 
 
 IMAGE = _define(
@@ -210,24 +242,29 @@ IMAGE = _define(
 
 @host_kernel(IMAGE)
 def _image(tag: Array, tensor: Array, *, max_images: int, bad_color: Any) -> Array:
+    color = bad_color.array
+    if color.dtype == object:  # the default, as definitions write it: a serialised TensorProto
+        color = make_ndarray(proto.tensor_pb2.TensorProto.FromString(color.item()))
+    return image_summary(tag, tensor, max_images, checked_color(IMAGE.name, color, tensor.shape[3]))
+
+
+def image_summary(tag: Array, tensor: Array, max_images: int, bad_color: Array) -> Array:
+    """A serialised Summary of pictures."""
     summary = proto.summary_pb2.Summary()
-    channels = tensor.shape[3]
     for index, image in enumerate(tensor[:max_images]):
         name = tag.item().decode() + ("/image" if max_images == 1 else f"/image/{index}")
         message = summary.value.add(tag=name).image
         message.height, message.width, message.colorspace = image.shape
-        pixels = image if image.dtype == np.uint8 else _scaled(image, _color(bad_color, channels))
+        pixels = image if image.dtype == np.uint8 else _scaled(image, bad_color)
         message.encoded_image_string = png(pixels)
     return _serialized(summary)
 
 
-def _color(value: HashableArray, channels: int) -> Array:
-    color = value.array
-    if color.dtype == object:  # the default, as definitions write it: a serialised TensorProto
-        color = make_ndarray(proto.tensor_pb2.TensorProto.FromString(color.item()))
+def checked_color(op: str, color: Array, channels: int) -> Array:
+    """The color of what is not finite, in pictures of so many channels."""
     if color.dtype != np.uint8 or color.ndim != 1 or color.size < channels:
         raise _invalid(
-            f"ImageSummary: expected bad_color to be a uint8 vector of at least {channels} "
+            f"{op}: expected bad_color to be a uint8 vector of at least {channels} "
             f"elements, got {color.dtype}{list(color.shape)}."
         )
     return color[:channels]
@@ -248,27 +285,37 @@ def _scaled(image: Array, bad_color: Array) -> Array:
     return pixels
 
 
-def _audio_shape(c: ShapeContext) -> Dims:
+def audio_shape(c: ShapeContext) -> Dims:
+    """The shape of a summary of sounds, whose inputs are checked."""
     c.rank(0, 0, "tag")
-    dims = c.rank_at_least(1, 2, "tensor")
+    check_sounds(c, 1)
+    return ()
+
+
+def check_sounds(c: ShapeContext, position: int) -> None:
+    """Refuses an input that is no batch of sounds."""
+    dims = c.rank_at_least(position, 2, "tensor")
     if dims is not None and len(dims) > 3:
         c.fail("tensor of rank 2 or 3", f"rank {len(dims)}")
-    return ()
 
 
 AUDIO = _define(
     "AudioSummaryV2(tag: string, tensor: float, sample_rate: float; max_outputs: int >= 1 = 3) -> "
     "summary: string",
     "A Summary of up to max_outputs sounds of float[batch, frames] or [batch, frames, channels].",
-    _audio_shape,
+    audio_shape,
 )
 
 
 @host_kernel(AUDIO)
 def _audio(tag: Array, tensor: Array, sample_rate: Array, *, max_outputs: int) -> Array:
-    rate = float(sample_rate)
+    return audio_summary("AudioSummaryV2", tag, tensor, float(sample_rate), max_outputs)
+
+
+def audio_summary(op: str, tag: Array, tensor: Array, rate: float, max_outputs: int) -> Array:
+    """A serialised Summary of sounds of `rate` frames a second."""
     if rate <= 0:
-        raise _invalid(f"AudioSummaryV2: expected sample_rate > 0, got {rate}.")
+        raise _invalid(f"{op}: expected sample_rate > 0, got {rate}.")
     sounds = tensor[..., None] if tensor.ndim == 2 else tensor
     summary = proto.summary_pb2.Summary()
     for index, sound in enumerate(sounds[:max_outputs]):

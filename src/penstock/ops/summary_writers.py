@@ -17,8 +17,11 @@ from penstock.core import shapes
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.resources import ResourceHandle
+from penstock.core.shapes import ShapeContext
 from penstock.graph.tensor_proto import array_to_proto
+from penstock.ops import summary_messages as messages
 from penstock.ops.event_file import EventFile
+from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray
 
@@ -40,6 +43,23 @@ class WriterResource:
 def _define(text: str, doc: str, **options: Any) -> OpDef:
     op = define_op(text, stateful=True, doc=doc, **{"shape": shapes.no_output, **options})
     return op.not_differentiable("it writes a log")
+
+
+def _scalar_shape(c: ShapeContext) -> list[Dims]:
+    c.rank(3, 0, "value")
+    return []
+
+
+def _image_shape(c: ShapeContext) -> list[Dims]:
+    messages.check_pictures(c, 3)
+    c.rank(4, 1, "bad_color")
+    return []
+
+
+def _audio_shape(c: ShapeContext) -> list[Dims]:
+    messages.check_sounds(c, 3)
+    c.rank(4, 0, "sample_rate")
+    return []
 
 
 WRITER = _define(
@@ -67,6 +87,28 @@ WRITE_GRAPH = _define(
 )
 IMPORT_EVENT = _define(
     "ImportEvent(writer: resource, event: string) -> ", "Writes a serialised Event as it is."
+)
+_STEP = "writer: resource, step: int64, tag: string, "
+WRITE_SCALAR = _define(
+    f"WriteScalarSummary({_STEP}value: T; T: realnumbertype) -> ",
+    "Writes a number under a tag.",
+    shape=_scalar_shape,
+)
+WRITE_HISTOGRAM = _define(
+    f"WriteHistogramSummary({_STEP}values: T; T: {{float, double, int32, uint8, int16, int8, int64,"
+    " bfloat16, uint16, half, uint32, uint64, bool} = float) -> ",
+    "Writes a histogram under a tag.",
+)
+WRITE_IMAGE = _define(
+    f"WriteImageSummary({_STEP}tensor: T, bad_color: uint8; max_images: int >= 1 = 3, T: {{uint8, "
+    "double, float, half} = float) -> ",
+    "Writes up to max_images pictures of a batch, as ImageSummary makes them.",
+    shape=_image_shape,
+)
+WRITE_AUDIO = _define(
+    f"WriteAudioSummary({_STEP}tensor: float, sample_rate: float; max_outputs: int >= 1 = 3) -> ",
+    "Writes up to max_outputs sounds of a batch, as AudioSummaryV2 makes them.",
+    shape=_audio_shape,
 )
 FLUSH = _define(
     "FlushSummaryWriter(writer: resource) -> ", "Writes what a summary writer holds in memory."
@@ -170,6 +212,43 @@ def _write_graph(writer: ResourceHandle, step: Array, tensor: Array) -> None:
 @host_kernel(IMPORT_EVENT)
 def _import_event(writer: ResourceHandle, event: Array) -> None:
     _file(writer).add(_parsed(proto.event_pb2.Event(), event.item(), IMPORT_EVENT.name))
+
+
+def _write_message(writer: ResourceHandle, step: Array, message: Array) -> None:
+    """Writes a serialised Summary."""
+    event = proto.event_pb2.Event(step=int(step))
+    event.summary.ParseFromString(message.item())
+    _file(writer).add(event)
+
+
+@host_kernel(WRITE_SCALAR)
+def _write_scalar(writer: ResourceHandle, step: Array, tag: Array, value: Array) -> None:
+    _write_message(writer, step, messages.scalar_summary(tag, value))
+
+
+@host_kernel(WRITE_HISTOGRAM)
+def _write_histogram(writer: ResourceHandle, step: Array, tag: Array, values: Array) -> None:
+    _write_message(writer, step, messages.histogram_summary(tag, values))
+
+
+@host_kernel(WRITE_IMAGE)
+def _write_image(
+    writer: ResourceHandle, step: Array, tag: Array, tensor: Array, bad_color: Array, *,
+    max_images: int,
+) -> None:  # fmt: skip
+    color = messages.checked_color("WriteImageSummary", bad_color, tensor.shape[3])
+    _write_message(writer, step, messages.image_summary(tag, tensor, max_images, color))
+
+
+@host_kernel(WRITE_AUDIO)
+def _write_audio(
+    writer: ResourceHandle, step: Array, tag: Array, tensor: Array, sample_rate: Array, *,
+    max_outputs: int,
+) -> None:  # fmt: skip
+    message = messages.audio_summary(
+        "WriteAudioSummary", tag, tensor, float(sample_rate), max_outputs
+    )
+    _write_message(writer, step, message)
 
 
 @host_kernel(FLUSH)
