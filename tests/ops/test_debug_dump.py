@@ -251,6 +251,12 @@ def test_numeric_summary(value: Any, bounds: Any, wanted: Any) -> None:
     assert shaped.get_concrete_function(x).outputs[0].shape == summary.shape
 
 
+def test_a_gate_that_no_server_opened_lets_nothing_through() -> None:
+    for name in ("Identity", "IdentityV3", "NanCount", "NumericSummary"):
+        call = getattr(tf.raw_ops, f"Debug{name}")
+        assert call(input=1.0, tensor_name="a", gated_grpc=True).shape == (0,)
+
+
 def _identity(**attrs: Any) -> Callable[[], Any]:
     return lambda: tf.raw_ops.DebugIdentity(input=tf.constant(1.0), **attrs)
 

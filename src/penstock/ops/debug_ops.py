@@ -31,28 +31,49 @@ Array = Any  # numpy.ndarray or a JAX tracer
 
 _WATCHED = "device_name: string = '', tensor_name: string = '', "
 _URLS = "debug_urls: list(string) = [], "
+
+
+def _is_closed(gated_grpc: bool, urls: Sequence[Any]) -> bool:
+    """Whether a gate that no server has opened keeps a value back: the result has no elements."""
+    return gated_grpc and not urls
+
+
+def _through_gate(value: Array, gated_grpc: bool, urls: Sequence[Any]) -> Array:
+    return np.empty((0,), value.dtype) if _is_closed(gated_grpc, urls) else value
+
+
+def _identity_shape(c: ShapeContext) -> Dims:
+    return (0,) if _is_closed(c.attr("gated_grpc"), c.attr("debug_urls")) else c.shape(0)
+
+
+def _count_shape(c: ShapeContext) -> Dims:
+    return (0,) if _is_closed(c.attr("gated_grpc"), c.attr("debug_urls")) else (1,)
+
+
 IDENTITY = define_op(
     f"DebugIdentity(input: T; T: type, {_WATCHED}{_URLS}gated_grpc: bool = False) -> output: T",
-    shape=shapes.same,
+    shape=_identity_shape,
     stateful=True,
     doc="The input, which is written to a file below each of `debug_urls`.",
 ).without_gradient("a debugger puts it into graphs whose gradients are there")
 IDENTITY_V3 = define_op(
     f"DebugIdentityV3(input: T; T: type, {_WATCHED}io_of_node: string = '', is_input: bool = False,"
     f" io_index: int = -1, {_URLS}gated_grpc: bool = False) -> output: T",
-    shape=shapes.same,
+    shape=_identity_shape,
     stateful=True,
     doc="The input, which is written to a file named by the tensor, or by what it belongs to.",
 ).without_gradient("a debugger puts it into graphs whose gradients are there")
 NAN_COUNT = define_op(
     f"DebugNanCount(input: T; T: type, {_WATCHED}{_URLS}gated_grpc: bool = False) -> output: int64",
-    shape=lambda c: (1,),
+    shape=_count_shape,
     stateful=True,
     doc="How many elements are NaN: int64[1]. Written to a file as by DebugIdentity.",
 ).without_gradient("a count has no derivative")
 
 
 def _summary_shape(c: ShapeContext) -> Dims:
+    if _is_closed(c.attr("gated_grpc"), c.attr("debug_urls")):
+        return (0,)
     shape = c.shape(0)
     return (None,) if shape is None else (14 + len(shape),)
 
@@ -108,16 +129,18 @@ def _publish(
 
 
 @host_kernel(IDENTITY, limit=HOST)
-def _identity(x: Array, *, device_name: Any, tensor_name: Any, debug_urls: Sequence[Any]) -> Array:
+def _identity(
+    x: Array, *, device_name: Any, tensor_name: Any, debug_urls: Sequence[Any], gated_grpc: bool
+) -> Array:
     _node_and_slot("DebugIdentity", as_text(tensor_name))
     _publish("DebugIdentity", x, as_text(device_name), as_text(tensor_name), debug_urls)
-    return x
+    return _through_gate(x, gated_grpc, debug_urls)
 
 
 @host_kernel(IDENTITY_V3, limit=HOST)
 def _identity_v3(
     ctx: KernelContext, x: Array, *, device_name: Any, tensor_name: Any, debug_urls: Sequence[Any],
-    io_of_node: Any, is_input: bool, io_index: int,
+    io_of_node: Any, is_input: bool, io_index: int, gated_grpc: bool,
 ) -> Array:  # fmt: skip
     node, place = as_text(io_of_node), ""
     if node:
@@ -126,7 +149,7 @@ def _identity_v3(
     name = as_text(tensor_name)
     _node_and_slot("DebugIdentityV3", name)
     _publish("DebugIdentityV3", x, as_text(device_name), name, debug_urls, place)
-    return x
+    return _through_gate(x, gated_grpc, debug_urls)
 
 
 def _is_float(x: Array) -> bool:
@@ -147,18 +170,20 @@ def _check_numbers(op: str, x: Array) -> None:
 
 
 @host_kernel(NAN_COUNT, limit=HOST)
-def _nan_count(x: Array, *, device_name: Any, tensor_name: Any, debug_urls: Sequence[Any]) -> Array:
+def _nan_count(
+    x: Array, *, device_name: Any, tensor_name: Any, debug_urls: Sequence[Any], gated_grpc: bool
+) -> Array:
     _check_numbers("DebugNanCount", x)
     _node_and_slot("DebugNanCount", as_text(tensor_name))
     count = np.array([np.isnan(x).sum() if _is_float(x) else 0], np.int64)
     _publish("DebugNanCount", count, as_text(device_name), as_text(tensor_name), debug_urls)
-    return count
+    return _through_gate(count, gated_grpc, debug_urls)
 
 
 @host_kernel(NUMERIC_SUMMARY, limit=HOST)
 def _numeric_summary(
     x: Array, *, device_name: Any, tensor_name: Any, debug_urls: Sequence[Any],
-    lower_bound: float, upper_bound: float, mute_if_healthy: bool,
+    lower_bound: float, upper_bound: float, mute_if_healthy: bool, gated_grpc: bool,
 ) -> Array:  # fmt: skip
     _check_numbers("DebugNumericSummary", x)
     _node_and_slot("DebugNumericSummary", as_text(tensor_name))
@@ -182,7 +207,7 @@ def _numeric_summary(
     if not mute_if_healthy or nan.any() or low.any() or high.any():
         name = as_text(tensor_name)
         _publish("DebugNumericSummary", summary, as_text(device_name), name, debug_urls)
-    return summary
+    return _through_gate(summary, gated_grpc, debug_urls)
 
 
 # ---- the second debugger -------------------------------------------------------------------------
