@@ -23,8 +23,9 @@ import numpy as np
 
 from penstock.core import context
 from penstock.core.convert import convert_to_tensor
-from penstock.core.eager import prepare, run_compiled
+from penstock.core.eager import run_compiled
 from penstock.core.execute import execute
+from penstock.core.prepared import prepare
 from penstock.core.tensor import EagerTensor, Tensor, eager_tensor
 from penstock.graph.graph import Graph
 from penstock.runtime.session import DirectSession

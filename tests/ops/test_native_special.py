@@ -5,8 +5,8 @@ import pytest
 
 import penstock as tf
 from penstock.core import native_special
-from penstock.core.eager import prepare
 from penstock.core.op_def import lookup
+from penstock.core.prepared import prepare
 
 FLOATS = [0.0, -0.0, 0.3, 1.0, 1.7, 2.5, 6.0, 8.5, 20.0, 60.0, np.inf, -np.inf, np.nan, -0.4, -3.0]
 # TensorFlow's results are those of the library here, and XLA's are not.

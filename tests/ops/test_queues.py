@@ -10,7 +10,7 @@ import pytest
 
 import penstock as tf
 from penstock import errors
-from penstock.core.eager import eager_resources
+from penstock.core.resources import eager_resources
 from penstock.core.kernels import KernelContext
 from penstock.ops.queue_kinds import FifoQueue, PaddingFifoQueue, PriorityQueue, ShuffleQueue
 from penstock.runtime.step import Step

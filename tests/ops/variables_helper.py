@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.eager import prepare, run_compiled, run_host
+from penstock.core.eager import run_compiled
 from penstock.core.execute import execute
+from penstock.core.host_runs import run_host
 from penstock.core.lazy import jnp, wide_types
 from penstock.core.op_def import lookup
+from penstock.core.prepared import prepare
 from penstock.core.resources import ResourceHandle, VariableCell
 from penstock.core.tensor import eager_tensor, wrap
 from penstock.graph.graph import Graph

@@ -252,3 +252,6 @@ class ResourceManager:
         """A snapshot of ((container, name), resource)."""
         with self._lock:
             return list(self._resources.items())
+
+
+eager_resources = ResourceManager()  # those of eager operations and of functions

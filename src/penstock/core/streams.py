@@ -7,7 +7,7 @@ sessions have their graph's seed.
 
 from typing import Any
 
-from penstock.core.eager import eager_resources
+from penstock.core.resources import eager_resources
 
 
 class _Epoch:

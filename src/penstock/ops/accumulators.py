@@ -12,9 +12,9 @@ import numpy as np
 from penstock.core.composite import IndexedSlices
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.eager import eager_resources
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef, lookup
+from penstock.core.resources import eager_resources
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
 from penstock.ops import accumulator_ops as a
 from penstock.ops.math_cast import cast

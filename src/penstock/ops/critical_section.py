@@ -12,8 +12,8 @@ from typing import Any
 
 from penstock.core import rounds
 from penstock.core.context import state
-from penstock.core.eager import eager_resources
 from penstock.core.execute import execute
+from penstock.core.resources import eager_resources
 from penstock.core.tensor import EagerTensor, SymbolicTensor
 from penstock.graph.behavior import control_dependencies
 from penstock.graph.graph import Graph

@@ -14,9 +14,9 @@ from typing import Any
 
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.eager import eager_resources
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef, lookup
+from penstock.core.resources import eager_resources
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
 from penstock.core.trackable import Trackable
 from penstock.graph.behavior import init_scope

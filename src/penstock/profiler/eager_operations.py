@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.core.context import state
-from penstock.core.eager import PreparedOp
+from penstock.core.prepared import PreparedOp
 from penstock.core.tensor import EagerTensor
 from penstock.runtime.devices import LOCAL_TASK
 from penstock.runtime.items import describe

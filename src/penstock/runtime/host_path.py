@@ -13,9 +13,11 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import effects, shapes
-from penstock.core.eager import PreparedOp, resources_of, run_host, run_prepared
+from penstock.core.eager import resources_of, run_prepared
+from penstock.core.host_runs import run_host
 from penstock.core.kernels import KernelContext, quiet
 from penstock.core.locks import Locks, call, drain
+from penstock.core.prepared import PreparedOp
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt

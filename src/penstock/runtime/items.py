@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from penstock.core.eager import PreparedOp
 from penstock.core.effects import replaying
+from penstock.core.prepared import PreparedOp
 from penstock.core.traced import NotStatic
 from penstock.runtime.program import Node
 from penstock.runtime.regions import Region, run_node

@@ -20,10 +20,10 @@ import numpy as np
 from penstock import errors
 from penstock.config import env
 from penstock.core import determinism, effects
-from penstock.core.eager import PreparedOp
 from penstock.core.lazy import wide_types
 from penstock.core.leases import Snapshot
 from penstock.core.locks import Locks, call, drain
+from penstock.core.prepared import PreparedOp
 from penstock.core.resources import lease_all, owned_copy
 from penstock.core.tensor_list import form_of, stacked
 from penstock.core.traced import NotStatic, raise_failed

@@ -14,9 +14,10 @@ import numpy as np
 from penstock import errors
 from penstock.config import env
 from penstock.core.arrays import HashableArray
-from penstock.core.eager import PreparedOp, run_host
+from penstock.core.host_runs import run_host
 from penstock.core.kernels import missing_kernel
 from penstock.core.op_def import lookup
+from penstock.core.prepared import PreparedOp
 from penstock.runtime.fusing import fuse_chains
 from penstock.runtime.program import FEED, Node, Program, Ref
 from penstock.runtime.rewiring import rewired

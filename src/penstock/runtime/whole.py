@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from penstock import errors
 from penstock.core import rounds
-from penstock.core.eager import PreparedOp
 from penstock.core.kernels import bind, register_kernel, select
+from penstock.core.prepared import PreparedOp
 from penstock.core.traced import NotStatic
 from penstock.graph.func_graph import bodies_of
 from penstock.runtime.bodies import compiles_inside, run_body, set_whole_plan_maker

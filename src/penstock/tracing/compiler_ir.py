@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.core.eager import eager_resources
 from penstock.core.lazy import jax, wide_types
+from penstock.core.resources import eager_resources
 from penstock.core.tensor import EagerTensor
 from penstock.runtime.executable import Executable
 from penstock.runtime.regions import Region

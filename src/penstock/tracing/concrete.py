@@ -17,8 +17,8 @@ from penstock.autodiff.tape import GradientTape
 from penstock.config.placement_log import get_log_device_placement, log_placement
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor, symbolic_in_eager
-from penstock.core.eager import eager_resources
 from penstock.core.op_def import lookup
+from penstock.core.resources import eager_resources
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, wrap
 from penstock.core.tracebacks import filter_traceback
 from penstock.core.trackable import Trackable

@@ -10,8 +10,8 @@ from typing import Any
 
 from penstock import errors
 from penstock.core import native
-from penstock.core.eager import eager_resources
 from penstock.core.lazy import jax, jax_export, wide_types
+from penstock.core.resources import eager_resources
 from penstock.core.traced import NotStatic
 from penstock.runtime.executable import Executable
 from penstock.runtime.program import build

@@ -1,0 +1,196 @@
+"""Host kernels: NumPy arrays in, arrays of the declared dtypes out, errors with their place.
+
+The shape rule of the operation checks the inputs first. What it allowed is remembered by the shapes
+and the few numbers that it read.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core.kernels import ErrorClass, KernelContext, quiet
+from penstock.core.locks import Locks, call, drain
+from penstock.core.prepared import PreparedOp
+from penstock.core.resources import eager_resources
+from penstock.core.shapes import ShapeContext
+from penstock.types.dims import Dims
+from penstock.util.frames import user_frame
+
+VALIDATED_SHAPES = 4096  # shape combinations remembered as valid, per prepared operation
+SHORT_VALUES = 64  # bytes of an input whose values are remembered with the shapes
+
+
+def run_host(
+    prepared: PreparedOp, arrays: Sequence[Any], context: KernelContext | None = None
+) -> Sequence[Any]:
+    """Runs the host kernel on NumPy arrays and returns flat results in the declared dtypes."""
+    op = prepared.op
+    arguments: list[Any] = [a if a.__class__ is np.ndarray else _host_value(a) for a in arrays]
+    if op.shape_rule is not None:
+        validate(prepared, arguments)
+    for position in prepared.refs:
+        arguments[position] = arguments[position].resource
+    try:
+        results = _call_host(prepared, arguments, context)
+    except errors.OpError as problem:
+        raise located(problem, op.name) from problem.__cause__
+    except (ValueError, TypeError, IndexError, OverflowError) as problem:
+        kernel = prepared.host_kernel
+        if kernel is not None and kernel.reentrant:
+            raise
+        raise errors.InvalidArgumentError(
+            None, None, f"{problem} [Op:{op.name}]{at_user_line()}"
+        ) from problem
+    return conform(prepared, results)
+
+
+def _host_value(array: Any) -> Any:
+    if isinstance(array, np.generic):
+        return np.asarray(array)
+    return np.asarray(array) if hasattr(array, "addressable_shards") else array
+
+
+def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContext | None) -> Any:
+    kernel, function = prepared.host_kernel, prepared.host
+    assert kernel is not None
+    assert function is not None
+    touched = [arguments[i] for i in prepared.refs]
+    if kernel.wants_context:
+        if context is None:
+            context = KernelContext(
+                prepared.op.name, prepared.attrs, eager_resources, prepared.device
+            )
+        if kernel.reentrant:
+            return function(context, *arguments)
+        with np.errstate(all="ignore"):
+            return locked(touched, lambda: function(context, *arguments))
+    if kernel.reentrant:
+        return function(*arguments)
+    if touched:
+        return locked(touched, lambda: quiet.run(function, *arguments))
+    return quiet.run(function, *arguments)
+
+
+def locked(touched: Sequence[Any], run: Callable[[], Any]) -> Any:
+    """Runs while holding the locks of the variables that are touched, taken in one order."""
+    cells = {id(c): c for c in touched if hasattr(c, "lock")}
+    if not cells:
+        return run()
+    locks = Locks(cells.values())
+    held: list[Any] = []
+    back = map(call, iter(held))
+    try:
+        held.extend(compress(locks.releases, map(call, locks.acquires)))
+        return run()
+    finally:
+        drain(back)
+
+
+def conform(prepared: PreparedOp, results: Any) -> list[Any]:
+    """Flat results as arrays of the declared dtypes."""
+    if prepared.single:
+        results = (results,)
+    elif results is None:
+        results = ()
+    out = []
+    for array, wanted in zip(results, prepared.out_numpy, strict=True):
+        if wanted is None:
+            out.append(array)
+        elif array.__class__ is np.ndarray or isinstance(array, np.generic):
+            out.append(array if array.dtype == wanted else array.astype(wanted))
+        elif hasattr(array, "addressable_shards"):
+            out.append(array if array.dtype == wanted else np.asarray(array).astype(wanted))
+        else:
+            out.append(_object_scalar(array) if wanted.kind == "O" else np.asarray(array, wanted))
+    return out
+
+
+def _object_scalar(value: Any) -> np.ndarray[Any, Any]:
+    result = np.empty((), object)
+    result[()] = value
+    return result
+
+
+def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
+    """Runs the shape rule on the actual shapes: once each, with the few numbers that it reads."""
+    op = prepared.op
+    key = tuple([getattr(a, "shape", ()) for a in arrays])
+    for position in prepared.refs:
+        key += (getattr(arrays[position].resource, "dims", None),)
+    if key in prepared.validated:
+        return
+    read_before = prepared.reads
+    if read_before and (*key, *_numbers(read_before, arrays)) in prepared.validated:
+        return
+    uses_values = False
+    read: set[int] = set()
+
+    def constant(index: int) -> np.ndarray[Any, Any] | None:
+        nonlocal uses_values
+        array = arrays[index]
+        read.add(index)
+        uses_values = uses_values or not _is_short(array)
+        return array if array.__class__ is np.ndarray else None
+
+    def shape_value(index: int) -> Dims:
+        value = constant(index)
+        return (
+            None if value is None else tuple(None if v < 0 else int(v) for v in value.reshape(-1))
+        )
+
+    def variable_shape(index: int) -> Dims:
+        nonlocal uses_values
+        uses_values = uses_values or index not in prepared.refs
+        return getattr(getattr(arrays[index], "resource", None), "dims", None)
+
+    context = ShapeContext(
+        op.name,
+        key[: len(arrays)],
+        prepared.in_dtypes,
+        prepared.attrs,
+        constant,
+        shape_value,
+        variable_shape,
+        running=True,
+    )
+    try:
+        op.shape_rule(context)  # type: ignore[misc]
+    except (ValueError, TypeError) as problem:
+        raise errors.InvalidArgumentError(
+            None, None, f"{problem} [Op:{op.name}]{at_user_line()}"
+        ) from None
+    if not uses_values:
+        if len(prepared.validated) > VALIDATED_SHAPES:
+            prepared.validated.clear()
+        if not read <= set(read_before):
+            read_before = prepared.reads = tuple(sorted(read.union(read_before)))
+        prepared.validated.add((*key, *_numbers(read_before, arrays)))
+
+
+def _is_short(array: Any) -> bool:
+    """Whether an input is a few whole numbers: axes, sizes, a shape."""
+    if array.__class__ is not np.ndarray:
+        return False
+    return array.nbytes <= SHORT_VALUES and array.dtype.kind in "iub"
+
+
+def _numbers(positions: tuple[int, ...], arrays: Sequence[Any]) -> list[Any]:
+    """The positions and values of inputs that shape rules read, for the table of valid shapes."""
+    return [(i, arrays[i].tobytes() if _is_short(arrays[i]) else None) for i in positions]
+
+
+def located(problem: errors.OpError, op_name: str) -> errors.OpError:
+    """The error with the operation's name and the user's line, unless it has them."""
+    if "[Op:" in problem.message:
+        return problem
+    made: ErrorClass = type(problem)
+    return made(None, None, f"{problem.message} [Op:{op_name}]{at_user_line()}")
+
+
+def at_user_line() -> str:
+    """Where the user called, for the end of a message."""
+    frame = user_frame()
+    return f" (at {frame.file}:{frame.line})" if frame is not None else ""
