@@ -17,7 +17,7 @@ from penstock import errors
 from penstock.core import determinism, effects, lapack
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.context import state, watching
-from penstock.core.host_runs import located, locked, run_host, validate
+from penstock.core.host_runs import located, locked, run_host, run_small, validate
 from penstock.core.kernels import (
     HOST_LIMIT,
     KernelContext,
@@ -53,9 +53,13 @@ def run_eager(
         place(())  # a device that is not there is refused before anything happens
     device = device_type(state.device)
     prepared = prepare(op, flat, counts, attrs, device)
+    watcher = watching.watcher  # another thread may take it away
+    if prepared.small_limit >= 0 and watcher is None and place is None:
+        small = run_small(prepared, flat)
+        if small is not None:
+            return small, prepared.attrs
     in_turn = effects.switch.log is not None and op.stateful
     run = _run_in_turn if in_turn else _run_now
-    watcher = watching.watcher  # another thread may take it away
     if watcher is None:
         outputs = run(prepared, flat)
     else:

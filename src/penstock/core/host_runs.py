@@ -16,11 +16,55 @@ from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import PreparedOp
 from penstock.core.resources import eager_resources
 from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import EagerTensor, wrap
 from penstock.types.dims import Dims
 from penstock.util.frames import user_frame
 
 VALIDATED_SHAPES = 4096  # shape combinations remembered as valid, per prepared operation
 SHORT_VALUES = 64  # bytes of an input whose values are remembered with the shapes
+
+
+def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTensor] | None:
+    """The outputs of an operation on few numbers, which takes less time than to decide on it.
+
+    None where something is to be decided: an input is no array of NumPy, there is much work, the
+    operation has not met these shapes, or it failed; then the long way has the words for it.
+    """
+    arrays: list[Any] = []
+    size = 0
+    for tensor in flat:
+        array = tensor._array
+        if array.__class__ is not np.ndarray:
+            if not isinstance(array, np.generic):
+                return None
+            array = np.asarray(array)
+        arrays.append(array)
+        size += array.size
+    if size > prepared.small_limit or not _is_valid(prepared, arrays):
+        return None
+    try:
+        results = quiet.run(prepared.host, *arrays)  # type: ignore[arg-type]
+    except Exception:
+        return None
+    dtypes = prepared.out_dtypes
+    if (
+        prepared.single
+        and results.__class__ is np.ndarray
+        and results.dtype is prepared.out_numpy[0]
+    ):
+        return [wrap(results, dtypes[0])]
+    return [wrap(a, t) for a, t in zip(conform(prepared, results), dtypes, strict=True)]
+
+
+def _is_valid(prepared: PreparedOp, arrays: list[Any]) -> bool:
+    """Whether the shape rule has allowed these inputs before."""
+    if prepared.op.shape_rule is None:
+        return True
+    key = tuple([a.shape for a in arrays])
+    if key in prepared.validated:
+        return True
+    read = prepared.reads
+    return bool(read) and (*key, *_numbers(read, arrays)) in prepared.validated
 
 
 def run_host(

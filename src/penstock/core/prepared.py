@@ -24,8 +24,8 @@ class PreparedOp:
 
     __slots__ = (
         "attrs", "compiled", "counts", "device", "host", "host_kernel", "in_dtypes", "leasing",
-        "limit", "op", "out_dtypes", "out_numpy", "reads", "refs", "seen", "single", "static",
-        "validated", "writes",
+        "limit", "op", "out_dtypes", "out_numpy", "reads", "refs", "seen", "single", "small_limit",
+        "static", "validated", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +70,7 @@ class PreparedOp:
         self.reads: tuple[int, ...] = ()  # inputs whose values the shape rule has read
         self.seen: set[Any] = set()
         self.static = _static_positions(self)
+        self.small_limit = _small_limit(self)
 
 
 def effect_positions(
@@ -126,6 +127,19 @@ def _refuse_references(op: OpDef) -> None:
                 f"{op.name} op does not support eager execution. Arg '{arg.name}' is a ref. Use it "
                 "in a tf.Graph, or tf.Variable and its methods."
             )
+
+
+def _small_limit(prepared: PreparedOp) -> int:
+    """Up to how many elements of inputs nothing is to be decided: the host kernel runs.
+
+    -1 for operations with effects, and those whose kernels look around.
+    """
+    kernel, types = prepared.host_kernel, {*prepared.in_dtypes, *prepared.out_dtypes}
+    if kernel is None or kernel.wants_context or kernel.reentrant:
+        return -1
+    if prepared.refs or prepared.op.stateful or not types.isdisjoint((dt.resource, dt.variant)):
+        return -1
+    return UNBOUNDED if prepared.compiled is None else prepared.limit
 
 
 def _static_positions(prepared: PreparedOp) -> tuple[int, ...]:
