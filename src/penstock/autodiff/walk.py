@@ -7,6 +7,7 @@ are added up only when they are needed. Rules run ordinary operations, so a seco
 walk differentiates them again.
 """
 
+import functools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -149,10 +150,13 @@ def rule_of(record: Record) -> Rule | None:
 
 def is_trainable(tensor: Any) -> bool:
     """Whether gradients flow through tensors of this dtype."""
-    dtype = tensor.dtype.base_dtype
-    return bool(
-        dtype.is_floating or dtype.is_complex or dtype is dt.resource or dtype is dt.variant
-    )
+    return _trains(tensor.dtype.index)
+
+
+@functools.cache
+def _trains(number: int) -> bool:
+    dtype = dt.as_dtype(number).base_dtype
+    return dtype.is_floating or dtype.is_complex or dtype in (dt.resource, dt.variant)
 
 
 class Sums:
@@ -167,8 +171,8 @@ class Sums:
         self._parts.setdefault(id(tensor), []).append(gradient)
         self._keep[id(tensor)] = tensor
 
-    def __contains__(self, tensor: Any) -> bool:
-        return id(tensor) in self._parts
+    def __contains__(self, key: int) -> bool:
+        return key in self._parts
 
     def get(self, key: int) -> Gradient:
         """The sum for the tensor with this id, or None."""
@@ -182,8 +186,8 @@ class Sums:
     def pop(self, key: int) -> Gradient:
         """The sum, which is forgotten."""
         result = self.get(key)
-        self._parts.pop(key, None)
-        self._keep.pop(key, None)
+        if result is not None:
+            del self._parts[key], self._keep[key]
         return result
 
 
@@ -266,18 +270,18 @@ def walk(
       keep: ids of the sources; gradients of other tensors are let go of once they are used.
     """
     for record in records:
-        outputs = record.outputs
-        if not any(o in sums and id(o) not in stop for o in outputs):
+        keys = [id(o) for o in record.outputs]
+        if not any(key in sums and key not in stop for key in keys):
             continue
         record.needed = [id(i) in wanted for i in record.inputs]
-        if not any(record.needed):
+        if True not in record.needed:
             continue
-        grads = [None if id(o) in stop else sums.get(id(o)) for o in outputs]
-        for output in outputs:
-            if id(output) not in keep:
-                sums.pop(id(output))
+        grads = [None if key in stop else sums.get(key) for key in keys]
+        for key in keys:
+            if key not in keep:
+                sums.pop(key)
         rule = rule_of(record)
-        if rule is None or all(g is None for g in grads):
+        if rule is None or not any(g is not None for g in grads):
             continue
         full = _fill(record, grads)
         results = wrap_rule(record, rule, full) if wrap_rule is not None else rule(record, *full)

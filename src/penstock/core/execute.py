@@ -123,8 +123,13 @@ def convert_inputs(
     counts: list[int] = []
     listed = False
     for arg, value in zip(op.inputs, inputs, strict=True):
-        if not arg.is_list:
-            flat.append(_convert(op, arg, value, known, inputs))
+        if arg.number_attr is None and arg.type_list_attr is None:
+            ready = (
+                graph is None
+                and value.__class__ is EagerTensor
+                and value._dtype is (arg.dtype or known.get(arg.type_attr))  # type: ignore[arg-type]
+            )
+            flat.append(value if ready else _convert(op, arg, value, known, inputs))
             counts.append(1)
             continue
         listed = True
@@ -149,6 +154,9 @@ def _known_types(op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> dic
     for arg, value in zip(op.inputs, inputs, strict=True):
         name = arg.type_attr
         if name is None or name in known:
+            continue
+        if value.__class__ is EagerTensor and name not in attrs:
+            known[name] = value._dtype
             continue
         if attrs.get(name) is not None:
             known[name] = as_dtype(attrs[name]).base_dtype

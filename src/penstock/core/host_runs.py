@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import effects
 from penstock.core.kernels import ErrorClass, KernelContext, quiet
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import PreparedOp
-from penstock.core.resources import eager_resources
+from penstock.core.resources import VariableCell, eager_resources
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
 from penstock.types.dims import Dims
@@ -30,6 +31,8 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
     None where something is to be decided: an input is no array of NumPy, there is much work, the
     operation has not met these shapes, or it failed; then the long way has the words for it.
     """
+    if prepared.refs:
+        return _update_small(prepared, flat)
     arrays: list[Any] = []
     size = 0
     for tensor in flat:
@@ -54,6 +57,33 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
     ):
         return [wrap(results, dtypes[0])]
     return [wrap(a, t) for a, t in zip(conform(prepared, results), dtypes, strict=True)]
+
+
+def _update_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTensor] | None:
+    """`run_small` of an operation that updates one variable and gives nothing."""
+    arrays: list[Any] = [tensor._array for tensor in flat]
+    (place,) = prepared.refs
+    cell = arrays[place].resource
+    key = [() if i == place else getattr(a, "shape", None) for i, a in enumerate(arrays)]
+    if cell.__class__ is not VariableCell or effects.switch.log is not None:
+        return None
+    if (*key, cell.dims) not in prepared.validated:
+        return None
+    arrays[place] = cell
+    with cell.lock:
+        size = 0
+        for array in arrays:
+            numbers = cell.value if array is cell else array
+            if numbers.__class__ is not np.ndarray:
+                return None
+            size += numbers.size
+        if size > prepared.small_limit:
+            return None
+        try:
+            quiet.run(prepared.host, *arrays)  # type: ignore[arg-type]
+        except Exception:  # the variable has its old value
+            return None
+    return []
 
 
 def _is_valid(prepared: PreparedOp, arrays: list[Any]) -> bool:

@@ -86,11 +86,11 @@ def prepare(
     op: OpDef, flat: Sequence[Any], counts: Sequence[int] | None, attrs: dict[str, Any], device: str
 ) -> PreparedOp:
     """The prepared operation for these inputs and attributes."""
-    in_dtypes = tuple([t._dtype for t in flat])
+    numbers = tuple([t._dtype.index for t in flat])  # their hashes are made in C
     key: Any = (
-        (in_dtypes, counts, tuple(attrs.items()), device)
+        (numbers, counts, tuple(attrs.items()), device)
         if attrs or counts or device != "CPU"
-        else in_dtypes
+        else numbers
     )
     try:
         found = op.prepared.get(key)
@@ -100,7 +100,7 @@ def prepare(
             for n, v in attrs.items()
             if v is not None
         }
-        key = (in_dtypes, counts, tuple(attrs.items()), device)
+        key = (numbers, counts, tuple(attrs.items()), device)
         found = op.prepared.get(key)
     if found is None:
         _refuse_references(op)
@@ -110,6 +110,7 @@ def prepare(
             if value is not None and name in op.attrs:
                 attributes.canonical(op, op.attrs[name], value)
         try:
+            in_dtypes = tuple([t._dtype for t in flat])
             found = PreparedOp(op, in_dtypes, counts or (1,) * len(op.inputs), attrs, device)
         except errors.UnimplementedError as problem:  # no kernel: eager TensorFlow says not found
             raise errors.NotFoundError(None, None, problem.message) from None
@@ -132,12 +133,16 @@ def _refuse_references(op: OpDef) -> None:
 def _small_limit(prepared: PreparedOp) -> int:
     """Up to how many elements of inputs nothing is to be decided: the host kernel runs.
 
-    -1 for operations with effects, and those whose kernels look around.
+    -1 for operations whose kernels look around, and with effects, but for those that update one
+    variable.
     """
-    kernel, types = prepared.host_kernel, {*prepared.in_dtypes, *prepared.out_dtypes}
-    if kernel is None or kernel.wants_context or kernel.reentrant:
+    kernel, types = prepared.host_kernel, [*prepared.in_dtypes, *prepared.out_dtypes]
+    if kernel is None or kernel.wants_context or kernel.reentrant or dt.variant in types:
         return -1
-    if prepared.refs or prepared.op.stateful or not types.isdisjoint((dt.resource, dt.variant)):
+    if prepared.writes:
+        one = len(prepared.refs) == types.count(dt.resource) == 1 and not prepared.out_dtypes
+        return prepared.limit if one and prepared.compiled is not None else -1
+    if prepared.refs or prepared.op.stateful or dt.resource in types:
         return -1
     return UNBOUNDED if prepared.compiled is None else prepared.limit
 

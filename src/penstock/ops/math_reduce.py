@@ -245,11 +245,18 @@ def _norm_gradient(op: Any, grad: Any) -> list[Any]:
 # public functions
 
 
+_FEW = 8  # the rank up to which the arrays of all axes are kept, see `short_integers`
+_ALL = [tuple(range(rank)) for rank in range(_FEW + 1)]
+
+
 def _axes(x: Any, axis: Axis) -> Any:
     """The axis argument as the operation takes it."""
     if axis is None:
         if x.dims is not None:
-            axes = np.arange(len(x.dims), dtype=np.int32)
+            rank = len(x.dims)
+            if 0 < rank <= _FEW and state.graph is None:
+                return _ALL[rank]
+            axes = np.arange(rank, dtype=np.int32)
             return axes if state.graph is None else convert_to_tensor(axes)
         rank = execute("Rank", (x,))
         return execute("Range", (np.int32(0), rank, np.int32(1)))

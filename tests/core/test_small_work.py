@@ -1,0 +1,100 @@
+"""Small eager operations take a short way: with the results, errors and locks of the long one."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.core import eager
+
+X = tf.constant([[1.5, -2.0], [np.nan, 0.25]])
+OPERATIONS = {
+    "unary": lambda: tf.raw_ops.Tanh(x=X),
+    "binary": lambda: tf.raw_ops.Mul(x=X, y=X),
+    "reduction": lambda: tf.raw_ops.Sum(input=X, axis=tf.constant([0])),
+    "all axes": lambda: tf.reduce_max(X),
+    "scalar of NumPy": lambda: tf.raw_ops.Exp(x=tf.reduce_sum(tf.ones([3]))),
+    "no numbers": lambda: tf.raw_ops.Neg(x=tf.zeros([0, 3])),
+    "several outputs": lambda: tf.raw_ops.TopKV2(input=X[0], k=tf.constant(2)),
+    "a list": lambda: tf.raw_ops.Unpack(value=X, num=2),
+    "text": lambda: tf.raw_ops.StringLower(input=tf.constant(["Ab", "C"])),
+    "positions": lambda: tf.raw_ops.ArgMax(input=X, dimension=tf.constant(1)),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_short_way_gives_what_the_long_one_gives(name, monkeypatch):
+    short = []
+    run = eager.run_small
+
+    def watched(*arguments):
+        short.append(run(*arguments))
+        return short[-1]
+
+    monkeypatch.setattr(eager, "run_small", watched)
+    for _ in range(2):
+        found = tf.nest.flatten(OPERATIONS[name]())
+    assert short[-1] is not None
+    monkeypatch.setattr(eager, "run_small", lambda *_: None)
+    for f, w in zip(found, tf.nest.flatten(OPERATIONS[name]()), strict=True):
+        assert f.dtype is w.dtype
+        assert f.shape == w.shape
+        np.testing.assert_array_equal(f, w)
+
+
+def test_axes_of_the_same_shape_are_told_apart():
+    for axis, expected in (([0], [4.0, 6.0]), ([1], [3.0, 7.0]), ([0], [4.0, 6.0])):
+        found = tf.raw_ops.Sum(input=tf.constant([[1.0, 2.0], [3.0, 4.0]]), axis=tf.constant(axis))
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_an_error_has_its_words_after_many_successes():
+    for _ in range(3):
+        tf.raw_ops.Sum(input=X, axis=tf.constant([0]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[Op:Sum\] \(at .*test_small_work"):
+        tf.raw_ops.Sum(input=X, axis=tf.constant([7]))
+    for _ in range(3):
+        tf.raw_ops.Gather(params=X, indices=tf.constant([1]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"5 is not in \[0, 2\)"):
+        tf.raw_ops.Gather(params=X, indices=tf.constant([5]))
+
+
+def test_an_update_that_fails_leaves_the_variable():
+    v = tf.Variable([1.0, 2.0], shape=tf.TensorShape(None))
+    for _ in range(3):
+        v.assign_add([1.0, 1.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="shapes must be equal"):
+        v.assign_add([1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(v, [4.0, 5.0])
+
+
+def test_an_uninitialized_variable_is_refused():
+    v = tf.Variable([1.0, 2.0])
+    for _ in range(2):
+        v.assign_add([1.0, 1.0])
+    v.handle._array.resource.clear()
+    with pytest.raises(tf.errors.FailedPreconditionError, match="never initialized"):
+        v.assign_add([1.0, 1.0])
+
+
+def test_a_value_read_before_an_update_stays():
+    v = tf.Variable([1.0, 2.0])
+    for _ in range(3):
+        before = v.read_value()
+        known = before.numpy().copy()
+        v.assign_sub([0.5, 0.5])
+        np.testing.assert_array_equal(before, known)
+
+
+def test_updates_in_threads_are_all_there():
+    v = tf.Variable(np.zeros(4, np.float32))
+
+    def add():
+        for _ in range(500):
+            v.assign_add(np.ones(4, np.float32), read_value=False)
+
+    with ThreadPoolExecutor(3) as pool:
+        for job in [pool.submit(add) for _ in range(3)]:
+            job.result()
+    np.testing.assert_array_equal(v, np.full(4, 1500.0))
