@@ -1,9 +1,10 @@
 """Executables: a region's nodes as one jitted function.
 
 While it is traced, nodes run in topological order on tracers. What is known on the host is computed
-there and then, so shapes computed in the graph stay static. Variables that are written come in by
-donation and go out as outputs; the conditions that operations check go out as outputs too, and a
-variable keeps its old value where one fails.
+there and then, so shapes computed in the graph stay static. Equal rounds become a loop
+(`penstock.runtime.repeats`). Variables that are written come in by donation and go out as outputs;
+the conditions that operations check go out as outputs too, and a variable keeps its old value where
+one fails.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.host_runs import run_host
 from penstock.core.lazy import LazyModule, jax, jnp
 from penstock.core.prepared import PreparedOp
+from penstock.core.patterns import Pattern, add_pattern, used
 from penstock.core.tensor_list import StackedList
 from penstock.core.traced import (
     Check,
@@ -28,6 +30,7 @@ from penstock.core.traced import (
     gate_now,
 )
 from penstock.runtime.program import Node, Ref
+from penstock.runtime.repeats import Constant, Link, Repeat, Same, find_repeats
 from penstock.types import dtypes as dt
 
 updates: Any = LazyModule("penstock.runtime.updates")  # of steps that assign to variables
@@ -81,6 +84,8 @@ class Executable:
         self.region = region
         self.checks: list[Check] = []
         self._traced = False
+        found = find_repeats(region.nodes, region.prepared, region.outputs)
+        self._repeats = {id(r.rounds[0][0]): r for r in found}
         types = [n.type for n in region.nodes]
         self.lapack = lapack.Limit() if lapack.is_used(types) else None
         self._large = [
@@ -114,10 +119,14 @@ class Executable:
         refs = _traced_refs(region, iter(kept), iter(taken))
         old = {key: ref.value for key, ref in refs.items()}
         step_values = dict(zip(region.step_nodes, steps, strict=True))
+        looped: set[int] = set()
         for position, (node, prepared) in enumerate(
             zip(region.nodes, region.prepared, strict=True)
         ):
-            if (id(node), 0) not in values:
+            repeat = self._repeats.get(id(node))
+            if repeat is not None and trace_repeat(repeat, values):
+                looped.update(id(n) for nodes in repeat.rounds for n in nodes)
+            if id(node) not in looped and (id(node), 0) not in values:
                 trace_node(node, prepared, values, refs, collected, step_values.get(position))
                 for key in _keys(node, prepared.writes):
                     gate_now(collected, refs[key], old[key])
@@ -201,6 +210,67 @@ def trace_node_alone(node: Node, prepared: PreparedOp, arguments: Sequence[Any])
     """The one output of a node that checks nothing, on these arguments."""
     (result,) = _trace_compiled(node, prepared, list(arguments), Collected(), None)
     return result
+
+
+def trace_repeat(repeat: Repeat, values: dict[Any, Any]) -> bool:
+    """Traces rounds as a loop, and adds what the last one hands on to `values`.
+
+    Returns:
+      False where all that they take is known: then nothing was done, they run on the host.
+    """
+    same = [s.ref for row in repeat.form for s in row if isinstance(s, Same)]
+    keys, refs = list(repeat.first), list(repeat.first.values())
+    first = [_taken(ref, values) for ref in refs]
+    if all(isinstance(_taken(ref, values), np.ndarray) for ref in [*refs, *same]):
+        return False
+    rounds = len(repeat.rounds)
+
+    def one(number: Any, handed: list[Any]) -> list[Any]:
+        results = _trace_round(repeat, values, number, dict(zip(keys, handed, strict=True)))
+        return [results[key] for key in keys]
+
+    dtypes = [repeat.prepared[j].out_numpy[i] for j, i in keys]
+    given = [jnp.asarray(v, dtype) for v, dtype in zip(first, dtypes, strict=True)]
+    last = jax.lax.fori_loop(0, rounds, one, given)
+    for (j, i), value in zip(keys, last, strict=True):
+        values[id(repeat.rounds[-1][j]), i] = value
+    return True
+
+
+def _trace_round(
+    repeat: Repeat, values: dict[Any, Any], number: Any, handed: dict[Any, Any]
+) -> dict[Any, Any]:
+    """The results of one round."""
+    results: dict[Any, Any] = {}
+    for j, (node, row) in enumerate(zip(repeat.rounds[0], repeat.form, strict=True)):
+        arguments = []
+        for source in row:
+            if isinstance(source, Link):
+                arguments.append((handed if source.before else results)[source.key])
+            elif isinstance(source, Constant):
+                own = [nodes[j].inputs[source.number] for nodes in repeat.rounds]
+                arguments.append(_constant_of(own, values, number))
+            else:
+                arguments.append(_taken(source.ref, values))
+        results[j, 0] = trace_node_alone(node, repeat.prepared[j], arguments)
+    return results
+
+
+def _taken(ref: Ref, values: dict[Any, Any]) -> Any:
+    """A value from outside of the rounds; a constant may not have been reached yet."""
+    node, index = ref
+    value = values.get((id(node), index))
+    return node.attrs["value"].array if value is None and node.type == "Const" else value
+
+
+def _constant_of(refs: Sequence[Ref], values: dict[Any, Any], number: Any) -> Any:
+    """The constant of a round: itself where it is the same in all, else from a table."""
+    if all(ref == refs[0] for ref in refs):
+        return _taken(refs[0], values)
+    arrays = [node.attrs["value"].array for node, _ in refs]
+    if all(array.tobytes() == arrays[0].tobytes() for array in arrays):
+        return arrays[0]
+    return jax.lax.dynamic_index_in_dim(jnp.asarray(np.stack(arrays)), number, keepdims=False)
 
 
 def _trace_compiled(
