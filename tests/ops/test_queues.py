@@ -10,8 +10,8 @@ import pytest
 
 import penstock as tf
 from penstock import errors
-from penstock.core.resources import eager_resources
 from penstock.core.kernels import KernelContext
+from penstock.core.resources import eager_resources
 from penstock.ops.queue_kinds import FifoQueue, PaddingFifoQueue, PriorityQueue, ShuffleQueue
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt

@@ -17,8 +17,8 @@ from penstock.core import lapack
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.host_runs import run_host
 from penstock.core.lazy import LazyModule, jax, jnp
-from penstock.core.prepared import PreparedOp
 from penstock.core.patterns import Pattern, add_pattern, used
+from penstock.core.prepared import PreparedOp
 from penstock.core.tensor_list import StackedList
 from penstock.core.traced import (
     Check,

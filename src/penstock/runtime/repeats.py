@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from penstock.core.compiling import is_elementwise
-from penstock.core.prepared import PreparedOp
 from penstock.core.patterns import Pattern, add_pattern, used
+from penstock.core.prepared import PreparedOp
 from penstock.runtime.program import Node, Ref
 from penstock.types import dtypes as dt
 from penstock.types.dims import is_full, num_elements
