@@ -4,6 +4,7 @@
 finds, or asks the converter registered for the value's type.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,8 @@ def register_tensor_conversion_function(
         )
     if not callable(conversion_func):
         raise TypeError("Argument `conversion_func` must be a callable.")
+    if any(issubclass(kind, each) for kind in _NUMBERS for each in types):
+        _plain.clear()  # numbers take the general way from now on
     _converters.append((priority, len(_converters), base_type, conversion_func))
     _converters.sort(key=lambda entry: entry[:2])
 
@@ -65,6 +68,29 @@ def constant_tensor(array: np.ndarray[Any, Any], dtype: DType, name: str = "Cons
     op = lookup("Const")
     attrs = {"value": HashableArray(array, dtype), "dtype": dtype}
     return state.graph.add_operation(op, (), None, attrs, name).outputs[0]  # type: ignore[no-any-return]
+
+
+_NUMBERS = (int, float)
+_HALF = float(np.finfo(np.float32).max) / 2
+_plain: dict[Any, float] = {  # by class and dtype, the size up to which numbers simply fit
+    (float, dtypes.float32): _HALF,
+    (float, dtypes.float64): math.inf,
+    (int, dtypes.float32): _HALF,
+    (int, dtypes.float64): _HALF,
+    (int, dtypes.int32): INT32_MAX,
+    (int, dtypes.int64): INT32_MAX,
+}
+
+
+def _plain_number(value: Any, dtype: Any) -> EagerTensor | None:
+    """A number of Python as an eager tensor of a common dtype; None where more is to be looked at.
+
+    Steps and rates are given to operations at each call.
+    """
+    most = _plain.get((value.__class__, dtype))
+    if most is None or state.graph is not None or state.place is not None:
+        return None
+    return wrap(np.array(value, dtype.numpy_dtype), dtype) if -most <= value <= most else None
 
 
 _short: dict[Any, np.ndarray[Any, Any]] = {}  # arrays that nothing writes; made again if lost
@@ -130,6 +156,10 @@ def convert_to_tensor(
     """
     if value.__class__ is EagerTensor and dtype is None and state.graph is None:
         return value
+    if value.__class__ in _NUMBERS and dtype.__class__ is DType:
+        number = _plain_number(value, dtype)
+        if number is not None:
+            return number
     wanted = as_dtype(dtype).base_dtype if dtype is not None else None
     if isinstance(value, Tensor):
         return _convert_tensor(value, wanted, name)

@@ -134,13 +134,13 @@ def _no_permutation(x: Array) -> str:
 @compiled_kernel(INVERT_PERMUTATION)
 def _invert_compiled(ctx: KernelContext, x: Array) -> Array:
     rank = x.shape[0]
-    ctx.check(
-        (jnp.sort(x) == jnp.arange(rank)).all(),
-        errors.InvalidArgumentError,
-        _no_permutation,
-        x,
+    wrapped = jnp.where(x < 0, rank, x)  # beyond the end: dropped
+    inverse = (
+        jnp.full(rank, -1, x.dtype).at[wrapped].set(jnp.arange(rank, dtype=x.dtype), mode="drop")
     )
-    return jnp.argsort(x)
+    # A number that is outside, or there twice, leaves a gap.
+    ctx.check((inverse >= 0).all(), errors.InvalidArgumentError, _no_permutation, x)
+    return inverse
 
 
 # ---- reverse

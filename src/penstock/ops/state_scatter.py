@@ -274,7 +274,8 @@ def _prepare_rows(
             None, None, problem or "a scalar variable has no rows to scatter into"
         )
     check_rows(ctx, indices, params.shape[0])
-    return params, xp.broadcast_to(updates, indices.shape + params.shape[1:])
+    shape = indices.shape + params.shape[1:]
+    return params, updates if updates.shape == shape else xp.broadcast_to(updates, shape)
 
 
 def _divide_rows(old: Array, indices: Array, updates: Array, ok: Any) -> Array:

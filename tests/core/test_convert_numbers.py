@@ -1,0 +1,37 @@
+"""Numbers of Python that simply fit take a short way to eager tensors, with the same results."""
+
+import math
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.core import convert
+
+
+@pytest.mark.parametrize("value", [0, 3, -7, 2**31 - 1, 0.5, -0.0, 1e-50, 3e38, math.inf, math.nan])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.float16, tf.int32, tf.int64])
+def test_numbers_are_those_of_the_general_way(monkeypatch, value, dtype):
+    def made():
+        try:
+            tensor = convert.convert_to_tensor(value, dtype)
+        except (TypeError, ValueError) as problem:
+            return type(problem), str(problem)
+        assert isinstance(tensor, tf.Tensor)
+        return tensor.dtype, tensor.numpy().tobytes()
+
+    short = made()
+    monkeypatch.setattr(convert, "_plain", {})
+    assert made() == short
+
+
+def test_a_conversion_of_numbers_is_used_once_there_is_one(monkeypatch):
+    monkeypatch.setattr(convert, "_plain", dict(convert._plain))
+    monkeypatch.setattr(convert, "_converters", list(convert._converters))
+
+    def doubled(value, dtype=None, name=None, as_ref=False):
+        return tf.constant(np.float32(2 * value)) if value == 21.0 else NotImplemented
+
+    assert convert.convert_to_tensor(21.0, tf.float32).numpy() == 21
+    convert.register_tensor_conversion_function(float, doubled)
+    assert convert.convert_to_tensor(21.0, tf.float32).numpy() == 42
