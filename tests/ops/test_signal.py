@@ -76,7 +76,7 @@ def test_frames_along_any_axis():
     got = signal.frame(x, 4, 2, axis=1)
     assert got.shape == (2, 2, 4, 2)
     np.testing.assert_array_equal(got[:, 1], x[:, 2:6])
-    with pytest.raises(ValueError, match="known axis"):
+    with pytest.raises(IndexError, match="expected an axis"):
         signal.frame(x, 4, 2, axis=3)
 
 
@@ -224,3 +224,51 @@ def test_norms_over_axes():
         )
     with pytest.raises(ValueError, match="norm"):
         signal.fftnd(x, norm="half")
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1, -2])
+@pytest.mark.parametrize("pad_end", [False, True])
+def test_frames_of_signals_of_unknown_rank(axis, pad_end):
+    x = np.arange(20.0).reshape(2, 10)
+    wanted = signal.frame(x, 2, 3, pad_end, axis=axis)
+    cut = tf.function(lambda v, place: signal.frame(v, 2, 3, pad_end, axis=place))
+    of_any_rank = cut.get_concrete_function(tf.TensorSpec(None, tf.float64), axis)
+    np.testing.assert_array_equal(of_any_rank(tf.constant(x)), wanted)
+    along_any_axis = cut.get_concrete_function(
+        tf.TensorSpec([2, 10], tf.float64), tf.TensorSpec([], tf.int32)
+    )
+    assert along_any_axis.outputs[0].shape.rank == 3
+    np.testing.assert_array_equal(along_any_axis(tf.constant(x), tf.constant(axis)), wanted)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda v: tf.signal.stft(v, 4, 2),
+        lambda v: tf.signal.dct(v, n=4),
+        lambda v: tf.signal.dct(v, n=14),
+        lambda v: tf.signal.dct(v, type=4, norm="ortho"),
+        lambda v: tf.signal.idct(v, type=3),
+        tf.signal.mfccs_from_log_mel_spectrograms,
+    ],
+)
+def test_transforms_of_unknown_rank(call):
+    x = tf.constant(np.arange(20.0).reshape(2, 10))
+    of_any_rank = tf.function(call, input_signature=[tf.TensorSpec(None, tf.float64)])
+    np.testing.assert_allclose(of_any_rank(x), call(x), atol=1e-12)
+
+
+def test_what_cosine_transforms_and_sums_refuse():
+    with pytest.raises(TypeError, match="got int32"):
+        tf.signal.dct(tf.constant([1, 2]))
+    with pytest.raises(ValueError, match="greater than one: got a last dimension of 1"):
+        tf.signal.dct([1.0], type=1)
+    frames = tf.ones([2, 3])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="frame_step >= 1, got 0"):
+        tf.signal.overlap_and_add(frames, 0)
+    later = tf.function(tf.signal.overlap_and_add)
+    with pytest.raises(ValueError, match="frame_step >= 1, got -1"):
+        later(frames, -1)
+    assert later(frames, tf.constant(1)).numpy().tolist() == [1, 2, 2, 1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="frame_step must be positive"):
+        later(frames, tf.constant(0))

@@ -6,17 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import EagerTensor, Tensor
+from penstock.graph.behavior import control_dependencies
 from penstock.graph.static_values import constant_value
-from penstock.ops.array_basics import reshape
+from penstock.ops.array_basics import identity, reshape
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_gather import gather
-from penstock.ops.array_join import concat
+from penstock.ops.array_join import concat, stack
 from penstock.ops.array_order import transpose
 from penstock.ops.array_pad import pad
+from penstock.ops.array_shape import size as size_of
 from penstock.ops.composing import scope
+from penstock.ops.debug_asserts import assert_that
 from penstock.ops.math_arithmetic import add, maximum, multiply, negative, subtract
 from penstock.ops.math_cast import cast
 from penstock.ops.math_division import divide, floordiv
@@ -207,7 +211,8 @@ def frame(
       Tensor of the same dtype: `axis` becomes two, [..., frames, frame_length, ...].
 
     Raises:
-      ValueError: the axis is out of range or not known, or a number is no scalar.
+      IndexError: the axis is out of range.
+      ValueError: a number is no scalar, or the signal is one.
 
     Example:
       >>> frame([0, 1, 2, 3, 4], 2, 2, pad_end=True).numpy().tolist()
@@ -217,12 +222,10 @@ def frame(
         signal = convert_to_tensor(signal, name="signal")
         length = _scalar(frame_length, "frame_length")
         step = _scalar(frame_step, "frame_step")
-        if signal.dims is None:
-            raise ValueError(
-                "frame: expected a signal of known rank, got one of unknown rank. Set it with"
-                " tf.ensure_shape."
-            )
-        place = _axis(axis, len(signal.dims))
+        known = constant_value(axis) if isinstance(axis, Tensor) else axis
+        if signal.dims is None or known is None:
+            return _frames_anywhere(signal, length, step, pad_end, pad_value, axis)
+        place = _axis(int(known), len(signal.dims))
         samples = _size(signal, place)
         if pad_end:
             count = negative(floordiv(negative(samples), step))
@@ -239,20 +242,40 @@ def frame(
         return _with_known_shape(found, signal, place, samples, length, step, pad_end)
 
 
+def _frames_anywhere(
+    signal: Tensor, length: Any, step: Any, pad_end: bool, pad_value: Any, axis: Any
+) -> Any:
+    """Frames where the rank or the axis is known only when it runs: as the second of three axes."""
+    sizes = shape_of(signal)
+    rank = size_of(sizes)
+    place = convert_to_tensor(axis, dt.int32)
+    negative_place = execute("Less", (place, np.int32(0)))
+    place = execute("SelectV2", (negative_place, add(place, rank), place))
+    before, after = sizes[:place], sizes[add(place, 1) :]
+    outer, inner = (execute("Prod", (each, np.int32([0]))) for each in (before, after))
+    flat = reshape(signal, stack([outer, sizes[place], inner]))
+    found = frame(flat, length, step, pad_end, pad_value, axis=1)
+    result = reshape(found, concat([before, shape_of(found)[1:3], after], 0))
+    if signal.dims is not None and hasattr(result, "graph"):
+        result.set_shape([None] * (len(signal.dims) + 1))
+    return result
+
+
 def _scalar(value: Any, name: str) -> Any:
     tensor = convert_to_tensor(value, dt.int32, name=name)
     tensor.shape.assert_has_rank(0)
     return tensor
 
 
-def _axis(axis: Any, rank: int) -> int:
-    known = constant_value(axis) if isinstance(axis, Tensor) else axis
-    if known is None or not -rank <= int(known) < rank:
-        raise ValueError(
-            f"frame: expected a known axis in [{-rank}, {rank}), got {axis!r}. Name a dimension of"
-            " the signal."
+def _axis(axis: int, rank: int) -> int:
+    if not rank:
+        raise ValueError("frame: expected a signal of rank at least 1, got a scalar.")
+    if not -rank <= axis < rank:
+        raise IndexError(
+            f"frame: expected an axis in [{-rank}, {rank}), got {axis}. Name a dimension of the"
+            " signal."
         )
-    return int(known) % rank
+    return axis % rank
 
 
 def _size(signal: Tensor, place: int) -> Any:
@@ -292,6 +315,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> An
       Tensor of the same dtype, [..., (frames - 1) * frame_step + frame_length].
 
     Raises:
+      InvalidArgumentError: the step is below 1; a ValueError where a graph is built.
       ValueError: the rank is below 2, or the step no integer scalar.
 
     Example:
@@ -307,7 +331,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> An
             raise ValueError(
                 f"frame_step must be an integer. Got {step.dtype!r}. Write it without a point."
             )
-        step = cast(step, dt.int32)
+        step = _checked_step(cast(step, dt.int32))
         sizes = shape_of(signal)
         frames, length = sizes[-2], sizes[-1]
         total = add(multiply(subtract(frames, 1), step), length)
@@ -319,6 +343,21 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> An
         summed = transpose(unsorted_segment_sum(transpose(flat), places, maximum(total, 0)))
         result = reshape(summed, concat([outer, reshape(maximum(total, 0), [1])], 0))
         return _with_outer(result, signal, step)
+
+
+def _checked_step(step: Any) -> Any:
+    """Refuses steps by which no frame moves on: at once where they are known."""
+    known = constant_value(step)
+    if known is None:
+        positive = execute("Less", (np.int32(0), step))
+        with control_dependencies([assert_that(positive, ["frame_step must be positive", step])]):
+            return identity(step)
+    if known < 1:
+        text = f"overlap_and_add: expected frame_step >= 1, got {known}. Frames must move on."
+        if isinstance(step, EagerTensor):
+            raise errors.InvalidArgumentError(None, None, text)
+        raise ValueError(text)
+    return step
 
 
 def _with_outer(result: Any, signal: Any, step: Any) -> Any:

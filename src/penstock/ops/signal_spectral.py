@@ -12,8 +12,10 @@ from penstock.core.tensor import Tensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import reshape
 from penstock.ops.array_basics import shape as shape_of
-from penstock.ops.array_join import concat
+from penstock.ops.array_fill import fill
+from penstock.ops.array_join import concat, stack
 from penstock.ops.array_pad import pad
+from penstock.ops.array_shape import size as size_of
 from penstock.ops.array_tile import tile
 from penstock.ops.composing import scope
 from penstock.ops.math_arithmetic import add, multiply, negative, subtract
@@ -215,12 +217,15 @@ def dct(
       Tensor of the same dtype, [..., n].
 
     Raises:
-      ValueError: there is no such type or norm, or `n` is not positive.
+      ValueError: there is no such type or norm, `n` is not positive, or there are fewer than two
+        samples for type I.
       NotImplementedError: `axis` is not -1.
+      TypeError: the input has another dtype.
     """
     _check_dct(type, norm, n, axis)
     with scope(name, "dct"):
         x = convert_to_tensor(input, dtype_hint=dt.float32)
+        _check_samples(x, type)
         if n is not None:
             x = _of_length(x, n)
         return _TYPES[type](x, norm == "ortho")
@@ -257,19 +262,42 @@ def idct(
     return dct(input, _INVERSE[type], n, axis, norm, name)
 
 
+def _check_samples(x: Tensor, type_: int) -> None:
+    if x.dtype not in (dt.float32, dt.float64):
+        raise TypeError(
+            f"A cosine transform expected float32 or float64, got {x.dtype.name}. Cast it with"
+            " tf.cast."
+        )
+    if type_ == 1 and x.dims is not None and x.dims[-1] is not None and x.dims[-1] < 2:
+        raise ValueError(
+            "Type-I DCT requires the dimension to be greater than one: got a last dimension of"
+            f" {x.dims[-1]}. Use another type."
+        )
+
+
 def _of_length(x: Any, n: int) -> Any:
     x = x[..., :n]
-    size = x.dims[-1]
+    size = None if x.dims is None else x.dims[-1]
     missing = n - size if size is not None else subtract(n, shape_of(x)[-1])
     if isinstance(missing, int) and missing == 0:
         return x
-    widths: list[Any] = [[0, 0]] * (len(x.dims) - 1) + [[0, missing]]
-    return pad(x, convert_to_tensor(widths, dt.int32))
+    return _padded(x, missing)
+
+
+def _padded(x: Tensor, missing: Any) -> Any:
+    """A tensor with so many zeros more in its last dimension."""
+    last = convert_to_tensor([[0, missing]], dt.int32)
+    if x.dims is not None:
+        others: Any = np.zeros((len(x.dims) - 1, 2), np.int32)
+    else:
+        rank = size_of(shape_of(x))
+        others = fill(stack([subtract(rank, 1), 2]), np.int32(0))
+    return pad(x, concat([others, last], 0))
 
 
 def _count(x: Tensor) -> Any:
     """The number of samples as an int32 scalar."""
-    size = x.dims[-1]  # type: ignore[index]
+    size = None if x.dims is None else x.dims[-1]
     return convert_to_tensor(size, dt.int32) if size is not None else shape_of(x)[-1]
 
 
@@ -319,17 +347,12 @@ def _dct3(x: Tensor, ortho: bool) -> Any:
 
 def _dct4(x: Tensor, ortho: bool) -> Any:
     count = _count(x)
-    twice = _dct2(_padded_twice(x, count), ortho=False)
+    twice = _dct2(_padded(x, count), ortho=False)
     found = twice[..., 1::2]
     if ortho:
         scale = execute("Rsqrt", (cast(count, x.dtype),))
         found = multiply(found, multiply(number(math.sqrt(0.5), x.dtype), scale))
     return found
-
-
-def _padded_twice(x: Tensor, count: Any) -> Any:
-    widths: list[Any] = [[0, 0]] * (len(x.dims) - 1) + [[0, count]]  # type: ignore[arg-type]
-    return pad(x, convert_to_tensor(widths, dt.int32))
 
 
 _TYPES = {1: _dct1, 2: _dct2, 3: _dct3, 4: _dct4}
