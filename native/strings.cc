@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "base64.h"
 #include "hashes.h"
 
 namespace {
@@ -151,7 +152,7 @@ int64_t ReadNumbers(PyObject **texts, int64_t count, Number *values, Convert con
 
 }  // namespace
 
-int penstock_strings_version() { return 1; }
+int penstock_strings_version() { return 2; }
 
 int64_t penstock_strings_hash(PyObject **texts, int64_t count, int64_t function, uint64_t key0,
                               uint64_t key1, uint64_t *hashes) {
@@ -266,5 +267,35 @@ int64_t penstock_strings_integers(PyObject **texts, int64_t count, int64_t *valu
     }
     if (negative) value = -value;
     return true;
+  });
+}
+
+int64_t penstock_strings_bytes(PyObject **texts, int64_t count, int64_t size, int64_t pad, char *out) {
+  return ForEach(texts, count, [&](int64_t row, Text text) {
+    if (text.size != size && !pad) return false;
+    const int64_t taken = text.size < size ? text.size : size;
+    memcpy(out + row * size, text.data, static_cast<size_t>(taken));
+    memset(out + row * size + taken, 0, static_cast<size_t>(size - taken));
+    return true;
+  });
+}
+
+int64_t penstock_strings_encode(PyObject **texts, int64_t count, int64_t pad, PyObject **out) {
+  std::string letters;
+  return ForEach(texts, count, [&](int64_t row, Text text) {
+    letters.resize(static_cast<size_t>(penstock::Base64Size(text.size, pad)));
+    penstock::EncodeBase64(text.data, text.size, pad, letters.data());
+    return Put(out + row, letters.data(), static_cast<int64_t>(letters.size()));
+  });
+}
+
+int64_t penstock_strings_decode(PyObject **texts, int64_t count, PyObject **out) {
+  std::string bytes;
+  return ForEach(texts, count, [&](int64_t row, Text text) {
+    const int64_t body = penstock::Base64Body(text.data, text.size);
+    if (body % 4 == 1) return false;
+    bytes.resize(static_cast<size_t>(body / 4 * 3 + (body % 4 ? body % 4 - 1 : 0)));
+    if (!penstock::DecodeBase64(text.data, body, bytes.data())) return false;
+    return Put(out + row, bytes.data(), static_cast<int64_t>(bytes.size()));
   });
 }

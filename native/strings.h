@@ -47,3 +47,14 @@ EXPORT int64_t penstock_strings_split(PyObject **texts, int64_t count, const cha
 EXPORT int64_t penstock_strings_floats(PyObject **texts, int64_t count, float *values);
 EXPORT int64_t penstock_strings_doubles(PyObject **texts, int64_t count, double *values);
 EXPORT int64_t penstock_strings_integers(PyObject **texts, int64_t count, int64_t *values);
+
+// The first `size` bytes of each string, one string's after the other's. Shorter strings get zeros
+// where `pad` says so, and strings of another size are not served where it does not.
+EXPORT int64_t penstock_strings_bytes(PyObject **texts, int64_t count, int64_t size, int64_t pad,
+                                      char *out);
+
+// Each string in base 64, of the alphabet for addresses, with '=' at the end where `pad` says so.
+EXPORT int64_t penstock_strings_encode(PyObject **texts, int64_t count, int64_t pad, PyObject **out);
+
+// The bytes of each string in base 64, with '=' at the end or not. What is none is not served.
+EXPORT int64_t penstock_strings_decode(PyObject **texts, int64_t count, PyObject **out);

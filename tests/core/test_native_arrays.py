@@ -200,3 +200,7 @@ def test_what_the_library_does_not_serve():
     assert native_arrays.top(np.zeros((2, 2)), 1) is None
     halves = np.zeros((2, 1), np.float16)
     assert native_arrays.combined(native_arrays.ADD, halves, np.zeros(2, int), halves) is None
+    rows, ids = np.zeros((2, 1)), np.zeros(3, int)
+    assert native_arrays.combined(native_arrays.ADD, rows, ids, rows.copy()) is None
+    places = np.zeros(2, int)
+    assert native_arrays.combined(native_arrays.ADD, rows, ids, rows.copy(), places=places) is None

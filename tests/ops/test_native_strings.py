@@ -38,6 +38,15 @@ CALLS = {
     "split": lambda x: tf.raw_ops.StringSplitV2(input=x, sep=b""),
     "split at": lambda x: tf.raw_ops.StringSplitV2(input=x, sep=b","),
     "split at two": lambda x: tf.raw_ops.StringSplitV2(input=x, sep=b"ba"),
+    "base 64": lambda x: tf.io.encode_base64(x),
+    "base 64, padded": lambda x: tf.io.encode_base64(x, pad=True),
+    "out of base 64": lambda x: tf.io.decode_base64(tf.io.encode_base64(x)),
+    "out of padded": lambda x: tf.io.decode_base64(tf.io.encode_base64(x, pad=True)),
+    "cut or padded": lambda x: tf.io.decode_raw(x, tf.int16, fixed_length=6),
+    "turned": lambda x: tf.io.decode_raw(x, tf.int32, little_endian=False, fixed_length=12),
+    "of one size": lambda x: tf.io.decode_raw(
+        tf.strings.substr(tf.strings.join([x, "abcd"]), 0, 4), tf.int32
+    ),
     "split, no empty": lambda x: tf.raw_ops.StringSplit(input=x, delimiter=b","),
 }
 
@@ -93,6 +102,28 @@ def test_other_texts_are_left_to_python(text, monkeypatch):
     with_library = outcome()
     monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
     assert outcome() == with_library
+
+
+@pytest.mark.parametrize(
+    "text", [b"A", b"A===", b"====", b"QQ=", b"Q+Q=", b"QQ==QQ==", b"QR", b"Q Q="]
+)
+def test_what_is_not_base_64_is_left_to_python(text, monkeypatch):
+    def outcome():
+        try:
+            return tf.io.decode_base64([b"QUI", text]).numpy().tolist()
+        except tf.errors.InvalidArgumentError as problem:
+            return str(problem).splitlines()[0]
+
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    without = outcome()
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "1")
+    assert outcome() == without
+
+
+def test_raw_numbers_of_strings_that_differ_in_size_are_refused():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="element 1 has size 3 != 4"):
+        tf.io.decode_raw([b"abcd", b"abc"], tf.int32)
+    assert tf.io.decode_raw(b"ab", tf.uint8).numpy().tolist() == [97, 98]
 
 
 def test_integers_out_of_range_are_refused():

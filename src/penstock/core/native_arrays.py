@@ -122,6 +122,8 @@ def combined(
     by_wide = False if places is None else _is_wide(places)
     if kind is None or wide is None or by_wide is None or not result.flags.c_contiguous:
         return None
+    if len(ids) != len(rows if places is None else places):
+        return None
     call = _function("combine")
     if call is None:
         return None

@@ -18,10 +18,11 @@ LIBRARY = HostLibrary(
     "strings",
     what="native work on strings",
     without="operations on large arrays of strings take two to forty times as long",
-    version=1,
+    version=2,
     functions=(
         *("hash", "lengths", "change", "part", "join", "split"),
         *("floats", "doubles", "integers"),
+        *("bytes", "encode", "decode"),
     ),
     loader=ctypes.PyDLL,
 )
@@ -113,6 +114,28 @@ def numbers(texts: Array, dtype: np.dtype[Any]) -> Array | None:
         return None
     found = np.empty(texts.shape, dtype)
     return found if _run(name, texts, _pointer(found)) else None
+
+
+def stored(texts: Array, size: int, pad: bool) -> Array | None:
+    """The first `size` bytes of each string, uint8[..., size].
+
+    Shorter strings get zeros where `pad` says so; otherwise all strings must be of that size.
+    """
+    found = np.empty((*texts.shape, size), np.uint8)
+    given = (_number(size), _number(pad), _pointer(found))
+    return found if _run("bytes", texts, *given) else None
+
+
+def encoded(texts: Array, pad: bool) -> Array | None:
+    """Each string in base 64, of the alphabet for addresses."""
+    found = np.empty(texts.shape, object)
+    return found if _run("encode", texts, _number(pad), _pointer(found)) else None
+
+
+def decoded(texts: Array) -> Array | None:
+    """The bytes of strings in base 64; None also where one is not."""
+    found = np.empty(texts.shape, object)
+    return found if _run("decode", texts, _pointer(found)) else None
 
 
 def _run(name: str, texts: Array, *given: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import shapes
+from penstock.core import native_strings, shapes
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
@@ -42,11 +42,11 @@ RAW = define_op(
 ).not_differentiable(NO_GRADIENT)
 
 
-def _stored(data: bytes, dtype: DType, little_endian: bool) -> Array:
-    """Bytes as numbers, one axis."""
+def _stored(data: Array, dtype: DType, little_endian: bool) -> Array:
+    """Bytes, uint8, as numbers, one axis."""
+    flat = data.reshape(-1)
     if dtype.name == "bool":
-        return np.frombuffer(data, np.uint8).astype(bool)
-    flat = np.frombuffer(data, np.uint8)
+        return flat.astype(bool)
     unit = dtype.size // 2 if dtype.is_complex else dtype.size
     if not little_endian and unit > 1:
         flat = np.ascontiguousarray(flat.reshape(-1, unit)[:, ::-1]).reshape(-1)
@@ -55,10 +55,14 @@ def _stored(data: bytes, dtype: DType, little_endian: bool) -> Array:
 
 @host_kernel(RAW, limit=HOST)
 def _decode_raw(bytes: Array, *, out_type: DType, little_endian: bool) -> Array:
-    rows = bytes.reshape(-1).tolist()
-    if not rows:
+    if not bytes.size:
         return np.zeros((*bytes.shape, 0), out_type.numpy_dtype)
-    size = len(rows[0])
+    size = len(bytes.reshape(-1)[0])
+    found = native_strings.stored(bytes, size, False) if size % out_type.size == 0 else None
+    if found is not None:
+        numbers = _stored(found, out_type, little_endian)
+        return numbers.reshape(*bytes.shape, size // out_type.size)
+    rows = bytes.reshape(-1).tolist()
     other = next((i for i, row in enumerate(rows) if len(row) != size), None)
     if other is not None:
         raise invalid(
@@ -70,7 +74,7 @@ def _decode_raw(bytes: Array, *, out_type: DType, little_endian: bool) -> Array:
             f"Input to DecodeRaw has length {size} that is not a multiple of {out_type.size}, the"
             f" size of {out_type.name}."
         )
-    return _stored(b"".join(rows), out_type, little_endian).reshape(
+    return _stored(np.frombuffer(b"".join(rows), np.uint8), out_type, little_endian).reshape(
         *bytes.shape, size // out_type.size
     )
 
@@ -107,8 +111,11 @@ def _decode_padded_raw(
     input_bytes: Array, fixed_length: Array, *, out_type: DType, little_endian: bool
 ) -> Array:
     size = int(fixed_length)
-    rows = [s[:size].ljust(size, b"\0") for s in input_bytes.reshape(-1).tolist()]
-    flat = _stored(b"".join(rows), out_type, little_endian)
+    found = native_strings.stored(input_bytes, size, True)
+    if found is None:
+        rows = [s[:size].ljust(size, b"\0") for s in input_bytes.reshape(-1).tolist()]
+        found = np.frombuffer(b"".join(rows), np.uint8)
+    flat = _stored(found, out_type, little_endian)
     return flat.reshape(*input_bytes.shape, size // out_type.size)
 
 
@@ -191,6 +198,10 @@ _BASE_64 = re.compile(rb"[A-Za-z0-9_-]*")
 
 @host_kernel(ENCODE_64, limit=HOST)
 def _encode_base64(input: Array, *, pad: bool) -> Array:
+    found = native_strings.encoded(input, pad)
+    if found is not None:
+        return found
+
     def encode(data: bytes) -> bytes:
         text = binascii.b2a_base64(data, newline=False).translate(_TO_SAFE)
         return text if pad else text.rstrip(b"=")
@@ -200,7 +211,8 @@ def _encode_base64(input: Array, *, pad: bool) -> Array:
 
 @host_kernel(DECODE_64, limit=HOST)
 def _decode_base64(input: Array) -> Array:
-    return each(_decode_one, input)
+    found = native_strings.decoded(input)
+    return each(_decode_one, input) if found is None else found
 
 
 def _decode_one(text: bytes) -> bytes:
