@@ -11,7 +11,10 @@ using penstock::Workers;
 
 const long DEPTH = 256;  // k's that a packed panel holds: a panel of b and a strip of a fit into L1
 const long BLOCK_ROWS = 10 * ROWS;
-const long FLAT_ROWS = 5 * ROWS;     // of a product whose panels are not shared
+// A product whose panels are not shared: of few rows, or of more whose left side stays in the second
+// cache while it is read for each panel.
+const long FEW_ROWS = 5 * ROWS, FLAT_ROWS = 20 * ROWS;
+const long FLAT_LEFT = 1 << 18;      // floats
 const long FLAT_WORK = 1 << 18;      // multiplications that are worth a task
 const long PANEL_BYTES = 8l << 20;  // of b packed at a time
 
@@ -224,7 +227,7 @@ void big_product(const Product& p, long entry, Workers& workers) {
   }
 }
 
-// A product with few rows: each panel of b serves one task, which packs it piece by piece into L1.
+// Each panel of b serves one task, which packs it piece by piece into L1.
 struct Flat {
   const Product* p;
   const float *a, *b;
@@ -284,6 +287,10 @@ void small_product_task(const void* argument, long entry) {
            count, p.n);
 }
 
+bool is_flat(const Product& p) {
+  return p.m <= FEW_ROWS || (p.m <= FLAT_ROWS && p.a_col == 1 && p.m * p.k <= FLAT_LEFT);
+}
+
 void product(const Product& p, Workers& workers) {
   if (p.k == 0) {
     __builtin_memset(p.c, 0, (unsigned long)(p.batch * p.m * p.n) * sizeof(float));
@@ -296,7 +303,7 @@ void product(const Product& p, Workers& workers) {
     return;
   }
   for (long entry = 0; entry < p.batch; ++entry)
-    p.m <= FLAT_ROWS ? flat_product(p, entry, workers) : big_product(p, entry, workers);
+    is_flat(p) ? flat_product(p, entry, workers) : big_product(p, entry, workers);
 }
 
 }  // namespace
