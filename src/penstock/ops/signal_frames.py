@@ -252,7 +252,7 @@ def _frames_anywhere(
     negative_place = execute("Less", (place, np.int32(0)))
     place = execute("SelectV2", (negative_place, add(place, rank), place))
     before, after = sizes[:place], sizes[add(place, 1) :]
-    outer, inner = (execute("Prod", (each, np.int32([0]))) for each in (before, after))
+    outer, inner = (execute("Prod", (each, np.array([0], np.int32))) for each in (before, after))
     flat = reshape(signal, stack([outer, sizes[place], inner]))
     found = frame(flat, length, step, pad_end, pad_value, axis=1)
     result = reshape(found, concat([before, shape_of(found)[1:3], after], 0))
