@@ -25,6 +25,21 @@ def test_numbers_are_those_of_the_general_way(monkeypatch, value, dtype):
     assert made() == short
 
 
+@pytest.mark.parametrize("value", [0, 2**31, -1.5, 1e300, True])
+@pytest.mark.parametrize("hint", [None, tf.float64, tf.int32, tf.int64, tf.uint8, "float32"])
+def test_hints_are_followed_as_in_the_general_way(monkeypatch, value, hint):
+    def made():
+        try:
+            tensor = convert.convert_to_tensor(value, dtype_hint=hint)
+        except (TypeError, ValueError) as problem:
+            return type(problem), str(problem)
+        return tensor.dtype, tensor.numpy().tobytes()
+
+    short = made()
+    monkeypatch.setattr(convert, "_plain", {})
+    assert made() == short
+
+
 def test_a_conversion_of_numbers_is_used_once_there_is_one(monkeypatch):
     monkeypatch.setattr(convert, "_plain", dict(convert._plain))
     monkeypatch.setattr(convert, "_converters", list(convert._converters))

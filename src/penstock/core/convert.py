@@ -12,7 +12,13 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.aligned import aligned_copy
-from penstock.core.arrays import INT32_MAX, INT32_MIN, HashableArray, from_plain_numbers, to_array
+from penstock.core.arrays import (
+    INT32_MAX,
+    INT32_MIN,
+    HashableArray,
+    from_plain_numbers,
+    to_array,
+)
 from penstock.core.context import state
 from penstock.core.op_def import lookup
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, wrap
@@ -70,7 +76,7 @@ def constant_tensor(array: np.ndarray[Any, Any], dtype: DType, name: str = "Cons
     return state.graph.add_operation(op, (), None, attrs, name).outputs[0]  # type: ignore[no-any-return]
 
 
-_NUMBERS = (int, float)
+_NUMBERS = {int: dtypes.int32, float: dtypes.float32}  # and what they are by themselves
 _HALF = float(np.finfo(np.float32).max) / 2
 _plain: dict[Any, float] = {  # by class and dtype, the size up to which numbers simply fit
     (float, dtypes.float32): _HALF,
@@ -87,7 +93,7 @@ def _plain_number(value: Any, dtype: Any) -> EagerTensor | None:
 
     Steps and rates are given to operations at each call.
     """
-    most = _plain.get((value.__class__, dtype))
+    most = _plain.get((value.__class__, dtype)) if dtype.__class__ is DType else None
     if most is None or state.graph is not None or state.place is not None:
         return None
     return wrap(np.array(value, dtype.numpy_dtype), dtype) if -most <= value <= most else None
@@ -156,14 +162,15 @@ def convert_to_tensor(
     """
     if value.__class__ is EagerTensor and dtype is None and state.graph is None:
         return value
-    if value.__class__ in _NUMBERS and dtype.__class__ is DType:
-        number = _plain_number(value, dtype)
+    hint = dtype_hint if dtype_hint is not None else preferred_dtype
+    if value.__class__ in _NUMBERS:
+        first = dtype if dtype is not None else hint
+        number = _plain_number(value, _NUMBERS[value.__class__] if first is None else first)
         if number is not None:
             return number
     wanted = as_dtype(dtype).base_dtype if dtype is not None else None
     if isinstance(value, Tensor):
         return _convert_tensor(value, wanted, name)
-    hint = dtype_hint if dtype_hint is not None else preferred_dtype
     for _, _, base, function in _converters:
         if isinstance(value, base):
             result = _run_converter(function, value, wanted, hint, name, as_ref)

@@ -181,10 +181,9 @@ def _one_hot(
     xp: Any, indices: Array, depth: Array, on_value: Array, off_value: Array, *, axis: int
 ) -> Array:
     axis = indices.ndim if axis == -1 else axis
-    places = np.arange(int(depth)).reshape(
-        [-1 if i == axis else 1 for i in range(indices.ndim + 1)]
-    )
-    return xp.where(xp.expand_dims(indices, axis) == places, on_value, off_value)
+    places = np.arange(int(depth)).reshape(-1, *[1] * (indices.ndim - axis))
+    spread = indices.reshape(*indices.shape[:axis], 1, *indices.shape[axis:])
+    return xp.where(spread == places, on_value, off_value)
 
 
 # ---- zeros and ones
