@@ -4,6 +4,10 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
+import penstock as tf
+
 TASK = "/job:localhost/replica:0/task:0/device:CPU:"
 
 
@@ -82,3 +86,20 @@ def test_arrays_are_made_on_and_moved_to_logical_cpus():
         print(x.to_device(x.device) is x, tnp.asarray(x, device=x.device, copy=False) is x)
     """)
     assert printed == [*(TASK + str(i) for i in (1, 2, 2, 2, 2, 1, 1, 2, 0)), "True", "True"]
+
+
+@pytest.mark.parametrize("name", ["/job:nowhere", "/task:3", "/replica:1/cpu:0"])
+def test_what_runs_eagerly_has_no_device_of_another_task(name):
+    x = tf.constant([1.0, 2.0])
+    with tf.device(name):
+        for run in (lambda: tf.constant(1.0), lambda: x + x, lambda: tf.Variable(1.0)):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="unknown device"):
+                run()
+    with tf.device("/job:localhost/task:0"):
+        assert (x + x).device == TASK + "0"
+
+
+def test_a_device_is_a_name_or_a_spec():
+    for wrong in (7, b"cpu:0", []):
+        with pytest.raises(ValueError, match="a device's name"), tf.device(wrong):
+            pass

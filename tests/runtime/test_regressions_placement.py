@@ -63,3 +63,22 @@ def test_a_region_does_not_wait_for_a_body_that_waits_for_it(enqueue_first) -> N
         config = v1.ConfigProto(operation_timeout_in_ms=20_000)
         with v1.Session(config=config) as session:
             assert 5.0 in session.run(fetches)
+
+
+def run_on_second_cpu(**settings):
+    config = v1.ConfigProto(**settings)
+    with tf.Graph().as_default(), v1.Session(None, None, config) as session:
+        with tf.device("/cpu:1"):
+            x = tf.constant([1.0, 2.0]) * 2
+        return session.run(x).tolist()
+
+
+def test_a_session_has_as_many_cpus_as_it_asks_for():
+    assert run_on_second_cpu(device_count={"CPU": 2}) == [2.0, 4.0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="CPU:1"):
+        run_on_second_cpu(device_count={"CPU": 1})
+    assert run_on_second_cpu(allow_soft_placement=True) == [2.0, 4.0]
+    with pytest.raises(tf.errors.NotFoundError, match="at least one CPU, got 0"):
+        run_on_second_cpu(device_count={"CPU": 0})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="got 'gibberish'"):
+        run_on_second_cpu(device_filters=["gibberish"])

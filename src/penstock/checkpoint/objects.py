@@ -150,6 +150,7 @@ class Checkpoint(AutoTrackable):
         then: Callable[[str], None] | None = None,
     ) -> Any:
         chosen = options.checked(options_)
+        options.check_io_device(chosen)
         graph = state.graph
         if graph is not None and chosen.experimental_sharding_callback is not None:
             raise NotImplementedError(
@@ -266,6 +267,7 @@ class Checkpoint(AutoTrackable):
         """
         self.sync()
         chosen = _checked_options(options)
+        _check_io_device(chosen)
         path = prefix_text(save_path)
         contents = open_checkpoint(path)
         message = read_object_graph(contents)
@@ -346,6 +348,7 @@ class CheckpointV1(Checkpoint):
 
 
 _checked_options = options.checked
+_check_io_device = options.check_io_device
 
 
 def _trackable(owner: Trackable, name: str, value: Any) -> Trackable:

@@ -1,10 +1,13 @@
 """`CheckpointOptions`."""
 
 import abc
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.checkpoint.sharding import ShardingCallback
+from penstock.core.context import state
+from penstock.graph.behavior import device
 
 OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -13,7 +16,8 @@ class CheckpointOptions:
     """How a checkpoint is written and read.
 
     Args:
-      experimental_io_device: accepted for compatibility: files are local to the calling process.
+      experimental_io_device: a device of the task whose files these are: this process alone has
+        any here.
       experimental_enable_async_checkpoint: the same as `enable_async`.
       experimental_write_callbacks: functions without arguments, or of the path, that are called
         after each write.
@@ -26,6 +30,7 @@ class CheckpointOptions:
     Raises:
       ValueError: the sharding callback is none.
       TypeError: a write callback is no function.
+      AssertionError: a write callback takes more than one argument.
     """
 
     __slots__ = (
@@ -50,15 +55,39 @@ class CheckpointOptions:
         self.experimental_io_device = experimental_io_device
         self.enable_async = experimental_enable_async_checkpoint or enable_async
         self.experimental_enable_async_checkpoint = self.enable_async
-        if experimental_write_callbacks is not None:
-            for callback in experimental_write_callbacks:
-                if not callable(callback):
-                    raise TypeError(
-                        f"experimental_write_callbacks: expected functions, got {callback!r}."
-                    )
+        for callback in experimental_write_callbacks or ():
+            _check_write_callback(callback)
         self.experimental_write_callbacks = experimental_write_callbacks
         self.experimental_skip_slot_variables = experimental_skip_slot_variables
         self.experimental_sharding_callback = experimental_sharding_callback
+
+
+def _check_write_callback(callback: Any) -> None:
+    if not callable(callback):
+        raise TypeError(
+            f"experimental_write_callbacks: expected functions, got {callback!r}. Pass functions "
+            "without arguments, or of the path."
+        )
+    count = len(inspect.signature(callback).parameters)
+    if count > 1:
+        raise AssertionError(
+            f"experimental_write_callbacks: expected functions of one argument or none, got "
+            f"{callback!r} of {count}. Bind the others with functools.partial."
+        )
+
+
+def check_io_device(options: Any) -> None:
+    """Refuses `experimental_io_device` of options where it is no device of this process.
+
+    Raises:
+      ValueError: it is no device's name.
+      InvalidArgumentError: it is a device of another task (eagerly).
+    """
+    name = options.experimental_io_device
+    if name is not None:
+        with device(name):
+            if state.place is not None:
+                state.place(())
 
 
 def check_callback(callback: Any) -> None:

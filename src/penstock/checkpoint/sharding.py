@@ -96,10 +96,14 @@ class ShardByTaskPolicy(ShardingCallback):
         return list(tasks.values())
 
 
-class MaxShardSizePolicy(ShardingCallback):
-    """Data files of at most some bytes; larger tensors are cut along their longest axes.
+Box = tuple[tuple[int, int], ...]  # start and length along each axis
 
-    A single element that is larger, and a tensor of strings, has a file of its own.
+
+class MaxShardSizePolicy(ShardingCallback):
+    """Data files of at most some bytes, each filled as far as cuts along one axis allow.
+
+    An element that is larger, and strings that are, have a file of their own after the others. What
+    describes the checkpoint is not counted.
 
     Args:
       max_shard_size: bytes, from 1.
@@ -123,25 +127,61 @@ class MaxShardSizePolicy(ShardingCallback):
 
     def __call__(self, shardable_tensors: Sequence[ShardableTensor]) -> Sequence[Shard]:
         """The data files."""
-        shards: list[dict[str, dict[str, Any]]] = [{}]
-        room = self.max_shard_size
+        filling = _Filling(self.max_shard_size)
         for each in shardable_tensors:
-            array = host_array(each.tensor)
-            parts = [tuple((0, slices.WHOLE) for _ in array.shape)]
-            if _size(array) > self.max_shard_size and array.dtype != object:
-                parts = _cut(array.shape, array.itemsize, self.max_shard_size)
-            for part in parts:
-                value, spec = each.tensor, ""
-                if len(parts) > 1:
-                    value = wrap(array[_index(part)].copy(), each.dtype)
-                    spec = f"{' '.join(map(str, array.shape))} {slices.slice_text(part)}"
-                size = _size(host_array(value))
-                if size > room and shards[-1]:
-                    shards.append({})
-                    room = self.max_shard_size
-                room -= size
-                shards[-1].setdefault(each.checkpoint_key, {})[spec] = value
-        return shards
+            filling.add(each, host_array(each.tensor))
+        return filling.shards + filling.alone
+
+
+class _Filling:
+    """Data files while they are filled, one after the other."""
+
+    def __init__(self, most: int) -> None:
+        self.shards: list[dict[str, dict[str, Any]]] = [{}]
+        self.alone: list[dict[str, dict[str, Any]]] = []
+        self._most = self._room = most
+
+    def add(self, each: ShardableTensor, array: Any) -> None:
+        """Puts a tensor into the file under way, and as many more as it needs."""
+        key, size = each.checkpoint_key, _size(array)
+        if each.trackable is None or size == 0:
+            self._put(key, "", each.tensor, 0)
+        elif size > self._most and (array.dtype == object or array.size == 1):
+            self.alone.append({key: {"": each.tensor}})
+        elif size <= self._room or array.dtype == object or array.size == 1:
+            if size > self._room:
+                self._next()
+            self._put(key, "", each.tensor, size)
+        else:
+            self._add_cut(each, array)
+
+    def _add_cut(self, each: ShardableTensor, array: Any) -> None:
+        boxes: list[Box] = [tuple((0, length) for length in array.shape)]
+        while boxes:
+            box = boxes.pop()
+            lengths = [length for _, length in box]
+            size = math.prod(lengths) * array.itemsize
+            cut = None if size <= self._room else _cut(lengths, array.itemsize, self._room)
+            if size <= self._room:
+                self._put(each.checkpoint_key, *_part(each, array, box), size)
+            elif cut is not None:
+                boxes += reversed(_split(box, *cut))
+            elif self._room < self._most:
+                boxes.append(box)
+                self._next()
+            elif size == array.itemsize:
+                spec, value = _part(each, array, box)
+                self.alone.append({each.checkpoint_key: {spec: value}})
+            else:  # no layer fits a file of its own: TensorFlow never ends here
+                boxes += reversed(_split(box, lengths.index(max(lengths)), 1))
+
+    def _put(self, key: str, spec: str, value: Any, size: int) -> None:
+        self.shards[-1].setdefault(key, {})[spec] = value
+        self._room -= size
+
+    def _next(self) -> None:
+        self.shards.append({})
+        self._room = self._most
 
 
 def _size(array: Any) -> int:
@@ -150,28 +190,40 @@ def _size(array: Any) -> int:
     return sum(len(text) for text in array.reshape(-1).tolist())
 
 
-def _index(part: slices.Slice) -> tuple[slice, ...]:
-    return tuple(
-        slice(None) if length == slices.WHOLE else slice(start, start + length)
-        for start, length in part
-    )
+def _part(each: ShardableTensor, array: Any, box: Box) -> tuple[str, Any]:
+    """The slice of a box as text, empty for the whole, and what is in it."""
+    if all(length == whole for (_, length), whole in zip(box, array.shape, strict=True)):
+        return "", each.tensor
+    spec = [
+        (0, slices.WHOLE) if length == whole else (start, length)
+        for (start, length), whole in zip(box, array.shape, strict=True)
+    ]
+    index = tuple(slice(start, start + length) for start, length in box)
+    text = f"{' '.join(map(str, array.shape))} {slices.slice_text(tuple(spec))}"
+    return text, wrap(array[index].copy(), each.dtype)
 
 
-def _cut(shape: tuple[int, ...], itemsize: int, most: int) -> list[slices.Slice]:
-    """Parts of a shape of at most so many bytes, or of one element."""
-    sizes = list(shape)
-    while math.prod(sizes) * itemsize > most and max(sizes, default=1) > 1:
-        axis = sizes.index(max(sizes))
-        layer = math.prod(sizes) // sizes[axis] * itemsize
-        sizes[axis] = max(most // layer, 1)
-    found: list[slices.Slice] = [()]
-    for whole, size in zip(shape, sizes, strict=True):
-        starts = range(0, whole, size)
-        pieces = [
-            (0, slices.WHOLE) if size == whole else (at, min(size, whole - at)) for at in starts
-        ]
-        found = [(*part, piece) for part in found for piece in pieces]
-    return found
+def _cut(lengths: Sequence[int], itemsize: int, room: int) -> tuple[int, int] | None:
+    """The axis to cut, and after how many layers; None when no axis is long enough.
+
+    TensorFlow's rule, found by asking it: the fewest equal parts of which one fits, along the first
+    axis that has so many layers.
+    """
+    total = math.prod(lengths) * itemsize
+    fewest = -(-total // room) if room else total + 1
+    for parts in range(fewest, max(lengths) + 1):
+        for axis, length in enumerate(lengths):
+            count = -(-length // parts)
+            if length >= parts and total // length * count <= room:
+                return axis, count
+    return None
+
+
+def _split(box: Box, axis: int, count: int) -> list[Box]:
+    """A box in two: so many layers along an axis, and the rest."""
+    start, length = box[axis]
+    pieces = ((start, count), (start + count, length - count))
+    return [(*box[:axis], piece, *box[axis + 1 :]) for piece in pieces if piece[1]]
 
 
 def write_sharded(

@@ -11,13 +11,20 @@ Graphs keep their own scopes (names, devices, control inputs); this module does 
 """
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from penstock import errors
+
 if TYPE_CHECKING:
     from penstock.core.op_def import OpDef
     from penstock.core.tensor import Tensor
+
+
+LOCAL_TASK = "/job:localhost/replica:0/task:0"
+_LOCAL = frozenset(LOCAL_TASK.strip("/").split("/"))
 
 
 class Recorder(Protocol):
@@ -188,13 +195,30 @@ def eager_device(name: str | None) -> Iterator[None]:
     """Eager operations inside run on the device of this canonical name; None lifts outer scopes."""
     before = state.device, state.place
     state.device = name
-    state.place = None if name is None or _placing_on is None else _placing_on(name)
+    state.place = None if name is None else _place_on(name)
     refresh()
     try:
         yield
     finally:
         state.device, state.place = before
         refresh()
+
+
+def _place_on(name: str) -> Placing | None:
+    parts = [part for part in name.split("/") if part and not part.startswith("device:")]
+    if not _LOCAL.issuperset(parts):
+        return functools.partial(_refuse_task, name)
+    return None if _placing_on is None else _placing_on(name)
+
+
+def _refuse_task(name: str, tensors: Sequence[Any]) -> None:
+    raise errors.InvalidArgumentError(
+        None,
+        None,
+        f"{name} unknown device: expected one of this process for what runs eagerly, "
+        f"{LOCAL_TASK}/device:CPU:0 say, got one of another task. Leave the job, replica and task "
+        "out of the name.",
+    )
 
 
 _placing_on: Callable[[str], Placing | None] | None = None

@@ -139,8 +139,13 @@ disable_v2_tensorshape = tensor_shape.disable_v2_tensorshape
 def _eager_device(name: Any) -> Iterator[None]:
     if name is None:
         chosen = None
-    else:
+    elif isinstance(name, str) or hasattr(name, "to_string"):
         chosen = fill_device(device_text(name), state.device or "")
+    else:
+        raise ValueError(
+            f"tf.device: expected a device's name, a DeviceSpec or None, got {name!r}. Write "
+            "'/CPU:0', say."
+        )
     with context.eager_device(chosen):
         yield
 
@@ -163,6 +168,8 @@ def device(device_name: Any) -> contextlib.AbstractContextManager[None]:
 
     Raises:
       RuntimeError: a function is passed.
+      ValueError: it is no device's name.
+      InvalidArgumentError: it is of another task, where an operation runs eagerly inside.
     """
     if callable(device_name) and not hasattr(device_name, "to_string"):
         raise RuntimeError("tf.device does not support functions.")

@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.core.context import state
+from penstock.core.context import LOCAL_TASK, state
 from penstock.core.prepared import PreparedOp
 from penstock.core.tensor import EagerTensor
-from penstock.runtime.devices import LOCAL_TASK
 from penstock.runtime.items import describe
 from penstock.runtime.program import Node
 from penstock.runtime.step import Event

@@ -37,7 +37,9 @@ class BaseSession:
     Thread-safe but for entering and leaving contexts.
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str | None = "", graph: Graph | None = None, config: Any = None
+    ) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(
                 f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"'
@@ -292,7 +294,9 @@ class BaseSession:
         return self._target.encode()
 
 
-def _target_text(target: str | bytes) -> str:
+def _target_text(target: str | bytes | None) -> str:
+    if target is None:
+        return ""
     text = target.decode() if isinstance(target, bytes) else target
     if not isinstance(text, str):
         raise TypeError(f'Argument `target` must be a string, but got "{type(target).__name__}"')
@@ -366,7 +370,9 @@ class Session(BaseSession):
       np.int32(5)
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str | None = "", graph: Graph | None = None, config: Any = None
+    ) -> None:
         super().__init__(target, graph, config)
         self._entered: list[contextlib.ExitStack] = []
 
@@ -414,7 +420,9 @@ class InteractiveSession(BaseSession):
     _count_lock = threading.Lock()  # guards: _active
     _active = 0
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str | None = "", graph: Graph | None = None, config: Any = None
+    ) -> None:
         super().__init__(target, graph, config)
         with InteractiveSession._count_lock:
             if InteractiveSession._active > 0:

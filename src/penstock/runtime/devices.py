@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.core.context import LOCAL_TASK
 from penstock.core.lazy import jax
 
-LOCAL_TASK = "/job:localhost/replica:0/task:0"
 HOST_MEMORY = 256 << 20  # what TensorFlow reports for a CPU
 PLATFORM_TYPES: Mapping[str, str] = {
     "cpu": "CPU",
@@ -100,10 +100,11 @@ def bound_threads(count: int) -> None:
 
 
 def local_device(name: str) -> Any:
-    """The JAX device with a full name that the placer gave."""
+    """The JAX device with a full name that the placer gave; a session's CPUs share JAX's."""
     _, _, last = name.rpartition("device:")
     kind, _, index = last.partition(":")
-    return jax.local_devices(backend=kind.lower())[int(index or 0)]
+    found = jax.local_devices(backend=kind.lower())
+    return found[int(index or 0) % len(found)]
 
 
 def session_devices(device_count: Mapping[str, int]) -> list[DeviceAttributes]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock import errors, proto
 from penstock.types import dtypes as dt
+from penstock.types.device_spec import DeviceSpecV2
 from penstock.types.dtypes import DType
 
 NO_OPTIMIZATION = -1  # OptimizerOptions.L0
@@ -28,7 +29,7 @@ class SessionOptions:
         session decides; 0 leaves it to XLA.
       soft_placement: whether an operation may run on another device than it asks for.
       log_placement: whether each operation's device is logged when its plan is made.
-      device_count: how many devices of a type to use at most.
+      device_count: how many devices of a type to use at most; of CPUs, how many there are.
       pools: how many pools of threads a step may name; all are the one shared pool.
       half: the dtype of products in mixed precision; None leaves it to `tf.config.optimizer`.
     """
@@ -71,6 +72,8 @@ def read_config(config: Any) -> SessionOptions:
 
     Raises:
       TypeError: `config` is no ConfigProto.
+      NotFoundError: it leaves no CPU.
+      InvalidArgumentError: a device filter is no device's name.
     """
     if config is None:
         return SessionOptions(soft_placement=False)
@@ -79,6 +82,7 @@ def read_config(config: Any) -> SessionOptions:
             f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"'
         )
     message = as_message(proto.config_pb2.ConfigProto, config)
+    _check_devices(message)
     return SessionOptions(
         timeout_s=message.operation_timeout_in_ms / 1000 or None,
         optimize=message.graph_options.optimizer_options.opt_level != NO_OPTIMIZATION,
@@ -90,6 +94,27 @@ def read_config(config: Any) -> SessionOptions:
         pools=max(len(message.session_inter_op_thread_pool), 1),
         half=_half(message.graph_options.rewrite_options),
     )
+
+
+def _check_devices(message: Any) -> None:
+    if message.device_count.get("CPU", 1) < 1:
+        raise errors.NotFoundError(
+            None,
+            None,
+            "ConfigProto.device_count: expected at least one CPU, got "
+            f"{message.device_count['CPU']}. No device of type CPU could be found then; leave it "
+            "out, or give a number from 1.",
+        )
+    for text in message.device_filters:
+        try:
+            DeviceSpecV2.from_string(text)
+        except ValueError as problem:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"ConfigProto.device_filters: expected names such as '/job:ps', got {text!r}: "
+                f"{problem}",
+            ) from None
 
 
 def _half(rewrites: Any) -> DType | None:

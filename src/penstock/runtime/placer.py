@@ -28,14 +28,16 @@ class Candidate:
     kind: str
 
 
-def place_program(program: Program, device_type: str, soft_placement: bool) -> Program:
+def place_program(
+    program: Program, device_type: str, soft_placement: bool, cpus: int | None = None
+) -> Program:
     """Writes the device of every node into the program.
 
-    One device of `device_type` and the host's CPUs are there.
+    One device of `device_type` and so many CPUs are there; None for those of the process.
     """
     kinds = dict.fromkeys((device_type, "CPU"))
     devices = [Candidate(device_name(kind), kind) for kind in kinds]
-    devices += [Candidate(device_name("CPU", i), "CPU") for i in range(1, cpu_count())]
+    devices += [Candidate(device_name("CPU", i), "CPU") for i in range(1, cpus or cpu_count())]
     if len(kinds) == 1 and not any(n.device or "_class" in n.attrs for n in program.nodes):
         for node in program.nodes:  # nothing to decide
             node.device = devices[0].name

@@ -304,6 +304,7 @@ def make_plan(
     threads: int = 0,
     soft_placement: bool = True,
     half: DType | None = None,
+    cpus: int | None = None,
 ) -> Plan:
     """The plan for a program.
 
@@ -316,13 +317,14 @@ def make_plan(
         the shared pool.
       soft_placement: whether an operation may run on another device than it asks for.
       half: the dtype of products, when it is not what `tf.config.optimizer` asks for.
+      cpus: how many CPUs operations may ask for, when it is not as many as the process has.
 
     Raises:
       InvalidArgumentError: an operation asks for a device that is not there.
       UnimplementedError: an operation has no kernel for its types.
     """
     program = put_reads_first(program)
-    place_program(program, device, soft_placement)
+    place_program(program, device, soft_placement, cpus)
     if determinism.required():
         _refuse_races(find_races(program))
     else:

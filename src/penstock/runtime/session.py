@@ -79,6 +79,7 @@ class DirectSession:
             threads=options.threads,
             soft_placement=options.soft_placement,
             half=options.half,
+            cpus=options.device_count.get("CPU"),
         )
         made.state = self.state
         if options.log_placement:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors, proto
-from penstock.checkpoint.options import CheckpointOptions
+from penstock.checkpoint.options import CheckpointOptions, check_io_device
 from penstock.checkpoint.restoring import Restoration, read_object_graph
 from penstock.checkpoint.saved_model import constants as c
 from penstock.checkpoint.saved_model import folder, structures
@@ -88,6 +88,7 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
     chosen = LoadOptions() if options is None else options
     if not isinstance(chosen, LoadOptions):
         raise TypeError(f"options: expected a tf.saved_model.LoadOptions or None, got {options!r}.")
+    check_io_device(chosen)
     path = files.local_path(export_dir)
     message, _ = folder.read_saved_model(path)
     meta_graph = _the_graph(message, path, tags)

@@ -49,11 +49,12 @@ class SaveOptions:
         `debug/saved_model_debug_info.pb`.
       function_aliases: names for functions, kept with the model.
       experimental_debug_stripper: whether Assert, CheckNumerics and Print operations are left out.
-      experimental_io_device: accepted for compatibility: files are local to the calling process.
+      experimental_io_device: a device of the task whose files these are: this process alone has
+        any here.
       experimental_variable_policy: a VariablePolicy, or its name.
       experimental_custom_gradients: whether gradients given by `tf.custom_gradient` are saved, as
         functions.
-      experimental_image_format: must be false when the model is saved, which is one message.
+      experimental_image_format: must be false: a model is one message.
       experimental_skip_saver: whether the operations that save and restore are left out of the
         graph of signatures.
       experimental_sharding_callback: a `tf.train.experimental.ShardingCallback`, which says which
@@ -61,8 +62,9 @@ class SaveOptions:
       extra_tags: tags besides "serve".
 
     Raises:
-      ValueError: the sharding callback is none.
-      TypeError: `namespace_whitelist` or `extra_tags` is no sequence of strings.
+      ValueError: the sharding callback is none, the namespaces are no strings, or the image
+        format is asked for.
+      TypeError: `namespace_whitelist` is no list.
     """
 
     __slots__ = (
@@ -94,6 +96,11 @@ class SaveOptions:
         extra_tags: Any = None,
     ) -> None:
         check_callback(experimental_sharding_callback)
+        if experimental_image_format:
+            raise ValueError(
+                "experimental_image_format: expected False, a model that is one message, got "
+                f"{experimental_image_format!r}, which TensorFlow has disabled too. Leave it out."
+            )
         self.namespace_whitelist = _strings("namespace_whitelist", namespace_whitelist)
         self.save_debug_info = save_debug_info
         self.function_aliases = dict(function_aliases or {})
@@ -112,7 +119,8 @@ class LoadOptions:
 
     Args:
       allow_partial_checkpoint: whether variables may be missing among the saved values.
-      experimental_io_device: accepted for compatibility: files are local to the calling process.
+      experimental_io_device: a device of the task whose files these are: this process alone has
+        any here.
       experimental_skip_checkpoint: whether variables are left without values.
       experimental_variable_policy: a VariablePolicy, or its name.
       experimental_load_function_aliases: whether the object gets `function_aliases`, the functions
@@ -145,6 +153,8 @@ class LoadOptions:
 def _strings(name: str, value: Any) -> list[str]:
     if value is None:
         return []
-    if not isinstance(value, list | tuple | set) or not all(isinstance(v, str) for v in value):
+    if not isinstance(value, list | tuple | set):
         raise TypeError(f"{name}: expected a list of strings, got {value!r}. Pass ['...'].")
+    if not all(isinstance(v, str) for v in value):
+        raise ValueError(f"{name}: expected strings in the list, got {value!r}. Pass ['...'].")
     return list(value)

@@ -5,6 +5,7 @@ from typing import Any
 from penstock import proto
 from penstock.checkpoint import object_graph, saving
 from penstock.checkpoint.meta_graph import TENSORFLOW_VERSION, finish_info
+from penstock.checkpoint.options import check_io_device
 from penstock.checkpoint.saved_model import constants as c
 from penstock.checkpoint.saved_model import debugging, fingerprint, folder, structures
 from penstock.checkpoint.saved_model.counted_loops import add_counters
@@ -51,7 +52,6 @@ def save(
       AssertionError: a function uses a variable that is not below `obj`; or the call stands in a
         function that is being traced.
       FailedPreconditionError: a variable has no value.
-      ValueError: `options` ask for a model in several messages.
 
     Example:
       >>> import tempfile
@@ -71,11 +71,6 @@ def save(
     chosen = SaveOptions() if options is None else options
     if not isinstance(chosen, SaveOptions):
         raise TypeError(f"options: expected a tf.saved_model.SaveOptions or None, got {options!r}.")
-    if chosen.experimental_image_format:
-        raise ValueError(
-            "tf.saved_model.save: expected a model that is one message, got experimental_image_"
-            "format=True, which TensorFlow has disabled too. Leave it out."
-        )
     if state.graph is not None:
         raise AssertionError(
             "`tf.saved_model.save` is not supported inside a traced @tf.function. Move the call to "
@@ -84,6 +79,7 @@ def save(
             else "`tf.saved_model.save`: expected to be called eagerly, got a graph that is being "
             "built. Use tf.compat.v1.saved_model.Builder there."
         )
+    check_io_device(chosen)
     _write(obj, files.local_path(export_dir), signatures, chosen)
 
 
@@ -156,8 +152,14 @@ class ObjectWriter:
         """The saved traces of a function.
 
         Raises:
+          TypeError: it is no function.
           ValueError: it is not a function of the model.
         """
+        if not isinstance(function, Function | ConcreteFunction):
+            raise TypeError(
+                f"function_aliases: expected functions that the model holds, got {function!r} of "
+                f"type {type(function).__name__}. Pass a tf.function below the object."
+            )
         found = [function] if isinstance(function, ConcreteFunction) else []
         if isinstance(function, Function):
             found = list(self.view._children_of(function).values())
