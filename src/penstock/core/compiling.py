@@ -28,7 +28,7 @@ from penstock.core import determinism
 from penstock.core.lazy import jax
 
 CPU_FLAGS = "/proc/cpuinfo"
-WORTH_KEEPING_S = 0.2  # compilations that took less are not written to disk
+WORTH_KEEPING_S = 0.1  # compilations that took less are not written to disk
 
 
 def compile_function(
