@@ -11,11 +11,13 @@ from penstock.autodiff.composites import gradient_part, like_source
 from penstock.autodiff.enclosing import outermost, records_through
 from penstock.autodiff.unconnected import UnconnectedGradients
 from penstock.autodiff.walk import Record, Rule, Sums, as_dense, walk
+from penstock.core import context
 from penstock.core.composite import IndexedSlices
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.graph.behavior import graph_of
 from penstock.ops.grouping import tuple_
 from penstock.types import dtypes as dt
 
@@ -70,6 +72,14 @@ def gradients(
             "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape"
             " instead."
         )
+    given = [v for part in (ys, xs, stop_gradients, grad_ys) for v in _as_list(part)]
+    home = graph_of(given) or graph
+    if home is not graph:
+        with context.graph_scope(home):
+            return gradients(
+                ys, xs, grad_ys, name, colocate_gradients_with_ops, gate_gradients,
+                aggregation_method, stop_gradients, unconnected_gradients,
+            )  # fmt: skip
     if aggregation_method not in _METHODS:
         raise ValueError(
             f"Invalid `aggregation_method` specified {aggregation_method}. Accepted values are"

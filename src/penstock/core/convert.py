@@ -321,6 +321,8 @@ def _convert_tensor(value: Tensor, wanted: DType | None, name: str | None) -> Te
         )
     graph = state.graph
     if graph is not None:
+        if value.__class__ is SymbolicTensor and graph.home_of((value,)) is not graph:
+            return value  # its operations go to its own graph
         return graph.as_tensor(value, name)  # type: ignore[no-any-return]
     if isinstance(value, SymbolicTensor):
         raise symbolic_in_eager(value)

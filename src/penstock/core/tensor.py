@@ -616,9 +616,6 @@ class SymbolicTensor(Tensor):
             " pickle the graph's GraphDef instead"
         )
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "SymbolicTensor":
-        return self
-
     def __copy__(self) -> "SymbolicTensor":
         return self
 

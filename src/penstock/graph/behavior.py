@@ -284,12 +284,9 @@ class name_scope_v1:
 
     def __enter__(self) -> str:
         self._exit = contextlib.ExitStack()
-        graph = graph_of(self._values or ())
-        if (
-            graph is not None
-            and graph is not state.graph
-            and not (state.graph is None and context.eager_by_default())
-        ):
+        eager = state.graph is None and context.eager_by_default()
+        graph = None if eager else graph_of(self._values or ())
+        if graph is not None and graph is not state.graph:
             self._exit.enter_context(graph.as_default())
         if self._name is None:
             return current_name_scope()
@@ -300,12 +297,28 @@ class name_scope_v1:
 
 
 def graph_of(values: Any) -> Graph | None:
-    """The graph of the first symbolic tensor or operation in `values`, else the current one."""
+    """The graph of the symbolic tensors and operations in `values`, else the current one.
+
+    Inside of a function it is always the function's.
+
+    Raises:
+      ValueError: two of them are of different graphs.
+    """
+    first: Any = None
+    if state.graph is not None and state.graph.building_function:
+        return state.graph  # type: ignore[no-any-return]
     for value in values:
         graph = getattr(value, "graph", None) if not _is_eager(value) else None
-        if graph is not None:
-            return graph  # type: ignore[no-any-return]
-    return state.graph  # type: ignore[no-any-return]
+        if graph is None:
+            continue
+        if first is None:
+            first = value
+        elif graph is not first.graph:
+            raise ValueError(
+                f"{value!r} must be from the same graph as {first!r}, got another one. Build both "
+                "inside one `with graph.as_default():`."
+            )
+    return state.graph if first is None else first.graph  # type: ignore[no-any-return]
 
 
 def _is_eager(value: Any) -> bool:

@@ -281,6 +281,28 @@ class Graph:
         assert isinstance(value, EagerTensor)
         return self._constant(value)
 
+    def home_of(self, inputs: Sequence[Any]) -> "Graph":
+        """The graph that an operation on these goes to.
+
+        Tensors and variables of one other plain graph take it there; as in TensorFlow, whichever
+        graph is the default one.
+        """
+        home: Graph | None = None
+        if self.building_function:
+            return self
+        for value in inputs:
+            for item in value if value.__class__ in (list, tuple) else (value,):
+                if item.__class__ is not SymbolicTensor:
+                    item = getattr(item, "handle", None)
+                    if item.__class__ is not SymbolicTensor:
+                        continue
+                if item.graph is self or item.graph.building_function:
+                    return self
+                if home is not None and item.graph is not home:
+                    return self
+                home = item.graph
+        return self if home is None else home
+
     def _constant(self, value: EagerTensor) -> SymbolicTensor:
         if value.dtype in (dt.resource, dt.variant):
             raise ValueError(
@@ -293,6 +315,12 @@ class Graph:
         }
         with self.control_dependencies(None):
             return self.add_operation(lookup("Const"), (), None, attrs, "Const").outputs[0]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "cannot pickle or copy a 'Graph' object: operations and scopes are its own;"
+            " use as_graph_def and import_graph_def"
+        )
 
     # ---- looking up ------------------------------------------------------------------------------
 

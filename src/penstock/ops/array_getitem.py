@@ -15,7 +15,7 @@ import numpy as np
 from penstock import errors
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.execute import execute
+from penstock.core.execute import at_home, execute
 from penstock.core.tensor import EagerTensor, Tensor, attach_method, wrap
 from penstock.graph.graph import get_default_graph
 from penstock.ops.array_select import boolean_mask
@@ -184,7 +184,7 @@ def getitem(tensor: Any, slice_spec: Any, name: str | None = None) -> Any:
 def _strided(tensor: Any, parts: tuple[list[Any], ...], masks: dict[str, int], name: str) -> Any:
     if state.graph is None:
         return execute(STRIDED_SLICE, (tensor, *index_tensors(parts)), masks, name)
-    with get_default_graph().name_scope(name) as scope:
+    with at_home(tensor), get_default_graph().name_scope(name) as scope:
         return execute(STRIDED_SLICE, (tensor, *index_tensors(parts)), masks, scope)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from penstock.core import dispatch, shapes
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.execute import execute, is_symbolic
+from penstock.core.execute import at_home, execute, is_symbolic
 from penstock.core.kernels import HOST_LIMIT, quiet, register_kernel, select
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
@@ -263,8 +263,8 @@ def convert_binary(op: OpDef, x: Any, y: Any, name: str | None) -> Any:
     if graph is None or (is_symbolic(x) and is_symbolic(y)):
         x, y = convert_pair(x, y)
         return execute(op, (x, y), None, name)
-    with graph.name_scope(name or op.name) as scope:  # a constant made of an operand is named in it
-        x, y = convert_pair(x, y)
+    with at_home(x, y), state.graph.name_scope(name or op.name) as scope:
+        x, y = convert_pair(x, y)  # a constant made of an operand is named in the scope
         return execute(op, (x, y), None, scope)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.execute import execute
+from penstock.core.execute import at_home, execute
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import Tensor
 from penstock.graph.static_values import constant_value
@@ -271,7 +271,11 @@ def _reduce(op: OpDef, x: Any, axis: Axis, keepdims: Any, name: str | None) -> A
     if not is_variable(x):
         boolean = op in (ALL, ANY) and not isinstance(x, Tensor)
         x = convert_to_tensor(x, dt.bool_ if boolean else None)
-    result = execute(op, (x, _axes(x, axis)), {"keep_dims": bool(keepdims)}, name)
+    attrs = {"keep_dims": bool(keepdims)}
+    if state.graph is None:
+        return execute(op, (x, _axes(x, axis)), attrs)
+    with at_home(x):
+        result = execute(op, (x, _axes(x, axis)), attrs, name)
     if axis is None and not keepdims and result.dims is None:  # of an unknown rank
         result.set_shape(())
     return result

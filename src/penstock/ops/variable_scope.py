@@ -406,8 +406,8 @@ class variable_scope:
 
     def __enter__(self) -> VariableScope:
         with contextlib.ExitStack() as stack:
-            graph = graph_of(self._values or ())
-            if graph is not None and graph is not state.graph and state.graph is not None:
+            graph = None if state.graph is None else graph_of(self._values or ())
+            if graph is not None and graph is not state.graph:
                 stack.enter_context(graph.as_default())
             scope = self._enter(stack)
             self._stack = stack.pop_all()
