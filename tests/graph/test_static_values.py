@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+import pytest
 
 import penstock as tf
 from penstock.graph.static_values import MAX_DEPTH, constant_value, shape_value
@@ -57,3 +58,45 @@ def test_values_of_pieces_and_of_what_is_no_tensor():
         for value in (3, [1, 2], "a", None):
             assert tf.get_static_value(value) is value
         assert tf.get_static_value(tf.compat.v1.Variable(1)) is None
+
+
+@pytest.mark.parametrize("around", ["while_loop", "cond", "function", "function in a loop"])
+def test_a_shape_of_the_graph_around_is_known_inside(around) -> None:
+    seen = []
+
+    @tf.function(autograph=False)
+    def program(sizes, x):
+        shape = tf.concat([sizes, tf.shape(x)], 0)
+
+        def fill(i=0):
+            made = (tf.zeros(shape), tf.random.stateless_uniform(shape, [1, 2]))
+            seen.append([m.shape.as_list() for m in made])
+            return i + 1
+
+        inner = tf.function(fill, autograph=False)
+        run = {
+            "while_loop": lambda: tf.while_loop(lambda i: i < 2, fill, [0]),
+            "cond": lambda: tf.cond(sizes[0] > 1, fill, lambda: 0),
+            "function": inner,
+            "function in a loop": lambda: tf.while_loop(lambda i: i < 2, lambda i: inner(), [0]),
+        }[around]
+        run()
+        return tf.shape(tf.zeros(shape))
+
+    assert program(tf.constant([4]), tf.zeros([1, 6])).numpy().tolist() == [4, 1, 6]
+    assert seen
+    assert all(shape == [None, 1, 6] for shapes in seen for shape in shapes)
+
+
+def test_a_loop_keeps_the_shape_that_broadcasting_gives_by_a_shape_from_outside() -> None:
+    @tf.function(autograph=False)
+    def program(sizes, x):
+        shape = tf.concat([sizes, tf.shape(x)], 0)
+        total = tf.while_loop(
+            lambda t: tf.reduce_max(t) < 3.0, lambda t: (t + tf.ones(shape) * x,), [tf.zeros(shape)]
+        )[0]
+        assert total.shape.as_list() == [None, 1, 2]
+        return total
+
+    total = program(tf.constant([3]), tf.ones([1, 2]))
+    np.testing.assert_array_equal(total, np.full([3, 1, 2], 3.0, np.float32))

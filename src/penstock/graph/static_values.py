@@ -363,9 +363,18 @@ def _partial_pass(op: Any, tensor: SymbolicTensor) -> Dims:
     return shape_value(op.inputs[0])
 
 
+def _partial_capture(op: Any, tensor: SymbolicTensor) -> Dims:
+    """What is known of the tensor outside that a placeholder of a function stands for."""
+    for outer, inner in getattr(op.graph, "captures", ()):
+        if inner is tensor:
+            return shape_value(outer)
+    return None
+
+
 _PARTIAL: dict[str, Callable[..., Dims]] = {
     "Shape": _partial_shape, "Pack": _partial_pack, "ConcatV2": _partial_concat,
     "StridedSlice": _partial_slice, "Cast": _partial_pass, "Identity": _partial_pass,
+    "Placeholder": _partial_capture,
 }  # fmt: skip
 
 set_shape_reader(shape_value)
