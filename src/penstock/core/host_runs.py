@@ -45,6 +45,9 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
         size += array.size
     if size > prepared.small_limit or not _is_valid(prepared, arrays):
         return None
+    if prepared.host_kernel.wants_context:  # type: ignore[union-attr]
+        context = KernelContext(prepared.op.name, prepared.attrs, eager_resources, prepared.device)
+        arrays.insert(0, context)
     try:
         results = quiet.run(prepared.host, *arrays)  # type: ignore[arg-type]
     except Exception:

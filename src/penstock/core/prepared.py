@@ -133,16 +133,19 @@ def _refuse_references(op: OpDef) -> None:
 def _small_limit(prepared: PreparedOp) -> int:
     """Up to how many elements of inputs nothing is to be decided: the host kernel runs.
 
-    -1 for operations whose kernels look around, and with effects, but for those that update one
+    -1 for operations whose kernels run others, and with effects, but for those that update one
     variable.
     """
     kernel, types = prepared.host_kernel, [*prepared.in_dtypes, *prepared.out_dtypes]
-    if kernel is None or kernel.wants_context or kernel.reentrant or dt.variant in types:
+    if kernel is None or kernel.reentrant or dt.variant in types:
         return -1
-    if prepared.writes:
+    if prepared.writes and not kernel.wants_context:
         one = len(prepared.refs) == types.count(dt.resource) == 1 and not prepared.out_dtypes
         return prepared.limit if one and prepared.compiled is not None else -1
-    if prepared.refs or prepared.op.stateful or dt.resource in types:
+    op = prepared.op
+    if prepared.refs or op.stateful or op.calls or op.step_input is not None:
+        return -1
+    if dt.resource in types:
         return -1
     return UNBOUNDED if prepared.compiled is None else prepared.limit
 
