@@ -98,3 +98,25 @@ def test_updates_in_threads_are_all_there():
         for job in [pool.submit(add) for _ in range(3)]:
             job.result()
     np.testing.assert_array_equal(v, np.full(4, 1500.0))
+
+
+def test_rows_of_a_compiled_table_are_read_on_the_short_way(monkeypatch):
+    table = tf.Variable(np.arange(80_000, dtype=np.float32).reshape(20_000, 4))
+    rows = tf.IndexedSlices(tf.ones([5000, 4]), tf.range(5000))
+    ids = tf.constant([0, 3])
+    for number in range(1, 4):
+        table.scatter_add(rows)
+        found = tf.gather(table, ids)
+        np.testing.assert_array_equal(found, [[0, 1, 2, 3], [12, 13, 14, 15]] + np.float32(number))
+    table.scatter_add(rows)  # what was read before stays
+    np.testing.assert_array_equal(found, [[0, 1, 2, 3], [12, 13, 14, 15]] + np.float32(3))
+    monkeypatch.setattr(eager, "run_small", lambda *_: None)
+    np.testing.assert_array_equal(tf.gather(table, ids)[:, 0], [4.0, 16.0])
+
+
+def test_a_row_that_is_not_there_is_told_after_many_that_were():
+    table = tf.Variable(np.zeros((30, 4), np.float32))
+    for _ in range(3):
+        tf.gather(table, tf.constant([1]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"30 is not in \[0, 30\)"):
+        tf.gather(table, tf.constant([30]))

@@ -17,9 +17,16 @@ from penstock import errors
 from penstock.core import determinism, effects, lapack
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.context import state, watching
-from penstock.core.host_runs import located, locked, run_host, run_small, validate
+from penstock.core.host_runs import (
+    few_rows,
+    located,
+    locked,
+    on_accelerator,
+    run_host,
+    run_small,
+    validate,
+)
 from penstock.core.kernels import (
-    HOST_LIMIT,
     KernelContext,
 )
 from penstock.core.lazy import jax, jax_is_loaded, jnp, wide_types
@@ -163,7 +170,7 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
             array = getattr(array.resource, "value", None)
             if prepared.limit >= UNBOUNDED:
                 continue
-            if prepared.host_kernel.by_rows and _few_rows(array, arrays[i + 1 :]):  # type: ignore[union-attr]
+            if prepared.host_kernel.by_rows and few_rows(array, arrays[i + 1 :]):  # type: ignore[union-attr]
                 return not on_accelerator([array])
         total += getattr(array, "size", 0)
         if array.__class__ is not np.ndarray:
@@ -179,24 +186,6 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
         prepared.seen.clear()
     prepared.seen.add(key)
     return not any(isinstance(a, jax.Array) for a in arrays) if _jax_loaded() else True
-
-
-def _few_rows(variable: Any, indices: Sequence[Any]) -> bool:
-    """Whether the rows of the variable that `indices` name are small work."""
-    if getattr(variable, "size", 0) == 0 or variable.ndim == 0:
-        return False
-    width = variable.size // len(variable)
-    return bool(sum(a.size for a in indices) * width <= HOST_LIMIT)
-
-
-def on_accelerator(arrays: Sequence[Any]) -> bool:
-    """Whether one of the arrays is on a device that has memory of its own."""
-    return any(
-        device.platform != "cpu"
-        for array in arrays
-        if hasattr(array, "addressable_shards")
-        for device in array.devices()
-    )
 
 
 def _runs_user_code(prepared: PreparedOp) -> bool:

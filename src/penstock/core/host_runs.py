@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import effects
-from penstock.core.kernels import ErrorClass, KernelContext, quiet
+from penstock.core.kernels import HOST_LIMIT, ErrorClass, KernelContext, quiet
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import PreparedOp
 from penstock.core.resources import VariableCell, eager_resources
@@ -32,7 +32,7 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
     operation has not met these shapes, or it failed; then the long way has the words for it.
     """
     if prepared.refs:
-        return _update_small(prepared, flat)
+        return _small_on_variable(prepared, flat)
     arrays: list[Any] = []
     size = 0
     for tensor in flat:
@@ -45,11 +45,8 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
         size += array.size
     if size > prepared.small_limit or not _is_valid(prepared, arrays):
         return None
-    if prepared.host_kernel.wants_context:  # type: ignore[union-attr]
-        context = KernelContext(prepared.op.name, prepared.attrs, eager_resources, prepared.device)
-        arrays.insert(0, context)
     try:
-        results = quiet.run(prepared.host, *arrays)  # type: ignore[arg-type]
+        results = quiet.run(prepared.host, *_head(prepared), *arrays)  # type: ignore[arg-type]
     except Exception:
         return None
     dtypes = prepared.out_dtypes
@@ -62,31 +59,78 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
     return [wrap(a, t) for a, t in zip(conform(prepared, results), dtypes, strict=True)]
 
 
-def _update_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTensor] | None:
-    """`run_small` of an operation that updates one variable and gives nothing."""
+def _small_on_variable(
+    prepared: PreparedOp, flat: Sequence[EagerTensor]
+) -> list[EagerTensor] | None:
+    """`run_small` of an operation that updates one variable, or reads some of its numbers."""
     arrays: list[Any] = [tensor._array for tensor in flat]
     (place,) = prepared.refs
     cell = arrays[place].resource
-    key = [() if i == place else getattr(a, "shape", None) for i, a in enumerate(arrays)]
     if cell.__class__ is not VariableCell or effects.switch.log is not None:
         return None
+    key: list[Any] = []
+    size = 0
+    for i, array in enumerate(arrays):
+        if array.__class__ is np.ndarray:
+            key.append(array.shape)
+            size += array.size
+        elif i == place:
+            key.append(())
+        else:
+            return None
     if (*key, cell.dims) not in prepared.validated:
         return None
     arrays[place] = cell
     with cell.lock:
-        size = 0
-        for array in arrays:
-            numbers = cell.value if array is cell else array
-            if numbers.__class__ is not np.ndarray:
+        value = cell.value
+        if value.__class__ is np.ndarray:
+            if size + value.size > prepared.small_limit:
                 return None
-            size += numbers.size
-        if size > prepared.small_limit:
+        elif not _reads_few_rows(prepared, value, arrays[place + 1 :]):
             return None
         try:
-            quiet.run(prepared.host, *arrays)  # type: ignore[arg-type]
+            results = quiet.run(prepared.host, *_head(prepared), *arrays)  # type: ignore[arg-type]
         except Exception:  # the variable has its old value
             return None
-    return []
+    if results is None:
+        return []
+    if results.__class__ is not np.ndarray:  # an array on a device, which may be the variable's own
+        return None
+    dtypes = prepared.out_dtypes
+    return [wrap(a, t) for a, t in zip(conform(prepared, results), dtypes, strict=True)]
+
+
+def _reads_few_rows(prepared: PreparedOp, value: Any, indices: list[Any]) -> bool:
+    """Whether an operation takes some rows out of a variable's array on this machine's memory."""
+    kernel = prepared.host_kernel
+    if prepared.writes or kernel is None or not kernel.by_rows or value is None:
+        return False
+    return few_rows(value, indices) and not on_accelerator([value])
+
+
+def _head(prepared: PreparedOp) -> tuple[KernelContext, ...]:
+    """The context of a kernel that wants one."""
+    if not prepared.host_kernel.wants_context:  # type: ignore[union-attr]
+        return ()
+    return (KernelContext(prepared.op.name, prepared.attrs, eager_resources, prepared.device),)
+
+
+def few_rows(variable: Any, indices: Sequence[Any]) -> bool:
+    """Whether the rows of the variable that `indices` name are small work."""
+    if getattr(variable, "size", 0) == 0 or variable.ndim == 0:
+        return False
+    width = variable.size // len(variable)
+    return bool(sum(a.size for a in indices) * width <= HOST_LIMIT)
+
+
+def on_accelerator(arrays: Sequence[Any]) -> bool:
+    """Whether one of the arrays is on a device that has memory of its own."""
+    return any(
+        device.platform != "cpu"
+        for array in arrays
+        if hasattr(array, "addressable_shards")
+        for device in array.devices()
+    )
 
 
 def _is_valid(prepared: PreparedOp, arrays: list[Any]) -> bool:

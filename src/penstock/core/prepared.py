@@ -134,16 +134,18 @@ def _small_limit(prepared: PreparedOp) -> int:
     """Up to how many elements of inputs nothing is to be decided: the host kernel runs.
 
     -1 for operations whose kernels run others, and with effects, but for those that update one
-    variable.
+    variable or read it.
     """
     kernel, types = prepared.host_kernel, [*prepared.in_dtypes, *prepared.out_dtypes]
     if kernel is None or kernel.reentrant or dt.variant in types:
         return -1
-    if prepared.writes and not kernel.wants_context:
-        one = len(prepared.refs) == types.count(dt.resource) == 1 and not prepared.out_dtypes
-        return prepared.limit if one and prepared.compiled is not None else -1
     op = prepared.op
-    if prepared.refs or op.stateful or op.calls or op.step_input is not None:
+    if op.calls or op.step_input is not None:
+        return -1
+    if len(prepared.refs) == types.count(dt.resource) == 1 and prepared.compiled is not None:
+        both = prepared.writes and (prepared.out_dtypes or kernel.wants_context)
+        return -1 if both else prepared.limit
+    if prepared.refs or op.stateful:
         return -1
     if dt.resource in types:
         return -1
