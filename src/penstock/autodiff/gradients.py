@@ -177,7 +177,8 @@ def _initial(ys: list[Any], xs: list[Any], grad_ys: Any, colocate: bool) -> list
                     f" {y.dtype.name}. Give grad_ys, or take the real part first."
                 )
             flows = y.dtype.is_floating or (y.dtype.is_integer and any(y is x for x in xs))
-            with state.graph.colocate_with(y.op if colocate else None, ignore_existing=True):
+            here = colocate and y.op.graph is state.graph  # else the gradient starts in a body
+            with state.graph.colocate_with(y.op if here else None, ignore_existing=True):
                 result.append(execute("OnesLike", (y,), name=f"grad_ys_{i}") if flows else None)
             continue
         grad = (
