@@ -4,6 +4,8 @@ Each line: what is called, what the eager error says, what building a graph of i
 be built, or says the same as Python does elsewhere).
 """
 
+import re
+
 import numpy as np
 import pytest
 
@@ -294,3 +296,20 @@ def test_phrases(call, eager, graph):
         with pytest.raises((TypeError, ValueError)) as raised:
             tf.function(call).get_concrete_function()
         assert graph in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tf.constant([1.0]) + tf.constant([1]),
+        lambda: tf.strings.length(tf.constant(1.0)),
+        lambda: tf.nn.softmax(tf.constant([1])),
+        lambda: tf.raw_ops.Conv2D(input=1.0, filter=1.0, strides=[1], padding="BAD"),
+        lambda: tf.reshape(tf.constant([1.0]), [3]),
+    ],
+)
+def test_eager_errors_end_with_the_operation_and_the_users_line(call):
+    line = call.__code__.co_firstlineno
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        call()
+    assert re.search(rf" \[Op:\w+\] \(at {re.escape(__file__)}:{line}\)$", caught.value.message)

@@ -15,6 +15,7 @@ from penstock.core.arrays import HashableArray, to_array
 from penstock.core.op_def import REQUIRED, ArgDef, AttrDef, OpDef
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import TensorShape
+from penstock.util.frames import at_user_line
 
 
 def complete(
@@ -354,5 +355,5 @@ def user_error(op_name: str, problem: Exception, eager: bool) -> Exception:
         and isinstance(problem, (ValueError, TypeError))
         and not isinstance(problem, errors.OpError)
     ):
-        return errors.InvalidArgumentError(None, None, f"{problem} [Op:{op_name}]")
+        return errors.InvalidArgumentError(None, None, f"{problem} [Op:{op_name}]{at_user_line()}")
     return problem

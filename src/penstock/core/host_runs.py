@@ -19,7 +19,7 @@ from penstock.core.resources import VariableCell, eager_resources
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
 from penstock.types.dims import Dims
-from penstock.util.frames import user_frame
+from penstock.util.frames import at_user_line
 
 VALIDATED_SHAPES = 4096  # shape combinations remembered as valid, per prepared operation
 SHORT_VALUES = 64  # bytes of an input whose values are remembered with the shapes
@@ -309,9 +309,3 @@ def located(problem: errors.OpError, op_name: str) -> errors.OpError:
         return problem
     made: ErrorClass = type(problem)
     return made(None, None, f"{problem.message} [Op:{op_name}]{at_user_line()}")
-
-
-def at_user_line() -> str:
-    """Where the user called, for the end of a message."""
-    frame = user_frame()
-    return f" (at {frame.file}:{frame.line})" if frame is not None else ""

@@ -75,6 +75,12 @@ def user_frame(skip: int = 1) -> Frame | None:
     return None
 
 
+def at_user_line() -> str:
+    """Where the user called, for the end of an eager operation's message; "" where nobody did."""
+    frame = user_frame()
+    return f" (at {frame.file}:{frame.line})" if frame is not None else ""
+
+
 def user_stack(skip: int = 1, limit: int | None = None) -> tuple[Frame, ...]:
     """The frames outside this package, outermost first.
 
