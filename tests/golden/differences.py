@@ -100,7 +100,7 @@ _BY_REASON = {
     "What a graph would refuse is refused when run, too: shapes, sizes and numbers of inputs.": """
         ApproxTopK error 1, AssignVariableOp error 18, AvgPool3DGrad error 1, AvgPoolGrad
         error 3, BlockLSTMGrad error 5, BlockLSTMGradV2 error 4, Conv2D error 1,
-        Conv3DBackpropInputV2 error 1, DecodeWav error 4, DenseBincount error 1,
+        Conv3DBackpropInputV2 error 1, DenseBincount error 1,
         DepthwiseConv2dNative error 5, DepthwiseConv2dNativeBackpropFilter error 1,
         DepthwiseConv2dNativeBackpropInput error 2, Dequantize error 1,
         DeserializeManySparse error 4, DrawBoundingBoxes error 1, EncodePng error 1,

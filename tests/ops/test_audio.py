@@ -112,3 +112,12 @@ def test_mfcc():
 def test_wrong_arguments(call):
     with pytest.raises(tf.errors.InvalidArgumentError):
         call()
+
+
+@pytest.mark.parametrize("what", ["channels", "samples"])
+def test_none_of_a_sound_may_be_wanted_but_not_less(what):
+    sound = tf.audio.encode_wav(tf.constant([[0.5, 0.25]]), 8000)
+    none = tf.audio.decode_wav(sound, **{f"desired_{what}": 0}).audio
+    assert none.shape == ((1, 0) if what == "channels" else (0, 2))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"desired_{what} >= -1, got -2"):
+        tf.audio.decode_wav(sound, **{f"desired_{what}": -2})

@@ -149,3 +149,9 @@ def test_means_are_named_value(reduction):
     with tf.Graph().as_default():
         loss = tf.compat.v1.losses.absolute_difference([1.0], [2.0], reduction=reduction)
     assert loss.name == "absolute_difference/value:0"
+
+
+def test_the_loss_of_pairs_is_named_as_in_tensorflow():
+    with tf.Graph().as_default():
+        loss = tf.compat.v1.losses.mean_pairwise_squared_error([[1.0, 2.0]], [[0.0, 1.0]])
+    assert loss.name == "mean_pairwise_squared_error/value_2:0"

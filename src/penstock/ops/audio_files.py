@@ -23,8 +23,13 @@ def _wav_shape(c: ShapeContext) -> list[Dims]:
     c.rank(0, 0, "contents")
     channels, samples = int(c.attr("desired_channels")), int(c.attr("desired_samples"))
     known = [n if n >= 0 else None for n in (samples, channels)]
-    if channels == 0:
-        c.fail("desired_channels of -1 or more than 0", "0")
+    for name, wanted in (("samples", samples), ("channels", channels)):
+        if wanted < -1:
+            c.fail(
+                f"desired_{name} >= -1",
+                f"{wanted}: {name} must be non-negative",
+                "-1 takes those of the file.",
+            )
     return [tuple(known), ()]
 
 
@@ -84,7 +89,7 @@ def _decode_wav(
 ) -> tuple[Array, Array]:
     found, rate = _samples(contents.reshape(-1)[0])
     frames = desired_samples if desired_samples >= 0 else len(found)
-    channels = desired_channels if desired_channels > 0 else found.shape[1]
+    channels = desired_channels if desired_channels >= 0 else found.shape[1]
     if frames * channels > _MOST_VALUES:
         raise _refusal(f"{frames} frames of {channels} channels, more than {_MOST_VALUES} values")
     result = np.zeros((frames, channels), np.float32)
