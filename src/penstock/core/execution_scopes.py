@@ -44,11 +44,20 @@ def function_executor_type(executor_type: str | None) -> Iterator[None]:
     Raises:
       NotFoundError: there is no such executor.
     """
+    check_executor(executor_type, "function_executor_type")
+    yield
+
+
+def check_executor(executor_type: str | None, where: str) -> None:
+    """Refuses an executor that there is not.
+
+    Raises:
+      NotFoundError: its name is none of `EXECUTORS`.
+    """
     if executor_type not in EXECUTORS:
         raise errors.NotFoundError(
             None,
             None,
-            f"function_executor_type: expected one of {', '.join(map(repr, EXECUTORS))}, got"
+            f"{where}: expected one of {', '.join(map(repr, EXECUTORS))}, got"
             f" {executor_type!r}: no executor is registered for it. Leave the default.",
         )
-    yield

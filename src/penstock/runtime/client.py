@@ -20,7 +20,13 @@ from penstock.runtime import trace
 from penstock.runtime.devices import DeviceAttributes, bound_threads, session_devices
 from penstock.runtime.feeds import Feeds, check_feed_dict
 from penstock.runtime.fetches import IDENTITY_CLASSES, Fetches, fingerprint, finisher
-from penstock.runtime.options import check_pool, read_config, read_run_options
+from penstock.runtime.names import give_name_back, take_name
+from penstock.runtime.options import (
+    check_partition_graphs,
+    check_pool,
+    read_config,
+    read_run_options,
+)
 from penstock.runtime.partial_run import PartialRuns
 from penstock.runtime.plan import Plan
 from penstock.runtime.session import DirectSession, reset_sessions
@@ -48,6 +54,7 @@ class BaseSession:
         self._target = _target_text(target)
         self._config = config
         options = read_config(config)
+        take_name(self, options.metadata)
         bound_threads(options.kernel_threads)
         self._direct = DirectSession(self._graph, options=options)
         self._runners: dict[Any, tuple[int, Runner, Any]] = {}
@@ -140,6 +147,7 @@ class BaseSession:
     ) -> Any:
         chosen = read_run_options(options)
         check_pool(chosen.pool, self._direct.options.pools)
+        check_partition_graphs(chosen, self._direct.options)
         wanted, feeds = self._compile(fetches, feed_dict)
         arrays = feeds.arrays(() if feed_dict is None else feed_dict.values())
         by_id = {id(t): t for t in feeds.tensors}
@@ -150,7 +158,8 @@ class BaseSession:
         results = self._direct.run_step(plan, given, step)
         if run_metadata is not None:
             graph_def = self.graph_def if chosen.partition_graphs else None
-            run_metadata.ParseFromString(trace.run_metadata(step, graph_def).SerializeToString())
+            made = trace.run_metadata(step, graph_def, self._direct.options.metadata)
+            run_metadata.ParseFromString(made.SerializeToString())
         return wanted.build(
             [self._finisher(t, False)(r) for t, r in zip(wanted.tensors, results, strict=True)]
         )
@@ -273,6 +282,7 @@ class BaseSession:
         """Cancels what runs and frees the session's plans. A second call does nothing."""
         self._direct.close()
         self._runners.clear()
+        give_name_back(self)
 
     def as_default(self) -> contextlib.AbstractContextManager["BaseSession"]:
         """A context in which this session is the default; it is not closed at the end."""

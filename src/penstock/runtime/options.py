@@ -32,6 +32,9 @@ class SessionOptions:
       device_count: how many devices of a type to use at most; of CPUs, how many there are.
       pools: how many pools of threads a step may name; all are the one shared pool.
       half: the dtype of products in mixed precision; None leaves it to `tf.config.optimizer`.
+      executor: the kind of executor, which is looked at when a step is planned.
+      partition_graphs: whether a step may ask for its graph.
+      metadata: name and version, for RunMetadata; no other open session has both.
     """
 
     timeout_s: float | None = None
@@ -43,6 +46,9 @@ class SessionOptions:
     device_count: dict[str, int] = field(default_factory=dict)
     pools: int = 1
     half: DType | None = None
+    executor: str = ""
+    partition_graphs: bool = True
+    metadata: tuple[str, int] = ("", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,21 @@ def read_config(config: Any) -> SessionOptions:
         device_count=dict(message.device_count),
         pools=max(len(message.session_inter_op_thread_pool), 1),
         half=_half(message.graph_options.rewrite_options),
+        executor=message.experimental.executor_type,
+        partition_graphs=not message.experimental.disable_output_partition_graphs,
+        metadata=_metadata(message.experimental.session_metadata),
     )
+
+
+def _metadata(metadata: Any) -> tuple[str, int]:
+    if metadata.version < 0:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "ConfigProto.experimental.session_metadata: Session version shouldn't be negative:"
+            f" got {metadata.version}. Give a number from 0.",
+        )
+    return metadata.name, metadata.version
 
 
 def _check_devices(message: Any) -> None:
@@ -126,6 +146,8 @@ def _half(rewrites: Any) -> DType | None:
 
 def _threads(message: Any) -> int:
     """The bound on parallel items: that of the first pool, when the session describes pools."""
+    if message.experimental.executor_type == "SINGLE_THREADED_EXECUTOR":
+        return 1
     pools = message.session_inter_op_thread_pool
     count = pools[0].num_threads if pools else message.inter_op_parallelism_threads
     return max(int(count), 0)
@@ -143,6 +165,21 @@ def check_pool(index: int, count: int) -> None:
             None,
             f"RunOptions.inter_op_thread_pool: expected a number from -1 to {count - 1}, got"
             f" {index}. Describe more pools in ConfigProto.session_inter_op_thread_pool.",
+        )
+
+
+def check_partition_graphs(chosen: "StepOptions", options: SessionOptions) -> None:
+    """Refuses a step that asks for its graph in a session that gives none.
+
+    Raises:
+      InvalidArgumentError: it does.
+    """
+    if chosen.partition_graphs and not options.partition_graphs:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "RunOptions.output_partition_graphs() is not supported when"
+            " disable_output_partition_graphs is true: got both. Leave one of them out.",
         )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from penstock import errors
 from penstock.config import env
 from penstock.config.placement_log import log_placement
+from penstock.core.execution_scopes import check_executor
 from penstock.core.resources import ResourceManager
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph.graph import Graph
@@ -72,6 +73,7 @@ class DirectSession:
                 self._plans.move_to_end(key)
                 return found[0]
         options = self.options
+        check_executor(options.executor, "ConfigProto.experimental.executor_type")
         made = make_plan(
             build(fetches, feeds, targets),
             self.resources,

@@ -10,18 +10,21 @@ from penstock.types.dtypes import from_numpy
 NANOS = 1_000_000_000
 
 
-def run_metadata(step: Step, graph_def: Any = None) -> Any:
+def run_metadata(step: Step, graph_def: Any = None, session: tuple[str, int] = ("", 0)) -> Any:
     """A RunMetadata message about a step that has ended.
 
     Args:
       step: it has events when it was traced.
       graph_def: the graph that ran, for `partition_graphs`.
+      session: name and version of the session.
     """
     message = proto.config_pb2.RunMetadata()
     if step.events:
         add_step_stats(message.step_stats, step.events)
     if graph_def is not None:
         message.partition_graphs.add().CopyFrom(graph_def)
+    if any(session):
+        message.session_metadata.name, message.session_metadata.version = session
     return message
 
 
