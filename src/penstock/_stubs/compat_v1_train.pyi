@@ -103,6 +103,7 @@ from penstock.train.decays import piecewise_constant_decay as piecewise_constant
 from penstock.train.decays import polynomial_decay as polynomial_decay
 from penstock.train.input_producers import range_input_producer as range_input_producer
 from penstock.checkpoint.state_files import remove_checkpoint as remove_checkpoint
+from penstock.train.device_setter import replica_device_setter as replica_device_setter
 from penstock.train.batching import shuffle_batch as shuffle_batch
 from penstock.train.batching import shuffle_batch_join as shuffle_batch_join
 from penstock.train.input_producers import slice_input_producer as slice_input_producer

@@ -61,6 +61,9 @@ EXPORTS = {
             "compat.v1.train.ExponentialMovingAverage",
         ]
     },
+    "penstock.train.device_setter": {
+        "replica_device_setter": ["compat.v1.train.replica_device_setter"]
+    },
     "penstock.train.decays": {name: [f"compat.v1.train.{name}"] for name in _DECAYS},
     "penstock.train.metrics_means": {name: [f"compat.v1.metrics.{name}"] for name in _MEANS},
     "penstock.train.metrics_thresholds": {

@@ -19,7 +19,7 @@ from penstock.core.op_def import OpDef, lookup
 from penstock.core.resources import eager_resources
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
 from penstock.core.trackable import Trackable
-from penstock.graph.behavior import init_scope
+from penstock.graph.behavior import device, init_scope
 from penstock.graph.static_values import constant_value
 from penstock.ops import queue_ops as q
 from penstock.ops.random_state import get_seed
@@ -446,7 +446,7 @@ class FIFOQueue(QueueBase):
         types = _as_types(dtypes)
         shapes = _as_shapes(shapes)
         names = _as_names(names, len(types))
-        with init_scope():  # the other kinds are made in the body of a function
+        with init_scope(), device("CPU"):  # the other kinds are made in the body of a function
             handle = _make(q.FIFO, types, shapes, capacity, shared_name, name)
         super().__init__(types, shapes, names, handle)
 

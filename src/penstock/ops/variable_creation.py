@@ -193,9 +193,10 @@ def _initialize_in_graph(
     with graph.name_scope("IsInitialized"):
         variable._is_initialized_op = execute(VAR_IS_INITIALIZED, (handle,))
     here = current_name_scope()
-    variable._initializer_op = execute(
-        ASSIGN, (handle, tensor), {"validate_shape": False}, f"{here}Assign/"
-    )
+    with graph.colocate_with(None, ignore_existing=True), _on(graph, None, handle):
+        variable._initializer_op = execute(
+            ASSIGN, (handle, tensor), {"validate_shape": False}, f"{here}Assign/"
+        )
     with graph.name_scope("Read"), _on(graph, caching_device, handle):
         value = execute(READ, (handle,), {"dtype": tensor.dtype})
     variable._graph_element = value

@@ -302,7 +302,11 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
         """The value as a tensor; the cached one where `caching_device` made one."""
         if self._cached_value is not None and self._cached_value.graph is state.graph:
             return self._cached_value
-        return self._read()
+        graph = state.graph
+        if graph is None or graph.building_function:
+            return self._read()
+        with graph.colocate_with(None, ignore_existing=True):  # it is read where the variable is
+            return self._read()
 
     def _read(self) -> Any:
         cell = self._cell
