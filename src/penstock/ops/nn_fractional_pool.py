@@ -8,6 +8,7 @@ are our own: TensorFlow's seeds give other boundaries.
 Source: B. Graham, "Fractional Max-Pooling", 2014, https://arxiv.org/abs/1412.6071.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -84,16 +85,24 @@ def boundaries(rng: np.random.Generator, size: int, count: int, pseudo: bool) ->
     return found
 
 
-def _cells(edges: Array, overlapping: bool) -> list[slice]:
-    last = int(edges[-1])
-    ends = [min(int(b) + overlapping, last) for b in edges[1:]]
-    return [slice(int(a), b) for a, b in zip(edges[:-1], ends, strict=True)]
+def _lengths(edges: Array, overlapping: bool) -> Array:
+    """The sizes of cells; those that overlap have the next one's first place too."""
+    lengths = np.diff(edges)
+    lengths[:-1] += overlapping
+    return lengths
 
 
-def _pooled(x: Array, cells: Sequence[slice], axis: int, mean: bool) -> Array:
-    parts = [x[(slice(None),) * axis + (cell,)] for cell in cells]
-    reduce = np.sum if mean else np.max
-    return np.stack([reduce(p, axis=axis) for p in parts], axis)
+def _along(axis: int, places: Any) -> tuple[Any, ...]:
+    return (slice(None),) * axis + (places,)
+
+
+def _pooled(x: Array, edges: Array, axis: int, overlapping: bool, reduce: np.ufunc) -> Array:
+    """Cells along an axis reduced; `edges` rise."""
+    result = reduce.reduceat(x, edges[:-1], axis)
+    if overlapping:
+        last = _along(axis, slice(0, -1))
+        result[last] = reduce(result[last], x[_along(axis, edges[1:-1])])
+    return result
 
 
 def _forward(
@@ -105,18 +114,18 @@ def _forward(
         boundaries(rng, n, math.floor(n / ratio), pseudo_random)
         for n, ratio in zip(value.shape[1:3], pooling_ratio[1:3], strict=True)
     ]
-    cells = [_cells(e, overlapping) for e in edges]
-    wide = value.astype(np.float64) if mean and value.dtype.kind == "f" else value
-    result = _pooled(_pooled(wide, cells[0], 1, mean), cells[1], 2, mean)
+    result = value.astype(np.float64) if mean and value.dtype.kind == "f" else value
+    for axis, each in enumerate(edges, 1):
+        result = _pooled(result, each, axis, overlapping, np.add if mean else np.maximum)
     if mean:
-        sizes = _sizes(cells)
+        sizes = _sizes(edges, overlapping)
         result = result / sizes if value.dtype.kind == "f" else result // sizes.astype(value.dtype)
     return [result.astype(value.dtype), *edges]
 
 
-def _sizes(cells: Sequence[Sequence[slice]]) -> Array:
+def _sizes(edges: Sequence[Array], overlapping: bool) -> Array:
     """The number of places in each cell: [rows, columns, 1]."""
-    rows, columns = ([c.stop - c.start for c in each] for each in cells)
+    rows, columns = (_lengths(e, overlapping) for e in edges)
     return np.multiply.outer(rows, columns)[..., None].astype(np.float64)
 
 
@@ -186,19 +195,28 @@ def _max_pool_grad(
     _checked(rows, y.shape[1], x.shape[1], "row")
     _checked(columns, y.shape[2], x.shape[2], "col")
     result = np.zeros_like(x)
-    batch, depth = np.ogrid[: x.shape[0], : x.shape[3]]
-    for i, row in enumerate(_cells(rows, overlapping)):
-        for j, column in enumerate(_cells(columns, overlapping)):
-            cell = x[:, row, column]
-            flat = cell.reshape(x.shape[0], -1, x.shape[3])
-            place = flat.argmax(1)
-            found = np.take_along_axis(flat, place[:, None], 1)[:, 0]
-            if not np.array_equal(found, y[:, i, j]):
-                raise invalid("expected orig_output to be the pooled orig_input, got another one.")
-            width = column.stop - column.start
-            at = (batch, row.start + place // width, column.start + place % width, depth)
-            np.add.at(result, at, grad[:, i, j])
+    batch, _, _, depth = np.ogrid[: x.shape[0], :1, :1, : x.shape[3]]
+    heights, widths = _lengths(rows, overlapping), _lengths(columns, overlapping)
+    for height, width in itertools.product(np.unique(heights), np.unique(widths)):
+        cells = np.ix_(heights == height, widths == width)
+        top, left = (e[:-1][c.reshape(-1)] for e, c in zip((rows, columns), cells, strict=True))
+        place = _first_largest(x, y[:, *cells], top, left, (height, width))
+        down, right = place // width, place % width
+        at = (batch, top[:, None, None] + down, left[:, None] + right, depth)
+        np.add.at(result, at, grad[:, *cells])
     return result
+
+
+def _first_largest(x: Array, y: Array, top: Array, left: Array, size: tuple[int, int]) -> Array:
+    """The first place in cells of one size that has the largest element: [N, rows, columns, C]."""
+    height, width = size
+    down, right = top[:, None] + np.arange(height), left[:, None] + np.arange(width)
+    found = x[:, down[:, None, :, None], right[None, :, None, :]]  # [N, rows, columns, h, w, C]
+    flat = found.reshape(*found.shape[:3], -1, x.shape[3])
+    place = flat.argmax(3)
+    if not np.array_equal(np.take_along_axis(flat, place[:, :, :, None], 3)[:, :, :, 0], y):
+        raise invalid("expected orig_output to be the pooled orig_input, got another one.")
+    return place
 
 
 @host_kernel(AVG_POOL_GRAD)
@@ -208,13 +226,19 @@ def _avg_pool_grad(
     sizes = tuple(int(n) for n in shape)
     if len(sizes) != 4 or min(sizes) < 0:
         raise invalid(f"orig_input_tensor_shape must be four sizes, got {list(sizes)}.")
+    if (grad.shape[0], grad.shape[3]) != (sizes[0], sizes[3]):
+        raise invalid(
+            f"expected out_backprop of batch {sizes[0]} and depth {sizes[3]}, got shape"
+            f" {list(grad.shape)}."
+        )
     _checked(rows, grad.shape[1], sizes[1], "row")
     _checked(columns, grad.shape[2], sizes[2], "col")
-    result = np.zeros(sizes, np.float64)
-    for i, row in enumerate(_cells(rows, overlapping)):
-        for j, column in enumerate(_cells(columns, overlapping)):
-            area = (row.stop - row.start) * (column.stop - column.start)
-            result[:, row, column] += grad[:, i : i + 1, j : j + 1] / area
+    result = grad / _sizes((rows, columns), overlapping)
+    for axis, edges in enumerate((rows, columns), 1):
+        shares = result
+        result = np.repeat(shares, np.diff(edges), axis)
+        if overlapping:
+            result[_along(axis, edges[1:-1])] += shares[_along(axis, slice(0, -1))]
     return result.astype(grad.dtype)
 
 

@@ -123,9 +123,11 @@ def _serialize_many(
     rows = indices[:, 0]
     if rows.size and not 0 <= rows.min() <= rows.max() < len(result):
         raise invalid(f"expected rows in [0, {len(result)}), got {rows.min()} to {rows.max()}.")
-    for row in range(len(result)):
-        mine = rows == row
-        result[row] = _elements(indices[mine][:, 1:], values[mine], shape[1:], T, out_type)
+    order = np.argsort(rows, kind="stable")
+    indices, values = indices[order, 1:], values[order]
+    bounds = np.searchsorted(rows[order], np.arange(len(result) + 1)).tolist()
+    for row, (a, b) in enumerate(itertools.pairwise(bounds)):
+        result[row] = _elements(indices[a:b], values[a:b], shape[1:], T, out_type)
     return result
 
 
