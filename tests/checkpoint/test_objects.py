@@ -505,3 +505,16 @@ def test_numbers_in_a_list_may_be_put_again(prefix):
     sizes[0] = 1001
     with pytest.raises(ValueError, match="through the attribute"):
         tf.train.Checkpoint(m=module).write(prefix)
+
+
+@pytest.mark.parametrize("form", ["{}//ck", "{}/./ck", "{}/x/../ck"])
+def test_a_prefix_may_be_written_in_any_way(tmp_path, form):
+    (tmp_path / "x").mkdir()
+    prefix, v = form.format(tmp_path), tf.Variable([1.0, 2.0])
+    saved = tf.train.Checkpoint(v=v)
+    for value in ([3.0, 4.0], [5.0, 6.0]):  # the first one there, then one in its place
+        v.assign(value)
+        saved.write(prefix)
+        v.assign([0.0, 0.0])
+        saved.read(prefix).assert_consumed()
+        np.testing.assert_array_equal(v, value)

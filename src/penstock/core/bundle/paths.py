@@ -24,11 +24,11 @@ def data_path(prefix: str, shard: int, shards: int) -> str:
 
 
 def data_paths(prefix: str) -> Iterator[str]:
-    """The data files that are there, of whatever number of shards."""
+    """The data files that are there, of whatever number of shards, named as by `data_path`."""
     folder, name = os.path.split(prefix)
     for entry in os.listdir(folder or "."):
         if entry.startswith(name) and _DATA.fullmatch(entry[len(name) :]):
-            yield os.path.join(folder, entry)
+            yield prefix + entry[len(name) :]  # the folder as it is written: `a//b` is no `a/b`
 
 
 def temporary(path: str) -> str:
