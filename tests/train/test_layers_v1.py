@@ -261,3 +261,11 @@ def test_what_is_wrong_is_refused(case):
     kind, text, shape, call = BAD[case]
     with tf.Graph().as_default(), pytest.raises(kind, match=text):
         call(v1.placeholder(tf.float32, shape))
+
+
+@pytest.mark.parametrize(("kind", "op"), [("max", "MaxPool"), ("average", "AvgPool")])
+def test_pooling_layers_name_their_operation_as_tensorflow_does(kind, op):
+    with tf.Graph().as_default():
+        pool = getattr(tf.compat.v1.layers, f"{kind}_pooling2d")
+        assert pool(tf.ones([1, 4, 4, 1]), 2, 2).name == f"{kind}_pooling2d/{op}:0"
+        assert pool(tf.ones([1, 4, 4, 1]), 2, 2, name="mine").name == f"mine/{op}:0"

@@ -255,3 +255,16 @@ def test_a_layer_without_units():
         session.run(v1.global_variables_initializer())
         found = session.run([y, *slopes])
         assert [value.shape for value in found] == [(4, 0), (3, 0), (0,)]
+
+
+def test_averages_near_zero_divide_as_the_root_of_epsilon_does():
+    """Figures of TensorFlow's: a feature that did not vary has no deviation to divide by."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.reshape(tf.linspace(-1.0, 1.0, 6), [2, 3])
+        y = tf.compat.v1.layers.batch_normalization(x, renorm=True, training=True)
+        (slow,) = (v for v in tf.compat.v1.global_variables() if "renorm_stddev" in v.name)
+        session.run(tf.compat.v1.global_variables_initializer())
+        session.run(tf.compat.v1.assign(slow, [0.0, 0.01, 0.5]))
+        found = session.run(y)
+    wanted = [[-31.623, -18.974, -0.4], [6.325, 18.974, 2.0]]
+    np.testing.assert_allclose(found, wanted, atol=1e-3)

@@ -258,7 +258,7 @@ class BatchNormalization(Layer):
             return None, None
         mean, variance = (cast(value, self.moving_mean.dtype) for value in (mean, variance))
         deviation = sqrt(add(variance, number(self.epsilon, variance.dtype)))
-        correction = self._renorm.correction(mean, deviation, training)
+        correction = self._renorm.correction(mean, deviation, training, self.epsilon)
         self._move_renormed(mean, deviation, training)
         return correction
 

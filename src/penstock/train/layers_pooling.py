@@ -14,6 +14,7 @@ class _Pooling(Layer):
     """A window moves over the spatial axes and gives one number at each place."""
 
     _rank = 0
+    _name_in_graphs: str | None = None  # of the operation
     _run: Callable[..., Any]
 
     def __init__(
@@ -42,11 +43,13 @@ class _Pooling(Layer):
         sizes, strides, padding = list(self.pool_size), list(self.strides), self.padding.upper()
         if self._rank > 1:
             layout = layout_name(self._rank, self.data_format)
-            return type(self)._run(inputs, sizes, strides, padding, layout)
+            return type(self)._run(inputs, sizes, strides, padding, layout, self._name_in_graphs)
         layout = layout_name(2, self.data_format)
         added = 3 if self.data_format == "channels_first" else 2
         wide = expand_dims(inputs, added)
-        outputs = type(self)._run(wide, [*sizes, 1], [*strides, 1], padding, layout)
+        outputs = type(self)._run(
+            wide, [*sizes, 1], [*strides, 1], padding, layout, self._name_in_graphs
+        )
         return squeeze(outputs, [added])
 
 
@@ -61,13 +64,13 @@ class MaxPooling1D(_Pooling):
       name: the name of the operations.
     """
 
-    _rank, _run = 1, staticmethod(max_pool2d)
+    _rank, _run, _name_in_graphs = 1, staticmethod(max_pool2d), "MaxPool"
 
 
 class MaxPooling2D(_Pooling):
     """The largest element of each window over two axes; arguments as for `MaxPooling1D`."""
 
-    _rank, _run = 2, staticmethod(max_pool2d)
+    _rank, _run, _name_in_graphs = 2, staticmethod(max_pool2d), "MaxPool"
 
 
 class MaxPooling3D(_Pooling):
@@ -79,13 +82,13 @@ class MaxPooling3D(_Pooling):
 class AveragePooling1D(_Pooling):
     """The mean of each window over one axis; arguments as for `MaxPooling1D`."""
 
-    _rank, _run = 1, staticmethod(avg_pool2d)
+    _rank, _run, _name_in_graphs = 1, staticmethod(avg_pool2d), "AvgPool"
 
 
 class AveragePooling2D(_Pooling):
     """The mean of each window over two axes; arguments as for `MaxPooling1D`."""
 
-    _rank, _run = 2, staticmethod(avg_pool2d)
+    _rank, _run, _name_in_graphs = 2, staticmethod(avg_pool2d), "AvgPool"
 
 
 class AveragePooling3D(_Pooling):

@@ -1,11 +1,13 @@
 """Batch renormalization: what brings the moments of a batch near to slow averages of them."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from penstock.graph.behavior import name_scope
 from penstock.ops.array_fill import ones_like, zeros_like
 from penstock.ops.array_identity import stop_gradient
+from penstock.ops.composing import number
 from penstock.ops.initializers_v1 import Ones
 from penstock.ops.math_arithmetic import maximum, minimum, multiply, negative, subtract
 from penstock.ops.math_cast import cast
@@ -67,15 +69,18 @@ class Renorm:
         self.mean = average("renorm_mean", mean)
         self.stddev = average("renorm_stddev", deviation)
 
-    def correction(self, mean: Any, stddev: Any, training: Any) -> tuple[Any, Any]:
+    def correction(self, mean: Any, stddev: Any, training: Any, epsilon: float) -> tuple[Any, Any]:
         """Factor and offset of what the batch's moments normalized; 1 and 0 outside of training.
 
         Args:
           mean: of the batch.
           stddev: of the batch.
           training: Python bool, or bool[].
+          epsilon: its root is the least deviation that is divided by: a feature that did not vary
+            would make the rest infinite.
         """
         slow = self.stddev.read_value()
+        slow = maximum(slow, number(math.sqrt(epsilon), slow.dtype))
         factor, offset = divide(stddev, slow), divide(subtract(mean, self.mean), slow)
         bounds = {name: cast(bound, factor.dtype) for name, bound in self.clipping.items()}
         if "rmin" in bounds:
