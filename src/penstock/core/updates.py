@@ -167,9 +167,17 @@ Step = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
-    """A group as a program, and what it is given: arrays, those that are written first; numbers."""
+class Written:
+    """A group as a program, and what it is given.
 
+    Attributes:
+      count: arrays that get new values.
+      program: its sizes, then its steps, as native/update_handlers.cc reads them.
+      arrays: those that get new values, then those that are read alone.
+      numbers: what is the same for all elements.
+    """
+
+    count: int
     program: tuple[int, ...]
     arrays: list[Array]
     numbers: list[Array]
@@ -185,7 +193,7 @@ class _Writer:
         self.fills: dict[bytes, Term] = {}
         self.order: list[Term] = []  # each after what it is made of
 
-    def written(self) -> _Written:
+    def written(self) -> Written:
         """The program.
 
         Raises:
@@ -209,7 +217,7 @@ class _Writer:
         sizes = (len(roots), len(self.arrays), len(self.numbers), max(most - first, 0))
         head = (*sizes, len(fills), len(all_steps))
         program = (*head, *(number for step in all_steps for number in step))
-        return _Written(program, list(self.arrays.values()), list(self.numbers.values()))
+        return Written(len(roots), program, list(self.arrays.values()), list(self.numbers.values()))
 
     def _roots(self) -> list[Term]:
         """New values, each computed by a step of its own."""
@@ -309,7 +317,7 @@ def _key(term: Term) -> Any:
     return id(term.detail) if term.code in ("ARRAY", "NUMBER") else id(term)
 
 
-def written(group: Group) -> _Written | None:
+def written(group: Group) -> Written | None:
     """A group's program; None where the library cannot have it."""
     try:
         return _Writer(group).written()
@@ -317,18 +325,17 @@ def written(group: Group) -> _Written | None:
         return None
 
 
-def call(groups: Sequence[_Written], counts: Sequence[int], wanted: Any) -> list[Array]:
+def call(groups: Sequence[Written], wanted: Any) -> list[Array]:
     """Updates the arrays of all groups.
 
     Args:
       groups: their programs.
-      counts: for each the number of its arrays that get new values.
       wanted: a boolean scalar; where it is false all arrays stay as they are.
 
     Returns:
       New values, group by group.
     """
-    changed = [a for g, n in zip(groups, counts, strict=True) for a in g.arrays[:n]]
+    changed = [a for group in groups for a in group.arrays[: group.count]]
     numbers: dict[int, int] = {id(a): i for i, a in enumerate(changed)}
     arguments = list(changed)
     programs: dict[tuple[int, ...], int] = {}

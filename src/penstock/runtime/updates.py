@@ -88,7 +88,7 @@ def update_together(
         return
     count = len(collected.conditions)
     wanted = collected.all_ok if count else np.True_
-    results = iter(call([made for _, made in groups], [len(keys) for keys, _ in groups], wanted))
+    results = iter(call([made for _, made in groups], wanted))
     for keys, _ in groups:
         for key in keys:
             refs[key].write(next(results), gated_at=count)
