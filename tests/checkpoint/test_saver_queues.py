@@ -85,3 +85,44 @@ def test_names_are_unique():
         queue = tf.queue.FIFOQueue(9, [tf.float32], [[]], name="same")
         with pytest.raises(ValueError, match="same name: same"):
             v1.train.Saver([queue, queue])
+
+
+# ---- tables
+
+
+def make_table(kind):
+    if kind == "mutable":
+        return tf.lookup.experimental.MutableHashTable(tf.string, tf.int32, -1, name="t")
+    return tf.lookup.experimental.DenseHashTable(tf.string, tf.int32, -1, "", "x", name="t")
+
+
+@pytest.mark.parametrize("kind", ["mutable", "dense"])
+def test_a_saver_saves_the_tables_of_its_graph(kind, tmp_path):
+    with tf.Graph().as_default():
+        table, v = make_table(kind), v1.get_variable("v", [])
+        left_out = tf.lookup.experimental.MutableHashTable(
+            tf.string, tf.int32, -1, checkpoint=False
+        )
+        put, found = table.insert(["a", "b"], [1, 2]), table.lookup(["a", "b", "c"])
+        assert v1.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS) == [table]
+        saver = v1.train.Saver()
+        with v1.Session() as session:
+            session.run([v.initializer, put])
+            path = saver.save(session, str(tmp_path / "ck"))
+        names = [name for name, _ in tf.train.list_variables(path)]
+        assert names == ["t-keys", "t-values", "v"]  # TensorFlow's
+        with v1.Session() as session:
+            saver.restore(session, path)
+            assert session.run(found).tolist() == [1, 2, -1]
+        with pytest.raises(TypeError, match="not a Variable"):
+            v1.train.Saver([left_out])
+        assert len(v1.train.Saver({"other": table})._saveables[0].specs) == 2
+
+
+def test_meta_graphs_of_graphs_with_tables(tmp_path):
+    with tf.Graph().as_default():
+        make_table("mutable")
+        v1.get_variable("v", [])
+        message = v1.train.Saver().export_meta_graph(str(tmp_path / "meta"))
+    types = [node.op for node in message.graph_def.node]
+    assert types.count("LookupTableExportV2") == types.count("LookupTableImportV2") == 1

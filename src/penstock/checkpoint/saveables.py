@@ -1,14 +1,17 @@
 """What a `Saver` saves: names, and for each the tensors, slices and the way back."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import colocate_with, device
 from penstock.ops.partitioned import PartitionedVariable
 from penstock.ops.queues import STATE, QueueBase
+from penstock.ops.trackable_resource import TrackableResource
 from penstock.ops.variables import Variable
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
@@ -129,6 +132,40 @@ class QueueSaveable(SaveableObject):
         return self.queue._restore_from_tensors({STATE: restored_tensors[0]})
 
 
+class TableSaveable(SaveableObject):
+    """A lookup table that changes: its keys and values.
+
+    Args:
+      table: the table.
+      name: the names in the checkpoint are this with `-keys` and `-values`.
+    """
+
+    def __init__(self, table: Any, name: str) -> None:
+        self.table = table
+        self._exported: dict[str, Any] = {}
+        dtypes = {"keys": table.key_dtype, "values": table.value_dtype}
+        specs = [
+            SaveSpec(functools.partial(self._part, part), "", f"{name}-{part}", dtype, "/cpu:0")
+            for part, dtype in dtypes.items()
+        ]
+        super().__init__(table, specs, name)
+
+    def _part(self, part: str) -> Any:
+        if not self._exported or state.graph is None:
+            self._exported = self.table._serialize_to_tensors()
+        return self._exported[f"table-{part}"]
+
+    def restore(self, restored_tensors: Sequence[Any], restored_shapes: Any) -> Any:
+        """Gives the table the content that was saved."""
+        keys, values = restored_tensors
+        return self.table._restore_from_tensors({"table-keys": keys, "table-values": values})
+
+
+def _is_table(value: Any) -> bool:
+    """Whether a value is a table that changes and is saved; without importing what has them."""
+    return isinstance(value, TrackableResource) and bool(getattr(value, "_checkpoint", False))
+
+
 def variable_name(variable: Any) -> str:
     """The name that a variable has in checkpoints by name."""
     return str(variable._shared_name)
@@ -143,7 +180,8 @@ def saveables_of(var_list: Any) -> list[SaveableObject]:
     """What to save, by the order of the names.
 
     Args:
-      var_list: variables, partitioned variables, queues and SaveableObjects, as a list, or by name.
+      var_list: variables, partitioned variables, queues, tables and SaveableObjects, as a list, or
+        by name.
 
     Raises:
       TypeError: it is no list or dictionary, or holds something else.
@@ -176,6 +214,8 @@ def _saveables(name: str, value: Any) -> list[SaveableObject]:
         return [value]
     if isinstance(value, QueueBase):
         return [QueueSaveable(value, name)]
+    if _is_table(value):
+        return [TableSaveable(value, name)]
     if isinstance(value, PartitionedVariable):
         value = list(value)
     if isinstance(value, list | tuple):
@@ -215,7 +255,7 @@ def names_of(var_list: Any) -> dict[str, Any]:
         raise TypeError(f"Variables to save should be passed in a dict or a list. Got {var_list}")
     found: dict[str, Any] = {}
     for value in var_list:
-        if isinstance(value, SaveableObject | PartitionedVariable | QueueBase):
+        if isinstance(value, SaveableObject | PartitionedVariable | QueueBase) or _is_table(value):
             name = value.name
         elif isinstance(value, Variable):
             info = value._get_save_slice_info()

@@ -34,6 +34,7 @@ from penstock.ops.trackable_resource import TrackableResource
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import TensorShape
 
+SAVEABLES = "saveable_objects"  # the collection of what a Saver saves beside variables
 _ANONYMOUS = "Anonymous"
 _NAMELESS = ("container", "shared_name", "use_node_name_sharing")
 
@@ -281,6 +282,8 @@ class MutableHashTable(LookupInterface):
             self._value_shape = self._default_value.shape
             self._resource_handle = self._create_resource()
             self._name = _given_name(self._resource_handle, self._name)
+            if checkpoint and state.graph is not None and not state.graph.building_function:
+                state.graph.add_to_collection(SAVEABLES, self)  # what a Saver saves by default
 
     def _attrs(self) -> dict[str, Any]:
         return {
