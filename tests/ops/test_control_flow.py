@@ -822,3 +822,16 @@ def test_none_or_several_booleans_of_unknown_number_are_refused_when_it_runs(ask
 def test_cond_of_none_is_refused_eagerly_too():
     with pytest.raises(ValueError, match="expected 'pred' to be a boolean, got None"):
         tf.cond(None, lambda: 1, lambda: 2)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "value"), [([], [1.0]), ([2], [1.0] * 3), ([None, 2], [1.0] * 2)]
+)
+def test_an_element_shape_holds_without_inference_too(shape, value, staged):
+    def write():
+        array = tf.TensorArray(tf.float32, 2, element_shape=shape, infer_shape=False)
+        return array.write(0, value).read(0)
+
+    with pytest.raises(ValueError, match="Incompatible shape for value"):
+        (tf.function(write) if staged else write)()

@@ -53,3 +53,33 @@ def test_an_operation_is_no_result() -> None:
 def test_only_what_can_be_called_is_traced(value) -> None:
     with pytest.raises(TypeError, match="expected a callable, got"):
         tf.function(value)
+
+
+def test_a_concrete_function_has_the_parameters_names_whichever_way_it_was_traced() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None, 2]), tf.TensorSpec([], tf.int32)])
+    def f(x, n):
+        return x
+
+    f(tf.ones([2, 2]), n=2)
+    (first, second), _ = f.get_concrete_function().structured_input_signature
+    assert (first.name, second.name) == ("x", "n")
+
+
+@pytest.mark.parametrize(
+    ("spec", "fits"),
+    [
+        (tf.TensorSpec([3, 2]), True),
+        (tf.TensorSpec(None), False),
+        (tf.TensorSpec([None, None]), False),
+        (tf.TensorSpec([3, 3]), False),
+        (tf.TensorSpec([2]), False),
+        (tf.TensorSpec([3, 2], tf.int32), False),
+    ],
+)
+def test_specs_given_to_get_concrete_function_fit_the_input_signature(spec, fits) -> None:
+    for args, kwargs in (([spec], {}), ([], {"x": spec})):
+        if fits:
+            assert _double.get_concrete_function(*args, **kwargs).inputs[0].shape[1] == 2
+        else:
+            with pytest.raises(TypeError, match="Can not cast TensorSpec"):
+                _double.get_concrete_function(*args, **kwargs)

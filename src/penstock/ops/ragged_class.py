@@ -44,6 +44,7 @@ class RaggedTensor(RaggedConversions):
 
     __slots__ = ("_row_partition", "_values")
     _counts_as_tensor = True
+    _loops_over_rows = True  # where AutoGraph converts a loop in a graph
     __array_priority__ = 101  # tensors leave binary operators to a ragged operand
 
     def __init__(self, values: Any, row_partition: Any, internal: Any = None) -> None:

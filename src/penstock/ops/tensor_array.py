@@ -218,20 +218,19 @@ class TensorArray(CompositeTensor):
         return value
 
     def _note(self, shape: TensorShape) -> None:
-        """Takes over what an element tells about the shape of all.
+        """Takes over what an element tells about the shape of all, where that is to be inferred.
 
         Raises:
-          ValueError: it has another shape.
+          ValueError: it has another shape than is known or was given.
         """
-        if not self._infer_shape:
-            return
         if not self._shape.is_compatible_with(shape):
             raise ValueError(
                 f"Incompatible shape for value ({shape}), expected ({self._shape}). Inconsistent "
-                f"shapes: saw {shape} but expected {self._shape}. Use infer_shape=False for "
-                "elements of different shapes."
+                f"shapes: saw {shape} but expected {self._shape}. Use infer_shape=False and no "
+                "element_shape for elements of different shapes."
             )
-        self._shape = self._shape.merge_with(shape)
+        if self._infer_shape:
+            self._shape = self._shape.merge_with(shape)
 
     def _row_shape(self, rows: Tensor) -> TensorShape:
         return TensorShape(None) if rows.shape.rank is None else rows.shape[1:]

@@ -54,6 +54,7 @@ from penstock.tracing.variable_arguments import (
     watch,
 )
 from penstock.types import callables
+from penstock.types.dims import is_subtype
 from penstock.types.tensor_spec import TensorSpec
 from penstock.util import nest
 from penstock.util.frames import user_frame
@@ -510,7 +511,10 @@ class Function(callables.PolymorphicFunction, Trackable):
             tensor_keys(key) if self._input_signature is None else _spec_keys(self._input_signature)
         )
         kinds = iter(type_keys(key))
-        names = ArgumentNames(self._parameters, args, kwargs)
+        if self._input_signature is None:
+            names = ArgumentNames(self._parameters, args, kwargs)
+        else:
+            names = ArgumentNames(self._parameters, self._input_signature, {})
         variables = VariableInputs(graph)
         outer = state.graph
         with context.graph_scope(graph), context.no_recording():
@@ -603,12 +607,29 @@ class Function(callables.PolymorphicFunction, Trackable):
         if self._input_signature is not None:
             if not args and not kwargs:
                 args = self._input_signature
+            self._check_specs(args, kwargs)
             args, kwargs = self._parameters.bind(args, kwargs)
             return self._find_or_trace(_observed("signature"), args, kwargs)
         args, kwargs = self._parameters.bind(args, kwargs)
         tensors = FlatArguments()
         key = self._free_key(args, kwargs, tensors)
         return self._find_or_trace(key, args, kwargs)
+
+    def _check_specs(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        """Refuses specs of other dtypes or shapes than the input signature."""
+        signature = self._input_signature or ()
+        names = self._parameters.names_of(len(signature))
+        named = [(kwargs[n], s) for n, s in zip(names, signature, strict=True) if n in kwargs]
+        for given, wanted in [*zip(args, signature, strict=False), *named]:
+            if not (isinstance(given, TensorSpec) and isinstance(wanted, TensorSpec)):
+                continue
+            dims = given.shape.dims_tuple, wanted.shape.dims_tuple
+            if given.dtype is not wanted.dtype or not is_subtype(*dims):
+                raise TypeError(
+                    f"{self._name}: Binding inputs to tf.function failed due to `Can not cast "
+                    f"{given} to {wanted}`: expected what the input_signature says. Leave the "
+                    "arguments out, or change input_signature."
+                )
 
     def get_initialization_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """Makes the variables that the function makes at its first call, which does not run.

@@ -86,6 +86,9 @@ def for_stmt(
     if is_staged(iterated):
         (_for_range if _counts(iterated) else _for_rows)(*arguments)
         return
+    if state.graph is not None and getattr(iterated, "_loops_over_rows", False):
+        _for_ragged(*arguments)
+        return
     for kind in type(iterated).__mro__:
         if kind in _kinds:
             _kinds[kind](*arguments)
@@ -177,6 +180,30 @@ def _for_rows(
             lambda i: _less(i, limit),
             lambda i: execute("AddV2", (i, 1)),
             row,
+        ),
+    )
+
+
+def _for_ragged(
+    iterated: Any,
+    extra_test: Test | None,
+    body: Callable[[Any], Any],
+    get_state: GetState,
+    set_state: SetState,
+    symbol_names: Sequence[str],
+    opts: Options,
+) -> None:
+    """Over the rows of a ragged tensor: tensors, or ragged tensors of one dimension less."""
+    limit = iterated.nrows()
+    loop = _Loop(symbol_names, get_state, set_state, opts)
+    loop.run(
+        extra_test,
+        body,
+        (
+            convert_to_tensor(0, limit.dtype),
+            lambda i: _less(i, limit),
+            lambda i: execute("AddV2", (i, 1)),
+            lambda i: iterated[i],
         ),
     )
 
