@@ -242,3 +242,18 @@ def test_a_state_saver_gives_and_takes_the_state():
         with v1.Session() as session:
             np.testing.assert_array_equal(session.run(state), np.full([2, 4], 3.0))
         assert saved["kept"] is state
+
+
+@pytest.mark.parametrize(
+    ("cell", "state", "wanted"),
+    [
+        ("GRUCell", lambda: tf.ones([2, 3]), "gru_cell/add:0"),
+        ("BasicLSTMCell", lambda: (tf.ones([2, 3]), tf.ones([2, 3])), "basic_lstm_cell/Mul_2:0"),
+        ("LSTMCell", lambda: (tf.ones([2, 3]), tf.ones([2, 3])), "lstm_cell/mul_2:0"),
+    ],
+)
+def test_outputs_have_the_names_of_old_graphs(cell, state, wanted):
+    with tf.Graph().as_default():
+        made = getattr(tf.compat.v1.nn.rnn_cell, cell)(3)
+        output, _ = made(tf.ones([2, 2]), state())
+    assert output.name == wanted

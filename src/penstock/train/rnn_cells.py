@@ -16,7 +16,7 @@ from penstock.ops.array_fill import zeros
 from penstock.ops.array_join import concat
 from penstock.ops.array_split import split
 from penstock.ops.initializers_v1 import Constant, Zeros
-from penstock.ops.math_arithmetic import add, multiply, subtract
+from penstock.ops.math_arithmetic import add, multiply
 from penstock.ops.math_compare import clip_by_value
 from penstock.ops.math_elementwise import sigmoid, tanh
 from penstock.ops.math_matmul import matmul
@@ -333,10 +333,10 @@ class GRUCell(_LayerCell):
         """One step; see the class."""
         gates = matmul(concat([inputs, state], 1), self._gate_kernel)
         reset, update = split(sigmoid(bias_add(gates, self._gate_bias)), 2, 1)
-        candidate = matmul(concat([inputs, multiply(reset, state)], 1), self._candidate_kernel)
+        # with operators, which names in old graphs come from: gru_cell/mul_2, not Mul_2
+        candidate = matmul(concat([inputs, reset * state], 1), self._candidate_kernel)
         value = self._activation(bias_add(candidate, self._candidate_bias))
-        kept = multiply(update, state)
-        new = add(kept, multiply(subtract(convert_to_tensor(1, update.dtype), update), value))
+        new = update * state + (1 - update) * value
         return new, new
 
     def get_config(self) -> dict[str, Any]:
@@ -508,16 +508,19 @@ class LSTMCell(_LayerCell):
         c, h = halves(self, state, [self._num_units, self.output_size])
         gates = bias_add(matmul(concat([inputs, h], 1), self._kernel), self._bias)
         enter, new, forget, leave = split(gates, 4, 1)
-        forget = add(forget, convert_to_tensor(self._forget_bias, forget.dtype))
+        # with operators, which names in old graphs come from: lstm_cell/mul_2, not Mul_2
+        forget = forget + self._forget_bias
         if self._use_peepholes:
-            forget = add(forget, multiply(self._w_f_diag, c))
-            enter = add(enter, multiply(self._w_i_diag, c))
-        c = add(multiply(sigmoid(forget), c), multiply(sigmoid(enter), self._activation(new)))
+            kept = sigmoid(forget + self._w_f_diag * c) * c
+            enter = enter + self._w_i_diag * c
+        else:
+            kept = sigmoid(forget) * c
+        c = kept + sigmoid(enter) * self._activation(new)
         if self._cell_clip is not None:
             c = clip_by_value(c, -self._cell_clip, self._cell_clip)
         if self._use_peepholes:
-            leave = add(leave, multiply(self._w_o_diag, c))
-        h = multiply(sigmoid(leave), self._activation(c))
+            leave = leave + self._w_o_diag * c
+        h = sigmoid(leave) * self._activation(c)
         if self._num_proj is not None:
             h = matmul(h, self._proj_kernel)
             if self._proj_clip is not None:
