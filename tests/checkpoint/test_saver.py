@@ -364,3 +364,28 @@ def test_bad_meta_graphs(session, tmp_path):
         v1.train.import_meta_graph(str(tmp_path / "bad.meta"))
     with pytest.raises(TypeError, match="got int"):
         v1.train.import_meta_graph(3)
+
+
+def added(build):
+    """The operations that `build` adds to a graph with two variables, without their inputs."""
+    with tf.Graph().as_default() as graph:
+        v1.get_variable("a", [2])
+        v1.get_variable("b", [3])
+        before = len(graph.get_operations())
+        build()
+        return graph.get_operations()[before:]
+
+
+def test_operations_have_tensorflow_s_names():
+    made = added(v1.train.Saver)
+    head = ["save/filename/input", "save/filename", "save/Const"]
+    save = ["save/SaveV2/tensor_names", "save/SaveV2/shape_and_slices", "save/SaveV2"]
+    read = [name.replace("Save", "Restore") for name in save]
+    assign = ["Identity", "AssignVariableOp", "Identity_1", "AssignVariableOp_1", "restore_all"]
+    assert [op.name for op in made] == [
+        *head, *save, "save/control_dependency", *read, *(f"save/{name}" for name in assign)
+    ]  # fmt: skip
+    values = [tensor.name for tensor in made[5].inputs[3:]]
+    assert values == ["a/Read/ReadVariableOp:0", "b/Read/ReadVariableOp:0"]
+    sharded = [op.name for op in added(lambda: v1.train.Saver(sharded=True))]
+    assert "save/MergeV2Checkpoints/checkpoint_prefixes" in sharded

@@ -36,6 +36,11 @@ class SaveSpec:
         self.device = str(tensor.device) if device is None else device
 
     @property
+    def is_made(self) -> bool:
+        """Whether the tensor stands in the graph already."""
+        return not callable(self._tensor)
+
+    @property
     def tensor(self) -> Any:
         """The tensor now."""
         return self._tensor() if callable(self._tensor) else self._tensor
@@ -83,7 +88,7 @@ class VariableSaveable(SaveableObject):
     def __init__(self, variable: Any, name: str, slice_spec: str = "") -> None:
         self.variable = variable
         where = variable.device
-        tensor = variable._read if variable._in_graph_mode else variable.value
+        tensor = _reading(variable, slice_spec)
         spec = SaveSpec(tensor, slice_spec, name, variable.dtype, where)
         super().__init__(variable, [spec], name)
 
@@ -108,7 +113,18 @@ class VariableSaveable(SaveableObject):
                 value = execute("Reshape", (value, restored_shapes[0]))
             elif dims == () and value.dims is None:
                 value = execute("EnsureShape", (value,), {"shape": ()})
+            value = execute("Identity", (value,))
             return self.variable.assign(value, read_value=False)
+
+
+def _reading(variable: Any, slice_spec: str) -> Any:
+    """What reads a variable for a checkpoint: of a whole one, the operation it was made with."""
+    if not variable._in_graph_mode:
+        return variable.value
+    made = variable._graph_element
+    if slice_spec or made is None or made.graph is not state.graph:
+        return variable._read
+    return made
 
 
 class QueueSaveable(SaveableObject):

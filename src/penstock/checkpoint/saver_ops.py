@@ -70,7 +70,8 @@ def _add_writing(path: Any, saveables: Sequence[SaveableObject], version: int) -
     tensors = []
     for spec in specs:
         with device(spec.device):
-            tensors.append(execute("Identity", (spec.tensor,)))
+            made = spec.tensor
+            tensors.append(made if spec.is_made else execute("Identity", (made,)))
     dtypes = [tensor.dtype for tensor in tensors]
     if version == V1:
         return execute("SaveSlices", (path, names, parts, tensors), {"T": dtypes}, "save")
@@ -94,7 +95,7 @@ def _add_sharded(path: Any, groups: list[tuple[str, list[SaveableObject]]], vers
             return execute("ShardedFilespec", (path, count))
         merged = execute(
             "MergeV2Checkpoints",
-            (execute("Pack", (names,)), path),
+            (execute("Pack", (names,), None, "MergeV2Checkpoints/checkpoint_prefixes"), path),
             {"delete_old_dirs": True},
         )
     with control_dependencies([merged]):
