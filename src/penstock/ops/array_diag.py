@@ -160,7 +160,7 @@ def _put(xp: Any, base: Array, stacked: Array, low: int, high: int, align: str) 
         result = base.copy()
         result[..., row[valid], column[valid]] = values
         return result
-    return base.at[..., row[valid], column[valid]].set(values)
+    return xp.asarray(base).at[..., row[valid], column[valid]].set(values)
 
 
 @kernel(MATRIX_DIAG_V3)

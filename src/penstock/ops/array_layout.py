@@ -207,7 +207,7 @@ def _inplace_update(xp: Any, x: Array, i: Array, v: Array) -> Array:
 
 def _written(xp: Any, x: Array, i: Array, v: Array, how: str) -> Array:
     if xp is not np:
-        return getattr(x.at[i], how)(v)
+        return getattr(xp.asarray(x).at[i], how)(v)
     result = x.copy()
     if how == "set":
         result[i] = v

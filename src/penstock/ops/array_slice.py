@@ -542,7 +542,8 @@ def _strided_update_compiled(
     shrink_axis_mask: int,
 ) -> Array:
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
-    return x.at[_moving_index(ctx, x, begin, end, strides, masks)].set(value)
+    moving = _moving_index(ctx, x, begin, end, strides, masks)
+    return jnp.asarray(x).at[moving].set(value)
 
 
 @TENSOR_STRIDED_SLICE_UPDATE.gradient
