@@ -102,6 +102,22 @@ def test_updates_that_are_spelled_out(monkeypatch, calls, build, count):
     assert calls == [[count] * len(SHAPES)]
 
 
+def test_a_variable_that_gets_its_old_value_again(calls):
+    first, second = tf.Variable(draw(37, 5)), tf.Variable(draw(37, 5, seed=1))
+
+    @tf.function
+    def step():
+        old = first.read_value()
+        first.assign(first * 2.0 + second)
+        second.assign_add(first)
+        first.assign(old)
+
+    step()
+    np.testing.assert_array_equal(first, draw(37, 5))
+    wanted = draw(37, 5, seed=1) + (draw(37, 5) * 2 + draw(37, 5, seed=1))
+    np.testing.assert_allclose(second, wanted, rtol=1e-5, atol=1e-6)
+
+
 def test_beside_the_plain_form(monkeypatch, calls):
     """XLA makes one rounding of a product and a sum; a sum of opposite numbers shows it."""
     found = trained(adam, 3)

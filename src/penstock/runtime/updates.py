@@ -280,6 +280,8 @@ class _Finder:
                 self.states[key] = ref.value
             elif ref.value.detail is not self.old[key]:
                 raise Unfit  # XLA does not copy what is assigned as it is
+            elif key in self.states:
+                raise Unfit  # the old value is assigned again, after a new one
 
     def _given(self, ref: Ref, shape: tuple[int, ...]) -> Any:
         """A value that an update takes: a term, or a number."""
