@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import pytest
 
 import penstock as tf
 from penstock.core.resources import VariableCell, lease_all
@@ -168,6 +169,35 @@ def test_a_value_read_holds_on_to_its_own_variable_alone() -> None:
     assert old.is_deleted()
     np.testing.assert_array_equal(value, np.ones((80, 80)))
     assert float(total(x)) == 4.0 * 6400
+
+
+def test_a_value_that_is_held_on_to_counts_a_snapshot_once() -> None:
+    first, second = (tf.Variable(np.ones((80, 80), np.float32)) for _ in range(2))
+
+    @tf.function(jit_compile=True)
+    def total(x: Any) -> Any:
+        return tf.reduce_sum((first + second) * x)
+
+    x = tf.constant(1.0)
+    total(x)
+    value = first.read_value()
+    for _ in range(5):
+        total(x)
+        second.assign_add(second)
+    total(x)
+    assert len(value._lease.snapshots) == 1
+
+
+def test_a_reader_that_found_no_value_sees_the_first_one() -> None:
+    predict, _, weights = _model()
+    fill = tf.function(lambda x: weights.assign(tf.fill([80, 80], x)), jit_compile=True)
+    x = tf.constant(1.0)
+    fill(x)
+    weights.handle._array.resource.clear()
+    with pytest.raises(tf.errors.FailedPreconditionError):
+        predict(x)
+    fill(x)
+    assert float(predict(x)) == 6400
 
 
 def test_a_snapshot_keeps_no_array_that_was_replaced() -> None:

@@ -20,14 +20,14 @@ class Lease:
     __slots__ = ("__weakref__", "snapshots")
 
     def __init__(self) -> None:
-        self.snapshots: list[weakref.ref[Snapshot]] = []
+        self.snapshots: set[weakref.ref[Snapshot]] = set()
 
     def recall(self) -> None:
         """Empties the snapshots: an array that the lease is on changes. Thread-safe."""
         while self.snapshots:
             try:
                 snapshot = self.snapshots.pop()()
-            except IndexError:  # another thread, which changes another of the arrays, was faster
+            except KeyError:  # another thread, which changes another of the arrays, was faster
                 return
             if snapshot is not None:
                 snapshot.held = None
@@ -52,5 +52,5 @@ class Snapshot:
         held = self.held = arrays, leases
         reference = weakref.ref(self)
         for lease in leases:
-            lease.snapshots.append(reference)
+            lease.snapshots.add(reference)
         return held

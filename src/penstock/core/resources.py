@@ -118,7 +118,10 @@ class VariableCell:
         A copy where somebody else holds it; None without one.
         """
         value = self.value
-        return value if self.free or value is None or self.donatable else owned_copy(value)
+        if self.free:
+            return value
+        self._recall()  # those who found no array, too
+        return value if value is None or self.donatable else owned_copy(value)
 
     def _recall(self) -> None:
         """Takes the array back from those who only keep it for the next reader."""
