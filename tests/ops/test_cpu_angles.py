@@ -10,6 +10,7 @@ COUNT = cpu_angles.LEAST_ELEMENTS
 RNG = np.random.default_rng(1)
 NEAR = np.concatenate(
     [
+        [0.0, -0.0],
         np.arange(-3000, 3000) * np.pi / 2,  # beside zeros and poles
         RNG.uniform(-9e4, 9e4, COUNT),
         10.0 ** RNG.uniform(-30, 4.9, COUNT) * RNG.choice([-1, 1], COUNT),
@@ -87,8 +88,8 @@ def test_inverse_roots():
     x = filled(np.concatenate([10.0 ** RNG.uniform(-37, 38, COUNT), [np.inf, 1, 2**-64]]))
     x = x.astype(np.float32)
     assert_rounded(compiled(tf.math.rsqrt, x), 1 / np.sqrt(x.astype(np.float64)), ulps=1.5)
-    edges = compiled(tf.math.rsqrt, filled(np.array([0.0, -1, np.nan, -np.inf], np.float32)))
-    np.testing.assert_array_equal(edges[:4], [np.inf, np.nan, np.nan, np.nan])
+    edges = compiled(tf.math.rsqrt, filled(np.array([0.0, -0.0, -1, np.nan, -np.inf], np.float32)))
+    np.testing.assert_array_equal(edges[:5], [np.inf, -np.inf, np.nan, np.nan, np.nan])
 
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])

@@ -104,7 +104,7 @@ def _unless_far(x: Array, near: Function, general: Function) -> Array:
 @_register("Sin")
 def sin(x: Array) -> Array:
     """Sines, rounded from double precision."""
-    return _unless_far(x, lambda a: _wave(a, 0), jnp.sin)
+    return _unless_far(x, lambda a: jnp.where(a == 0, a, _wave(a, 0)), jnp.sin)
 
 
 @_register("Cos")
@@ -116,7 +116,7 @@ def cos(x: Array) -> Array:
 @_register("Tan")
 def tan(x: Array) -> Array:
     """Tangents, rounded from double precision."""
-    return _unless_far(x, _slope, jnp.tan)
+    return _unless_far(x, lambda a: jnp.where(a == 0, a, _slope(a)), jnp.tan)
 
 
 @_register("Asin")
@@ -159,6 +159,7 @@ def rsqrt(x: Array) -> Array:
     is_small, is_great = size < np.float32(2**-64), size > np.float32(2**64)
     root = jnp.sqrt(1 / (x * _chosen(is_small, 2.0**64, is_great, 2.0**-64)))
     root *= _chosen(is_small, 2.0**32, is_great, 2.0**-32)
+    root = jnp.where(x == 0, 1 / x, root)  # the inverse of -0 has none
     return jnp.where(x < 0, np.float32(math.nan), root)  # the inverse of -inf has a root
 
 
