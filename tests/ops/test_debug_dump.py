@@ -41,11 +41,12 @@ def traces(folder: Path) -> list[tuple[str, int, list[float]]]:
 
 
 def lines_of(folder: Path, location: Any) -> list[str]:
-    """The program's lines at a code location."""
+    """The program's lines at a code location; none of code that has no file."""
     sources = read(folder, "source_files")
     frames = {frame.id: frame.file_line_col for frame in read(folder, "stack_frames")}
     places = [frames[number] for number in location.stack_frame_ids]
-    return [sources[place.file_index].lines[place.line - 1].strip() for place in places]
+    files = [(sources[place.file_index].lines, place.line) for place in places]
+    return [lines[number - 1].strip() for lines, number in files if lines]
 
 
 def test_eager_operations_are_executions_with_their_lines(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """`replica_device_setter`: variables on parameter servers, everything else on the worker.
 
-It gives a device function for `tf.device`: of each operation that holds state it asks a strategy
+It gives a device function for `tf.compat.v1.device`: of each operation that holds state it asks a strategy
 for the server, one after the other by default. What an inner scope has asked for stays.
 """
 
@@ -42,14 +42,14 @@ def replica_device_setter(
       ps_strategy: gives the task of an operation; one after the other when None.
 
     Returns:
-      The function, for `tf.device`; None where there are no parameter servers.
+      The function, for `tf.compat.v1.device`; None where there are no parameter servers.
 
     Raises:
       TypeError: the cluster is none, the strategy is no function, or the number no integer.
 
     Example:
       >>> with tf.Graph().as_default():
-      ...     with tf.device(tf.compat.v1.train.replica_device_setter(ps_tasks=2)):
+      ...     with tf.compat.v1.device(tf.compat.v1.train.replica_device_setter(ps_tasks=2)):
       ...         v = tf.compat.v1.get_variable("v", [2])
       ...         w = tf.compat.v1.get_variable("w", [2])
       ...     v.device, w.device
