@@ -313,7 +313,21 @@ def _strided_slice_compiled(
         return _static_slice(
             x, dense_index(x.ndim, begin.tolist(), end.tolist(), strides.tolist(), masks)
         )
-    return x[_moving_index(ctx, x, begin, end, strides, masks)]
+    index = _moving_index(ctx, x, begin, end, strides, masks)
+    return _with_places(x, index)[index]
+
+
+def _with_places(x: Array, index: tuple[Any, ...]) -> Array:
+    """`x`, with a place along empty axes where a position is known only when it runs.
+
+    JAX refuses the index while it compiles, also in the body of a loop that has no round; when it
+    runs the check of the position fails.
+    """
+    items = [item for item in index[:-1] if item is not None]
+    moving = [not isinstance(item, slice | int) for item in items]
+    moving += [False] * (x.ndim - len(moving))
+    empty = [n == 0 and m for n, m in zip(x.shape, moving, strict=True)]
+    return jnp.pad(x, [(0, int(e)) for e in empty]) if any(empty) else x
 
 
 def _static_slice(x: Array, index: list[Any]) -> Array:
@@ -436,7 +450,8 @@ def _strided_slice_grad_compiled(
 ) -> Array:
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     zeros = jnp.zeros(tuple(shape.tolist()), dy.dtype)
-    return zeros.at[_moving_index(ctx, zeros, begin, end, strides, masks)].set(dy)
+    index = _moving_index(ctx, zeros, begin, end, strides, masks)
+    return zeros.at[index].set(dy) if zeros.size else zeros
 
 
 def _moving_index(

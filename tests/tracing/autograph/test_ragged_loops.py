@@ -57,3 +57,39 @@ def test_one_trace_serves_any_number_of_rows():
     for rows in (ROWS, ROWS[:1], ROWS[2:]):
         np.testing.assert_array_equal(f(tf.ragged.constant(rows)), np.concatenate(rows) + 1)
     assert f.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize("jit", [None, True])
+def test_a_loop_over_no_rows_has_no_round(jit):
+    """It was an InvalidArgumentError: JAX refuses a position on an empty axis while it compiles."""
+
+    @tf.function(
+        jit_compile=jit,
+        input_signature=[tf.TensorSpec([None], tf.float32), tf.TensorSpec([], tf.int32)],
+    )
+    def total(x, count):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            _, result = tf.while_loop(
+                lambda i, s: i < count,
+                lambda i, s: (i + 1, s + x[i]),
+                [0, 0.0],
+                maximum_iterations=3,
+            )
+        return result, tape.gradient(result, x)
+
+    value, gradient = total(tf.zeros([0]), 0)
+    assert (float(value), gradient.shape) == (0.0, [0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="slice index 0 of dimension 0"):
+        total(tf.zeros([0]), 1)
+
+
+def test_a_loop_over_a_ragged_tensor_without_rows_has_no_round():
+    @tf.function
+    def total(rows):
+        result = 0
+        for row in rows:
+            result += tf.reduce_sum(row)
+        return result
+
+    assert int(total(tf.ragged.constant([], ragged_rank=1, dtype=tf.int32))) == 0
