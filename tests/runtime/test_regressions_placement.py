@@ -82,3 +82,22 @@ def test_a_session_has_as_many_cpus_as_it_asks_for():
         run_on_second_cpu(device_count={"CPU": 0})
     with pytest.raises(tf.errors.InvalidArgumentError, match="got 'gibberish'"):
         run_on_second_cpu(device_filters=["gibberish"])
+
+
+@pytest.mark.parametrize("between", ["a value", "a group"])
+def test_a_step_goes_to_another_cpu_of_its_session_and_back(between):
+    """It was an InternalError: regions of both were formed in a plan for one device."""
+    with tf.Graph().as_default():
+        v = v1.Variable(1.0, use_resource=True)
+        with tf.device("/cpu:0"):
+            first = v1.assign_add(v, 1.0).op
+        with tf.device("/cpu:1"), tf.control_dependencies([first]):
+            there = v.read_value() * 3.0
+        waited = tf.group(there) if between == "a group" else there
+        with tf.device("/cpu:0"), tf.control_dependencies([waited]):
+            last = v1.assign_add(v, 10.0).op
+        config = v1.ConfigProto(device_count={"CPU": 2}, operation_timeout_in_ms=20_000)
+        with v1.Session(config=config) as session:
+            session.run(v.initializer)
+            assert session.run([there, last])[0] == 6.0
+            assert session.run(v) == 12.0

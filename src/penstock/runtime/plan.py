@@ -336,7 +336,7 @@ def make_plan(
         program = in_half_precision(program, half)
     if optimize and not program.flow:
         program = simplify(program)
-    if cpu_count() > 1 and not all(d.endswith(":0") for d in devices_of(program)):
+    if (cpus or cpu_count()) > 1 and not all(d.endswith(":0") for d in devices_of(program)):
         return _placed["make"](program, resources, device, threads)
     return Plan(program, resources, device, threads)
 

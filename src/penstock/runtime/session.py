@@ -19,6 +19,7 @@ from penstock.core.resources import ResourceManager
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation
+from penstock.runtime import placed as _plans  # noqa: F401  plans on several devices
 from penstock.runtime.options import SessionOptions
 from penstock.runtime.plan import Plan, make_plan
 from penstock.runtime.program import build
