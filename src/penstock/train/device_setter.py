@@ -1,7 +1,7 @@
 """`replica_device_setter`: variables on parameter servers, everything else on the worker.
 
-It gives a device function for `tf.compat.v1.device`: of each operation that holds state it asks a strategy
-for the server, one after the other by default. What an inner scope has asked for stays.
+It gives a device function for `tf.compat.v1.device`: of each operation that holds state it asks a
+strategy for the server, one after the other by default. What an inner scope has asked for stays.
 """
 
 from collections.abc import Callable, Sequence
