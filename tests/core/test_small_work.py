@@ -107,9 +107,9 @@ def test_rows_of_a_compiled_table_are_read_on_the_short_way(monkeypatch):
     for number in range(1, 4):
         table.scatter_add(rows)
         found = tf.gather(table, ids)
-        np.testing.assert_array_equal(found, np.float32(number) + [[0, 1, 2, 3], [12, 13, 14, 15]])
+        np.testing.assert_array_equal(found, np.array([[0, 1, 2, 3], [12, 13, 14, 15]]) + number)
     table.scatter_add(rows)  # what was read before stays
-    np.testing.assert_array_equal(found, np.float32(3) + [[0, 1, 2, 3], [12, 13, 14, 15]])
+    np.testing.assert_array_equal(found, np.array([[0, 1, 2, 3], [12, 13, 14, 15]]) + 3)
     monkeypatch.setattr(eager, "run_small", lambda *_: None)
     np.testing.assert_array_equal(tf.gather(table, ids)[:, 0], [4.0, 16.0])
 
