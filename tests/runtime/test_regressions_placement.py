@@ -101,3 +101,21 @@ def test_a_step_goes_to_another_cpu_of_its_session_and_back(between):
             session.run(v.initializer)
             assert session.run([there, last])[0] == 6.0
             assert session.run(v) == 12.0
+
+
+def test_what_takes_a_constant_waits_with_it_for_another_device():
+    """The step hung: the last addition waits by its constant, and was compiled with the first."""
+    with tf.Graph().as_default():
+        u, v = (v1.Variable(1.0, use_resource=True) for _ in range(2))
+        with tf.device("/cpu:1"):
+            first = v1.assign_add(u, 1.0).op
+        with tf.device("/cpu:0"), tf.control_dependencies([first]):
+            there = v1.assign_add(v, tf.constant(2.0)).op
+        with tf.device("/cpu:1"), tf.control_dependencies([there]):
+            last = v1.assign_add(v, tf.constant(3.0)).op
+        end = tf.group(first, there, last)
+        config = v1.ConfigProto(device_count={"CPU": 2}, operation_timeout_in_ms=5_000)
+        with v1.Session(config=config) as session:
+            session.run([u.initializer, v.initializer])
+            session.run(end)
+            assert session.run([u, v]) == [2.0, 6.0]

@@ -56,7 +56,7 @@ def levels_of(program: Program) -> dict[int, int]:
     for node in program.nodes:
         level = 0
         for source in [s for s, _ in node.inputs] + node.control:
-            if source.type not in (FEED, "Const"):
+            if source.type != FEED and (source.type != "Const" or source.control):
                 level = max(level, levels[id(source)] + (source.device != node.device))
         levels[id(node)] = level
     return levels
