@@ -18,7 +18,7 @@ RNG = np.random.default_rng(3)
 
 @pytest.fixture(autouse=True)
 def needs_the_library():
-    if not native_random.is_in_use():
+    if not native_random.LIBRARY.is_in_use():
         pytest.skip("no native random numbers here")
 
 

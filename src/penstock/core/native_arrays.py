@@ -6,7 +6,6 @@ does not serve what it is given: wrong ids, dtypes that it has no code for. Then
 work in NumPy, which also says what is wrong. Thread-safe: nothing is kept between calls.
 """
 
-import ctypes
 import math
 from typing import Any
 
@@ -14,45 +13,27 @@ import numpy as np
 
 from penstock.core.native_library import HostLibrary, address, processors
 
-_TYPES = {  # of the arguments: a number or a pointer
-    "unique": "pnnnnppp",
-    "combine": "nnpnpnnpnnnnpp",
-    "count": "pnnp",
-    "deal": "pnpnpp",
-    "invert": "pnnp",
-    "top": "npnnnnpp",
-    "among": "pnnpnnp",
-    "level": "pnnpp",
-}
 LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
     version=1,
-    functions=tuple(_TYPES),
+    functions={
+        "unique": "pnnnnppp",
+        "combine": "nnpnpnnpnnnnpp",
+        "count": "pnnp",
+        "deal": "pnpnpp",
+        "invert": "pnnp",
+        "top": "npnnnnpp",
+        "among": "pnnpnnp",
+        "level": "pnnpp",
+    },
 )
 ADD, MULTIPLY, LARGEST, SMALLEST = range(4)
 INSIDE, RISING, NEGATIVE_TOO, LARGE_TOO = range(4)  # which ids are right, see `combined`
 _KINDS = {"f4": 0, "f8": 1, "i4": 2, "i8": 3}
 _ALONE = 1 << 14  # elements up to which one thread works
 Array = Any  # numpy.ndarray
-
-
-def is_in_use() -> bool:
-    """Whether the library is there and switched on."""
-    return LIBRARY.library() is not None
-
-
-def _function(name: str) -> Any:
-    """The library's function; None where the library is not in use."""
-    library = LIBRARY.library()
-    if library is None:
-        return None
-    function = getattr(library, f"penstock_arrays_{name}")
-    if not function.argtypes:
-        kinds = {"n": ctypes.c_int64, "p": ctypes.c_void_p}
-        function.argtypes = [kinds[letter] for letter in _TYPES[name]]
-    return function
 
 
 def _kind(dtype: np.dtype[Any]) -> int | None:
@@ -80,7 +61,7 @@ def unique(items: Array, out: np.dtype[Any]) -> tuple[Array, Array, Array] | Non
     floating = dtype.kind == "f" and items.ndim == 1
     if dtype.kind not in "iubfV" or (dtype.kind == "f" and dtype.itemsize > 8):
         return None
-    call = _function("unique")
+    call = LIBRARY.function("unique")
     if call is None:
         return None
     items = np.ascontiguousarray(items)
@@ -124,7 +105,7 @@ def combined(
         return None
     if len(ids) != len(rows if places is None else places):
         return None
-    call = _function("combine")
+    call = LIBRARY.function("combine")
     if call is None:
         return None
     rows, ids = np.ascontiguousarray(rows), np.ascontiguousarray(ids)
@@ -140,12 +121,12 @@ def combined(
 
 def dealt(rows: Array, ids: Array, parts: int) -> list[Array] | None:
     """Rows [N, ...] by id, int32[N] in [0, parts): an array for each part."""
-    call = _function("deal")
+    call = LIBRARY.function("deal")
     if call is None or rows.dtype.hasobject or ids.dtype != np.int32:
         return None
     rows, ids = np.ascontiguousarray(rows), np.ascontiguousarray(ids)
     counts = np.empty(parts, np.int64)
-    if _function("count")(address(ids), len(ids), parts, address(counts)) >= 0:
+    if LIBRARY.function("count")(address(ids), len(ids), parts, address(counts)) >= 0:
         return None
     ends = np.cumsum(counts)
     starts, result = ends - counts, np.empty_like(rows)
@@ -157,7 +138,7 @@ def dealt(rows: Array, ids: Array, parts: int) -> list[Array] | None:
 
 def inverted(x: Array) -> Array | None:
     """The inverse of a permutation, int32 or int64[N]."""
-    call, wide = _function("invert"), _is_wide(x)
+    call, wide = LIBRARY.function("invert"), _is_wide(x)
     if call is None or wide is None:
         return None
     x = np.ascontiguousarray(x)
@@ -173,7 +154,7 @@ def top(x: Array, k: int) -> tuple[Array, Array] | None:
     kind = _kind(x.dtype)
     if kind not in (0, 2) or x.shape[-1] >= 1 << 32:
         return None
-    call = _function("top")
+    call = LIBRARY.function("top")
     if call is None:
         return None
     x = np.ascontiguousarray(x)
@@ -187,7 +168,7 @@ def top(x: Array, k: int) -> tuple[Array, Array] | None:
 
 def among_largest(rows: Array, targets: Array, k: int) -> Array | None:
     """Whether fewer than k numbers of each row (float32 [N, M]) are larger than its target's."""
-    call, wide = _function("among"), _is_wide(targets)
+    call, wide = LIBRARY.function("among"), _is_wide(targets)
     if call is None or wide is None or rows.dtype != np.float32:
         return None
     rows, targets = np.ascontiguousarray(rows), np.ascontiguousarray(targets)
@@ -198,7 +179,7 @@ def among_largest(rows: Array, targets: Array, k: int) -> Array | None:
 
 def level(rows: Array) -> tuple[Array, Array] | None:
     """The nearest rows that do not rise (float64 [N, M]), and the numbers of their level parts."""
-    call = _function("level")
+    call = LIBRARY.function("level")
     if call is None:
         return None
     rows = np.ascontiguousarray(rows)

@@ -19,7 +19,7 @@ LIBRARY = HostLibrary(
     what="buffers of tensors",
     without="memoryview(tensor) is a TypeError: use memoryview(tensor.numpy())",
     version=1,
-    functions=("exporter",),
+    functions={"exporter": ""},
     loader=ctypes.PyDLL,
 )
 

@@ -12,7 +12,7 @@ import os
 import pathlib
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,14 @@ from penstock.config import env, logging
 
 FOLDER = pathlib.Path(__file__).parent.parent / "_native"
 BUILDER = pathlib.Path(__file__).resolve().parents[3] / "native" / "build.py"  # of a source tree
+
+# Of functions' arguments: a number, one without a sign, a pointer (or bytes), a double.
+TYPES: dict[str, Any] = {
+    "n": ctypes.c_int64,
+    "u": ctypes.c_uint64,
+    "p": ctypes.c_void_p,
+    "d": ctypes.c_double,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,7 @@ class HostLibrary:
         what: str,
         without: str,
         version: int,
-        functions: Iterable[str],
+        functions: Mapping[str, str],
         loader: type[ctypes.CDLL] = ctypes.CDLL,
     ) -> None:
         """A library that is not loaded yet.
@@ -136,13 +144,15 @@ class HostLibrary:
           what: see `load`, as `without` and `loader`.
           without: see the attribute, as `version`.
           version: see the attribute.
-          functions: their names without the beginning.
+          functions: their names without the beginning; for each the types of its arguments, letters
+            of TYPES.
           loader: see `load`.
         """
         self.path = FOLDER / f"libpenstock_{name}.so"
         self.without = without
         self.version = version
         self.names = [f"penstock_{name}_{function}" for function in functions]
+        self._types = dict(functions)
         self._name, self._what, self._loader = name, what, loader
         self._state: State | None = None
 
@@ -150,8 +160,10 @@ class HostLibrary:
         """Loads the library at `path` and compares its version."""
         version = (f"penstock_{self._name}_version", self.version)
         state = load(path, self._what, self.without, version, self.names, self._loader)
-        for name in self.names if state.library else ():
-            getattr(state.library, name).restype = ctypes.c_int64
+        for name, letters in self._types.items() if state.library else ():
+            function = getattr(state.library, f"penstock_{self._name}_{name}")
+            function.argtypes = [TYPES[letter] for letter in letters]
+            function.restype = ctypes.c_int64
         return state
 
     def state(self) -> State:
@@ -167,6 +179,15 @@ class HostLibrary:
         state = self.state()
         tell(state)
         return state.library
+
+    def is_in_use(self) -> bool:
+        """Whether the library is there and switched on."""
+        return self.library() is not None
+
+    def function(self, name: str) -> Any:
+        """The function of this name without the beginning; None where the library is not in use."""
+        library = self.library()
+        return None if library is None else getattr(library, f"penstock_{self._name}_{name}")
 
 
 def processors() -> int:

@@ -7,50 +7,31 @@ counter, whole numbers of NumPy or Python. Words are the same without the librar
 the last digits of logarithms and the like. Thread-safe: nothing is kept between calls.
 """
 
-import ctypes
 from typing import Any
 
 import numpy as np
 
 from penstock.core.native_library import HostLibrary, address, processors
 
-_TYPES = {  # of the arguments after the stream: a number, a pointer or a double
-    "words": "np",
-    "blocks": "pnp",
-    "order": "np",
-    "gamma": "pnnpp",
-    "poisson": "pnnpdp",
-    "binomial": "pnnppp",
-    "between": "nnnppp",
-    "truncated": "nnnnp",
-}
 LIBRARY = HostLibrary(
     "random",
     what="native random numbers",
     without="gamma, Poisson and binomial numbers and shuffles take five to fifty times as long",
     version=1,
-    functions=tuple(_TYPES),
+    functions={  # the stream comes first
+        "words": "uuunp",
+        "blocks": "uuupnp",
+        "order": "uuunp",
+        "gamma": "uuupnnpp",
+        "poisson": "uuupnnpdp",
+        "binomial": "uuupnnppp",
+        "between": "uuunnnppp",
+        "truncated": "uuunnnnp",
+    },
 )
 _MASK = (1 << 64) - 1
 Array = Any  # numpy.ndarray
 Stream = tuple[Any, Any, Any]
-
-
-def is_in_use() -> bool:
-    """Whether the library is there and switched on."""
-    return LIBRARY.library() is not None
-
-
-def _function(name: str) -> Any:
-    """The library's function; None where the library is not in use."""
-    library = LIBRARY.library()
-    if library is None:
-        return None
-    function = getattr(library, f"penstock_random_{name}")
-    if not function.argtypes:
-        kinds = {"n": ctypes.c_int64, "p": ctypes.c_void_p, "d": ctypes.c_double}
-        function.argtypes = [*[ctypes.c_uint64] * 3, *[kinds[letter] for letter in _TYPES[name]]]
-    return function
 
 
 def _whole(stream: Stream) -> tuple[int, int, int]:
@@ -60,7 +41,7 @@ def _whole(stream: Stream) -> tuple[int, int, int]:
 
 def words(stream: Stream, count: int) -> Array | None:
     """The first `count` words of a stream: uint32[count]."""
-    call = _function("words")
+    call = LIBRARY.function("words")
     if call is None:
         return None
     found = np.empty(count, np.uint32)
@@ -70,7 +51,7 @@ def words(stream: Stream, count: int) -> Array | None:
 
 def blocks(stream: Stream, places: Array) -> Array | None:
     """The words of the blocks at `places`, uint64[N]: uint32[N, 4]."""
-    call = _function("blocks")
+    call = LIBRARY.function("blocks")
     if call is None:
         return None
     places = np.ascontiguousarray(places, np.uint64)
@@ -81,7 +62,7 @@ def blocks(stream: Stream, places: Array) -> Array | None:
 
 def order(stream: Stream, count: int) -> Array | None:
     """The numbers 0 to count - 1 in random order, int64[count]; not for 2^32 and more."""
-    call = _function("order")
+    call = LIBRARY.function("order")
     if call is None or count >> 32:
         return None
     found = np.empty(count, np.int64)
@@ -105,7 +86,7 @@ def binomial(stream: Stream, places: Array, trials: Array, probs: Array) -> Arra
 
 
 def _drawn(name: str, stream: Stream, places: Array, *parameters: Any) -> Array | None:
-    call = _function(name)
+    call = LIBRARY.function(name)
     if call is None:
         return None
     places = np.ascontiguousarray(places, np.uint64)
@@ -120,7 +101,7 @@ def _drawn(name: str, stream: Stream, places: Array, *parameters: Any) -> Array 
 
 def between(stream: Stream, count: int, least: Array, most: Array) -> Array | None:
     """Normal numbers between bounds, float64[count]; bounds are float64[count], or [1] for all."""
-    call = _function("between")
+    call = LIBRARY.function("between")
     if call is None:
         return None
     least, most = (np.ascontiguousarray(each, np.float64) for each in (least, most))
@@ -137,7 +118,7 @@ def truncated(stream: Stream, groups: int, reserved: int, dtype: np.dtype[Any]) 
 
     Each group has `reserved` blocks, and keeps the first numbers that fit.
     """
-    call = _function("truncated")
+    call = LIBRARY.function("truncated")
     if call is None:
         return None
     wide = dtype.itemsize == 8

@@ -1,8 +1,9 @@
 """The functions of `native/special.cc`: special functions of arrays of float32 and float64.
 
 A shared library of its own, loaded at first use: it has neither Python nor XLA in it, and leaves
-Python's lock while it works. Kernels that need it are registered with `available=is_in_use`, so
-that others serve where it is not. Thread-safe: nothing is kept between calls.
+Python's lock while it works. Kernels that need it are registered with
+`available=LIBRARY.is_in_use`, so that others serve where it is not. Thread-safe: nothing is kept
+between calls.
 """
 
 import ctypes
@@ -18,7 +19,7 @@ LIBRARY = HostLibrary(
     what="native special functions",
     without="igamma, betainc and Bessel functions take up to ten times as long",
     version=1,
-    functions=("run",),
+    functions={"run": "nnnnppp"},
 )
 # The operations; a function's number is its place, the same as in `native/special.cc`.
 FUNCTIONS = (
@@ -31,11 +32,6 @@ FUNCTIONS = (
 )
 ALONE = 8192  # results up to which the library uses one thread
 Array = Any  # numpy.ndarray
-
-
-def is_in_use() -> bool:
-    """Whether the library is there and switched on."""
-    return LIBRARY.library() is not None
 
 
 def function(name: str) -> Callable[..., Array]:
@@ -65,10 +61,10 @@ def _run(number: int, arrays: Sequence[Array], result: Array) -> None:
     kept = [a if a.size == 1 else _whole(a, result.shape) for a in arrays]
     inputs, steps = _ADDRESSES[len(kept)], _STEPS[len(kept)]
     library = LIBRARY.state().library
-    assert library is not None, "kernels of this library are registered with available=is_in_use"
+    assert library is not None, (
+        "kernels of this library are registered with available=LIBRARY.is_in_use"
+    )
     run = library.penstock_special_run
-    if not run.argtypes:
-        run.argtypes = _TYPES
     unknown = run(
         number, result.dtype.itemsize == 8, processors() if result.size > ALONE else 1, result.size,
         inputs(*map(address, kept)), steps(*[a.size > 1 for a in kept]), address(result),
@@ -76,8 +72,7 @@ def _run(number: int, arrays: Sequence[Array], result: Array) -> None:
     assert unknown < 0, f"the library has no function {unknown}"
 
 
-# The types of the library's function, and of what it gets for so many arguments.
-_TYPES: list[Any] = [*[ctypes.c_int64] * 4, *[ctypes.c_void_p] * 3]  # Any: classes of ctypes
+# The types of what the library's function gets for so many arguments.
 _ADDRESSES = {count: ctypes.c_void_p * count for count in (1, 2, 3)}
 _STEPS = {count: ctypes.c_int64 * count for count in (1, 2, 3)}
 

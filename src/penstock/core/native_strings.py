@@ -19,25 +19,26 @@ LIBRARY = HostLibrary(
     what="native work on strings",
     without="operations on large arrays of strings take two to forty times as long",
     version=2,
-    functions=(
-        *("hash", "lengths", "change", "part", "join", "split"),
-        *("floats", "doubles", "integers"),
-        *("bytes", "encode", "decode"),
-    ),
+    functions={
+        "hash": "pnnuup",
+        "lengths": "pnnp",
+        "change": "pnnp",
+        "part": "pnnnp",
+        "join": "ppnnpnp",
+        "split": "pnpnnpp",
+        "floats": "pnp",
+        "doubles": "pnp",
+        "integers": "pnp",
+        "bytes": "pnnnp",
+        "encode": "pnnp",
+        "decode": "pnp",
+    },
     loader=ctypes.PyDLL,
 )
 FARM, SIP, MURMUR = range(3)
 LOWER, UPPER, STRIP = range(3)
 _NUMBERS = {"f": {4: "floats", 8: "doubles"}, "i": {8: "integers"}}
 Array = Any  # numpy.ndarray
-
-
-def _pointer(array: Array) -> ctypes.c_void_p:
-    return ctypes.c_void_p(address(array))
-
-
-def _number(value: int) -> ctypes.c_int64:
-    return ctypes.c_int64(value)
 
 
 def hashes(texts: Array, function: int, keys: tuple[int, int] = (0, 0)) -> Array | None:
@@ -49,60 +50,56 @@ def hashes(texts: Array, function: int, keys: tuple[int, int] = (0, 0)) -> Array
       keys: SIP's key, or MURMUR's seed first.
     """
     found = np.empty(texts.shape, np.uint64)
-    given = (_number(function), *map(ctypes.c_uint64, keys), _pointer(found))
+    given = (function, *keys, address(found))
     return found if _run("hash", texts, *given) else None
 
 
 def lengths(texts: Array, characters: bool) -> Array | None:
     """The length of each string in bytes, or characters; int32 of the shape of `texts`."""
     found = np.empty(texts.shape, np.int32)
-    return found if _run("lengths", texts, _number(characters), _pointer(found)) else None
+    return found if _run("lengths", texts, characters, address(found)) else None
 
 
 def changed(texts: Array, change: int) -> Array | None:
     """Each string LOWER, UPPER or STRIP, as `bytes` has them."""
     found = np.empty(texts.shape, object)
-    return found if _run("change", texts, _number(change), _pointer(found)) else None
+    return found if _run("change", texts, change, address(found)) else None
 
 
 def part(texts: Array, pos: int, size: int) -> Array | None:
     """The bytes [pos, pos + size) of each string, both not negative; None if one is shorter."""
     found = np.empty(texts.shape, object)
-    given = (_number(pos), _number(size), _pointer(found))
+    given = (pos, size, address(found))
     return found if _run("part", texts, *given) else None
 
 
 def joined(columns: Sequence[Array], shape: tuple[int, ...], between: bytes) -> Array | None:
     """Columns of one shape, and scalars, joined row by row."""
-    native = LIBRARY.library()
-    if native is None:
+    join = LIBRARY.function("join")
+    if join is None:
         return None
     kept = [np.ascontiguousarray(c) if c.shape else c for c in columns]
     found = np.empty(shape, object)
     places = (ctypes.c_void_p * len(kept))(*map(address, kept))
     steps = np.array([1 if c.shape else 0 for c in kept], np.int64)
-    broken = native.penstock_strings_join(
-        places, _pointer(steps), _number(len(kept)), _number(found.size), between,
-        _number(len(between)), _pointer(found),
-    )  # fmt: skip
+    broken = join(
+        places, address(steps), len(kept), found.size, between, len(between), address(found)
+    )
     return found if broken < 0 else None
 
 
 def split(texts: Array, between: bytes, skip_empty: bool) -> tuple[Array, Array] | None:
     """The parts of all strings, and how many each has; at white space where `between` is empty."""
-    native = LIBRARY.library()
-    if native is None:
+    cut = LIBRARY.function("split")
+    if cut is None:
         return None
     texts = np.ascontiguousarray(texts)
     counts = np.empty(len(texts), np.int64)
-    given = (
-        *(_pointer(texts), _number(len(texts)), between, _number(len(between))),
-        *(_number(skip_empty), _pointer(counts)),
-    )
-    if native.penstock_strings_split(*given, None) >= 0:
+    given = address(texts), len(texts), between, len(between), skip_empty, address(counts)
+    if cut(*given, None) >= 0:
         return None
     parts = np.empty(int(counts.sum()), object)
-    if native.penstock_strings_split(*given, _pointer(parts)) >= 0:
+    if cut(*given, address(parts)) >= 0:
         return None
     return parts, counts
 
@@ -113,7 +110,7 @@ def numbers(texts: Array, dtype: np.dtype[Any]) -> Array | None:
     if name is None:
         return None
     found = np.empty(texts.shape, dtype)
-    return found if _run(name, texts, _pointer(found)) else None
+    return found if _run(name, texts, address(found)) else None
 
 
 def stored(texts: Array, size: int, pad: bool) -> Array | None:
@@ -122,26 +119,25 @@ def stored(texts: Array, size: int, pad: bool) -> Array | None:
     Shorter strings get zeros where `pad` says so; otherwise all strings must be of that size.
     """
     found = np.empty((*texts.shape, size), np.uint8)
-    given = (_number(size), _number(pad), _pointer(found))
+    given = (size, pad, address(found))
     return found if _run("bytes", texts, *given) else None
 
 
 def encoded(texts: Array, pad: bool) -> Array | None:
     """Each string in base 64, of the alphabet for addresses."""
     found = np.empty(texts.shape, object)
-    return found if _run("encode", texts, _number(pad), _pointer(found)) else None
+    return found if _run("encode", texts, pad, address(found)) else None
 
 
 def decoded(texts: Array) -> Array | None:
     """The bytes of strings in base 64; None also where one is not."""
     found = np.empty(texts.shape, object)
-    return found if _run("decode", texts, _pointer(found)) else None
+    return found if _run("decode", texts, address(found)) else None
 
 
 def _run(name: str, texts: Array, *given: Any) -> bool:
-    native = LIBRARY.library()
-    if native is None:
+    function = LIBRARY.function(name)
+    if function is None:
         return False
     texts = np.ascontiguousarray(texts)
-    function = getattr(native, f"penstock_strings_{name}")
-    return bool(function(_pointer(texts), _number(texts.size), *given) < 0)
+    return bool(function(address(texts), texts.size, *given) < 0)

@@ -18,7 +18,13 @@ LIBRARY = HostLibrary(
     what="native parsing of Examples",
     without="batches of Examples take some five times as long to parse",
     version=1,
-    functions=("map_values", "kinds", "repeated", "floats", "integers"),
+    functions={
+        "map_values": "pppnnppnpp",
+        "kinds": "pppnppp",
+        "repeated": "pppnppp",
+        "floats": "pppnpp",
+        "integers": "pppnpp",
+    },
 )
 Array = Any  # numpy.ndarray
 
@@ -35,10 +41,6 @@ class BrokenMessageError(Exception):
         self.row = row
 
 
-def _pointer(array: Array) -> ctypes.c_void_p:
-    return ctypes.c_void_p(address(array))
-
-
 def _checked(broken: int) -> None:
     if broken >= 0:
         raise BrokenMessageError(broken)
@@ -47,7 +49,7 @@ def _checked(broken: int) -> None:
 def _messages(data: bytes, starts: Array, ends: Array) -> tuple[Any, ...]:
     """The first arguments of every function, and arrays to keep alive, last."""
     starts, ends = (np.ascontiguousarray(a, np.int64) for a in (starts, ends))
-    given = data, _pointer(starts), _pointer(ends), ctypes.c_int64(len(starts))
+    given = data, address(starts), address(ends), len(starts)
     return (*given, (starts, ends))
 
 
@@ -61,8 +63,8 @@ def map_values(
     found = np.full((2, len(keys), len(starts)), -1, np.int64)
     _checked(
         native.penstock_wire_map_values(
-            *given, ctypes.c_int64(field), joined, _pointer(lengths), ctypes.c_int64(len(keys)),
-            _pointer(found[0]), _pointer(found[1]),
+            *given, field, joined, address(lengths), len(keys),
+            address(found[0]), address(found[1]),
         )
     )  # fmt: skip
     del alive
@@ -77,7 +79,7 @@ def kinds(
     kind = np.zeros(len(starts), np.int8)
     found = np.full((2, len(starts)), -1, np.int64)
     _checked(
-        native.penstock_wire_kinds(*given, _pointer(kind), _pointer(found[0]), _pointer(found[1]))
+        native.penstock_wire_kinds(*given, address(kind), address(found[0]), address(found[1]))
     )
     del alive
     return kind, found[0], found[1]
@@ -89,12 +91,10 @@ def repeated(
     """See `parse_wire.repeated`."""
     *given, alive = _messages(data, starts, ends)
     counts = np.zeros(len(starts), np.int64)
-    _checked(native.penstock_wire_repeated(*given, _pointer(counts), None, None))
+    _checked(native.penstock_wire_repeated(*given, address(counts), None, None))
     found = np.empty((2, int(counts.sum())), np.int64)
     _checked(
-        native.penstock_wire_repeated(
-            *given, _pointer(counts), _pointer(found[0]), _pointer(found[1])
-        )
+        native.penstock_wire_repeated(*given, address(counts), address(found[0]), address(found[1]))
     )
     del alive
     return counts, found[0], found[1]
@@ -107,8 +107,8 @@ def numbers(
     function = native.penstock_wire_floats if dtype.kind == "f" else native.penstock_wire_integers
     *given, alive = _messages(data, starts, ends)
     counts = np.zeros(len(starts), np.int64)
-    _checked(function(*given, _pointer(counts), None))
+    _checked(function(*given, address(counts), None))
     values = np.empty(int(counts.sum()), dtype)
-    _checked(function(*given, _pointer(counts), _pointer(values)))
+    _checked(function(*given, address(counts), address(values)))
     del alive
     return counts, values

@@ -58,7 +58,10 @@ TOP_K_V2 = define_op(
 
 
 @host_kernel(
-    TOP_K_V2, types={"T": ["float", "int32"]}, limit=1 << 62, available=native_arrays.is_in_use
+    TOP_K_V2,
+    types={"T": ["float", "int32"]},
+    limit=1 << 62,
+    available=native_arrays.LIBRARY.is_in_use,
 )
 @host_kernel(TOP_K_V2)
 def _top_k(x: Array, k: Array, *, index_type: Any) -> tuple[Array, Array]:

@@ -122,7 +122,7 @@ def _counted(values: Array, size: int, weights: Array) -> Array | None:
     return None if found is None else sizes.astype(weights.dtype)
 
 
-@host_kernel(BINCOUNT, limit=1 << 62, available=native_arrays.is_in_use)
+@host_kernel(BINCOUNT, limit=1 << 62, available=native_arrays.LIBRARY.is_in_use)
 @host_kernel(BINCOUNT)
 def _bincount(ctx: KernelContext, arr: Array, size: Array, weights: Array) -> Array:
     _check_values(ctx, np, arr)

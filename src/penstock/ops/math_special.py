@@ -75,7 +75,7 @@ def on_native_host(op: OpDef, limit: int = ANY_SIZE) -> OpDef:
     XLA's code wins for large arrays where it is a short polynomial of single precision.
     """
     function = native_special.function(op.name)
-    available = native_special.is_in_use
+    available = native_special.LIBRARY.is_in_use
     register_kernel(op, function, kind="host", device="CPU", limit=limit, available=available)
     return op
 

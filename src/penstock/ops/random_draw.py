@@ -35,7 +35,7 @@ SAMPLERS: dict[str, Callable[..., Array]] = {
 def draw(kind: str, stream: Stream, shape: tuple[int, ...], dtype: DType, *bounds: Array) -> Array:
     """An array of `shape` from the stream; `bounds` for integers: low and high."""
     count = math.prod(shape)
-    if count < COMPILED_FROM or (kind == "truncated_normal" and native_random.is_in_use()):
+    if count < COMPILED_FROM or (kind == "truncated_normal" and native_random.LIBRARY.is_in_use()):
         with np.errstate(all="ignore"):
             return SAMPLERS[kind](np, stream, shape, dtype, *bounds)
     values = np.array([stream.key, stream.low, stream.high], np.uint64)
