@@ -4,6 +4,7 @@ The state of a loop is the tuple of the variables that a round may change and an
 code after the loop may read. What `for` iterates over decides how: `register_for` adds kinds.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -82,16 +83,16 @@ def for_stmt(
     """`for x in iterated: body(x)`; `extra_test` says whether to go on, for `break`."""
     if state.graph is not None and getattr(iterated, "_is_one_tensor", False):
         iterated = convert_to_tensor(iterated)
-    arguments = (iterated, extra_test, body, get_state, set_state, symbol_names, opts)
+    begun = functools.partial(_Loop, symbol_names, get_state, set_state, opts)
     if is_staged(iterated):
-        (_for_range if _counts(iterated) else _for_rows)(*arguments)
+        (_for_range if _counts(iterated) else _for_rows)(iterated, extra_test, body, begun)
         return
     if state.graph is not None and getattr(iterated, "_loops_over_rows", False):
-        _for_ragged(*arguments)
+        _for_ragged(iterated, extra_test, body, begun)
         return
     for kind in type(iterated).__mro__:
         if kind in _kinds:
-            _kinds[kind](*arguments)
+            _kinds[kind](iterated, extra_test, body, get_state, set_state, symbol_names, opts)
             return
     if not _go_on(extra_test):
         return
@@ -119,13 +120,7 @@ def _counts(iterated: Any) -> bool:
 
 
 def _for_range(
-    iterated: Any,
-    extra_test: Test | None,
-    body: Callable[[Any], Any],
-    get_state: GetState,
-    set_state: SetState,
-    symbol_names: Sequence[str],
-    opts: Options,
+    iterated: Any, extra_test: Test | None, body: Callable[[Any], Any], begun: Callable[[], "_Loop"]
 ) -> None:
     start, limit, delta = iterated.op.inputs
     step = constant_value(delta)
@@ -137,7 +132,7 @@ def _for_range(
         down = execute("LogicalAnd", (execute("Less", (delta, 0)), _less(limit, counter)))
         return execute("LogicalOr", (up, down))
 
-    loop = _Loop(symbol_names, get_state, set_state, opts)
+    loop = begun()
     loop.least_rounds = 0 if extra_test is not None else _static_length(iterated)
     # A known step is a constant of the body: so the number of rounds can be told from it.
     added = delta if step is None else int(step)
@@ -149,13 +144,7 @@ def _less(a: Any, b: Any) -> Any:
 
 
 def _for_rows(
-    iterated: Any,
-    extra_test: Test | None,
-    body: Callable[[Any], Any],
-    get_state: GetState,
-    set_state: SetState,
-    symbol_names: Sequence[str],
-    opts: Options,
+    iterated: Any, extra_test: Test | None, body: Callable[[Any], Any], begun: Callable[[], "_Loop"]
 ) -> None:
     rows = convert_to_tensor(iterated)
     if rows.shape.rank == 0:
@@ -165,47 +154,22 @@ def _for_rows(
         )
     count = _static_length(rows)
     length = execute("StridedSlice", (execute("Shape", (rows,)), [0], [1], [1]), _FIRST)
-    loop = _Loop(symbol_names, get_state, set_state, opts)
+    loop = begun()
     loop.least_rounds = 0 if extra_test is not None else count
     limit = length if rows.dims is None or rows.dims[0] is None else convert_to_tensor(count)
 
     def row(counter: Any) -> Any:
         return execute("GatherV2", (rows, counter, 0))
 
-    loop.run(
-        extra_test,
-        body,
-        (
-            convert_to_tensor(0),
-            lambda i: _less(i, limit),
-            lambda i: execute("AddV2", (i, 1)),
-            row,
-        ),
-    )
+    loop.run_to(limit, extra_test, body, row)
 
 
 def _for_ragged(
-    iterated: Any,
-    extra_test: Test | None,
-    body: Callable[[Any], Any],
-    get_state: GetState,
-    set_state: SetState,
-    symbol_names: Sequence[str],
-    opts: Options,
+    iterated: Any, extra_test: Test | None, body: Callable[[Any], Any], begun: Callable[[], "_Loop"]
 ) -> None:
     """Over the rows of a ragged tensor: tensors, or ragged tensors of one dimension less."""
     limit = iterated.nrows()
-    loop = _Loop(symbol_names, get_state, set_state, opts)
-    loop.run(
-        extra_test,
-        body,
-        (
-            convert_to_tensor(0, limit.dtype),
-            lambda i: _less(i, limit),
-            lambda i: execute("AddV2", (i, 1)),
-            lambda i: iterated[i],
-        ),
-    )
+    begun().run_to(limit, extra_test, body, lambda i: iterated[i])
 
 
 _FIRST = {"shrink_axis_mask": 1}
@@ -267,6 +231,18 @@ class _Loop:
             ran = last if ahead is None else execute("NotEqual", (last, first))
             self._state.check_ran(ran)
         self._state.enter(results)
+
+    def run_to(
+        self,
+        limit: Any,
+        test: Test | None,
+        body: Callable[..., Any],
+        value: Callable[[Any], Any],
+    ) -> None:
+        """Adds the loop over the numbers from 0 to before `limit`; see `run`."""
+        first = convert_to_tensor(0, limit.dtype)
+        counting = (first, lambda i: _less(i, limit), lambda i: execute("AddV2", (i, 1)), value)
+        self.run(test, body, counting)
 
     def _probe_number(self, start: Any) -> Any:
         start = convert_to_tensor(start)
