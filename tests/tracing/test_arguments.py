@@ -111,3 +111,84 @@ def test_a_body_may_change_a_copy_of_its_argument_and_objects():
     counter = Counter()
     assert int(f([tf.constant(1), 2], counter, a=1)) == 8
     assert counter.calls == 1
+
+
+PAIR = tf.TensorSpec([2], tf.float32)
+RAGGED, SPARSE = tf.RaggedTensorSpec([None, None], tf.int32), tf.SparseTensorSpec([None, 3])
+
+
+@pytest.mark.parametrize(
+    ("signature", "given"),
+    [
+        (PAIR, tf.ones([2])),
+        (PAIR, [1, 2]),
+        (PAIR, tf.TensorSpec([2])),
+        (PAIR, tf.Variable([1.0, 2.0])),
+        ([PAIR, (PAIR,)], [[1.0, 2.0], (PAIR,)]),
+        (RAGGED, tf.RaggedTensorSpec([2, None], tf.int32)),
+        (SPARSE, tf.SparseTensorSpec([2, 3])),
+        (SPARSE, tf.sparse.from_dense([[1.0, 0.0, 2.0]])),
+    ],
+)
+def test_a_trace_is_asked_for_by_what_fits_the_signature(signature, given):
+    f = tf.function(lambda x: x, input_signature=[signature])
+    assert f.get_concrete_function(given) is f.get_concrete_function()
+    assert f.get_concrete_function(x=given) is f.get_concrete_function()
+
+
+@pytest.mark.parametrize(
+    ("signature", "given"),
+    [
+        (PAIR, tf.ones([3])),
+        (PAIR, tf.ones([2], tf.float64)),
+        (PAIR, [1, 2, 3]),
+        (PAIR, 1.0),
+        (PAIR, None),
+        (PAIR, "a"),
+        (PAIR, tf.TensorSpec([None])),
+        (PAIR, tf.Variable([1, 2])),
+        (PAIR, SPARSE),
+        ([PAIR, (PAIR,)], [PAIR, [PAIR]]),
+        ({"a": PAIR}, {"a": PAIR, "b": PAIR}),
+        (RAGGED, tf.RaggedTensorSpec([None, None, None], tf.int32)),
+        (RAGGED, tf.RaggedTensorSpec([None, None], tf.int64)),
+        (SPARSE, tf.SparseTensorSpec([2, 4])),
+        (SPARSE, tf.SparseTensorSpec(None)),
+    ],
+)
+def test_a_trace_asked_for_by_what_does_not_fit_the_signature_is_refused(signature, given):
+    f = tf.function(lambda x: x, input_signature=[signature])
+    with pytest.raises(TypeError, match=r"Binding inputs to tf.function failed.*input_signature"):
+        f.get_concrete_function(given)
+    assert f.experimental_get_tracing_count() == 0
+
+
+def test_a_trace_is_not_asked_for_by_another_default():
+    f = tf.function(lambda x, k=3: x * k, input_signature=[PAIR])
+    assert f.get_concrete_function(PAIR, 3) is f.get_concrete_function()
+    with pytest.raises(TypeError, match=r"Can not cast 4 to Literal\[3\]"):
+        f.get_concrete_function(PAIR, 4)
+
+
+@pytest.mark.parametrize(
+    ("signature", "given"),
+    [
+        ([PAIR, (PAIR,)], [[1.0, 2.0], [[1.0, 2.0]]]),
+        ([PAIR], ([1.0, 2.0],)),
+        ([PAIR, PAIR], [tf.constant([1, 2]), [1.0, 2.0]]),
+        (RAGGED, tf.ragged.constant([[[1]], [[2], [3]]])),
+        (RAGGED, tf.ragged.constant([[1.0], [2.0, 3.0]])),
+        (SPARSE, tf.sparse.from_dense([[1, 0, 2]])),
+    ],
+)
+def test_a_concrete_function_refuses_arguments_of_another_structure(signature, given):
+    f = tf.function(lambda x: x, input_signature=[signature])
+    with pytest.raises(TypeError, match="Fallback to flat signature also failed"):
+        f.get_concrete_function()(given)
+
+
+def test_a_concrete_function_refuses_a_tensor_where_it_was_traced_for_a_number():
+    f = tf.function(lambda x, k: x * k).get_concrete_function(PAIR, 2)
+    assert f(tf.ones([2]), 2).numpy().tolist() == [2.0, 2.0]
+    with pytest.raises(TypeError, match="Literal"):
+        f(tf.ones([2]), tf.constant(2))

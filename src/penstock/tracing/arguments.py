@@ -1,11 +1,12 @@
 """Arguments of a call: as an input signature wants them, and whether a body left them alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
-from penstock.types.tensor_spec import TensorSpec
+from penstock.types.tensor_spec import DenseSpec, TensorSpec
+from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
 from penstock.util.nest_paths import flatten_up_to
 
@@ -25,48 +26,97 @@ def differ(before: Any, after: Any) -> bool:
     return any(a is not b for a, b in pairs)
 
 
-def parts_for(name: str, signature: Any, value: Any) -> Iterator[tuple[TensorSpec, Any]]:
-    """Each TensorSpec of a nest, and the part of an argument that stands for it.
+def matched(wanted: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each leaf of the type of an argument, and the part of the argument that stands for it.
 
-    Where a TensorSpec stands, a list of numbers is one tensor.
-    """
-    try:
-        leaves = nest.flatten(signature)
-        parts = flatten_up_to(signature, value)
-        for spec, part in zip(leaves, parts, strict=True):
-            if not isinstance(spec, TensorSpec):
-                nest.assert_same_structure(spec, part, expand_composites=True)
-    except (TypeError, ValueError) as problem:
-        raise TypeError(
-            f"{name}(): cannot use {value!r} where input_signature says {signature}: {problem}"
-        ) from None
-    for spec, part in zip(leaves, parts, strict=True):
-        if isinstance(spec, TensorSpec):
-            yield spec, part
-        else:
-            yield from zip(
-                nest.flatten(spec, expand_composites=True),
-                nest.flatten(part, expand_composites=True),
-                strict=True,
-            )
+    Where a TensorSpec stands, a list of numbers is one tensor. A composite's leaves are those of
+    its components, where the argument is a composite or the spec of one.
 
-
-def to_spec(name: str, spec: Any, value: Any) -> Any:
-    """An argument as the tensor that a TensorSpec of an input signature wants.
+    Args:
+      wanted: a nest of specs, and of other values for what is no tensor.
+      value: the argument.
 
     Raises:
-      TypeError: it has another dtype or shape.
+      TypeError: the argument has another structure.
     """
+    if isinstance(wanted, DenseSpec):
+        yield wanted, value
+    elif isinstance(wanted, TypeSpec):
+        yield from _components(wanted, value)
+    elif isinstance(wanted, Mapping):
+        if not isinstance(value, Mapping) or set(value) != set(wanted):
+            raise TypeError(f"Can not cast {value!r} to a mapping with keys {list(wanted)}")
+        for key in sorted(wanted):
+            yield from matched(wanted[key], value[key])
+    elif isinstance(wanted, (list, tuple)):
+        kind = list if isinstance(wanted, list) else tuple
+        if not isinstance(value, kind) or len(value) != len(wanted):
+            raise TypeError(f"Can not cast {value!r} to a {kind.__name__} of length {len(wanted)}")
+        for part, item in zip(wanted, value, strict=True):
+            yield from matched(part, item)
+    elif nest.is_nested(wanted):
+        for part, item in _pairs(wanted, value):
+            yield from matched(part, item)
+    else:
+        yield wanted, value
+
+
+def _components(wanted: TypeSpec, value: Any) -> Iterator[tuple[Any, Any]]:
+    """The specs and tensors of a composite value, or of the spec of one."""
+    if isinstance(value, TypeSpec):
+        if not value.is_subtype_of(wanted):
+            raise TypeError(f"Can not cast {value} to {wanted}")
+        yield from zip(wanted.flatten(), value.flatten(), strict=True)
+        return
     try:
-        tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, spec.dtype)
+        nest.assert_same_structure(wanted, value, expand_composites=True)
     except (TypeError, ValueError) as problem:
+        raise TypeError(f"Can not cast {value!r} to {wanted}: {problem}") from None
+    specs = nest.flatten(wanted, expand_composites=True)
+    yield from zip(specs, nest.flatten(value, expand_composites=True), strict=True)
+
+
+def _pairs(wanted: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+    """The leaves of a nest of another kind than lists, tuples and mappings."""
+    try:
+        parts = flatten_up_to(wanted, value)
+    except (TypeError, ValueError) as problem:
+        raise TypeError(f"Can not cast {value!r} to {wanted}: {problem}") from None
+    yield from zip(nest.flatten(wanted), parts, strict=True)
+
+
+def tensors_for(name: str, signature: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """The arguments as the tensors that an input signature wants, in order.
+
+    Args:
+      name: of the function, for the message.
+      signature: nests of specs.
+      given: one argument for each of them; a spec may stand for a tensor.
+
+    Raises:
+      TypeError: an argument has another structure, dtype or shape.
+    """
+    tensors = []
+    for wanted, value in zip(signature, given, strict=False):
+        try:
+            tensors += [_as_tensor(spec, part) for spec, part in matched(wanted, value)]
+        except (TypeError, ValueError) as problem:
+            raise TypeError(
+                f"{name}(): Binding inputs to tf.function failed due to `{problem}`. Received"
+                f" {value!r} where input_signature says {wanted}. Pass what it says, or change it."
+            ) from None
+    return tensors
+
+
+def _as_tensor(spec: Any, value: Any) -> Any:
+    if isinstance(value, TensorSpec):
+        fits = value.is_subtype_of(spec)
+    else:
+        value = value if isinstance(value, Tensor) else convert_to_tensor(value, spec.dtype)
+        fits = value.dtype.base_dtype is spec.dtype and spec.shape.is_compatible_with(value.shape)
+    if not fits:
         raise TypeError(
-            f"{name}(): cannot use {value!r} where input_signature says {spec}: {problem}"
-            " Pass a value of that dtype and shape, or change the signature."
-        ) from None
-    if tensor.dtype.base_dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
-        raise TypeError(
-            f"{name}(): cannot use {tensor.dtype.name}{tensor.shape} where input_signature says"
-            f" {spec}. Cast or reshape the argument, or change the signature."
+            f"Can not cast {TensorSpec(value.shape, value.dtype)} to"
+            f" {TensorSpec(spec.shape, spec.dtype)}"
         )
-    return tensor
+    return value

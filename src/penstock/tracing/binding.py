@@ -1,15 +1,16 @@
 """Arguments of calls of a concrete function: structured as it was traced, or its flat tensors."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.core.composite import CompositeTensor
-from penstock.core.tensor import EagerTensor
+from penstock.core.tensor import EagerTensor, Tensor
+from penstock.errors import InvalidArgumentError
+from penstock.tracing.arguments import matched
 from penstock.tracing.signature import Opaque
 from penstock.tracing.variable_arguments import is_variable
 from penstock.types.composite_specs import VariableSpec
-from penstock.types.tensor_spec import TensorSpec
+from penstock.types.tensor_spec import DenseSpec
 from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
 
@@ -56,7 +57,7 @@ class FlatSignature:
                 return [self._check(i, value) for i, value in enumerate(args)]
         try:
             return self._structured(args, kwargs)
-        except TypeError as problem:
+        except (TypeError, InvalidArgumentError) as problem:
             first = problem
         try:
             return self._flat(args, kwargs)
@@ -91,34 +92,15 @@ class FlatSignature:
 
     def _take(self, wanted: Any, value: Any, flat: list[Any]) -> None:
         """Appends the tensors of a value that must be as `wanted`."""
-        if isinstance(wanted, TensorSpec):
-            flat.append(self._check(len(flat), value))
-        elif isinstance(wanted, VariableSpec):
-            if not is_variable(value):
-                raise TypeError(f"Can not cast {value!r} to {wanted}")
-            flat.append(self._check(len(flat), value))
-        elif isinstance(wanted, TypeSpec):
-            if not isinstance(value, CompositeTensor):
-                raise TypeError(f"Can not cast {value!r} to {wanted}")
-            for part in nest.flatten(value, expand_composites=True):
+        for leaf, part in matched(wanted, value):
+            if isinstance(leaf, DenseSpec):
+                if isinstance(leaf, VariableSpec) and not is_variable(part):
+                    raise TypeError(f"Can not cast {part!r} to {leaf}")
                 flat.append(self._check(len(flat), part))
-        elif isinstance(wanted, Mapping):
-            if not isinstance(value, Mapping) or set(value) != set(wanted):
-                raise TypeError(f"Can not cast {value!r} to a mapping with keys {list(wanted)}")
-            for key in sorted(wanted):
-                self._take(wanted[key], value[key], flat)
-        elif isinstance(wanted, (list, tuple)):
-            if not isinstance(value, (list, tuple)) or len(value) != len(wanted):
-                raise TypeError(
-                    f"Can not cast {value!r} to {type(wanted).__name__} type of length"
-                    f" {len(wanted)}"
-                )
-            for part, item in zip(wanted, value, strict=True):
-                self._take(part, item, flat)
-        else:
-            kept = wanted.value if isinstance(wanted, Opaque) else wanted
-            if kept is not value and not bool(kept == value):
-                raise TypeError(f"Can not cast {value!r} to Literal[{kept!r}]")
+                continue
+            kept = leaf.value if isinstance(leaf, Opaque) else leaf
+            if kept is not part and (isinstance(part, Tensor) or not bool(kept == part)):
+                raise TypeError(f"Can not cast {part!r} to Literal[{kept!r}]")
 
     # ---- flat tensors ----------------------------------------------------------------------------
 

@@ -306,11 +306,13 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
         if variable.dtype.base_dtype is not dtype or not is_subtype(
             variable.shape.dims_tuple, dims
         ):
-            raise TypeError(
+            raise errors.InvalidArgumentError(
+                None,
+                None,
                 f"{self.name}: argument '{self._argument_name(placeholder)}' must be a variable of"
                 f" {dtype.name}{TensorShape(dims)}, got one of"
                 f" {variable.dtype.name}{variable.shape}. Call the tf.function itself to trace it"
-                " for this variable."
+                " for this variable.",
             )
         return variable.handle
 

@@ -24,7 +24,7 @@ from penstock.errors import InaccessibleTensorError
 from penstock.graph.func_graph import FuncGraph
 from penstock.runtime.whole import WholePlan
 from penstock.tracing.argument_names import ArgumentNames
-from penstock.tracing.arguments import copied, differ, parts_for, to_spec
+from penstock.tracing.arguments import copied, differ, tensors_for
 from penstock.tracing.autograph import calls as autograph
 from penstock.tracing.compiler_ir import feed_of, show
 from penstock.tracing.concrete import ConcreteFunction, plan_of
@@ -54,8 +54,6 @@ from penstock.tracing.variable_arguments import (
     watch,
 )
 from penstock.types import callables
-from penstock.types.dims import is_subtype
-from penstock.types.tensor_spec import TensorSpec
 from penstock.util import nest
 from penstock.util.frames import user_frame
 
@@ -379,14 +377,7 @@ class Function(callables.PolymorphicFunction, Trackable):
                 f" {signature}: one is expected for each spec. Leave out the last ones."
             )
         self._check_defaults(given[len(signature) :], len(signature))
-        tensors: list[Any] = []
-        for spec, value in zip(signature, given, strict=False):
-            if isinstance(spec, TensorSpec):
-                tensors.append(to_spec(self._name, spec, value))
-                continue
-            parts = parts_for(self._name, spec, value)
-            tensors.extend(to_spec(self._name, s, v) for s, v in parts)
-        return "signature", tensors
+        return "signature", tensors_for(self._name, signature, given)
 
     def _check_defaults(self, values: Sequence[Any], start: int) -> None:
         """With an input signature, what it does not describe keeps its default.
@@ -607,29 +598,13 @@ class Function(callables.PolymorphicFunction, Trackable):
         if self._input_signature is not None:
             if not args and not kwargs:
                 args = self._input_signature
-            self._check_specs(args, kwargs)
             args, kwargs = self._parameters.bind(args, kwargs)
-            return self._find_or_trace(_observed("signature"), args, kwargs)
+            key, _ = self._signature_key(args, kwargs)
+            return self._find_or_trace(_observed(key), args, kwargs)
         args, kwargs = self._parameters.bind(args, kwargs)
         tensors = FlatArguments()
         key = self._free_key(args, kwargs, tensors)
         return self._find_or_trace(key, args, kwargs)
-
-    def _check_specs(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """Refuses specs of other dtypes or shapes than the input signature."""
-        signature = self._input_signature or ()
-        names = self._parameters.names_of(len(signature))
-        named = [(kwargs[n], s) for n, s in zip(names, signature, strict=True) if n in kwargs]
-        for given, wanted in [*zip(args, signature, strict=False), *named]:
-            if not (isinstance(given, TensorSpec) and isinstance(wanted, TensorSpec)):
-                continue
-            dims = given.shape.dims_tuple, wanted.shape.dims_tuple
-            if given.dtype is not wanted.dtype or not is_subtype(*dims):
-                raise TypeError(
-                    f"{self._name}: Binding inputs to tf.function failed due to `Can not cast "
-                    f"{given} to {wanted}`: expected what the input_signature says. Leave the "
-                    "arguments out, or change input_signature."
-                )
 
     def get_initialization_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """Makes the variables that the function makes at its first call, which does not run.
