@@ -340,3 +340,22 @@ def test_chains_are_cut_where_they_are_deep(monkeypatch, calls):
     (right,) = trained(build, 1, shapes=((40,),), steps=1)
     np.testing.assert_allclose(found[0], right, rtol=1e-5)
     assert calls == [[1]]
+
+
+def test_lists_that_are_added_are_no_arrays(calls):
+    """The gradient of a TensorArray that is read twice is a sum of lists."""
+    weights = tf.Variable(draw(40, 8))
+    mean = tf.Variable(tf.zeros([40, 8]))
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            array = tf.TensorArray(tf.float32, 3).unstack(x * weights[:3])
+            loss = tf.reduce_sum(array.stack() ** 2) + tf.reduce_sum(array.stack())
+        momentum(weights, mean, tape.gradient(loss, weights))
+
+    step(draw(3, 8))
+    x, w = draw(3, 8), draw(40, 8)[:3]
+    grad = np.clip((2 * x * w + 1) * x, -1, 1)
+    np.testing.assert_allclose(mean.numpy()[:3], -grad, rtol=1e-5)
+    np.testing.assert_array_equal(mean.numpy()[3:], 0)

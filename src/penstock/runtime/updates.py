@@ -19,6 +19,7 @@ import numpy as np
 
 from penstock.core import native
 from penstock.core.kernels import select
+from penstock.core.tensor_list import StackedList
 from penstock.core.traced import Collected, TracedRef
 from penstock.core.updates import Group, Namespace, Term, Unfit, call, written
 from penstock.runtime.program import Node, Ref
@@ -328,8 +329,10 @@ def _arrays(term: Term) -> Iterator[Any]:
 
 
 def _is_floats(value: Any) -> bool:
-    """Whether a value is an array of the dtype that the library takes."""
-    return value is not None and value.dtype == np.float32 and _size(value) > 1
+    """Whether a value is an array of the dtype that the library takes; lists are added, too."""
+    if value is None or isinstance(value, StackedList):
+        return False
+    return bool(value.dtype == np.float32) and _size(value) > 1
 
 
 def _keys(node: Node) -> list[Key]:
