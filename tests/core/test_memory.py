@@ -1,6 +1,8 @@
 """Memory that steps free stays with the process."""
 
+import mmap
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -27,13 +29,43 @@ print(min(faults))  # a step may start before XLA has freed what the last one us
 """
 
 
+MARKED = """
+from penstock.core import memory
+
+assert memory.keep_freed_memory()
+with open("/proc/self/smaps") as file:
+    size, marked = 0, 0
+    for line in file:
+        name, *rest = line.split()
+        size = int(rest[0]) if name == "Size:" else size
+        marked += size if name == "VmFlags:" and "hg" in rest else 0
+print(marked)
+"""
+
+
 class Library:
+    """A C library whose heap has one block, at `block`."""
+
     def __init__(self):
         self.calls = []
+        self.advised = []
+        self.freed = []
+        self.block = 16
+
+        def malloc(size):
+            return self.block
+
+        self.malloc = malloc
 
     def mallopt(self, parameter, value):
         self.calls.append((parameter, value))
         return 1
+
+    def madvise(self, first, size, advice):
+        self.advised.append((first.value, size.value, advice))
+
+    def free(self, block):
+        self.freed.append(block.value)
 
 
 @pytest.fixture
@@ -50,6 +82,24 @@ def test_the_library_is_told(library, monkeypatch):
     assert dict(library.calls) == dict(memory.SETTINGS)
 
 
+def test_whole_pages_of_the_heap_are_marked(library, monkeypatch):
+    monkeypatch.delenv("PENSTOCK_KEEP_MEMORY", raising=False)
+    monkeypatch.setattr(memory, "has_gnu_library", lambda: True)
+    memory.keep_freed_memory()
+    page = mmap.PAGESIZE
+    assert library.advised == [(page, memory.HEAP - page, mmap.MADV_HUGEPAGE)]
+    assert library.freed == [16]
+
+
+def test_a_system_without_such_a_range_is_left_alone(library, monkeypatch):
+    monkeypatch.delenv("PENSTOCK_KEEP_MEMORY", raising=False)
+    monkeypatch.setattr(memory, "has_gnu_library", lambda: True)
+    library.block = None
+    assert memory.keep_freed_memory()
+    assert not library.advised
+    assert not library.freed
+
+
 @pytest.mark.parametrize(("switch", "gnu"), [("0", True), ("1", False)])
 def test_it_is_left_alone(library, monkeypatch, switch, gnu):
     monkeypatch.setenv("PENSTOCK_KEEP_MEMORY", switch)
@@ -64,3 +114,14 @@ def test_steps_find_the_pages_of_the_last_one():
     command = [sys.executable, "-c", STEPS]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=switched_on)
     assert int(done.stdout) < 64 * 256 / 4  # of 256 pages a MB, 64 MB a step
+
+
+@pytest.mark.skipif(not memory.has_gnu_library(), reason="another C library")
+@pytest.mark.skipif(
+    not pathlib.Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="no huge pages"
+)
+def test_the_system_knows_what_is_to_be_in_huge_pages():
+    switched_on = {**os.environ, "PENSTOCK_KEEP_MEMORY": "1"}
+    command = [sys.executable, "-c", MARKED]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=switched_on)
+    assert int(done.stdout) * 1024 > memory.HEAP - 2 * mmap.PAGESIZE

@@ -154,7 +154,8 @@ _ROWS: tuple[Variable, ...] = (
         "PENSTOCK_KEEP_MEMORY",
         "bool",
         True,
-        "Whether memory that a step frees stays with the process, for the next step.",
+        "Whether memory that a step frees stays with the process, for the next step, and is asked "
+        "for in huge pages.",
     ),
     Variable(
         "PENSTOCK_NATIVE_KERNELS",
