@@ -93,3 +93,29 @@ def test_variables_in_other_collections_are_their_handles():
     with tf.Graph().as_default():
         v1.train.import_meta_graph(message)
         assert [tensor.name for tensor in v1.get_collection("mine")] == ["v:0"]
+
+
+def test_collections_are_written_by_the_kind_of_their_first_value(caplog):
+    class Named:
+        name = "n"
+
+    kept = {"floats": [1.5, 2], "names": [Named(), Named()], "texts": ["a", b"b"], "ints": [1, 2]}
+    left_out = {"mixed": [1, "a"], "other": ["a", 1], "bools": [True], "objects": [object()]}
+    with tf.Graph().as_default() as graph:
+        v1.get_variable("v", [])
+        tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1, name="table")
+        tf.CriticalSection(name="section").execute(lambda: tf.constant(1))
+        for key, values in (kept | left_out).items():
+            for value in values:
+                graph.add_to_collection(key, value)
+        message = v1.train.export_meta_graph()
+    found = message.collection_def
+    assert sorted(found) == sorted(
+        [*kept, "critical_sections", "saveable_objects", "trainable_variables", "variables"]
+    )
+    assert list(found["floats"].float_list.value) == [1.5, 2.0]
+    assert list(found["names"].node_list.value) == ["n", "n"]
+    assert list(found["texts"].bytes_list.value) == [b"a", b"b"]
+    assert list(found["critical_sections"].node_list.value) == ["section"]
+    assert list(found["saveable_objects"].node_list.value) == ["table"]
+    assert sorted(r.args[0] for r in caplog.records) == sorted(left_out)

@@ -213,7 +213,7 @@ def test_what_does_not_fit(session, tmp_path):
     path = v1.train.Saver().save(session, str(tmp_path / "m"))
     with pytest.raises(tf.errors.NotFoundError, match=r"missing from the .*\n*.*Key c not found"):
         v1.train.Saver({"c": a}).restore(session, path)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"= a; .* \[3\] .*: \[2\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"= a; .* \[3\], .*: \[2\]"):
         v1.train.Saver({"a": b}).restore(session, path)
     with pytest.raises(tf.errors.InvalidArgumentError, match="dtype float32 does not"):
         v1.train.Saver({"n": a}, reshape=True).restore(session, path)
@@ -387,5 +387,64 @@ def test_operations_have_tensorflow_s_names():
     ]  # fmt: skip
     values = [tensor.name for tensor in made[5].inputs[3:]]
     assert values == ["a/Read/ReadVariableOp:0", "b/Read/ReadVariableOp:0"]
-    sharded = [op.name for op in added(lambda: v1.train.Saver(sharded=True))]
-    assert "save/MergeV2Checkpoints/checkpoint_prefixes" in sharded
+
+
+def test_operations_of_shards_have_tensorflow_s_names_and_devices():
+    """Files are written on the CPU of a variable's task, and read there."""
+
+    def build():
+        with tf.device("/job:ps/task:1/gpu:1"):
+            v1.get_variable("c", [], initializer=v1.zeros_initializer())
+        return v1.train.Saver(sharded=True)
+
+    made = [op for op in added(build) if op.name.startswith("save/")][3:]
+    cpu, ps, gpu = "/device:CPU:0", "/job:ps/task:1/device:CPU:0", "/job:ps/task:1/device:GPU:1"
+    assert [f"{op.name[5:]} {op.device}" for op in made if "/" not in op.name[5:]] == [
+        *(f"{n} /device:CPU:*" for n in SUFFIX), "num_shards ",
+        *(f"{n} {cpu}" for n in ("ShardedFilename", "SaveV2", "control_dependency")),
+        *(f"{n}_1 {ps}" for n in ("ShardedFilename", "SaveV2", "control_dependency")),
+        f"MergeV2Checkpoints {ps}", f"Identity {ps}", f"RestoreV2 {cpu}",
+        *(f"{n} " for n in ("Identity_1", "AssignVariableOp", "Identity_2", "AssignVariableOp_1")),
+        "restore_shard ", f"RestoreV2_1 {ps}",
+        *(f"{n} {gpu}" for n in ("Identity_3", "AssignVariableOp_2", "restore_shard_1")),
+        "restore_all ",
+    ]  # fmt: skip
+    last = {op.name: op for op in made}["save/Identity"]
+    waits = [op.name for op in last.control_inputs]
+    assert sorted(waits) == [
+        "save/MergeV2Checkpoints", "save/control_dependency", "save/control_dependency_1"
+    ]  # fmt: skip
+    shown = [op for op in made if op.name.startswith("save/restore_all/")]
+    assert [(op.name, op.device) for op in shown] == [
+        ("save/restore_all/NoOp", ""), ("save/restore_all/NoOp_1", gpu)
+    ]  # fmt: skip
+
+
+SUFFIX = ("StaticRegexFullMatch", "Const_1", "Const_2", "Select", "StringJoin")
+
+
+def test_slices_are_read_where_they_are_saved():
+    def build():
+        split = v1.fixed_size_partitioner(2)
+        v1.get_variable("p", [4], partitioner=split)
+        return v1.train.Saver(name="s")
+
+    made = [op.name for op in added(build) if op.name.startswith("s/")]
+    read = ["Read/DisableCopyOnRead", "Read/ReadVariableOp", "Identity", "Identity_1"]
+    again = ["Read_1/DisableCopyOnRead", "Read_1/ReadVariableOp", "Identity_2", "Identity_3"]
+    assert made[3:11] == [f"s/{name}" for name in (*read, *again)]
+
+
+def test_the_folder_of_shards_is_gone_when_they_are_merged(session, tmp_path):
+    a = v1.get_variable("a", initializer=[1.0, 2.0])
+    session.run(a.initializer)
+    saver = v1.train.Saver(sharded=True)
+    seen = session.run("save/ShardedFilename:0", {saver.saver_def.filename_tensor_name: "x/m"})
+    assert seen == b"x/m_temp/part-00000-of-00001"
+    path = saver.save(session, str(tmp_path / "m"), write_meta_graph=False)
+    assert path == str(tmp_path / "m")
+    found = sorted(os.listdir(tmp_path))
+    assert found == ["checkpoint", "m.data-00000-of-00001", "m.index"]
+    session.run(a.assign([0.0, 0.0]))
+    saver.restore(session, path)
+    assert session.run(a).tolist() == [1.0, 2.0]

@@ -1,7 +1,7 @@
 """MetaGraphDef: a graph with its collections and the names of what saves it.
 
-Collections of variables are written as VariableDef messages, those of operations and tensors by
-name, those of numbers and strings by value; `register_collection` adds kinds of objects with
+Collections of variables are written as VariableDef messages, those of numbers and strings by value,
+all others by the names of what they hold; `register_collection` adds kinds of objects with
 messages of their own (queue runners). `import_meta_graph` is in `restore_graph`, since it
 returns a Saver.
 """
@@ -11,17 +11,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock import proto
+from penstock.config import get_logger
 from penstock.core import files
 from penstock.core.bundle.paths import write_atomically
 from penstock.core.context import state
 from penstock.core.op_def import REQUIRED, find
-from penstock.core.tensor import Tensor
 from penstock.graph.attr_values import attr_to_proto
 from penstock.graph.graph import Graph, get_default_graph
 from penstock.graph.graph_def import as_graph_def
 from penstock.graph.op_messages import write_op_def
-from penstock.graph.operation import Operation
+from penstock.ops.critical_section import EXECUTIONS
 from penstock.ops.queue_runner import QUEUE_RUNNERS, QueueRunner
+from penstock.ops.trackable_resource import TrackableResource
 from penstock.ops.variables import Variable
 from penstock.ops.variables_v1 import GraphKeys
 
@@ -224,6 +225,8 @@ def add_collection(message: Any, graph: Any, key: str, scope: str | None) -> Non
       key: the collection's name.
       scope: only what is below this name scope.
     """
+    if key == EXECUTIONS:  # they guard a graph while it is made
+        return
     values = graph.get_collection(key)
     target = proto.meta_graph_pb2.CollectionDef()
     if key in _messages:
@@ -232,22 +235,45 @@ def add_collection(message: Any, graph: Any, key: str, scope: str | None) -> Non
             if found is not None:
                 target.bytes_list.value.append(found.SerializeToString(deterministic=True))
     else:
-        _add_values(target, values, scope)
+        _add_values(target, values, key, scope)
     if target.WhichOneof("kind") is not None:
         message.collection_def[key].CopyFrom(target)
 
 
-def _add_values(target: Any, values: list[Any], scope: str | None) -> None:
-    prefix = f"{scope}/" if scope else ""
-    if values and all(isinstance(v, Tensor | Operation | Variable) for v in values):
-        names = [v.name for v in values if v.name.startswith(prefix)]
-        target.node_list.value.extend(name.removeprefix(prefix) for name in names)
-    elif values and all(isinstance(v, bool | int) for v in values):
-        target.int64_list.value.extend(values)
-    elif values and all(isinstance(v, float) for v in values):
-        target.float_list.value.extend(values)
-    elif values and all(isinstance(v, str | bytes) for v in values):
-        target.bytes_list.value.extend(os.fsencode(v) for v in values)
+def _add_values(target: Any, values: list[Any], key: str, scope: str | None) -> None:
+    """Writes values without a message; the first one says of what kind all are."""
+    if not values:
+        return
+    kind, written = "node_list", values
+    for types, name in _PLAIN.items():
+        if isinstance(values[0], types):
+            kind = name
+    try:
+        if kind == "node_list":
+            prefix = f"{scope}/" if scope else ""
+            names = [_node_name(value) for value in values]
+            written = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+        elif kind == "bytes_list":
+            written = [os.fsencode(value) for value in values]
+        getattr(target, kind).value.extend(written)
+    except (AttributeError, TypeError, ValueError) as problem:
+        target.Clear()
+        get_logger().warning(
+            "Issue encountered when serializing collection %s: its type is unsupported, or its "
+            "items are of several types. It is left out of the meta graph. %s",
+            key,
+            problem,
+        )
+
+
+_PLAIN: dict[Any, str] = {(str, bytes): "bytes_list", int: "int64_list", float: "float_list"}
+
+
+def _node_name(value: Any) -> str:
+    """The name by which a graph that has been read finds a value."""
+    if isinstance(value, TrackableResource):
+        return str(value.resource_handle.op.name)
+    return str(value.name)
 
 
 def _parsed(message: Any, data: bytes, key: str) -> Any:

@@ -4,11 +4,14 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from penstock import errors
+from penstock.core.bundle.single_file import open_checkpoint
 from penstock.core.context import state
-from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
-from penstock.graph.behavior import colocate_with, device
+from penstock.graph.behavior import device, name_scope_v1
 from penstock.ops.partitioned import PartitionedVariable
 from penstock.ops.queues import STATE, QueueBase
 from penstock.ops.trackable_resource import TrackableResource
@@ -34,11 +37,6 @@ class SaveSpec:
         self._tensor, self.slice_spec, self.name = tensor, slice_spec, name
         self.dtype = tensor.dtype if dtype is None else dtype
         self.device = str(tensor.device) if device is None else device
-
-    @property
-    def is_made(self) -> bool:
-        """Whether the tensor stands in the graph already."""
-        return not callable(self._tensor)
 
     @property
     def tensor(self) -> Any:
@@ -92,14 +90,6 @@ class VariableSaveable(SaveableObject):
         spec = SaveSpec(tensor, slice_spec, name, variable.dtype, where)
         super().__init__(variable, [spec], name)
 
-    @property
-    def whole(self) -> str:
-        """The shape of a whole variable written as a slice; "" when that cannot be."""
-        dims = self.variable.dims
-        if not dims or not d.is_full(dims) or 0 in dims:
-            return ""
-        return " ".join(map(str, dims)) + " " + ":".join("-" * len(dims))
-
     def restore(self, restored_tensors: Sequence[Any], restored_shapes: Any) -> Any:
         """Assigns to the variable, reshaped to `restored_shapes` if that is given."""
         (value,) = restored_tensors
@@ -107,14 +97,12 @@ class VariableSaveable(SaveableObject):
             if restored_shapes is not None:
                 value = execute("Reshape", (value, restored_shapes[0]))
             return self.variable._restore_from_tensors({"VARIABLE_VALUE": value})
-        with colocate_with(self.variable), device(self.variable.device):
-            dims = self.variable.dims
+        with device(self.variable.device):
             if restored_shapes is not None:
                 value = execute("Reshape", (value, restored_shapes[0]))
-            elif dims == () and value.dims is None:
-                value = execute("EnsureShape", (value,), {"shape": ()})
             value = execute("Identity", (value,))
-            return self.variable.assign(value, read_value=False)
+            attrs = {"validate_shape": False}  # `Saver.restore` has compared the shapes
+            return execute("AssignVariableOp", (self.variable.handle, value), attrs)
 
 
 def _reading(variable: Any, slice_spec: str) -> Any:
@@ -123,8 +111,19 @@ def _reading(variable: Any, slice_spec: str) -> Any:
         return variable.value
     made = variable._graph_element
     if slice_spec or made is None or made.graph is not state.graph:
-        return variable._read
+        return functools.partial(_read_part, variable)
     return made
+
+
+def _read_part(variable: Any) -> Any:
+    """Reads a variable, and brings the value to the CPU of its task."""
+    with device(variable.device):
+        with name_scope_v1("Read"):
+            execute("DisableCopyOnRead", (variable.handle,))
+            value = variable._read()
+        value = execute("Identity", (value,))
+        with device("/device:CPU:0"):
+            return execute("Identity", (value,))
 
 
 class QueueSaveable(SaveableObject):
@@ -299,11 +298,43 @@ def names_of(var_list: Any) -> dict[str, Any]:
     return found
 
 
-def shape_tensor(saveable: SaveableObject) -> list[Any] | None:
+def shape_tensors(saveable: SaveableObject) -> list[Any]:
     """The shapes that restored tensors are given when a Saver reshapes."""
-    if not isinstance(saveable, VariableSaveable):
-        return None
-    dims = saveable.variable.dims
-    if d.is_full(dims):
-        return [list(dims) if dims else convert_to_tensor([], "int32")]
-    return [execute("Shape", (saveable.variable.value(),))]
+    shapes: list[Any] = []
+    for spec in saveable.specs:
+        tensor = spec.tensor
+        full = d.is_full(tensor.dims)
+        known = np.asarray(tensor.dims, np.int32) if full else None
+        shapes.append(execute("Shape", (tensor,)) if known is None else known)
+    return shapes
+
+
+def check_shapes(saveables: Sequence[SaveableObject], path: str) -> None:
+    """Refuses a checkpoint whose tensors have other shapes than the variables.
+
+    The operations of a graph take any shape, as TensorFlow's do, so they cannot find this.
+
+    Args:
+      saveables: what will be restored; other things than whole variables check for themselves.
+      path: the checkpoint's prefix.
+
+    Raises:
+      InvalidArgumentError: a shape differs.
+    """
+    with open_checkpoint(path) as contents:
+        for each in saveables:
+            spec = each.specs[0]
+            if not isinstance(each, VariableSaveable) or spec.slice_spec:
+                continue
+            if not contents.has(spec.name):  # what reads it says so
+                continue
+            info, dims = contents.info(spec.name), each.variable.dims
+            stored = info.shape
+            if info.dtype is spec.dtype.base_dtype and not d.compatible(stored, dims):
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"tensor_name = {spec.name}; expected shape {list(dims or ())}, that of "
+                    f"variable '{each.variable.name}', got the shape stored in checkpoint "
+                    f"{contents.path}: {list(stored)}. Pass reshape=True if the elements fit.",
+                )

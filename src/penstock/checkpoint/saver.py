@@ -10,7 +10,7 @@ import numpy as np
 from penstock import errors, proto
 from penstock.checkpoint import saver_ops, state_files
 from penstock.checkpoint.meta_graph import export_meta_graph
-from penstock.checkpoint.saveables import SaveableObject, saveables_of
+from penstock.checkpoint.saveables import SaveableObject, check_shapes, saveables_of
 from penstock.core.bundle import slices
 from penstock.core.bundle.single_file import open_checkpoint
 from penstock.core.bundle.writer import BundleWriter
@@ -35,7 +35,7 @@ class Saver:
       max_to_keep: how many checkpoints to keep; 0 or None keeps all.
       keep_checkpoint_every_n_hours: one of the others is kept for good after so many hours.
       name: the name scope of the operations.
-      restore_sequentially: whether one variable is restored after the other.
+      restore_sequentially: accepted for compatibility: all variables are read at once.
       saver_def: a SaverDef whose operations are in the graph, in place of building them.
       builder: accepted for compatibility.
       defer_build: whether operations are made by a call of `build`, not here.
@@ -94,7 +94,7 @@ class Saver:
         self._var_list, self._reshape, self._sharded = var_list, reshape, sharded
         self._max_to_keep = max_to_keep
         self._keep_hours = keep_checkpoint_every_n_hours
-        self._name, self._sequential = name, restore_sequentially
+        self._name = name
         self._allow_empty, self._pad = allow_empty, pad_step_number
         self._version = _checked_version(write_version)
         self._relative, self._filename = save_relative_paths, filename
@@ -163,7 +163,6 @@ class Saver:
             self._saveables,
             sharded=self._sharded,
             reshape=self._reshape,
-            sequential=self._sequential,
             version=self._version,
             filename=self._filename,
             name=self._name,
@@ -399,6 +398,8 @@ class Saver:
         self._check_built()
         message = self.saver_def
         try:
+            if not self._reshape:
+                check_shapes(self._saveables, path)
             sess.run(message.restore_op_name, {message.filename_tensor_name: path})
         except errors.NotFoundError as problem:
             missing = "a Variable name or other graph key that is missing"

@@ -5,6 +5,7 @@ graph a static table is filled by `tf.compat.v1.tables_initializer()`. Tables th
 in checkpoints, and all tables in SavedModels.
 """
 
+import contextlib
 import uuid
 from typing import Any
 
@@ -13,7 +14,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import EagerTensor, SymbolicTensor, host_array, wrap
-from penstock.graph.behavior import init_scope
+from penstock.graph.behavior import colocate_with, init_scope
 from penstock.ops.composing import scope
 from penstock.ops.lookup_buckets import lay_out
 from penstock.ops.lookup_initializers import TableInitializerBase
@@ -110,6 +111,12 @@ class LookupInterface(TrackableResource):
 def _given_name(handle: Any, name: str) -> str:
     """The name that a table's operation got in a graph; `name` eagerly."""
     return handle.op.name.rpartition("/")[2] if isinstance(handle, SymbolicTensor) else name
+
+
+def _beside(handle: Any) -> contextlib.AbstractContextManager[None]:
+    """A scope of operations on a table's device; nothing where its handle is captured."""
+    own = isinstance(handle, SymbolicTensor) and handle.graph is state.graph
+    return colocate_with(handle) if own else contextlib.nullcontext()
 
 
 def _as_keys(keys: Any) -> Any:
@@ -276,6 +283,7 @@ class MutableHashTable(LookupInterface):
         super().__init__(key_dtype, value_dtype)
         self._is_anonymous = experimental_is_anonymous
         self._checkpoint = checkpoint
+        self._saved: Any = None  # what a Saver of the table's graph writes
         self._name = name
         with init_scope():
             self._default_value = convert_to_tensor(default_value, self._value_dtype)
@@ -283,6 +291,7 @@ class MutableHashTable(LookupInterface):
             self._resource_handle = self._create_resource()
             self._name = _given_name(self._resource_handle, self._name)
             if checkpoint and state.graph is not None and not state.graph.building_function:
+                self._saved = self.export()
                 state.graph.add_to_collection(SAVEABLES, self)  # what a Saver saves by default
 
     def _attrs(self) -> dict[str, Any]:
@@ -380,20 +389,25 @@ class MutableHashTable(LookupInterface):
 
     def export(self, name: str | None = None) -> tuple[Any, Any]:
         """All keys and all values, in no order."""
-        with scope(name, f"{self.name}_lookup_table_export_values"):
+        with (
+            scope(name, f"{self.name}_lookup_table_export_values"),
+            _beside(self.resource_handle),
+        ):
             return _exported(self, self._value_shape)
 
     def _serialize_to_tensors(self) -> dict[str, Any]:
         if not self._checkpoint:
             return {}
-        keys, values = self.export()
+        made = self._saved
+        keys, values = made if made and made[0].graph is state.graph else self.export()
         return {"table-keys": keys, "table-values": values}
 
     def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> Any:
         if not self._checkpoint:
             return None
         pair = (restored_tensors["table-keys"], restored_tensors["table-values"])
-        return execute(IMPORT, (self.resource_handle, *pair))
+        with scope(None, f"{self.name}_table_restore"), _beside(self.resource_handle):
+            return execute(IMPORT, (self.resource_handle, *pair))
 
 
 class DenseHashTable(MutableHashTable):
@@ -427,6 +441,9 @@ class DenseHashTable(MutableHashTable):
         experimental_is_anonymous: bool = False,
     ) -> None:
         with init_scope():
+            default_value = convert_to_tensor(
+                default_value, as_dtype(value_dtype), name="default_value"
+            )
             kind = as_dtype(key_dtype)
             self._empty_key = convert_to_tensor(empty_key, kind, name="empty_key")
             self._deleted_key = convert_to_tensor(deleted_key, kind, name="deleted_key")

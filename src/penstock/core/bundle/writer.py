@@ -52,7 +52,7 @@ class BundleWriter:
     """Writes tensors under a prefix.
 
     Args:
-      prefix: the path that the names of all files begin with; the folder exists.
+      prefix: the path that the names of all files begin with; its last folder is made.
 
     Example:
       >>> import numpy as np, tempfile
@@ -164,6 +164,10 @@ class BundleWriter:
             a bundle that was there is unharmed.
         """
         try:
+            folder = os.path.dirname(self._prefix)
+            if folder and not os.path.isdir(folder):
+                with contextlib.suppress(FileExistsError):  # another shard's writer made it
+                    os.mkdir(folder)
             partial = self._write_data()
             try:
                 publish(self._prefix, [partial], self._write_index)
