@@ -29,6 +29,7 @@ from penstock.graph.graph import Graph
 from penstock.runtime.client import Session
 from penstock.runtime.executor import Executor, _independent
 from penstock.runtime.items import Item
+from penstock.runtime.pool import pools
 from penstock.runtime.step import Step
 from penstock.runtime.timeline import Timeline
 
@@ -131,6 +132,77 @@ def test_an_item_that_waits_does_not_hold_up_the_item_it_waits_for(session):
     for _ in range(3):
         done.clear()
         assert session.run([*waiting, releasing]) == [1.0] * 21
+
+
+def long_items(functions, waits, waiting=()):
+    """An executor whose items count as long."""
+    toys = [Toy(str(i), f, waits=i in waiting) for i, f in enumerate(functions)]
+    executor = Executor(toys, waits)
+    for i in range(len(toys)):
+        executor.note(i, 1.0)
+    executor._parallel = True
+    return executor
+
+
+def workers():
+    return pools.workers()._limit
+
+
+def in_threads(*functions):
+    """Runs each in a thread; whether all have ended."""
+    threads = [threading.Thread(target=f, daemon=True) for f in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return not any(thread.is_alive() for thread in threads)
+
+
+def test_no_worker_takes_an_item_that_waits():
+    """A step whose items wait for another step leaves the workers to that one."""
+    halves, ended, count = threading.Barrier(2), threading.Event(), 2 * workers() + 2
+    begun = threading.Barrier(2)
+
+    def wait(name, step):
+        if name == str(2 * count - 1):
+            begun.wait(60)
+        ended.wait()
+
+    def meet(name, step):  # both halves run at the same time: one of them on a worker
+        halves.wait(60)
+
+    waiters = long_items(
+        [lambda name, step: None] * count + [wait] * count,
+        [set() for _ in range(count)] + [{i} for i in range(count)],
+        waiting=range(count, 2 * count),
+    )
+    others = long_items([meet, meet], [set(), set()])
+
+    def release():
+        begun.wait(60)
+        others.run([], Step(None))
+        ended.set()
+
+    try:
+        assert in_threads(lambda: waiters.run([], Step(None)), release)
+    finally:
+        ended.set()
+
+
+def test_items_that_run_steps_of_their_own_need_no_free_worker():
+    count = 2 * workers() + 2
+    started, ran = threading.Barrier(workers() + 1), []
+    first = iter(range(workers() + 1))
+
+    def outer(name, step):
+        if next(first, None) is not None:
+            started.wait(60)  # all workers and the caller are inside of such an item
+        inner = long_items([lambda name, step: ran.append(name)] * 3, [set()] * 3)
+        inner.run([], step)
+
+    executor = long_items([outer] * count, [set()] * count)
+    assert in_threads(lambda: executor.run([], Step(None)))
+    assert len(ran) == 3 * count
 
 
 def test_the_first_error_wins_and_wakes_the_others(session):

@@ -5,10 +5,15 @@ calling thread. When two long items (measured) or an item that waits and any oth
 same time, each further one is handed to a thread; every thread goes on with what its item made
 ready. The first error wins: the others are cancelled, and the caller gets that error once nothing
 of the step runs any more.
+
+No run depends on a free worker: the caller runs what was handed over and no worker has begun, and
+no worker takes an item that waits. So steps whose items wait for each other's, and steps inside of
+items, end however few workers there are.
 """
 
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -118,15 +123,21 @@ def _independent(waits: Sequence[set[int]]) -> list[int]:
 
 
 class _ParallelRun:
-    """One run of an executor on several threads."""
+    """One run of an executor on several threads.
+
+    An item that is handed over lies in a queue of the run until a thread begins it. Ctrl-C in the
+    caller's thread may come between any two lines of it, so that thread counts nothing there.
+    """
 
     def __init__(self, executor: Executor, slots: list[Any], step: Step) -> None:
         self.executor = executor
         self.slots = slots
         self.step = step
-        self.condition = threading.Condition()  # guards: missing, threads, error
+        self.condition = threading.Condition()  # guards: all that follows but problems
         self.missing = [len(w) for w in executor._waits]
-        self.threads = 0
+        self.handed: deque[int] = deque()  # for a worker, or the caller if it is free before
+        self.waiting: deque[int] = deque()  # for threads of their own
+        self.threads = 0  # others that work for this run
         self.error: BaseException | None = None
         self.problems: list[Exception] = []  # in a replay: errors that have not stopped the others
 
@@ -134,7 +145,7 @@ class _ParallelRun:
         """Runs everything; returns or raises when no thread works for this run any more."""
         ready = [i for i, n in enumerate(self.missing) if n == 0]
         try:
-            self._drain(ready)
+            self._drain(ready, may_wait=True)
             self._stop()
             self._join()
         except BaseException as problem:  # Ctrl-C in this thread: stop the others first
@@ -144,44 +155,68 @@ class _ParallelRun:
             raise self.error
 
     def _join(self) -> None:
-        with self.condition:
-            while self.threads:
-                self.condition.wait()
+        """Waits for those who work for this run; does what no worker has begun."""
+        while True:
+            with self.condition:
+                while not self.handed and (self.threads or self.waiting):
+                    self.condition.wait()
+                if not self.handed:
+                    return
+                index = self.handed.popleft()
+            if self.error is None:
+                self._drain(self._run_item(index), may_wait=False)
+            self._stop()
 
-    def _drain(self, ready: list[int]) -> None:
-        """Runs items on this thread until there are none left for it; hands long ones over."""
+    def _drain(self, ready: list[int], may_wait: bool) -> None:
+        """Runs items on this thread until there are none left for it; hands long ones over.
+
+        Args:
+          ready: the items that may run.
+          may_wait: whether this thread takes items that wait.
+        """
         local: list[int] = []
         while True:
-            self._share(ready, local)
+            self._share(ready, local, may_wait)
             if not local or self.error is not None:
                 return
             index = local.pop()
             ready = self._run_item(index)
 
-    def _share(self, ready: list[int], local: list[int]) -> None:
+    def _share(self, ready: list[int], local: list[int], may_wait: bool) -> None:
         """Short items to `local`.
 
         Long ones to threads, but for one when this thread has nothing else.
         """
-        is_long = self.executor.is_long
+        is_long, items = self.executor.is_long, self.executor.items
         long = [i for i in ready if is_long(i)]
         local.extend(i for i in reversed(ready) if not is_long(i))
-        long.sort(key=lambda i: self.executor.items[i].waits)
-        if long and not local:
+        long.sort(key=lambda i: items[i].may_wait)
+        if long and not local and (may_wait or not items[long[0]].may_wait):
             local.append(long.pop(0))
         for index in long:
             self._hand_over(index)
 
     def _hand_over(self, index: int) -> None:
+        waits = self.executor.items[index].may_wait
+        given, pool = (self.waiting, pools.waiters()) if waits else (self.handed, pools.workers())
         with self.condition:
-            self.threads += 1
-        pool = pools.waiters() if self.executor.items[index].may_wait else pools.workers()
-        pool.submit(carried(lambda: self._work(index)))
+            given.append(index)
+            self.condition.notify_all()  # the caller may be free before a worker is
+        pool.submit(carried(lambda: self._work(given, waits)))
 
-    def _work(self, index: int) -> None:
+    def _work(self, given: deque[int], may_wait: bool) -> None:
+        """What a thread of a pool does: an item of `given` that nobody has begun, if there is one.
+
+        And what that makes ready.
+        """
+        with self.condition:
+            if not given:
+                return
+            index = given.popleft()
+            self.threads += 1
         try:
             if self.error is None:
-                self._drain(self._run_item(index))
+                self._drain(self._run_item(index), may_wait)
             self._stop()
         except BaseException as problem:  # the caller raises it
             self._fail(problem)
@@ -226,5 +261,7 @@ class _ParallelRun:
             first = self.error is None
             if first or isinstance(problem, KeyboardInterrupt):
                 self.error = problem
+            self.handed.clear()
+            self.waiting.clear()
         if first:
             self.step.cancel(_FAILED if isinstance(problem, Exception) else "interrupted")
