@@ -280,6 +280,47 @@ bool is_among(const float *row, int64_t width, int64_t target, int64_t k) {
   return larger < k;
 }
 
+// The largest of several columns of numbers side by side, which the compiler makes vectors; then the
+// first place that has it.
+template <bool least, typename Element>
+int64_t extreme(const Element *row, int64_t width) {
+  using Limits = std::numeric_limits<Element>;
+  const Element low = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  const Element high = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  const auto better = [](Element a, Element b) { return least ? a < b : a > b; };
+  constexpr int64_t kSide = 64 / sizeof(Element);
+  Element best[kSide];
+  std::fill(best, best + kSide, least ? high : low);
+  int64_t i = 0;
+  for (; i + kSide <= width; i += kSide)
+    for (int64_t j = 0; j < kSide; ++j) best[j] = better(row[i + j], best[j]) ? row[i + j] : best[j];
+  Element found = best[0];
+  for (int64_t j = 1; j < kSide; ++j) found = better(best[j], found) ? best[j] : found;
+  for (; i < width; ++i) found = better(row[i], found) ? row[i] : found;
+  if (found == (least ? high : low)) return 0;  // all are, or none is a number
+  const Element *place = std::find(row, row + width, found);
+  return place - row;
+}
+
+template <typename Element>
+void extremes(const void *rows, int64_t number, int64_t width, int64_t least, int64_t *places) {
+  const Element *row = static_cast<const Element *>(rows);
+  for (int64_t i = 0; i < number; ++i, row += width)
+    places[i] = least ? extreme<true>(row, width) : extreme<false>(row, width);
+}
+
+template <typename Element>
+void nths(const void *rows, int64_t number, int64_t width, int64_t place, void *values) {
+  const auto is_before = [](Element a, Element b) { return a < b || (b != b && a == a); };
+  std::vector<Element> kept(static_cast<size_t>(width));
+  const Element *row = static_cast<const Element *>(rows);
+  for (int64_t i = 0; i < number; ++i, row += width) {
+    std::copy(row, row + width, kept.begin());
+    std::nth_element(kept.begin(), kept.begin() + place, kept.end(), is_before);
+    static_cast<Element *>(values)[i] = kept[static_cast<size_t>(place)];
+  }
+}
+
 // ---- level rows
 
 // Adjacent parts are pooled as long as one is below the next.
@@ -311,7 +352,7 @@ void level(const double *row, int64_t width, std::vector<double> &totals,
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 1; }
+EXPORT int penstock_arrays_version() { return 2; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -375,6 +416,26 @@ EXPORT int64_t penstock_arrays_among(const float *rows, int64_t number, int64_t 
                                   const void *targets, int64_t wide, int64_t k, bool *found) {
   for (int64_t i = 0; i < number; ++i)
     found[i] = is_among(rows + i * width, width, entry(targets, wide, i), k);
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_extreme(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                       int64_t least, int64_t *places) {
+  const auto find = kind == 0   ? extremes<float>
+                    : kind == 1 ? extremes<double>
+                    : kind == 2 ? extremes<int32_t>
+                                : extremes<int64_t>;
+  find(rows, number, width, least, places);
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_nth(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                   int64_t place, void *values) {
+  const auto find = kind == 0   ? nths<float>
+                    : kind == 1 ? nths<double>
+                    : kind == 2 ? nths<int32_t>
+                                : nths<int64_t>;
+  find(rows, number, width, place, values);
   return -1;
 }
 

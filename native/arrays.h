@@ -53,6 +53,15 @@ EXPORT int64_t penstock_arrays_top(int64_t kind, const void *rows, int64_t numbe
 EXPORT int64_t penstock_arrays_among(const float *rows, int64_t number, int64_t width,
                                   const void *targets, int64_t wide, int64_t k, bool *found);
 
+// Where the largest number of each row is (the smallest where `least` says so): of equal ones the
+// first; a NaN is none. Rows have at least one number.
+EXPORT int64_t penstock_arrays_extreme(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                       int64_t least, int64_t *places);
+
+// The number of each row that stands at `place` in [0, width) where the row is sorted, NaN last.
+EXPORT int64_t penstock_arrays_nth(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                   int64_t place, void *values);
+
 // The nearest row that does not rise to each row, and the numbers of its level parts.
 EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t width, double *out,
                                      int32_t *parts);

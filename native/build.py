@@ -26,6 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE.parent / "src/penstock/_native/libpenstock_kernels.so"
 # Sources of libraries that Python calls.
 HOST = ("buffers", "wire", "strings", "special", "arrays", "random")
+HOST_HANDLED = ("special", "arrays")  # those that XLA calls too, by host_handlers.cc
 CHECK_SECONDS = 900  # a check takes some 20, and several times as many beside other work
 COMMON = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
 OPTIONS = {  # of single libraries: what lets loops over numbers become vectors
@@ -84,8 +85,9 @@ def build(target: pathlib.Path = TARGET) -> pathlib.Path:
     """
     with tempfile.TemporaryDirectory() as folder:
         flags = ["-isystem", str(headers())]
-        parts = ("attention", "dot", "norm", "recurrence", "update")
-        sources = ("handlers", *(f"{part}_handlers" for part in parts), "dispatch", "dot_dispatch")
+        parts = ("attention", "dot", "host", "norm", "recurrence", "update")
+        handlers = ("handlers", *(f"{part}_handlers" for part in parts))
+        sources = (*handlers, *HOST_HANDLED, "dispatch", "dot_dispatch")
         made = _compile(folder, sources, flags, ["-shared"])
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made, target.with_suffix(".new"))
@@ -192,7 +194,7 @@ def _compile(folder: str, sources: Iterable[str], extra: list[str], link: list[s
             *options,
         ]
     for source in sources:
-        jobs[f"{folder}/{source}.o"] = [str(HERE / f"{source}.cc")]
+        jobs[f"{folder}/{source}.o"] = [str(HERE / f"{source}.cc"), *OPTIONS.get(source, ())]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(_run, ([*command, *rest, "-c", "-o", to] for to, rest in jobs.items())))
     made = f"{folder}/made"

@@ -130,6 +130,38 @@ bool check_top(Random &random) {
   return true;
 }
 
+bool check_extreme(Random &random) {
+  const int64_t number = 1 + below(random, 8), width = 1 + below(random, 70), least = below(random, 2);
+  std::vector<float> rows(number * width);
+  const bool no_numbers = random() % 5 == 0;
+  for (float &each : rows)
+    each = no_numbers || random() % 9 == 0 ? std::nanf("") : static_cast<float>(below(random, 40) - 20);
+  std::vector<int64_t> places(number);
+  penstock_arrays_extreme(0, rows.data(), number, width, least, places.data());
+  for (int64_t row = 0; row < number; ++row) {
+    const float *x = &rows[row * width];
+    int64_t best = -1;
+    for (int64_t i = 0; i < width; ++i)
+      if (!std::isnan(x[i]) && (best < 0 || (least ? x[i] < x[best] : x[i] > x[best]))) best = i;
+    if (places[row] != (best < 0 ? 0 : best)) return false;
+  }
+  return true;
+}
+
+bool check_nth(Random &random) {
+  const int64_t number = 1 + below(random, 8), width = 1 + below(random, 70), place = below(random, width);
+  std::vector<double> rows(number * width), found(number);
+  for (double &each : rows)
+    each = random() % 9 ? static_cast<double>(below(random, 40)) : std::nan("");
+  penstock_arrays_nth(1, rows.data(), number, width, place, found.data());
+  for (int64_t row = 0; row < number; ++row) {
+    double *x = &rows[row * width];
+    std::sort(x, x + width, [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
+    if (std::isnan(x[place]) ? !std::isnan(found[row]) : x[place] != found[row]) return false;
+  }
+  return true;
+}
+
 bool check_among(Random &random) {
   const int64_t number = 1 + below(random, 20), width = 1 + below(random, 30), k = below(random, 6);
   std::vector<float> rows(number * width);
@@ -179,7 +211,8 @@ int main(int count, char **arguments) {
   const int rounds = count > 1 ? 10 * std::atoi(arguments[1]) : 100;
   Random random(1);
   bool (*const checks[])(Random &) = {check_unique, check_floats, check_combine, check_deal,
-                                      check_invert, check_top,    check_among,   check_level};
+                                      check_invert, check_top,    check_extreme, check_nth,
+                                      check_among,  check_level};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

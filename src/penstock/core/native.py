@@ -46,9 +46,14 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "layer_norm",
     "layer_norm_grad",
     "update",
+    "special",
+    "top",
+    "among",
+    "extreme",
+    "nth",
 )
 PREFIX = "penstock."
-REVISION = 7  # part of the names that executables on disk hold; handlers.cc states the same number
+REVISION = 8  # part of the names that executables on disk hold; handlers.cc states the same number
 _SETS = ("isa", "dot_isa")  # of instructions: for all kernels, for products of bfloat16 and bytes
 _OWN = ("interface", *_SETS, *(f"use_{name}" for name in _SETS))
 

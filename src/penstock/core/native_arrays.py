@@ -17,7 +17,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=1,
+    version=2,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -25,6 +25,8 @@ LIBRARY = HostLibrary(
         "deal": "pnpnpp",
         "invert": "pnnp",
         "top": "npnnnnpp",
+        "extreme": "npnnnp",
+        "nth": "npnnnp",
         "among": "pnnpnnp",
         "level": "pnnpp",
     },

@@ -12,6 +12,7 @@ from penstock.ops.kernels import cpu as _cpu  # noqa: F401
 from penstock.ops.kernels import cpu_angles as _cpu_angles  # noqa: F401
 from penstock.ops.kernels import cpu_conv as _cpu_conv  # noqa: F401
 from penstock.ops.kernels import cpu_dot as _cpu_dot  # noqa: F401
+from penstock.ops.kernels import cpu_host as _cpu_host  # noqa: F401
 
 FAMILIES = (
     "accumulator_ops",

@@ -1,0 +1,153 @@
+// The handlers of work that host code calls too: special functions (special.h) and rows (arrays.h),
+// with the same results. The rows of a call are all but the last axis.
+#include <algorithm>
+
+#include "arrays.h"
+#include "handling.h"
+#include "special.h"
+
+namespace {
+
+using Any = ffi::AnyBuffer;
+
+constexpr long kNumbersAtOnce = 1 << 13;  // of a task
+
+long total(Dims dims) {
+  long count = 1;
+  for (const int64_t size : dims) count *= size;
+  return count;
+}
+
+long width_of(Dims dims) { return dims[dims.size() - 1]; }
+
+long rows_of(Dims dims) { return width_of(dims) > 0 ? total(dims) / width_of(dims) : 0; }
+
+const char* at(const Any& buffer, long element) {
+  return static_cast<const char*>(buffer.untyped_data()) +
+         element * static_cast<long>(ffi::ByteWidth(buffer.element_type()));
+}
+
+char* at(ffi::Result<Any>& buffer, long element) { return const_cast<char*>(at(*buffer, element)); }
+
+// The kinds of arrays.h.
+int64_t kind_of(const Any& buffer) {
+  switch (buffer.element_type()) {
+    case ffi::F32: return 0;
+    case ffi::F64: return 1;
+    case ffi::S32: return 2;
+    default: return 3;
+  }
+}
+
+bool is_wide(const Any& buffer) { return ffi::ByteWidth(buffer.element_type()) == 8; }
+
+// Runs body(from, to) for parts of `count` things of `size` numbers each.
+template <typename Body>
+void in_parts(ffi::ThreadPool pool, long count, long size, const Body& body) {
+  struct Parts {
+    const Body& body;
+    long count, each;
+  };
+  const long each = std::max(1L, kNumbersAtOnce / std::max(1L, size));
+  const Parts parts{body, count, each};
+  PoolWorkers workers(pool);
+  workers.run((count + each - 1) / each,
+              [](const void* given, long task) {
+                const Parts& all = *static_cast<const Parts*>(given);
+                all.body(task * all.each, std::min(all.count, (task + 1) * all.each));
+              },
+              &parts);
+}
+
+// Arguments and result have one shape and dtype.
+ffi::Error special(ffi::ThreadPool pool, ffi::RemainingArgs given, std::int32_t number,
+                   ffi::Result<Any> y) {
+  return guarded([&] {
+    std::vector<Any> inputs;
+    for (std::size_t i = 0; i < given.size(); ++i) inputs.push_back(*given.get<Any>(i));
+    in_parts(pool, total(y->dimensions()), 1, [&](long from, long to) {
+      const void* numbers[3];
+      const int64_t steps[] = {1, 1, 1};
+      for (std::size_t i = 0; i < inputs.size() && i < 3; ++i) numbers[i] = at(inputs[i], from);
+      penstock_special_run(number, is_wide(*y), 1, to - from, numbers, steps, at(y, from));
+    });
+  });
+}
+
+ffi::Error top(ffi::ThreadPool pool, Any x, ffi::Result<Any> values,
+               ffi::Result<ffi::Buffer<ffi::S64>> places) {
+  return guarded([&] {
+    const long width = width_of(x.dimensions()), k = width_of(values->dimensions());
+    in_parts(pool, rows_of(x.dimensions()), width, [&](long from, long to) {
+      penstock_arrays_top(kind_of(x), at(x, from * width), to - from, width, k, 1,
+                          at(values, from * k), places->typed_data() + from * k);
+    });
+  });
+}
+
+ffi::Error among(ffi::ThreadPool pool, ffi::Buffer<ffi::F32> x, Any targets,
+                 ffi::BufferR0<ffi::S64> k,
+                 ffi::Result<ffi::Buffer<ffi::PRED>> found) {
+  return guarded([&] {
+    const long width = width_of(x.dimensions());
+    in_parts(pool, rows_of(x.dimensions()), width, [&](long from, long to) {
+      penstock_arrays_among(x.typed_data() + from * width, to - from, width, at(targets, from),
+                            is_wide(targets), *k.typed_data(), found->typed_data() + from);
+    });
+  });
+}
+
+ffi::Error extreme(ffi::ThreadPool pool, Any x, bool least,
+                   ffi::Result<ffi::Buffer<ffi::S64>> places) {
+  return guarded([&] {
+    const long width = width_of(x.dimensions());
+    in_parts(pool, rows_of(x.dimensions()), width, [&](long from, long to) {
+      penstock_arrays_extreme(kind_of(x), at(x, from * width), to - from, width, least,
+                              places->typed_data() + from);
+    });
+  });
+}
+
+ffi::Error nth(ffi::ThreadPool pool, Any x, std::int64_t place, ffi::Result<Any> values) {
+  return guarded([&] {
+    const long width = width_of(x.dimensions());
+    in_parts(pool, rows_of(x.dimensions()), width, [&](long from, long to) {
+      penstock_arrays_nth(kind_of(x), at(x, from * width), to - from, width, place,
+                          at(values, from));
+    });
+  });
+}
+
+}  // namespace
+
+PENSTOCK_HANDLER(penstock_special, special,
+                 ffi::Ffi::Bind()
+                     .Ctx<ffi::ThreadPool>()
+                     .RemainingArgs()
+                     .Attr<std::int32_t>("number")
+                     .Ret<Any>());
+PENSTOCK_HANDLER(penstock_top, top,
+                 ffi::Ffi::Bind()
+                     .Ctx<ffi::ThreadPool>()
+                     .Arg<Any>()
+                     .Ret<Any>()
+                     .Ret<ffi::Buffer<ffi::S64>>());
+PENSTOCK_HANDLER(penstock_among, among,
+                 ffi::Ffi::Bind()
+                     .Ctx<ffi::ThreadPool>()
+                     .Arg<ffi::Buffer<ffi::F32>>()
+                     .Arg<Any>()
+                     .Arg<ffi::BufferR0<ffi::S64>>()
+                     .Ret<ffi::Buffer<ffi::PRED>>());
+PENSTOCK_HANDLER(penstock_extreme, extreme,
+                 ffi::Ffi::Bind()
+                     .Ctx<ffi::ThreadPool>()
+                     .Arg<Any>()
+                     .Attr<bool>("least")
+                     .Ret<ffi::Buffer<ffi::S64>>());
+PENSTOCK_HANDLER(penstock_nth, nth,
+                 ffi::Ffi::Bind()
+                     .Ctx<ffi::ThreadPool>()
+                     .Arg<Any>()
+                     .Attr<std::int64_t>("place")
+                     .Ret<Any>());
