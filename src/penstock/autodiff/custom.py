@@ -99,6 +99,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
         return lambda function: custom_gradient(function)
 
     @functools.wraps(f)
+    @context.in_home
     def decorated(*args: Any, **kwargs: Any) -> Any:
         return (
             _graph_call(f, args, kwargs)

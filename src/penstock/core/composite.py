@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import convert
+from penstock.core.context import at_home
 from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.types import dtypes
 from penstock.types.composite_specs import IndexedSlicesSpec, SparseTensorSpec
@@ -229,9 +230,10 @@ class SparseTensor(CompositeTensor):
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         if _sparse_loaders:
             _load_sparse()
-        self._indices = convert.convert_to_tensor(indices, dtypes.int64, name="indices")
-        self._values = convert.convert_to_tensor(values, name="values")
-        self._dense_shape = convert.convert_to_tensor(dense_shape, dtypes.int64, name="shape")
+        with at_home(indices, values, dense_shape):
+            self._indices = convert.convert_to_tensor(indices, dtypes.int64, name="indices")
+            self._values = convert.convert_to_tensor(values, name="values")
+            self._dense_shape = convert.convert_to_tensor(dense_shape, dtypes.int64, name="shape")
         self._dense_shape_default: TensorShape | None = None
         indices_shape = self._indices.shape.with_rank(2)
         values_shape = self._values.shape.with_rank(1)

@@ -14,7 +14,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from penstock import errors
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LOCAL_TASK = "/job:localhost/replica:0/task:0"
 _LOCAL = frozenset(LOCAL_TASK.strip("/").split("/"))
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Recorder(Protocol):
@@ -147,6 +149,24 @@ def graph_scope(graph: Any) -> Iterator[Any]:
     finally:
         state.graph, state.stack = before
         refresh()
+
+
+def at_home(*inputs: Any) -> contextlib.AbstractContextManager[Any]:
+    """The graph that operations on these go to: that of tensors of one other plain graph."""
+    graph = state.graph
+    home = None if graph is None else graph.home_of(inputs)
+    return contextlib.nullcontext() if home is graph else graph_scope(home)
+
+
+def in_home(function: Function) -> Function:
+    """Decorator: what the function makes goes to the graph of its arguments, as `at_home` says."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with at_home(*args, *kwargs.values()):
+            return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
 
 
 @contextlib.contextmanager

@@ -15,6 +15,8 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from penstock.core.context import at_home, state
+
 PREFIX = "penstock.ops."
 UNHANDLED = object()  # what a handler returns to leave the call to the next one
 
@@ -240,6 +242,8 @@ def dispatches_itself(function: Callable[..., Any]) -> Callable[..., Any]:
 def dispatching(function: Callable[..., Any], module: str, name: str) -> Callable[..., Any]:
     """The public form of `function`: a handler runs instead of it where one takes the arguments.
 
+    What it makes goes to the graph of its arguments, where they are of one that is not the default.
+
     One function has one public form, under all its names; it is known, and pickled, by the first.
     It says the parameters of `function` to `inspect.getfullargspec` too, which follows no wrapper.
 
@@ -254,6 +258,10 @@ def dispatching(function: Callable[..., Any], module: str, name: str) -> Callabl
 
         @functools.wraps(function)
         def public(*args: Any, **kwargs: Any) -> Any:
+            graph = state.graph
+            if graph is not None and graph.home_of((*args, *kwargs.values())) is not graph:
+                with at_home(*args, *kwargs.values()):
+                    return public(*args, **kwargs)
             if kinds and wanted(args, kwargs):
                 result = call(public, key, args, kwargs)
                 if result is not UNHANDLED:

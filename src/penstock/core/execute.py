@@ -5,14 +5,13 @@ recorders (tapes, accumulators) of the thread are shown what happened. Inputs ma
 they are converted to the dtypes that the tensors beside them require.
 """
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock.core import attributes, convert
-from penstock.core.context import graph_scope, state
+from penstock.core.context import at_home, state
 from penstock.core.eager import run_eager
 from penstock.core.op_def import ArgDef, OpDef, lookup
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
@@ -48,11 +47,9 @@ def execute(
         op = lookup(op)
     attrs = NO_ATTRS if attrs is None else attrs
     graph = state.graph
-    if graph is not None:
-        home = graph.home_of(inputs)
-        if home is not graph:
-            with graph_scope(home):
-                return execute(op, inputs, attrs, name)
+    if graph is not None and graph.home_of(inputs) is not graph:
+        with at_home(*inputs):
+            return execute(op, inputs, attrs, name)
     if graph is not None and not all(map(is_symbolic, inputs)):
         wanted = name or op.name  # type: ignore[union-attr]
         with graph.name_scope(wanted) as scope:  # constants made of inputs are named in it
@@ -60,13 +57,6 @@ def execute(
             return execute_flat(op, flat, counts, attrs, scope)  # type: ignore[arg-type]
     flat, counts = convert_inputs(op, inputs, attrs)  # type: ignore[arg-type]
     return execute_flat(op, flat, counts, attrs, name)  # type: ignore[arg-type]
-
-
-def at_home(*inputs: Any) -> contextlib.AbstractContextManager[Any]:
-    """The graph that an operation on these goes to, for what is made on the way to it."""
-    graph = state.graph
-    home = None if graph is None else graph.home_of(inputs)
-    return contextlib.nullcontext() if home is graph else graph_scope(home)
 
 
 def is_symbolic(value: Any) -> bool:

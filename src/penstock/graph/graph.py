@@ -15,6 +15,7 @@ from typing import Any
 from penstock import errors
 from penstock.core import attributes, context
 from penstock.core.arrays import HashableArray
+from penstock.core.composite import CompositeTensor
 from penstock.core.op_def import OpDef, lookup
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
@@ -23,7 +24,28 @@ from penstock.graph.operation import Operation
 from penstock.graph.static_values import constant_value, shape_value
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
+from penstock.util import nest
 from penstock.util.frames import user_stack
+
+_PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), EagerTensor))
+
+
+def _graphs_of(values: Iterable[Any]) -> Iterator["Graph"]:
+    """The graphs of the symbolic tensors, operations and variables among values."""
+    for value in values:
+        kind = value.__class__
+        if kind is SymbolicTensor or kind is Operation:
+            yield value.graph
+        elif kind in _PLAIN:
+            continue
+        elif isinstance(value, (list, tuple)):
+            yield from _graphs_of(value)
+        elif isinstance(value, dict):
+            yield from _graphs_of(value.values())
+        elif isinstance(value, CompositeTensor):
+            yield from _graphs_of(nest.flatten(value, expand_composites=True))
+        elif getattr(value, "handle", None).__class__ is SymbolicTensor:
+            yield value.handle.graph
 
 
 class Graph:
@@ -282,25 +304,18 @@ class Graph:
         return self._constant(value)
 
     def home_of(self, inputs: Sequence[Any]) -> "Graph":
-        """The graph that an operation on these goes to.
+        """The graph that operations on these go to.
 
-        Tensors and variables of one other plain graph take it there; as in TensorFlow, whichever
-        graph is the default one.
+        Tensors, operations and variables of one other plain graph, in lists and dictionaries too,
+        take them there; as in TensorFlow, whichever graph is the default one.
         """
         home: Graph | None = None
         if self.building_function:
             return self
-        for value in inputs:
-            for item in value if value.__class__ in (list, tuple) else (value,):
-                if item.__class__ is not SymbolicTensor:
-                    item = getattr(item, "handle", None)
-                    if item.__class__ is not SymbolicTensor:
-                        continue
-                if item.graph is self or item.graph.building_function:
-                    return self
-                if home is not None and item.graph is not home:
-                    return self
-                home = item.graph
+        for graph in _graphs_of(inputs):
+            if graph is self or graph.building_function or home not in (None, graph):
+                return self
+            home = graph
         return self if home is None else home
 
     def _constant(self, value: EagerTensor) -> SymbolicTensor:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.context import state
+from penstock.core.context import at_home, state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.execute import at_home, execute
+from penstock.core.execute import execute
 from penstock.core.tensor import EagerTensor, Tensor, attach_method, wrap
 from penstock.graph.graph import get_default_graph
 from penstock.ops.array_select import boolean_mask

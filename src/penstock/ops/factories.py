@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from penstock.core import dispatch, shapes
-from penstock.core.context import state
+from penstock.core.context import at_home, state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.execute import at_home, execute, is_symbolic
+from penstock.core.execute import execute, is_symbolic
 from penstock.core.kernels import HOST_LIMIT, quiet, register_kernel, select
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
@@ -171,7 +171,8 @@ def binary_function(
             result = dispatch.call(public, key, (x, y), {} if name is None else {"name": name})
             if result is not dispatch.UNHANDLED:
                 return result
-        return otherwise(x, y, name)
+        with at_home(x, y):
+            return otherwise(x, y, name)
 
     public = function if arguments == ("x", "y") else _renamed(function, arguments)
     public.__name__ = public.__qualname__ = name
@@ -263,7 +264,7 @@ def convert_binary(op: OpDef, x: Any, y: Any, name: str | None) -> Any:
     if graph is None or (is_symbolic(x) and is_symbolic(y)):
         x, y = convert_pair(x, y)
         return execute(op, (x, y), None, name)
-    with at_home(x, y), state.graph.name_scope(name or op.name) as scope:
+    with graph.name_scope(name or op.name) as scope:
         x, y = convert_pair(x, y)  # a constant made of an operand is named in the scope
         return execute(op, (x, y), None, scope)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.execute import at_home, execute
+from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import Tensor
 from penstock.graph.static_values import constant_value
@@ -274,8 +274,7 @@ def _reduce(op: OpDef, x: Any, axis: Axis, keepdims: Any, name: str | None) -> A
     attrs = {"keep_dims": bool(keepdims)}
     if state.graph is None:
         return execute(op, (x, _axes(x, axis)), attrs)
-    with at_home(x):
-        result = execute(op, (x, _axes(x, axis)), attrs, name)
+    result = execute(op, (x, _axes(x, axis)), attrs, name)
     if axis is None and not keepdims and result.dims is None:  # of an unknown rank
         result.set_shape(())
     return result

@@ -8,7 +8,7 @@ tensor's dtype; nothing is promoted. `==` and `!=` compare by value, and by iden
 from collections.abc import Callable
 from typing import Any
 
-from penstock.core.context import graph_scope, state
+from penstock.core.context import at_home, state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import EagerTensor, Tensor, attach_method
@@ -52,12 +52,7 @@ def _reflected(function: Function, name: str = "") -> Function:
 
 def _in_graph(function: Function, x: Any, y: Any, name: str) -> Any:
     """`function` in a scope of the operator's name, where an operand that is no tensor goes too."""
-    graph = state.graph
-    home = graph.home_of((x, y))
-    if home is not graph:
-        with graph_scope(home):
-            return _in_graph(function, x, y, name)
-    with graph.name_scope(name) as scope:
+    with at_home(x, y), state.graph.name_scope(name) as scope:
         left, right = ("a", "b") if name == "matmul" else ("x", "y")
         if not isinstance(x, Tensor):
             x = as_dtype_of(y, x, left)

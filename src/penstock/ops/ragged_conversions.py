@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 
 from penstock.core.composite import SparseTensor, is_sparse
-from penstock.core.context import state
+from penstock.core.context import in_home, state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
@@ -33,6 +33,7 @@ class RaggedConversions(RaggedFactories):
     # ---- dense
 
     @classmethod
+    @in_home
     def from_tensor(
         cls,
         tensor: Any,
@@ -130,6 +131,7 @@ class RaggedConversions(RaggedFactories):
     # ---- sparse
 
     @classmethod
+    @in_home
     def from_sparse(
         cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = dt.int64
     ) -> Self:

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from penstock.core.composite import CompositeTensor
+from penstock.core.context import in_home
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
 from penstock.ops import debug_asserts as asserts
@@ -65,6 +66,7 @@ class RaggedFactories(CompositeTensor):
         return as_values(cls, values, partition.dtype), partition
 
     @classmethod
+    @in_home
     def from_value_rowids(
         cls,
         values: Any,
@@ -103,6 +105,7 @@ class RaggedFactories(CompositeTensor):
             return cls._from_row_partition(values, partition, validate)
 
     @classmethod
+    @in_home
     def from_row_splits(
         cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
     ) -> Self:
@@ -132,6 +135,7 @@ class RaggedFactories(CompositeTensor):
             return cls._from_row_partition(values, partition, validate)
 
     @classmethod
+    @in_home
     def from_row_lengths(
         cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
     ) -> Self:
@@ -161,6 +165,7 @@ class RaggedFactories(CompositeTensor):
             return cls._from_row_partition(values, partition, validate)
 
     @classmethod
+    @in_home
     def from_row_starts(
         cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
     ) -> Self:
@@ -193,6 +198,7 @@ class RaggedFactories(CompositeTensor):
             return cls._from_row_partition(values, partition, validate)
 
     @classmethod
+    @in_home
     def from_row_limits(
         cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
     ) -> Self:
@@ -218,6 +224,7 @@ class RaggedFactories(CompositeTensor):
             return cls._from_row_partition(values, partition, validate)
 
     @classmethod
+    @in_home
     def from_uniform_row_length(
         cls,
         values: Any,
@@ -264,6 +271,7 @@ class RaggedFactories(CompositeTensor):
     # ---- several ragged dimensions at once
 
     @classmethod
+    @in_home
     def from_nested_value_rowids(
         cls,
         flat_values: Any,
@@ -303,6 +311,7 @@ class RaggedFactories(CompositeTensor):
             return result
 
     @classmethod
+    @in_home
     def from_nested_row_splits(
         cls,
         flat_values: Any,
@@ -330,6 +339,7 @@ class RaggedFactories(CompositeTensor):
             return result
 
     @classmethod
+    @in_home
     def from_nested_row_lengths(
         cls,
         flat_values: Any,
