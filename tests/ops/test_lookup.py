@@ -5,7 +5,8 @@ import pytest
 
 import penstock as tf
 from penstock import errors, proto
-from penstock.ops.lookup_buckets import lay_out
+from penstock.ops import lookup_state
+from penstock.ops.lookup_buckets import Buckets
 
 raw, v1, lookup = tf.raw_ops, tf.compat.v1, tf.lookup
 BAD = errors.InvalidArgumentError
@@ -459,16 +460,13 @@ def test_restoring_what_tensorflow_wrote(tmp_path):
 def test_buckets(keys, places):
     kind = object if isinstance(keys[0], bytes) else np.int64
     found = np.array(keys, kind)
-    filler = [[b"" if kind is object else 0] * found.reshape(len(keys), -1).shape[1]]
     most = 12  # keys that 16 buckets hold
     spare = [key for key in _fillers(kind, found.shape[1:]) if key not in keys][: most - len(keys)]
-    held = np.array([*keys, *spare], kind)
-    laid, values = lay_out(held, np.arange(most), np.array(filler[0], kind))
-    assert laid.shape == (16, *(found.shape[1:] or (1,)))
-    assert values.shape == (16, 1)
-    for number, place in enumerate(places):
-        assert laid[place].tolist() == np.reshape(found[number], -1).tolist()
-        assert values[place] == number
+    buckets = Buckets(4, 0.8)
+    held = [tuple(key) if isinstance(key, list) else key for key in (*keys, *spare)]
+    buckets.insert(held, most)
+    assert buckets.count == 16
+    assert [buckets.taken[place] for place in places] == held[: len(places)]
 
 
 def _fillers(kind, shape):
@@ -480,7 +478,7 @@ def _fillers(kind, shape):
 
 
 def test_checkpoints_have_buckets_and_are_read_with_or_without(tmp_path):
-    table = dense()
+    table = dense(initial_num_buckets=4)
     table.insert(int64([5, 6, 21]), int64([1, 2, 3]))
     saved = tf.train.Checkpoint(t=table).write(tmp_path / "c")
     keys = tf.train.load_variable(saved, "t/.ATTRIBUTES/table-keys")
@@ -515,3 +513,48 @@ def test_names_of_operations_in_graphs():
         "words_Lookup/hash_table_Lookup/LookupTableFindV2", "words_Lookup/SelectV2",
         "words_Size/hash_table_Size/LookupTableSizeV2", "words_Size/add",
     }  # fmt: skip
+
+
+def test_a_dense_table_is_exported_as_tensorflow_s_buckets():
+    """Removed keys leave a mark and their value; growth puts keys in by the order of buckets."""
+    table = dense(initial_num_buckets=8)
+    table.insert(int64([1, 9, 3, 17]), int64([10, 90, 30, 170]))
+    table.remove(int64([9]))
+    keys, values = table.export()
+    assert value(keys) == [[0], [1], [-1], [3], [17], [0], [0], [0]]
+    assert value(values) == [[0], [10], [90], [30], [170], [0], [0], [0]]
+    table.insert(int64([25]), int64([250]))
+    for number in (100, 101, 102):
+        table.insert(int64([number]), int64([number]))
+    grown = [1, 17, 3, 100, 101, 102, 0, 0, 25]
+    assert value(table.export()[0])[1:10] == [[key] for key in grown]
+    other = dense(initial_num_buckets=4)
+    other._restore_from_tensors(table._serialize_to_tensors())
+    other.insert(int64([33]), int64([330]))
+    assert value(other.export()[0])[7] == [33]
+    assert value(other.size()) == 8
+
+
+def test_a_dense_table_takes_pairs_that_are_no_buckets():
+    table = dense(initial_num_buckets=4)
+    pairs = {"table-keys": int64([5, 6, 7, 8]), "table-values": int64([1, 2, 3, 4])}
+    table._restore_from_tensors(pairs)
+    assert value(table.lookup(int64([8, 5, 9]))) == [4, 1, -1]
+    assert table.export()[0].shape == [8, 1]
+
+
+def test_buckets_do_not_remember_every_change(monkeypatch):
+    monkeypatch.setattr(lookup_state, "_CHANGES", 20)
+    table, same = dense(initial_num_buckets=4), dense(initial_num_buckets=4)
+    for number in range(1, 200):
+        table.insert(int64([number]), int64([number]))
+        if number > 3:
+            table.remove(int64([number - 3]))
+        if number % 50 == 0:
+            assert table.resource_handle._array.resource._noted <= 30
+    monkeypatch.setattr(lookup_state, "_CHANGES", 10**9)
+    for number in range(1, 200):
+        same.insert(int64([number]), int64([number]))
+        if number > 3:
+            same.remove(int64([number - 3]))
+    assert [value(x) for x in same.export()] == [value(x) for x in table.export()]

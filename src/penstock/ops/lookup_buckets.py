@@ -7,13 +7,9 @@ hashes of a vector's elements are combined.
 
 from typing import Any
 
-import numpy as np
-
 _MASK = 2**64 - 1
 _SEED, _FACTOR, _SHIFT = 0xDECAFCAFFE, 0xC6A4A7935BD1E995, 47
 _COMBINED = 0x9E3779B97F4A7800
-_LOAD = 0.8  # the part of the buckets that may be taken
-_LEAST = 4
 
 
 def hash_of(key: Any) -> int:
@@ -45,33 +41,56 @@ def _murmur(data: bytes) -> int:
     return found ^ found >> _SHIFT
 
 
-def lay_out(keys: Any, values: Any, empty_key: Any) -> tuple[Any, Any]:
-    """The buckets of a table: keys K[buckets, ...] and values V[buckets, ...].
+class Buckets:
+    """Which key lies in which bucket. Not thread-safe.
+
+    A bucket whose key was removed keeps its value until another key takes it.
 
     Args:
-      keys: K[n, *key_shape], all different.
-      values: V[n, *value_shape].
-      empty_key: K[*key_shape], for buckets that are not taken.
-
-    Returns:
-      Both, at least of rank 2, with a power of two for the number of buckets.
+      count: the number of buckets, a power of two.
+      load: the part of them that may be taken; more are made before it is passed.
     """
-    count = _LEAST
-    while len(keys) > _LOAD * count:
-        count *= 2
-    flat = keys.reshape(len(keys), -1)
-    blank = b"" if values.dtype == object else 0
-    made = np.full((count, *values.shape[1:]), blank, values.dtype)
-    held = np.empty((count, flat.shape[1]), keys.dtype)
-    held[:] = np.asarray(empty_key).reshape(-1)
-    taken = set()
-    for row, value in zip(flat, values, strict=True):
-        listed = row.tolist()
-        at, step = hash_of(listed[0] if len(listed) == 1 else tuple(listed)) % count, 0
-        while at in taken:
+
+    def __init__(self, count: int, load: float) -> None:
+        self.count, self.load = count, load
+        self.taken: dict[int, Any] = {}  # bucket -> key
+        self.left: dict[int, Any] = {}  # bucket whose key was removed -> value
+        self._places: dict[Any, int] = {}  # key -> bucket
+
+    def insert(self, keys: list[Any], more: int) -> None:
+        """Puts new keys into buckets.
+
+        Args:
+          keys: those that are not there yet, all different.
+          more: how many keys were given, old ones and repeated ones too: room is made for all.
+        """
+        count = self.count
+        while len(self.taken) + more > count * self.load:
+            count *= 2
+        if count != self.count:
+            held = [key for _, key in sorted(self.taken.items())]
+            self.count, self.taken, self.left = count, {}, {}
+            for key in held:
+                self._put(key)
+        for key in keys:
+            self._put(key)
+
+    def _put(self, key: Any) -> None:
+        at, step = hash_of(key) % self.count, 0
+        while at in self.taken:
             step += 1
-            at = (at + step) % count
-        taken.add(at)
-        held[at], made[at] = row, value
-    shape = keys.shape[1:] or (1,)
-    return held.reshape(count, *shape), made.reshape(count, *(values.shape[1:] or (1,)))
+            at = (at + step) % self.count
+        self.place(at, key)
+
+    def place(self, bucket: int, key: Any) -> None:
+        """Puts a key into a bucket."""
+        self.taken[bucket] = key
+        self._places[key] = bucket
+        self.left.pop(bucket, None)
+
+    def remove(self, pairs: list[tuple[Any, Any]]) -> None:
+        """Takes keys out, each with the value that it had."""
+        for key, value in pairs:
+            bucket = self._places.pop(key)
+            del self.taken[bucket]
+            self.left[bucket] = value

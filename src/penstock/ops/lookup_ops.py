@@ -131,9 +131,12 @@ def _dense(
     if not 0 < max_load_factor < 1:
         raise invalid(f"max_load_factor must be between 0 and 1, got: {max_load_factor}.")
     shape = full_shape(value_shape, "values")
-    return _made(
-        ctx, lambda name: DenseTable(name, key_dtype, value_dtype, shape, empty_key, deleted_key)
-    )
+
+    def make(name: str) -> DenseTable:
+        keys = empty_key, deleted_key
+        return DenseTable(name, key_dtype, value_dtype, shape, *keys, count, max_load_factor)
+
+    return _made(ctx, make)
 
 
 for _op, _kernel in ((STATIC, _static), (MUTABLE, _mutable), (VECTORS, _vectors), (DENSE, _dense)):
@@ -246,7 +249,7 @@ REMOVE = _define_use(
 SIZE = _define_use("LookupTableSize", "", "size: int64", "The number of keys.", shapes.scalar)
 EXPORT = _define_use(
     "LookupTableExport", "; Tkeys: type, Tvalues: type", "keys: Tkeys, values: Tvalues",
-    "All keys and values, in no order.", lambda c: [None, None],
+    "All keys and values, in no order; the buckets of a dense table.", lambda c: [None, None],
 )  # fmt: skip
 IMPORT = _define_use(
     "LookupTableImport", f", {_PAIR}", "()", "Replaces the content.", shapes.no_output

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from penstock import errors
+from penstock.ops.lookup_buckets import Buckets
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -19,6 +20,7 @@ from penstock.types.dtypes import DType
 
 Array = Any  # numpy.ndarray
 Key = Any  # bytes, an integer, or a tuple of these
+_CHANGES = 100_000  # what a dense table notes before it looks for buckets
 
 
 def invalid(text: str) -> errors.InvalidArgumentError:
@@ -231,7 +233,10 @@ class StaticTable(LookupTable):
 
 
 class DenseTable(LookupTable):
-    """A mutable table with two keys that stand for nothing and for what was removed."""
+    """A mutable table with two keys that stand for nothing and for what was removed.
+
+    It is exported as TensorFlow's buckets, which programs and checkpoints see.
+    """
 
     kind = "MutableDenseHashTable"
 
@@ -243,9 +248,15 @@ class DenseTable(LookupTable):
         value_shape: tuple[int, ...],
         empty_key: Array,
         deleted_key: Array | None,
+        count: int,
+        load: float,
     ) -> None:
         super().__init__(name, key_dtype, value_dtype, value_shape)
         self.key_shape = empty_key.shape
+        self._first_count = count
+        self._buckets = Buckets(count, load)  # without what `_changes` has; self.lock guards both
+        self._changes: list[Any] = []  # (new keys, keys given) or ((key, value) removed, None)
+        self._noted = 0  # their size
         self.reserved = {self._one(empty_key): "empty_key"}
         if deleted_key is not None:
             if deleted_key.shape != empty_key.shape:
@@ -288,23 +299,92 @@ class DenseTable(LookupTable):
         flat = keys.reshape(-1, int(np.prod(self.key_shape)))
         return [tuple(row) for row in flat.tolist()]
 
+    def insert(self, keys: Array, values: Array) -> None:
+        """Sets the values of keys."""
+        rows, found = self.rows(keys, values), self.keys_of(keys)
+        with self.lock:
+            fresh = list(dict.fromkeys(key for key in found if key not in self.content))
+            self._note(len(fresh) + 1, (fresh, len(found)))
+            self.content.update(zip(found, rows, strict=True))
+
+    def remove(self, keys: Array) -> None:
+        """Drops keys; those that are not there are ignored."""
+        wanted = dict.fromkeys(self.keys_of(keys))
+        with self.lock:
+            gone = [(key, self.content.pop(key)) for key in wanted if key in self.content]
+            self._note(len(gone) + 1, (gone, None))
+
+    def _note(self, size: int, change: Any) -> None:
+        """Keeps a change for when buckets are asked for: few tables are ever exported."""
+        self._changes.append(change)
+        self._noted += size
+        if self._noted > _CHANGES + len(self.content):
+            self._settle()
+
+    def _settle(self) -> None:
+        for keys, more in self._changes:
+            if more is None:
+                self._buckets.remove(keys)
+            else:
+                self._buckets.insert(keys, more)
+        self._changes, self._noted = [], 0
+
     def replace(self, keys: Array, values: Array) -> None:
-        """Makes these the table's only content; reserved keys among them are left out."""
+        """Makes these the table's only content: its buckets, as `export` gives them, or pairs.
+
+        Reserved keys among them are left out.
+        """
         found = self._split(keys)
         rows = rows_of(values.copy(), self.value_shape)
         if len(found) != len(rows):
             raise invalid(f"Expected {len(found)} values for as many keys, got {len(rows)}.")
-        pairs = zip(found, rows, strict=True)
+        count = len(found)
         with self.lock:
+            self._changes, self._noted = [], 0
+            self._buckets = Buckets(self._first_count, self._buckets.load)
+            pairs = zip(found, rows, strict=True)
             self.content = {k: v for k, v in pairs if k not in self.reserved}
+            if (
+                keys.ndim == 1 + max(1, len(self.key_shape))
+                and count >= 4
+                and not count & (count - 1)
+            ):
+                self._adopt(found, rows)
+            else:
+                self._buckets.insert(list(self.content), len(self.content))
+
+    def _adopt(self, keys: list[Key], rows: list[Any]) -> None:
+        """Takes over buckets in their order."""
+        self._buckets.count = len(keys)
+        for bucket, (key, row) in enumerate(zip(keys, rows, strict=True)):
+            what = self.reserved.get(key)
+            if what is None:
+                self._buckets.place(bucket, key)
+            elif what == "deleted_key":
+                self._buckets.left[bucket] = row
 
     def export(self) -> tuple[Array, Array]:
-        """All keys and values."""
+        """All buckets, those without a key too: keys and values of rank 2 at least."""
         with self.lock:
-            items = list(self.content.items())
-        keys = np.array([k for k, _ in items], self.key_dtype.numpy_dtype)
-        values = self._stacked([v for _, v in items], (len(items),))
-        return keys.reshape((len(items), *self.key_shape)), values
+            self._settle()
+            count = self._buckets.count
+            taken, left = dict(self._buckets.taken), dict(self._buckets.left)
+            values = {at: self.content[key] for at, key in taken.items()} | left
+        blank = b"" if self.value_dtype is dt.string else 0
+        rows = np.full((count, *self.value_shape), blank, self.value_dtype.numpy_dtype)
+        if values:
+            rows[list(values)] = self._stacked(list(values.values()), (len(values),))
+        size = int(np.prod(self.key_shape))
+        held = np.empty((count, size), self.key_dtype.numpy_dtype)
+        marks = {what: key for key, what in self.reserved.items()}
+        held[:] = marks["empty_key"]
+        if left:
+            held[list(left)] = marks.get("deleted_key", marks["empty_key"])
+        if taken:
+            keys = np.array(list(taken.values()), held.dtype)
+            held[list(taken)] = keys.reshape(len(taken), size)
+        shape = (count, *(self.value_shape or (1,)))
+        return held.reshape(count, *(self.key_shape or (1,))), rows.reshape(shape)
 
 
 def check_types(name: str, key_dtype: DType, value_dtype: DType) -> None:

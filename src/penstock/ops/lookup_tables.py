@@ -13,10 +13,9 @@ from penstock.core.composite import SparseTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import EagerTensor, SymbolicTensor, host_array, wrap
+from penstock.core.tensor import SymbolicTensor
 from penstock.graph.behavior import colocate_with, init_scope
 from penstock.ops.composing import scope
-from penstock.ops.lookup_buckets import lay_out
 from penstock.ops.lookup_initializers import TableInitializerBase
 from penstock.ops.lookup_ops import (
     DENSE,
@@ -227,10 +226,11 @@ class StaticHashTable(LookupInterface):
             return _exported(self, ())
 
 
-def _exported(table: LookupInterface, value_shape: Any) -> tuple[Any, Any]:
+def _exported(table: LookupInterface, each: Any) -> tuple[Any, Any]:
+    """All keys, and values of shape `each`."""
     attrs = {"Tkeys": table.key_dtype, "Tvalues": table.value_dtype}
     keys, values = execute(EXPORT, (table.resource_handle,), attrs)
-    values.set_shape(TensorShape([None]).concatenate(value_shape))
+    values.set_shape(TensorShape([None]).concatenate(each))
     return keys, values
 
 
@@ -313,6 +313,11 @@ class MutableHashTable(LookupInterface):
         """The name of the table."""
         return self._name
 
+    @property
+    def _exported_values(self) -> Any:
+        """The shape of one value as `export` gives it."""
+        return self._value_shape
+
     _key_rank = 0
     _grouped_tensors = "table"
 
@@ -393,7 +398,7 @@ class MutableHashTable(LookupInterface):
             scope(name, f"{self.name}_lookup_table_export_values"),
             _beside(self.resource_handle),
         ):
-            return _exported(self, self._value_shape)
+            return _exported(self, self._exported_values)
 
     def _serialize_to_tensors(self) -> dict[str, Any]:
         if not self._checkpoint:
@@ -459,14 +464,16 @@ class DenseHashTable(MutableHashTable):
             attrs["initial_num_buckets"] = self._initial_num_buckets
         return self._make(DENSE, (self._empty_key, self._deleted_key), attrs, self._name)
 
-    def _serialize_to_tensors(self) -> dict[str, Any]:
-        found = super()._serialize_to_tensors()
-        if not found or not all(isinstance(each, EagerTensor) for each in found.values()):
-            return found  # a graph saves the entries alone
-        keys, values = (host_array(each) for each in found.values())
-        laid = lay_out(keys, values, host_array(self._empty_key))
-        dtypes = (self.key_dtype, self.value_dtype)
-        return {n: wrap(a, t) for n, a, t in zip(found, laid, dtypes, strict=True)}
+    @property
+    def _exported_values(self) -> Any:
+        return self._value_shape if self._value_shape.rank else TensorShape([1])
+
+    def export(self, name: str | None = None) -> tuple[Any, Any]:
+        """All buckets, in their order: keys, `empty_key` where there is none, and values.
+
+        Both have rank 2 at least. Where a key was removed, `deleted_key` stands with its value.
+        """
+        return super().export(name)
 
     def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Any:
         """Sets the values of keys; see `insert`."""

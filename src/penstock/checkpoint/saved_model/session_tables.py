@@ -48,5 +48,5 @@ def _make(op: Any, keys: Any, values: Any, reserved: list[Any]) -> LookupInterfa
         table: MutableHashTable = DenseHashTable(key_dtype, value_dtype, default, *reserved)
     else:
         table = MutableHashTable(key_dtype, value_dtype, default)
-    table.insert(keys, values)
+    table._restore_from_tensors({"table-keys": keys, "table-values": values})
     return table
