@@ -6,7 +6,8 @@ from tests.ops.variables_helper import MODES, run_op
 
 import penstock as tf
 from penstock import errors
-from penstock.ops.state_optimizers import APPLY, RULES, SPARSE_APPLY
+from penstock.ops.optimizer_rules import RULES
+from penstock.ops.state_optimizers import APPLY, SPARSE_APPLY
 
 RNG = np.random.default_rng(5)
 HYPER = {

@@ -7,7 +7,7 @@ import penstock as tf
 from penstock import errors
 from penstock.core import native
 from penstock.core.execute import execute
-from penstock.ops.state_optimizers import RULES
+from penstock.ops.optimizer_rules import RULES
 from penstock.runtime import updates
 
 SHAPES = ((37, 5), (600,), (2, 3, 100))  # whole registers, whole vectors and parts of both
@@ -140,24 +140,25 @@ FLAGS = ("use_nesterov", "update_slots")
 
 def applied(name, flag):
     """An update by `ResourceApply<name>`, and how many variables it takes."""
-    slots, _, attrs, order, *_ = RULES[name]
-    given = {each: flag for each in FLAGS if each in attrs}
+    rule = RULES[name]
+    slots = rule.slots.split()
+    given = {each: flag for each in FLAGS if each in rule.attrs}
 
     def build(*variables_and_grad):
         *variables, grad = variables_and_grad
-        named = dict(zip(slots.split(), [v.handle for v in variables], strict=True))
+        named = dict(zip(slots, [v.handle for v in variables], strict=True))
         named |= {"grad": grad, "delta": grad, "global_step": tf.constant(3, tf.int64)}
-        inputs = [named[n] if n in named else tf.constant(NUMBERS[n]) for n in order.split()]
+        inputs = [named[n] if n in named else tf.constant(NUMBERS[n]) for n in rule.dense_inputs()]
         execute(f"ResourceApply{name}", tuple(inputs), given)
 
-    return build, len(slots.split())
+    return build, len(slots)
 
 
 def forms():
     """All but those with powers, with both values of the attributes that choose a form."""
-    for name, (_, _, attrs, *_) in RULES.items():
+    for name, rule in RULES.items():
         if name not in POWERS:
-            chooses = any(each in attrs for each in FLAGS)
+            chooses = any(each in rule.attrs for each in FLAGS)
             yield from ((name, flag) for flag in ([False, True] if chooses else [False]))
 
 
@@ -165,7 +166,7 @@ def forms():
 def test_operations_of_optimizers(monkeypatch, calls, name, flag):
     build, count = applied(name, flag)
     beside_the_reference(monkeypatch, build, count, shapes=SHAPES[:2])
-    kept = 1 if "update_slots" in RULES[name][2] and not flag else 0
+    kept = 1 if "update_slots" in RULES[name].attrs and not flag else 0
     assert calls == [[count - kept] * 2]
 
 

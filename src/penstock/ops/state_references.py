@@ -15,7 +15,7 @@ from penstock.core.op_def import OpDef, define_op, lookup
 from penstock.core.resources import ResourceHandle, VariableCell
 from penstock.core.shapes import ShapeContext
 from penstock.ops.control_frames import define_flow, enter_shape, merge_shapes, switch_shapes
-from penstock.ops.state_optimizers import RULES
+from penstock.ops.optimizer_rules import RULES
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -251,7 +251,7 @@ def _define_rule(resource_op: OpDef) -> OpDef:
 RULE_OPS: dict[str, OpDef] = {}
 for _name in RULES:
     for _kind in ("Apply", "SparseApply"):
-        if _name not in ONLY_RESOURCES and (_kind == "Apply" or RULES[_name][4]):
+        if _name not in ONLY_RESOURCES and (_kind == "Apply" or RULES[_name].sparse):
             RULE_OPS[_kind + _name] = _define_rule(lookup(f"Resource{_kind}{_name}"))
 
 __all__ = ["ONLY_RESOURCES", "RULE_OPS"]

@@ -1,0 +1,278 @@
+"""The update rules of optimizers: arithmetic on values, and the table of them.
+
+A rule is a function `rule(xp, slots, grad, hyper, attrs)` of the values of the variable and its
+slots, the gradient, the scalars by name and the attributes; it returns the new values in the same
+order. `state_optimizers` makes operations of them.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Array = Any  # numpy.ndarray, jax.Array or a tracer
+Hyper = dict[str, Array]  # the scalar inputs by name
+Attrs = dict[str, Any]
+Values = tuple[Array, ...]  # of the variable and its slots
+Rule = Callable[[Any, Values, Array, Hyper, Attrs], Values]
+
+
+def _descend(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    (var,) = slots
+    return (var - h["alpha"] * grad,)
+
+
+def _proximal(xp: Any, value: Array, rate: Array, h: Hyper) -> Array:
+    """What is left of `value` after shrinking by l1 and l2 at `rate`."""
+    shrunk = (
+        xp.sign(value) * xp.maximum(xp.abs(value) - rate * h["l1"], 0)
+        if value.dtype.kind != "c"
+        else value
+    )
+    return xp.where(h["l1"] > 0, shrunk, value) / (1 + h["l2"] * rate)
+
+
+def _proximal_descend(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    (var,) = slots
+    return (_proximal(xp, var - h["alpha"] * grad, h["alpha"], h),)
+
+
+def _momentum(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    var, accum = slots
+    accum = accum * h["momentum"] + grad
+    if attrs["use_nesterov"]:
+        return var - (grad * h["lr"] + accum * h["momentum"] * h["lr"]), accum
+    return var - accum * h["lr"], accum
+
+
+def _keras_momentum(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    var, accum = slots
+    accum = accum * h["momentum"] - grad * h["lr"]
+    if attrs["use_nesterov"]:
+        return var + (accum * h["momentum"] - grad * h["lr"]), accum
+    return var + accum, accum
+
+
+def _adagrad(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    var, accum = slots
+    accum = accum + grad * grad if attrs["update_slots"] else xp.copy(accum)
+    return var - grad * h["lr"] / xp.sqrt(accum), accum
+
+
+def _adagrad_v2(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    var, accum = slots
+    accum = accum + grad * grad if attrs["update_slots"] else xp.copy(accum)
+    return var - grad * h["lr"] / (xp.sqrt(accum) + h["epsilon"]), accum
+
+
+def _proximal_adagrad(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    var, accum = slots
+    accum = accum + grad * grad
+    rate = h["lr"] / xp.sqrt(accum)
+    return _proximal(xp, var - grad * rate, rate, h), accum
+
+
+def _adadelta(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    var, accum, accum_update = slots
+    rho, epsilon = h["rho"], h["epsilon"]
+    accum = accum * rho + grad * grad * (1 - rho)
+    update = xp.sqrt(accum_update + epsilon) / xp.sqrt(accum + epsilon) * grad
+    return var - update * h["lr"], accum, accum_update * rho + update * update * (1 - rho)
+
+
+def _rms_prop(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    var, ms, mom = slots
+    ms = ms + (grad * grad - ms) * (1 - h["rho"])
+    mom = mom * h["momentum"] + grad * h["lr"] / xp.sqrt(ms + h["epsilon"])
+    return var - mom, ms, mom
+
+
+def _centered_rms_prop(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    var, mg, ms, mom = slots
+    ms = ms + (grad * grad - ms) * (1 - h["rho"])
+    mg = mg + (grad - mg) * (1 - h["rho"])
+    mom = mom * h["momentum"] + grad * h["lr"] / xp.sqrt(ms - mg * mg + h["epsilon"])
+    return var - mom, mg, ms, mom
+
+
+def _ftrl(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    var, accum, linear = slots
+    lr, l1, power = h["lr"], h["l1"], -h["lr_power"]
+    shrinkage = h.get("l2_shrinkage")
+    step = grad if shrinkage is None else grad + 2 * shrinkage * var
+    new = accum + grad * grad
+    change = (new**power - accum**power) * var
+    if attrs["multiply_linear_by_lr"]:
+        linear = linear + step * lr - change
+        quadratic, bound = new**power + 2 * h["l2"] * lr, l1 * lr
+    else:
+        linear = linear + step - change / lr
+        quadratic, bound = new**power / lr + 2 * h["l2"], l1
+    var = xp.where(
+        xp.abs(linear) > bound,
+        (xp.sign(linear) * bound - linear) / quadratic,
+        xp.zeros_like(linear),
+    )
+    return var, new, linear
+
+
+def _adam(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    var, m, v = slots
+    rate = h["lr"] * xp.sqrt(1 - h["beta2_power"]) / (1 - h["beta1_power"])
+    m = m + (grad - m) * (1 - h["beta1"])
+    v = v + (grad * grad - v) * (1 - h["beta2"])
+    mean = grad * (1 - h["beta1"]) + h["beta1"] * m if attrs["use_nesterov"] else m
+    return var - mean * rate / (xp.sqrt(v) + h["epsilon"]), m, v
+
+
+def _amsgrad(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    var, m, v, vhat = slots
+    rate = h["lr"] * xp.sqrt(1 - h["beta2_power"]) / (1 - h["beta1_power"])
+    m = m + (grad - m) * (1 - h["beta1"])
+    v = v + (grad * grad - v) * (1 - h["beta2"])
+    vhat = xp.maximum(vhat, v)
+    return var - m * rate / (xp.sqrt(vhat) + h["epsilon"]), m, v, vhat
+
+
+def _ada_max(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    var, m, v = slots
+    m = m + (grad - m) * (1 - h["beta1"])
+    v = xp.maximum(v * h["beta2"], xp.abs(grad))
+    return var - h["lr"] / (1 - h["beta1_power"]) * (m / (v + h["epsilon"])), m, v
+
+
+def _adagrad_da(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    """Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011: regularised dual averaging.
+
+    The weights follow from the sums alone; what they were before does not matter.
+    """
+    _, total, squares = slots
+    total, squares = total + grad, squares + grad * grad
+    lr, step = h["lr"], h["global_step"].astype(total.dtype)
+    shrunk = xp.sign(total) * xp.maximum(xp.abs(total) - h["l1"] * step, 0)
+    numerator = -lr * xp.where(h["l1"] > 0, shrunk, total)
+    return numerator / (lr * h["l2"] * step + xp.sqrt(squares)), total, squares
+
+
+def _agreement(xp: Any, m: Array, grad: Array, h: Hyper) -> tuple[Array, Array]:
+    """The mean of gradients, and `sign_decay` with the sign of their agreement with this one."""
+    m = m * h["beta"] + grad * (1 - h["beta"])
+    return m, h["sign_decay"] * xp.sign(grad) * xp.sign(m)
+
+
+def _add_sign(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    """Bello, Zoph, Vasudevan, Le, "Neural optimizer search", 2017; as is `_power_sign`."""
+    m, agreement = _agreement(xp, slots[1], grad, h)
+    return slots[0] - h["lr"] * (h["alpha"] + agreement) * grad, m
+
+
+def _power_sign(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    m, agreement = _agreement(xp, slots[1], grad, h)
+    return slots[0] - h["lr"] * xp.exp(h["logbase"] * agreement) * grad, m
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRule:
+    """A rule, and the interface of the operations that apply it.
+
+    Args:
+      slots: names of the variable and its slots, the first inputs.
+      inputs: names of the other inputs; one is `grad`, or `delta`.
+      rule: the new values.
+      doc: what an update is made by.
+      attrs: attributes of the operations, as in a definition.
+      sparse: whether there is an operation that updates rows.
+    """
+
+    slots: str
+    inputs: str
+    rule: Rule
+    doc: str
+    attrs: str = ""
+    sparse: bool = True
+
+    def dense_inputs(self) -> tuple[str, ...]:
+        """The inputs of the operation that updates whole variables."""
+        return (*self.slots.split(), *self.inputs.split())
+
+    def sparse_inputs(self) -> tuple[str, ...]:
+        """The inputs of the operation that updates rows: `indices` follows the gradient."""
+        rest = re.sub(r"\b(grad|delta)\b", "grad indices", self.inputs)
+        return (*self.slots.split(), *rest.split())
+
+
+_UPDATE_SLOTS = ", update_slots: bool = True"
+_NESTEROV = ", use_nesterov: bool = False"
+_BY_LR = ", multiply_linear_by_lr: bool = False"
+
+RULES = {
+    "GradientDescent": UpdateRule("var", "alpha delta", _descend, "gradient descent", sparse=False),
+    "ProximalGradientDescent": UpdateRule(
+        "var", "alpha l1 l2 delta", _proximal_descend, "FOBOS with a fixed rate"
+    ),
+    "Momentum": UpdateRule("var accum", "lr grad momentum", _momentum, "momentum", attrs=_NESTEROV),
+    "KerasMomentum": UpdateRule(
+        "var accum",
+        "lr grad momentum",
+        _keras_momentum,
+        "momentum whose accumulator includes the learning rate",
+        attrs=_NESTEROV,
+    ),
+    "Adagrad": UpdateRule("var accum", "lr grad", _adagrad, "Adagrad", attrs=_UPDATE_SLOTS),
+    "AdagradV2": UpdateRule(
+        "var accum", "lr epsilon grad", _adagrad_v2, "Adagrad with an epsilon", attrs=_UPDATE_SLOTS
+    ),
+    "ProximalAdagrad": UpdateRule(
+        "var accum", "lr l1 l2 grad", _proximal_adagrad, "FOBOS with Adagrad's rates"
+    ),
+    "Adadelta": UpdateRule("var accum accum_update", "lr rho epsilon grad", _adadelta, "Adadelta"),
+    "RMSProp": UpdateRule("var ms mom", "lr rho momentum epsilon grad", _rms_prop, "RMSProp"),
+    "CenteredRMSProp": UpdateRule(
+        "var mg ms mom",
+        "lr rho momentum epsilon grad",
+        _centered_rms_prop,
+        "RMSProp with centred moments",
+    ),
+    "Ftrl": UpdateRule(
+        "var accum linear", "grad lr l1 l2 lr_power", _ftrl, "FTRL-proximal", attrs=_BY_LR
+    ),
+    "FtrlV2": UpdateRule(
+        "var accum linear",
+        "grad lr l1 l2 l2_shrinkage lr_power",
+        _ftrl,
+        "FTRL-proximal with a shrinkage penalty",
+        attrs=_BY_LR,
+    ),
+    "Adam": UpdateRule(
+        "var m v",
+        "beta1_power beta2_power lr beta1 beta2 epsilon grad",
+        _adam,
+        "Adam",
+        attrs=_NESTEROV,
+        sparse=False,
+    ),
+    "AdamWithAmsgrad": UpdateRule(
+        "var m v vhat",
+        "beta1_power beta2_power lr beta1 beta2 epsilon grad",
+        _amsgrad,
+        "AMSGrad",
+        sparse=False,
+    ),
+    "AdaMax": UpdateRule(
+        "var m v", "beta1_power lr beta1 beta2 epsilon grad", _ada_max, "AdaMax", sparse=False
+    ),
+    "AdagradDA": UpdateRule(
+        "var gradient_accumulator gradient_squared_accumulator",
+        "grad lr l1 l2 global_step",
+        _adagrad_da,
+        "Adagrad's dual averaging",
+    ),
+    "AddSign": UpdateRule(
+        "var m", "lr alpha sign_decay beta grad", _add_sign, "AddSign", sparse=False
+    ),
+    "PowerSign": UpdateRule(
+        "var m", "lr logbase sign_decay beta grad", _power_sign, "PowerSign", sparse=False
+    ),
+}
+
+__all__ = ["RULES", "Array", "Hyper", "Rule", "UpdateRule", "Values"]
