@@ -14,7 +14,7 @@ from penstock.checkpoint.vocabularies import remapped
 from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.graph.behavior import device, name_scope_v1
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.partitioned import PartitionedVariable
 from penstock.ops.variables import Variable
 from penstock.ops.variables_v1 import GraphKeys

@@ -17,7 +17,8 @@ from penstock.core.bundle.paths import write_atomically
 from penstock.core.context import state
 from penstock.core.op_def import REQUIRED, find
 from penstock.graph.attr_values import attr_to_proto
-from penstock.graph.graph import Graph, get_default_graph
+from penstock.graph.default_graph import get_default_graph
+from penstock.graph.graph import Graph
 from penstock.graph.graph_def import as_graph_def
 from penstock.graph.op_messages import write_op_def
 from penstock.ops.critical_section import EXECUTIONS

@@ -22,7 +22,7 @@ from penstock.core.execute import execute
 from penstock.core.tensor import wrap
 from penstock.core.trackable import AutoTrackable, Trackable, as_child, wrapped
 from penstock.graph.behavior import device, init_scope
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.variables import Variable
 from penstock.runtime.client import get_default_session
 from penstock.types import dtypes as dt

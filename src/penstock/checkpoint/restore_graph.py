@@ -7,7 +7,7 @@ from penstock import proto
 from penstock.checkpoint.meta_graph import read_collections, refuse_eager
 from penstock.checkpoint.saver import Saver
 from penstock.core import files
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.graph.import_graph import import_graph_def
 from penstock.ops.variables_v1 import GraphKeys
 

@@ -16,7 +16,7 @@ from penstock.core.bundle.single_file import open_checkpoint
 from penstock.core.bundle.writer import BundleWriter
 from penstock.core.context import state
 from penstock.core.tensor import host_array, wrap
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.variables_v1 import GraphKeys
 from penstock.runtime.client import BaseSession
 

@@ -348,6 +348,31 @@ def group_outputs(op: OpDef, attrs: dict[str, Any], flat: Sequence[Any]) -> Any:
     return result[0] if len(result) == 1 else result
 
 
+def input_counts(op: OpDef, total: int, attrs: dict[str, Any]) -> tuple[int, ...]:
+    """Tensors per input argument when only the flat number and the attributes are known."""
+    known: list[int | None] = []
+    for arg in op.inputs:
+        if not arg.is_list:
+            known.append(1)
+        elif arg.number_attr is not None and arg.number_attr in attrs:
+            known.append(int(attrs[arg.number_attr]))
+        elif arg.type_list_attr is not None and arg.type_list_attr in attrs:
+            known.append(len(attrs[arg.type_list_attr]))
+        else:
+            known.append(None)
+    open_count = sum(k is None for k in known)
+    if open_count > 1:
+        raise ValueError(
+            f"{op.name}: pass the attributes that give the lengths of its list inputs."
+        )
+    rest = total - sum(k for k in known if k is not None)
+    if rest < 0 or (open_count == 0 and rest):
+        raise ValueError(
+            f"{op.name}: got {total} inputs, which does not match its definition {op.text}."
+        )
+    return tuple(rest if k is None else k for k in known)
+
+
 def user_error(op_name: str, problem: Exception, eager: bool) -> Exception:
     """The exception of a broken rule; eager operations raise it as InvalidArgumentError."""
     if (

@@ -60,11 +60,11 @@ EXPORTS = {
         "get_collection_ref": ["compat.v1.get_collection_ref"],
     },
     "penstock.graph.func_graph": {"FuncGraph": ["__internal__.FuncGraph"]},
-    "penstock.graph.graph": {
-        "Graph": ["Graph"],
+    "penstock.graph.default_graph": {
         "get_default_graph": ["compat.v1.get_default_graph"],
         "reset_default_graph": ["compat.v1.reset_default_graph"],
     },
+    "penstock.graph.graph": {"Graph": ["Graph"]},
     "penstock.graph.operation": {"Operation": ["Operation"]},
     "penstock.tracing.batching": {
         "batch_function": ["nondifferentiable_batch_function"],

@@ -8,7 +8,8 @@ from typing import Any
 from penstock.core import context
 from penstock.core.context import state
 from penstock.core.tensor import Tensor
-from penstock.graph.graph import Graph, get_default_graph, global_graph
+from penstock.graph.default_graph import get_default_graph, global_graph
+from penstock.graph.graph import Graph
 from penstock.graph.scopes import device_text, fill_device
 from penstock.types import tensor_shape
 

@@ -18,7 +18,8 @@ from penstock.core.arrays import HashableArray
 from penstock.core.convert import convert_to_tensor
 from penstock.core.op_def import lookup
 from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
-from penstock.graph.graph import Graph, get_default_graph
+from penstock.graph.default_graph import get_default_graph
+from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims

@@ -21,9 +21,11 @@ from penstock.core.tensor import SymbolicTensor, Tensor
 from penstock.graph import scopes
 from penstock.graph.attr_values import FunctionName, attr_from_proto
 from penstock.graph.body import CallBody
+from penstock.graph.default_graph import get_default_graph
 from penstock.graph.function_import import read_library
-from penstock.graph.graph import Graph, get_default_graph, set_handle_data
+from penstock.graph.graph import Graph
 from penstock.graph.graph_def import MIN_PRODUCER, PRODUCER
+from penstock.graph.handles import set_handle_data
 from penstock.graph.import_nodes import (
     CONTROL,
     Edge,

@@ -16,9 +16,10 @@ import numpy as np
 from penstock import errors
 from penstock.core import attributes
 from penstock.core.arrays import HashableArray
+from penstock.core.attributes import input_counts
 from penstock.core.op_def import OpDef, lookup, split_text
 from penstock.core.tensor import SymbolicTensor
-from penstock.graph.graph import Graph, input_counts
+from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation
 from penstock.types.dims import Dims
 from penstock.types.dtypes import as_dtype

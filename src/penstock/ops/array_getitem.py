@@ -17,7 +17,7 @@ from penstock.core.context import at_home, state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import EagerTensor, Tensor, attach_method, wrap
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.array_select import boolean_mask
 from penstock.ops.array_slice import MASKS, SLICE, STRIDED_SLICE
 from penstock.types.dimension import Dimension

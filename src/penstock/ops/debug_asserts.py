@@ -20,7 +20,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.tensor import EagerTensor, Tensor, host_array
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_identity import check_numerics, no_op
 from penstock.ops.composing import composed

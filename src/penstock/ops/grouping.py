@@ -7,7 +7,7 @@ from typing import Any
 from penstock.core.composite import IndexedSlices
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.array_basics import identity
 from penstock.ops.array_identity import no_op
 from penstock.util import nest

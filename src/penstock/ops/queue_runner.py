@@ -14,7 +14,7 @@ from penstock import errors, proto
 from penstock.config import logging
 from penstock.core.context import state
 from penstock.core.effects import Place, switch
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 
 QUEUE_RUNNERS = "queue_runners"  # the collection of a graph's queue runners
 

@@ -24,7 +24,7 @@ from penstock import errors
 from penstock.core import determinism, rounds, streams
 from penstock.core.context import state
 from penstock.core.effects import drawn, switch
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.random_philox import Stream, fold, skip
 from penstock.types import dims as d
 

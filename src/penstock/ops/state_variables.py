@@ -17,7 +17,7 @@ from penstock.core.kernels import KernelContext, host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.resources import ResourceHandle, VariableCell
 from penstock.core.shapes import ShapeContext
-from penstock.graph.graph import handle_dims
+from penstock.graph.handles import handle_dims
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.core.context import state
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.variable_scope import VariableScope, variable_scope
 from penstock.ops.variable_store import VariableStore, keeping, new_eager_store
 from penstock.ops.variables_v1 import GraphKeys

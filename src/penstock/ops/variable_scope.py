@@ -14,7 +14,7 @@ from typing import Any
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.graph.behavior import graph_of, name_scope_v1
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.variable_store import VariableStore, current_store
 from penstock.ops.variable_types import (
     VariableAggregation,

@@ -11,7 +11,7 @@ from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.graph import behavior
 from penstock.graph.behavior import control_dependencies, device_v1, name_scope_v1
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.array_join import stack
 from penstock.ops.array_select import boolean_mask
 from penstock.ops.conditionals import cond

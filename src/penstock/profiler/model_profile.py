@@ -12,7 +12,8 @@ from typing import Any
 from penstock import errors
 from penstock.core import files
 from penstock.core.context import state
-from penstock.graph.graph import Graph, get_default_graph
+from penstock.graph.default_graph import get_default_graph
+from penstock.graph.graph import Graph
 from penstock.profiler import model_advice, model_messages
 from penstock.profiler.model_facts import Facts, add_log, add_step, read_graph
 from penstock.profiler.model_options import Options, read_options

@@ -14,7 +14,8 @@ from typing import Any
 
 from penstock import errors
 from penstock.core.tensor import SymbolicTensor, set_evaluator
-from penstock.graph.graph import Graph, get_default_graph
+from penstock.graph.default_graph import get_default_graph
+from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation, set_runner
 from penstock.runtime import trace
 from penstock.runtime.devices import DeviceAttributes, bound_threads, session_devices

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from penstock import proto
 from penstock.checkpoint.meta_graph import export_meta_graph
 from penstock.core import context
-from penstock.graph.graph import Graph, get_default_graph
+from penstock.graph.default_graph import get_default_graph
+from penstock.graph.graph import Graph
 from penstock.ops.event_file import FLUSH_MILLIS, MAX_QUEUE, EventFile
 
 if TYPE_CHECKING:

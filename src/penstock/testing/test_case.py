@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.core import context
 from penstock.core.tensor import Tensor
-from penstock.graph.graph import get_default_graph, reset_default_graph
+from penstock.graph.default_graph import get_default_graph, reset_default_graph
 from penstock.ops.random_state import set_seed
 from penstock.runtime.client import Session, get_default_session
 from penstock.testing.general_assertions import GeneralAssertions

@@ -9,7 +9,7 @@ import numpy as np
 from penstock import errors
 from penstock.config.logging import get_logger
 from penstock.core.tensor import SymbolicTensor
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.runtime.client import BaseSession
 from penstock.train.coordinator import Coordinator
 from penstock.train.global_step import get_global_step, global_step_read

@@ -5,7 +5,8 @@ from typing import Any
 from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
-from penstock.graph.graph import Graph, get_default_graph
+from penstock.graph.default_graph import get_default_graph
+from penstock.graph.graph import Graph
 from penstock.ops.initializers_v1 import Zeros
 from penstock.ops.variable_scope import get_variable
 from penstock.ops.variable_types import VariableAggregation

@@ -7,7 +7,7 @@ operation `create` that makes the resource, and `is_initialized`, a boolean tens
 from typing import Any
 
 from penstock.core.execute import execute
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.array_join import concat, stack
 from penstock.ops.array_select import boolean_mask
 from penstock.ops.variables_v1 import GraphKeys

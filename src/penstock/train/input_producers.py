@@ -12,7 +12,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import control_dependencies
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.array_basics import identity
 from penstock.ops.array_gather import gather
 from penstock.ops.composing import scope

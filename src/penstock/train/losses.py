@@ -10,7 +10,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import control_dependencies, name_scope_v1
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.array_basics import shape
 from penstock.ops.array_fill import ones_like, zeros_like
 from penstock.ops.array_identity import stop_gradient

@@ -12,7 +12,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import name_scope_v1
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.array_fill import zeros
 from penstock.ops.array_shape import expand_dims, rank, squeeze
 from penstock.ops.conditionals import cond

@@ -15,7 +15,8 @@ from typing import Any, NoReturn, Self
 from penstock import errors
 from penstock.config.logging import get_logger
 from penstock.core.context import executing_eagerly
-from penstock.graph.graph import Graph, get_default_graph
+from penstock.graph.default_graph import get_default_graph
+from penstock.graph.graph import Graph
 from penstock.ops.queue_runner import QUEUE_RUNNERS
 from penstock.runtime.client import BaseSession
 from penstock.train.coordinator import Coordinator

@@ -6,7 +6,7 @@ from typing import Any
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.graph.behavior import init_scope, name_scope_v1
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.ops.array_basics import identity
 from penstock.ops.conditionals import cond
 from penstock.ops.grouping import group

@@ -7,7 +7,7 @@ from typing import Any
 from penstock import proto
 from penstock.config.logging import get_logger
 from penstock.core import context
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.graph.graph_files import write_graph
 from penstock.ops.variables_v1 import GraphKeys
 from penstock.runtime.client import BaseSession

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.checkpoint.saver import Saver
 from penstock.config.logging import get_logger
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.graph.operation import Operation
 from penstock.ops.grouping import group
 from penstock.ops.variables_v1 import (

@@ -15,7 +15,8 @@ import numpy as np
 from penstock import errors
 from penstock.checkpoint.state_files import get_checkpoint_state
 from penstock.config.logging import get_logger
-from penstock.graph.graph import Graph, get_default_graph
+from penstock.graph.default_graph import get_default_graph
+from penstock.graph.graph import Graph
 from penstock.runtime.client import BaseSession, Session
 
 InitFn = Callable[[BaseSession], Any]

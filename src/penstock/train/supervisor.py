@@ -14,7 +14,8 @@ from penstock import proto
 from penstock.checkpoint.saver import Saver
 from penstock.config.logging import get_logger
 from penstock.core import context
-from penstock.graph.graph import Graph, get_default_graph
+from penstock.graph.default_graph import get_default_graph
+from penstock.graph.graph import Graph
 from penstock.graph.graph_files import write_graph
 from penstock.ops.grouping import group
 from penstock.ops.variables_v1 import (

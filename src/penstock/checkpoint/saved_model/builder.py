@@ -11,7 +11,7 @@ from penstock.checkpoint.saved_model import folder
 from penstock.checkpoint.saved_model.signature_defs import check_tensor_info, predict_signature_def
 from penstock.checkpoint.saver import Saver
 from penstock.core import files
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.graph.operation import Operation
 from penstock.graph.static_values import constant_value
 from penstock.ops.grouping import group

@@ -10,7 +10,7 @@ from penstock.core.composite import CompositeTensor, SparseTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import EagerTensor
-from penstock.graph.graph import get_default_graph
+from penstock.graph.default_graph import get_default_graph
 from penstock.graph.operation import Operation
 from penstock.graph.shape_proto import dims_from_proto, dims_to_proto
 from penstock.graph.tensor_proto import make_tensor_proto

@@ -265,7 +265,7 @@ from penstock.ops.array_gather import gather_nd_v1 as gather_nd
 from penstock.graph.behavior import get_collection as get_collection
 from penstock.graph.behavior import get_collection_ref as get_collection_ref
 from penstock.graph.behavior import get_current_name_scope as get_current_name_scope
-from penstock.graph.graph import get_default_graph as get_default_graph
+from penstock.graph.default_graph import get_default_graph as get_default_graph
 from penstock.runtime.client import get_default_session as get_default_session
 from penstock.ops.variable_scope import get_local_variable as get_local_variable
 from penstock.config.logging import get_logger as get_logger
@@ -435,7 +435,7 @@ from penstock.core.convert import register_tensor_conversion_function as registe
 from penstock.ops.array_tile import repeat as repeat
 from penstock.ops.variables_v1 import report_uninitialized_variables as report_uninitialized_variables
 from penstock.ops.array_space import required_space_to_batch_paddings as required_space_to_batch_paddings
-from penstock.graph.graph import reset_default_graph as reset_default_graph
+from penstock.graph.default_graph import reset_default_graph as reset_default_graph
 from penstock.ops.array_basics import reshape as reshape
 from penstock.types.dtypes import resource as resource
 from penstock.ops.variables_v1 import resource_variables_enabled as resource_variables_enabled

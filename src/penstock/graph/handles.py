@@ -1,0 +1,70 @@
+"""What a handle, a tensor of dtype resource, says of the variable that it refers to.
+
+A symbolic handle carries `_handle_data`: the variable's dtype and static shape. Those who make
+operations note it here, and shape rules ask here.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.core.op_def import OpDef
+from penstock.core.tensor import EagerTensor, Tensor
+from penstock.graph.operation import Operation
+from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
+
+_HAND_ON = frozenset({"Identity", "Switch", "Enter", "Exit"})  # handles, the first input's
+
+
+def set_handle_data(op: Operation) -> None:
+    """Notes which variable an operation's handle refers to: its dtype and shape.
+
+    What states both of its own output, as a placeholder does, says nothing of a variable.
+    """
+    outputs = op._outputs
+    if not outputs or outputs[0].dtype is not dt.resource:
+        return
+    if op.type in _HAND_ON:
+        for output in outputs:
+            output._handle_data = getattr(op.inputs[0], "_handle_data", None)
+    if "shape" not in op.attrs:
+        return
+    dtype = op.attrs.get("dtype")
+    if dtype is not None and dtype is not dt.resource:
+        outputs[0]._handle_data = (dtype, op.attrs["shape"])
+
+
+_OF_GENERATORS = frozenset(  # their dtype is of the numbers, the state's is always int64
+    {
+        *("StatefulStandardNormalV2", "StatefulTruncatedNormal", "StatefulUniform"),
+        *("StatefulUniformFullInt", "StatefulUniformInt", "StatefulRandomBinomial"),
+    }
+)
+
+
+def check_variable_dtypes(op: OpDef, tensors: Sequence[Tensor], attrs: dict[str, Any]) -> None:
+    """Refuses an operation of another dtype than that of the variable it is on.
+
+    Raises:
+      ValueError: the dtypes differ.
+    """
+    wanted = attrs.get("dtype", attrs.get("T"))
+    if wanted.__class__ is not dt.DType or wanted is dt.resource:
+        return
+    if op.name in _OF_GENERATORS:
+        return
+    for tensor in tensors:
+        data = getattr(tensor, "_handle_data", None) if tensor.dtype is dt.resource else None
+        if data.__class__ is tuple and data[0] not in (None, wanted):
+            raise ValueError(
+                f"{op.name}: expected values of the variable's dtype {data[0].name}, got "
+                f"{wanted.name}. Cast them."
+            )
+
+
+def handle_dims(tensor: Tensor) -> Dims:
+    """The static shape of the variable that a resource tensor refers to, None when unknown."""
+    if isinstance(tensor, EagerTensor):
+        return getattr(getattr(tensor._array, "resource", None), "dims", None)
+    data = getattr(tensor, "_handle_data", None)
+    return data[1] if data is not None else None
