@@ -53,7 +53,7 @@ def test_device_policy_belongs_to_a_thread() -> None:
         thread = threading.Thread(target=lambda: seen.append(experimental.get_device_policy()))
         thread.start()
         thread.join()
-        with pytest.raises(ValueError, match="expected one of silent"):
+        with pytest.raises(ValueError, match="expected one of explicit"):
             experimental.set_device_policy("x")
         assert experimental.get_device_policy() == "silent_for_int32"
     finally:

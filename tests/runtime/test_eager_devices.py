@@ -103,3 +103,54 @@ def test_a_device_is_a_name_or_a_spec():
     for wrong in (7, b"cpu:0", []):
         with pytest.raises(ValueError, match="a device's name"), tf.device(wrong):
             pass
+
+
+def test_inputs_on_other_devices_are_refused_where_copies_must_be_spelled_out():
+    printed = run("""
+        with tf.device("CPU:1"):
+            far, number, text = tf.constant([1.0]), tf.constant(0), tf.constant(["a"])
+            variable = tf.Variable([2.0])
+        near = tf.constant([1.0])
+
+        def on(device, function):
+            with tf.device(device):
+                try:
+                    return function().device[-5:]
+                except tf.errors.InvalidArgumentError as error:
+                    start = error.message.index("cannot compute")
+                    return ":".join(error.message[start:].split()[2:6:3])
+
+        for policy in ("explicit", "silent_for_int32", "silent"):
+            tf.config.experimental.set_device_policy(policy)
+            print(policy)
+            print(on(None, lambda: near + far), on(None, lambda: far + near))
+            print(on("CPU:1", lambda: far + far), on("CPU:1", lambda: far + near))
+            print(on("CPU:7", lambda: near + near), on("CPU:7", lambda: far + 1.0))
+            print(on(None, lambda: number + number), on(None, lambda: tf.stack([text, text])))
+            print(on(None, lambda: tf.identity(far)), on(None, lambda: tf.gather(far, number)))
+            print(on(None, lambda: variable.assign(near) and near))
+            print(on(None, lambda: tf.function(lambda x, y: x + y)(near, far)))
+    """)
+    wanted = """AddV2:#1 AddV2:#0
+        CPU:1 AddV2:#1
+        CPU:0 AddV2:#0
+        CPU:0 CPU:0
+        CPU:0 GatherV2:#0
+        AssignVariableOp:#1
+        CPU:0""".split()
+    silent = "CPU:0 CPU:0 CPU:1 CPU:1 CPU:0 CPU:0 CPU:0 CPU:0 CPU:0 CPU:0 CPU:0 CPU:0".split()
+    assert printed == ["explicit", *wanted, "silent_for_int32", *wanted, "silent", *silent]
+
+
+def test_inputs_on_other_devices_are_copied_with_a_warning():
+    printed = run("""
+        import logging, sys
+        tf.get_logger().handlers[:] = [logging.StreamHandler(sys.stdout)]
+        with tf.device("CPU:1"):
+            far = tf.constant([1.0])
+        tf.config.experimental.set_device_policy("warn")
+        print((far + 1.0).numpy())
+    """)
+    text = " ".join(printed)
+    assert text.startswith(f"before computing AddV2 input #0 was expected to be on {TASK}0 but is")
+    assert text.endswith("[2.]")

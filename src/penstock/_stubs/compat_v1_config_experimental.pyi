@@ -6,7 +6,7 @@ from penstock.config.execution import enable_mlir_bridge as enable_mlir_bridge
 from penstock.runtime.device_config import enable_op_determinism as enable_op_determinism
 from penstock.runtime.device_config import enable_tensor_float_32_execution as enable_tensor_float_32_execution
 from penstock.runtime.device_config import get_device_details as get_device_details
-from penstock.config.execution import get_device_policy as get_device_policy
+from penstock.runtime.device_policy import get_device_policy as get_device_policy
 from penstock.tracing.retraces import get_log_retraces as get_log_retraces
 from penstock.runtime.device_config import get_memory_growth as get_memory_growth
 from penstock.runtime.device_memory import get_memory_info as get_memory_info
@@ -17,7 +17,7 @@ from penstock.runtime.device_config import get_visible_devices as get_visible_de
 from penstock.runtime.device_config import list_logical_devices as list_logical_devices
 from penstock.runtime.device_config import list_physical_devices as list_physical_devices
 from penstock.runtime.device_memory import reset_memory_stats as reset_memory_stats
-from penstock.config.execution import set_device_policy as set_device_policy
+from penstock.runtime.device_policy import set_device_policy as set_device_policy
 from penstock.tracing.retraces import set_log_retraces as set_log_retraces
 from penstock.runtime.device_config import set_memory_growth as set_memory_growth
 from penstock.config.execution import set_synchronous_execution as set_synchronous_execution

@@ -61,6 +61,7 @@ class Observer(Protocol):
 
 
 Placing = Callable[[Sequence[Any]], None]  # notes on eager tensors where they are, or refuses them
+Policy = Callable[["OpDef", Sequence[Any]], None]  # looks at where an eager operation's inputs are
 
 
 class _State(threading.local):
@@ -71,6 +72,7 @@ class _State(threading.local):
     device: str | None = None
     place: Placing | None = None
     observer: Observer | None = None
+    policy: Policy | None = None
     plain: bool = True
     stack: tuple[Any, ...] = ()
 
@@ -90,6 +92,7 @@ def refresh() -> None:
         and not state.recorders
         and state.device is None
         and state.observer is None
+        and state.policy is None
     )
 
 

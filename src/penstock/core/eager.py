@@ -58,6 +58,9 @@ def run_eager(
     place = state.place
     if place is not None:
         place(())  # a device that is not there is refused before anything happens
+    policy = state.policy
+    if policy is not None:
+        policy(op, flat)
     device = device_type(state.device)
     prepared = prepare(op, flat, counts, attrs, device)
     watcher = watching.watcher  # another thread may take it away

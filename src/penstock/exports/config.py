@@ -6,11 +6,12 @@ EXPORTS = {
         for name in (
             "disable_mlir_bridge",
             "enable_mlir_bridge",
-            "get_device_policy",
             "get_synchronous_execution",
-            "set_device_policy",
             "set_synchronous_execution",
         )
+    },
+    "penstock.runtime.device_policy": {
+        name: [f"config.experimental.{name}"] for name in ("get_device_policy", "set_device_policy")
     },
     "penstock.core.execution_scopes": {
         name: [f"experimental.{name}"]
