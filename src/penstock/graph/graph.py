@@ -7,7 +7,7 @@ are TensorFlow's.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from penstock import errors
