@@ -173,7 +173,7 @@ def getitem(tensor: Any, slice_spec: Any, name: str | None = None) -> Any:
                     return wrap(array[index], tensor._dtype)
                 except (IndexError, ValueError):
                     pass  # the operation raises with its own words
-    if _is_mask(slice_spec):
+    if is_mask(slice_spec):
         return boolean_mask(tensor, slice_spec)
     begin, end, strides, masks = slice_parts(slice_spec)
     if not begin:
@@ -188,7 +188,8 @@ def _strided(tensor: Any, parts: tuple[list[Any], ...], masks: dict[str, int], n
         return execute(STRIDED_SLICE, (tensor, *index_tensors(parts)), masks, scope)
 
 
-def _is_mask(spec: Any) -> bool:
+def is_mask(spec: Any) -> bool:
+    """Whether an index is a bool, or an array of them, which chooses elements."""
     if isinstance(spec, Tensor):
         return spec.dtype is bool_
     if isinstance(spec, (bool, np.bool_)):

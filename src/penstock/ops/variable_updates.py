@@ -1,6 +1,6 @@
 """What changes a variable: assignments, scatters, and assignments to slices.
 
-Each returns the variable as it is after the update (`_UnreadVariable` of
+Each returns the variable as it is after the update (`UnreadVariable` of
 `penstock.ops.variables`), so that in a graph reading the result runs the update first; with
 `read_value=False` it returns the operation, in eager mode None.
 """

@@ -3,40 +3,25 @@
 A variable is a handle (a tensor of dtype resource), a dtype, a static shape and what it was told
 when it was made. In eager mode the handle refers to a `VariableCell` of the variable's own, which
 lives as long as the variable; in a graph it is the output of a VarHandleOp, and the value belongs
-to the session that runs the graph. Reads are shown to the tapes and functions that are active
-(`_watch`). Whatever reads a variable through `value` shares its array under a lease, so an update
-never changes a value that was read before; `numpy` copies.
+to the session that runs the graph.
 
-Updates are in `variable_updates`, making in `variable_creation`, operators in `variable_operators`.
+Reads are in `variable_reads`, updates in `variable_updates`, making in `variable_creation`,
+operators in `variable_operators`, messages in `variable_messages`.
 """
 
-import functools
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from penstock import errors, proto
+from penstock import errors
 from penstock.core.context import state
 from penstock.core.convert import register_tensor_conversion_function
-from penstock.core.effects import switch
-from penstock.core.execute import execute, record
-from penstock.core.resources import VariableCell
 from penstock.core.tensor import Reference, Tensor, value_text, wrap
 from penstock.core.trackable import Trackable
-from penstock.graph import behavior
-from penstock.graph.behavior import (
-    control_dependencies,
-    executing_eagerly_outside_functions,
-    name_scope_v1,
-)
+from penstock.graph.behavior import control_dependencies, executing_eagerly_outside_functions
 from penstock.ops import variable_creation as creation
-from penstock.ops import variable_operators, variable_types
-from penstock.ops.array_getitem import getitem
-from penstock.ops.state_scatter import GATHER, GATHER_ND
-from penstock.ops.state_variables import READ, VAR_IS_INITIALIZED
+from penstock.ops import variable_messages, variable_operators, variable_types
+from penstock.ops.variable_reads import Reads
 from penstock.ops.variable_types import VariableSynchronization, settle_modes
-from penstock.ops.variable_updates import Updates, VariableSlice
+from penstock.ops.variable_updates import Updates
 from penstock.types import dims as d
 from penstock.types.composite_specs import VariableSpec
 from penstock.types.dtypes import DType, as_dtype
@@ -61,7 +46,7 @@ class VariableMeta(type):
         return creation.create(super().__call__, arguments(*args, **kwargs))
 
 
-class Variable(Updates, Trackable, metaclass=VariableMeta):
+class Variable(Reads, Updates, Trackable, metaclass=VariableMeta):
     """State shared by the operations of a program.
 
     Args:
@@ -94,13 +79,10 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
     __nest_leaf__ = True
 
     _in_graph_mode = False
-    _cell: VariableCell | None = None
-    _reference: Any = None  # what refers to an imported variable of the first kind
     _initializer_op: Any = None
     _is_initialized_op: Any = None
     _initial_value: Any = None
     _graph_element: Any = None
-    _cached_value: Any = None
     _save_slice_info: variable_types.SaveSliceInfo | None = None
     _distribute_strategy: Any = None
     _handle_name: str
@@ -129,7 +111,7 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
                     "The variable_def and initial_value args to `tf.Variable` are mutually "
                     "exclusive, but got both."
                 )
-            self._from_message(variable_def, import_scope)
+            variable_messages.fill_from_message(self, variable_def, import_scope)
             return
         if constraint is not None and not callable(constraint):
             raise ValueError(
@@ -285,120 +267,6 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
     def _as_graph_element(self) -> Any:
         return self._graph_element
 
-    # Reading.
-
-    def _watch(self) -> None:
-        """Tells functions being traced and tapes that the variable is read."""
-        graph = state.graph
-        if graph is not None and graph.building_function:
-            graph.watch_variable(self)
-        if self._trainable:
-            for recorder in state.recorders:
-                watch = getattr(recorder, "watch_variable", None)
-                if watch is not None:
-                    watch(self)
-
-    def value(self) -> Any:
-        """The value as a tensor; the cached one where `caching_device` made one."""
-        if self._cached_value is not None and self._cached_value.graph is state.graph:
-            return self._cached_value
-        graph = state.graph
-        if graph is None or graph.building_function:
-            return self._read()
-        with graph.colocate_with(None, ignore_existing=True):  # it is read where the variable is
-            return self._read()
-
-    def _read(self) -> Any:
-        cell = self._cell
-        if self._reference is not None:
-            return execute("Identity", (self._reference,))
-        if cell is None or state.graph is not None:
-            self._watch()
-            return execute(READ, (self._handle,), {"dtype": self._dtype})
-        log = switch.log
-        with cell.lock if log is None else log.turn(None, "ReadVariableOp", (cell,)):
-            array = cell.read()
-            tensor = wrap(array, self._dtype)
-            if array.__class__ is not np.ndarray:
-                tensor._lease = cell.lease()
-        if state.recorders:
-            self._watch()
-            record(READ, (self._handle,), {"dtype": self._dtype}, (tensor,))
-        return tensor
-
-    def read_value(self) -> Any:
-        """The value as a tensor; in a graph read after the control inputs in force now."""
-        if state.graph is None:
-            return self._read()
-        with name_scope_v1("Read"):
-            value = self._read()
-        return execute("Identity", (value,))
-
-    def read_value_no_copy(self) -> Any:
-        """The same as `read_value`: reads never copy here."""
-        return self.read_value()
-
-    def numpy(self) -> Any:
-        """A copy of the value as a NumPy array (a NumPy scalar for rank 0).
-
-        Raises:
-          NotImplementedError: in a graph.
-        """
-        if state.graph is not None or self._cell is None:
-            raise NotImplementedError("numpy() is only available when eager execution is enabled.")
-        log, cell = switch.log, self._cell
-        with cell.lock if log is None else log.turn(None, "ReadVariableOp", (cell,)):
-            value = cell.read()
-        array = np.array(value, copy=True)
-        return array.item() if array.dtype == object and not array.ndim else array[()]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        array = np.asarray(self.numpy())
-        return array if dtype is None else array.astype(dtype)
-
-    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
-        """The rows that `indices` name; reads only these.
-
-        Args:
-          indices: int32 or int64, any shape.
-          name: the name in a graph.
-
-        Returns:
-          A tensor of shape indices.shape + shape[1:].
-
-        Raises:
-          InvalidArgumentError: an index is out of range.
-        """
-        self._watch()
-        if self._reference is not None:
-            return execute("GatherV2", (self._reference, indices, np.int32(0)), None, name)
-        return execute(GATHER, (self._handle, indices), {"dtype": self._dtype}, name or "Gather")
-
-    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
-        """The slices at positions `indices`; reads only these.
-
-        Args:
-          indices: int32 or int64 [..., K], positions in the first K axes.
-          name: the name in a graph.
-
-        Returns:
-          A tensor of shape indices.shape[:-1] + shape[K:].
-
-        Raises:
-          InvalidArgumentError: a position is out of range.
-        """
-        if self._reference is not None:
-            return execute("GatherNd", (self._reference, indices), None, name)
-        self._watch()
-        value = execute(
-            GATHER_ND, (self._handle, indices), {"dtype": self._dtype}, name or "GatherNd"
-        )
-        return value if state.graph is None else execute("Identity", (value,))
-
-    def is_initialized(self, name: str | None = None) -> Any:
-        """Whether the variable has a value, as a bool tensor."""
-        return execute(VAR_IS_INITIALIZED, (self._handle,), None, name)
-
     def eval(self, session: Any = None) -> Any:
         """The value in a session, the default one when None; only in a graph."""
         return self._graph_only("_graph_element", "This operation").eval(session=session)
@@ -436,31 +304,6 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
                 f"{value.dtype.name}. Restore it into a variable of the dtype that was saved.",
             )
         return self.assign(value, read_value=False)
-
-    def __getitem__(self, slice_spec: Any) -> Any:
-        tensor = getitem(self.value(), slice_spec)
-        if not _is_mask(slice_spec):
-            tensor._handle_data = VariableSlice(self, slice_spec)
-        return tensor
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.read_value())
-
-    def __bool__(self) -> bool:
-        if state.graph is not None and not behavior.noted("resource_variables"):
-            return True  # programs of the first generation ask whether there is a variable
-        return bool(self.read_value())
-
-    __nonzero__ = __bool__
-
-    def __int__(self) -> int:
-        return int(self.value().numpy())
-
-    def __float__(self) -> float:
-        return float(self.value().numpy())
-
-    def __complex__(self) -> complex:
-        return complex(self.value().numpy())
 
     # Identity, text, copies.
 
@@ -529,57 +372,12 @@ class Variable(Updates, Trackable, metaclass=VariableMeta):
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         """A VariableDef message; None when the variable is outside of `export_scope`."""
-        if not self._in_graph_mode:
-            raise RuntimeError("This operation is not supported when eager execution is enabled.")
-        if export_scope and not self.name.startswith(export_scope):
-            return None
-        strip = functools.partial(_strip_scope, scope=export_scope)
-        message: Any = proto.variable_pb2.VariableDef()  # enum fields take plain numbers
-        message.variable_name = strip(self.op.outputs[0].name)
-        message.initial_value_name = strip(self._initial_value.name)
-        message.initializer_name = strip(self._initializer_op.name)
-        message.snapshot_name = strip(self._graph_element.name)
-        message.is_resource = self._reference is None
-        message.trainable = self._trainable
-        message.synchronization = self._synchronization.value
-        message.aggregation = self._aggregation.value
-        if self._save_slice_info is not None:
-            message.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
-        return message
+        return variable_messages.to_message(self, export_scope)
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> "Variable":
         """The variable that a VariableDef message describes; its operations are in the graph."""
         return Variable(variable_def=variable_def, import_scope=import_scope)
-
-    def _from_message(self, message: Any, import_scope: str | None) -> None:
-        graph = state.graph
-        if graph is None:
-            raise ValueError("variable_def: expected a graph; enter one with graph.as_default().")
-        prefix = f"{import_scope}/" if import_scope else ""
-        find = graph.as_graph_element
-        self._in_graph_mode = True
-        self._handle = find(prefix + message.variable_name)
-        if self._handle.dtype.is_ref:
-            self._reference = self._handle
-            self._handle = _handle_of(self._reference)
-        self._initializer_op = find(prefix + message.initializer_name)
-        if message.initial_value_name:
-            self._initial_value = find(prefix + message.initial_value_name)
-        self._graph_element = find(prefix + message.snapshot_name)
-        synchronization = VariableSynchronization(message.synchronization)
-        modes = settle_modes(synchronization, None, message.trainable, None)
-        self._synchronization, self._aggregation, self._trainable = modes
-        self._shared_name = self.op.name
-        self._handle_name = f"{self._shared_name}:0"
-        self._unique_id = self._shared_name
-        self._dtype, self._dims = self._handle._handle_data
-        self._constraint = self._caching_device = None
-        self._validate_shape = True
-        if message.HasField("save_slice_info_def"):
-            self._save_slice_info = variable_types.SaveSliceInfo(
-                save_slice_info_def=message.save_slice_info_def, import_scope=import_scope
-            )
 
     # After an update.
 
@@ -623,35 +421,8 @@ class UnreadVariable(Variable):
         return (Variable, *self._source._description()[1:])
 
 
-def _handle_of(reference: Any) -> Any:
-    """A handle of the variable that an imported operation of the first kind refers to.
-
-    Plans keep both in one place, by container and name.
-    """
-    made = reference.op
-    attrs = {
-        "dtype": reference.dtype.base_dtype,
-        "shape": None,
-        "container": made.attrs["container"],
-        "shared_name": made.attrs["shared_name"] or made.name,
-    }
-    with reference.graph.device(None), reference.graph.device(made.device):
-        handle = execute("VarHandleOp", (), attrs, f"{made.name}/Handle")
-    handle._handle_data = reference.dtype.base_dtype, reference.dims
-    return handle
-
-
 def _shape_text(dims: d.Dims) -> str:
     return "<unknown>" if dims is None else str(TensorShape.from_dims(dims))
-
-
-def _is_mask(spec: Any) -> bool:
-    dtype = getattr(spec, "dtype", None)
-    return dtype is not None and getattr(dtype, "name", "") == "bool"
-
-
-def _strip_scope(name: str, scope: str | None) -> str:
-    return name.removeprefix(f"{scope}/") if scope else name
 
 
 def _rebuild(
