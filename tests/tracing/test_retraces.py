@@ -320,5 +320,5 @@ def test_a_thousand_retraces_keep_memory_flat(monkeypatch) -> None:
     for n in range(50, 300):
         function(n)
     assert graphs() == before
-    assert len(function._known) <= 8 * 16 + 1
+    assert len(function._traces.known) <= 8 * 16 + 1
     assert isinstance(function, Function)

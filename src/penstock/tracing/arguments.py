@@ -5,6 +5,7 @@ from typing import Any
 
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
+from penstock.tracing.signature import Parameters, trace_key
 from penstock.types.tensor_spec import DenseSpec, TensorSpec
 from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
@@ -99,7 +100,10 @@ def tensors_for(name: str, signature: Sequence[Any], given: Sequence[Any]) -> li
     tensors = []
     for wanted, value in zip(signature, given, strict=False):
         try:
-            tensors += [_as_tensor(spec, part) for spec, part in matched(wanted, value)]
+            if wanted.__class__ is TensorSpec:
+                tensors.append(_as_tensor(wanted, value))
+            else:
+                tensors += [_as_tensor(spec, part) for spec, part in matched(wanted, value)]
         except (TypeError, ValueError) as problem:
             raise TypeError(
                 f"{name}(): Binding inputs to tf.function failed due to `{problem}`. Received"
@@ -120,3 +124,57 @@ def _as_tensor(spec: Any, value: Any) -> Any:
             f" {TensorSpec(spec.shape, spec.dtype)}"
         )
     return value
+
+
+def bound_to_signature(
+    name: str,
+    parameters: Parameters,
+    signature: Sequence[Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> list[Any]:
+    """The tensors that an input signature wants, of the arguments of a call.
+
+    Args:
+      name: of the function, for messages.
+      parameters: those of the function.
+      signature: nests of specs.
+      args: the arguments in the order of the parameters.
+      kwargs: those that have to be named.
+
+    Raises:
+      TypeError: there are too few or too many, or one does not fit.
+    """
+    given = [*args, *kwargs.values()]
+    if len(given) < len(signature):
+        raise TypeError(
+            f"Binding inputs to tf.function failed due to `missing arguments`. Received"
+            f" {len(given)} arguments for {name} with input_signature {signature}: one"
+            " is expected for each spec."
+        )
+    if len(args) > max(len(signature), parameters.positional):
+        raise TypeError(
+            "Binding inputs to tf.function failed due to `too many positional arguments`."
+            f" Received {len(args)} arguments for {name} with input_signature"
+            f" {signature}: one is expected for each spec. Leave out the last ones."
+        )
+    _check_defaults(name, parameters, given[len(signature) :], len(signature))
+    return tensors_for(name, signature, given)
+
+
+def _check_defaults(
+    function: str, parameters: Parameters, values: Sequence[Any], start: int
+) -> None:
+    """What an input signature does not describe keeps its default.
+
+    Raises:
+      TypeError: a value is another.
+    """
+    for name, value in zip(parameters.names[start:], values, strict=False):
+        default = parameters.defaults.get(name)
+        if value is not default and trace_key(value, []) != trace_key(default, []):
+            raise TypeError(
+                f"Binding inputs to tf.function failed due to `Can not cast {value!r} to"
+                f" Literal[{default!r}]`: input_signature of {function} says nothing of"
+                f" {name!r}, so it keeps its default. Add a TensorSpec for it, or leave it out."
+            )

@@ -3,58 +3,36 @@
 import contextlib
 import copy
 import functools
-import itertools
 import threading
 import types
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from penstock.config import env
-from penstock.core import context, dispatch
-from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
-from penstock.core.convert import convert_to_tensor
-from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor
 from penstock.core.tracebacks import filter_traceback
 from penstock.core.trackable import Trackable
-from penstock.errors import InaccessibleTensorError
-from penstock.graph.func_graph import FuncGraph
 from penstock.runtime.whole import WholePlan
-from penstock.tracing.argument_names import ArgumentNames
-from penstock.tracing.arguments import copied, differ, tensors_for
-from penstock.tracing.autograph import calls as autograph
+from penstock.tracing.arguments import bound_to_signature
 from penstock.tracing.compiler_ir import feed_of, show
 from penstock.tracing.concrete import ConcreteFunction, plan_of
 from penstock.tracing.function_type import FunctionSpec, FunctionType, trace_type
 from penstock.tracing.retraces import Retrace, RetraceLog, note_first_trace
 from penstock.tracing.signature import (
     Parameters,
-    TensorKey,
-    accepts,
-    call_graph,
-    placeholder_for,
-    relax,
     specs_of,
-    specs_of_values,
-    substitute,
-    tensor_keys,
     trace_key,
-    type_keys,
-    weaken,
 )
+from penstock.tracing.tracer import Method, Options, Tracer
+from penstock.tracing.traces import Traces, is_observed, observed, of_graph
 from penstock.tracing.variable_arguments import (
     FlatArguments,
-    VariableInputs,
-    VariableKey,
     pin,
     reached_by,
     watch,
 )
 from penstock.types import callables
-from penstock.util import nest
 from penstock.util.frames import user_frame
 
 ATTRIBUTES = frozenset(  # that experimental_attributes may name
@@ -62,11 +40,10 @@ ATTRIBUTES = frozenset(  # that experimental_attributes may name
     " api_preferred_device disable_summaries_at_runtime experimental_ints_on_device"
     " function_runs_at_most_once go_backwards runtime_constant_optimization time_major".split()
 )
-ALIASES = 16  # keys of calls remembered for each trace that may be kept
+SIGNATURE = "signature"  # the key of all calls of a function with an input signature
+DEFAULTS = Options()
 
-_OBSERVED = "observed"  # first of a key of a trace that an observer took part in
 _run_eagerly = {"on": False}
-_numbers = itertools.count()
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
@@ -130,6 +107,12 @@ def function(
     if experimental_compile is not None:
         jit_compile = experimental_compile
     _check_attributes(experimental_attributes)
+    attributes = dict(experimental_attributes or {})
+    if experimental_implements is not None:
+        attributes["_implements"] = experimental_implements
+    options = Options(
+        autograph, experimental_autograph_options, jit_compile, reduce_retracing, attributes
+    )
 
     def decorate(inner: Callable[..., Any]) -> Function:
         if not callable(inner):
@@ -137,26 +120,23 @@ def function(
                 f"tf.function expected a callable, got {inner!r} of type {type(inner).__name__}."
                 " Options such as input_signature are given by keyword."
             )
-        made = Function(
-            inner,
-            _name_of(inner),
-            input_signature,
-            autograph,
-            jit_compile,
-            reduce_retracing,
-            experimental_attributes,
-            experimental_autograph_options,
-        )
-        if experimental_implements is not None:
-            made.attributes["_implements"] = experimental_implements
-        return made
+        return Function(inner, _name_of(inner), input_signature, options)
 
     return decorate if func is None else decorate(func)
 
 
-def _is_method_body(function: Any, names: Sequence[str]) -> bool:
-    """Whether it looks like the body of a method, whose first parameter no signature describes."""
-    return isinstance(function, types.FunctionType) and names[:1] == ["self"]
+def _check_signature(signature: Any, function: Any, parameters: Parameters) -> None:
+    if signature is None:
+        return
+    if not isinstance(signature, (list, tuple)):
+        raise TypeError(
+            f"input_signature must be either a tuple or a list, got {type(signature)}. Put the"
+            " specs into a list, one for each argument."
+        )
+    specs_of(signature)
+    # the first parameter of what looks like the body of a method is described by no signature
+    if not (isinstance(function, types.FunctionType) and parameters.names[:1] == ["self"]):
+        parameters.check_signature(signature)
 
 
 def _check_attributes(attributes: dict[str, Any] | None) -> None:
@@ -183,27 +163,24 @@ class Function(callables.PolymorphicFunction, Trackable):
         python_function: Callable[..., Any],
         name: str,
         input_signature: Sequence[Any] | None = None,
-        autograph: bool = True,
-        jit_compile: bool | None = None,
-        reduce_retracing: bool = False,
-        attributes: dict[str, Any] | None = None,
-        autograph_options: Any = None,
+        options: Options = DEFAULTS,
+        parameters: Parameters | None = None,
     ) -> None:
+        if parameters is None:
+            parameters = Parameters(python_function)
+            _check_signature(input_signature, python_function, parameters)
         self._python_function = python_function
-        self._autograph_options = autograph_options
         self._name = name
-        self._autograph = autograph
-        self._jit_compile = jit_compile
-        self._reduce_retracing = reduce_retracing
-        self.attributes = dict(attributes or {})
-        self._parameters = Parameters(python_function)
+        self._input_signature = None if input_signature is None else tuple(input_signature)
+        self._options = options
+        self._jit_compile = options.jit_compile
+        self._parameters = parameters
+        self._tracer = Tracer(python_function, name, parameters, self._input_signature, options)
         # guards: all below but _created_variables
         self._lock = threading.RLock()
-        self._traces: OrderedDict[Any, ConcreteFunction] = OrderedDict()  # last used last
-        self._known: dict[Any, ConcreteFunction] = {}  # keys of calls -> what serves them
-        self._max_traces: int = env.get("PENSTOCK_PLAN_CACHE")
+        self._traces = Traces(env.get("PENSTOCK_PLAN_CACHE"))
+        self._known = self._traces.known  # the same object: calls look here first
         self._tracing: set[Any] = set()  # keys of the traces that are being made
-        self._dropped: set[int] = set()  # hashes of keys of traces that made room for others
         self._count = 0
         self._retraces = RetraceLog(name)
         self._created_variables: list[Any] = []
@@ -212,25 +189,12 @@ class Function(callables.PolymorphicFunction, Trackable):
         self._first_call: ConcreteFunction | None = None  # serves the call that traces
         self._reached: frozenset[int] | None = None  # ids of variables that the function names
         self._by_instance: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
-        self._set_signature(input_signature)
         functools.update_wrapper(
             self,
             python_function,
             assigned=("__module__", "__name__", "__qualname__", "__doc__"),
             updated=(),
         )
-
-    def _set_signature(self, signature: Sequence[Any] | None) -> None:
-        if signature is not None and not isinstance(signature, (list, tuple)):
-            raise TypeError(
-                f"input_signature must be either a tuple or a list, got {type(signature)}. Put the"
-                " specs into a list, one for each argument."
-            )
-        self._input_signature = None if signature is None else tuple(signature)
-        if signature is not None:
-            specs_of(self._input_signature or ())
-            if not _is_method_body(self._python_function, self._parameters.names):
-                self._parameters.check_signature(signature)
 
     # ---- properties ------------------------------------------------------------------------------
 
@@ -290,20 +254,9 @@ class Function(callables.PolymorphicFunction, Trackable):
     def _bound_to(self, instance: Any) -> "Function":
         """A function of its own for each instance, which does not keep the instance alive."""
         inner = self._python_function
-        method = _Method(inner, weakref.ref(instance))
-        unbound = types.MethodType(inner, instance)
-        made = Function(
-            method,
-            self._name,
-            None,
-            self._autograph,
-            self._jit_compile,
-            self._reduce_retracing,
-            self.attributes,
-            self._autograph_options,
-        )
-        made._parameters = Parameters(unbound)
-        made._input_signature = self._input_signature
+        method = Method(inner, weakref.ref(instance))
+        parameters = Parameters(types.MethodType(inner, instance))
+        made = Function(method, self._name, self._input_signature, self._options, parameters)
         functools.update_wrapper(
             made, inner, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=()
         )
@@ -320,17 +273,9 @@ class Function(callables.PolymorphicFunction, Trackable):
             return self._python_function(*args, **kwargs)
         try:
             args, kwargs = self._parameters.bind(args, kwargs)
-            tensors: list[Any] = FlatArguments()
-            if self._input_signature is None:
-                key = trace_key(args, tensors)
-                if kwargs:
-                    key = (key, trace_key(kwargs, tensors))
-            else:
-                key, tensors = self._signature_key(args, kwargs)
-            if hasattr(tensors, "variables"):
-                self._note_variables(tensors)
+            key, tensors = self._key_and_tensors(args, kwargs)
             if state.observer is not None:
-                key = _observed(key)
+                key = observed(key)
             if state.graph is not None:
                 key = self._key_in_graph(key, state.graph)
             concrete = self._known.get(key)
@@ -341,12 +286,29 @@ class Function(callables.PolymorphicFunction, Trackable):
             filter_traceback(error)
             raise
 
+    def _key_and_tensors(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, list[Any]]:
+        """The key of a call, and the tensors or specs among its arguments."""
+        signature = self._input_signature
+        if signature is not None:
+            return SIGNATURE, bound_to_signature(
+                self._name, self._parameters, signature, args, kwargs
+            )
+        tensors = FlatArguments()
+        key = trace_key(args, tensors)
+        if kwargs:
+            key = (key, trace_key(kwargs, tensors))
+        if tensors.variables is not None:
+            self._note_variables(tensors)
+        return key, tensors
+
     def _note_variables(self, tensors: Any) -> None:
         """Before a call with variables: which of them the function reaches by itself."""
         if self._reached is None:
             inner: Any = self._python_function
             instance = None
-            if isinstance(inner, _Method):
+            if isinstance(inner, Method):
                 inner, instance = inner.function, inner.instance()
             self._reached = reached_by(inner, instance)
         pin(tensors, self._reached)
@@ -355,104 +317,29 @@ class Function(callables.PolymorphicFunction, Trackable):
 
     def _key_in_graph(self, key: Any, graph: Any) -> Any:
         """Functions share traces with eager calls, unless they capture what is not eager."""
-        own = _of_graph(key, graph)
+        own = of_graph(key, graph)
         return own if not graph.building_function or own in self._known else key
-
-    def _signature_key(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, list[Any]]:
-        """With an input signature: the one key, and the arguments as tensors of it."""
-        signature = self._input_signature or ()
-        given = [*args, *kwargs.values()]
-        if len(given) < len(signature):
-            raise TypeError(
-                f"Binding inputs to tf.function failed due to `missing arguments`. Received"
-                f" {len(given)} arguments for {self._name} with input_signature {signature}: one"
-                " is expected for each spec."
-            )
-        if len(args) > max(len(signature), self._parameters.positional):
-            raise TypeError(
-                "Binding inputs to tf.function failed due to `too many positional arguments`."
-                f" Received {len(args)} arguments for {self._name} with input_signature"
-                f" {signature}: one is expected for each spec. Leave out the last ones."
-            )
-        self._check_defaults(given[len(signature) :], len(signature))
-        return "signature", tensors_for(self._name, signature, given)
-
-    def _check_defaults(self, values: Sequence[Any], start: int) -> None:
-        """With an input signature, what it does not describe keeps its default.
-
-        Raises:
-          TypeError: a value is another.
-        """
-        for name, value in zip(self._parameters.names[start:], values, strict=False):
-            default = self._parameters.defaults.get(name)
-            if value is not default and trace_key(value, []) != trace_key(default, []):
-                raise TypeError(
-                    f"Binding inputs to tf.function failed due to `Can not cast {value!r} to"
-                    f" Literal[{default!r}]`: input_signature of {self._name} says nothing of"
-                    f" {name!r}, so it keeps its default. Add a TensorSpec for it, or leave it out."
-                )
 
     def _find_or_trace(
         self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ConcreteFunction:
         with self._lock:
-            own = _of_graph(key, state.graph)
-            served_by = self._serves(own)
-            if served_by is not None:
+            traces, own = self._traces, of_graph(key, state.graph)
+            concrete = traces.find(own)
+            if concrete is not None:
                 key = own
             else:
-                served_by = self._serves(key)
-            if served_by is not None:
-                self._traces.move_to_end(served_by)
-                concrete = self._traces[served_by]
-            else:
-                wanted = self._relaxed(key) if self._reduce_retracing else key
+                concrete = traces.find(key)
+            if concrete is None:
+                reduce = self._options.reduce_retracing
+                wanted = traces.relaxed(key, state.graph) if reduce else key
                 concrete = self._trace(wanted, args, kwargs)
                 if concrete.captures_symbolic:
-                    key, wanted = own, _of_graph(wanted, state.graph)
-                self._traces[wanted] = concrete
-                self._make_room()
-            self._known[key] = concrete
+                    key, wanted = own, of_graph(wanted, state.graph)
+                traces.keep(wanted, concrete)
+            traces.known[key] = concrete
             first, self._first_call = self._first_call, None
             return first or concrete
-
-    def _serves(self, key: Any) -> Any:
-        """The key of the most specific trace that serves a call; None when there is none."""
-        if key in self._traces:
-            return key
-        best = None
-        for known in self._traces:
-            if accepts(known, key) and (best is None or accepts(best, known)):
-                best = known
-        return best
-
-    def _relaxed(self, key: Any) -> Any:
-        """The key that serves this call and those of all traces that differ in sizes alone."""
-        for known in self._traces:
-            key = relax(known, key) or key
-        own = _of_graph(key, state.graph)
-        if own is key:
-            return key
-        for known in self._traces:  # those that capture from this graph have its id in their keys
-            own = relax(known, own) or own
-        return own[0]
-
-    def _make_room(self) -> None:
-        """Drops the traces that were not used for longest.
-
-        Calls do not note which trace they use: now and then all keys are forgotten, and those still
-        in use are found again, which makes their traces young.
-        """
-        while len(self._traces) > self._max_traces:
-            dropped, _ = self._traces.popitem(last=False)
-            if len(self._dropped) > ALIASES * self._max_traces:
-                self._dropped.clear()
-            self._dropped.add(hash(dropped))
-            self._known.clear()
-        if len(self._known) > ALIASES * self._max_traces:
-            self._known.clear()
 
     def _trace(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
         if key in self._tracing:
@@ -476,101 +363,28 @@ class Function(callables.PolymorphicFunction, Trackable):
     ) -> ConcreteFunction:
         if self._count == 0:
             note_first_trace(self._name, self._python_function)
-        elif key != "signature" and not _is_observed(key):
-            dropped = hash(key) in self._dropped
-            others = [k for k in (*self._traces, *self._tracing - {key}) if not _is_observed(k)]
+        elif key != SIGNATURE and not is_observed(key):
+            dropped = self._traces.was_dropped(key)
+            others = [k for k in (*self._traces, *self._tracing - {key}) if not is_observed(k)]
             if dropped or others:
                 known = [] if dropped else others
                 self._retraces.add(self._count + 1, self._parameters.names, known, key)
         first = not self._initialized
-        concrete, created = self._trace_once(key, args, kwargs, allow_variables=first)
+        concrete = self._trace_once(key, args, kwargs, allow_variables=first)
+        created = concrete.graph.new_variables
         if created:  # the body makes its variables at the first call: the graph kept does not
             self._created_variables.extend(created)
             if concrete.graph.sets_first_values:
                 self._first_call = concrete  # the one that needs to
-            concrete, _ = self._trace_once(key, args, kwargs, allow_variables=False)
+            concrete = self._trace_once(key, args, kwargs, allow_variables=False)
         self._initialized = True
         return concrete
 
     def _trace_once(
         self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], allow_variables: bool
-    ) -> tuple[ConcreteFunction, list[Any]]:
+    ) -> ConcreteFunction:
         self._count += 1
-        graph = FuncGraph(self._name)
-        graph.allow_variables = allow_variables
-        keys = iter(
-            tensor_keys(key) if self._input_signature is None else _spec_keys(self._input_signature)
-        )
-        kinds = iter(type_keys(key))
-        if self._input_signature is None:
-            names = ArgumentNames(self._parameters, args, kwargs)
-        else:
-            names = ArgumentNames(self._parameters, self._input_signature, {})
-        variables = VariableInputs(graph)
-        outer = state.graph
-        with context.graph_scope(graph), context.no_recording():
-
-            def placeholder(leaf: Any) -> Any:
-                spec = next(keys)
-                if isinstance(spec, VariableKey):
-                    return variables.add(leaf, spec, names.next()[0])
-                name, place = names.next()
-                made = graph.add_input(spec.dtype, spec.dims, spec.name or name)
-                made.op.attrs["_user_specified_name"] = spec.name or place
-                return made
-
-            def custom(value: Any) -> Any:
-                return placeholder_for(next(kinds), placeholder)
-
-            inner_args = _to_structure(self._input_signature, args)
-            new_args = substitute(inner_args, placeholder, custom, outer)
-            new_kwargs = kwargs
-            if self._input_signature is None:
-                new_kwargs = substitute(kwargs, placeholder, custom, outer)
-            before = copied(new_args), copied(new_kwargs)
-            result = self._run_body(new_args, new_kwargs)
-            self._check_unchanged(before, new_args, new_kwargs)
-            graph.structured_outputs = _outputs(result, graph, self._name)
-        flat = nest.flatten(graph.structured_outputs, expand_composites=True)
-        graph.outputs = list({id(t): t for t in flat if isinstance(t, SymbolicTensor)}.values())
-        graph.structured_input_signature = weaken(
-            specs_of_values((new_args, new_kwargs), variables.specs)
-        )
-        variables.finish()
-        graph.finish()
-        name = f"__inference_{self._name}_{next(_numbers)}"
-        made = ConcreteFunction(graph, key, self._jit_compile, self._parameters.signature, name)
-        made.body.attributes = self.attributes
-        return made, graph.new_variables
-
-    def _run_body(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls the Python function, with its control flow converted unless that is off."""
-        body: Any = self._python_function
-        if isinstance(body, _Method):
-            body, args = body.function, (body.instance(), *args)
-        if not self._autograph:
-            return body(*args, **kwargs)
-        return autograph.run(body, args, kwargs, self._autograph_options)
-
-    def _check_unchanged(
-        self, before: tuple[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        """Refuses a body that changed its arguments: later calls would not, so nobody may see it.
-
-        Raises:
-          ValueError: it put something into a list or dictionary that it was given, or took it out.
-        """
-        names = self._parameters.names or ["args"]
-        changed = [
-            names[min(i, len(names) - 1)] for i, v in enumerate(args) if differ(before[0][i], v)
-        ]
-        changed += [name for name, v in kwargs.items() if differ(before[1][name], v)]
-        if changed:
-            raise ValueError(
-                f"{self._name}{self._parameters.text()} should not modify its Python input"
-                " arguments: expected them as they were passed, got others in"
-                f" {', '.join(changed)}. Modifying a copy is allowed."
-            )
+        return self._tracer.trace(key, args, kwargs, allow_variables)
 
     def experimental_get_retrace_report(self) -> tuple[Retrace, ...]:
         """Why the function was traced again: its last retraces, oldest first.
@@ -595,16 +409,9 @@ class Function(callables.PolymorphicFunction, Trackable):
         Returns:
           A ConcreteFunction, whose arguments are the tensors alone.
         """
-        if self._input_signature is not None:
-            if not args and not kwargs:
-                args = self._input_signature
-            args, kwargs = self._parameters.bind(args, kwargs)
-            key, _ = self._signature_key(args, kwargs)
-            return self._find_or_trace(_observed(key), args, kwargs)
-        args, kwargs = self._parameters.bind(args, kwargs)
-        tensors = FlatArguments()
-        key = self._free_key(args, kwargs, tensors)
-        return self._find_or_trace(key, args, kwargs)
+        if self._input_signature is not None and not args and not kwargs:
+            args = self._input_signature
+        return self._concrete_and_tensors(args, kwargs)[0]
 
     def get_initialization_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """Makes the variables that the function makes at its first call, which does not run.
@@ -668,21 +475,8 @@ class Function(callables.PolymorphicFunction, Trackable):
     ) -> tuple[ConcreteFunction, list[Any]]:
         """The trace for these arguments, and the tensors or specs among them."""
         args, kwargs = self._parameters.bind(args, kwargs)
-        if self._input_signature is not None:
-            key, tensors = self._signature_key(args, kwargs)
-            return self._find_or_trace(key, args, kwargs), tensors
-        tensors = FlatArguments()
-        key = self._free_key(args, kwargs, tensors)
-        return self._find_or_trace(key, args, kwargs), tensors
-
-    def _free_key(self, args: Any, kwargs: Any, tensors: FlatArguments) -> Any:
-        """The key of a call without an input signature."""
-        key = trace_key(args, tensors)
-        if kwargs:
-            key = (key, trace_key(kwargs, tensors))
-        if hasattr(tensors, "variables"):
-            self._note_variables(tensors)
-        return key
+        key, tensors = self._key_and_tensors(args, kwargs)
+        return self._find_or_trace(observed(key), args, kwargs), tensors
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """The signatures traced so far, as text."""
@@ -697,16 +491,7 @@ class Function(callables.PolymorphicFunction, Trackable):
         return self._with(copy.deepcopy(self._python_function, memo))
 
     def _with(self, python_function: Callable[..., Any]) -> "Function":
-        return Function(
-            python_function,
-            self._name,
-            self._input_signature,
-            self._autograph,
-            self._jit_compile,
-            self._reduce_retracing,
-            self.attributes,
-            self._autograph_options,
-        )
+        return Function(python_function, self._name, self._input_signature, self._options)
 
     def __getstate__(self) -> Any:
         raise TypeError(
@@ -728,76 +513,6 @@ class _BoundFunction(Function):
     def __init__(self, function: Function, instance: Any) -> None:
         self.__dict__ = function.__dict__
         self._instance = instance
-
-
-class _Method:
-    """A method of an instance that it does not keep alive."""
-
-    def __init__(self, function: Callable[..., Any], instance: Callable[[], Any]) -> None:
-        self.function = function
-        self.instance = instance
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(self.instance(), *args, **kwargs)
-
-
-def _of_graph(key: Any, graph: Any) -> Any:
-    """The key of a trace that belongs to a graph: made once, whoever asks; none eagerly."""
-    return key if graph is None or call_graph(key) is not None else (key, id(graph))
-
-
-def _observed(key: Any) -> Any:
-    """The key of a call: one of its own while an observer looks at operations."""
-    return key if state.observer is None else (_OBSERVED, state.observer.key, key)
-
-
-def _is_observed(key: Any) -> bool:
-    if call_graph(key) is not None:
-        key = key[0]
-    return key.__class__ is tuple and len(key) == 3 and key[0] is _OBSERVED
-
-
-def _spec_keys(signature: Any) -> list[TensorKey]:
-    return [
-        TensorKey(s.dtype, s.shape.dims_tuple, s.name)
-        for s in nest.flatten(signature, expand_composites=True)
-    ]
-
-
-def _to_structure(signature: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """With an input signature, its specs stand where arguments will be."""
-    if signature is None:
-        return args
-    return (*signature, *args[len(signature) :])
-
-
-def _outputs(result: Any, graph: FuncGraph, name: str) -> Any:
-    """What the Python function returned: each value as an operation of the graph, an identity."""
-
-    def identity(tensor: Any) -> Any:
-        return execute("Identity", (graph.as_tensor(tensor),))
-
-    def convert(value: Any) -> Any:
-        if value is None:
-            return None
-        if isinstance(value, CompositeTensor):
-            return nest.map_structure(identity, value, expand_composites=True)
-        try:
-            tensor = dispatch.promoted(convert_to_tensor, value)
-        except InaccessibleTensorError:
-            raise
-        except (TypeError, ValueError) as problem:
-            raise TypeError(
-                "To be compatible with tf.function, Python functions must return zero or more"
-                f" Tensors or ExtensionTypes or None values; in compilation of {name}, found return"
-                f" value of type {type(value).__name__}, which is not a Tensor or ExtensionType."
-                f" ({problem})"
-            ) from None
-        return nest.map_structure(identity, tensor, expand_composites=True)
-
-    if result is None:
-        return None
-    return nest.map_structure(convert, result)
 
 
 __all__ = ["Function", "function", "functions_run_eagerly", "run_functions_eagerly"]

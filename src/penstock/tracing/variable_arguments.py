@@ -79,16 +79,15 @@ class FlatArguments(list[Any]):
     """The flat tensors of a call.
 
     Attributes:
-      variables: the variables whose handles are among them, with their keys.
+      variables: the variables whose handles are among them, with their keys; None when there are
+        none, which costs calls without variables nothing.
     """
 
-    __slots__ = ("variables",)
-
-    variables: list[tuple[Any, VariableKey]]
+    variables: list[tuple[Any, VariableKey]] | None = None
 
     def note(self, variable: Any, key: VariableKey) -> None:
         """Notes a variable."""
-        if not hasattr(self, "variables"):
+        if self.variables is None:
             self.variables = []
         self.variables.append((variable, key))
 

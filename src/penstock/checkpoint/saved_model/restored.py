@@ -13,7 +13,9 @@ from penstock.core.tracebacks import filter_traceback
 from penstock.graph.func_graph import FuncGraph
 from penstock.tracing.concrete import ConcreteFunction
 from penstock.tracing.function import Function
-from penstock.tracing.signature import specs_of_values
+from penstock.tracing.signature import Parameters, specs_of_values
+from penstock.tracing.tracer import Options
+from penstock.tracing.traces import Traces
 from penstock.types.tensor_spec import TensorSpec
 from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
@@ -124,10 +126,14 @@ class RestoredFunction(Function):
             return self(*args, **kwargs)
 
         restored_function_body.__signature__ = signature  # type: ignore[attr-defined]
-        super().__init__(restored_function_body, name, None, False, jit_compile)
-        self._input_signature = None if input_signature is None else tuple(input_signature)
+        super().__init__(
+            restored_function_body, name, input_signature,
+            Options(autograph=False, jit_compile=jit_compile), Parameters(restored_function_body),
+        )  # fmt: skip
         self.concrete_functions = list(concretes)
-        self._traces.update(enumerate(concretes))
+        self._traces = Traces(limit=len(concretes))
+        for number, concrete in enumerate(concretes):
+            self._traces.keep(number, concrete)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the trace that these arguments fit.
