@@ -22,9 +22,9 @@ from penstock.ops.numpy_elementwise import arcsinh as arcsinh
 from penstock.ops.numpy_elementwise import arctan as arctan
 from penstock.ops.numpy_elementwise import arctan2 as arctan2
 from penstock.ops.numpy_elementwise import arctanh as arctanh
-from penstock.ops.numpy_reductions import argmax as argmax
-from penstock.ops.numpy_reductions import argmin as argmin
-from penstock.ops.numpy_reductions import argsort as argsort
+from penstock.ops.numpy_order import argmax as argmax
+from penstock.ops.numpy_order import argmin as argmin
+from penstock.ops.numpy_order import argsort as argsort
 from penstock.ops.numpy_elementwise import around as around
 from penstock.ops.numpy_creation import array as array
 from penstock.ops.numpy_reductions import array_equal as array_equal
@@ -220,7 +220,7 @@ from penstock.ops.numpy_elementwise import sin as sin
 from penstock.ops.numpy_elementwise import sinc as sinc
 from penstock.ops.numpy_elementwise import sinh as sinh
 from penstock.ops.numpy_arrays import size as size
-from penstock.ops.numpy_reductions import sort as sort
+from penstock.ops.numpy_order import sort as sort
 from penstock.ops.numpy_joining import split as split
 from penstock.ops.numpy_elementwise import sqrt as sqrt
 from penstock.ops.numpy_elementwise import square as square

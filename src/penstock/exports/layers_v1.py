@@ -1,6 +1,6 @@
 """Public names of compat.v1: layers, cells and loops of recurrent networks, proximal optimizers."""
 
-_CELLS = "BasicLSTMCell BasicRNNCell GRUCell LSTMCell LSTMStateTuple MultiRNNCell RNNCell".split()
+_CELLS = "BasicLSTMCell BasicRNNCell GRUCell LSTMCell MultiRNNCell".split()
 _WRAPPERS = "DeviceWrapper DropoutWrapper ResidualWrapper".split()
 _STATIC = (
     "bidirectional_dynamic_rnn static_bidirectional_rnn static_rnn static_state_saving_rnn"
@@ -32,6 +32,7 @@ EXPORTS = {
     "penstock.train.layers_functional": _named("layers", _FUNCTIONS),
     "penstock.train.layers_normalization": _named("layers", ["BatchNormalization"]),
     "penstock.train.layers_pooling": _named("layers", _POOLINGS),
+    "penstock.train.rnn_cell_base": _named("nn.rnn_cell", ["LSTMStateTuple", "RNNCell"]),
     "penstock.train.rnn_cells": _named("nn.rnn_cell", _CELLS),
     "penstock.train.rnn_wrappers": _named("nn.rnn_cell", _WRAPPERS),
     "penstock.train.rnn_steps": _named("nn", ["dynamic_rnn", "raw_rnn"]),

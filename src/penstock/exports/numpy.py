@@ -32,12 +32,13 @@ _NAMES = {
         "mod multiply negative nextafter not_equal positive power rad2deg real reciprocal "
         "remainder round sign signbit sin sinc sinh sqrt square subtract tan tanh true_divide"
     ),
+    "penstock.ops.numpy_order": "argmax argmin argsort sort",
     "penstock.ops.numpy_products": (
         "cross dot einsum inner kron matmul outer polyval tensordot trace vander vdot"
     ),
     "penstock.ops.numpy_reductions": (
-        "all allclose amax amin any argmax argmin argsort array_equal average count_nonzero "
-        "cumprod cumsum max mean min nanmean nanprod nansum ndim prod ptp sort std sum var"
+        "all allclose amax amin any array_equal average count_nonzero cumprod cumsum max mean "
+        "min nanmean nanprod nansum ndim prod ptp std sum var"
     ),
 }
 _RANDOM = "poisson rand randint randn random seed standard_normal uniform"

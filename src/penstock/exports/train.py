@@ -20,11 +20,14 @@ _SCAFFOLD = "Scaffold SessionCreator ChiefSessionCreator WorkerSessionCreator".s
 _MONITORED = "MonitoredSession SingularMonitoredSession MonitoredTrainingSession".split()
 
 _LOSSES = (
-    "Reduction absolute_difference add_loss compute_weighted_loss cosine_distance get_losses"
-    " get_regularization_loss get_regularization_losses get_total_loss hinge_loss huber_loss"
-    " log_loss mean_pairwise_squared_error mean_squared_error sigmoid_cross_entropy"
+    "absolute_difference cosine_distance hinge_loss huber_loss log_loss"
+    " mean_pairwise_squared_error mean_squared_error sigmoid_cross_entropy"
     " softmax_cross_entropy sparse_softmax_cross_entropy"
 ).split()
+
+_LOSS_COLLECTIONS = (
+    "add_loss get_losses get_regularization_loss get_regularization_losses get_total_loss".split()
+)
 
 _MEANS = (
     "accuracy false_negatives false_positives mean mean_absolute_error mean_cosine_distance"
@@ -95,6 +98,12 @@ EXPORTS = {
         for n in ("enable_mixed_precision_graph_rewrite", "disable_mixed_precision_graph_rewrite")
     },
     "penstock.train.losses": {name: [f"compat.v1.losses.{name}"] for name in _LOSSES},
+    "penstock.train.loss_collections": {
+        name: [f"compat.v1.losses.{name}"] for name in _LOSS_COLLECTIONS
+    },
+    "penstock.train.loss_reduction": {
+        name: [f"compat.v1.losses.{name}"] for name in ("Reduction", "compute_weighted_loss")
+    },
     "penstock.train.optimizer": {"Optimizer": ["compat.v1.train.Optimizer"]},
     "penstock.train.optimizers": {name: [f"compat.v1.train.{name}"] for name in _OPTIMIZERS},
     "penstock.train.global_step": {name: [f"compat.v1.train.{name}"] for name in _STEPS},

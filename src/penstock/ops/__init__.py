@@ -183,6 +183,7 @@ FAMILIES = (
     "summary_messages",
     "summary_writers",
     "tensor_array_v3",
+    "tensor_list_joins",
     "tensor_list_stacks",
     "tensor_lists",
     "tensor_maps",

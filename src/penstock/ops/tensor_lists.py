@@ -2,7 +2,7 @@
 
 A list is a variant tensor. On the host it holds a `TensorList`, in a compiled region a
 `StackedList`; kernels for both are side by side. Operations that turn lists into tensors and back
-are in `tensor_list_stacks`.
+are in `tensor_list_stacks` and `tensor_list_joins`.
 """
 
 from typing import Any

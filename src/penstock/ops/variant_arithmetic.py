@@ -15,7 +15,7 @@ from penstock.core.tensor_list import StackedList, TensorList
 from penstock.core.traced import NotStatic, TraceContext
 from penstock.ops.optional import OptionalValue
 from penstock.ops.sparse_csr import CsrMatrix
-from penstock.ops.tensor_list_stacks import each
+from penstock.ops.tensor_list_joins import each
 from penstock.ops.tensor_lists import LARGE, invalid, list_of, stacked_of, zeros_of
 from penstock.types import dims as d
 from penstock.types import dtypes as dt

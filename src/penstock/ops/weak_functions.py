@@ -66,9 +66,10 @@ _UNARY = {
         " negative positive rad2deg real reciprocal round sign sin sinc sinh sqrt square tan tanh"
     ),
     "numpy_joining": "ix_ repeat",
+    "numpy_order": "sort",
     "numpy_products": "trace vander",
     "numpy_reductions": (
-        "amax amin average cumprod cumsum max mean min nanmean prod ptp sort std sum var"
+        "amax amin average cumprod cumsum max mean min nanmean prod ptp std sum var"
     ),
     "numpy_turning": "diagonal diff flip fliplr flipud rot90",
     "penstock.core.convert": "convert_to_tensor",  # of what functions return

@@ -11,7 +11,7 @@ from penstock.ops.array_join import concat, stack, unstack
 from penstock.ops.array_order import reverse, reverse_sequence
 from penstock.ops.math_compare import greater_equal
 from penstock.ops.variable_scope import variable_scope
-from penstock.train.rnn_cells import check_cell, zeros_of
+from penstock.train.rnn_cell_base import check_cell, zeros_of
 from penstock.train.rnn_steps import checked_lengths, dynamic_rnn, hold, initial_state_of
 from penstock.util import nest
 

@@ -27,7 +27,7 @@ from penstock.ops.math_range import range as range_op
 from penstock.ops.math_reduce import reduce_all, reduce_max
 from penstock.ops.tensor_array import TensorArray
 from penstock.ops.variable_scope import variable_scope
-from penstock.train.rnn_cells import check_cell, zeros_of
+from penstock.train.rnn_cell_base import check_cell, zeros_of
 from penstock.types import dtypes as dt
 from penstock.types.tensor_shape import TensorShape
 from penstock.util import nest

@@ -14,7 +14,7 @@ from penstock.ops.math_elementwise import floor
 from penstock.ops.nn_dropout import dropout_v1
 from penstock.ops.random_ops import random_uniform
 from penstock.ops.tensor_array import TensorArray
-from penstock.train.rnn_cells import LSTMStateTuple, RNNCell, check_cell
+from penstock.train.rnn_cell_base import LSTMStateTuple, RNNCell, check_cell
 from penstock.types.tensor_shape import TensorShape
 from penstock.util import nest
 
