@@ -43,7 +43,10 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
             array = np.asarray(array)
         arrays.append(array)
         size += array.size
-    if size > prepared.small_limit or not _is_valid(prepared, arrays):
+    if size > prepared.small_limit:
+        return None
+    key = tuple([a.shape for a in arrays])
+    if prepared.op.shape_rule is not None and not _is_known(prepared, key, arrays):
         return None
     try:
         results = quiet.run(prepared.host, *_head(prepared), *arrays)  # type: ignore[arg-type]
@@ -133,11 +136,8 @@ def on_accelerator(arrays: Sequence[Any]) -> bool:
     )
 
 
-def _is_valid(prepared: PreparedOp, arrays: list[Any]) -> bool:
-    """Whether the shape rule has allowed these inputs before."""
-    if prepared.op.shape_rule is None:
-        return True
-    key = tuple([a.shape for a in arrays])
+def _is_known(prepared: PreparedOp, key: tuple[Dims, ...], arrays: Sequence[Any]) -> bool:
+    """Whether the shape rule has allowed these shapes before, with the numbers that it reads."""
     if key in prepared.validated:
         return True
     read = prepared.reads
@@ -235,46 +235,52 @@ def _object_scalar(value: Any) -> np.ndarray[Any, Any]:
     return result
 
 
+class _RuleInputs:
+    """The inputs of an operation as its shape rule sees them, and which values it looked at."""
+
+    def __init__(self, prepared: PreparedOp, arrays: Sequence[Any]) -> None:
+        self._refs = prepared.refs
+        self._arrays = arrays
+        self.read: set[int] = set()
+        self.uses_values = False  # whether more than the shapes and a few numbers were looked at
+
+    def constant(self, index: int) -> np.ndarray[Any, Any] | None:
+        """The value of an input."""
+        array = self._arrays[index]
+        self.read.add(index)
+        self.uses_values = self.uses_values or not _is_short(array)
+        return array if array.__class__ is np.ndarray else None
+
+    def shape_value(self, index: int) -> Dims:
+        """The value of an input that is a shape."""
+        value = self.constant(index)
+        if value is None:
+            return None
+        return tuple([None if v < 0 else int(v) for v in value.reshape(-1)])
+
+    def variable_shape(self, index: int) -> Dims:
+        """The shape of the variable that an input refers to."""
+        self.uses_values = self.uses_values or index not in self._refs
+        return getattr(getattr(self._arrays[index], "resource", None), "dims", None)
+
+
 def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
     """Runs the shape rule on the actual shapes: once each, with the few numbers that it reads."""
     op = prepared.op
     key = tuple([getattr(a, "shape", ()) for a in arrays])
     for position in prepared.refs:
         key += (getattr(arrays[position].resource, "dims", None),)
-    if key in prepared.validated:
+    if _is_known(prepared, key, arrays):
         return
-    read_before = prepared.reads
-    if read_before and (*key, *_numbers(read_before, arrays)) in prepared.validated:
-        return
-    uses_values = False
-    read: set[int] = set()
-
-    def constant(index: int) -> np.ndarray[Any, Any] | None:
-        nonlocal uses_values
-        array = arrays[index]
-        read.add(index)
-        uses_values = uses_values or not _is_short(array)
-        return array if array.__class__ is np.ndarray else None
-
-    def shape_value(index: int) -> Dims:
-        value = constant(index)
-        return (
-            None if value is None else tuple(None if v < 0 else int(v) for v in value.reshape(-1))
-        )
-
-    def variable_shape(index: int) -> Dims:
-        nonlocal uses_values
-        uses_values = uses_values or index not in prepared.refs
-        return getattr(getattr(arrays[index], "resource", None), "dims", None)
-
+    inputs = _RuleInputs(prepared, arrays)
     context = ShapeContext(
         op.name,
         key[: len(arrays)],
         prepared.in_dtypes,
         prepared.attrs,
-        constant,
-        shape_value,
-        variable_shape,
+        inputs.constant,
+        inputs.shape_value,
+        inputs.variable_shape,
         running=True,
     )
     try:
@@ -283,12 +289,20 @@ def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
         raise errors.InvalidArgumentError(
             None, None, f"{problem} [Op:{op.name}]{at_user_line()}"
         ) from None
-    if not uses_values:
-        if len(prepared.validated) > VALIDATED_SHAPES:
-            prepared.validated.clear()
-        if not read <= set(read_before):
-            read_before = prepared.reads = tuple(sorted(read.union(read_before)))
-        prepared.validated.add((*key, *_numbers(read_before, arrays)))
+    if not inputs.uses_values:
+        _remember(prepared, key, arrays, inputs.read)
+
+
+def _remember(
+    prepared: PreparedOp, key: tuple[Dims, ...], arrays: Sequence[Any], read: set[int]
+) -> None:
+    """Notes that the shape rule allowed these shapes, having read these inputs."""
+    if len(prepared.validated) > VALIDATED_SHAPES:
+        prepared.validated.clear()
+    known = prepared.reads  # another thread may change it: the key has what this call read
+    if not read <= set(known):
+        known = prepared.reads = tuple(sorted(read.union(known)))
+    prepared.validated.add((*key, *_numbers(known, arrays)))
 
 
 def _is_short(array: Any) -> bool:

@@ -133,18 +133,8 @@ def _shape(xp: Any, x: Array, *, out_type: Any) -> Array:
 
 def reshape_shape(c: ShapeContext) -> Dims:
     """The shape rule of Reshape: input 0 in the shape that input 1 says."""
-    dims, sizes = c.shape(0), c.shape(1)
-    if sizes is not None and len(sizes) != 1 and not (c.running and sizes == ()):
-        fact = f"Shape must be rank 1 but is rank {len(sizes)}"
-        if c.running:
-            fact = f"sizes input must be 1-D, not {d.bracketed(sizes)}"
-        c.fail("a shape that is a vector", f"one of shape {d.text(sizes)}: {fact}", "Pass a list.")
-    value = c.constant(1)
-    if sizes == () and value is not None:  # kernels take a size for a vector of one
-        value = value.reshape(1)
-        wanted: Dims = (None if value[0] == -1 else int(value[0]),)
-    else:
-        wanted = c.shape_value(1)
+    wanted, value = _wanted_sizes(c)
+    dims = c.shape(0)
     if wanted is None:
         return None
     if value is None:
@@ -155,20 +145,7 @@ def reshape_shape(c: ShapeContext) -> Dims:
     total = d.num_elements(dims)
     known = int(np.prod([n for n in wanted if n is not None], dtype=np.int64))
     if None not in wanted:
-        if total is not None and known != total:
-            fact = (
-                f"Cannot reshape a tensor with {total} elements to shape {d.bracketed(wanted)}"
-                f" ({known} elements)"
-            )
-            if c.running:
-                fact = (
-                    f"Input to reshape is a tensor with {total} values, but the requested shape"
-                    f" has {known}"
-                )
-            c.fail(
-                f"a shape of {total} elements",
-                f"{d.text(wanted)} of {known} for an input of shape {d.text(dims)}: {fact}",
-            )
+        _check_total(c, wanted, total, known)
         return wanted
     if total is None:
         return _reshape_unknown(wanted, dims, known)
@@ -186,6 +163,39 @@ def reshape_shape(c: ShapeContext) -> Dims:
             f"{value.tolist()} for an input of shape {d.text(dims)}: {fact}",
         )
     return tuple(total // known if n is None else n for n in wanted)
+
+
+def _wanted_sizes(c: ShapeContext) -> tuple[Dims, Any]:
+    """The shape that input 1 of Reshape asks for, with None for -1, and its value if known."""
+    sizes = c.shape(1)
+    if sizes is not None and len(sizes) != 1 and not (c.running and sizes == ()):
+        fact = f"Shape must be rank 1 but is rank {len(sizes)}"
+        if c.running:
+            fact = f"sizes input must be 1-D, not {d.bracketed(sizes)}"
+        c.fail("a shape that is a vector", f"one of shape {d.text(sizes)}: {fact}", "Pass a list.")
+    value = c.constant(1)
+    if sizes == () and value is not None:  # kernels take a size for a vector of one
+        value = value.reshape(1)
+        return (None if value[0] == -1 else int(value[0]),), value
+    return c.shape_value(1), value
+
+
+def _check_total(c: ShapeContext, wanted: Dims, total: int | None, known: int) -> None:
+    """Refuses a shape without -1 that has another number of elements than the input."""
+    if total is None or known == total:
+        return
+    fact = (
+        f"Cannot reshape a tensor with {total} elements to shape {d.bracketed(wanted)}"
+        f" ({known} elements)"
+    )
+    if c.running:
+        fact = (
+            f"Input to reshape is a tensor with {total} values, but the requested shape has {known}"
+        )
+    c.fail(
+        f"a shape of {total} elements",
+        f"{d.text(wanted)} of {known} for an input of shape {d.text(c.shape(0))}: {fact}",
+    )
 
 
 def _wrong_sizes(sizes: list[int], running: bool) -> str:

@@ -109,26 +109,41 @@ def _differentiate_args(op: Any, grad: Any) -> Any:
     return execute(ARGS_GRAD, (grad, op.inputs[0]), _attrs(op, "min", "max"))
 
 
-def _define_vars(name: str, channels: bool, doc: str) -> tuple[OpDef, OpDef]:
-    rank = 1 if channels else 0
+def _match_channels(c: ShapeContext, rank: int, dims: Dims, low: Dims) -> None:
+    """Bounds that are vectors have one number for each channel, the input's last dimension."""
+    if rank and dims is not None:
+        if not dims:
+            c.fail("an input with channels", "a scalar", "Give at least one dimension.")
+        c.merge(dims[-1:], low)
+
+
+def _bounded_gradient(
+    gradients: Array, inputs: Array, min: Array, max: Array, rounding: tuple[int, bool], xp: Any
+) -> tuple[Array, Array, Array]:
+    """What flows back to the numbers within the range, and to its ends."""
+    empty = (min == 0) & (max == 0)
+    safe = xp.where(empty, np.float32(1), max)
+    least, most, _ = _nudged(xp, min, safe, *rounding)
+    axes = tuple(range(inputs.ndim - min.ndim))
+    inside = ((inputs >= least) & (inputs <= most)) | empty
+    below, above = (inputs < least) & ~empty, (inputs > most) & ~empty
+    shares = [gradients * where.astype(np.float32) for where in (inside, below, above)]
+    return shares[0], shares[1].sum(axis=axes), shares[2].sum(axis=axes)
+
+
+def _define_vars(name: str, rank: int, doc: str) -> tuple[OpDef, OpDef]:
+    """Rounding to a range whose bounds are inputs of a rank, and its gradient."""
 
     def shape(c: ShapeContext) -> Dims:
         dims = _same(c)
-        low = c.merge(c.rank(1, rank), c.rank(2, rank))
-        _match_channels(c, dims, low)
+        _match_channels(c, rank, dims, c.merge(c.rank(1, rank), c.rank(2, rank)))
         return dims
 
     def gradient_shape(c: ShapeContext) -> list[Dims]:
         dims = c.merge(c.shape(0), _same(c, 1))
         low = c.merge(c.rank(2, rank), c.rank(3, rank))
-        _match_channels(c, dims, low)
+        _match_channels(c, rank, dims, low)
         return [dims, low, low]
-
-    def _match_channels(c: ShapeContext, dims: Dims, low: Dims) -> None:
-        if channels and dims is not None:
-            if not dims:
-                c.fail("an input with channels", "a scalar", "Give at least one dimension.")
-            c.merge(dims[-1:], low)
 
     forward = define_op(
         f"{name}(inputs: float, min: float, max: float; {_BITS}) -> outputs: float",
@@ -150,23 +165,10 @@ def _define_vars(name: str, channels: bool, doc: str) -> tuple[OpDef, OpDef]:
 
     @kernel(backward)
     def run_back(
-        xp: Any,
-        gradients: Array,
-        inputs: Array,
-        min: Array,
-        max: Array,
-        *,
-        num_bits: int,
-        narrow_range: bool,
-    ) -> tuple[Array, Array, Array]:
-        empty = (min == 0) & (max == 0)
-        safe = xp.where(empty, np.float32(1), max)
-        least, most, _ = _nudged(xp, min, safe, num_bits, narrow_range)
-        axes = tuple(range(inputs.ndim - rank))
-        inside = ((inputs >= least) & (inputs <= most)) | empty
-        below, above = (inputs < least) & ~empty, (inputs > most) & ~empty
-        shares = [gradients * where.astype(np.float32) for where in (inside, below, above)]
-        return shares[0], shares[1].sum(axis=axes), shares[2].sum(axis=axes)
+        xp: Any, gradients: Array, inputs: Array, min: Array, max: Array,
+        *, num_bits: int, narrow_range: bool,
+    ) -> tuple[Array, Array, Array]:  # fmt: skip
+        return _bounded_gradient(gradients, inputs, min, max, (num_bits, narrow_range), xp)
 
     @forward.gradient
     def differentiate(op: Any, grad: Any) -> Any:
@@ -176,11 +178,11 @@ def _define_vars(name: str, channels: bool, doc: str) -> tuple[OpDef, OpDef]:
 
 
 VARS, VARS_GRAD = _define_vars(
-    "FakeQuantWithMinMaxVars", False, "Numbers rounded to the steps of a range."
+    "FakeQuantWithMinMaxVars", 0, "Numbers rounded to the steps of a range."
 )
 CHANNELS, CHANNELS_GRAD = _define_vars(
     "FakeQuantWithMinMaxVarsPerChannel",
-    True,
+    1,
     "Numbers rounded to the steps of a range for each channel.",
 )
 

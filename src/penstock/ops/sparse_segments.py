@@ -156,25 +156,20 @@ def _define_lookup(kind: str) -> tuple[OpDef, OpDef]:
     )
 
     @host_kernel(plain)
-    def run_plain(ctx: KernelContext, data: Array, indices: Array, ids: Array) -> Array:
-        count = int(ids[-1]) + 1 if ids.size else 0
+    @host_kernel(numbered)
+    def run_host(
+        ctx: KernelContext, data: Array, indices: Array, ids: Array, number: Array | None = None
+    ) -> Array:
+        limit = None if number is None else int(number)
+        count = limit
+        if count is None:
+            count = int(ids[-1]) + 1 if ids.size else 0
         found = _combined_natively(kind, data, indices, ids, count)
         if found is not None:
             return found
-        _check_ids(ctx, np, ids, None)
+        _check_ids(ctx, np, ids, limit)
         _check_rows(ctx, np, indices, data.shape[0])
         return _combined(kind, data, indices, ids, count)
-
-    @host_kernel(numbered)
-    def run_host(
-        ctx: KernelContext, data: Array, indices: Array, ids: Array, number: Array
-    ) -> Array:
-        found = _combined_natively(kind, data, indices, ids, int(number))
-        if found is not None:
-            return found
-        _check_ids(ctx, np, ids, int(number))
-        _check_rows(ctx, np, indices, data.shape[0])
-        return _combined(kind, data, indices, ids, int(number))
 
     @compiled_kernel(numbered)
     def run_compiled(

@@ -290,77 +290,90 @@ def _stage_clear(ctx: KernelContext) -> None:
     _area(ctx, ListArea).clear()
 
 
-def _define_map(prefix: str, ordered: bool) -> None:
+def _map_put(ctx: KernelContext, key: Array, indices: Array, values: list[Array]) -> None:
+    count = len(ctx.attrs["dtypes"])
+    _area(ctx, MapArea).put(ctx, _key(ctx, key), indices.tolist(), values, count)
+
+
+def _map_take(ctx: KernelContext, key: Array, indices: Array) -> list[Array]:
+    return _area(ctx, MapArea).take(ctx, _key(ctx, key), indices.tolist())  # type: ignore[no-any-return]
+
+
+def _map_peek(ctx: KernelContext, key: Array, indices: Array) -> list[Array]:
+    return _area(ctx, MapArea).take(ctx, _key(ctx, key), indices.tolist(), True)  # type: ignore[no-any-return]
+
+
+def _map_take_any(ctx: KernelContext, indices: Array) -> list[Any]:
+    key, values = _area(ctx, MapArea).take_any(ctx, indices.tolist(), False)
+    return [key, *values]
+
+
+def _map_take_first(ctx: KernelContext, indices: Array) -> list[Any]:
+    key, values = _area(ctx, MapArea).take_any(ctx, indices.tolist(), True)
+    return [key, *values]
+
+
+def _map_size(ctx: KernelContext) -> Array:
+    return np.asarray(len(_area(ctx, MapArea).complete), np.int32)
+
+
+def _map_incomplete(ctx: KernelContext) -> Array:
+    return np.asarray(len(_area(ctx, MapArea).incomplete), np.int32)
+
+
+def _map_clear(ctx: KernelContext) -> None:
+    _area(ctx, MapArea).clear()
+
+
+def _define_map(prefix: str, what: str, take_any: Callable[..., Any]) -> None:
     """The operations on map staging areas, of which there are two kinds."""
-    what = "a staging area with keys" + (" in order" if ordered else "")
-    stage = _define(
-        f"{prefix}Stage(key: int64, indices: int32, values: [fake_dtypes]; {_BOUNDS}{_ANY_TYPES}"
-        f"fake_dtypes: list(type) >= 1, {_SHARED}) -> ()",
-        f"Puts parts of a tuple into {what}; waits for room.",
-        shapes.no_output,
+    outputs = f"{_BOUNDS}{_TYPES}{_SHARED}) -> "
+    facts = f"{_BOUNDS}{_ANY_TYPES}{_SHARED}) -> "
+    waiting = (
+        (
+            f"Stage(key: int64, indices: int32, values: [fake_dtypes]; {_BOUNDS}{_ANY_TYPES}"
+            f"fake_dtypes: list(type) >= 1, {_SHARED}) -> ()",
+            f"Puts parts of a tuple into {what}; waits for room.",
+            shapes.no_output,
+            _map_put,
+        ),
+        (
+            f"Unstage(key: int64, indices: int32; {outputs}values: [dtypes]",
+            f"Takes parts of a tuple out of {what}; waits for it.",
+            _open,
+            _map_take,
+        ),
+        (
+            f"Peek(key: int64, indices: int32; {outputs}values: [dtypes]",
+            f"Parts of a tuple in {what}; waits for it.",
+            _open,
+            _map_peek,
+        ),
+        (
+            f"UnstageNoKey(indices: int32; {outputs}key: int64, values: [dtypes]",
+            f"Takes parts of some tuple out of {what}; waits for one.",
+            _key_and_open,
+            take_any,
+        ),
     )
-    unstage = _define(
-        f"{prefix}Unstage(key: int64, indices: int32; {_BOUNDS}{_TYPES}{_SHARED}) -> "
-        "values: [dtypes]",
-        f"Takes parts of a tuple out of {what}; waits for it.",
-        _open,
+    at_once = (
+        (
+            f"Size(; {facts}size: int32",
+            f"How many complete tuples are in {what}.",
+            shapes.scalar,
+            _map_size,
+        ),
+        (
+            f"IncompleteSize(; {facts}size: int32",
+            f"How many tuples in {what} wait for parts.",
+            shapes.scalar,
+            _map_incomplete,
+        ),
+        (f"Clear(; {facts}()", f"Empties {what}.", shapes.no_output, _map_clear),
     )
-    peek = _define(
-        f"{prefix}Peek(key: int64, indices: int32; {_BOUNDS}{_TYPES}{_SHARED}) -> values: [dtypes]",
-        f"Parts of a tuple in {what}; waits for it.",
-        _open,
-    )
-    no_key = _define(
-        f"{prefix}UnstageNoKey(indices: int32; {_BOUNDS}{_TYPES}{_SHARED}) -> key: int64, "
-        "values: [dtypes]",
-        f"Takes parts of some tuple out of {what}; waits for one.",
-        _key_and_open,
-    )
-    size = _define(
-        f"{prefix}Size(; {_BOUNDS}{_ANY_TYPES}{_SHARED}) -> size: int32",
-        f"How many complete tuples are in {what}.",
-        shapes.scalar,
-    )
-    incomplete = _define(
-        f"{prefix}IncompleteSize(; {_BOUNDS}{_ANY_TYPES}{_SHARED}) -> size: int32",
-        f"How many tuples in {what} wait for parts.",
-        shapes.scalar,
-    )
-    clear = _define(
-        f"{prefix}Clear(; {_BOUNDS}{_ANY_TYPES}{_SHARED}) -> ()",
-        f"Empties {what}.",
-        shapes.no_output,
-    )
-
-    @host_kernel(stage, limit=_HOST, blocks=True)
-    def _put(ctx: KernelContext, key: Array, indices: Array, values: list[Array]) -> None:
-        count = len(ctx.attrs["dtypes"])
-        _area(ctx, MapArea).put(ctx, _key(ctx, key), indices.tolist(), values, count)
-
-    @host_kernel(unstage, limit=_HOST, blocks=True)
-    def _take(ctx: KernelContext, key: Array, indices: Array) -> list[Array]:
-        return _area(ctx, MapArea).take(ctx, _key(ctx, key), indices.tolist())  # type: ignore[no-any-return]
-
-    @host_kernel(peek, limit=_HOST, blocks=True)
-    def _peek(ctx: KernelContext, key: Array, indices: Array) -> list[Array]:
-        return _area(ctx, MapArea).take(ctx, _key(ctx, key), indices.tolist(), True)  # type: ignore[no-any-return]
-
-    @host_kernel(no_key, limit=_HOST, blocks=True)
-    def _take_any(ctx: KernelContext, indices: Array) -> list[Any]:
-        key, values = _area(ctx, MapArea).take_any(ctx, indices.tolist(), ordered)
-        return [key, *values]
-
-    @host_kernel(size, limit=_HOST)
-    def _map_size(ctx: KernelContext) -> Array:
-        return np.asarray(len(_area(ctx, MapArea).complete), np.int32)
-
-    @host_kernel(incomplete, limit=_HOST)
-    def _map_incomplete(ctx: KernelContext) -> Array:
-        return np.asarray(len(_area(ctx, MapArea).incomplete), np.int32)
-
-    @host_kernel(clear, limit=_HOST)
-    def _map_clear(ctx: KernelContext) -> None:
-        _area(ctx, MapArea).clear()
+    for blocks, table in ((True, waiting), (False, at_once)):
+        for text, doc, shape, run in table:
+            host_kernel(_define(prefix + text, doc, shape), limit=_HOST, blocks=blocks)(run)
 
 
 def _key(ctx: KernelContext, key: Array) -> int:
@@ -369,5 +382,5 @@ def _key(ctx: KernelContext, key: Array) -> int:
     return int(key.reshape(()))
 
 
-_define_map("Map", ordered=False)
-_define_map("OrderedMap", ordered=True)
+_define_map("Map", "a staging area with keys", _map_take_any)
+_define_map("OrderedMap", "a staging area with keys in order", _map_take_first)

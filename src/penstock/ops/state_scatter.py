@@ -488,25 +488,24 @@ def _define_scatter_nd(kind: str, doc: str) -> OpDef:
         _prepare_positions(ctx, params, indices, updates, bad_indices_policy)
 
         def update(old: Array, ok: Any) -> Array:
-            keep = (
-                _inside(indices, params.shape)
-                if ok is True
-                else ok & _inside(indices, params.shape)
-            )
-            position = [indices[..., i] for i in range(indices.shape[-1])]
-            if not position:  # the whole variable, as often as there are rows
-                full = jnp.where(
-                    keep.reshape(keep.shape + (1,) * old.ndim),
-                    updates,
-                    _neutral(kind, old, updates),
-                )
-                return _fold(kind, old, full.reshape((-1, *old.shape)))
-            position[0] = jnp.where(keep, position[0], params.shape[0])
-            return getattr(old.at[tuple(position)], AT_METHODS[kind])(updates, mode="drop")
+            return _scattered_nd(kind, old, indices, updates, ok)
 
         write_rows(ctx, ref, update)
 
     return op
+
+
+def _scattered_nd(kind: str, old: Array, indices: Array, updates: Array, ok: Any) -> Array:
+    """A variable's value after updates at positions; those outside, or not ok, change nothing."""
+    inside = _inside(indices, old.shape)
+    keep = inside if ok is True else ok & inside
+    position = [indices[..., i] for i in range(indices.shape[-1])]
+    if not position:  # the whole variable, as often as there are rows
+        shown = keep.reshape(keep.shape + (1,) * old.ndim)
+        full = jnp.where(shown, updates, _neutral(kind, old, updates))
+        return _fold(kind, old, full.reshape((-1, *old.shape)))
+    position[0] = jnp.where(keep, position[0], old.shape[0])
+    return getattr(old.at[tuple(position)], AT_METHODS[kind])(updates, mode="drop")
 
 
 def _neutral(kind: str, old: Array, updates: Array) -> Array:

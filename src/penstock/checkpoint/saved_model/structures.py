@@ -34,6 +34,12 @@ _BUILT_IN = {  # registered name -> number of TypeSpecProto's class
 _BY_NUMBER = {number: name for name, number in _BUILT_IN.items()}
 _REGISTERED = 12
 _INT64 = range(-(2**63), 2**63)
+_PLAIN = (  # a bool is an int, so it comes first
+    (bool, "bool_value"),
+    (int, "int64_value"),
+    (float, "float64_value"),
+    (str, "string_value"),
+)
 
 
 class NotEncodable(ValueError):
@@ -65,16 +71,12 @@ def is_encodable(value: Any) -> bool:
 
 
 def _write(message: Any, value: Any) -> None:
+    for kind, field in _PLAIN:
+        if isinstance(value, kind) and (kind is not int or value in _INT64):
+            setattr(message, field, value)
+            return
     if value is None:
         message.none_value.SetInParent()
-    elif isinstance(value, bool):
-        message.bool_value = value
-    elif isinstance(value, int) and value in _INT64:
-        message.int64_value = value
-    elif isinstance(value, float):
-        message.float64_value = value
-    elif isinstance(value, str):
-        message.string_value = value
     elif isinstance(value, TensorShape):
         message.tensor_shape_value.CopyFrom(dims_to_proto(value.dims_tuple))
     elif isinstance(value, DType):
