@@ -33,7 +33,8 @@ _CORE = {
         "tensor_description tensor_shape tensor_slice types variable versions"
     ),
     "protobuf": (
-        "cluster config control_flow debug debug_event device_filters fingerprint meta_graph "
+        "cluster composite_tensor_variant config control_flow debug debug_event device_filters "
+        "fingerprint meta_graph "
         "queue_runner rewriter_config saved_model saved_object_graph saver struct tensor_bundle "
         "tensorflow_server trackable_object_graph verifier_config"
     ),

@@ -217,6 +217,46 @@ def test_summaries_of_sounds() -> None:
     assert old.run("y") == [wanted]
 
 
+def test_the_gradient_of_repetition_is_a_sum() -> None:
+    found = with_vector(Old(2), "times", [2, 1])
+    assert found.add("sum", "TileGrad", "m times", T=tf.float32).run("sum") == [[[4.0, 6.0]]]
+    found = with_vector(Old(2), "times", [2])
+    with pytest.raises(ValueError, match="multiples for 2 dimensions"):
+        found.add("sum", "TileGrad", "m times", T=tf.float32).run("sum")
+
+
+def with_vector(old: "Old", name: str, value: list[int]) -> "Old":
+    """Adds an int32 vector."""
+    with tf.Graph().as_default() as graph:
+        tf.constant(value, name=name)
+    old.message.node.extend(graph.as_graph_def().node)
+    return old
+
+
+def test_normal_numbers_of_a_state_that_names_its_algorithm() -> None:
+    state = np.int64([1, 7, 8, 9])  # Philox, and its three words
+    variable = tf.Variable(state[1:])
+    new = tf.raw_ops.StatefulStandardNormalV2(resource=variable.handle, algorithm=1, shape=[3])
+    with tf.Graph().as_default() as graph:
+        handle = tf.raw_ops.VarHandleOp(
+            dtype=tf.int64, shape=[4], name="state", shared_name="state"
+        )
+        tf.raw_ops.AssignVariableOp(resource=handle, value=state, name="start")
+        tf.constant([3], name="shape")
+        tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.int64, name="now")
+    message = graph.as_graph_def()
+    message.versions.producer = 28
+    node = message.node.add(name="drawn", op="StatefulStandardNormal", input=["state", "shape"])
+    node.attr["dtype"].type = tf.float32.as_datatype_enum
+    node.attr["shape_dtype"].type = tf.int32.as_datatype_enum
+    with tf.Graph().as_default(), v1.Session() as session:
+        tf.import_graph_def(message, name="")
+        session.run("start")
+        drawn, moved = session.run("drawn:0").tolist(), session.run("now:0").tolist()
+    assert drawn == new.numpy().tolist()
+    assert moved == [1, *variable.numpy().tolist()]
+
+
 def test_raw_functions_refuse_them() -> None:
     with pytest.raises(tf.errors.UnimplementedError, match=r"version 9\. Use tf\.nn\.batch"):
         tf.raw_ops.BatchNormWithGlobalNormalization(t=1.0)

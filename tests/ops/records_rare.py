@@ -254,4 +254,36 @@ RECORDS += [
             ("FusedResizeAndPadConv2D", "FusedResizeAndPadConv2D("),
         )
     ),
+    *(
+        Record(op, tested_by="tests/ops/test_composite_variants.py")
+        for op in (
+            "CompositeTensorVariantFromComponents",
+            "CompositeTensorVariantToComponents",
+            "CompressElement",
+            "UncompressElement",
+            "ImmutableConst",
+            "FileSystemSetConfiguration",
+            "MapDefun",
+        )
+    ),
+    *(
+        Record(op, tested_by="tests/ops/test_unbatching.py")
+        for op in ("Batch", "Unbatch", "UnbatchGrad")
+    ),
+    *(
+        Record(op, tested_by="tests/ops/test_sdca.py", named_by=named)
+        for op, named in (
+            ("SdcaOptimizer", 'f"SdcaOptimizer{op}"'),
+            ("SdcaOptimizerV2", 'op="V2"'),
+            ("SdcaFprint", "SdcaFprint("),
+            ("SdcaShrinkL1", "SdcaShrinkL1("),
+            ("PenstockSdcaShrinkL1", "sdca_shrink_l1("),
+        )
+    ),
+    Record("LMDBReader", tested_by="tests/ops/test_composite_variants.py"),
+    Record(
+        "PenstockLMDBReader",
+        tested_by="tests/ops/test_composite_variants.py",
+        named_by="LMDBReader(",
+    ),
 ]

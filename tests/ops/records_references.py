@@ -22,6 +22,10 @@ RULE_OPS = [
 RECORDS = [
     *(Record(name, tested_by=TESTS) for name in OPERATIONS),
     *(Record(name, tested_by=TESTS, named_by="RULE_OPS") for name in RULE_OPS),
+    *(
+        Record(name, tested_by="tests/ops/test_composite_variants.py")
+        for name in ("StridedSliceAssign", "DebugGradientRefIdentity", "FakeQueue")
+    ),
     Record("PenstockTemporaryVariable", tested_by=TESTS, named_by="TemporaryVariable"),
     Record("PenstockSelectHandle", tested_by=TESTS, named_by="RefSelect"),
     Record("PenstockAssignAnyShape", tested_by=TESTS, named_by="validate_shape=False"),

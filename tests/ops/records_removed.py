@@ -87,6 +87,8 @@ RECORDS = [
            [case(normal(1, 3, 2, 3, 2), normal(2, 2, 1, 2, 2), normal(1, 2, 1, 2, 2), **STRIDES_3D)],
            lambda x, w, g, strides, padding: _filter_of(x, w.shape, g, strides, padding, (1,) * 5),
            dtypes=FLOATS, differentiable=(0, 2), tolerance={"float32": 1e-5}),
+    Record("PenstockTileGrad", tested_by=OLD, named_by="TileGrad"),
+    Record("PenstockStatefulStandardNormal", tested_by=OLD, named_by="StatefulStandardNormal"),
     Record("PenstockRandomCrop", tested_by=OLD, named_by="RandomCrop"),
     Record("PenstockAudioSummary", tested_by=OLD, named_by="AudioSummary"),
 ]  # fmt: skip

@@ -201,4 +201,4 @@ def test_no_more_batches_wait_than_may():
     may_end.set()
     first.join()
     second.join()
-    assert call()[0].tolist() == [1.0]
+    assert call().outputs[0].tolist() == [1.0]

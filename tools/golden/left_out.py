@@ -30,6 +30,15 @@ _BY_REASON = {
     "the handle of a tensor that a session keeps, see tests/runtime/test_session_tensors.py": """
         DeleteSessionTensor GetSessionHandle GetSessionHandleV2 GetSessionTensor
     """,
+    "its figures are in tests/ops/test_sdca.py": """
+        SdcaFprint SdcaOptimizer SdcaOptimizerV2 SdcaShrinkL1
+    """,
+    "steps meet in it, see tests/ops/test_unbatching.py": "Batch Unbatch UnbatchGrad",
+    "a variant, a file or a function, see tests/ops/test_composite_variants.py": """
+        CompositeTensorVariantFromComponents CompositeTensorVariantToComponents CompressElement
+        DebugGradientRefIdentity FakeQueue FileSystemSetConfiguration ImmutableConst LMDBReader
+        MapDefun StridedSliceAssign UncompressElement
+    """,
     "a lock, see tests/ops/test_coordination.py": "ConsumeMutexLock MutexLock MutexV2",
     "a value that no call of a raw function can give, see tests/ops": """
         Const OptionalGetValue OptionalHasValue OptionalNone RaggedTensorFromVariant

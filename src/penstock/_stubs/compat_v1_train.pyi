@@ -60,6 +60,7 @@ from penstock.train.saving_hooks import StepCounterHook as StepCounterHook
 from penstock.train.basic_session_run_hooks import StopAtStepHook as StopAtStepHook
 from penstock.train.saving_hooks import SummarySaverHook as SummarySaverHook
 from penstock.train.supervisor import Supervisor as Supervisor
+from penstock.train.sync_replicas_optimizer import SyncReplicasOptimizer as SyncReplicasOptimizer
 from penstock.checkpoint.views import TrackableView as TrackableView
 from penstock.checkpoint.initialize import VocabInfo as VocabInfo
 from penstock.train.scaffold import WorkerSessionCreator as WorkerSessionCreator
@@ -104,6 +105,9 @@ from penstock.train.decays import polynomial_decay as polynomial_decay
 from penstock.train.input_producers import range_input_producer as range_input_producer
 from penstock.checkpoint.state_files import remove_checkpoint as remove_checkpoint
 from penstock.train.device_setter import replica_device_setter as replica_device_setter
+from penstock.ops.sdca import sdca_fprint as sdca_fprint
+from penstock.ops.sdca import sdca_optimizer as sdca_optimizer
+from penstock.ops.sdca import sdca_shrink_l1 as sdca_shrink_l1
 from penstock.train.batching import shuffle_batch as shuffle_batch
 from penstock.train.batching import shuffle_batch_join as shuffle_batch_join
 from penstock.train.input_producers import slice_input_producer as slice_input_producer

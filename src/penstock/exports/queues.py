@@ -11,7 +11,7 @@ _PRODUCERS = (
 ).split()
 _READERS = (
     "ReaderBase WholeFileReader TextLineReader FixedLengthRecordReader TFRecordReader "
-    "IdentityReader"
+    "IdentityReader LMDBReader"
 ).split()
 _RUNNER = ("compat.v1.train.", "compat.v1.train.queue_runner.")
 

@@ -40,5 +40,9 @@ EXPORTS = {
     },
     "penstock.ops.nn_space_to_batch": {"with_space_to_batch": ["nn.with_space_to_batch"]},
     "penstock.ops.nn_volume_patches": {"extract_volume_patches": ["extract_volume_patches"]},
+    "penstock.ops.sdca": {
+        name: [f"compat.v1.train.{name}"]
+        for name in ("sdca_fprint", "sdca_optimizer", "sdca_shrink_l1")
+    },
     "penstock.ops.sparse_edit_distance": {"edit_distance": ["edit_distance"]},
 }

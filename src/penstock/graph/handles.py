@@ -37,6 +37,7 @@ def set_handle_data(op: Operation) -> None:
 _OF_GENERATORS = frozenset(  # their dtype is of the numbers, the state's is always int64
     {
         *("StatefulStandardNormalV2", "StatefulTruncatedNormal", "StatefulUniform"),
+        "PenstockStatefulStandardNormal",
         *("StatefulUniformFullInt", "StatefulUniformInt", "StatefulRandomBinomial"),
     }
 )

@@ -49,6 +49,7 @@ SUPERSEDED: dict[str, Superseded] = {
     **_batches(14, "MatrixBandPart MatrixDiag MatrixDiagPart MatrixSetDiag"),
     **_batches(15, "FFT FFT2D FFT3D IFFT IFFT2D IFFT3D"),
     **_kept(2, "AdjustContrast", "AdjustContrastv2"),
+    **_kept(3, "TileGrad", "tf.reduce_sum"),
     **_kept(8, "RandomCrop", "tf.image.random_crop"),
     **_kept(9, "BatchNormWithGlobalNormalization", "tf.nn.batch_normalization()"),
     **_kept(9, "BatchNormWithGlobalNormalizationGrad", "tf.nn.batch_normalization()"),
@@ -57,6 +58,7 @@ SUPERSEDED: dict[str, Superseded] = {
     **_kept(11, "SelfAdjointEig", "SelfAdjointEigV2"),
     "BatchSelfAdjointEig": Superseded(11, "PenstockSelfAdjointEig", "SelfAdjointEigV2"),
     **_kept(15, "AudioSummary", "AudioSummaryV2"),
+    **_kept(29, "StatefulStandardNormal", "StatefulStandardNormalV2"),
     "PlaceholderV2": Superseded(23, "Placeholder"),
     **{
         f"TensorArray{kind}V2": Superseded(26, f"TensorArray{kind}V3")

@@ -5,6 +5,8 @@ from typing import Any
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.control_flow import check_body, effects_after, needs_autodiff
+from penstock.types import dims as d
+from penstock.types.dims import Dims
 
 
 def _call_shape(c: ShapeContext) -> list[Any]:
@@ -59,6 +61,42 @@ BATCH_FUNCTION = define_op(
 ).without_gradient("what a batch holds besides differs from call to call")
 BATCH_FUNCTION.calls = True
 BATCH_FUNCTION.effect_rule = effects_after(0)
+
+
+def _map_shape(c: ShapeContext) -> list[Any]:
+    taken, types = c.attr("Targuments"), c.attr("output_types")
+    if not c.running:  # the kernel says it in its own words
+        check_body(c, c.attr("f"), (*taken, *c.attr("Tcaptured")), types)
+    rows: Dims = (None,)
+    for i in range(0 if c.running else len(taken)):
+        dims = c.shape(i)
+        if dims == ():
+            c.refuse(f"Arguments must have rank at least 1. Input {i} has rank of 0")
+        if dims:
+            try:
+                rows = d.merge(rows, dims[:1])
+            except ValueError:
+                c.refuse(f"Arguments must have the same dimension 0, got {rows} and {dims[:1]}")
+    assert rows is not None
+    if len(c.attr("output_shapes")) != len(types):
+        c.refuse(
+            "`output_shapes` and `output_types` must have the same length, got "
+            f"{len(c.attr('output_shapes'))} vs. {len(types)}"
+        )
+    return [None if dims is None else (*rows, *dims) for dims in c.attr("output_shapes")]
+
+
+MAP_DEFUN = define_op(
+    "MapDefun(arguments: [Targuments], captured_inputs: [Tcaptured]; Targuments: list(type) >= 1, "
+    "Tcaptured: list(type) >= 0 = [], output_types: list(type) >= 1, "
+    "output_shapes: list(shape) >= 1, f: func, max_intra_op_parallelism: int = 1) -> "
+    "output: [output_types]",
+    shape=_map_shape,
+    fallible=True,
+    doc="Calls a function for each row of the arguments; its kernel is in the runtime.",
+).without_gradient("tf.vectorized_map has one")
+MAP_DEFUN.calls = True
+MAP_DEFUN.effect_rule = effects_after(0)
 
 
 def _remote_shape(c: ShapeContext) -> list[Any]:

@@ -165,6 +165,34 @@ NORMAL = _define_stateful(
     "float",
     "Normal numbers of mean 0 and deviation 1, from a generator's state.",
 )
+OLD_NORMAL = define_op(
+    "PenstockStatefulStandardNormal(resource: resource, shape: shape_dtype; dtype: type = float, "
+    "shape_dtype: type = int64) -> output: dtype",
+    shape=lambda c: c.shape_value(1),
+    stateful=True,
+    effects={"resource": "rw"},
+    doc="Normal numbers from a state that begins with the number of its algorithm.",
+).without_gradient(_WHY)
+
+
+@host_kernel(OLD_NORMAL, limit=_HOST)
+def _old_normal(resource: Any, shape: Array, *, dtype: DType) -> Array:
+    state = np.asarray(resource.read())
+    if state.ndim != 1 or not state.size:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "RNG state must have one and only one dimension, the algorithm and its words, got "
+            f"shape {list(state.shape)}.",
+        )
+    _check(state[0], state[1:])
+    dims = dimensions(shape)
+    moved = _moved(np, state[1:], np.uint64(np.prod(dims, dtype=np.int64)))
+    resource.write(np.concatenate([state[:1], moved]))
+    low, high, key = state[1:].astype(np.uint64)
+    return draw("normal", Stream(key, low, high), dims, dtype)
+
+
 TRUNCATED = _define_stateful(
     "StatefulTruncatedNormal",
     "truncated_normal",

@@ -117,6 +117,31 @@ IDENTITY = _define_kind(
     lambda attrs: r.identity,
 )
 
+LMDB = define_op(
+    f"LMDBReader(; {_SHARED}) -> ref reader_handle: string",
+    shape=lambda c: (2,),
+    stateful=True,
+    doc="A reader of LMDB files: always refused, as TensorFlow does since it left LMDB out.",
+).not_differentiable("it has no inputs")
+
+LMDB_RESOURCE = define_op(
+    f"PenstockLMDBReader(; {_SHARED}) -> reader_handle: resource",
+    shape=shapes.scalar,
+    stateful=True,
+    fallible=True,
+    doc="`LMDBReader`, whose handle is a resource.",
+).not_differentiable("it has no inputs")
+
+
+@host_kernel(LMDB_RESOURCE, limit=_HOST)
+def _lmdb() -> ResourceHandle:
+    raise errors.UnimplementedError(
+        None,
+        None,
+        "LMDB support is removed from TensorFlow, and LMDBReader is there in name alone: expected "
+        "another reader. Write the records to a TFRecord file, with the lmdb package to read them.",
+    )
+
 
 def _on_handle(name: str, rest: str, doc: str, shape: Any) -> OpDef:
     """An operation on a reader, in both forms."""

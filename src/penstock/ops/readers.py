@@ -118,6 +118,7 @@ class ReaderBase:
     def _run(self, op: OpDef, inputs: list[Any], name: str | None) -> Any:
         if self._reader_ref.dtype.base_dtype is dt.string:  # a reference of TensorFlow 1
             op = lookup(op.name.removesuffix("V2"))
+            inputs = [execute("FakeQueue", (i,)) if i.dtype is dt.resource else i for i in inputs]
         return execute(op, (self._reader_ref, *inputs), None, name)
 
 
@@ -214,6 +215,23 @@ class TFRecordReader(ReaderBase):
     def __init__(self, name: str | None = None, options: Any = None) -> None:
         kind = TFRecordOptions.get_compression_type_string(options)
         super().__init__(_make(r.TF_RECORD, name, compression_type=kind))
+
+
+class LMDBReader(ReaderBase):
+    """A reader of LMDB files: there in name alone, as in TensorFlow.
+
+    Args:
+      name: the name in a graph.
+      options: accepted, and of no effect.
+
+    Raises:
+      RuntimeError: operations run at once.
+      UnimplementedError: when it runs, always.
+    """
+
+    def __init__(self, name: str | None = None, options: Any = None) -> None:
+        del options
+        super().__init__(_make(r.LMDB, name))
 
 
 class IdentityReader(ReaderBase):

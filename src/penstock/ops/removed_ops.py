@@ -219,3 +219,29 @@ AUDIO = define_op(
 @host_kernel(AUDIO, limit=HOST)
 def _audio(tag: Array, tensor: Array, *, sample_rate: float, max_outputs: int) -> Array:
     return audio_summary("AudioSummary", tag, tensor, sample_rate, max_outputs)
+
+
+# ---- the gradient of Tile, before version 3 ------------------------------------------------------
+
+
+def _tile_grad_shape(c: ShapeContext) -> Dims:
+    given, times = c.shape(0), c.shape_value(1)
+    if given is None or times is None:
+        return None
+    if len(given) != len(times):
+        c.fail(f"multiples for {len(given)} dimensions", d.text(times), "Give one for each.")
+    return tuple(None if n is None or not t else n // t for n, t in zip(given, times, strict=True))
+
+
+TILE_GRAD = define_op(
+    "PenstockTileGrad(input: T, multiples: int32; T: type) -> output: T",
+    shape=_tile_grad_shape,
+    host_inputs=("multiples",),
+    doc="The sum of the pieces that Tile made of a tensor.",
+).without_gradient("what stands for it today is a sum")
+
+
+@kernel(TILE_GRAD)
+def _tile_grad(xp: Any, x: Any, multiples: Array) -> Any:
+    split = [n for m, size in zip(multiples, x.shape, strict=True) for n in (m, size // m)]
+    return xp.reshape(x, split).sum(tuple(range(0, len(split), 2)), dtype=x.dtype)

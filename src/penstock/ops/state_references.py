@@ -157,6 +157,20 @@ def _identity_gradient(op: Any, grad: Any) -> Any:
     return grad
 
 
+DEBUG_GRADIENT = define_op(
+    "DebugGradientRefIdentity(ref input: T; T: type) -> ref output: T",
+    shape=shapes.same,
+    doc="The same reference, marked for a debugger of gradients.",
+)
+DEBUG_GRADIENT.gradient(_identity_gradient)
+
+FAKE_QUEUE = define_op(
+    "FakeQueue(resource: resource) -> ref handle: string",
+    shape=lambda c: (2,),
+    stateful=True,
+    doc="A queue's resource as the string reference of TensorFlow 1.",
+).not_differentiable("a handle is no number")
+
 # ---- updates -------------------------------------------------------------------------------------
 
 
@@ -214,6 +228,13 @@ def _as_resource(op: OpDef) -> Callable[[ShapeContext], Dims]:
     return rule
 
 
+_update(
+    "StridedSliceAssign(ref ref: T, begin: Index, end: Index, strides: Index, value: T; T: type, "
+    "Index: {int32, int64}, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, "
+    "new_axis_mask: int = 0, shrink_axis_mask: int = 0) -> ref output_ref: T",
+    lambda c: c.shape(0),  # what does not fit is refused when it runs
+    "Assigns to a slice of a variable; the value is broadcast to the slice's shape.",
+)
 _ORDERED = "{half, bfloat16, float, double, int32, int64}"
 for _name in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max"):
     _types = {"Update": "type", "Min": _ORDERED, "Max": _ORDERED}.get(_name, "numbertype")

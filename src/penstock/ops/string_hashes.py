@@ -260,3 +260,107 @@ def _murmur(text: Text) -> Word:
         h = ((h ^ text.word(n - n % 8, n % 8)) * _MURMUR) & MASK
     h = ((h ^ (h >> 47)) * _MURMUR) & MASK
     return h ^ (h >> 47)
+
+
+# ---- CityHash, of 128 bits ----------------------------------------------------------------------
+
+_CITY = 0x9DDFEA08EB382D69
+
+
+def fingerprints_128(strings: Sequence[bytes]) -> Array:
+    """FarmHash's Fingerprint128 of each string, which is CityHash's: int64[N, 2], low and high."""
+    found = np.array([_city_128(_One(s)) for s in strings], np.uint64)
+    return found.reshape(len(strings), 2).view(np.int64)
+
+
+def _city_128(text: _One) -> tuple[int, int]:
+    if text.length < 16:
+        return _city_seeded(text, _K0, _K1)
+    low, high = text.word(0), (text.word(8) + _K0) & MASK
+    return _city_seeded(_One(text.data[16:]), low, high)
+
+
+def _city_seeded(text: _One, low: int, high: int) -> tuple[int, int]:
+    return _city_short(text, low, high) if text.length < 128 else _city_long(text, low, high)
+
+
+def _city_mix(u: int, v: int) -> int:
+    return int(_mix_16(u & MASK, v & MASK, _CITY))
+
+
+def _city_short(text: _One, a: int, b: int) -> tuple[int, int]:
+    n = text.length
+    if n <= 16:
+        a = (_shift_mix((a * _K1) & MASK) * _K1) & MASK
+        c = (b * _K1 + _farm_16(text)) & MASK
+        d = _shift_mix((a + (text.word(0) if n >= 8 else c)) & MASK)
+    else:
+        c = _city_mix(text.word(n - 8) + _K1, a)
+        d = _city_mix(b + n, c + text.word(n - 16))
+        a = (a + d) & MASK
+        for at in range(0, n - 16, 16):
+            a = ((a ^ (_shift_mix((text.word(at) * _K1) & MASK) * _K1)) * _K1) & MASK
+            b ^= a
+            c = ((c ^ (_shift_mix((text.word(at + 8) * _K1) & MASK) * _K1)) * _K1) & MASK
+            d ^= c
+    a, b = _city_mix(a, c), _city_mix(d, b)
+    return a ^ b, _city_mix(b, a)
+
+
+def _city_32(text: _One, at: int, a: int, b: int) -> tuple[int, int]:
+    """A pair of hashes of 32 bytes, weaker than the whole."""
+    w, x, y, z = (text.word(at + 8 * i) for i in range(4))
+    a = (a + w) & MASK
+    b = _rotate((b + a + z) & MASK, 21)
+    c = a
+    a = (a + x + y) & MASK
+    b = (b + _rotate(a, 44)) & MASK
+    return (a + z) & MASK, (b + c) & MASK
+
+
+def _city_long(text: _One, x: int, y: int) -> tuple[int, int]:
+    left, at = text.length, 0
+    z = (left * _K1) & MASK
+    v0 = (_rotate((y ^ _K1) & MASK, 49) * _K1 + text.word(0)) & MASK
+    v = v0, (_rotate(v0, 42) * _K1 + text.word(8)) & MASK
+    w = (
+        (_rotate((y + z) & MASK, 35) * _K1 + x) & MASK,
+        (_rotate((x + text.word(88)) & MASK, 53) * _K1) & MASK,
+    )
+    while left >= 128:
+        for _ in range(2):
+            x = (_rotate((x + y + v[0] + text.word(at + 8)) & MASK, 37) * _K1) & MASK
+            y = (_rotate((y + v[1] + text.word(at + 48)) & MASK, 42) * _K1) & MASK
+            x ^= w[1]
+            y = (y + v[0] + text.word(at + 40)) & MASK
+            z = (_rotate((z + w[0]) & MASK, 33) * _K1) & MASK
+            v = _city_32(text, at, (v[1] * _K1) & MASK, (x + w[0]) & MASK)
+            w = _city_32(text, at + 32, (z + w[1]) & MASK, (y + text.word(at + 16)) & MASK)
+            x, z = z, x
+            at += 64
+        left -= 128
+    return _city_rest(text, left, (x, y, z), v, w)
+
+
+def _city_rest(
+    text: _One, left: int, xyz: tuple[int, int, int], v: tuple[int, int], w: tuple[int, int]
+) -> tuple[int, int]:
+    """The end of a long string, read from its back in steps of 32 bytes."""
+    x, y, z = xyz
+    x = (x + _rotate((v[0] + z) & MASK, 49) * _K0) & MASK
+    y = (y * _K0 + _rotate(w[1], 37)) & MASK
+    z = (z * _K0 + _rotate(w[0], 27)) & MASK
+    w0, w1 = (w[0] * 9) & MASK, w[1]
+    v = (v[0] * _K0) & MASK, v[1]
+    for done in range(32, left + 32, 32):
+        at = text.length - done
+        y = (_rotate((x + y) & MASK, 42) * _K0 + v[1]) & MASK
+        w0 = (w0 + text.word(at + 16)) & MASK
+        x = (x * _K0 + w0) & MASK
+        z = (z + w1 + text.word(at)) & MASK
+        w1 = (w1 + v[0]) & MASK
+        v = _city_32(text, at, (v[0] + z) & MASK, v[1])
+        v = (v[0] * _K0) & MASK, v[1]
+    x = _city_mix(x, v[0])
+    y = _city_mix(y + z, w0)
+    return (_city_mix(x + v[1], w1) + y) & MASK, _city_mix(x + w1, y + v[1])

@@ -91,6 +91,23 @@ class Limits:
         return [self.largest] * whole + [rest] * (rest > 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a call got: where its rows are in a batch.
+
+    Attributes:
+      outputs: what came of the whole batch, padding included.
+      start: its first row.
+      stop: the row after its last.
+      size: how many rows of the batch are calls'.
+    """
+
+    outputs: list[Array]
+    start: int
+    stop: int
+    size: int
+
+
 class _Batch:
     """Rows of several calls, and then what came of them."""
 
@@ -116,7 +133,7 @@ class Batcher:
         self._waiting = 0
         self._running = 0
 
-    def call(self, ctx: KernelContext, tensors: Sequence[Array], run: Run) -> list[Array]:
+    def call(self, ctx: KernelContext, tensors: Sequence[Array], run: Run) -> Part:
         """What `run` gives for the rows of `tensors`, which it may get among others.
 
         Raises:
@@ -146,7 +163,7 @@ class Batcher:
             self._finish(batch, run)
         if batch.error is not None:
             raise batch.error
-        return [output[start : start + size] for output in batch.outputs]
+        return Part(batch.outputs, start, start + size, batch.size)
 
     def _waits(self) -> bool:
         """Whether a batch waits for more rows."""
@@ -213,6 +230,11 @@ class Batcher:
         columns = []
         for parts in zip(*batch.tasks, strict=True):
             rows = [np.asarray(p) for p in parts]
+            if len({r.shape[1:] for r in rows}) > 1:
+                raise _invalid(
+                    "Ranks and dimensions but the first of all calls' tensors should match, got"
+                    f" shapes {[list(r.shape) for r in rows]}. Give each call rows of one shape."
+                )
             if missing:
                 rows.append(np.repeat(next(r for r in rows if len(r))[:1], missing, 0))
             columns.append(rows[0] if len(rows) == 1 else np.concatenate(rows))
@@ -275,7 +297,7 @@ def _batcher(body: CallBody, limits: Limits) -> Batcher:
         return made[limits]
 
 
-def _rows_of(tensors: Sequence[Array]) -> int:
+def rows_of(tensors: Sequence[Array]) -> int:
     """The number of rows that all tensors have."""
     shapes = [np.shape(t) for t in tensors]
     if any(not shape for shape in shapes):
@@ -305,7 +327,7 @@ def _batch_function(
         enable_large_batch_splitting,
     )
     batcher = _batcher(f, limits)
-    size = _rows_of(in_tensors)
+    size = rows_of(in_tensors)
 
     def run(columns: list[Array]) -> list[Array]:
         with inside(ctx.step, ctx.op_name):
@@ -316,7 +338,8 @@ def _batch_function(
     found = []
     start = 0
     for count in limits.pieces(size):
-        found.append(batcher.call(ctx, [t[start : start + count] for t in in_tensors], run))
+        part = batcher.call(ctx, [t[start : start + count] for t in in_tensors], run)
+        found.append([output[part.start : part.stop] for output in part.outputs])
         start += count
     if len(found) == 1:
         return found[0]
@@ -325,4 +348,4 @@ def _batch_function(
 
 register_kernel("BatchFunction", _batch_function, kind="host", limit=ON_HOST, blocks=True)
 
-__all__ = ["Batcher", "Limits"]
+__all__ = ["Batcher", "Limits", "Part", "rows_of"]

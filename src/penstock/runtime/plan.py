@@ -18,8 +18,10 @@ from penstock.config import env
 from penstock.core import determinism
 from penstock.core.effects import switch
 from penstock.core.traced import NotStatic
+from penstock.runtime import batch_nodes as _batch_nodes  # noqa: F401  registers the kernel
 from penstock.runtime import batching as _batches  # noqa: F401  registers the kernel
 from penstock.runtime import control_flow as _kernels  # noqa: F401  registers kernels
+from penstock.runtime import map_rows as _map_rows  # noqa: F401  registers the kernel
 from penstock.runtime import remote_calls as _remote_calls  # noqa: F401  registers the kernel
 from penstock.runtime import vectorized as _more_kernels  # noqa: F401  registers kernels
 from penstock.runtime.bodies import set_plan_maker

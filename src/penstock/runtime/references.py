@@ -119,11 +119,12 @@ def _select(op: Operation) -> Lowered:
 
 
 def _route(op: Operation) -> Lowered:
-    """Control flow moves handles as it moves values."""
+    """Control flow moves handles as it moves values; so do identities under other names."""
     references = {i: i for i, t in enumerate(op._outputs) if t.dtype.is_ref}
     outputs = [(dt.resource, ()) if t.dtype.is_ref else (t.dtype, t.dims) for t in op._outputs]
     attrs = {**op.attrs, "T": dt.resource}
-    return Lowered(op.type.removeprefix("Ref"), attrs, outputs, dict(references))
+    kind = "Identity" if op.type.endswith("RefIdentity") else op.type.removeprefix("Ref")
+    return Lowered(kind, attrs, outputs, dict(references))
 
 
 _NAMES = {
@@ -150,7 +151,7 @@ _NAMES = {
         for name in (
             "SparseAccumulatorApplyGradient", "SparseAccumulatorTakeGradient",
             "BarrierInsertMany", "BarrierTakeMany", "BarrierClose", "BarrierReadySize",
-            "BarrierIncompleteSize",
+            "BarrierIncompleteSize", "SdcaShrinkL1",
         )
     },
     **{
@@ -171,6 +172,7 @@ _MAKERS = {
             "IdentityReader", "HashTable", "MutableHashTable", "MutableHashTableOfTensors",
         )
     },
+    "LMDBReader": "PenstockLMDBReader",
     "MutableDenseHashTable": "PenstockMutableDenseHashTable",
     "ConditionalAccumulator": "ResourceConditionalAccumulator",
     "SparseConditionalAccumulator": "PenstockSparseConditionalAccumulator",
@@ -187,7 +189,16 @@ _SPECIAL: dict[str, Callable[[Operation], Lowered]] = {
     "FakeQueue": _fake_queue,
     **dict.fromkeys(_MAKERS, _maker),
     **dict.fromkeys(
-        ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity"), _route
+        (
+            "RefSwitch",
+            "RefMerge",
+            "RefEnter",
+            "RefExit",
+            "RefNextIteration",
+            "RefIdentity",
+            "DebugGradientRefIdentity",
+        ),
+        _route,
     ),
 }
 

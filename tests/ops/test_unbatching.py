@@ -1,0 +1,147 @@
+"""Steps whose rows make one batch, and get their part of it back."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+v1 = tf.compat.v1
+raw = tf.raw_ops
+INVALID = tf.errors.InvalidArgumentError
+SETTINGS = {"num_batch_threads": 1, "batch_timeout_micros": 30_000_000, "grad_timeout_micros": 0}
+LONG = 60_000_000  # microseconds that nothing needs
+
+
+class Program:
+    """A step that batches its rows, and takes them apart."""
+
+    def __init__(self, **attrs):
+        with tf.Graph().as_default() as self.graph:
+            self.x = v1.placeholder(tf.float32)
+            self.batch = raw.Batch(in_tensors=[self.x, self.x + 1.0], **SETTINGS | attrs)
+            first = self.batch.batched_tensors[0]
+            index, number = self.batch.batch_index, self.batch.id
+            self.back = raw.Unbatch(
+                batched_tensor=first * 10.0, batch_index=index, id=number, timeout_micros=LONG
+            )
+            self.slope = tf.gradients(self.back * 3.0, first)[0]
+
+    def run(self, *calls):
+        """What each of several steps got, which ran at once: results, or the error."""
+        found = [None] * len(calls)
+        with v1.Session(graph=self.graph) as session:
+
+            def step(i):
+                try:
+                    found[i] = session.run([self.batch, self.back, self.slope], {self.x: calls[i]})
+                except tf.errors.OpError as problem:
+                    found[i] = problem
+
+            threads = [threading.Thread(target=step, args=(i,)) for i in range(len(calls))]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+        return found
+
+
+def test_rows_of_two_steps_are_one_batch():
+    calls = np.full((1, 2), 1.0), np.full((2, 2), 2.0)
+    found = Program(max_batch_size=3).run(*calls)  # full, so it waits for no timeout
+    whole = next(f for f in found if len(f[0].batch_index))
+    other = next(f for f in found if f is not whole)
+    batch, _, slope = whole
+    assert batch.batched_tensors[0].shape == (3, 2)
+    np.testing.assert_array_equal(batch.batched_tensors[1], batch.batched_tensors[0] + 1)
+    ids = batch.batch_index[:, 0].tolist()
+    assert ids[-1] == batch.id  # the last to come goes on with the batch
+    assert ids[0] == other[0].id
+    assert batch.batch_index[:, 1:].tolist() in ([[0, 1], [1, 3]], [[0, 2], [2, 3]])
+    assert other[0].batched_tensors[0].shape == (0, 2)
+    assert other[0].batch_index.shape == (0, 3)
+    for (_, back, _), call in zip(found, calls, strict=True):
+        np.testing.assert_array_equal(back, call * 10)
+    np.testing.assert_array_equal(slope, np.full((3, 2), 30.0))
+    assert other[2].shape == (0, 2)
+
+
+def test_a_batch_is_padded_to_a_size_that_is_allowed():
+    padded = Program(max_batch_size=4, allowed_batch_sizes=[2, 4], batch_timeout_micros=0)
+    with v1.Session(graph=padded.graph) as session:
+        batch, back = session.run([padded.batch, padded.back], {padded.x: np.ones((3, 2))})
+    assert batch.batched_tensors[0].shape == (4, 2)
+    assert batch.batch_index.tolist() == [[batch.id, 0, 3]]
+    assert back.shape == (3, 2)
+
+
+def test_steps_without_rows_and_with_too_many():
+    [[batch, back, _]] = Program(max_batch_size=4).run(np.zeros((0, 2)))
+    assert batch.batched_tensors[0].shape == back.shape == (0, 2)
+    [problem] = Program(max_batch_size=4).run(np.ones((5, 2)))
+    assert isinstance(problem, INVALID)
+    assert "Task size 5 is larger than maximum input batch size 4" in problem.message
+    for problem in Program(max_batch_size=2).run(np.ones((1, 2)), np.ones((1, 3))):
+        assert isinstance(problem, INVALID)
+        assert "should match" in problem.message
+
+
+def unbatch(rows, index, number, micros=1000, **attrs):
+    return raw.Unbatch(batched_tensor=np.float32(rows), batch_index=np.int64(index),
+                       id=np.int64(number), timeout_micros=micros, **attrs)  # fmt: skip
+
+
+def test_rows_wait_for_the_step_that_they_are_of():
+    index = [[8, 0, 1], [7, 1, 3]]
+    assert unbatch([[1], [2], [3]], index, 7, shared_name="a").numpy().tolist() == [[2], [3]]
+    nothing = np.zeros((0, 1)), np.zeros((0, 3))
+    assert unbatch(*nothing, 8, shared_name="a").numpy().tolist() == [[1]]
+    with pytest.raises(tf.errors.DeadlineExceededError, match="within timeout window"):
+        unbatch(*nothing, 9, shared_name="a")
+    assert unbatch([[4], [5]], [[9, 0, 1], [6, 1, 2]], 6, shared_name="a").numpy() == [[5]]
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        unbatch(*nothing, 9, shared_name="a")  # it had given up
+
+
+@pytest.mark.parametrize(
+    ("rows", "index", "number", "text"),
+    [
+        ([[1]], [[7, 0]], 7, "Wrong shape for index tensor"),
+        ([[1]], [7, 0, 1], 7, "Wrong shape for index tensor"),
+        (1, [[7, 0, 1]], 7, "at least one dimension"),
+        ([[1]], [[7, 0, 1]], [7], "id should be scalar"),
+        ([[1]], [[7, 0, 1], [8, 0, 2]], 7, "Sum of split sizes"),
+    ],
+)
+def test_what_unbatch_refuses(rows, index, number, text):
+    with pytest.raises(INVALID, match=text):
+        unbatch(rows, index, number)
+
+
+def test_gradients_meet_where_the_batch_is():
+    def grad(index, rows, number):
+        return raw.UnbatchGrad(original_input=np.zeros((2, 1), np.float32), shared_name="g",
+                               batch_index=np.int64(index).reshape(-1, 3),
+                               grad=np.float32(rows), id=np.int64(number))  # fmt: skip
+
+    assert grad([], [[4], [5]], 8).shape == (0, 1)
+    joined = grad([[8, 0, 2], [9, 2, 3]], [[6]], 9)
+    assert joined.numpy().tolist() == [[4], [5], [6]]
+    with pytest.raises(INVALID, match="gradient must have at least one dimension"):
+        grad([], 1, 8)
+
+
+def test_shapes_in_graphs():
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [2, 3])
+        batch = raw.Batch(in_tensors=[x], max_batch_size=4, **SETTINGS)
+        assert batch.batched_tensors[0].shape.as_list() == [None, 3]
+        assert batch.batch_index.shape.as_list() == [None, 3]
+        back = raw.Unbatch(batched_tensor=batch.batched_tensors[0], id=batch.id,
+                           batch_index=batch.batch_index, timeout_micros=1)  # fmt: skip
+        assert back.shape.as_list() == [None, 3]
+        slope = tf.gradients(batch.batched_tensors, x)[0]
+        assert slope.op.type == "Unbatch"
+        with pytest.raises(ValueError, match="at least rank 1"):
+            raw.Batch(in_tensors=[1.0], max_batch_size=4, **SETTINGS)
