@@ -4,9 +4,13 @@
 
 #include <locale.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "base64.h"
 #include "hashes.h"
@@ -141,6 +145,65 @@ bool IsHalfway(double value) {
   return (bits & 0x1FFFFFFF) == 0x10000000;
 }
 
+constexpr int64_t kWholePowers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+
+// A number of size below 2^40 times 10^digits, which is below 2^64, as the nearest whole one; of two
+// as near the even one.
+uint64_t Scaled(double size, int64_t digits) {
+  int power = 0;
+  const double fraction = std::frexp(size, &power);  // size is fraction * 2^power
+  const auto number = static_cast<uint64_t>(std::ldexp(fraction, 53));
+  const int shift = 53 - power;  // above 12
+  const unsigned __int128 product =
+      static_cast<unsigned __int128>(number) * static_cast<uint64_t>(kWholePowers[digits]);
+  if (shift > 100) return 0;  // the product is below 2^77
+  const unsigned __int128 unit = static_cast<unsigned __int128>(1) << shift, rest = product % unit;
+  const auto whole = static_cast<uint64_t>(product / unit);
+  return whole + (rest > unit / 2 || (rest == unit / 2 && whole % 2 == 1));
+}
+
+// Writes a finite number's decimals; returns where they end.
+char *WriteFixed(double value, int64_t digits, char *to) {
+  const uint64_t scaled = Scaled(std::fabs(value), digits);
+  const auto unit = static_cast<uint64_t>(kWholePowers[digits]);
+  if (std::signbit(value)) *to++ = '-';
+  to = std::to_chars(to, to + 20, scaled / unit).ptr;
+  if (digits == 0) return to;
+  *to++ = '.';
+  uint64_t rest = scaled % unit;
+  for (int64_t i = digits; i-- > 0; rest /= 10) to[i] = static_cast<char>('0' + rest % 10);
+  return to + digits;
+}
+
+// The strings of a row with pads on both sides.
+struct Padded {
+  PyObject **texts;
+  int64_t count, pads;
+  Text left, right;
+
+  int64_t size() const { return count + 2 * pads; }
+
+  bool at(int64_t place, Text &text) const {
+    if (place < pads || place >= pads + count) {
+      text = place < pads ? left : right;
+      return true;
+    }
+    return Read(texts[place - pads], text);
+  }
+
+  // Joins `width` strings from a place on.
+  bool join(int64_t from, int64_t width, Text between, std::string &joined) const {
+    joined.clear();
+    Text text;
+    for (int64_t i = from; i < from + width; ++i) {
+      if (i > from) joined.append(between.data, between.size);
+      if (!at(i, text)) return false;
+      joined.append(text.data, text.size);
+    }
+    return true;
+  }
+};
+
 // Reads each text without the white space around it by convert(text, value).
 template <typename Number, typename Convert>
 int64_t ReadNumbers(PyObject **texts, int64_t count, Number *values, Convert convert) {
@@ -152,7 +215,7 @@ int64_t ReadNumbers(PyObject **texts, int64_t count, Number *values, Convert con
 
 }  // namespace
 
-int penstock_strings_version() { return 2; }
+int penstock_strings_version() { return 3; }
 
 int64_t penstock_strings_hash(PyObject **texts, int64_t count, int64_t function, uint64_t key0,
                               uint64_t key1, uint64_t *hashes) {
@@ -298,4 +361,76 @@ int64_t penstock_strings_decode(PyObject **texts, int64_t count, PyObject **out)
     if (!penstock::DecodeBase64(text.data, body, bytes.data())) return false;
     return Put(out + row, bytes.data(), static_cast<int64_t>(bytes.size()));
   });
+}
+
+int64_t penstock_strings_combine(PyObject **texts, int64_t count, const int64_t *ids, int64_t parts,
+                                 const char *between, int64_t size, PyObject **out) {
+  std::vector<std::string> joined(static_cast<size_t>(parts));
+  std::vector<bool> begun(static_cast<size_t>(parts));
+  const int64_t wrong = ForEach(texts, count, [&](int64_t row, Text text) {
+    const auto part = static_cast<size_t>(ids[row]);
+    if (begun[part]) joined[part].append(between, size);
+    begun[part] = true;
+    joined[part].append(text.data, text.size);
+    return true;
+  });
+  if (wrong >= 0) return wrong;
+  for (size_t part = 0; part < joined.size(); ++part)
+    if (!Put(out + part, joined[part].data(), static_cast<int64_t>(joined[part].size()))) return 0;
+  return -1;
+}
+
+int64_t penstock_strings_ngrams(PyObject **texts, const int64_t *splits, int64_t rows,
+                                const int64_t *widths, int64_t width_count, const char *between,
+                                int64_t size, const char *left, int64_t left_size, const char *right,
+                                int64_t right_size, int64_t pads, int64_t keep_short, int64_t *counts,
+                                PyObject **out) {
+  const Text separator{between, size};
+  Padded row{texts, 0, 0, {left, left_size}, {right, right_size}};
+  std::string joined;
+  for (int64_t i = 0; i < rows; ++i) {
+    row.texts = texts + splits[i];
+    row.count = splits[i + 1] - splits[i];
+    counts[i] = 0;
+    const auto add = [&](int64_t from, int64_t width) {
+      ++counts[i];
+      return out == nullptr || (row.join(from, width, separator, joined) &&
+                                Put(out++, joined.data(), static_cast<int64_t>(joined.size())));
+    };
+    for (int64_t k = 0; k < width_count; ++k) {
+      row.pads = pads < 0 ? widths[k] - 1 : std::min(pads, widths[k] - 1);
+      for (int64_t from = 0; from + widths[k] <= row.size(); ++from)
+        if (!add(from, widths[k])) return i;
+    }
+    row.pads = std::max<int64_t>(pads, 0);
+    if (keep_short != 0 && row.count > 0 && counts[i] == 0 && !add(0, row.size())) return i;
+  }
+  return -1;
+}
+
+int64_t penstock_strings_fixed(const double *values, int64_t count, int64_t digits, PyObject **out) {
+  char text[40];
+  for (int64_t row = 0; row < count; ++row) {
+    const double value = values[row];
+    char *end = text;
+    if (std::isfinite(value)) {
+      if (std::fabs(value) >= 0x1p40) return row;
+      end = WriteFixed(value, digits, text);
+    } else {
+      const char *name = std::isnan(value) ? "-nan" : "-inf";
+      name += !std::signbit(value);
+      end += strlen(strcpy(text, name));
+    }
+    if (!Put(out + row, text, end - text)) return row;
+  }
+  return -1;
+}
+
+int64_t penstock_strings_whole(const int64_t *values, int64_t count, PyObject **out) {
+  char text[24];
+  for (int64_t row = 0; row < count; ++row) {
+    const char *end = std::to_chars(text, text + sizeof text, values[row]).ptr;
+    if (!Put(out + row, text, end - text)) return row;
+  }
+  return -1;
 }

@@ -58,3 +58,28 @@ EXPORT int64_t penstock_strings_encode(PyObject **texts, int64_t count, int64_t 
 
 // The bytes of each string in base 64, with '=' at the end or not. What is none is not served.
 EXPORT int64_t penstock_strings_decode(PyObject **texts, int64_t count, PyObject **out);
+
+// The strings of each id in [0, parts) joined in order, with the separator between; ids are right.
+EXPORT int64_t penstock_strings_combine(PyObject **texts, int64_t count, const int64_t *ids,
+                                        int64_t parts, const char *between, int64_t size,
+                                        PyObject **out);
+
+// Each row's neighbours joined, `widths` at a time in turn. Row i is texts[splits[i]] up to
+// splits[i + 1], with `pads` strings more on either side, or one fewer than the width where there are
+// more of these or `pads` is below 0. With `keep_short` a row that is too short for all widths
+// becomes one string, with all its pads. Sets how many each row has; without `out` they are only
+// counted.
+EXPORT int64_t penstock_strings_ngrams(PyObject **texts, const int64_t *splits, int64_t rows,
+                                       const int64_t *widths, int64_t width_count,
+                                       const char *between, int64_t size, const char *left,
+                                       int64_t left_size, const char *right, int64_t right_size,
+                                       int64_t pads, int64_t keep_short, int64_t *counts,
+                                       PyObject **out);
+
+// Decimals with so many digits (0 to 7) after the point, rounded as printf does. Numbers of 2^40 and
+// more are not served, infinities and NaN are.
+EXPORT int64_t penstock_strings_fixed(const double *values, int64_t count, int64_t digits,
+                                      PyObject **out);
+
+// Whole numbers as decimals.
+EXPORT int64_t penstock_strings_whole(const int64_t *values, int64_t count, PyObject **out);

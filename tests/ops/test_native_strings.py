@@ -24,7 +24,39 @@ DECIMALS = [
     *(b"16777217", b"16777216.9999999999", b"3.4028236e38", b"1e-46", b"9007199254740993"),
 ]  # among them what lies in the middle of two floats
 
+
+def ngrams(x, **options):
+    """Bigrams and more of rows of no string, one, two, three and many."""
+    many = np.concatenate([x, x, x, [b"a", b"bc", b"", b"\x00"] * 20])
+    splits = [0, 0, 1, 3, 6, 6, len(many)]
+    given = {"left_pad": "", "right_pad": "", "pad_width": 0, "preserve_short_sequences": False}
+    given.update(options)
+    return tf.raw_ops.StringNGrams(
+        data=many, data_splits=splits, separator="--", ngram_widths=[2, 1, 4], **given
+    )
+
+
+def segments(x):
+    many = np.concatenate([x, [b"a", b"", b"b"] * 40])
+    return tf.strings.unsorted_segment_join(many, np.arange(len(many)) * 7 % 50, 60, "-")
+
+
+def lines(x):
+    """Records without ends of lines and quotes, of fields that are empty or not."""
+    texts = [t.translate(None, b'\n\r",') for t in x.numpy()] * 9
+    records = [b"%s,%d,%s" % (t, i, b"" if i % 3 else b"%d.5" % i) for i, t in enumerate(texts)]
+    return tf.io.decode_csv(records, [["none"], [0], [2.5]])
+
+
 CALLS = {
+    "ngrams": ngrams,
+    "ngrams, padded": lambda x: ngrams(x, left_pad="LEFT", right_pad="R", pad_width=-1),
+    "ngrams, padded by one": lambda x: ngrams(x, left_pad="LEFT", right_pad="R", pad_width=1),
+    "ngrams, short rows too": lambda x: ngrams(
+        x, preserve_short_sequences=True, left_pad="L", pad_width=3
+    ),
+    "segments": segments,
+    "records": lambda x: tuple(lines(x)),
     "lengths": lambda x: tf.strings.length(x),
     "characters": lambda x: tf.strings.length(x, unit="UTF8_CHAR"),
     "lower": lambda x: tf.strings.lower(x),
@@ -87,6 +119,30 @@ def test_numbers_are_python_s(dtype, monkeypatch):
     for slow, fast in both(lambda: tf.strings.to_number(texts, dtype), monkeypatch):
         np.testing.assert_array_equal(slow, fast)
         np.testing.assert_array_equal(np.signbit(slow), np.signbit(fast))
+
+
+REALS = [
+    *(0.0, -0.0, 0.5, 1.5, 2.5, 0.0000005, 0.0000015, -1e-9, 5e-324, 123456.789, 0.1, 1 / 3, 1e-5),
+    *(2.0**39 - 2**-13, -(2.0**39), 0.125, 0.375, 1e11, np.inf, -np.inf, np.nan, -np.nan),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("precision", [-1, 0, 1, 2, 7, 12])
+def test_decimals_are_python_s(dtype, precision, monkeypatch):
+    random = np.random.default_rng(4).standard_normal(500) * 10.0 ** np.arange(-10, 10).repeat(25)
+    for values in (REALS, random, [1e13, 2.0**40]):
+        x = tf.cast(tf.constant(values, tf.float64), dtype)
+        for slow, fast in both(lambda x=x: tf.strings.as_string(x, precision), monkeypatch):
+            np.testing.assert_array_equal(slow, fast)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_whole_numbers_are_python_s(dtype, monkeypatch):
+    limits = np.iinfo(dtype)
+    x = np.array([0, 1, 10, 99, limits.min, limits.max], dtype)
+    for slow, fast in both(lambda: tf.strings.as_string(x), monkeypatch):
+        np.testing.assert_array_equal(slow, fast)
 
 
 @pytest.mark.parametrize("text", [b"nan", b"-inf", b"0x1p3", b"1_0", b"", b"1e", b"--1", b"1 2"])

@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "strings",
     what="native work on strings",
     without="operations on large arrays of strings take two to forty times as long",
-    version=2,
+    version=3,
     functions={
         "hash": "pnnuup",
         "lengths": "pnnp",
@@ -32,6 +32,10 @@ LIBRARY = HostLibrary(
         "bytes": "pnnnp",
         "encode": "pnnp",
         "decode": "pnp",
+        "combine": "pnpnpnp",
+        "ngrams": "ppnpnpnpnpnnnpp",
+        "fixed": "pnnp",
+        "whole": "pnp",
     },
     loader=ctypes.PyDLL,
 )
@@ -133,6 +137,65 @@ def decoded(texts: Array) -> Array | None:
     """The bytes of strings in base 64; None also where one is not."""
     found = np.empty(texts.shape, object)
     return found if _run("decode", texts, address(found)) else None
+
+
+def combined(texts: Array, ids: Array, parts: int, between: bytes) -> Array | None:
+    """The strings [N] of each id joined in order, [parts]; ids int64[N] are in [0, parts)."""
+    found = np.empty(parts, object)
+    ids = np.ascontiguousarray(ids, np.int64)
+    given = (address(ids), parts, between, len(between), address(found))
+    return found if _run("combine", texts, *given) else None
+
+
+def ngrams(
+    texts: Array,
+    splits: Array,
+    widths: Sequence[int],
+    between: bytes,
+    pad: tuple[bytes, bytes, int],
+    keep_short: bool,
+) -> tuple[Array, Array] | None:
+    """Neighbours of each row joined, and how many each row has.
+
+    Args:
+      texts: all rows' strings.
+      splits: where rows begin and end, rising from 0 to the number of strings; at least one.
+      widths: how many are joined at a time, each at least 1.
+      between: what stands between them.
+      pad: the strings before and after a row, and how many; as many as the widths allow below 0.
+      keep_short: whether a row that is too short for all widths becomes one string.
+    """
+    call = LIBRARY.function("ngrams")
+    if call is None:
+        return None
+    texts, splits = np.ascontiguousarray(texts), np.ascontiguousarray(splits, np.int64)
+    sizes = np.array(widths, np.int64)
+    counts = np.empty(len(splits) - 1, np.int64)
+    left, right, pads = pad
+    given = (
+        address(texts), address(splits), len(counts), address(sizes), len(sizes),
+        between, len(between), left, len(left), right, len(right), pads, keep_short,
+        address(counts),
+    )  # fmt: skip
+    call(*given, None)
+    found = np.empty(int(counts.sum()), object)
+    return (found, counts) if call(*given, address(found)) < 0 else None
+
+
+def decimals(values: Array, digits: int) -> Array | None:
+    """Floating numbers as C's `%.{digits}f` writes them; None also if one is large."""
+    found = np.empty(values.shape, object)
+    wide = values.astype(np.float64)
+    served = 0 <= digits <= 7 and _run("fixed", wide, digits, address(found))
+    return found if served else None
+
+
+def whole(values: Array) -> Array | None:
+    """Integers as decimals; None also for those that int64 does not hold."""
+    if not np.can_cast(values.dtype, np.int64):
+        return None
+    found = np.empty(values.shape, object)
+    return found if _run("whole", values.astype(np.int64), address(found)) else None
 
 
 def _run(name: str, texts: Array, *given: Any) -> bool:

@@ -124,8 +124,10 @@ def _kmc2(distances: Array, seed: Array) -> Array:
         raise invalid("KMC2ChainInitialization: expected distances of size > 0, got none.")
     rng = np.random.default_rng(abs(int(seed)))
     current = 0
-    uniform = rng.random(len(distances))
-    for i in range(1, len(distances)):
-        if distances[current] == 0 or distances[i] / distances[current] > uniform[i]:
-            current = i
+    uniform = rng.random(len(distances)).tolist()
+    held = distances.tolist()
+    here = held[0]
+    for i in range(1, len(held)):
+        if here == 0 or held[i] / here > uniform[i]:
+            current, here = i, held[i]
     return np.array(current, np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 from penstock import errors
 from penstock.core.file_object import GFile
 from penstock.ops.lookup_state import invalid
-from penstock.ops.string_arrays import as_bytes, shown
+from penstock.ops.string_arrays import array_of, as_bytes, shown
 from penstock.ops.string_numbers import numbers
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
@@ -76,7 +76,7 @@ def _column(path: str, lines: list[bytes], column: Column, between: bytes, offse
             f"Field {shown(text)} in line {number} of {path} is not a valid {dtype.name}."
         )
 
-    return numbers(fields, dtype, failed)
+    return numbers(array_of(fields, (len(fields),)), dtype, failed)
 
 
 def _parts(path: str, lines: list[bytes], index: int, between: bytes) -> list[bytes]:

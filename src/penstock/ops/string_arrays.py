@@ -15,6 +15,7 @@ from penstock import errors
 
 Array = Any  # numpy.ndarray
 HOST = 1 << 62  # strings exist on the host alone
+FEW = 64  # strings that Python joins in less time than a call of the native library takes
 
 
 def array_of(items: Sequence[bytes], shape: Sequence[int]) -> Array:

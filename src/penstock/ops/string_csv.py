@@ -4,12 +4,15 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from penstock.core import native_strings
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.string_arrays import HOST, array_of, as_bytes, invalid, shown
+from penstock.ops.string_arrays import FEW, HOST, array_of, as_bytes, invalid, shown
 from penstock.ops.string_numbers import numbers
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
@@ -58,9 +61,45 @@ def _decode_csv(
     count = len(OUT_TYPE)
     chosen = _chosen(select_cols, count)
     wanted = chosen[-1] + 1 if chosen else -1
-    split = _splitter(as_bytes(field_delim), use_quote_delim, wanted)
-    columns: list[list[bytes]] = [[] for _ in OUT_TYPE]
-    for row, record in enumerate(records.reshape(-1).tolist()):
+    delimiter = as_bytes(field_delim)
+    quotes = _check_delimiter(delimiter, use_quote_delim)
+    columns = None
+    if records.size > FEW:
+        columns = _plain_columns(records, delimiter, quotes, chosen, count)
+    if columns is None:
+        split = _splitter(delimiter, quotes, wanted)
+        columns = _columns(records.reshape(-1).tolist(), split, chosen, count)
+    missing = {b"", as_bytes(na_value)}
+    made = (_column(i, columns[i], record_defaults[i], OUT_TYPE[i], missing) for i in range(count))
+    return [column.reshape(records.shape) for column in made]
+
+
+def _plain_columns(
+    records: Array, delimiter: bytes, quotes: bool, chosen: list[int], count: int
+) -> list[Array] | None:
+    """The columns of records without quotes and ends of lines; None where one has another form."""
+    rows = records.reshape(-1).tolist()
+    together = b"".join(rows)
+    if not all(rows) or any(c in together for c in _forbidden(quotes)):
+        return None
+    found = native_strings.split(records.reshape(-1), delimiter, skip_empty=False)
+    if found is None:
+        return None
+    parts, counts = found
+    width = int(counts[0])
+    enough = chosen[-1] < width if chosen else width == count
+    if not enough or (counts != width).any():
+        return None
+    table = parts.reshape(len(rows), width)
+    return [table[:, i].copy() for i in chosen or range(count)]
+
+
+def _columns(
+    records: list[bytes], split: Callable[[bytes], list[bytes]], chosen: list[int], count: int
+) -> list[Array]:
+    """The fields of each column, record by record."""
+    columns: list[list[bytes]] = [[] for _ in range(count)]
+    for row, record in enumerate(records):
         fields = split(record)
         if chosen:
             fields = [fields[i] for i in chosen if i < len(fields)]
@@ -71,9 +110,7 @@ def _decode_csv(
             )
         for column, field in zip(columns, fields, strict=True):
             column.append(field)
-    missing = {b"", as_bytes(na_value)}
-    made = (_column(i, columns[i], record_defaults[i], OUT_TYPE[i], missing) for i in range(count))
-    return [column.reshape(records.shape) for column in made]
+    return [array_of(column, (len(column),)) for column in columns]
 
 
 def _chosen(select_cols: Sequence[int], count: int) -> list[int]:
@@ -91,21 +128,19 @@ def _chosen(select_cols: Sequence[int], count: int) -> list[int]:
     return chosen
 
 
-def _column(index: int, fields: list[bytes], default: Array, dtype: DType, missing: Any) -> Array:
+def _column(index: int, fields: Array, default: Array, dtype: DType, missing: set[bytes]) -> Array:
     """The values of one field; the default where it is missing."""
-    absent = [row for row, field in enumerate(fields) if field in missing]
-    if absent and not default.size:
+    absent = _absent(fields, missing)
+    if absent.size and not default.size:
         raise invalid(
             f"DecodeCSV: Field {index} is required but missing in record {absent[0]}! Give it a"
             " default, or put a value there."
         )
     value = default.reshape(-1)[0] if default.size else None
     if dtype is dt.string:
-        for row in absent:
-            fields[row] = value or b""
-        return array_of(fields, (len(fields),))
-    for row in absent:
-        fields[row] = b"0"
+        fields[absent] = value or b""
+        return fields
+    fields[absent] = b"0"
 
     def failed(text: bytes) -> Exception:
         row = next(i for i, field in enumerate(fields) if field is text)
@@ -114,20 +149,39 @@ def _column(index: int, fields: list[bytes], default: Array, dtype: DType, missi
         )
 
     result = numbers(fields, dtype, failed)
-    if absent:
+    if absent.size:
         result[absent] = value
     return result
 
 
-def _splitter(delimiter: bytes, quoted: bool, wanted: int) -> Callable[[bytes], list[bytes]]:
-    """What splits a record into fields: the first `wanted`, all for -1."""
+def _absent(fields: Array, missing: set[bytes]) -> Array:
+    """Where a field is missing."""
+    if missing == {b""} and len(fields) > FEW:
+        lengths = native_strings.lengths(fields, characters=False)
+        if lengths is not None:
+            return np.flatnonzero(lengths == 0)
+    rows = enumerate(fields.tolist())
+    return np.array([row for row, field in rows if field in missing], np.int64)
+
+
+def _check_delimiter(delimiter: bytes, quoted: bool) -> bool:
+    """Whether double quotes have their meaning, with a delimiter that is one character."""
     if len(delimiter) != 1:
         raise invalid(
             f"DecodeCSV: field_delim should be only 1 char, got {delimiter!r} of"
             f" {len(delimiter)} bytes."
         )
-    quotes = quoted and delimiter != _QUOTE
-    forbidden = (_QUOTE, b"\n", b"\r") if quotes else (b"\n", b"\r")
+    return quoted and delimiter != _QUOTE
+
+
+def _forbidden(quotes: bool) -> tuple[bytes, ...]:
+    """What a field that is not in quotes may not hold."""
+    return (_QUOTE, b"\n", b"\r") if quotes else (b"\n", b"\r")
+
+
+def _splitter(delimiter: bytes, quotes: bool, wanted: int) -> Callable[[bytes], list[bytes]]:
+    """What splits a record into fields: the first `wanted`, all for -1."""
+    forbidden = _forbidden(quotes)
 
     def split(record: bytes) -> list[bytes]:
         if not record:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_strings
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -13,7 +14,7 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_shape import rank as rank_of
 from penstock.ops.math_range import range as range_of
-from penstock.ops.string_arrays import HOST, array_of, as_bytes, invalid
+from penstock.ops.string_arrays import FEW, HOST, array_of, as_bytes, invalid
 from penstock.ops.string_to_hash import either
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -202,12 +203,16 @@ def _segment_join(
         )
     inner = inputs.shape[segment_ids.ndim :]
     width = int(np.prod(inner))
-    cells: list[list[bytes]] = [[] for _ in range(count * width)]
-    rows = inputs.reshape(segment_ids.size, width).tolist()
-    for segment, row in zip(segment_ids.reshape(-1).tolist(), rows, strict=True):
-        for column, text in enumerate(row):
-            cells[segment * width + column].append(text)
-    return array_of([between.join(cell) for cell in cells], (count, *inner))
+    places = segment_ids.reshape(-1, 1).astype(np.int64) * width + np.arange(width)
+    found = None
+    if inputs.size > FEW:
+        found = native_strings.combined(inputs, places, count * width, between)
+    if found is None:
+        cells: list[list[bytes]] = [[] for _ in range(count * width)]
+        for place, text in zip(places.reshape(-1).tolist(), inputs.reshape(-1), strict=True):
+            cells[place].append(text)
+        found = array_of([between.join(cell) for cell in cells], (count * width,))
+    return found.reshape(count, *inner)
 
 
 def unsorted_segment_join(

@@ -53,6 +53,10 @@ def _as_string(
         raise invalid("AsString: Cannot select both scientific and shortest notation. Choose one.")
     flag = _flag(as_text(fill))
     size = str(width) if width > -1 else ""
+    if not (flag or size or scientific or shortest):
+        found = _plain(input, T, precision)
+        if found is not None:
+            return found
     values = input.reshape(-1).tolist()
     if real:
         digits = f".{precision}" if precision > -1 else ""
@@ -68,6 +72,13 @@ def _as_string(
         one = f"%{'' if unsigned else flag}{size}d".encode()
         texts = [one % v for v in values]
     return array_of(texts, input.shape)
+
+
+def _plain(input: Array, dtype: DType, precision: int) -> Array | None:
+    """Numbers as they are written without flags, width or exponent, by the native library."""
+    if dtype.is_floating:
+        return native_strings.decimals(input, 6 if precision < 0 else precision)
+    return native_strings.whole(input) if dtype.is_integer else None
 
 
 def _flag(fill: str) -> str:
@@ -162,12 +173,7 @@ def _to_number(string_tensor: Array, *, out_type: DType) -> Array:
             f" {out_type.name}."
         )
 
-    found = _native(string_tensor, out_type)
-    if found is not None:
-        return found
-    return numbers(string_tensor.reshape(-1).tolist(), out_type, failed).reshape(
-        string_tensor.shape
-    )
+    return numbers(string_tensor, out_type, failed)
 
 
 def _native(texts: Array, dtype: DType) -> Array | None:
@@ -181,12 +187,16 @@ def _native(texts: Array, dtype: DType) -> Array | None:
     return found.astype(kind)
 
 
-def numbers(texts: list[bytes], dtype: DType, failed: Any) -> Array:
-    """The numbers that texts show, [N] of `dtype`.
+def numbers(strings: Array, dtype: DType, failed: Any) -> Array:
+    """The numbers that strings show, of `dtype` and their shape.
 
     Raises:
       What `failed(text)` returns, for the first text that shows none of the dtype's numbers.
     """
+    found = _native(strings, dtype)
+    if found is not None:
+        return found
+    texts = strings.reshape(-1).tolist()
     values = _all_plain(texts, dtype)
     if values is None:
         parse = read_float if dtype.is_floating else _integer_reader(dtype)
@@ -196,9 +206,9 @@ def numbers(texts: list[bytes], dtype: DType, failed: Any) -> Array:
             if value is None:
                 raise failed(text)
             values.append(value)
-    if dtype is dt.float32:
-        return _rounded(values, texts)
-    return np.array(values, dtype.numpy_dtype)
+    rounded = dtype is dt.float32
+    flat = _rounded(values, texts) if rounded else np.array(values, dtype.numpy_dtype)
+    return flat.reshape(strings.shape)
 
 
 def _all_plain(texts: list[bytes], dtype: DType) -> list[Any] | None:

@@ -14,19 +14,19 @@ NO_SCRIPT = -1  # of what is no code point
 
 
 @functools.cache
-def _table() -> tuple[Array, Array]:
-    """Where runs end, and their scripts."""
+def _table() -> Array:
+    """The script of each code point, and last that of all other numbers."""
     pairs = [run.split(":") for run in RUNS.split()]
-    lengths = np.array([int(n, 16) for n, _ in pairs], np.int64)
-    return np.cumsum(lengths), np.array([int(s, 16) for _, s in pairs], np.int32)
+    lengths = [int(n, 16) for n, _ in pairs]
+    scripts = np.array([int(s, 16) for _, s in pairs], np.int16)
+    return np.append(np.repeat(scripts, lengths), np.int16(NO_SCRIPT))
 
 
 def script_of(code_points: Array) -> Array:
     """The script of each code point, int32 of the same shape."""
-    ends, scripts = _table()
-    inside = (code_points >= 0) & (code_points < ends[-1])
-    runs = np.searchsorted(ends, np.where(inside, code_points, 0), side="right")
-    return np.where(inside, scripts[runs], NO_SCRIPT).astype(np.int32)
+    table = _table()
+    others = np.uint32(len(table) - 1)  # negative numbers are large ones without a sign
+    return table[np.minimum(code_points.astype(np.uint32), others)].astype(np.int32)
 
 
 RUNS = """

@@ -14,7 +14,7 @@ from penstock.core import native_strings
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.string_arrays import HOST, array_of, as_bytes, invalid
+from penstock.ops.string_arrays import FEW, HOST, array_of, as_bytes, invalid
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -143,37 +143,55 @@ def _ngrams(
         raise invalid(
             f"StringNGrams: ngram_widths must contain positive values, got {list(ngram_widths)}."
         )
-    splits = data_splits.tolist()
-    _check_splits(splits, data.size)
-    between, left, right = as_bytes(separator), as_bytes(left_pad), as_bytes(right_pad)
-    texts = data.tolist()
+    _check_splits(data_splits, data.size)
+    pad = (as_bytes(left_pad), as_bytes(right_pad), pad_width)
+    given = (ngram_widths, as_bytes(separator), pad, preserve_short_sequences)
+    found = None
+    if data.size > FEW and data_splits.size:
+        found = native_strings.ngrams(data, data_splits, *given)
+    if found is None:
+        found = _ngrams_of_rows(data, data_splits, *given)
+    ends = np.zeros(data_splits.size, Tsplits.numpy_dtype)
+    np.cumsum(np.asarray(found[1], np.int64), out=ends[1:])
+    return [found[0], ends]
+
+
+def _ngrams_of_rows(
+    data: Array,
+    splits: Array,
+    widths: Sequence[int],
+    between: bytes,
+    pad: tuple[bytes, bytes, int],
+    keep_short: bool,
+) -> tuple[Array, list[int]]:
+    """Neighbours of each row joined, and how many each row has."""
+    texts, (left, right, most) = data.tolist(), pad
     result: list[bytes] = []
-    ends = [0] if splits else []
-    for begin, end in itertools.pairwise(splits):
+    counts: list[int] = []
+    for begin, end in itertools.pairwise(splits.tolist()):
         row, before = texts[begin:end], len(result)
-        for width in ngram_widths:
-            pad = width - 1 if pad_width < 0 else min(pad_width, width - 1)
-            padded = [left] * pad + row + [right] * pad if pad else row
+        for width in widths:
+            pads = width - 1 if most < 0 else min(most, width - 1)
+            padded = [left] * pads + row + [right] * pads if pads else row
             count = len(padded) - width + 1
             result += [between.join(padded[i : i + width]) for i in range(count)]
-        if preserve_short_sequences and row and len(result) == before:
-            pad = max(pad_width, 0)
-            result.append(between.join([left] * pad + row + [right] * pad))
-        ends.append(len(result))
-    return [array_of(result, (len(result),)), np.array(ends, Tsplits.numpy_dtype)]
+        if keep_short and row and len(result) == before:
+            pads = max(most, 0)
+            result.append(between.join([left] * pads + row + [right] * pads))
+        counts.append(len(result) - before)
+    return array_of(result, (len(result),)), counts
 
 
-def _check_splits(splits: list[int], size: int) -> None:
-    if not splits:
+def _check_splits(splits: Array, size: int) -> None:
+    falls = splits[1:] < splits[:-1]
+    if not splits.size or (splits[0] == 0 and splits[-1] == size and not falls.any()):
         return
     if splits[0] != 0:
         raise invalid(f"StringNGrams: First split value must be 0, got {splits[0]}.")
-    for before, split in itertools.pairwise(splits):
-        if not before <= split <= size:
-            raise invalid(
-                f"StringNGrams: Invalid split value {split}, must be in [{before}, {size}]."
-            )
-    if splits[-1] != size:
-        raise invalid(
-            f"StringNGrams: Last split value must be data size. Expected {size}, got {splits[-1]}."
-        )
+    wrong = np.flatnonzero(falls | (splits[1:] > size))
+    if wrong.size:
+        before, split = splits[wrong[0]], splits[wrong[0] + 1]
+        raise invalid(f"StringNGrams: Invalid split value {split}, must be in [{before}, {size}].")
+    raise invalid(
+        f"StringNGrams: Last split value must be data size. Expected {size}, got {splits[-1]}."
+    )

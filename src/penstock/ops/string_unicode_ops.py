@@ -290,7 +290,16 @@ def _transcode(
     )
     _check_replacement(replacement_char)
 
+    plain = codec not in _MARKS
+
     def one(data: bytes) -> bytes:
+        if plain:
+            try:
+                text = data.decode(codec)
+                if not replace_control_characters or min(text, default=" ") >= " ":
+                    return text.encode(wanted)
+            except UnicodeError:
+                pass  # a closer look at what is wrong
         points, _ = _decoded(data, codec, policy, replacement_char, replace_control_characters)
         return _encoded(points, wanted)
 
@@ -326,32 +335,35 @@ def _encode(
     replacement_char: int,
 ) -> Array:
     _check_replacement(replacement_char)
-    splits = input_splits.tolist()
+    splits = input_splits
     if splits[0] != 0 or splits[-1] != input_values.size:
         raise invalid(
             f"UnicodeEncode: First value in input_splits must be zero, got {splits[0]}; Last value"
             f" in input_splits must be equal to length of input_tensor, {input_values.size}, got"
             f" {splits[-1]}."
         )
-    if any(b < a for a, b in itertools.pairwise(splits)):
+    if (splits[1:] < splits[:-1]).any():
         raise invalid(
             "UnicodeEncode: Values in input_splits must be equal or in ascending order, got"
-            f" {splits[:8]}."
+            f" {splits[:8].tolist()}."
         )
-    policy, wanted = as_text(errors), as_text(output_encoding)
-    points = input_values.tolist()
-    bad = [i for i, p in enumerate(points) if not _is_character(p)]
-    if bad and policy == "strict":
-        raise invalid(
-            "UnicodeEncode: Code point is out of range for Unicode, or is a surrogate:"
-            f" {points[bad[0]]}. Set errors='replace' or 'ignore'."
-        )
-    texts = [chr(p) if _is_character(p) else "" for p in points]
-    if policy == "replace":
-        shown = chr(replacement_char) if _is_character(replacement_char) else "\ufffd"
-        for i in bad:
-            texts[i] = shown
-    rows = ["".join(texts[a:b]).encode(wanted) for a, b in itertools.pairwise(splits)]
+    policy, wanted, points = as_text(errors), as_text(output_encoding), input_values
+    bad = (points < 0) | (points > LAST) | ((points >= 0xD800) & (points <= 0xDFFF))
+    if bad.any():
+        if policy == "strict":
+            raise invalid(
+                "UnicodeEncode: Code point is out of range for Unicode, or is a surrogate:"
+                f" {points[bad][0]}. Set errors='replace' or 'ignore'."
+            )
+        if policy == "replace":
+            shown = replacement_char if _is_character(replacement_char) else 0xFFFD
+            points = np.where(bad, np.int32(shown), points)
+        else:
+            splits = splits - np.append(0, np.cumsum(bad))[splits]
+            points = points[~bad]
+    text = points.astype("<u4").tobytes().decode("utf-32-le")
+    ends = splits.tolist()
+    rows = [text[a:b].encode(wanted) for a, b in itertools.pairwise(ends)]
     return array_of(rows, (len(rows),))
 
 
