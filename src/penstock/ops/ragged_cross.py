@@ -3,7 +3,6 @@
 Columns are ragged, sparse or dense matrices; the values of the last column change fastest.
 """
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -14,20 +13,20 @@ from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops import crossing
 from penstock.ops.composing import scope
+from penstock.ops.crossing import Column
 from penstock.ops.ragged_dense_ops import refuse
 from penstock.ops.ragged_elementwise import ragged_or_tensor
 from penstock.ops.ragged_parts import cast
 from penstock.ops.ragged_rows import is_ragged
 from penstock.ops.ragged_tensor import RaggedTensor
-from penstock.ops.sparse_cross import HASH_KEY, LARGEST, MASK, combined
-from penstock.ops.string_hashes import fingerprints
+from penstock.ops.sparse_cross import HASH_KEY
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
 Array = Any  # numpy.ndarray
-Column = list[list[Any]]  # the values of each row
 _HOST = 1 << 62
 
 
@@ -67,34 +66,23 @@ CROSS = define_op(
 
 
 def _of_splits(values: Array, splits: Array) -> Column:
-    ends = splits.tolist()
-    rising = all(a <= b for a, b in itertools.pairwise(ends))
-    if ends[:1] != [0] or ends[-1] != len(values) or not rising:
+    counts = np.diff(splits.astype(np.int64))
+    if not splits.size or splits[0] != 0 or splits[-1] != len(values) or (counts < 0).any():
         raise refuse(
             f"Invalid ragged splits: expected numbers that rise from 0 to {len(values)}, the number"
-            f" of values, got {ends[:10]}."
+            f" of values, got {splits[:10].tolist()}."
         )
-    return [values[a:b].tolist() for a, b in itertools.pairwise(splits.tolist())]
+    return Column(values, counts)
 
 
 def _of_sparse(indices: Array, values: Array, shape: Array) -> Column:
-    rows: Column = [[] for _ in range(int(shape[0]))]
-    for row, each in zip(indices[:, 0].tolist(), values.tolist(), strict=True):
-        if not 0 <= row < len(rows):
-            raise refuse(f"Index {row} is out of bounds: expected rows in [0, {len(rows)}).")
-        rows[row].append(each)
-    return rows
-
-
-def _text(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode()
-
-
-def _hashes(column: Column) -> Column:
-    """Strings by their fingerprints; integers are their own."""
-    strings = sorted({v for row in column for v in row if isinstance(v, bytes)})
-    table = dict(zip(strings, (int(h) for h in fingerprints(strings)), strict=True))
-    return [[table[v] if isinstance(v, bytes) else v & MASK for v in row] for row in column]
+    rows, height = indices[:, 0], int(shape[0])
+    wrong = np.flatnonzero((rows < 0) | (rows >= height))
+    if wrong.size:
+        raise refuse(f"Index {rows[wrong[0]]} is out of bounds: expected rows in [0, {height}).")
+    if len(values) != len(rows):
+        raise refuse(f"expected a value for each of {len(rows)} indices, got {len(values)}.")
+    return crossing.by_row(rows, values, height)
 
 
 @host_kernel(CROSS, limit=_HOST)
@@ -102,42 +90,30 @@ def _cross(
     ragged_values: list[Array], ragged_splits: list[Array], sparse_indices: list[Array],
     sparse_values: list[Array], sparse_shape: list[Array], dense: list[Array], *,
     input_order: Any, hashed_output: bool, num_buckets: int, hash_key: int,
-    out_values_type: DType, out_row_splits_type: DType,
+    out_row_splits_type: DType,
 ) -> list[Array]:  # fmt: skip
     columns_of = {
-        "R": iter([_of_splits(*p) for p in zip(ragged_values, ragged_splits, strict=True)]),
-        "S": iter(
-            [_of_sparse(*p) for p in zip(sparse_indices, sparse_values, sparse_shape, strict=True)]
-        ),
-        "D": iter([x.tolist() for x in dense]),
+        "R": map(_of_splits, ragged_values, ragged_splits),
+        "S": map(_of_sparse, sparse_indices, sparse_values, sparse_shape),
+        "D": map(crossing.dense, dense),
     }
     order = input_order.decode() if isinstance(input_order, bytes) else input_order
     columns = [next(columns_of[kind]) for kind in order]
-    heights = {len(c) for c in columns}
+    heights = {len(c.counts) for c in columns}
     if len(heights) > 1:
         raise refuse(
             "inputs must all have the same batch dimension size: got "
             f"{sorted(heights)} rows. Cut them to one length."
         )
+    places, sizes = crossing.combinations(columns)
     if hashed_output:
-        columns = [_hashes(c) for c in columns]
-    limit = num_buckets or LARGEST
-
-    def combine(each: tuple[Any, ...]) -> Any:
-        if not hashed_output:
-            return b"_X_".join(map(_text, each))
-        result = hash_key & MASK
-        for value in each:
-            result = combined(result, value)
-        return result % limit
-
-    found: list[Any] = []
-    splits = [0]
-    for row in range(heights.pop() if heights else 0):
-        found += [combine(each) for each in itertools.product(*(c[row] for c in columns))]
-        splits.append(len(found))
-    kind = out_values_type.numpy_dtype
-    return [np.array(found, kind), np.array(splits, out_row_splits_type.numpy_dtype)]
+        hashes = [crossing.numbers(c.values) for c in columns]
+        found = crossing.hashed(hashes, places, num_buckets, hash_key)
+    else:
+        found = crossing.joined(columns, places)
+    splits = np.zeros(len(sizes) + 1, out_row_splits_type.numpy_dtype)
+    np.cumsum(sizes, out=splits[1:])
+    return [found, splits]
 
 
 # ---- public functions

@@ -5,9 +5,6 @@ come before dense ones; the values of the last column change fastest. Values are
 or hashed to int64 with TensorFlow's fingerprints.
 """
 
-import functools
-import itertools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,21 +15,19 @@ from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
+from penstock.ops import crossing
 from penstock.ops.composing import cast, tensor
+from penstock.ops.crossing import Column
 from penstock.ops.sparse_common import Array, invalid, sparse
+from penstock.ops.string_arrays import array_of
 from penstock.ops.string_hashes import fingerprints, sip_hashes
 from penstock.types import dtypes
 from penstock.types.dims import Dims
-from penstock.types.dtypes import DType
 
 HASH_KEY = 0xDECAFCAFFE  # the key of hashes when none is given
-MULTIPLIER = 0xC6A4A7935BD1E995
-MASK = (1 << 64) - 1
-LARGEST = (1 << 63) - 1
 
 INPUTS = "indices: N*int64, values: [sparse_types], shapes: N*int64, dense_inputs: [dense_types]"
 KINDS = "sparse_types: list({int64, string}) >= 0, dense_types: list({int64, string}) >= 0"
-Column = list[list[Any]]  # the values of each row
 
 
 def _shape(c: ShapeContext) -> list[Dims]:
@@ -96,83 +91,52 @@ def _columns(
         )
     columns: list[Column] = []
     for place, value, shape in zip(indices, values, shapes, strict=True):
-        rows: Column = [[] for _ in range(int(shape[0]))]
-        for row, each in zip(place[:, 0].tolist(), value.tolist(), strict=True):
-            if not 0 <= row < len(rows):
-                raise invalid(f"expected rows in [0, {len(rows)}), got {row} in indices.")
-            rows[row].append(each)
-        columns.append(rows)
-    return columns + [x.tolist() for x in dense]
+        rows, height = place[:, 0], int(shape[0])
+        wrong = np.flatnonzero((rows < 0) | (rows >= height))
+        if wrong.size:
+            raise invalid(f"expected rows in [0, {height}), got {rows[wrong[0]]} in indices.")
+        if len(value) != len(rows):
+            raise invalid(f"expected a value for each of {len(rows)} indices, got {len(value)}.")
+        columns.append(crossing.by_row(rows, value, height))
+    return columns + [crossing.dense(x) for x in dense]
 
 
-def _crossed(
-    columns: list[Column], combine: Callable[[tuple[Any, ...]], Any], dtype: Any
-) -> list[Array]:
-    """The combinations of each row as a sparse tensor."""
-    height = len(columns[0]) if columns else 0
-    places: list[tuple[int, int]] = []
-    found: list[Any] = []
-    widest = 0
-    for row in range(height):
-        made = [combine(each) for each in itertools.product(*(c[row] for c in columns))]
-        widest = max(widest, len(made))
-        places += [(row, i) for i in range(len(made))]
-        found += made
-    indices = np.array(places, np.int64).reshape(len(places), 2)
-    return [indices, np.array(found, dtype), np.array([height, widest], np.int64)]
-
-
-def _text(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode()
+def _sparse_parts(sizes: Array, values: Array) -> list[Array]:
+    """Combinations, row by row, as a sparse tensor."""
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    indices = np.stack([rows, within], axis=1).astype(np.int64)
+    return [indices, values, np.array([len(sizes), sizes.max(initial=0)], np.int64)]
 
 
 @host_kernel(JOINED)
 def _joined(
     indices: list[Array], values: list[Array], shapes: list[Array], dense: list[Array], sep: Array
 ) -> list[Array]:
-    between = _text(sep.item())
     columns = _columns(indices, values, shapes, dense)
-    return _crossed(columns, lambda each: between.join(map(_text, each)), object)
-
-
-def combined(first: int, second: int) -> int:
-    """A fingerprint of two fingerprints."""
-    mixed = second * MULTIPLIER & MASK
-    result = (first ^ MULTIPLIER) ^ ((mixed ^ (mixed >> 47)) * MULTIPLIER & MASK)
-    result = result * MULTIPLIER & MASK
-    result = (result ^ (result >> 47)) * MULTIPLIER & MASK
-    return result ^ (result >> 47)
-
-
-def _hashes(column: Column) -> Column:
-    """Strings by their fingerprints; integers are their own."""
-    strings = sorted({v for row in column for v in row if isinstance(v, bytes)})
-    table = dict(zip(strings, (int(h) for h in fingerprints(strings)), strict=True))
-    return [[table[v] if isinstance(v, bytes) else v & MASK for v in row] for row in column]
+    places, sizes = crossing.combinations(columns)
+    return _sparse_parts(sizes, crossing.joined(columns, places, sep.item()))
 
 
 @host_kernel(HASHED)
 def _hashed(
     indices: list[Array], values: list[Array], shapes: list[Array], dense: list[Array], *,
-    hashed_output: bool, num_buckets: int, hash_key: int, out_type: DType,
+    hashed_output: bool, num_buckets: int, hash_key: int,
 ) -> list[Array]:  # fmt: skip
     columns = _columns(indices, values, shapes, dense)
+    places, sizes = crossing.combinations(columns)
     if not hashed_output:
-        return _crossed(columns, lambda each: b"_X_".join(map(_text, each)), object)
-    limit = num_buckets or LARGEST
-
-    def combine(each: tuple[int, ...]) -> int:
-        result = hash_key & MASK
-        for value in each:
-            result = combined(result, value)
-        return result % limit
-
-    return _crossed([_hashes(c) for c in columns], combine, out_type.numpy_dtype)
+        return _sparse_parts(sizes, crossing.joined(columns, places))
+    hashes = [crossing.numbers(c.values) for c in columns]
+    return _sparse_parts(sizes, crossing.hashed(hashes, places, num_buckets, hash_key))
 
 
-def _four_bytes(value: Any) -> Any:
-    """What is hashed of a value: text, or the low four bytes of an integer."""
-    return value if isinstance(value, bytes) else (value & 0xFFFFFFFF).to_bytes(4, "little")
+def _four_bytes(values: Array) -> Array:
+    """What is hashed of values: text, or the low four bytes of an integer."""
+    if values.dtype == object:
+        return values
+    low = [(v & 0xFFFFFFFF).to_bytes(4, "little") for v in values.tolist()]
+    return array_of(low, values.shape)
 
 
 @host_kernel(SALTED)
@@ -183,21 +147,20 @@ def _salted(
     for name, given, size in (("num_buckets", num_buckets, 1), ("salt", salt, 2)):
         if given.size != size:
             raise invalid(f'Input "{name}" must have length {size} but has length {given.size}.')
-    first, second = (int(k) & MASK for k in salt.reshape(-1))
+    first, second = (int(k) & crossing.MASK for k in salt.reshape(-1))
     strong = bool(strong_hash.item())
-    columns = [
-        [[_four_bytes(v) if strong or i < len(indices) else v for v in row] for row in column]
-        for i, column in enumerate(_columns(indices, values, shapes, dense))
-    ]
-    texts = sorted({v for column in columns for row in column for v in row if type(v) is bytes})
-    found = sip_hashes(texts, (first, second)) if strong else fingerprints(texts)
-    table: dict[Any, int] = dict(zip(texts, map(int, found), strict=True))
-    limit = max(int(num_buckets.item()), 0) or LARGEST
-
-    def combine(each: tuple[Any, ...]) -> int:  # integers of dense columns are their own
-        return int(functools.reduce(combined, (table.get(v, v) & MASK for v in each)) % limit)
-
-    return _crossed(columns, combine, np.int64)
+    columns = _columns(indices, values, shapes, dense)
+    hashes: list[Array] = []
+    for i, (held, _) in enumerate(columns):
+        if strong:
+            hashes.append(sip_hashes(_four_bytes(held), (first, second)))
+        elif i < len(indices):
+            hashes.append(fingerprints(_four_bytes(held)))
+        else:  # integers of dense columns are their own
+            hashes.append(crossing.numbers(held))
+    places, sizes = crossing.combinations(columns)
+    limit = max(int(num_buckets.item()), 0)
+    return _sparse_parts(sizes, crossing.hashed(hashes, places, limit, None))
 
 
 # ---- public functions
