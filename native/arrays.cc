@@ -321,6 +321,26 @@ void nths(const void *rows, int64_t number, int64_t width, int64_t place, void *
   }
 }
 
+// ---- edits
+
+// Row by row of the table of all beginnings of both; `row` holds the last one.
+int64_t edits(const int32_t *a, int64_t a_size, const int32_t *b, int64_t b_size,
+              std::vector<int64_t> &row) {
+  row.resize(static_cast<size_t>(b_size) + 1);
+  for (int64_t j = 0; j <= b_size; ++j) row[j] = j;
+  for (int64_t i = 0; i < a_size; ++i) {
+    int64_t corner = i, left = i + 1;
+    for (int64_t j = 0; j < b_size; ++j) {
+      const int64_t above = row[j + 1];
+      row[j] = left;
+      left = a[i] == b[j] ? corner : 1 + std::min(corner, std::min(above, left));
+      corner = above;
+    }
+    row[b_size] = left;
+  }
+  return row[b_size];
+}
+
 // ---- level rows
 
 // Adjacent parts are pooled as long as one is below the next.
@@ -352,7 +372,7 @@ void level(const double *row, int64_t width, std::vector<double> &totals,
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 2; }
+EXPORT int penstock_arrays_version() { return 3; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -436,6 +456,17 @@ EXPORT int64_t penstock_arrays_nth(int64_t kind, const void *rows, int64_t numbe
                     : kind == 2 ? nths<int32_t>
                                 : nths<int64_t>;
   find(rows, number, width, place, values);
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_edits(const int32_t *a, const int64_t *a_splits, const int32_t *b,
+                                     const int64_t *b_splits, int64_t number, int64_t threads,
+                                     int64_t *found) {
+  in_parallel(number, threads, [=](int64_t i) {
+    thread_local std::vector<int64_t> row;
+    const int64_t *of_a = a_splits + i, *of_b = b_splits + i;
+    found[i] = edits(a + of_a[0], of_a[1] - of_a[0], b + of_b[0], of_b[1] - of_b[0], row);
+  });
   return -1;
 }
 

@@ -62,6 +62,12 @@ EXPORT int64_t penstock_arrays_extreme(int64_t kind, const void *rows, int64_t n
 EXPORT int64_t penstock_arrays_nth(int64_t kind, const void *rows, int64_t number, int64_t width,
                                    int64_t place, void *values);
 
+// How many numbers are to be put in, taken out or replaced to make the second row of each pair of the
+// first: rows of `a` and `b` end at a_splits[i + 1] and b_splits[i + 1].
+EXPORT int64_t penstock_arrays_edits(const int32_t *a, const int64_t *a_splits, const int32_t *b,
+                                     const int64_t *b_splits, int64_t number, int64_t threads,
+                                     int64_t *edits);
+
 // The nearest row that does not rise to each row, and the numbers of its level parts.
 EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t width, double *out,
                                      int32_t *parts);

@@ -185,6 +185,27 @@ bool check_among(Random &random) {
   return true;
 }
 
+// One number put in, taken out or replaced is one edit; the distance is the same both ways round.
+bool check_edits(Random &random) {
+  const int64_t size = 1 + below(random, 40), place = below(random, size);
+  std::vector<int32_t> a(size), b;
+  for (int32_t &each : a) each = static_cast<int32_t>(below(random, 3));
+  b = a;
+  const int64_t way = below(random, 3);
+  if (way == 0) b.insert(b.begin() + place, 9);
+  if (way == 1) b.erase(b.begin() + place);
+  if (way == 2) b[place] = 9;
+  a.insert(a.end(), b.begin(), b.end());  // both ways round, and to nothing
+  const int64_t other = static_cast<int64_t>(a.size());
+  const int64_t first[] = {0, size, other, other};
+  std::vector<int32_t> swapped(b);
+  swapped.insert(swapped.end(), a.begin(), a.begin() + size);
+  const int64_t turned[] = {0, other - size, other, other};
+  int64_t found[3];
+  penstock_arrays_edits(a.data(), first, swapped.data(), turned, 3, 2, found);
+  return found[0] == 1 && found[1] == 1 && found[2] == 0;
+}
+
 bool check_level(Random &random) {
   const int64_t number = 1 + below(random, 4), width = below(random, 60);
   std::vector<double> rows(number * width + 1), out(number * width + 1);
@@ -212,7 +233,7 @@ int main(int count, char **arguments) {
   Random random(1);
   bool (*const checks[])(Random &) = {check_unique, check_floats, check_combine, check_deal,
                                       check_invert, check_top,    check_extreme, check_nth,
-                                      check_among,  check_level};
+                                      check_among,  check_edits,   check_level};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

@@ -204,3 +204,41 @@ def test_what_the_library_does_not_serve():
     assert native_arrays.combined(native_arrays.ADD, rows, ids, rows.copy()) is None
     places = np.zeros(2, int)
     assert native_arrays.combined(native_arrays.ADD, rows, ids, rows.copy(), places=places) is None
+
+
+def ragged_matrix(kind, rows, width):
+    """A sparse tensor whose rows have up to `width` values, some none."""
+    lengths = RNG.integers(0, width + 1, rows)
+    lengths[:2] = [0, width]
+    places = [(row, place) for row, length in enumerate(lengths) for place in range(length)]
+    values = RNG.integers(0, 4, len(places))
+    if kind == "text":
+        values = np.array([b"abcd"[v : v + 1] for v in values], object)
+    elif kind == "floats":
+        values = np.array([0.0, -0.0, NAN, INF], np.float64)[values]
+    shape = np.array([rows, width], np.int64)
+    return np.array(places, np.int64).reshape(-1, 2), values, shape
+
+
+def parts(name, sparse):
+    ends = ("indices", "values", "shape")
+    return {f"{name}_{end}": part for end, part in zip(ends, sparse, strict=True)}
+
+
+@pytest.mark.parametrize("kind", ["text", "floats", "integers"])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_edit_distances(kind, normalize):
+    one, other = ragged_matrix(kind, 30, 9), ragged_matrix(kind, 30, 14)
+    mixed = RNG.permutation(len(one[1]))  # rows come in any order, their values as they come
+    for hypothesis in (one, (one[0][mixed], one[1][mixed], one[2])):
+        given = {**parts("hypothesis", hypothesis), **parts("truth", other)}
+        raw("EditDistance", **given, normalize=normalize)
+
+
+def test_edit_distance_of_nothing():
+    empty = {"indices": np.zeros((0, 2), np.int64), "values": np.zeros(0, np.int32)}
+    given = {f"{part}_{k}": v for part in ("hypothesis", "truth") for k, v in empty.items()}
+    for shape in ([3, 0], [0, 4]):
+        both_shapes = {"hypothesis_shape": shape, "truth_shape": [2, 0]}
+        found = raw("EditDistance", **given, **both_shapes)
+        np.testing.assert_array_equal(found[0], np.zeros(max(shape[0], 2), np.float32))

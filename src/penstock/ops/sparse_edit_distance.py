@@ -4,11 +4,13 @@ Source: V. I. Levenshtein, "Binary codes capable of correcting deletions, insert
 1966; computed row by row of the table as by R. A. Wagner and M. J. Fischer, 1974.
 """
 
+import itertools
 import math
 from typing import Any
 
 import numpy as np
 
+from penstock.core import native_arrays
 from penstock.core.composite import is_sparse
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
@@ -44,15 +46,32 @@ EDIT_DISTANCE = define_op(
 ).not_differentiable("a number of edits does not vary smoothly")
 
 
-def _sequences(indices: Array, values: Array, sizes: tuple[int, ...], what: str) -> dict[Any, Any]:
-    """The values of each row, by its position."""
+def _rows_of(indices: Array, sizes: tuple[int, ...], what: str) -> Array:
+    """The number of the row that each value is in."""
     if not inside(np, indices[:, :-1], sizes).all():
         raise invalid(f"EditDistance: expected {what}_indices inside of {list(sizes)} in all but "
                       "the last column.")  # fmt: skip
-    rows: dict[Any, list[Any]] = {}
-    for place, value in zip(indices[:, :-1].tolist(), values.tolist(), strict=True):
-        rows.setdefault(tuple(place), []).append(value)
-    return rows
+    if not len(indices):
+        return np.zeros(0, np.int64)
+    return np.ravel_multi_index(tuple(indices[:, :-1].T), sizes)
+
+
+def _numbered(values: Array) -> Array:
+    """Equal values by equal numbers, int32; a NaN equals nothing."""
+    found = None if values.dtype == object else native_arrays.unique(values, np.dtype(np.int32))
+    if found is not None:
+        return found[1]
+    numbers: dict[Any, int] = {}
+    listed = (v if v == v else object() for v in values.tolist())
+    return np.array([numbers.setdefault(v, len(numbers)) for v in listed], np.int32)
+
+
+def _by_row(rows: Array, numbers: Array, height: int) -> tuple[Array, Array]:
+    """Numbers row by row, and where each row begins and the last one ends."""
+    if (rows[1:] < rows[:-1]).any():
+        order = np.argsort(rows, kind="stable")
+        rows, numbers = rows[order], numbers[order]
+    return numbers, np.searchsorted(rows, np.arange(height + 1))
 
 
 def _distance(a: list[Any], b: list[Any]) -> int:
@@ -67,6 +86,14 @@ def _distance(a: list[Any], b: list[Any]) -> int:
     return row[-1]
 
 
+def _distances(a: Array, a_splits: Array, b: Array, b_splits: Array) -> Array:
+    found = native_arrays.edits(a, a_splits, b, b_splits)
+    if found is not None:
+        return found
+    pairs = zip(itertools.pairwise(a_splits), itertools.pairwise(b_splits), strict=True)
+    return np.array([_distance(a[slice(*i)].tolist(), b[slice(*j)].tolist()) for i, j in pairs])
+
+
 @host_kernel(EDIT_DISTANCE)
 def _edit_distance(
     hypothesis_indices: Array, hypothesis_values: Array, hypothesis_shape: Array,
@@ -78,16 +105,18 @@ def _edit_distance(
             f"{hypothesis_shape.tolist()} and {truth_shape.tolist()}."
         )
     sizes = tuple(np.maximum(hypothesis_shape[:-1], truth_shape[:-1]).tolist())
-    one = _sequences(hypothesis_indices, hypothesis_values, sizes, "hypothesis")
-    other = _sequences(truth_indices, truth_values, sizes, "truth")
-    result = np.zeros(sizes, np.float32)
-    for place in one.keys() | other.keys():
-        a, b = one.get(place, []), other.get(place, [])
-        edits: float = _distance(a, b)
-        if normalize:
-            edits = edits / len(b) if b else math.inf
-        result[place] = edits
-    return result
+    one = _rows_of(hypothesis_indices, sizes, "hypothesis")
+    other = _rows_of(truth_indices, sizes, "truth")
+    numbers = _numbered(np.concatenate([hypothesis_values, truth_values]))
+    height = math.prod(sizes)
+    a, a_splits = _by_row(one, numbers[: len(one)], height)
+    b, b_splits = _by_row(other, numbers[len(one) :], height)
+    edits = _distances(a, a_splits, b, b_splits).astype(np.float64)
+    if normalize:
+        lengths = np.diff(b_splits)
+        empty = np.where(edits > 0, math.inf, 0.0)
+        edits = np.where(lengths > 0, edits / np.maximum(lengths, 1), empty)
+    return edits.astype(np.float32).reshape(sizes)
 
 
 def edit_distance(
