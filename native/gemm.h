@@ -17,6 +17,7 @@ const long FEW_ROWS = 5 * ROWS, FLAT_ROWS = 20 * ROWS;
 const long FLAT_LEFT = 1 << 18;      // floats
 const long FLAT_WORK = 1 << 18;      // multiplications that are worth a task
 const long PANEL_BYTES = 8l << 20;  // of b packed at a time
+const long LEFT_BYTES = 8l << 20;   // of a packed for all tasks
 
 inline void copy(float* to, const float* from, long count) {
   __builtin_memcpy(to, from, (unsigned long)count * sizeof(float));
@@ -100,8 +101,7 @@ const long LEFT_SIZE = BLOCK_ROWS * (DEPTH + 32) + BLOCK_ROWS / ROWS * STRIP_ROW
 
 // A block of `height` rows of a side by side; columns of a as [strip][k][STRIP_ROW]. `there`: rows
 // from the first one on that may be read.
-Left copied_left(Left a, long height, long there, long depth) {
-  float* to = penstock::scratch(0, LEFT_SIZE);
+Left copied_left(float* to, Left a, long height, long there, long depth) {
   const float* block = to;
   if (a.col == 1) {
     const long row = up(depth, 16) * 16 + 16;
@@ -122,19 +122,24 @@ Left copied_left(Left a, long height, long there, long depth) {
   return {block, 1, STRIP_ROW, depth * STRIP_ROW};
 }
 
-// Rows [first, last) of the result and the columns of panels [begin, end).
+// Rows [first, last) of the result and the columns of panels [begin, end). `packed`: these rows of
+// a, which are one block then, as columns side by side for one depth after the other; or none.
 void multiply(const Product& p, const float* a, Panels b, float* c, long first, long last,
-              long begin, long end, long columns) {
+              long begin, long end, long columns, const float* packed = nullptr) {
   // Rows of a that are a multiple of 2 KB apart share few sets of the cache, and its columns lie on
   // a page each: those are copied side by side where they are read often.
-  const bool copied = end - begin > 2 && (p.a_col != 1 || p.a_row % 512 == 0);
+  const bool copied =
+      packed == nullptr && end - begin > 2 && (p.a_col != 1 || p.a_row % 512 == 0);
   for (long row = first; row < last; row += BLOCK_ROWS) {
     const long height = least(BLOCK_ROWS, last - row);
     const Strips strips(height);
     for (long k = 0; k < p.k; k += DEPTH) {
       const long depth = least(DEPTH, p.k - k);
       Left left = {a + row * p.a_row + k * p.a_col, p.a_row, p.a_col, 0};
-      if (copied) left = copied_left(left, height, p.m - row, depth);
+      if (copied)
+        left = copied_left(penstock::scratch(0, LEFT_SIZE), left, height, p.m - row, depth);
+      if (packed != nullptr)
+        left = {packed + k * strips.count * STRIP_ROW, 1, STRIP_ROW, depth * STRIP_ROW};
       for (long panel = begin; panel < end; ++panel)
         for (long s = 0; s < strips.count; ++s) {
           Tile t;
@@ -166,12 +171,15 @@ void pack_panels(float* to, const Product& p, const float* b, long count, long c
   }
 }
 
-// One big product: b is packed by all threads, then blocks of the result are shared out.
+// One big product: b is packed by all threads, then blocks of the result are shared out. So is a
+// where its columns follow each other and several tasks take each block of its rows.
 struct Big {
   const Product* p;
   const float *a, *b;
   float* c;
   float* panels;
+  float* left;      // or none
+  long left_block;  // floats of a block of rows
   long count, columns;               // panels, and columns of the result in them
   long row_blocks, rows, col_blocks, width;  // width in panels
 };
@@ -192,11 +200,50 @@ void pack_task(const void* argument, long task) {
   }
 }
 
+// A block of rows of a.
+void pack_left_task(const Big& big, long block) {
+  const Product& p = *big.p;
+  const long row = block * big.rows, height = least(big.rows, p.m - row);
+  float* to = big.left + block * big.left_block;
+  for (long k = 0; k < p.k; k += DEPTH) {
+    const long depth = least(DEPTH, p.k - k);
+    copied_left(to, {big.a + row + k * p.a_col, 1, p.a_col, 0}, height, p.m - row, depth);
+    to += Strips(height).count * STRIP_ROW * depth;
+  }
+}
+
+void pack_both_task(const void* argument, long task) {
+  const Big& big = *(const Big*)argument;
+  const long first = up(big.count, PANELS_AT_ONCE);
+  task < first ? pack_task(argument, task) : pack_left_task(big, task - first);
+}
+
 void multiply_task(const void* argument, long task) {
   const Big& big = *(const Big*)argument;
-  const long row = task / big.col_blocks * big.rows, col = task % big.col_blocks * big.width;
+  const long block = task / big.col_blocks, row = block * big.rows;
+  const long col = task % big.col_blocks * big.width;
+  const float* left = big.left == nullptr ? nullptr : big.left + block * big.left_block;
   multiply(*big.p, big.a, Panels{big.panels, big.count}, big.c, row, least(row + big.rows, big.p->m),
-           col, least(col + big.width, big.count), big.columns);
+           col, least(col + big.width, big.count), big.columns, left);
+}
+
+void divide(Big& big, Workers& workers) {
+  const Product& p = *big.p;
+  // Tasks of many rows: each goes through all of its columns of b.
+  const long wanted = 4 * workers.threads();
+  const long rows = up(p.m, up(wanted, up(big.count, 2)));  // enough tasks with two panels each
+  big.row_blocks = up(p.m, least(BLOCK_ROWS, most(2 * ROWS, rows)));
+  // Blocks of equal size, as many for each thread: else threads wait for those with one more.
+  const long each = up(big.row_blocks, workers.threads());
+  if (each > 1) big.row_blocks = each * workers.threads();
+  big.rows = up(p.m, big.row_blocks);
+  big.row_blocks = up(p.m, big.rows);
+  big.width = most(2, up(big.count, up(wanted, big.row_blocks)));
+  big.col_blocks = up(big.count, big.width);
+  big.left_block = Strips(big.rows).count * STRIP_ROW * p.k;
+  const bool shared = p.a_col != 1 && big.col_blocks > 1;
+  const long floats = big.row_blocks * big.left_block;
+  big.left = shared && floats * 4 <= LEFT_BYTES ? penstock::scratch(2, floats) : nullptr;
 }
 
 void big_product(const Product& p, long entry, Workers& workers) {
@@ -211,18 +258,9 @@ void big_product(const Product& p, long entry, Workers& workers) {
     big.columns = least(most_columns, p.n - col);
     big.count = up(big.columns, COLUMNS);
     big.panels = penstock::scratch(1, big.count * COLUMNS * p.k);
-    // Tasks of many rows: each goes through all of its columns of b.
-    const long wanted = 4 * workers.threads();
-    const long rows = up(p.m, up(wanted, up(big.count, 2)));  // enough tasks with two panels each
-    big.row_blocks = up(p.m, least(BLOCK_ROWS, most(2 * ROWS, rows)));
-    // Blocks of equal size, as many for each thread: else threads wait for those with one more.
-    const long each = up(big.row_blocks, workers.threads());
-    if (each > 1) big.row_blocks = each * workers.threads();
-    big.rows = up(p.m, big.row_blocks);
-    big.row_blocks = up(p.m, big.rows);
-    big.width = most(2, up(big.count, up(wanted, big.row_blocks)));
-    big.col_blocks = up(big.count, big.width);
-    workers.run(up(big.count, PANELS_AT_ONCE), pack_task, &big);
+    divide(big, workers);
+    const long lefts = big.left == nullptr ? 0 : big.row_blocks;
+    workers.run(up(big.count, PANELS_AT_ONCE) + lefts, pack_both_task, &big);
     workers.run(big.row_blocks * big.col_blocks, multiply_task, &big);
   }
 }
