@@ -67,6 +67,9 @@ EXPORTS = {
     "penstock.train.device_setter": {
         "replica_device_setter": ["compat.v1.train.replica_device_setter"]
     },
+    "penstock.train.sync_replicas_optimizer": {
+        "SyncReplicasOptimizer": ["compat.v1.train.SyncReplicasOptimizer"]
+    },
     "penstock.train.decays": {name: [f"compat.v1.train.{name}"] for name in _DECAYS},
     "penstock.train.metrics_means": {name: [f"compat.v1.metrics.{name}"] for name in _MEANS},
     "penstock.train.metrics_thresholds": {

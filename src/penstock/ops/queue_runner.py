@@ -193,7 +193,9 @@ class QueueRunner:
             ended = True
         except Exception as problem:
             if coord is not None:
-                coord.request_stop(problem)
+                # A step that outlasted the grace period is cancelled with its session.
+                if not (coord.joined and isinstance(problem, errors.CancelledError)):
+                    coord.request_stop(problem)
                 return
             logging.error("Exception in QueueRunner: %s", problem)
             with self._lock:

@@ -129,7 +129,7 @@ class SessionManager:
                 "Init operations did not make model ready for local_init.  Init op:"
                 f" {_named(init_op)}, init fn: {init_fn}, error: {problem}"
             )
-        problem = _missing(self._ready_op, session, "Model not ready")
+        problem = missing_values(self._ready_op, session, "Model not ready")
         if problem is not None:
             raise RuntimeError(
                 f"Init operations did not make model ready.  Init op: {_named(init_op)}, init fn:"
@@ -167,7 +167,7 @@ class SessionManager:
             return session, False
         problem = self._run_local_init(session)
         if problem is None:
-            problem = _missing(self._ready_op, session, "Model not ready")
+            problem = missing_values(self._ready_op, session, "Model not ready")
         if problem is not None:
             get_logger().info("Restoring the model did not make it ready: %s", problem)
         return session, problem is None
@@ -190,7 +190,7 @@ class SessionManager:
             session = Session(master, graph=self._graph, config=config)
             problem = self._run_local_init(session)
             if problem is None:
-                problem = _missing(self._ready_op, session, "Model not ready")
+                problem = missing_values(self._ready_op, session, "Model not ready")
             if problem is None:
                 return session
             session.close()
@@ -253,7 +253,7 @@ class SessionManager:
         """Runs `local_init_op` when the model is ready for it; else says what is missing."""
         if self._local_init_op is None:
             return None
-        problem = _missing(self._ready_for_local, session, "Model not ready for local init")
+        problem = missing_values(self._ready_for_local, session, "Model not ready for local init")
         if problem is None:
             get_logger().info("Running local_init_op.")
             session.run(
@@ -263,7 +263,7 @@ class SessionManager:
         return problem
 
 
-def _missing(ready_op: Any, session: BaseSession, what: str) -> str | None:
+def missing_values(ready_op: Any, session: BaseSession, what: str) -> str | None:
     """What has no value yet, as text; None when all is ready."""
     if ready_op is None:
         return None
