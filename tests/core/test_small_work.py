@@ -120,3 +120,64 @@ def test_a_row_that_is_not_there_is_told_after_many_that_were():
         tf.gather(table, tf.constant([1]))
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"30 is not in \[0, 30\)"):
         tf.gather(table, tf.constant([30]))
+
+
+def momentum(var, accum, grad):
+    given = {"lr": 0.5, "grad": grad, "momentum": 0.9, "use_nesterov": False}
+    tf.raw_ops.ResourceApplyMomentum(var=var.handle, accum=accum.handle, **given)
+
+
+def rows_of_adagrad(var, accum, grad, indices):
+    given = {"lr": 0.5, "grad": grad, "indices": indices}
+    tf.raw_ops.ResourceSparseApplyAdagrad(var=var.handle, accum=accum.handle, **given)
+
+
+UPDATES = {
+    "one variable": lambda a, b: tf.raw_ops.ResourceScatterAdd(
+        resource=a.handle, indices=tf.constant([1, 1]), updates=tf.constant([1.0, 2.0])
+    ),
+    "two variables": lambda a, b: momentum(a, b, tf.constant([1.0, -1.0, 0.5])),
+    "rows of two": lambda a, b: rows_of_adagrad(a, b, tf.constant([1.0, 2.0]), tf.constant([2, 2])),
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_updates_take_the_short_way(name, monkeypatch):
+    def run():
+        a, b = tf.Variable([1.0, 2.0, 3.0]), tf.Variable([0.5, 0.25, 4.0])
+        for _ in range(3):
+            UPDATES[name](a, b)
+        return a.numpy(), b.numpy()
+
+    short = []
+    small = eager.run_small
+    monkeypatch.setattr(eager, "run_small", lambda *given: short.append(small(*given)) or short[-1])
+    found = run()
+    assert [] in short
+    monkeypatch.setattr(eager, "run_small", lambda *_: None)
+    for one, other in zip(found, run(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_update_of_two_variables_that_fails_leaves_both():
+    a, b = tf.Variable([1.0, 2.0, 3.0]), tf.Variable([0.5, 0.25, 4.0])
+    for _ in range(3):
+        rows_of_adagrad(a, b, tf.constant([0.0]), tf.constant([2]))
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"indices\[0\] = 3 is not in \[0, 3\)"
+    ):
+        rows_of_adagrad(a, b, tf.constant([1.0]), tf.constant([3]))
+    np.testing.assert_array_equal(a, [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(b, [0.5, 0.25, 4.0])
+
+
+def test_updates_of_two_variables_in_either_order_do_not_wait_for_each_other():
+    a, b = tf.Variable([0.0] * 3), tf.Variable([0.0] * 3)
+
+    def work(pair):
+        for _ in range(200):
+            momentum(*pair, tf.zeros([3]))
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, [(a, b), (b, a)]))
+    np.testing.assert_array_equal(a, [0.0] * 3)

@@ -32,7 +32,7 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
     operation has not met these shapes, or it failed; then the long way has the words for it.
     """
     if prepared.refs:
-        return _small_on_variable(prepared, flat)
+        return _small_on_variables(prepared, flat)
     arrays: list[Any] = []
     size = 0
     for tensor in flat:
@@ -62,39 +62,52 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
     return [wrap(a, t) for a, t in zip(conform(prepared, results), dtypes, strict=True)]
 
 
-def _small_on_variable(
+def _small_on_variables(
     prepared: PreparedOp, flat: Sequence[EagerTensor]
 ) -> list[EagerTensor] | None:
-    """`run_small` of an operation that updates one variable, or reads some of its numbers."""
-    arrays: list[Any] = [tensor._array for tensor in flat]
-    (place,) = prepared.refs
-    cell = arrays[place].resource
-    if cell.__class__ is not VariableCell or effects.switch.log is not None:
+    """`run_small` of an operation that updates variables, or reads some numbers of one."""
+    if effects.switch.log is not None:
         return None
+    arrays: list[Any] = [tensor._array for tensor in flat]
+    cells = [arrays[place].resource for place in prepared.refs]
+    for place, cell in zip(prepared.refs, cells, strict=True):
+        if cell.__class__ is not VariableCell:
+            return None
+        arrays[place] = cell
     key: list[Any] = []
     size = 0
-    for i, array in enumerate(arrays):
+    for array in arrays:
         if array.__class__ is np.ndarray:
             key.append(array.shape)
             size += array.size
-        elif i == place:
+        elif array.__class__ is VariableCell:
             key.append(())
         else:
             return None
-    if (*key, cell.dims) not in prepared.validated:
+    if (*key, *[cell.dims for cell in cells]) not in prepared.validated:
         return None
-    arrays[place] = cell
-    with cell.lock:
+    if len(cells) > 1:
+        return locked(cells, lambda: _small_locked(prepared, arrays, cells, size))  # type: ignore[no-any-return]
+    with cells[0].lock:
+        return _small_locked(prepared, arrays, cells, size)
+
+
+def _small_locked(
+    prepared: PreparedOp, arrays: list[Any], cells: list[VariableCell], size: int
+) -> list[EagerTensor] | None:
+    """The same while the variables' locks are held; `size` is that of the other inputs."""
+    for cell in cells:
         value = cell.value
         if value.__class__ is np.ndarray:
-            if size + value.size > prepared.small_limit:
-                return None
-        elif not _reads_few_rows(prepared, value, arrays[place + 1 :]):
+            size += value.size
+        elif not _reads_few_rows(prepared, value, arrays[prepared.refs[0] + 1 :]):
             return None
-        try:
-            results = quiet.run(prepared.host, *_head(prepared), *arrays)  # type: ignore[arg-type]
-        except Exception:  # the variable has its old value
-            return None
+    if size > prepared.small_limit:
+        return None
+    try:
+        results = quiet.run(prepared.host, *_head(prepared), *arrays)  # type: ignore[arg-type]
+    except Exception:  # variables have their old values: kernels write when all is computed
+        return None
     if results is None:
         return []
     if results.__class__ is not np.ndarray:  # an array on a device, which may be the variable's own

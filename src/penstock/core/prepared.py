@@ -133,8 +133,8 @@ def _refuse_references(op: OpDef) -> None:
 def _small_limit(prepared: PreparedOp) -> int:
     """Up to how many elements of inputs nothing is to be decided: the host kernel runs.
 
-    -1 for operations whose kernels run others, and with effects, but for those that update one
-    variable or read it.
+    -1 for operations whose kernels run others, and with effects, but for those that update
+    variables and return nothing, and those that read one.
     """
     kernel, types = prepared.host_kernel, [*prepared.in_dtypes, *prepared.out_dtypes]
     if kernel is None or kernel.reentrant or dt.variant in types:
@@ -142,9 +142,10 @@ def _small_limit(prepared: PreparedOp) -> int:
     op = prepared.op
     if op.calls or op.step_input is not None:
         return -1
-    if len(prepared.refs) == types.count(dt.resource) == 1 and prepared.compiled is not None:
-        both = prepared.writes and (prepared.out_dtypes or kernel.wants_context)
-        return -1 if both else prepared.limit
+    count = len(prepared.refs)
+    if count == types.count(dt.resource) > 0 and prepared.compiled is not None:
+        only_one = not prepared.writes and count == 1
+        return prepared.limit if only_one or not prepared.out_dtypes else -1
     if prepared.refs or op.stateful:
         return -1
     if dt.resource in types:

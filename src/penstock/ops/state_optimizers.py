@@ -68,10 +68,10 @@ def _dense_kernel(
                 f"var and {gradient} do not have the same shape {d.text(old[0].shape)} "
                 f"{d.text(grad.shape)}",
             )
-        for ref, before, value in zip(
-            refs, old, rule(xp, old, grad, hyper, ctx.attrs), strict=True
-        ):
-            ref.write(xp.asarray(value, before.dtype))
+        found = rule(xp, old, grad, hyper, ctx.attrs)
+        new = [xp.asarray(value, before.dtype) for value, before in zip(found, old, strict=True)]
+        for ref, value in zip(refs, new, strict=True):
+            ref.write(value)
 
 
 def _sparse_kernels(op: OpDef, names: tuple[str, ...], slots: tuple[str, ...], rule: Rule) -> None:
