@@ -19,7 +19,6 @@ from penstock.checkpoint.object_graph import ObjectGraph
 from penstock.checkpoint.options import OBJECT_GRAPH_KEY
 from penstock.checkpoint.sharding import write_sharded
 from penstock.core.bundle.writer import BundleWriter
-from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.effects import switch
 from penstock.core.execute import execute
@@ -177,8 +176,3 @@ def prefix_text(path: Any) -> str:
             "'/folder/ckpt'.",
         )
     return text
-
-
-def graph_mode() -> bool:
-    """Whether operations go into a graph that a session runs."""
-    return state.graph is not None and not state.graph.building_function

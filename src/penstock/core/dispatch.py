@@ -67,11 +67,6 @@ def add_elementwise(kind: str, keys: Iterable[str]) -> None:
         _kind_of[key] = kind
 
 
-def elementwise_kind(key: str) -> str | None:
-    """The kind of a function, "unary", "binary" or "assert"; None when it is not element-wise."""
-    return _kind_of.get(key)
-
-
 def handler(key: str, *classes: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: `function` runs instead of `key` when an argument is of one of `classes`.
 

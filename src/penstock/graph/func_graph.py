@@ -9,7 +9,7 @@ earlier reads and writes, reads for earlier writes; effects without a resource w
 `control_outputs` are the operations that must run although no output needs them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from penstock import errors
@@ -48,7 +48,6 @@ class FuncGraph(Graph):
         self.outer_graph = context.state.graph
         self.capture_by_value = bool(capture_by_value)
         self._captures: dict[int, tuple[Tensor, SymbolicTensor]] = {}
-        self._deferred: list[tuple[Callable[[], Any], SymbolicTensor]] = []
         self._inlined: dict[int, tuple[EagerTensor, SymbolicTensor]] = {}
         self._tokens: dict[Operation, SymbolicTensor] = {}
         self._order = _EffectOrder()

@@ -69,7 +69,6 @@ class Graph(GraphScopes, GraphCollections):
         self.producer = graph_def.PRODUCER  # lowered by what is imported
         self.min_consumer = graph_def.MIN_CONSUMER
         self.bad_consumers: set[int] = set()
-        self._last_random_op = 0
 
     # ---- adding operations -----------------------------------------------------------------------
 

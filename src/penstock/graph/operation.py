@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock.core import attributes
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import SymbolicTensor
 from penstock.graph import attr_values, graph_def
@@ -164,10 +163,6 @@ class Operation:
 
     def experimental_set_type(self, type_proto: Any) -> None:
         """Accepted for compatibility: full types are not used."""
-
-    def grouped_outputs(self) -> Any:
-        """The outputs as `execute` returns them."""
-        return attributes.group_outputs(self.op_def, self.attrs, self._outputs)
 
     def __str__(self) -> str:
         return str(self.node_def)

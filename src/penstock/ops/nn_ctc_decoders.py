@@ -148,9 +148,6 @@ class _Prefixes:
             self.labels.append(label)
         return found
 
-    def known_child(self, parent: int, label: int) -> int:
-        return self._children.get((parent, label), -1)
-
     def text(self, node: int) -> list[int]:
         found = []
         while node > 0:

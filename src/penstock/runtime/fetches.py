@@ -32,14 +32,6 @@ _VALUE_CLASSES: dict[type, Callable[..., Any]] = {
 }
 
 
-def register_fetched_value(spec_class: type, make: Callable[..., Any]) -> None:
-    """Says what a fetched composite tensor becomes.
-
-    `make(*component_values)` for values of this spec class.
-    """
-    _VALUE_CLASSES[spec_class] = make
-
-
 def fingerprint(fetches: Any) -> Any:
     """A hashable form of a structure of fetches, made of the identities of its leaves."""
     cls = fetches.__class__

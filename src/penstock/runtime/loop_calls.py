@@ -33,7 +33,6 @@ NATIVE_LOOPS = add_pattern(
         "the number of rounds is known, everything is float32 of shape [batch, columns], on CPU",
     )
 )
-Setter = Callable[[Any, Any], Any]  # (what was there, rows) -> what is there then
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,6 @@ from penstock.train.input_producers import summarize_fill
 from penstock.types.dtypes import as_dtype
 from penstock.types.tensor_shape import TensorShape
 
-MakeQueue = Callable[[list[Any], Any], QueueBase]
-
 
 def _refuse_eager() -> None:
     """Raises ValueError, as TensorFlow does here, where operations run at once."""

@@ -161,7 +161,7 @@ class DropoutWrapper(_Wrapper):
         self._input_keep_prob = _probability("input_keep_prob", input_keep_prob)
         self._state_keep_prob = _probability("state_keep_prob", state_keep_prob)
         self._output_keep_prob = _probability("output_keep_prob", output_keep_prob)
-        self._variational_recurrent, self._input_size = variational_recurrent, input_size
+        self._input_size = input_size
         self._noise: dict[str, Any] = {"input": None, "state": None, "output": None}
         if variational_recurrent:
             self._make_noise(dtype)

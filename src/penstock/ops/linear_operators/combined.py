@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.ops.array_shape import broadcast_to
-from penstock.ops.composing import shape_of
 from penstock.ops.linear_operators import values as v
 from penstock.ops.linear_operators.base import LinearOperator
 from penstock.types.dims import Dims
@@ -51,13 +49,3 @@ def joint_batch(where: str, operators: Sequence[LinearOperator]) -> Dims:
 def joint_batch_tensor(operators: Sequence[LinearOperator]) -> Any:
     """The shape that the operators' stacks broadcast to, int32."""
     return v.broadcast_shapes(*[operator.batch_shape_tensor() for operator in operators])
-
-
-def joint_numbers(operators: Sequence[LinearOperator], numbers: Sequence[Any]) -> list[Any]:
-    """Tensors [..., K], one for each operator, repeated for their joint stack."""
-    batch = joint_batch_tensor(operators)
-    return [_repeated(x, v.joined(batch, shape_of(x)[-1:])) for x in numbers]
-
-
-def _repeated(x: Any, shape: Any) -> Any:
-    return broadcast_to(x, shape)

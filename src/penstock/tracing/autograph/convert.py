@@ -9,7 +9,6 @@ a function only adds its globals, closure and defaults.
 import __future__
 
 import ast
-import inspect
 import threading
 import types
 import weakref
@@ -198,12 +197,3 @@ def _rename(code: types.CodeType, name: str, own_names: frozenset[str]) -> types
         for c in code.co_consts
     )
     return code.replace(co_name=name, co_qualname=name, co_consts=consts)
-
-
-def has_source(function: Any) -> bool:
-    """Whether the source of a function can be read."""
-    try:
-        inspect.getsourcelines(function)
-    except (OSError, TypeError):
-        return False
-    return True
