@@ -15,7 +15,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel, kernel
 from penstock.core.lazy import lax
-from penstock.core.op_def import define_op
+from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
 from penstock.ops.array_join import concat
@@ -260,50 +260,32 @@ def _rows(
     return rows
 
 
-@host_kernel(LOSS, limit=_HOST)
-def _ctc_loss(
-    inputs: Array,
-    labels_indices: Array,
-    labels_values: Array,
-    sequence_length: Array,
-    *,
-    preprocess_collapse_repeated: bool,
-    ctc_merge_repeated: bool,
-    ignore_longer_outputs_than_inputs: bool,
-) -> tuple[Array, Array]:
-    return _sparse_loss(
-        -1,
-        inputs,
-        labels_indices,
-        labels_values,
-        sequence_length,
-        preprocess_collapse_repeated,
-        ctc_merge_repeated,
-        ignore_longer_outputs_than_inputs,
-    )
+def _register_loss(op: OpDef, blank: int) -> None:
+    @host_kernel(op, limit=_HOST)
+    def run(
+        inputs: Array,
+        labels_indices: Array,
+        labels_values: Array,
+        sequence_length: Array,
+        *,
+        preprocess_collapse_repeated: bool,
+        ctc_merge_repeated: bool,
+        ignore_longer_outputs_than_inputs: bool,
+    ) -> tuple[Array, Array]:
+        return _sparse_loss(
+            blank,
+            inputs,
+            labels_indices,
+            labels_values,
+            sequence_length,
+            preprocess_collapse_repeated,
+            ctc_merge_repeated,
+            ignore_longer_outputs_than_inputs,
+        )
 
 
-@host_kernel(LOSS_V2, limit=_HOST)
-def _ctc_loss_v2(
-    inputs: Array,
-    labels_indices: Array,
-    labels_values: Array,
-    sequence_length: Array,
-    *,
-    preprocess_collapse_repeated: bool,
-    ctc_merge_repeated: bool,
-    ignore_longer_outputs_than_inputs: bool,
-) -> tuple[Array, Array]:
-    return _sparse_loss(
-        0,
-        inputs,
-        labels_indices,
-        labels_values,
-        sequence_length,
-        preprocess_collapse_repeated,
-        ctc_merge_repeated,
-        ignore_longer_outputs_than_inputs,
-    )
+_register_loss(LOSS, -1)  # the last class
+_register_loss(LOSS_V2, 0)
 
 
 def _scaled(op: Any, grad_loss: Any) -> Any:
