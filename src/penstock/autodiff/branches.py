@@ -15,7 +15,7 @@ from penstock.autodiff.walk import Record, as_dense, named_rules
 from penstock.autodiff.widening import add_outputs, carries_gradient, zeros_for
 from penstock.core import context
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import bodies_of
 from penstock.graph.operation import Operation

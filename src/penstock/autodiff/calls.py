@@ -20,7 +20,8 @@ from penstock.core.attributes import output_dtypes
 from penstock.core.composite import IndexedSlices
 from penstock.core.context import state
 from penstock.core.op_def import lookup
-from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import Tensor
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
 from penstock.graph.operation import Operation

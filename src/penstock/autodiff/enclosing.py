@@ -11,7 +11,7 @@ from typing import Any
 from penstock.autodiff.calls import records_between
 from penstock.autodiff.walk import Record, is_trainable
 from penstock.core.op_def import lookup
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 
 
 def outermost(tensor: Any, graph: Any) -> Any:

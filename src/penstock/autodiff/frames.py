@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.body import CallBody
 from penstock.graph.operation import Operation
 

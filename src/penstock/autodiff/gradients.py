@@ -16,7 +16,8 @@ from penstock.core.composite import IndexedSlices
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import Tensor
 from penstock.graph.behavior import graph_of
 from penstock.ops.grouping import tuple_
 from penstock.types import dtypes as dt

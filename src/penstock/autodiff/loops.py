@@ -19,7 +19,7 @@ from penstock.autodiff.widening import add_outputs, carries_gradient, zeros_for
 from penstock.core import context
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.body import CallBody
 from penstock.graph.operation import Operation
 from penstock.graph.static_values import value_source

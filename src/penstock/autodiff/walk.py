@@ -16,7 +16,8 @@ from penstock.core.composite import IndexedSlices
 from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
-from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import Tensor
 from penstock.types import dtypes as dt
 
 Gradient = Any  # Tensor | IndexedSlices | None

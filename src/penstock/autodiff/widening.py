@@ -10,7 +10,7 @@ from typing import Any
 from penstock.autodiff.walk import is_trainable
 from penstock.core.context import state
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.operation import Operation
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims

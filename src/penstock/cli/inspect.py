@@ -17,7 +17,7 @@ from penstock.core import autotune
 from penstock.core.op_def import find
 from penstock.core.patterns import patterns as known_patterns
 from penstock.core.patterns import used
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph import import_graph_def
 from penstock.graph.operation import Operation

@@ -12,16 +12,11 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.aligned import aligned_copy
-from penstock.core.arrays import (
-    INT32_MAX,
-    INT32_MIN,
-    HashableArray,
-    from_plain_numbers,
-    to_array,
-)
+from penstock.core.arrays import INT32_MAX, INT32_MIN, HashableArray, from_plain_numbers, to_array
 from penstock.core.context import state
 from penstock.core.op_def import lookup
-from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, wrap
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, Tensor, wrap
 from penstock.types import dtypes
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import Dimension, TensorShape

@@ -14,7 +14,8 @@ from penstock.core import attributes, convert
 from penstock.core.context import at_home, state
 from penstock.core.eager import run_eager
 from penstock.core.op_def import ArgDef, OpDef, lookup
-from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.types.dtypes import DType, as_dtype, int32
 
 NO_ATTRS: dict[str, Any] = {}

@@ -1,9 +1,10 @@
 """Tensors: values of one dtype and shape.
 
 `EagerTensor` has data: a NumPy array, a NumPy scalar, a JAX array or, for resources and variants,
-the Python object itself. `SymbolicTensor` is an output of an Operation in a Graph. Both share
-`Tensor`, whose operators and methods that are operations themselves (`x + y`, `x[1:]`) are attached
-by the package of operations through `attach_method`, so that this module knows no operation.
+the Python object itself. `SymbolicTensor`, in a module of its own, is an output of an Operation in
+a Graph. Both share `Tensor`, whose operators and methods that are operations themselves (`x + y`,
+`x[1:]`) are attached by the package of operations through `attach_method`, so that this module
+knows no operation.
 
 An eager tensor's array is never written to. If the array is a variable's current buffer, the tensor
 holds the variable's lease in `_lease`; as long as it lives the variable does not give its buffer
@@ -131,7 +132,7 @@ class Tensor:
         raise NotImplementedError
 
     def __bool__(self) -> bool:  # also borrowed by classes that stand for tensors
-        named = f"the value of {self.name}" if isinstance(self, SymbolicTensor) else "its value"
+        named = f"the value of {self.name}" if hasattr(self, "_op") else "its value"
         raise errors.OperatorNotAllowedInGraphError(
             f"Using a symbolic `tf.Tensor` as a Python `bool` is not allowed: {named} is known"
             " only when the graph runs. Use tf.cond to choose between tensors, or run eagerly."
@@ -515,128 +516,6 @@ def _device_of(array: Any) -> str:
     return f"/job:localhost/replica:0/task:0/device:{kind}:{device.local_hardware_id or 0}"
 
 
-class SymbolicTensor(Tensor):
-    """An output of an Operation: where in a graph a value will be."""
-
-    __slots__ = ("_dims", "_dtype", "_handle_data", "_op", "_value_index")
-
-    _handle_data: Any
-
-    def __init__(self, op: Any, value_index: int, dtype: DType, dims: Dims) -> None:
-        self._op = op
-        self._value_index = value_index
-        self._dtype = dtype
-        self._dims = dims
-
-    @property
-    def op(self) -> Any:
-        """The Operation that makes this tensor."""
-        return self._op
-
-    @property
-    def graph(self) -> Any:
-        """The Graph that the operation is in."""
-        return self._op.graph
-
-    @property
-    def name(self) -> str:
-        """The name of the operation and the index of its output, as `add:0`."""
-        return f"{self._op.name}:{self._value_index}"
-
-    @property
-    def value_index(self) -> int:
-        """Which output of its operation this is."""
-        return self._value_index
-
-    @property
-    def device(self) -> str:
-        """The device string of the operation."""
-        return str(self._op.device)
-
-    @property
-    def dims(self) -> Dims:
-        """The static shape as a tuple: None for unknown sizes, None for an unknown rank."""
-        return self._dims
-
-    @property
-    def shape(self) -> TensorShape:
-        """The static shape, as far as it is known."""
-        return TensorShape.from_dims(self._dims)
-
-    def set_shape(self, shape: Any) -> None:
-        """Adds what is known about the shape.
-
-        Raises:
-          ValueError: `shape` contradicts what is already known.
-        """
-        self._dims = self.shape.merge_with(shape).dims_tuple
-
-    def consumers(self) -> list[Any]:
-        """The operations that take this tensor as an input, in the order they were added."""
-        return list(self.graph.consumers(self))
-
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """The value, computed in `session` or the default session."""
-        return evaluate(self, feed_dict, session)
-
-    def __len__(self) -> int:
-        raise TypeError(
-            f"len is not well defined for a symbolic Tensor ({self.name}). Please call `x.shape`"
-            " rather than `len(x)` for shape information."
-        )
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        raise NotImplementedError(
-            f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. This error may"
-            " indicate that you're trying to pass a Tensor to a NumPy call, which is not"
-            " supported."
-        )
-
-    def __index__(self) -> int:
-        raise TypeError(
-            f"'{type(self).__name__}' object cannot be interpreted as an integer: {self.name} is"
-            " symbolic"
-        )
-
-    def __int__(self) -> int:
-        raise TypeError(self._no_number("int", "a string, a bytes-like object or a real number"))
-
-    def __float__(self) -> float:
-        raise TypeError(self._no_number("float", "a string or a real number"))
-
-    def _no_number(self, kind: str, wanted: str) -> str:
-        return (
-            f"{kind}() argument must be {wanted}, not '{type(self).__name__}': the value of"
-            f" {self.name} is known only when the graph runs"
-        )
-
-    def __reduce__(self) -> Any:
-        raise TypeError(
-            f"cannot pickle '{type(self).__name__}' object: {self.name} is a part of its graph;"
-            " pickle the graph's GraphDef instead"
-        )
-
-    def __copy__(self) -> "SymbolicTensor":
-        return self
-
-    def __str__(self) -> str:
-        shape = "" if self._dims is None else f", shape={self.shape}"
-        return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name}{self._device_text()})'
-
-    def _dims_text(self) -> str:
-        return "<unknown>" if self._dims is None else str(self.shape)
-
-    def _device_text(self) -> str:
-        device = self.device
-        return f", device={device}" if device else ""
-
-    def __repr__(self) -> str:
-        shape = self._dims_text()
-        if self._dtype is dtypes.resource or self._dtype is dtypes.variant:
-            return f"<tf.Tensor '{self.name}' shape={shape} dtype={self._dtype.name}>"
-        return f"<tf.Tensor '{self.name}' shape={shape} dtype={self._dtype.name}>"
-
-
 for _name in ("T", "astype", "clip", "data", "ravel", "reshape", "size", "tolist", "transpose"):
     setattr(Tensor, _name, _NumpyName(_name))
 
@@ -645,21 +524,5 @@ def attach_method(name: str, function: Callable[..., Any]) -> None:
     """Makes `function` a method (or an operator, or a property object) of every tensor."""
     setattr(Tensor, name, function)
     if name == "__eq__":  # a class that defines __eq__ loses its hash
-        for cls in (EagerTensor, SymbolicTensor):
+        for cls in Tensor.__subclasses__():
             cls.__hash__ = Tensor.__hash__  # type: ignore[method-assign]
-
-
-def set_evaluator(function: Callable[..., Any]) -> None:
-    """Installs what `Tensor.eval` calls: `function(tensor, feed_dict, session)`."""
-    global evaluate
-    evaluate = function
-
-
-def _no_evaluator(tensor: Tensor, feed_dict: Any, session: Any) -> Any:
-    raise ValueError(
-        "Cannot evaluate tensor using `eval()`: No default session is registered."
-        " Use `with sess.as_default()` or pass an explicit session to `eval(session=sess)`"
-    )
-
-
-evaluate: Callable[..., Any] = _no_evaluator

@@ -8,7 +8,7 @@ the same graph.
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.func_graph import GLOBAL_EFFECT, FuncGraph, effects_of, handle_of
 from penstock.graph.operation import Operation
 from penstock.types import dtypes as dt

@@ -17,7 +17,8 @@ from penstock.core import context
 from penstock.core.arrays import HashableArray
 from penstock.core.convert import convert_to_tensor
 from penstock.core.op_def import lookup
-from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.graph.default_graph import get_default_graph
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation

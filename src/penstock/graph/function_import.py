@@ -23,7 +23,7 @@ from penstock.types.dtypes import as_dtype
 from penstock.util.toposort import CycleError, topological_sort
 
 if TYPE_CHECKING:
-    from penstock.core.tensor import SymbolicTensor
+    from penstock.core.symbolic_tensor import SymbolicTensor
     from penstock.graph.import_graph import Importer
     from penstock.proto.function_pb2 import FunctionDef
     from penstock.proto.node_def_pb2 import NodeDef

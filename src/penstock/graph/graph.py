@@ -16,7 +16,8 @@ from penstock.core.arrays import HashableArray
 from penstock.core.composite import CompositeTensor
 from penstock.core.op_def import OpDef, lookup
 from penstock.core.shapes import ShapeContext
-from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.graph import graph_def, printer, verify
 from penstock.graph.graph_collections import GraphCollections
 from penstock.graph.handles import check_variable_dtypes, handle_dims, set_handle_data

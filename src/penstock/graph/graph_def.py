@@ -20,7 +20,7 @@ from penstock.graph.shape_proto import dims_to_proto
 from penstock.graph.standard_ops import standard
 
 if TYPE_CHECKING:
-    from penstock.core.tensor import SymbolicTensor
+    from penstock.core.symbolic_tensor import SymbolicTensor
     from penstock.graph.body import CallBody
     from penstock.graph.graph import Graph
     from penstock.graph.operation import Operation

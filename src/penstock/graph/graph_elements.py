@@ -3,7 +3,8 @@
 import threading
 from typing import Any
 
-from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import Tensor
 from penstock.graph.operation import Operation
 
 

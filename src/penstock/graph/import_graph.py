@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.core import attributes, context
 from penstock.core.convert import convert_to_tensor
 from penstock.core.op_def import REQUIRED, OpDef, find, lookup
-from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import Tensor
 from penstock.graph import scopes
 from penstock.graph.attr_values import FunctionName, attr_from_proto
 from penstock.graph.body import CallBody

@@ -11,7 +11,8 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.graph.graph_elements import GraphElements
 from penstock.graph.operation import Operation
 from penstock.types.device_spec import DeviceSpecV2

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from penstock.core.composite import set_shape_reader
-from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.types.dims import Dims, is_full
 
 MAX_ELEMENTS = 4096  # larger values are not folded while the graph is built

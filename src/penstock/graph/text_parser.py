@@ -18,7 +18,7 @@ from penstock.core import attributes
 from penstock.core.arrays import HashableArray
 from penstock.core.attributes import input_counts
 from penstock.core.op_def import OpDef, lookup, split_text
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation
 from penstock.types.dims import Dims

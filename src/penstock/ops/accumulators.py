@@ -15,7 +15,8 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef, lookup
 from penstock.core.resources import eager_resources
-from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.ops import accumulator_ops as a
 from penstock.ops.math_cast import cast
 from penstock.types import dtypes as dt

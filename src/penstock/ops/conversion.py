@@ -6,7 +6,8 @@ import numpy as np
 
 from penstock.core.composite import CompositeTensor, IndexedSlices, SparseTensor, is_sparse
 from penstock.core.convert import convert_to_tensor as to_tensor
-from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.graph.static_values import constant_value, shape_value
 from penstock.ops.array_basics import placeholder, placeholder_with_default
 from penstock.types.dtypes import int64

@@ -14,7 +14,8 @@ from penstock.core import rounds
 from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.core.resources import eager_resources
-from penstock.core.tensor import EagerTensor, SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor
 from penstock.graph.behavior import control_dependencies
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation

@@ -7,7 +7,7 @@ function's arguments has no value there and is refused.
 from typing import Any
 
 from penstock.core.execute import execute_flat
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.util import nest
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.trackable import Trackable
 from penstock.graph.behavior import add_to_collection, init_scope
 from penstock.ops.composing import scope

@@ -13,7 +13,7 @@ from penstock.core.composite import SparseTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.behavior import colocate_with, init_scope
 from penstock.ops.composing import scope
 from penstock.ops.lookup_initializers import TableInitializerBase

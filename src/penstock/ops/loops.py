@@ -14,7 +14,8 @@ from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import Tensor
 from penstock.core.user_code import converted
 from penstock.graph.body import CallBody
 from penstock.graph.static_values import constant_value

@@ -17,7 +17,8 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef, lookup
 from penstock.core.resources import eager_resources
-from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.core.trackable import Trackable
 from penstock.graph.behavior import device, init_scope
 from penstock.graph.static_values import constant_value

@@ -5,7 +5,7 @@ from typing import Any
 
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.behavior import control_dependencies
 from penstock.ops.state_scatter import SCATTER
 from penstock.ops.variable_updates import batch_positions

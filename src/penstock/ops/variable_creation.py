@@ -14,7 +14,8 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.resources import ResourceHandle, VariableCell
-from penstock.core.tensor import SymbolicTensor, Tensor, wrap
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import Tensor, wrap
 from penstock.graph.behavior import current_name_scope, init_scope, name_scope_v1
 from penstock.ops.conditionals import cond
 from penstock.ops.lifting import NeedsArgument, lift

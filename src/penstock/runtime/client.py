@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from penstock import errors
-from penstock.core.tensor import SymbolicTensor, set_evaluator
+from penstock.core.symbolic_tensor import SymbolicTensor, set_evaluator
 from penstock.graph.default_graph import get_default_graph
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation, set_runner

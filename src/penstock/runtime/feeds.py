@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from penstock.core.arrays import to_array
-from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import Tensor
 from penstock.graph.graph import Graph
 from penstock.types import dtypes as dt
 from penstock.types.dims import text

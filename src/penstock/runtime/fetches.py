@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import Tensor
 from penstock.errors import InaccessibleTensorError
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation

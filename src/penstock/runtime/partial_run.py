@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock import errors
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.runtime.feeds import Feeds
 from penstock.runtime.fetches import Fetches
 from penstock.runtime.plan import Plan, make_plan

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.core.op_def import OpDef, find
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.operation import Operation
 from penstock.runtime.implementations import implementation
 from penstock.runtime.references import has_references, lowered, reference_positions

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.operation import Operation
 from penstock.runtime.host_path import run_node
 from penstock.runtime.program import FEED, Program, build

@@ -16,7 +16,7 @@ from penstock.config import env
 from penstock.config.placement_log import log_placement
 from penstock.core.execution_scopes import check_executor
 from penstock.core.resources import ResourceManager
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation
 from penstock.runtime import placed as _plans  # noqa: F401  plans on several devices

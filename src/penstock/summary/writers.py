@@ -17,13 +17,9 @@ from penstock import proto
 from penstock.core import context
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, host_array
-from penstock.graph.behavior import (
-    control_dependencies,
-    current_name_scope,
-    init_scope,
-    name_scope,
-)
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, Tensor, host_array
+from penstock.graph.behavior import control_dependencies, current_name_scope, init_scope, name_scope
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation
 from penstock.graph.static_values import constant_value

@@ -9,7 +9,7 @@ from typing import Any
 from penstock import proto
 from penstock.config.logging import get_logger
 from penstock.core import context
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.util import nest
 
 _classes: list[type["Benchmark"]] = []

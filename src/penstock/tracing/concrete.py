@@ -19,7 +19,8 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor, symbolic_in_eager
 from penstock.core.op_def import lookup
 from penstock.core.resources import eager_resources
-from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor, wrap
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, Tensor, wrap
 from penstock.core.tracebacks import filter_traceback
 from penstock.core.trackable import Trackable
 from penstock.graph.body import CallBody

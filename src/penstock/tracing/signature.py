@@ -16,7 +16,8 @@ import numpy as np
 from penstock.core import context
 from penstock.core.composite import CompositeTensor
 from penstock.core.convert import convert_to_tensor
-from penstock.core.tensor import EagerTensor, SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.tracing.variable_arguments import VariableKey, is_variable, variable_key
 from penstock.types import dims as d
 from penstock.types.spec_parts import hashable, map_parts

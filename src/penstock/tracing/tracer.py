@@ -10,7 +10,7 @@ from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.errors import InaccessibleTensorError
 from penstock.graph.func_graph import FuncGraph
 from penstock.tracing.argument_names import ArgumentNames

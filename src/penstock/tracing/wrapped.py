@@ -11,7 +11,7 @@ from typing import Any
 from penstock.core import context
 from penstock.core.composite import CompositeTensor
 from penstock.core.convert import convert_to_tensor
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.func_graph import FuncGraph
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph import import_graph_def

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.config.logging import get_logger
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.default_graph import get_default_graph
 from penstock.runtime.client import BaseSession
 from penstock.train.coordinator import Coordinator

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.core.context import state as context_state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.behavior import control_dependencies
 from penstock.ops.array_basics import identity
 from penstock.ops.array_basics import shape as shape_of

@@ -18,7 +18,7 @@ from penstock.checkpoint.saved_model.restored import RestoredConcreteFunction, f
 from penstock.checkpoint.saved_model.session_tables import session_tables
 from penstock.core import context
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.func_graph import FuncGraph
 from penstock.graph.graph import Graph
 from penstock.graph.graph_def import as_graph_def

@@ -11,7 +11,7 @@ from typing import Any
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.loops import while_loop
 from penstock.tracing.autograph.loop_state import LoopState, scratch

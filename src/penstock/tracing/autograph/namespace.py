@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.core.lazy import malt
-from penstock.core.tensor import SymbolicTensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.tracing.autograph import conditional, lists, logic, loops, status, values
 
 

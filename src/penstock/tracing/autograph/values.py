@@ -4,7 +4,8 @@ from typing import Any
 
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
-from penstock.core.tensor import SymbolicTensor, Tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.core.tensor import Tensor
 from penstock.ops.array_fill import zeros
 from penstock.ops.bodies import as_predicate
 from penstock.ops.variables import Variable
