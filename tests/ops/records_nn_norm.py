@@ -265,12 +265,13 @@ RECORDS = [
     *[
         Record(
             name,
-            [case([np.int32([0, 2]), np.int32([[1], [3]])], [normal(2, 2), normal(2, 1, 2)])],
+            [
+                case([np.int32([0, 2]), np.int32([[1], [3]])], [normal(2, 2), normal(2, 1, 2)]),
+            ],
             _stitch,
             None,
             FLOATS,
             differentiable=(2, 3),
-            compiled=False,
         )
         for name in ("DynamicStitch", "ParallelDynamicStitch")
     ],

@@ -435,3 +435,25 @@ def test_stack_refuses_an_axis_before_it_looks_at_the_values(
         tf.stack(values, axis)
     with pytest.raises(ValueError, match=r"not in range \[-1, 1\)"):
         tf.stack(["a", "b"], 1)
+
+
+@pytest.mark.parametrize("op", [tf.raw_ops.DynamicStitch, tf.raw_ops.ParallelDynamicStitch])
+def test_rows_are_put_together_while_compiling_where_places_are_known(op):
+    """Places without a row are zero, of rows at one place the last is taken."""
+    data = [tf.constant([[1.0], [3.0]]), tf.constant([[2.0]]), tf.zeros((0, 1))]
+
+    @tf.function(jit_compile=True)
+    def constant(*rows):
+        return op(indices=[[0, 4], [4], []], data=rows)
+
+    @tf.function(jit_compile=True)
+    def given(places, rows):
+        return op(indices=[places], data=[rows])
+
+    wanted = [[1.0], [0.0], [0.0], [0.0], [2.0]]
+    assert constant(*data).numpy().tolist() == wanted
+    assert op(indices=[[0, 4], [4], []], data=data).numpy().tolist() == wanted
+    assert given(tf.constant([1, 0]), data[0]).numpy().tolist() == [[3.0], [1.0]]
+    assert given(tf.constant([], tf.int32), data[2]).shape == (0, 1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="got -1 to 0"):
+        given(tf.constant([-1, 0]), data[0])

@@ -1,6 +1,7 @@
 """Dealing rows out to several tensors, and putting them together again.
 
-The sizes of what comes out depend on the data, so there are host kernels only.
+The sizes of what comes out depend on the data, so there are host kernels only; but for rows that
+are put together at places that are known while compiling.
 """
 
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 from penstock import errors
 from penstock.core import native_arrays
 from penstock.core.execute import execute
-from penstock.core.kernels import KernelContext, host_kernel
+from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
+from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
@@ -101,31 +103,48 @@ def _stitch_shape(c: ShapeContext) -> Dims:
     return (size, *tail)
 
 
+def _stitched_size(indices: list[Array]) -> int:
+    """How many rows there will be; refuses places that cannot be."""
+    given = [i for i in indices if i.size]
+    low = min((int(i.min()) for i in given), default=0)
+    high = max((int(i.max()) for i in given), default=-1)
+    if low < 0 or high + 1 >= 1 << 31:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"indices: expected numbers in [0, {(1 << 31) - 1}), got {low} to {high}.",
+        )
+    return high + 1
+
+
 def _define_stitch(name: str, doc: str) -> OpDef:
     op = define_op(
         f"{name}(indices: N*int32, data: N*T; N: int >= 1, T: type) -> merged: T",
         shape=_stitch_shape,
         fallible=True,
+        host_inputs=("indices",),
         doc=doc,
     )
 
     @host_kernel(op, limit=1 << 62)
-    def _stitch(ctx: KernelContext, indices: list[Array], data: list[Array]) -> Array:
-        size = 1 + max((int(i.max()) for i in indices if i.size), default=-1)
-        for index in indices:
-            ctx.check(
-                not (index < 0).any() and size < 1 << 31,
-                errors.InvalidArgumentError,
-                lambda bad: (
-                    f"indices: expected numbers in [0, {(1 << 31) - 1}), got {int(bad.min())} to"
-                    f" {int(bad.max())}."
-                ),
-                index,
-            )
+    def _stitch(indices: list[Array], data: list[Array]) -> Array:
+        size = _stitched_size(indices)
         result = np.zeros((size, *data[0].shape[indices[0].ndim :]), data[0].dtype)
         for index, rows in zip(indices, data, strict=True):
             result[index] = rows
         return result
+
+    @compiled_kernel(op)
+    def _stitch_compiled(indices: list[Array], data: list[Array]) -> Array:
+        source = np.full(_stitched_size(indices), -1)
+        flat = np.concatenate([np.ravel(i) for i in indices])
+        source[flat] = np.arange(flat.size)  # of those at one place the last one stays
+        tail = data[0].shape[indices[0].ndim :]
+        rows = jnp.concatenate(
+            [jnp.reshape(d, (i.size, *tail)) for i, d in zip(indices, data, strict=True)]
+        )
+        filled = source.reshape(-1, *[1] * len(tail)) >= 0
+        return jnp.where(filled, rows[source], jnp.zeros((), rows.dtype)) if flat.size else rows
 
     @op.gradient
     def _stitch_gradient(operation: Any, grad: Any) -> list[Any]:
