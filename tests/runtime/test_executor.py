@@ -26,6 +26,7 @@ from tests.runtime.toys import (
 from penstock import errors
 from penstock.core.execute import execute
 from penstock.graph.graph import Graph
+from penstock.runtime import executor as executors
 from penstock.runtime.client import Session
 from penstock.runtime.executor import Executor, _independent
 from penstock.runtime.items import Item
@@ -203,6 +204,27 @@ def test_items_that_run_steps_of_their_own_need_no_free_worker():
     executor = long_items([outer] * count, [set()] * count)
     assert in_threads(lambda: executor.run([], Step(None)))
     assert len(ran) == 3 * count
+
+
+def test_a_replay_raises_what_failed_not_what_ended_because_of_it(monkeypatch):
+    monkeypatch.setattr(executors, "replaying", lambda: True)
+    cancelled = threading.Event()
+
+    def consequence(name, step):  # was ended so when it was recorded; now it comes first
+        raise errors.CancelledError(None, None, f"{name}: another operation of the step failed")
+
+    def cause(name, step):
+        cancelled.wait(0.3)
+        raise errors.OutOfRangeError(None, None, "the end of its data")
+
+    executor = long_items([consequence, cause], [set(), set()], waiting=[1])
+    step = Step(None)
+    step.on_cancel(cancelled.set)
+    with pytest.raises(errors.OutOfRangeError, match="the end"):
+        executor.run([], step)
+    alone = long_items([consequence, lambda name, step: None], [set(), set()])
+    with pytest.raises(errors.CancelledError, match="another operation"):
+        alone.run([], Step(None))
 
 
 def test_the_first_error_wins_and_wakes_the_others(session):

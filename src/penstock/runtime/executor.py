@@ -151,8 +151,8 @@ class _ParallelRun:
         except BaseException as problem:  # Ctrl-C in this thread: stop the others first
             self._fail(problem)
             self._join()
-        if self.error is not None:
-            raise self.error
+        if self.error is not None or self.problems:
+            raise self.error or self.problems[0]
 
     def _join(self) -> None:
         """Waits for those who work for this run; does what no worker has begun."""
@@ -248,13 +248,16 @@ class _ParallelRun:
         return ready
 
     def _stop(self) -> None:
-        """In a replay, stops the others when an item has failed: once those ran that did then."""
-        if self.problems and self.error is None:
+        """In a replay, stops the others when an item has failed: once those ran that did then.
+
+        One that ended because another failed stops none: the thread of that other one does.
+        """
+        own = [p for p in self.problems if _FAILED not in str(p)]
+        if own and self.error is None:
             log = switch.log
             if log is not None:
                 log.failing(self.step)
-            own = [p for p in self.problems if _FAILED not in str(p)]
-            self._fail((own or self.problems)[0])
+            self._fail(own[0])
 
     def _fail(self, problem: BaseException) -> None:
         with self.condition:
