@@ -390,3 +390,40 @@ def test_the_global_step_is_one_per_graph():
             train.assert_global_step(v1.get_variable("f", initializer=1.0))
         with pytest.raises(TypeError, match="is not scalar"):
             train.assert_global_step(v1.get_variable("v", initializer=[1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("make", "numbers"),
+    [
+        (lambda t: t.MomentumOptimizer(0.1, 0.9), "learning_rate momentum"),
+        (lambda t: t.AdadeltaOptimizer(0.1), "lr rho epsilon"),
+        (lambda t: t.RMSPropOptimizer(0.1), "learning_rate decay momentum epsilon"),
+        (lambda t: t.AdamOptimizer(0.1), "learning_rate beta1 beta2 epsilon"),
+        (
+            lambda t: t.ProximalAdagradOptimizer(0.1),
+            "learning_rate l1_regularization_strength l2_regularization_strength",
+        ),
+    ],
+)
+def test_numbers_and_rows_have_tensorflow_s_names(make, numbers):
+    with tf.Graph().as_default() as graph:
+        rows = tf.compat.v1.get_variable("rows", initializer=[[1.0], [2.0]])
+        make(tf.compat.v1.train).minimize(tf.reduce_sum(tf.gather(rows, [0, 0])), name="o")
+        made = [op.name[2:] for op in graph.get_operations() if op.name.startswith("o/")]
+    assert made[: len(numbers.split())] == numbers.split()
+    row = [f"update_rows/{n}" for n in ("Unique", "Shape", "strided_slice", "UnsortedSegmentSum")]
+    assert set(row) <= set(made)
+
+
+def test_updates_on_several_devices_are_waited_for_on_each():
+    with tf.Graph().as_default() as graph:
+        with tf.device("/cpu:0"):
+            a = tf.compat.v1.get_variable("a", initializer=1.0)
+        b = tf.compat.v1.get_variable("b", initializer=1.0)
+        tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(a * b, name="o")
+        waits = {
+            op.name: op.device
+            for op in graph.get_operations()
+            if op.type == "NoOp" and op.name[0] == "o"
+        }
+    assert waits == {"o/NoOp": "", "o/NoOp_1": "/device:CPU:0", "o": ""}

@@ -24,7 +24,8 @@ from penstock.graph.behavior import (
     init_scope,
     name_scope_v1,
 )
-from penstock.ops.grouping import tuple_
+from penstock.ops.array_basics import shape
+from penstock.ops.grouping import group, tuple_
 from penstock.ops.variables_v1 import GraphKeys, VariableV1, trainable_variables
 from penstock.train import slots as slot_creator
 from penstock.types import dtypes as dt
@@ -446,9 +447,7 @@ def deduplicate(values: Any, indices: Any) -> tuple[Any, Any]:
       The sums [M, ...] and the M different indices, in the order in which they first come.
     """
     unique, positions = execute("Unique", (indices,), {"out_idx": dt.int32})
-    count = execute(
-        "StridedSlice", (execute("Shape", (unique,)), [0], [1], [1]), {"shrink_axis_mask": 1}
-    )
+    count = shape(unique)[0]
     return execute("UnsortedSegmentSum", (values, positions, count)), unique
 
 
@@ -456,5 +455,4 @@ def grouped(operations: list[Any], name: str) -> Any:
     """An operation that waits for others; None in eager mode, where they ran already."""
     if state.graph is None:
         return None
-    with control_dependencies([op for op in operations if op is not None]):
-        return execute("NoOp", (), None, name or None)
+    return group(*(op for op in operations if op is not None), name=name or None)

@@ -1,5 +1,6 @@
 """The optimizers of `compat.v1.train`: each makes its slots and calls one update operation."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from penstock.core.context import state
@@ -19,16 +20,32 @@ def _as(tensor: Any, grad: Any) -> Any:
     return tensor if tensor.dtype is dtype else execute("Cast", (tensor,), {"DstT": dtype})
 
 
+NODE_NAMES = {
+    "alpha": "learning_rate",
+    "beta1": "beta1",
+    "beta2": "beta2",
+    "epsilon": "epsilon",
+    "l1": "l1_regularization_strength",
+    "l2": "l2_regularization_strength",
+    "l2_shrinkage": "l2_shrinkage_regularization_strength",
+    "learning_rate": "learning_rate",
+    "lr": "learning_rate",
+    "lr_power": "learning_rate_power",
+    "momentum": "momentum",
+    "rho": "decay",
+}
+
+
 class _RuleOptimizer(Optimizer):
     """An optimizer whose update is one operation of `penstock.ops.state_optimizers`.
 
     A subclass says which rule, which slots in the operation's order, and which numbers; `_numbers`
-    are made by `_prepare`.
+    are made by `_prepare`. Their tensors have TensorFlow's names, by which programs fetch them.
     """
 
     _rule: str
     _slot_names: tuple[str, ...] = ()
-    _hyper: tuple[str, ...] = ()
+    _node_names: Mapping[str, str] = NODE_NAMES  # of the numbers, by the operation's arguments
 
     def _given(self) -> dict[str, Any]:
         """The numbers by name, as the user gave them."""
@@ -39,7 +56,7 @@ class _RuleOptimizer(Optimizer):
 
     def _prepare(self) -> None:
         self._numbers = {
-            name: convert_to_tensor(self._call_if_callable(value), name=name)
+            name: convert_to_tensor(self._call_if_callable(value), name=self._node_names[name])
             for name, value in self._given().items()
         }
 
@@ -215,6 +232,8 @@ class AdadeltaOptimizer(_RuleOptimizer):
         self._lr = learning_rate
         self._rho = rho
         self._epsilon = epsilon
+
+    _node_names: Mapping[str, str] = {"lr": "lr", "rho": "rho", "epsilon": "epsilon"}
 
     def _given(self) -> dict[str, Any]:
         return {"lr": self._lr, "rho": self._rho, "epsilon": self._epsilon}
