@@ -126,7 +126,23 @@ def gradients_v2(
 ) -> list[Any]:
     """Symbolic derivatives of the sum of `ys` by each of `xs`, placed with their operations.
 
-    See `gradients` for arguments, result and errors.
+    Args:
+      ys: a tensor or list of tensors.
+      xs: a tensor, variable, or list of them.
+      grad_ys: for each of `ys` its initial gradient; ones by default.
+      name: the name scope of the operations added.
+      gate_gradients: waits for all gradients of an operation before any is used.
+      aggregation_method: one of `AggregationMethod`.
+      stop_gradients: tensors to be taken as constants.
+      unconnected_gradients: None or zeros where `ys` does not depend on an x.
+
+    Returns:
+      A list of tensors, IndexedSlices or None, one for each of `xs`.
+
+    Raises:
+      LookupError: an operation on the way has no gradient rule.
+      RuntimeError: called in eager mode.
+      ValueError: lengths do not match, or a dtype does not fit.
     """
     return gradients(
         ys,

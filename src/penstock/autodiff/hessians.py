@@ -17,7 +17,18 @@ def hessians(
     gate_gradients: bool = False,
     aggregation_method: int | None = None,
 ) -> list[Any]:
-    """Second derivatives of the sum of `ys` with respect to each of `xs`: shape x.shape + x.shape.
+    """Second derivatives of the sum of `ys` with respect to each of `xs`.
+
+    Args:
+      ys: a tensor or list of tensors.
+      xs: a tensor, variable, or list of them.
+      name: the name scope of the operations added.
+      colocate_gradients_with_ops: places each gradient with its operation.
+      gate_gradients: waits for all gradients of an operation before any is used.
+      aggregation_method: one of `AggregationMethod`.
+
+    Returns:
+      A list of tensors, one for each of `xs`, of shape x.shape + x.shape.
 
     Raises:
       ValueError: `ys` does not depend on an x.
@@ -51,7 +62,21 @@ def hessians_v2(
     aggregation_method: int | None = None,
     name: str = "hessians",
 ) -> list[Any]:
-    """Second derivatives of the sum of `ys` with respect to each of `xs`. See `hessians`."""
+    """Second derivatives of the sum of `ys` with respect to each of `xs`.
+
+    Args:
+      ys: a tensor or list of tensors.
+      xs: a tensor, variable, or list of them.
+      gate_gradients: waits for all gradients of an operation before any is used.
+      aggregation_method: one of `AggregationMethod`.
+      name: the name scope of the operations added.
+
+    Returns:
+      A list of tensors, one for each of `xs`, of shape x.shape + x.shape.
+
+    Raises:
+      ValueError: `ys` does not depend on an x.
+    """
     return hessians(ys, xs, name, True, gate_gradients, aggregation_method)
 
 

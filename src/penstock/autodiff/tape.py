@@ -363,6 +363,13 @@ class GradientTape:
     ) -> Any:
         """The jacobian of each example: `target` [B, T...] by `source` [B, S...], no cross terms.
 
+        Args:
+          target: a tensor [B, T...], recorded by this tape.
+          source: a tensor [B, S...] that the tape watched.
+          unconnected_gradients: None or zeros where `target` does not depend on `source`.
+          parallel_iterations: accepted for compatibility.
+          experimental_use_pfor: as for `jacobian`.
+
         Returns:
           A tensor of shape [B, T..., S...], or None.
 

@@ -13,7 +13,12 @@ _horizon = {"date": HORIZON}
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether what was added on this day may be used: it lies before the horizon.
+    """Whether what was added on a day may be used: the day lies before the horizon.
+
+    Args:
+      year: as in a date.
+      month: 1 to 12.
+      day: 1 to 31.
 
     Raises:
       ValueError: there is no such day.

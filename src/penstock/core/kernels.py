@@ -159,19 +159,34 @@ def register_kernel(
 def host_kernel(
     op: OpDef | str, **options: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: registers a host kernel; `options` as for `register_kernel`."""
+    """Decorator: registers a host kernel.
+
+    Args:
+      op: an operation, or the name of one.
+      **options: as for `register_kernel`.
+    """
     return _decorator(op, ("host",), options)
 
 
 def compiled_kernel(
     op: OpDef | str, **options: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: registers a compiled kernel; `options` as for `register_kernel`."""
+    """Decorator: registers a compiled kernel.
+
+    Args:
+      op: an operation, or the name of one.
+      **options: as for `register_kernel`.
+    """
     return _decorator(op, ("compiled",), options)
 
 
 def kernel(op: OpDef | str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: registers a function of `xp` as host and as compiled kernel."""
+    """Decorator: registers a function of `xp` as host and as compiled kernel.
+
+    Args:
+      op: an operation, or the name of one.
+      **options: as for `register_kernel`.
+    """
     return _decorator(op, ("host", "compiled"), options)
 
 
@@ -316,7 +331,16 @@ quiet = (
 
 
 class KernelContext:
-    """What a kernel may ask of its surroundings. Traced regions' subclass records checks."""
+    """What a kernel may ask of its surroundings. Traced regions' subclass records checks.
+
+    Args:
+      op_name: the type of the operation.
+      attrs: its attributes.
+      resources: the manager of the state that operations name.
+      device: the full name of the device, "" for the first CPU.
+      step: the step that runs, None eagerly.
+      graph: the graph that the operation is part of, None eagerly.
+    """
 
     uncompiled = False  # bodies that the kernel runs are not worth compiling either
 
@@ -337,6 +361,16 @@ class KernelContext:
         self.graph = graph  # that the operation is part of; None eagerly and in toy programs
 
     def check(self, ok: Any, error: ErrorClass, message: Callable[..., str], *values: Any) -> None:
-        """Fails the step with `error(message(*values))` unless `ok` (a boolean scalar) holds."""
+        """Fails the step unless a condition holds.
+
+        Args:
+          ok: bool[].
+          error: the class of the error.
+          message: `message(*values)` is its text.
+          *values: arrays that the text shows.
+
+        Raises:
+          OpError: of the class given; from a compiled kernel when the step has run.
+        """
         if not bool(ok):
             raise error(None, None, message(*values))

@@ -83,17 +83,39 @@ class ShapeContext:
         return self.attrs[name]
 
     def fail(self, expected: str, got: str, fix: str = "") -> NoReturn:
-        """Raises the ValueError of a broken rule."""
+        """Refuses the inputs.
+
+        Args:
+          expected: what the rule wants.
+          got: what came.
+          fix: a sentence that says what to do.
+
+        Raises:
+          ValueError: always.
+        """
         raise ValueError(
             f"{self.op_name}: expected {expected}, got {got}." + (f" {fix}" if fix else "")
         )
 
     def refuse(self, sentence: str) -> NoReturn:
-        """Raises the ValueError of a broken rule; the sentence says what was expected and came."""
+        """Refuses the inputs in one sentence, which says what was expected and came.
+
+        Raises:
+          ValueError: always.
+        """
         raise ValueError(f"{self.op_name}: {sentence}.")
 
     def rank(self, index: int, expected: int, name: str = "") -> Dims:
-        """The dimensions of an input that must have a certain rank; unknown where it is unknown."""
+        """The dimensions of an input that must have a certain rank; unknown where it is unknown.
+
+        Args:
+          index: which flat input.
+          expected: the rank.
+          name: what messages call the input; its number by default.
+
+        Raises:
+          ValueError: the rank is another.
+        """
         dims = self.shapes[index]
         if dims is None:
             return (None,) * expected
@@ -111,7 +133,16 @@ class ShapeContext:
             self.rank(index, 0, name)
 
     def rank_at_least(self, index: int, expected: int, name: str = "") -> Dims:
-        """The dimensions of an input that must have at least a certain rank, None when unknown."""
+        """The dimensions of an input that must have at least a certain rank, None when unknown.
+
+        Args:
+          index: which flat input.
+          expected: the least rank.
+          name: what messages call the input; its number by default.
+
+        Raises:
+          ValueError: the rank is lower.
+        """
         dims = self.shapes[index]
         if dims is not None and len(dims) < expected:
             self.fail(
@@ -122,13 +153,26 @@ class ShapeContext:
         return dims
 
     def axis(self, axis: int, rank: int, what: str = "axis") -> int:
-        """`axis` counted from the front, checked against `rank`."""
+        """An axis counted from the front.
+
+        Args:
+          axis: from -rank to rank - 1.
+          rank: the number of dimensions.
+          what: what messages call it.
+
+        Raises:
+          ValueError: there is no such axis.
+        """
         if not -rank <= axis < rank:
             self.refuse(f"Expected {what} in the range [{-rank}, {rank}), but got {axis}")
         return axis % rank
 
     def merge(self, a: Dims, b: Dims) -> Dims:
-        """What is known of a shape from two sources that must agree."""
+        """What is known of a shape from two sources that must agree.
+
+        Raises:
+          ValueError: they contradict each other.
+        """
         try:
             return d.merge(a, b)
         except ValueError:

@@ -124,11 +124,30 @@ class Tensor:
         raise NotImplementedError
 
     def set_shape(self, shape: Any) -> None:
-        """Says, or checks, what is known of the shape."""
+        """Says, or checks, what is known of the shape.
+
+        Args:
+          shape: what converts to a TensorShape.
+
+        Raises:
+          ValueError: it contradicts what is known.
+        """
         raise NotImplementedError
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """The value of a symbolic tensor in a session, the default one when None."""
+        """The value of a symbolic tensor in a session.
+
+        Args:
+          feed_dict: values by tensor, as for `Session.run`.
+          session: the session; the default one when None.
+
+        Returns:
+          A NumPy array.
+
+        Raises:
+          ValueError: there is no default session.
+          NotImplementedError: the tensor is eager; it has `numpy`.
+        """
         raise NotImplementedError
 
     def __bool__(self) -> bool:  # also borrowed by classes that stand for tensors

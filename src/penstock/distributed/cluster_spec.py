@@ -85,7 +85,15 @@ class ClusterSpec:
         return sorted(self._job(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> Address:
-        """The address of a task; raises ValueError when there is no such job or task."""
+        """The address of a task.
+
+        Args:
+          job_name: the job.
+          task_index: the number of the task in it.
+
+        Raises:
+          ValueError: there is no such job or task.
+        """
         tasks = self._job(job_name)
         if task_index not in tasks:
             raise ValueError(

@@ -152,7 +152,15 @@ def _eager_device(name: Any) -> Iterator[None]:
 
 
 def device_v1(device_name_or_function: Any) -> contextlib.AbstractContextManager[None]:
-    """A scope in which operations request this device: a name, a spec, a function or None."""
+    """A scope in which operations request a device.
+
+    Args:
+      device_name_or_function: a name, a spec, a function of the operation, or None, which lifts the
+        scopes around.
+
+    Raises:
+      RuntimeError: a function was given in eager mode.
+    """
     graph = state.graph
     if graph is not None:
         return graph.device(device_name_or_function)  # type: ignore[no-any-return]

@@ -218,9 +218,24 @@ class Graph(GraphScopes, GraphCollections):
     ) -> Operation:
         """Adds an operation of a registered type; output types follow from the definition.
 
+        Args:
+          op_type: the name of the definition.
+          inputs: tensors, those of list inputs one after the other.
+          dtypes: accepted for compatibility; the definition says them.
+          input_types: likewise.
+          name: its name inside the current scope; the type's by default.
+          attrs: attributes that do not follow from the inputs, as Python values.
+          op_def: accepted for compatibility.
+          compute_shapes: likewise: shapes are always inferred.
+          compute_device: likewise: device scopes always apply.
+
+        Returns:
+          The operation.
+
         Raises:
           RuntimeError: no such type is registered.
           TypeError: an input is no tensor.
+          ValueError: the inputs or attributes do not fit.
         """
         for index, value in enumerate(inputs):
             if not isinstance(value, Tensor):

@@ -113,7 +113,15 @@ class Operation:
         self.attrs[name] = value
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
-        """Runs the operation in `session` or the default session."""
+        """Runs the operation in a session.
+
+        Args:
+          feed_dict: values by tensor, as for `Session.run`.
+          session: the session; the default one when None.
+
+        Raises:
+          ValueError: there is no default session.
+        """
         run_operation(self, feed_dict, session)
 
     def colocation_groups(self) -> list[bytes]:
@@ -148,7 +156,16 @@ class Operation:
     _set_device = set_device
 
     def update_input(self, index: int, tensor: SymbolicTensor) -> None:
-        """Replaces a data input by a tensor of the same dtype."""
+        """Replaces a data input.
+
+        Args:
+          index: which input.
+          tensor: a tensor of this graph, of the same dtype.
+
+        Raises:
+          ValueError: the tensor belongs to another graph.
+          TypeError: it has another dtype.
+        """
         if tensor.graph is not self.graph:
             raise ValueError(f"{tensor!r} must be from the same graph as operation '{self.name}'.")
         if tensor.dtype.base_dtype is not self._inputs[index].dtype.base_dtype:

@@ -472,6 +472,13 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     """The shape of an element-wise operation on tensors of two static shapes.
 
+    Args:
+      shape_x: a TensorShape.
+      shape_y: a TensorShape.
+
+    Returns:
+      A TensorShape, with unknown sizes where neither says more.
+
     Raises:
       ValueError: they do not broadcast.
 

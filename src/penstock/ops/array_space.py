@@ -335,9 +335,19 @@ def space_to_depth_v1(
 def depth_to_space(
     input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Any:
-    """Channels moved into blocks of height and width.
+    """Channels moved into blocks of height and width: the inverse of `tf.nn.space_to_depth`.
 
-    The inverse of `tf.nn.space_to_depth`, with the same arguments.
+    Args:
+      input: a tensor of rank 4, [batch, height, width, channels] for "NHWC".
+      block_size: at least 2; its square divides the channels.
+      data_format: "NHWC", "NCHW" or "NCHW_VECT_C".
+      name: the name in a graph.
+
+    Returns:
+      A tensor of shape [batch, height * block, width * block, channels / (block * block)].
+
+    Raises:
+      InvalidArgumentError, ValueError: the channels cannot be divided so.
     """
     return execute(
         DEPTH_TO_SPACE, (input,), {"block_size": block_size, "data_format": data_format}, name

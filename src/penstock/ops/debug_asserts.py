@@ -298,7 +298,21 @@ def assert_none_equal(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Asserts that no pair of elements of x and y is equal; arguments as for `assert_equal`."""
+    """Asserts that no pair of elements of x and y is equal.
+
+    Args:
+      x: a tensor.
+      y: a tensor that broadcasts with x.
+      summarize: how many elements the message shows; 3 by default.
+      message: what the error begins with.
+      name: the name in a graph.
+
+    Returns:
+      None; in a graph an operation that fails when the condition does not hold.
+
+    Raises:
+      InvalidArgumentError: it is known not to hold.
+    """
     return _compare(
         "!=", "NotEqual", np.not_equal, x, y, None, summarize, message, name or "assert_none_equal"
     )

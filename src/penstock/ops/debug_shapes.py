@@ -207,7 +207,20 @@ def assert_rank_v1(
 def assert_rank_at_least(
     x: Any, rank: Any, message: str | None = None, name: str | None = None
 ) -> Any:
-    """Asserts that a tensor has at least a rank; arguments as for `assert_rank`."""
+    """Asserts that a tensor has at least a rank.
+
+    Args:
+      x: a tensor.
+      rank: an integer scalar.
+      message: what the error begins with.
+      name: the name in a graph.
+
+    Returns:
+      None; in a graph an operation that fails when the rank is lower.
+
+    Raises:
+      ValueError: the rank is known to be lower, or `rank` is no integer scalar.
+    """
     return assert_rank_at_least_v1(x, rank, None, None, message, name)
 
 
@@ -233,7 +246,20 @@ def assert_rank_at_least_v1(
 
 
 def assert_rank_in(x: Any, ranks: Any, message: str | None = None, name: str | None = None) -> Any:
-    """Asserts that a tensor has one of several ranks; arguments as for `assert_rank`."""
+    """Asserts that a tensor has one of several ranks.
+
+    Args:
+      x: a tensor.
+      ranks: integer scalars.
+      message: what the error begins with.
+      name: the name in a graph.
+
+    Returns:
+      None; in a graph an operation that fails when the rank is another.
+
+    Raises:
+      ValueError: the rank is known to be another, or one of `ranks` is no integer scalar.
+    """
     return assert_rank_in_v1(x, ranks, None, None, message, name)
 
 

@@ -363,7 +363,17 @@ def foldr(
 ) -> Any:
     """Carries a value along the rows from the last to the first; the last value.
 
-    Arguments are those of `foldl`.
+    Args:
+      fn: `fn(value, row)` gives the next value.
+      elems: a nest of tensors [N, ...].
+      initializer: a nest of tensors, the first value; the last row if None.
+      parallel_iterations: accepted for compatibility.
+      back_prop: False stops gradients at the result.
+      swap_memory: accepted for compatibility.
+      name: the name in a graph.
+
+    Returns:
+      A nest of tensors in the structure of `initializer`, or of `elems`.
 
     Example:
       >>> import penstock as tf

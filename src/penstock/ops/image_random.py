@@ -150,7 +150,20 @@ def _saturation(image: Any, lower: Any, upper: Any, draw: Draw) -> Any:
 
 
 def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
-    """RGB images of a saturation changed by a random factor; arguments as of `random_contrast`."""
+    """RGB images of a saturation changed by a random factor.
+
+    Args:
+      image: a tensor of RGB images, [..., 3].
+      lower: the least factor, not negative.
+      upper: above `lower`, above all factors.
+      seed: an integer, combined with the global seed.
+
+    Returns:
+      Tensor of the same dtype and shape.
+
+    Raises:
+      ValueError: the bounds are in the wrong order, or negative.
+    """
     return _saturation(image, lower, upper, _stateful(seed))
 
 
@@ -191,7 +204,18 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
-    """`random_flip_left_right` with up and down."""
+    """Images, each with up and down exchanged with probability one half.
+
+    Args:
+      image: a tensor of any dtype, [height, width, channels] or a batch of these.
+      seed: an integer, combined with the global seed.
+
+    Returns:
+      Tensor of the same dtype and shape.
+
+    Raises:
+      ValueError: the rank is neither 3 nor 4, or not known.
+    """
     return _flipped(image, -3, _stateful(seed), "random_flip_up_down")
 
 

@@ -488,7 +488,17 @@ def lu_solve(
 def lu_matrix_inverse(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
 ) -> Any:
-    """Returns the inverses of matrices, given their LU decompositions; see `lu_solve`."""
+    """Returns the inverses of matrices, given their LU decompositions.
+
+    Args:
+      lower_upper: [..., N, N], both factors as `tf.linalg.lu` packs them.
+      perm: integers [..., N], the permutations of rows.
+      validate_args: whether shapes and permutations are checked as the step runs.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of the dtype and shape of `lower_upper`.
+    """
     lower_upper = convert_to_tensor(lower_upper)
     size = lower_upper.dims[-1]
     one = eye(size, batch_shape=list(lower_upper.dims[:-2]), dtype=lower_upper.dtype)
@@ -498,7 +508,17 @@ def lu_matrix_inverse(
 def lu_reconstruct(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
 ) -> Any:
-    """Returns the matrices that have these LU decompositions; see `lu_solve`."""
+    """Returns the matrices that have these LU decompositions.
+
+    Args:
+      lower_upper: [..., N, N], both factors as `tf.linalg.lu` packs them.
+      perm: integers [..., N], the permutations of rows.
+      validate_args: whether shapes and permutations are checked as the step runs.
+      name: the name in a graph.
+
+    Returns:
+      A tensor of the dtype and shape of `lower_upper`.
+    """
     lower_upper, perm = convert_to_tensor(lower_upper), convert_to_tensor(perm)
     lower, upper = _parts(lower_upper, perm, validate_args)
     found = _in_order(matmul(lower, upper), argsort(perm))

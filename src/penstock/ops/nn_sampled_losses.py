@@ -127,7 +127,25 @@ def nce_loss(
     num_true: int = 1, sampled_values: Sampled = None, remove_accidental_hits: bool = False,
     name: str = "nce_loss",
 ) -> Any:  # fmt: skip
-    """`nce_loss_v1` with parts that each hold a range of classes."""
+    """The noise-contrastive loss: right classes against drawn ones.
+
+    As `tf.compat.v1.nn.nce_loss`, where each part of a table holds a range of classes.
+
+    Args:
+      weights: table [num_classes, D], or a list of parts.
+      biases: [num_classes], or a list of parts.
+      labels: integers [B, num_true], the right classes.
+      inputs: floats [B, D].
+      num_sampled: the number of classes to draw for the batch.
+      num_classes: the number of classes.
+      num_true: the number of right classes of an example.
+      sampled_values: what a candidate sampler gave; None for `log_uniform_candidate_sampler`.
+      remove_accidental_hits: whether drawn classes that are right do not count.
+      name: the name of the scope in a graph.
+
+    Returns:
+      Tensor [B], the loss of each example.
+    """
     return nce_loss_v1(
         weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
         remove_accidental_hits, "div", name,
@@ -171,7 +189,26 @@ def sampled_softmax_loss(
     num_true: int = 1, sampled_values: Sampled = None, remove_accidental_hits: bool = True,
     seed: int | None = None, name: str = "sampled_softmax_loss",
 ) -> Any:  # fmt: skip
-    """`sampled_softmax_loss_v1` with parts that each hold a range of classes."""
+    """The softmax loss over right and drawn classes, for training with many classes.
+
+    As `tf.compat.v1.nn.sampled_softmax_loss`, where each part of a table holds a range of classes.
+
+    Args:
+      weights: table [num_classes, D], or a list of parts.
+      biases: [num_classes], or a list of parts.
+      labels: integers [B, num_true], the right classes.
+      inputs: floats [B, D].
+      num_sampled: the number of classes to draw for the batch.
+      num_classes: the number of classes.
+      num_true: the number of right classes of an example.
+      sampled_values: what a candidate sampler gave; None for `log_uniform_candidate_sampler`.
+      remove_accidental_hits: whether drawn classes that are right do not count.
+      seed: integer, or None; see `tf.random.set_seed`.
+      name: the name of the scope in a graph.
+
+    Returns:
+      Tensor [B], the loss of each example.
+    """
     return sampled_softmax_loss_v1(
         weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
         remove_accidental_hits, "div", name, seed,

@@ -128,7 +128,17 @@ def fftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> An
 
 
 def ifftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> Any:
-    """The inverse discrete Fourier transform over any axes; arguments as of `fftnd`."""
+    """The inverse discrete Fourier transform over any axes.
+
+    Args:
+      input: complex64 or complex128.
+      fft_length: int32[axes], the size of each axis: it is cut or padded.
+      axes: int32[axes].
+      name: the name of the operation in a graph.
+
+    Returns:
+      Of the dtype of `input`.
+    """
     return execute("IFFTND", (input, fft_length, axes), None, name)
 
 

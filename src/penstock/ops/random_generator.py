@@ -173,7 +173,12 @@ class Generator(AutoTrackable):
         self._state_var.assign(_state_of_seed(seed, self._alg))
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
-        """Sets the state to a key and a counter."""
+        """Sets the state to a key and a counter.
+
+        Args:
+          key: an integer, the key of Philox.
+          counter: a vector of two integers, where in its stream to go on.
+        """
         self.reset(_of_key_counter(key, counter))
 
     @property

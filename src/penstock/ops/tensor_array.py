@@ -239,7 +239,14 @@ class TensorArray(CompositeTensor):
     # ---- elements
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """The element at `index`: int32[].
+        """An element.
+
+        Args:
+          index: int32[].
+          name: the name in a graph.
+
+        Returns:
+          A tensor of the array's dtype.
 
         Raises:
           OutOfRangeError, InvalidArgumentError: there is no such element (eager, in a graph).
@@ -256,7 +263,15 @@ class TensorArray(CompositeTensor):
         )
 
     def write(self, index: Any, value: Any, name: str | None = None) -> "TensorArray":
-        """Sets the element at `index`: int32[]; returns the array to go on with.
+        """Sets an element.
+
+        Args:
+          index: int32[].
+          value: a tensor of the array's dtype and of a shape that fits the other elements'.
+          name: the name in a graph.
+
+        Returns:
+          The array to go on with.
 
         Raises:
           OutOfRangeError, InvalidArgumentError: `index` is outside of the array.
@@ -314,6 +329,13 @@ class TensorArray(CompositeTensor):
     def unstack(self, value: Any, name: str | None = None) -> "TensorArray":
         """Sets all elements to the rows of a tensor.
 
+        Args:
+          value: [N, ...], of the array's dtype.
+          name: the name in a graph.
+
+        Returns:
+          The array to go on with.
+
         Raises:
           ValueError: there are more rows than elements (eager).
         """
@@ -330,7 +352,16 @@ class TensorArray(CompositeTensor):
         return self._with(execute("TensorListFromTensor", (value, shape), None, name))
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> "TensorArray":
-        """Sets the elements at `indices`, int32[N], to the rows of a tensor."""
+        """Sets some elements to the rows of a tensor.
+
+        Args:
+          indices: int32[N].
+          value: [N, ...], of the array's dtype.
+          name: the name in a graph.
+
+        Returns:
+          The array to go on with.
+        """
         value = self._element(value)
         now = self._now()
         if now is not None:

@@ -152,6 +152,10 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     """Restricts which physical devices are used.
 
+    Args:
+      devices: a PhysicalDevice or a list of them; an empty list hides all.
+      device_type: the type that the choice is for, as "GPU"; all types when None.
+
     Raises:
       ValueError: a device is unknown or of another type.
       RuntimeError: the runtime has started and the choice differs.
@@ -268,6 +272,10 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
 
     JAX has started when a GPU is known, and has taken memory as the environment variable
     XLA_PYTHON_CLIENT_PREALLOCATE says: "false" takes it as needed, else three quarters at once.
+
+    Args:
+      device: one of `list_physical_devices`.
+      enable: whether memory is taken as needed.
 
     Raises:
       ValueError: the device is unknown or has no memory of its own.
@@ -403,7 +411,12 @@ def enable_op_determinism() -> None:
 def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:
-    """Whether a GPU can be used, of at least this compute capability."""
+    """Whether a GPU can be used.
+
+    Args:
+      cuda_only: accepted for compatibility.
+      min_cuda_compute_capability: (major, minor) that it must have at least.
+    """
     found = list_physical_devices("GPU")
     if min_cuda_compute_capability is None:
         return bool(found)

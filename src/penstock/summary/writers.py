@@ -299,7 +299,12 @@ def write(
 
 
 def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tensor:
-    """Writes serialised Summary messages, a string tensor, as they are.
+    """Writes serialised Summary messages as they are.
+
+    Args:
+      tensor: string, each element a Summary message.
+      step: int64[]; that of `tf.summary.experimental.set_step` when None.
+      name: the name in a graph.
 
     Returns:
       A bool scalar: whether they were written.

@@ -85,7 +85,12 @@ def is_built_with_rocm() -> bool:
 
 
 def disable_with_predicate(pred: Callable[[], bool], skip_message: str) -> Callable[..., Any]:
-    """Decorator: skips a test when `pred()` holds."""
+    """Decorator: skips a test when `pred()` holds.
+
+    Args:
+      pred: asked when the test would run.
+      skip_message: the reason that is shown.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -69,7 +69,12 @@ def as_str(bytes_or_text: str | bytes, encoding: str = "utf-8") -> str:
 
 
 def as_str_any(value: Any, encoding: str = "utf-8") -> str:
-    """`str(value)`, but bytes are decoded."""
+    """`str(value)`, but bytes are decoded.
+
+    Args:
+      value: anything.
+      encoding: that of bytes.
+    """
     return as_text(value, encoding) if isinstance(value, bytes) else str(value)
 
 
