@@ -48,9 +48,11 @@ examples: $(VENV)/.stamp-dev ## Run the quick examples, each with a time budget
 
 docs: $(VENV)/.stamp-dev ## Write the generated pages anew
 	$(BIN)/python tools/make_env_docs.py
+	$(BIN)/python tools/make_coverage.py
 
 docs-check: $(VENV)/.stamp-dev ## Fail where a generated page is out of date
 	$(BIN)/python tools/make_env_docs.py --check
+	$(BIN)/python tools/make_coverage.py --check
 
 bench: $(VENV)/.stamp-demo ## Measure the latency of a step; ARGS="..." go to it
 	$(BIN)/python benchmarks/step_latency.py $(ARGS)
