@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -182,6 +183,57 @@ def test_the_sources_state_the_numbers_and_functions_that_python_does():
         header = (SOURCE / f"{name}.h").read_text()
         declared = re.findall(rf"^EXPORT int64_t (penstock_{name}_\w+)", header, re.MULTILINE)
         assert sorted(declared) == sorted(library.names)
-    text = (SOURCE / "buffers.cc").read_text()
-    version = native_buffers.LIBRARY.version
-    assert f"int penstock_buffers_version() {{ return {version}; }}" in text
+    for name, library in (("buffers", native_buffers.LIBRARY), ("calls", native_library.CALLS)):
+        text = (SOURCE / f"{name}.cc").read_text()
+        assert f"int penstock_{name}_version() {{ return {library.version}; }}" in text
+
+
+@pytest.fixture(params=["built-in", "of ctypes"])
+def library(request, monkeypatch):
+    """The library of arrays, called in either way."""
+    there = native_arrays.LIBRARY
+    if there.state().library is None or native_library.CALLS.state().library is None:
+        pytest.skip("no native libraries here")
+    if request.param == "of ctypes":
+        monkeypatch.setattr(native_library.CALLS, "_state", native_library.State(None))
+    monkeypatch.setattr(there, "_functions", None)
+    return there
+
+
+def test_native_functions_take_arrays_numbers_and_nothing(library):
+    rows, ids = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([1, 0, 1], np.int32)
+    result, sizes = np.zeros((2, 2), np.float32), np.zeros(2, np.int64)
+    rows.flags.writeable = False
+    combine = library.function("combine")
+    given = (rows, np.int64(2), None, False, 3, ids, False, 3, 0, 2, result)
+    assert combine(0, 0, *given, sizes) == -1
+    np.testing.assert_array_equal(result, [[2, 3], [4, 6]])
+    np.testing.assert_array_equal(sizes, [1, 2])
+    assert combine(0, 0, *given, None) == -1
+    np.testing.assert_array_equal(sizes, [1, 2])
+    ids[1] = 7
+    assert combine(0, 0, *given, None) == 1
+
+
+def test_native_functions_take_arrays_of_all_dtypes(library):
+    invert, count = library.function("invert"), library.function("count")
+    for dtype in (tf.bfloat16.as_numpy_dtype, object, np.complex64, bool):
+        assert invert(np.zeros(0, dtype), 0, 0, np.zeros(0, dtype)) == -1
+    assert count(np.zeros(0, np.int32), 0, 0, np.zeros(0, np.int64)) == -1
+
+
+def test_native_functions_refuse_other_arguments():
+    count = native_arrays.LIBRARY.function("count")
+    if count is None or not isinstance(count, types.BuiltinFunctionType):
+        pytest.skip("no calls of native functions here")
+    ids, found = np.zeros(4, np.int32), np.zeros(1, np.int64)
+    with pytest.raises(TypeError, match="number of arguments"):
+        count(ids, 4, 1)
+    with pytest.raises(TypeError, match="str"):
+        count(ids, "4", 1, found)
+    with pytest.raises(TypeError):
+        count(1.5, 4, 1, found)
+    with pytest.raises(ValueError, match="contiguous"):
+        count(ids[::2], 2, 1, found)
+    with pytest.raises(OverflowError):
+        count(ids, 1 << 70, 1, found)

@@ -27,7 +27,7 @@ from penstock.core import (
     native_strings,
     native_wire,
 )
-from penstock.core.native_library import HostLibrary, State
+from penstock.core.native_library import CALLS, HostLibrary, State
 from penstock.version import __version__
 
 NVIDIA_NODE = "/dev/nvidiactl"
@@ -119,6 +119,7 @@ def _host_libraries() -> dict[str, HostLibrary]:
         "special functions": native_special.LIBRARY,
         "work on arrays": native_arrays.LIBRARY,
         "random numbers": native_random.LIBRARY,
+        "calls of native functions": CALLS,
     }
     if native_buffers.NEEDED:
         libraries["buffers of tensors"] = native_buffers.LIBRARY

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.native_library import HostLibrary, address, processors
+from penstock.core.native_library import HostLibrary, processors
 
 LIBRARY = HostLibrary(
     "arrays",
@@ -71,10 +71,8 @@ def unique(items: Array, out: np.dtype[Any]) -> tuple[Array, Array, Array] | Non
     size = dtype.itemsize * math.prod(items.shape[1:])
     numbers = np.empty(len(items), out)
     first, counts = np.empty((2, len(items)), np.int64)
-    found = call(
-        address(items), len(items), size, floating, out.itemsize == 8, address(numbers),
-        address(first), address(counts),
-    )  # fmt: skip
+    wide = out.itemsize == 8
+    found = call(items, len(items), size, floating, wide, numbers, first, counts)
     return None if found < 0 else (first[:found], numbers, counts[:found])
 
 
@@ -114,27 +112,25 @@ def combined(
     rows, ids = np.ascontiguousarray(rows), np.ascontiguousarray(ids)
     places = None if places is None else np.ascontiguousarray(places)
     wrong = call(
-        operation, kind, address(rows), math.prod(rows.shape[1:]),
-        None if places is None else address(places), by_wide, len(rows),
-        address(ids), wide, len(ids), order, len(result), address(result),
-        None if sizes is None else address(sizes),
+        operation, kind, rows, math.prod(rows.shape[1:]), places, by_wide, len(rows),
+        ids, wide, len(ids), order, len(result), result, sizes,
     )  # fmt: skip
     return result if wrong < 0 else None
 
 
 def dealt(rows: Array, ids: Array, parts: int) -> list[Array] | None:
     """Rows [N, ...] by id, int32[N] in [0, parts): an array for each part."""
-    call = LIBRARY.function("deal")
-    if call is None or rows.dtype.hasobject or ids.dtype != np.int32:
+    call, count = LIBRARY.function("deal"), LIBRARY.function("count")
+    if call is None or count is None or rows.dtype.hasobject or ids.dtype != np.int32:
         return None
     rows, ids = np.ascontiguousarray(rows), np.ascontiguousarray(ids)
     counts = np.empty(parts, np.int64)
-    if LIBRARY.function("count")(address(ids), len(ids), parts, address(counts)) >= 0:
+    if count(ids, len(ids), parts, counts) >= 0:
         return None
     ends = np.cumsum(counts)
     starts, result = ends - counts, np.empty_like(rows)
     size = rows.dtype.itemsize * math.prod(rows.shape[1:])
-    call(address(rows), size, address(ids), len(ids), address(starts), address(result))
+    call(rows, size, ids, len(ids), starts, result)
     bounds = ends.tolist()
     return [result[a:b] for a, b in zip([0, *bounds], bounds, strict=False)]
 
@@ -146,7 +142,7 @@ def inverted(x: Array) -> Array | None:
         return None
     x = np.ascontiguousarray(x)
     result = np.empty_like(x)
-    return result if call(address(x), wide, len(x), address(result)) < 0 else None
+    return result if call(x, wide, len(x), result) < 0 else None
 
 
 def top(x: Array, k: int) -> tuple[Array, Array] | None:
@@ -165,7 +161,7 @@ def top(x: Array, k: int) -> tuple[Array, Array] | None:
     places = np.empty(values.shape, np.int64)
     rows = math.prod(x.shape[:-1])
     threads = processors() if x.size > _ALONE else 1
-    call(kind, address(x), rows, x.shape[-1], k, threads, address(values), address(places))
+    call(kind, x, rows, x.shape[-1], k, threads, values, places)
     return values, places
 
 
@@ -176,7 +172,7 @@ def among_largest(rows: Array, targets: Array, k: int) -> Array | None:
         return None
     rows, targets = np.ascontiguousarray(rows), np.ascontiguousarray(targets)
     found = np.empty(len(rows), bool)
-    call(address(rows), *rows.shape, address(targets), wide, k, address(found))
+    call(rows, *rows.shape, targets, wide, k, found)
     return found
 
 
@@ -193,7 +189,7 @@ def edits(a: Array, a_splits: Array, b: Array, b_splits: Array) -> Array | None:
     held = [np.ascontiguousarray(x) for x in (a, a_splits, b, b_splits)]
     found = np.empty(len(a_splits) - 1, np.int64)
     threads = processors() if len(a) > _ALONE else 1
-    call(*map(address, held), len(found), threads, address(found))
+    call(*held, len(found), threads, found)
     return found
 
 
@@ -204,5 +200,5 @@ def level(rows: Array) -> tuple[Array, Array] | None:
         return None
     rows = np.ascontiguousarray(rows)
     values, parts = np.empty(rows.shape), np.empty(rows.shape, np.int32)
-    call(address(rows), *rows.shape, address(values), address(parts))
+    call(rows, *rows.shape, values, parts)
     return values, parts

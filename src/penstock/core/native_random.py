@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.native_library import HostLibrary, address, processors
+from penstock.core.native_library import HostLibrary, processors
 
 LIBRARY = HostLibrary(
     "random",
@@ -45,7 +45,7 @@ def words(stream: Stream, count: int) -> Array | None:
     if call is None:
         return None
     found = np.empty(count, np.uint32)
-    call(*_whole(stream), count, address(found))
+    call(*_whole(stream), count, found)
     return found
 
 
@@ -56,7 +56,7 @@ def blocks(stream: Stream, places: Array) -> Array | None:
         return None
     places = np.ascontiguousarray(places, np.uint64)
     found = np.empty((len(places), 4), np.uint32)
-    call(*_whole(stream), address(places), len(places), address(found))
+    call(*_whole(stream), places, len(places), found)
     return found
 
 
@@ -66,7 +66,7 @@ def order(stream: Stream, count: int) -> Array | None:
     if call is None or count >> 32:
         return None
     found = np.empty(count, np.int64)
-    call(*_whole(stream), count, address(found))
+    call(*_whole(stream), count, found)
     return found
 
 
@@ -93,8 +93,8 @@ def _drawn(name: str, stream: Stream, places: Array, *parameters: Any) -> Array 
     kept = [p if isinstance(p, float) else np.ascontiguousarray(p, np.float64) for p in parameters]
     found = np.empty(len(places))
     call(
-        *_whole(stream), address(places), len(places), processors(),
-        *[p if isinstance(p, float) else address(p) for p in kept], address(found),
+        *_whole(stream), places, len(places), processors(),
+        *kept, found,
     )  # fmt: skip
     return found
 
@@ -108,7 +108,7 @@ def between(stream: Stream, count: int, least: Array, most: Array) -> Array | No
     assert len(least) == len(most)
     found = np.empty(count)
     step = int(len(least) > 1)
-    given = (count, processors(), step, address(least), address(most), address(found))
+    given = (count, processors(), step, least, most, found)
     call(*_whole(stream), *given)
     return found
 
@@ -123,5 +123,5 @@ def truncated(stream: Stream, groups: int, reserved: int, dtype: np.dtype[Any]) 
         return None
     wide = dtype.itemsize == 8
     found = np.empty((groups, 2 if wide else 4), dtype)
-    call(*_whole(stream), groups, reserved, wide, processors(), address(found))
+    call(*_whole(stream), groups, reserved, wide, processors(), found)
     return found

@@ -60,14 +60,13 @@ def function(name: str) -> Callable[..., Array]:
 def _run(number: int, arrays: Sequence[Array], result: Array) -> None:
     kept = [a if a.size == 1 else _whole(a, result.shape) for a in arrays]
     inputs, steps = _ADDRESSES[len(kept)], _STEPS[len(kept)]
-    library = LIBRARY.state().library
-    assert library is not None, (
+    run = LIBRARY.function("run")
+    assert run is not None, (
         "kernels of this library are registered with available=LIBRARY.is_in_use"
     )
-    run = library.penstock_special_run
     unknown = run(
         number, result.dtype.itemsize == 8, processors() if result.size > ALONE else 1, result.size,
-        inputs(*map(address, kept)), steps(*[a.size > 1 for a in kept]), address(result),
+        inputs(*map(address, kept)), steps(*[a.size > 1 for a in kept]), result,
     )  # fmt: skip
     assert unknown < 0, f"the library has no function {unknown}"
 

@@ -54,26 +54,26 @@ def hashes(texts: Array, function: int, keys: tuple[int, int] = (0, 0)) -> Array
       keys: SIP's key, or MURMUR's seed first.
     """
     found = np.empty(texts.shape, np.uint64)
-    given = (function, *keys, address(found))
+    given = (function, *keys, found)
     return found if _run("hash", texts, *given) else None
 
 
 def lengths(texts: Array, characters: bool) -> Array | None:
     """The length of each string in bytes, or characters; int32 of the shape of `texts`."""
     found = np.empty(texts.shape, np.int32)
-    return found if _run("lengths", texts, characters, address(found)) else None
+    return found if _run("lengths", texts, characters, found) else None
 
 
 def changed(texts: Array, change: int) -> Array | None:
     """Each string LOWER, UPPER or STRIP, as `bytes` has them."""
     found = np.empty(texts.shape, object)
-    return found if _run("change", texts, change, address(found)) else None
+    return found if _run("change", texts, change, found) else None
 
 
 def part(texts: Array, pos: int, size: int) -> Array | None:
     """The bytes [pos, pos + size) of each string, both not negative; None if one is shorter."""
     found = np.empty(texts.shape, object)
-    given = (pos, size, address(found))
+    given = (pos, size, found)
     return found if _run("part", texts, *given) else None
 
 
@@ -86,9 +86,7 @@ def joined(columns: Sequence[Array], shape: tuple[int, ...], between: bytes) -> 
     found = np.empty(shape, object)
     places = (ctypes.c_void_p * len(kept))(*map(address, kept))
     steps = np.array([1 if c.shape else 0 for c in kept], np.int64)
-    broken = join(
-        places, address(steps), len(kept), found.size, between, len(between), address(found)
-    )
+    broken = join(places, steps, len(kept), found.size, between, len(between), found)
     return found if broken < 0 else None
 
 
@@ -99,11 +97,11 @@ def split(texts: Array, between: bytes, skip_empty: bool) -> tuple[Array, Array]
         return None
     texts = np.ascontiguousarray(texts)
     counts = np.empty(len(texts), np.int64)
-    given = address(texts), len(texts), between, len(between), skip_empty, address(counts)
+    given = texts, len(texts), between, len(between), skip_empty, counts
     if cut(*given, None) >= 0:
         return None
     parts = np.empty(int(counts.sum()), object)
-    if cut(*given, address(parts)) >= 0:
+    if cut(*given, parts) >= 0:
         return None
     return parts, counts
 
@@ -114,7 +112,7 @@ def numbers(texts: Array, dtype: np.dtype[Any]) -> Array | None:
     if name is None:
         return None
     found = np.empty(texts.shape, dtype)
-    return found if _run(name, texts, address(found)) else None
+    return found if _run(name, texts, found) else None
 
 
 def stored(texts: Array, size: int, pad: bool) -> Array | None:
@@ -123,27 +121,27 @@ def stored(texts: Array, size: int, pad: bool) -> Array | None:
     Shorter strings get zeros where `pad` says so; otherwise all strings must be of that size.
     """
     found = np.empty((*texts.shape, size), np.uint8)
-    given = (size, pad, address(found))
+    given = (size, pad, found)
     return found if _run("bytes", texts, *given) else None
 
 
 def encoded(texts: Array, pad: bool) -> Array | None:
     """Each string in base 64, of the alphabet for addresses."""
     found = np.empty(texts.shape, object)
-    return found if _run("encode", texts, pad, address(found)) else None
+    return found if _run("encode", texts, pad, found) else None
 
 
 def decoded(texts: Array) -> Array | None:
     """The bytes of strings in base 64; None also where one is not."""
     found = np.empty(texts.shape, object)
-    return found if _run("decode", texts, address(found)) else None
+    return found if _run("decode", texts, found) else None
 
 
 def combined(texts: Array, ids: Array, parts: int, between: bytes) -> Array | None:
     """The strings [N] of each id joined in order, [parts]; ids int64[N] are in [0, parts)."""
     found = np.empty(parts, object)
     ids = np.ascontiguousarray(ids, np.int64)
-    given = (address(ids), parts, between, len(between), address(found))
+    given = (ids, parts, between, len(between), found)
     return found if _run("combine", texts, *given) else None
 
 
@@ -173,20 +171,20 @@ def ngrams(
     counts = np.empty(len(splits) - 1, np.int64)
     left, right, pads = pad
     given = (
-        address(texts), address(splits), len(counts), address(sizes), len(sizes),
+        texts, splits, len(counts), sizes, len(sizes),
         between, len(between), left, len(left), right, len(right), pads, keep_short,
-        address(counts),
+        counts,
     )  # fmt: skip
     call(*given, None)
     found = np.empty(int(counts.sum()), object)
-    return (found, counts) if call(*given, address(found)) < 0 else None
+    return (found, counts) if call(*given, found) < 0 else None
 
 
 def decimals(values: Array, digits: int) -> Array | None:
     """Floating numbers as C's `%.{digits}f` writes them; None also if one is large."""
     found = np.empty(values.shape, object)
     wide = values.astype(np.float64)
-    served = 0 <= digits <= 7 and _run("fixed", wide, digits, address(found))
+    served = 0 <= digits <= 7 and _run("fixed", wide, digits, found)
     return found if served else None
 
 
@@ -195,7 +193,7 @@ def whole(values: Array) -> Array | None:
     if not np.can_cast(values.dtype, np.int64):
         return None
     found = np.empty(values.shape, object)
-    return found if _run("whole", values.astype(np.int64), address(found)) else None
+    return found if _run("whole", values.astype(np.int64), found) else None
 
 
 def _run(name: str, texts: Array, *given: Any) -> bool:
@@ -203,4 +201,4 @@ def _run(name: str, texts: Array, *given: Any) -> bool:
     if function is None:
         return False
     texts = np.ascontiguousarray(texts)
-    return bool(function(address(texts), texts.size, *given) < 0)
+    return bool(function(texts, texts.size, *given) < 0)
