@@ -102,3 +102,74 @@ def test_a_graph_def_keeps_what_functions_implement() -> None:
         tf.import_graph_def(message, name="")
         call = next(o for o in again.get_operations() if o.type == "PartitionedCall")
         assert session.run(call.outputs[0], {"x:0": 0.0}) == 100.0
+
+
+def _scaled(api):
+    """A function that doubles x, and one for CPUs that triples it."""
+    plain = tf.function(lambda x: 2.0 * x, experimental_attributes={"api_implements": api})
+    special = {"api_implements": api, "api_preferred_device": "CPU"}
+    fast = tf.function(lambda x: 3.0 * x, experimental_attributes=special)
+
+    def either(x):
+        result = plain(x)
+        fast.get_concrete_function(x).add_to_graph()
+        return result
+
+    return either
+
+
+def test_a_gradient_is_that_of_the_function_that_runs() -> None:
+    either = _scaled("scale")
+    x = tf.constant(1.0)
+
+    @tf.function
+    def inside(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = either(x)
+        return y, tape.gradient(y, x)
+
+    assert [v.numpy() for v in inside(x)] == [3.0, 3.0]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.function(lambda v: either(v) ** 2)(x)
+    assert [y.numpy(), tape.gradient(y, x).numpy()] == [9.0, 18.0]
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        fed = tf.compat.v1.placeholder(tf.float32, [])
+        y = either(fed)
+        (slope,) = tf.gradients(y, fed)
+        assert session.run([y, slope], {fed: 1.0}) == [3.0, 3.0]
+
+
+def test_a_derivative_that_is_taken_first_is_that_of_the_function_that_runs() -> None:
+    either = _scaled("scale")
+
+    @tf.function
+    def forward(x):
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+            y = either(x)
+        return y, accumulator.jvp(y)
+
+    value, slope = forward(tf.constant(1.0))
+    assert value.numpy() == slope.numpy()
+
+
+@pytest.mark.parametrize("how", ["loop", "branch", "rows"])
+def test_calls_in_loops_and_branches_run_the_function_for_their_device(how) -> None:
+    either = _scaled("scale")
+    ways = {
+        "loop": lambda x: tf.while_loop(
+            lambda i, _: i < 2, lambda i, v: (i + 1, either(v)), [0, x]
+        )[1],
+        "branch": lambda x: tf.cond(x > 0.0, lambda: 3.0 * either(x), lambda: x),
+        "rows": lambda x: 3.0 * tf.map_fn(either, x[tf.newaxis])[0],
+    }
+    x = tf.constant(1.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.function(ways[how])(x)
+    assert [y.numpy(), tape.gradient(y, x).numpy()] == [9.0, 9.0]
+
+
+def test_what_is_vectorised_stays_what_it_names() -> None:
+    assert tf.vectorized_map(_scaled("scale"), tf.ones([2])).numpy().tolist() == [2.0, 2.0]

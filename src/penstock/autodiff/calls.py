@@ -24,6 +24,7 @@ from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import Tensor
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
+from penstock.graph.implementations import implementation
 from penstock.graph.operation import Operation
 
 
@@ -251,7 +252,7 @@ def _gradient_of_call(record: Record, *grads: Any) -> list[Any]:
     outputs: Sequence[Any] = record.outputs
     pattern = tuple(g is not None for g in grads)
     if record.source is not None:
-        body = record.source.attrs["f"]
+        body = _settle(record.source)
         pattern = (*pattern, *([False] * (len(body.outputs) - len(pattern))))
     reverse = reverse_of(body, pattern)
     missing = _missing(body, reverse)
@@ -292,6 +293,18 @@ def gather(results: Sequence[Any], where: Any) -> Any:
             results[values], results[indices], None if shape is None else results[shape]
         )
     return results[where]
+
+
+def _settle(op: Operation) -> CallBody:
+    """Makes a call in a graph name the function that it runs now, whatever is added later."""
+    body = implementation(op)
+    if body.attributes:
+        found = body.backward.get("settled")
+        if found is None:
+            found = body.backward["settled"] = CallBody(body.name, body.graph, body.outputs)
+            found.must_compile = body.must_compile
+        body = op.attrs["f"] = found
+    return body
 
 
 def _widen(op: Operation, body: CallBody, missing: list[SymbolicTensor]) -> CallBody:

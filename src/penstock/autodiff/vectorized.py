@@ -98,6 +98,7 @@ def _rows(fn: Any, elems: Any, flat: Sequence[Any]) -> tuple["_RowGraph", Any, l
     """
     single = _single_rows(flat)
     graph = _RowGraph("vectorized", hoists=True)
+    graph.keeps_calls = True
     places = [
         graph.add_input(t.dtype, None if t.dims is None else t.dims[1:], f"row_{i}", user=False)
         for i, t in enumerate(flat)

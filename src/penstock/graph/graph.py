@@ -67,6 +67,7 @@ class Graph(GraphScopes, GraphCollections):
         self.edits = 0  # grows when an existing operation changes, so that plans know
         self._seed: int | None = None
         self._functions: dict[str, Any] = {}
+        self.keeps_calls = False  # whether calls run what they name, whatever implements the same
         self.producer = graph_def.PRODUCER  # lowered by what is imported
         self.min_consumer = graph_def.MIN_CONSUMER
         self.bad_consumers: set[int] = set()

@@ -11,8 +11,8 @@ from typing import Any
 from penstock import errors
 from penstock.core.op_def import OpDef, find
 from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.graph.implementations import implementation
 from penstock.graph.operation import Operation
-from penstock.runtime.implementations import implementation
 from penstock.runtime.references import has_references, lowered, reference_positions
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims, text
@@ -413,7 +413,7 @@ class _Builder:
                 self._open_back.append((node, i, tensor))
 
     def _inline(self, op: Operation, inputs: list[Ref], control: list[Node]) -> None:
-        body = op.attrs["f"] if self.inline_all else implementation(op)
+        body = implementation(op)
         name = self.prefix + op.name
         if self.flow:  # all of a call is alive, or nothing, and in one round
             inputs = [self._arrived(name, ref) for ref in inputs]

@@ -105,6 +105,7 @@ class Tracer:
           TypeError: it returned what is no tensor.
         """
         graph = FuncGraph(self._name)
+        graph.keeps_calls = bool(self._options.jit_compile)
         graph.allow_variables = allow_variables
         variables = VariableInputs(graph)
         outer = state.graph

@@ -3,8 +3,10 @@
 Functions with the same value of `api_implements`, an attribute of `experimental_attributes` of
 `tf.function`, stand for each other. A call runs the one whose `api_preferred_device` is the type
 of its device, when the graph around the call calls it too or holds it
-(`ConcreteFunction.add_to_graph`); else the function that it names. Views that keep values for
-gradients have no attributes: they stay what they are, and so do calls that are compiled whole.
+(`ConcreteFunction.add_to_graph`); else the function that it names. Gradients are those of the
+function that runs, and once one was asked for the call names it: views that keep values for
+gradients have no attributes. Calls in graphs that are compiled whole, or vectorised, run what they
+name.
 """
 
 from collections.abc import Iterator
@@ -19,7 +21,7 @@ from penstock.types.device_spec import DeviceSpecV2
 def implementation(op: Operation) -> CallBody:
     """The body that a call of a function runs."""
     named: CallBody = op.attrs["f"]
-    if IMPLEMENTS not in named.attributes:
+    if IMPLEMENTS not in named.attributes or any(g.keeps_calls for g in _enclosing(op.graph)):
         return named
     wanted = DeviceSpecV2.from_string(op.device).device_type or "CPU"
     for body in (named, *_functions_around(op.graph)):
@@ -28,11 +30,17 @@ def implementation(op: Operation) -> CallBody:
     return named
 
 
-def _functions_around(graph: Graph | None) -> Iterator[CallBody]:
-    while graph is not None:
-        yield from graph._functions.values()
-        for op in graph.get_operations():
+def _functions_around(graph: Graph) -> Iterator[CallBody]:
+    for around in _enclosing(graph):
+        yield from around._functions.values()
+        for op in around.get_operations():
             yield from bodies_of(op.attrs)
+
+
+def _enclosing(graph: Graph | None) -> Iterator[Graph]:
+    """The graph and those around it."""
+    while graph is not None:
+        yield graph
         graph = getattr(graph, "outer_graph", None)
 
 
