@@ -103,6 +103,18 @@ def test_what_is_not_finite_is_red_by_default():
             assert picture.getpixel((0, 0)) == (255, 0, 0)
 
 
+def test_a_meta_graph_holds_the_default_color_of_images():
+    red = [255, 0, 0, 255]
+    with tf.Graph().as_default():
+        tf.raw_ops.ImageSummary(tag="i", tensor=np.zeros([1, 1, 1, 3], np.float32), name="i")
+        message = v1.train.export_meta_graph()
+    (node,) = [n for n in message.graph_def.node if n.name == "i"]
+    assert tf.make_ndarray(node.attr["bad_color"].tensor).tolist() == red
+    (op,) = [o for o in message.meta_info_def.stripped_op_list.op if o.name == "ImageSummary"]
+    (attr,) = [a for a in op.attr if a.name == "bad_color"]
+    assert tf.make_ndarray(attr.default_value.tensor).tolist() == red
+
+
 def test_images_are_numbered_and_bounded():
     found = summary(v1.summary.image("i", np.zeros([4, 2, 2, 3], np.uint8), max_outputs=2))
     assert [value.tag for value in found] == ["i/image/0", "i/image/1"]

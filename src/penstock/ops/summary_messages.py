@@ -4,6 +4,7 @@ A program merges them, fetches the result in a session and hands it to a `FileWr
 functions are in `penstock.summary.merged`.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 
 from penstock import errors, proto
 from penstock.core import shapes
+from penstock.core.arrays import HashableArray
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
-from penstock.graph.tensor_proto import array_to_proto, make_ndarray
+from penstock.graph.tensor_proto import array_to_proto
 from penstock.ops.media import png, wav
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -229,23 +231,23 @@ def check_pictures(c: ShapeContext, position: int) -> None:
         c.fail("1, 3 or 4 channels in the last dimension of tensor", f"{dims[3]}")
 
 
+BAD_COLOR = np.array([255, 0, 0, 255], np.uint8)  # of pixels that are not finite
 IMAGE = _define(
     "ImageSummary(tag: string, tensor: T; max_images: int >= 1 = 3, T: {uint8, float, half, "
-    "double} = float, bad_color: tensor = "
-    "b'\\x08\\x04\\x12\\x04\\x12\\x02\\x08\\x04:\\x06\\xff\\x01\\x00\\x00\\xff\\x01') -> "
-    "summary: string",
+    "double} = float, bad_color: tensor = None) -> summary: string",
     "A Summary of up to max_images pictures of a batch. Floating-point pictures are scaled to fill "
     "0 to 255, around 128 when they hold negative numbers; what is not finite gets bad_color.",
     _image_shape,
+)
+IMAGE.attrs["bad_color"] = dataclasses.replace(
+    IMAGE.attrs["bad_color"], default=HashableArray(BAD_COLOR, dt.uint8)
 )
 
 
 @host_kernel(IMAGE)
 def _image(tag: Array, tensor: Array, *, max_images: int, bad_color: Any) -> Array:
-    color = bad_color.array
-    if color.dtype == object:  # the default, as definitions write it: a serialised TensorProto
-        color = make_ndarray(proto.tensor_pb2.TensorProto.FromString(color.item()))
-    return image_summary(tag, tensor, max_images, checked_color(IMAGE.name, color, tensor.shape[3]))
+    color = checked_color(IMAGE.name, bad_color.array, tensor.shape[3])
+    return image_summary(tag, tensor, max_images, color)
 
 
 def image_summary(tag: Array, tensor: Array, max_images: int, bad_color: Array) -> Array:

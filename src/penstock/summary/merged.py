@@ -6,8 +6,6 @@ fetches it, and a `FileWriter` takes what it gives.
 
 from typing import Any
 
-import numpy as np
-
 from penstock import proto
 from penstock.config import logging
 from penstock.core import context
@@ -20,7 +18,6 @@ from penstock.summary.writers import text_of_scope
 from penstock.types import dtypes as dt
 
 SUMMARIES = "summaries"  # TensorFlow's GraphKeys.SUMMARIES
-BAD_COLOR = np.array([255, 0, 0, 255], np.uint8)  # of pixels that are not finite
 
 
 def _summary(
@@ -94,7 +91,7 @@ def image(
     Returns:
       A string scalar: a serialised Summary.
     """
-    attrs = {"max_images": max_outputs, "bad_color": BAD_COLOR}
+    attrs = {"max_images": max_outputs}
     return _summary(ops.IMAGE, name, family, collections, (tensor,), attrs)
 
 
