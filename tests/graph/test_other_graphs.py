@@ -70,6 +70,15 @@ def test_gradients_are_made_in_the_graph_of_their_tensors(graphs):
         assert session.run(found, {b: [3.0, 4.0]}).tolist() == [6.0, 8.0]
 
 
+@pytest.mark.parametrize(
+    "join", [lambda x, y: x + y, lambda x, y: tf.stack([x, y]), lambda x, y: tf.matmul(x, y)]
+)
+def test_another_graph_is_told_before_another_dtype(graphs, join):
+    a, _, _ = graphs
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="must be from the same graph"):
+        join(tf.constant([1]), a)
+
+
 def test_values_of_scopes_count_neither_eagerly_nor_in_functions(graphs):
     a, _, b = graphs
     with context.graph_scope(None):

@@ -292,12 +292,22 @@ def _place(op: OpDef, inputs: Sequence[Any], wanted: ArgDef, value: Any) -> int:
     return place
 
 
+def _check_graph(inputs: Sequence[Any]) -> None:
+    """Refuses tensors of another graph: told before their dtypes, which say less."""
+    graph = state.graph
+    for value in inputs if not graph.building_function else ():
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, SymbolicTensor):
+                graph.as_tensor(item)
+
+
 def _wrong_dtype(
     op: OpDef, arg: ArgDef, tensor: Tensor, dtype: DType, place: int, inputs: Sequence[Any]
 ) -> Exception:
     if state.graph is None:
         problem = TypeError(attributes.wrong_input(op, place, dtype, tensor.dtype))
         return attributes.user_error(op.name, problem, eager=True)
+    _check_graph(inputs)
     if arg.is_list and arg.type_attr is not None:
         types = ", ".join(
             getattr(getattr(item, "dtype", None), "name", type(item).__name__)
