@@ -67,6 +67,7 @@ class Values:
         self._n, self._rng = n, rng
         self.key = np.array([5], np.uint64)
         self.counter = np.array([7, 9], np.uint64)
+        self.seed = np.array([1, 2], np.int32)
         self.scalar = np.zeros(0, np.int32)  # its shape
         self.generator = np.array([1, 2, 3], np.int64)
 
