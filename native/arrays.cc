@@ -341,6 +341,25 @@ int64_t edits(const int32_t *a, int64_t a_size, const int32_t *b, int64_t b_size
   return row[b_size];
 }
 
+// ---- places of keys
+
+// Where the search for a key begins: keys that follow each other are far apart.
+inline int64_t first_slot(int64_t key, int64_t slot_count) {
+  const uint64_t mixed = static_cast<uint64_t>(key) * 0x9E3779B97F4A7C15u;
+  return static_cast<int64_t>((mixed ^ mixed >> 32) & static_cast<uint64_t>(slot_count - 1));
+}
+
+void find_places(const int64_t *keys, const int32_t *slots, int64_t slot_count,
+                 const int64_t *wanted, int64_t number, int64_t *places) {
+  constexpr int64_t kAhead = 16;  // keys whose slots are on their way from memory
+  for (int64_t i = 0; i < number; ++i) {
+    if (i + kAhead < number) __builtin_prefetch(slots + first_slot(wanted[i + kAhead], slot_count));
+    int64_t slot = first_slot(wanted[i], slot_count);
+    while (slots[slot] >= 0 && keys[slots[slot]] != wanted[i]) slot = (slot + 1) & (slot_count - 1);
+    places[i] = slots[slot];
+  }
+}
+
 // ---- level rows
 
 // Adjacent parts are pooled as long as one is below the next.
@@ -372,7 +391,7 @@ void level(const double *row, int64_t width, std::vector<double> &totals,
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 3; }
+EXPORT int penstock_arrays_version() { return 4; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -466,6 +485,27 @@ EXPORT int64_t penstock_arrays_edits(const int32_t *a, const int64_t *a_splits, 
     thread_local std::vector<int64_t> row;
     const int64_t *of_a = a_splits + i, *of_b = b_splits + i;
     found[i] = edits(a + of_a[0], of_a[1] - of_a[0], b + of_b[0], of_b[1] - of_b[0], row);
+  });
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_index(const int64_t *keys, int64_t count, int32_t *slots,
+                                     int64_t slot_count) {
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t slot = first_slot(keys[i], slot_count);
+    while (slots[slot] >= 0) slot = (slot + 1) & (slot_count - 1);
+    slots[slot] = static_cast<int32_t>(i);
+  }
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_places(const int64_t *keys, const int32_t *slots, int64_t slot_count,
+                                      const int64_t *wanted, int64_t number, int64_t threads,
+                                      int64_t *places) {
+  constexpr int64_t kShare = 8192;
+  in_parallel((number + kShare - 1) / kShare, threads, [=](int64_t share) {
+    const int64_t from = share * kShare, count = std::min(kShare, number - from);
+    find_places(keys, slots, slot_count, wanted + from, count, places + from);
   });
   return -1;
 }

@@ -68,6 +68,16 @@ EXPORT int64_t penstock_arrays_edits(const int32_t *a, const int64_t *a_splits, 
                                      const int64_t *b_splits, int64_t number, int64_t threads,
                                      int64_t *edits);
 
+// Puts the places of different keys into `slots`, which has a power of two of them, at least one more
+// than there are keys, all -1.
+EXPORT int64_t penstock_arrays_index(const int64_t *keys, int64_t count, int32_t *slots,
+                                     int64_t slot_count);
+
+// The place among such keys of each wanted one, or -1.
+EXPORT int64_t penstock_arrays_places(const int64_t *keys, const int32_t *slots, int64_t slot_count,
+                                      const int64_t *wanted, int64_t number, int64_t threads,
+                                      int64_t *places);
+
 // The nearest row that does not rise to each row, and the numbers of its level parts.
 EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t width, double *out,
                                      int32_t *parts);

@@ -206,6 +206,22 @@ bool check_edits(Random &random) {
   return found[0] == 1 && found[1] == 1 && found[2] == 0;
 }
 
+bool check_places(Random &random) {
+  const int64_t count = below(random, 300), slots = 512, number = below(random, 400);
+  std::vector<int64_t> keys(count), wanted(number), places(number);
+  for (int64_t i = 0; i < count; ++i) keys[i] = (i - 100) * 3;
+  std::shuffle(keys.begin(), keys.end(), random);
+  for (int64_t &each : wanted) each = below(random, 1000) - 400;
+  std::vector<int32_t> index(slots, -1);
+  penstock_arrays_index(keys.data(), count, index.data(), slots);
+  penstock_arrays_places(keys.data(), index.data(), slots, wanted.data(), number, 2, places.data());
+  for (int64_t i = 0; i < number; ++i) {
+    const auto place = std::find(keys.begin(), keys.end(), wanted[i]);
+    if (places[i] != (place == keys.end() ? -1 : place - keys.begin())) return false;
+  }
+  return true;
+}
+
 bool check_level(Random &random) {
   const int64_t number = 1 + below(random, 4), width = below(random, 60);
   std::vector<double> rows(number * width + 1), out(number * width + 1);
@@ -233,7 +249,8 @@ int main(int count, char **arguments) {
   Random random(1);
   bool (*const checks[])(Random &) = {check_unique, check_floats, check_combine, check_deal,
                                       check_invert, check_top,    check_extreme, check_nth,
-                                      check_among,  check_edits,   check_level};
+                                      check_among,  check_edits,   check_places,
+                                      check_level};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

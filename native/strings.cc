@@ -215,7 +215,7 @@ int64_t ReadNumbers(PyObject **texts, int64_t count, Number *values, Convert con
 
 }  // namespace
 
-int penstock_strings_version() { return 3; }
+int penstock_strings_version() { return 4; }
 
 int64_t penstock_strings_hash(PyObject **texts, int64_t count, int64_t function, uint64_t key0,
                               uint64_t key1, uint64_t *hashes) {
@@ -433,4 +433,32 @@ int64_t penstock_strings_whole(const int64_t *values, int64_t count, PyObject **
     if (!Put(out + row, text, end - text)) return row;
   }
   return -1;
+}
+
+int64_t penstock_strings_index(PyObject **keys, int64_t count, uint64_t *hashes, int32_t *slots,
+                               int64_t slot_count) {
+  return ForEach(keys, count, [=](int64_t row, Text key) {
+    hashes[row] = penstock::Farm(key.data, key.size);
+    auto slot = static_cast<int64_t>(hashes[row]) & (slot_count - 1);
+    while (slots[slot] >= 0) slot = (slot + 1) & (slot_count - 1);
+    slots[slot] = static_cast<int32_t>(row);
+    return true;
+  });
+}
+
+int64_t penstock_strings_places(PyObject **wanted, int64_t number, PyObject **keys,
+                                const uint64_t *hashes, const int32_t *slots, int64_t slot_count,
+                                int64_t *places) {
+  return ForEach(wanted, number, [=](int64_t row, Text text) {
+    const uint64_t hash = penstock::Farm(text.data, text.size);
+    auto slot = static_cast<int64_t>(hash) & (slot_count - 1);
+    Text key;
+    for (; slots[slot] >= 0; slot = (slot + 1) & (slot_count - 1)) {
+      if (hashes[slots[slot]] != hash) continue;
+      if (!Read(keys[slots[slot]], key)) return false;
+      if (key.size == text.size && memcmp(key.data, text.data, text.size) == 0) break;
+    }
+    places[row] = slots[slot];
+    return true;
+  });
 }

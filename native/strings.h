@@ -83,3 +83,12 @@ EXPORT int64_t penstock_strings_fixed(const double *values, int64_t count, int64
 
 // Whole numbers as decimals.
 EXPORT int64_t penstock_strings_whole(const int64_t *values, int64_t count, PyObject **out);
+
+// The same as penstock_arrays_index (arrays.h) for different strings; their hashes are kept too.
+EXPORT int64_t penstock_strings_index(PyObject **keys, int64_t count, uint64_t *hashes,
+                                      int32_t *slots, int64_t slot_count);
+
+// The place among such strings of each wanted one, or -1.
+EXPORT int64_t penstock_strings_places(PyObject **wanted, int64_t number, PyObject **keys,
+                                       const uint64_t *hashes, const int32_t *slots,
+                                       int64_t slot_count, int64_t *places);

@@ -17,7 +17,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=3,
+    version=4,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -29,6 +29,8 @@ LIBRARY = HostLibrary(
         "nth": "npnnnp",
         "among": "pnnpnnp",
         "edits": "ppppnnp",
+        "index": "pnpn",
+        "places": "ppnpnnp",
         "level": "pnnpp",
     },
 )
@@ -190,6 +192,27 @@ def edits(a: Array, a_splits: Array, b: Array, b_splits: Array) -> Array | None:
     found = np.empty(len(a_splits) - 1, np.int64)
     threads = processors() if len(a) > _ALONE else 1
     call(*held, len(found), threads, found)
+    return found
+
+
+def index(keys: Array) -> Array | None:
+    """What finds the places of different keys, int64[N], for `places`."""
+    call = LIBRARY.function("index")
+    if call is None or len(keys) >= 1 << 30:
+        return None
+    slots = np.full(2 << len(keys).bit_length(), -1, np.int32)
+    call(keys, len(keys), slots, len(slots))
+    return slots
+
+
+def places(keys: Array, slots: Array, wanted: Array) -> Array | None:
+    """The place among `keys`, of which `slots` is the index, of each of int64[M], or -1."""
+    call = LIBRARY.function("places")
+    if call is None:
+        return None
+    found = np.empty(len(wanted), np.int64)
+    threads = processors() if len(wanted) > _ALONE else 1
+    call(keys, slots, len(slots), wanted, len(wanted), threads, found)
     return found
 
 

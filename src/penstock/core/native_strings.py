@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "strings",
     what="native work on strings",
     without="operations on large arrays of strings take two to forty times as long",
-    version=3,
+    version=4,
     functions={
         "hash": "pnnuup",
         "lengths": "pnnp",
@@ -36,6 +36,8 @@ LIBRARY = HostLibrary(
         "ngrams": "ppnpnpnpnpnnnpp",
         "fixed": "pnnp",
         "whole": "pnp",
+        "index": "pnppn",
+        "places": "pnpppnp",
     },
     loader=ctypes.PyDLL,
 )
@@ -194,6 +196,22 @@ def whole(values: Array) -> Array | None:
         return None
     found = np.empty(values.shape, object)
     return found if _run("whole", values.astype(np.int64), found) else None
+
+
+def index(keys: Array) -> tuple[Array, Array] | None:
+    """What finds the places of different strings [N], for `places`: hashes and slots."""
+    if len(keys) >= 1 << 30:
+        return None
+    hashes = np.empty(len(keys), np.uint64)
+    slots = np.full(2 << len(keys).bit_length(), -1, np.int32)
+    return (hashes, slots) if _run("index", keys, hashes, slots, len(slots)) else None
+
+
+def places(keys: Array, made: tuple[Array, Array], wanted: Array) -> Array | None:
+    """The place among `keys`, of which `made` is the index, of each of the strings [M], or -1."""
+    hashes, slots = made
+    found = np.empty(len(wanted), np.int64)
+    return found if _run("places", wanted, keys, hashes, slots, len(slots), found) else None
 
 
 def _run(name: str, texts: Array, *given: Any) -> bool:

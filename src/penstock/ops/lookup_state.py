@@ -13,6 +13,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.ops.lookup_buckets import Buckets
+from penstock.ops.lookup_index import FEW, Index, index_of
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -39,6 +40,7 @@ class LookupTable:
     """A table, shared by name."""
 
     kind = "table"
+    is_indexed = True  # where many keys are looked up at once
 
     def __init__(
         self, name: str, key_dtype: DType, value_dtype: DType, value_shape: tuple[int, ...] = ()
@@ -48,8 +50,10 @@ class LookupTable:
         self.value_dtype = value_dtype
         self.key_shape: tuple[int, ...] = ()
         self.value_shape = value_shape
-        self.lock = threading.RLock()  # guards: content
+        self.lock = threading.RLock()  # guards: content, _index and _asked
         self.content: dict[Key, Any] = {}
+        self._index: Index | None = None  # of the content
+        self._asked = 0  # keys, since the content changed
         self.destroyed = False
 
     @property
@@ -60,10 +64,19 @@ class LookupTable:
     def clear(self) -> None:
         """Drops everything; the table is of no use afterwards."""
         with self.lock:
+            self._change()
             self.content, self.destroyed = {}, True
+
+    def _change(self) -> None:
+        """The content is about to change; the lock is held."""
+        self._index, self._asked = None, 0
 
     def find(self, keys: Array, default: Array) -> Array:
         """The values of keys, `default` (one, or one for each) where there are none."""
+        if self.is_indexed and keys.size > FEW and default.shape == self.value_shape:
+            found = self._found_at_once(keys, default)
+            if found is not None:
+                return found
         shape = keys.shape[: keys.ndim - len(self.key_shape)]
         wanted = self.keys_of(keys)
         if default.shape == self.value_shape:
@@ -80,6 +93,15 @@ class LookupTable:
                 f" {d.text(default.shape)}."
             )
         return self._stacked(values, shape)
+
+    def _found_at_once(self, keys: Array, default: Array) -> Array | None:
+        """`find` by an index, which is made when as many keys were asked for as there are."""
+        with self.lock:
+            self._asked += keys.size
+            if self._index is None and self._asked >= len(self.content) > 0:
+                self._index = index_of(self.content, self.key_dtype, self._stacked)
+            index = self._index
+        return None if index is None else index.find(keys, default)
 
     def _found(self, keys: list[Key], default: Array) -> list[Any]:
         one = default if self.value_shape else default.item()
@@ -98,6 +120,7 @@ class LookupTable:
         """Sets the values of keys."""
         rows = self.rows(keys, values)
         with self.lock:
+            self._change()
             self.content.update(zip(self.keys_of(keys), rows, strict=True))
 
     def rows(self, keys: Array, values: Array) -> list[Any]:
@@ -118,6 +141,7 @@ class LookupTable:
         """Drops keys; those that are not there are ignored."""
         wanted = self.keys_of(keys)
         with self.lock:
+            self._change()
             for key in wanted:
                 self.content.pop(key, None)
 
@@ -125,6 +149,7 @@ class LookupTable:
         """Makes these the table's only content."""
         rows = self.rows(keys, values)
         with self.lock:
+            self._change()
             self.content = dict(zip(self.keys_of(keys), rows, strict=True))
 
     def export(self) -> tuple[Array, Array]:
@@ -182,6 +207,7 @@ class StaticTable(LookupTable):
                         " key once.",
                     )
                 made[key] = value
+            self._change()
             self.content, self.initialized = made, True
 
     def replace(self, keys: Array, values: Array) -> None:
@@ -239,6 +265,7 @@ class DenseTable(LookupTable):
     """
 
     kind = "MutableDenseHashTable"
+    is_indexed = False  # its keys are checked, and may be vectors
 
     def __init__(
         self,
