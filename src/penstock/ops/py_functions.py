@@ -17,13 +17,16 @@ import numpy as np
 from penstock import errors
 from penstock.core import context
 from penstock.core.arrays import to_array
+from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
 from penstock.core.convert import constant_tensor, convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.tensor import EagerTensor, wrap
+from penstock.ops.py_composites import flattened, packed, tensor_types
 from penstock.types.dtypes import DType, as_dtype
+from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
 
 Array = Any
@@ -268,12 +271,12 @@ def py_function(
 
     Args:
       func: a function of as many tensors as `inp` has; returns one value for each entry of `Tout`.
-      inp: a list of tensors.
-      Tout: a dtype, or a list of dtypes ([] or None for no result).
+      inp: a list of tensors and composite tensors.
+      Tout: a dtype or a TypeSpec, or a list of them ([] or None for no result).
       name: the name in a graph.
 
     Returns:
-      A tensor, or a list of tensors like `Tout`.
+      A tensor or composite tensor, or a list of them like `Tout`.
 
     Raises:
       InvalidArgumentError: what the function returns does not fit `Tout`.
@@ -321,20 +324,24 @@ def _run(op: OpDef, func: Any, inp: Any, wanted: Any, name: str | None) -> Any:
             f"Expected func to be callable. Received func={func} of type {type(func)}."
         )
     single = not isinstance(wanted, (list, tuple)) and wanted is not None
-    types = (
-        []
-        if wanted is None
-        else [as_dtype(t) for t in (nest.flatten(wanted) if not single else [wanted])]
+    kinds = [wanted] if single else nest.flatten(wanted) if wanted is not None else []
+    composites = op is EAGER_PY_FUNC and any(
+        isinstance(v, (CompositeTensor, TypeSpec)) for v in (*inp, *kinds)
     )
+    if composites:
+        func = flattened(func, inp, kinds)
+        inp = nest.flatten(inp, expand_composites=True)
+    types = [as_dtype(t) for t in (tensor_types(kinds) if composites else kinds)]
+    tensors = [convert_to_tensor(v) for v in inp]
     if state.graph is None:
-        results = _run_now(op, func, [convert_to_tensor(v) for v in inp], types)
+        results = _run_now(op, func, tensors, types)
     else:
         token = _register(func, state.graph)
-        results = execute(
-            op, ([convert_to_tensor(v) for v in inp],), {"token": token, "Tout": types}, name
-        )
+        results = execute(op, (tensors,), {"token": token, "Tout": types}, name)
         if not types:
             return results
+    if composites:
+        results = packed(kinds, results)
     return results[0] if single else results
 
 
@@ -347,7 +354,7 @@ def _run_now(op: OpDef, func: Any, tensors: list[Any], types: list[DType]) -> li
             return _as_tensors(result, types, name)
     arrays = [np.asarray(t._array) for t in tensors]
     with context.no_recording():
-        result = func(*[a[()] if a.ndim == 0 else a for a in arrays])
+        result = func(*arrays)
     return _as_tensors(result, types, name)
 
 
