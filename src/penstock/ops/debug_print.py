@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.config.logging import get_logger
-from penstock.core import shapes
+from penstock.core import dispatch, shapes
 from penstock.core.composite import SparseTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -21,6 +21,7 @@ from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.tensor import Tensor
 from penstock.ops.text_format import string_format, summarize_flat
+from penstock.types import dtypes as dt
 from penstock.util import nest
 
 Array = Any
@@ -38,21 +39,23 @@ PRINT_V2 = define_op(
 
 @host_kernel(PRINT_V2, limit=1 << 62, reentrant=True)
 def _print_v2(text: Array, *, output_stream: Any, end: Any) -> tuple[()]:
-    write(_text(text[()]) + _text(end), _text(output_stream))
+    write(_bytes(text[()]) + _bytes(end), _bytes(output_stream).decode())
     return ()
 
 
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
 
 
-def write(text: str, stream: str) -> None:
-    """Writes `text` to standard output or error, the log, or the end of a file."""
+def write(raw: bytes, stream: str) -> None:
+    """Writes text to standard output or error, the log, or the end of a file, as it is there."""
+    if stream.startswith("file://"):
+        with _file_lock, open(stream.removeprefix("file://"), "ab") as file:
+            file.write(raw)
+        return
+    text = raw.decode("utf-8", "backslashreplace")
     if stream in LOG_LEVELS:
         get_logger().log(LOG_LEVELS[stream], text.rstrip("\n"))
-    elif stream.startswith("file://"):
-        with _file_lock, open(stream.removeprefix("file://"), "a", encoding="utf-8") as file:
-            file.write(text)
     else:
         target = sys.stdout if stream == "stdout" else sys.stderr
         target.write(text)
@@ -92,14 +95,24 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Any:
         )
     options.update({k: v for k, v in kwargs.items() if k != "format"})
     count = 3 if options["summarize"] is None else int(options["summarize"])
+    attrs = {"output_stream": stream_name(options["output_stream"]), "end": options["end"]}
+    if len(inputs) == 1 and _is_text(inputs[0]):
+        return execute(PRINT_V2, (inputs[0],), attrs, options["name"])
     templates, tensors = [], []
     for value in inputs:
         template, found = _template(value)
         templates.append(template)
         tensors += found
-    text = string_format(str(options["sep"]).join(templates), tensors, _MARK, count)
-    attrs = {"output_stream": stream_name(options["output_stream"]), "end": options["end"]}
+    text = _format(str(options["sep"]).join(templates), tensors, _MARK, count)
     return execute(PRINT_V2, (text,), attrs, options["name"])
+
+
+_format = dispatch.dispatching(string_format, "penstock.strings", "format")  # of ragged tensors too
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is one text, which is printed as it is: without quotes."""
+    return isinstance(value, Tensor) and value.dtype is dt.string and value.dims == ()
 
 
 _MARK = "{{penstock.tensor}}"  # stands for a tensor in a template
@@ -117,6 +130,9 @@ def _template(value: Any) -> tuple[str, list[Any]]:
         if isinstance(item, SparseTensor):
             tensors.extend([item.indices, item.values, item.dense_shape])
             return f"SparseTensor(indices={_MARK}, values={_MARK}, shape={_MARK})"
+        if hasattr(item, "nested_row_splits"):  # ragged
+            tensors.append(item)
+            return _Mark()
         if isinstance(item, Tensor) or hasattr(item, "handle") or hasattr(item, "dense_shape"):
             tensors.append(convert_to_tensor(item))
             return _Mark()
@@ -176,7 +192,7 @@ def _print(
     if first_n < 0 or count < first_n:
         _printed[ctx.op_name] = count + 1
         shown = "".join(f"[{summarize_flat(a, summarize)}]" for a in data)
-        write(f"{_text(message)}{shown}\n", "stderr")
+        write(_bytes(message) + _bytes(f"{shown}\n"), "stderr")
     return x
 
 

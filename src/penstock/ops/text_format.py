@@ -18,10 +18,16 @@ from penstock.core.op_def import define_op
 Array = Any
 
 
+_ESCAPES = {i: f"\\{i:03o}" for i in (*range(32), 127)} | {
+    ord(c): f"\\{name}" for c, name in zip("\t\n\r\"'\\", "tnr\"'\\", strict=True)
+}
+
+
 def element_text(value: Any, quoted: bool) -> str:
     """One element of a tensor as text."""
     if isinstance(value, (bytes, str)):
-        text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+        text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+        text = text.translate(_ESCAPES)
         return f'"{text}"' if quoted else text
     if isinstance(value, (bool, np.bool_)):
         return str(int(value))
@@ -121,7 +127,7 @@ def _string_format(
     for array, piece in zip(inputs, pieces[1:], strict=True):
         filled += [_SUMMARIZE(array, summarize), piece]
     result = np.empty((), object)
-    result[()] = "".join(filled).encode()
+    result[()] = "".join(filled).encode("utf-8", "surrogateescape")
     return result
 
 
