@@ -65,3 +65,28 @@ def test_primals_of_the_surroundings():
         return accumulator.jvp(y)
 
     np.testing.assert_allclose(tangent(), 2 * X * TANGENT, rtol=1e-6)
+
+
+def test_primals_and_tangents_are_nests_of_one_form():
+    x = tf.constant([1.0])
+    with tf.autodiff.ForwardAccumulator([x], [2.0 * x]) as accumulator:
+        y = x * x
+    assert accumulator.jvp(y).numpy().tolist() == [4.0]
+    for primals, tangents, error in (
+        ([x], x, ValueError),
+        (x, [x], ValueError),
+        ([x, x * 1.0], [[x], x], ValueError),
+        ((x,), [x], TypeError),
+        ({"a": x}, [x], TypeError),
+    ):
+        with pytest.raises(error, match="nested structure"):
+            tf.autodiff.ForwardAccumulator(primals, tangents)
+
+
+def test_an_integer_primal_has_no_derivatives():
+    i = tf.constant([3])
+    with tf.autodiff.ForwardAccumulator(i, tf.constant([1])) as accumulator:
+        doubled, real = i * 2, tf.cast(i, tf.float32)
+    assert accumulator.jvp(doubled) is None
+    assert accumulator.jvp(real) is None
+    assert accumulator.jvp(i).numpy().tolist() == [1]

@@ -172,3 +172,15 @@ assert (big.numpy() == 128.0).all()
 
 def test_a_new_process_may_begin_with_a_vectorised_map():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True)
+
+
+def test_a_tape_that_is_not_persistent_gives_one_jacobian():
+    x = tf.constant([[1.0, 2.0]])
+    for first in ("jacobian", "batch_jacobian", "gradient"):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        getattr(tape, first)(y, x)
+        for method in (tape.jacobian, tape.batch_jacobian, tape.gradient):
+            with pytest.raises(RuntimeError, match="one set of gradients"):
+                method(y, x)

@@ -124,6 +124,11 @@ def test_case():
     assert [float(run_all_ways(choose, F(v))[0]) for v in (-3, 4, 50)] == [3, 8, 50]
 
 
+def test_a_default_that_is_no_function_is_refused_before_it_is_needed():
+    with pytest.raises(TypeError, match="`default` must be callable, got 3"):
+        tf.case([(tf.constant(True), lambda: 1)], default=3)
+
+
 def test_case_without_a_true_predicate():
     def choose(x):
         return tf.case([(x < 0, lambda: -x), (x < 10, lambda: x * 2)])

@@ -10,6 +10,7 @@ from typing import Any
 from penstock.autodiff.tape import GradientTape
 from penstock.autodiff.unconnected import UnconnectedGradients
 from penstock.autodiff.walk import Record, as_dense, is_trainable, rule_of
+from penstock.config.logging import get_logger
 from penstock.core import context
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
@@ -28,6 +29,7 @@ class ForwardAccumulator:
 
     Raises:
       ValueError: a tensor is given twice, or the numbers differ.
+      TypeError: `tangents` is another kind of nest than `primals`.
 
     Example:
       >>> import penstock as tf
@@ -42,12 +44,8 @@ class ForwardAccumulator:
         self._tangents: dict[int, Any] = {}
         self._keep: dict[int, Any] = {}
         self._recording = False
+        nest.assert_same_structure(primals, tangents)
         flat_primals, flat_tangents = nest.flatten(primals), nest.flatten(tangents)
-        if len(flat_primals) != len(flat_tangents):
-            raise ValueError(
-                f"primals and tangents must have the same structure, got {len(flat_primals)} and"
-                f" {len(flat_tangents)} leaves."
-            )
         for primal, tangent in zip(flat_primals, flat_tangents, strict=True):
             if tangent is not None:
                 self._watch(primal, convert_to_tensor(tangent, dtype=primal.dtype))
@@ -61,7 +59,10 @@ class ForwardAccumulator:
         if id(target) in self._tangents:
             raise ValueError("Tensor was watched twice: pass each primal once.")
         if not (target.dtype.is_floating or target.dtype.is_complex or target is not primal):
-            raise ValueError(f"primals must be floating or complex, got {target.dtype.name}")
+            get_logger().warning(
+                "The dtype of the watched primal must be floating (e.g. tf.float32), got %s",
+                target.dtype.name,
+            )
         self._set(target, tangent)
 
     def _set(self, tensor: Any, tangent: Any) -> None:

@@ -214,11 +214,7 @@ class GradientTape:
             anything.
           TypeError: a source is neither tensor nor variable.
         """
-        if self._used and not self._persistent:
-            raise RuntimeError(
-                "A non-persistent GradientTape can only be used to compute one set of gradients (or"
-                " jacobians)"
-            )
+        self._check_unused()
         if not self._entered:
             raise RuntimeError(
                 "GradientTape.gradient: expected a tape that recorded something, got one that was"
@@ -258,6 +254,14 @@ class GradientTape:
         if not self._persistent:
             self._tracked = {}
         return pack_gradients(sources, results)
+
+    def _check_unused(self) -> None:
+        if self._used and not self._persistent:
+            raise RuntimeError(
+                "A non-persistent GradientTape can only be used to compute one set of gradients (or"
+                " jacobians): expected this to be the first, got a second one. Make the tape with"
+                " persistent=True."
+            )
 
     def _source(self, source: Any) -> Any:
         if hasattr(source, "handle") and not isinstance(source, Tensor):
@@ -345,6 +349,7 @@ class GradientTape:
     @contextlib.contextmanager
     def _several(self) -> Iterator[None]:
         """Lets the tape be asked more than once; it may be used once all the same."""
+        self._check_unused()
         persistent, self._persistent = self._persistent, True
         if self._recording and not persistent:
             self._stop()
@@ -352,6 +357,8 @@ class GradientTape:
             yield
         finally:
             self._persistent = persistent
+            if not persistent:
+                self._records, self._tracked = [], {}
 
     def batch_jacobian(
         self,
@@ -374,6 +381,7 @@ class GradientTape:
           A tensor of shape [B, T..., S...], or None.
 
         Raises:
+          RuntimeError: a tape that is not persistent is used a second time.
           ValueError: a rank is unknown or 0, or the first dimensions differ.
         """
         t, s = target.dims, source.dims

@@ -226,6 +226,11 @@ def case(
         and `exclusive` is set.
     """
     pairs = _pairs(pred_fn_pairs)
+    if default is not None and not callable(default):
+        raise TypeError(
+            f"case: the argument `default` must be callable, got {default!r}. Pass a function, such"
+            " as `lambda: value`."
+        )
     if state.graph is None:
         chosen = next((f for p, f in pairs if bool(p)), default)
         if chosen is None:
