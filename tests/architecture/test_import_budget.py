@@ -35,6 +35,18 @@ def test_importing_the_command_loads_no_heavy_package():
     assert not modules_after("import penstock.cli") & set(HEAVY)
 
 
+def test_kernels_for_variants_are_imported_when_one_is_selected():
+    loaded = modules_after(
+        "import penstock\n"
+        "from penstock.core import kernels\n"
+        "from penstock.ops import array_fill\n"
+        "from penstock.types import dtypes\n"
+        "kernel = kernels.select('ZerosLike', 'host', 'CPU', {'T': dtypes.variant})\n"
+        "assert kernel.types, 'the kernel for arrays was chosen'"
+    )
+    assert "penstock.ops.variant_arithmetic" in loaded
+
+
 @pytest.mark.parametrize("name", ["json", "email.message"])
 def test_the_probe_sees_what_is_loaded(name):
     assert name in modules_after(f"import {name}")

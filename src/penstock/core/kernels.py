@@ -24,7 +24,7 @@ import numpy as np
 from penstock import errors
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef
-from penstock.types.dtypes import DType, as_dtype
+from penstock.types.dtypes import DType, as_dtype, variant
 
 ErrorClass = Callable[[Any, Any, str], errors.OpError]  # (node_def, op, message)
 When = Callable[..., bool]  # (attrs, *flat inputs): arrays or tracers, of known shape and dtype
@@ -90,6 +90,7 @@ def _type_fits(value: Any, allowed: tuple[DType, ...]) -> bool:
 
 
 _kernels: dict[str, list[Kernel]] = {}
+_for_variants: dict[str, Callable[[], None]] = {}  # operation -> imports its kernels for variants
 
 
 def register_kernel(
@@ -206,6 +207,9 @@ def select(op_name: str, kind: str, device: str, attrs: dict[str, Any]) -> Kerne
 
     A kernel for some inputs comes with the one that serves the others; it needs one.
     """
+    load = _for_variants.get(op_name)
+    if load is not None and any(value is variant for value in attrs.values()):
+        load()
     fitting = [k for k in reversed(_kernels.get(op_name, ())) if k.fits(kind, device, attrs)]
     chosen: Kernel | None = None
     for each in sorted(fitting, key=lambda k: k.specificity):
@@ -214,6 +218,14 @@ def select(op_name: str, kind: str, device: str, attrs: dict[str, Any]) -> Kerne
         elif chosen is not None:
             chosen = replace(each, otherwise=chosen)
     return chosen
+
+
+def add_variant_kernels(op_names: Sequence[str], load: Callable[[], None]) -> None:
+    """Says what imports the kernels of operations for variants, when one is first selected.
+
+    Few programs have variants, and the modules that know what is in them are many.
+    """
+    _for_variants.update(dict.fromkeys(op_names, load))
 
 
 def kernels_of(op_name: str) -> tuple[Kernel, ...]:

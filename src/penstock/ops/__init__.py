@@ -8,6 +8,7 @@ Kernels of particular devices register for the names of operations, ahead of the
 
 import importlib
 
+from penstock.core.kernels import add_variant_kernels
 from penstock.ops.kernels import cpu as _cpu  # noqa: F401
 from penstock.ops.kernels import cpu_angles as _cpu_angles  # noqa: F401
 from penstock.ops.kernels import cpu_conv as _cpu_conv  # noqa: F401
@@ -218,13 +219,20 @@ COMMON = (
 )
 
 
+add_variant_kernels(("AddN", "ZerosLike"), lambda: _import_family("variant_arithmetic"))
+
+
+def _import_family(family: str) -> None:
+    importlib.import_module(f"penstock.ops.{family}")
+
+
 def load_common() -> None:
     """Imports the families of `COMMON`."""
     for family in COMMON:
-        importlib.import_module(f"penstock.ops.{family}")
+        _import_family(family)
 
 
 def load_all() -> None:
     """Imports every family."""
     for family in FAMILIES:
-        importlib.import_module(f"penstock.ops.{family}")
+        _import_family(family)
