@@ -18,12 +18,14 @@ using penstock::Pool;
 using penstock::Product;
 
 // A finish of results with rows of `columns`; its numbers live in `held`.
-penstock::Finish draw_finish(Floats (&held)[2], long columns, long count) {
+penstock::Finish draw_finish(Floats (&held)[3], long columns, long count) {
   held[0] = numbers(columns);
   held[1] = numbers(count);
+  held[2] = numbers(count);
   penstock::Finish finish;
   if (draw(0, 1)) finish.bias = held[0].data();
   if (draw(0, 1)) finish.beside = held[1].data();
+  if (draw(0, 1)) finish.gate = held[2].data();
   finish.activation = static_cast<int>(draw(0, 2));
   return finish;
 }
@@ -32,6 +34,7 @@ void apply(const penstock::Finish& finish, long columns, std::vector<double>& re
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (finish.bias != nullptr) results[i] += finish.bias[i % columns];
     if (finish.beside != nullptr) results[i] += finish.beside[i];
+    if (finish.gate != nullptr && !(finish.gate[i] > 0)) results[i] = 0;
     if (finish.activation != penstock::NONE && results[i] < 0) results[i] = 0;
     if (finish.activation == penstock::RELU6 && results[i] > 6) results[i] = 6;
   }
@@ -60,7 +63,7 @@ void check_product(const penstock::Kernels& kernels, penstock::Workers& workers)
   p.c = c.data();
   p.a_start = a_start.data();
   p.b_start = b_start.data();
-  Floats held[2];
+  Floats held[3];
   if (p.batch == 1) p.finish = draw_finish(held, p.n, p.m * p.n);
   kernels.product(p, workers);
   std::vector<double> wanted(c.size());
@@ -136,10 +139,13 @@ void check_conv(const penstock::Kernels& kernels, penstock::Workers& workers) {
   const Floats w = numbers(c.taps.all() * c.inner() * c.filters);
   const Floats dy = numbers(c.images * c.out.all() * c.filters);
   Floats y(dy.size(), NAN), dx(x.size(), NAN), dw(w.size(), NAN);
-  Floats held[2];
+  Floats held[3], held_grad[3];
   const penstock::Finish finish = draw_finish(held, c.filters, static_cast<long>(y.size()));
+  penstock::Finish grad_finish;
+  if (penstock::all_are_met(c))
+    grad_finish = draw_finish(held_grad, c.channels, static_cast<long>(dx.size()));
   kernels.conv(c, x.data(), w.data(), y.data(), finish, workers);
-  kernels.conv_input_grad(c, w.data(), dy.data(), dx.data(), workers);
+  kernels.conv_input_grad(c, w.data(), dy.data(), dx.data(), grad_finish, workers);
   kernels.conv_filter_grad(c, x.data(), dy.data(), dw.data(), workers);
   std::vector<double> y_wanted(y.size()), dx_wanted(x.size()), dw_wanted(w.size());
   each_product(c, [&](long i, long j, long k) {
@@ -148,6 +154,7 @@ void check_conv(const penstock::Kernels& kernels, penstock::Workers& workers) {
     dw_wanted[j] += static_cast<double>(dy[k]) * x[i];
   });
   apply(finish, c.filters, y_wanted);
+  apply(grad_finish, c.channels, dx_wanted);
   compare("conv", y, y_wanted);
   compare("conv_input_grad", dx, dx_wanted);
   compare("conv_filter_grad", dw, dw_wanted);
@@ -220,7 +227,7 @@ void check_threads(const penstock::Kernels& kernels) {
     std::vector<Floats> found = {Floats(dy.size()), Floats(x.size()), Floats(w.size()),
                                  Floats(c.images * c.filters * c.filters)};
     kernels.conv(c, x.data(), w.data(), found[0].data(), {}, workers);
-    kernels.conv_input_grad(c, w.data(), dy.data(), found[1].data(), workers);
+    kernels.conv_input_grad(c, w.data(), dy.data(), found[1].data(), {}, workers);
     kernels.conv_filter_grad(c, x.data(), dy.data(), found[2].data(), workers);
     const long pixels = c.out.all();  // dy transposed times dy, for every image
     std::vector<long> starts;

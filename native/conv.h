@@ -423,20 +423,30 @@ inline Steps phase_steps(const Conv& c) {
   return Steps{steps.image, c.stride.z * steps.z, c.stride.y * steps.y, c.stride.x * steps.x};
 }
 
+// A finish of what begins `from` elements further.
+inline penstock::Finish finish_from(penstock::Finish finish, long from) {
+  if (finish.beside != nullptr) finish.beside += from;
+  if (finish.gate != nullptr) finish.gate += from;
+  return finish;
+}
+
 // Zeros where some pixels of the input are met by no tap, and no phase writes them.
 inline void clear_unmet(const Conv& c, float* dx) {
-  if (c.taps.z < c.stride.z || c.taps.y < c.stride.y || c.taps.x < c.stride.x || c.filters == 0)
+  if (!penstock::all_are_met(c) || c.filters == 0)
     __builtin_memset(dx, 0, (unsigned long)(c.images * c.size.all() * c.channels) * sizeof(float));
 }
 
-void tiled_input_grad(const Conv& c, const float* w, const float* dy, float* dx, Workers& workers) {
-  if (is_pointwise(c)) return multiply_pixels(c, dy, w, dx, true, {}, workers);
+void tiled_input_grad(const Conv& c, const float* w, const float* dy, float* dx,
+                      const penstock::Finish& finish, Workers& workers) {
+  if (is_pointwise(c)) return multiply_pixels(c, dy, w, dx, true, finish, workers);
   clear_unmet(c, dx);
   if (c.filters == 0) return;
   const Steps steps = dense(c.size, c.channels);
   each_phase(c, w, [&](const Conv& turned, const Axes& first, const Filter& filter) {
-    Slide s = slide_of(turned, dy, dx + steps.at(0, first.z, first.y) + first.x * steps.x);
+    const long from = steps.at(0, first.z, first.y) + first.x * steps.x;
+    Slide s = slide_of(turned, dy, dx + from);
     s.to = phase_steps(c);
+    s.finish = finish_from(finish, from);
     slide(s, filter, workers);
   });
 }

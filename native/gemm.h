@@ -85,6 +85,7 @@ inline Ending ending(const penstock::Finish& finish, long column, long element) 
   Ending e;
   if (finish.bias != nullptr) e.bias = finish.bias + column;
   if (finish.beside != nullptr) e.beside = finish.beside + element;
+  if (finish.gate != nullptr) e.gate = finish.gate + element;
   e.activation = finish.activation;
   return e;
 }

@@ -172,6 +172,7 @@ inline void narrow_piece(const NarrowSliding& s, const float* x, long row, long 
   for (long i = 0; i < count; ++i) {
     if (end.bias != nullptr) sums[i] += load_some(end.bias, lanes);
     if (end.beside != nullptr) sums[i] += load_some(end.beside + i * n.to.x, lanes);
+    if (end.gate != nullptr) sums[i] = gated(sums[i], load_some(end.gate + i * n.to.x, lanes));
     store_some(y + column + i * n.to.x, activated(sums[i], end.activation), lanes);
   }
 }
@@ -334,13 +335,14 @@ void conv(const Conv& c, const float* x, const float* w, float* y, const penstoc
   narrow_slide(c, x, Filter{w, false, {}, {}, {}}, y, dense(c.out, c.filters), finish, workers);
 }
 
-void conv_input_grad(const Conv& c, const float* w, const float* dy, float* dx, Workers& workers) {
-  if (!is_narrow(c)) return tiled_input_grad(c, w, dy, dx, workers);
+void conv_input_grad(const Conv& c, const float* w, const float* dy, float* dx,
+                     const penstock::Finish& finish, Workers& workers) {
+  if (!is_narrow(c)) return tiled_input_grad(c, w, dy, dx, finish, workers);
   clear_unmet(c, dx);
   const Steps steps = dense(c.size, c.channels);
   each_phase(c, w, [&](const Conv& turned, const Axes& first, const Filter& filter) {
-    narrow_slide(turned, dy, filter, dx + steps.at(0, first.z, first.y) + first.x * steps.x,
-                 phase_steps(c), {}, workers);
+    const long from = steps.at(0, first.z, first.y) + first.x * steps.x;
+    narrow_slide(turned, dy, filter, dx + from, phase_steps(c), finish_from(finish, from), workers);
   });
 }
 

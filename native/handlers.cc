@@ -74,7 +74,23 @@ ffi::Error conv_input_grad(ffi::ThreadPool pool, Floats w, Floats dy, Dims windo
     PoolWorkers workers(pool);
     penstock::best_kernels().conv_input_grad(
         conv_of(dx->dimensions(), w.dimensions(), dy.dimensions(), window), w.typed_data(),
-        dy.typed_data(), dx->typed_data(), workers);
+        dy.typed_data(), dx->typed_data(), {}, workers);
+  });
+}
+
+// uses: 2 when there is something beside the result, 4 when there is a gate; what is not there is
+// any buffer.
+ffi::Error finished_conv_input_grad(ffi::ThreadPool pool, Floats w, Floats dy, Floats beside,
+                                    Floats gate, Dims window, std::int32_t uses,
+                                    ffi::Result<Floats> dx) {
+  return guarded([&] {
+    penstock::Finish finish;
+    if ((uses & 2) != 0) finish.beside = beside.typed_data();
+    if ((uses & 4) != 0) finish.gate = gate.typed_data();
+    PoolWorkers workers(pool);
+    penstock::best_kernels().conv_input_grad(
+        conv_of(dx->dimensions(), w.dimensions(), dy.dimensions(), window), w.typed_data(),
+        dy.typed_data(), dx->typed_data(), finish, workers);
   });
 }
 
@@ -169,6 +185,15 @@ PENSTOCK_HANDLER(penstock_finished_conv, finished_conv,
                      .Ret<Floats>());
 PENSTOCK_HANDLER(penstock_conv_input_grad, conv_input_grad,
                  window_call().Arg<Floats>().Arg<Floats>().Attr<Dims>("window").Ret<Floats>());
+PENSTOCK_HANDLER(penstock_finished_conv_input_grad, finished_conv_input_grad,
+                 window_call()
+                     .Arg<Floats>()
+                     .Arg<Floats>()
+                     .Arg<Floats>()
+                     .Arg<Floats>()
+                     .Attr<Dims>("window")
+                     .Attr<std::int32_t>("uses")
+                     .Ret<Floats>());
 PENSTOCK_HANDLER(penstock_conv_filter_grad, conv_filter_grad,
                  window_call().Arg<Floats>().Arg<Floats>().Attr<Dims>("window").Ret<Floats>());
 PENSTOCK_HANDLER(penstock_max_pool, max_pool,
@@ -186,4 +211,4 @@ extern "C" __attribute__((visibility("default"))) int penstock_interface() { ret
 
 // What the functions above mean and how they are called; penstock/core/native.py states the same
 // number, as REVISION, and refuses a library that states another one.
-extern "C" __attribute__((visibility("default"))) int penstock_revision() { return 8; }
+extern "C" __attribute__((visibility("default"))) int penstock_revision() { return 9; }

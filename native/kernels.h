@@ -24,10 +24,12 @@ class Workers {
 const int NONE = 0, RELU = 1, RELU6 = 2;  // activations
 
 // What is done to each result of a product or convolution before it is stored: the bias of its
-// column is added, then what lies beside it, then the activation is applied.
+// column is added, then what lies beside it; it becomes zero where its gate is not above zero, as in
+// the gradient of Relu; then the activation is applied.
 struct Finish {
   const float* bias = nullptr;    // [columns], or none
   const float* beside = nullptr;  // as the result, or none
+  const float* gate = nullptr;    // as the result, or none
   int activation = NONE;
 };
 
@@ -59,6 +61,11 @@ struct Conv {
   long inner() const { return channels / groups; }   // channels that a filter sees
   long outer() const { return filters / groups; }    // filters that see a channel
 };
+
+// Whether some tap of the filter meets each pixel of the input: else its gradient is just zero.
+inline bool all_are_met(const Conv& c) {
+  return c.taps.z >= c.stride.z && c.taps.y >= c.stride.y && c.taps.x >= c.stride.x;
+}
 
 // Pooling of x[images, height, width, channels] to y[images, out_height, out_width, channels].
 struct Pool {
@@ -197,7 +204,9 @@ struct Kernels {
   const char* name;
   void (*product)(const Product&, Workers&);
   void (*conv)(const Conv&, const float* x, const float* w, float* y, const Finish&, Workers&);
-  void (*conv_input_grad)(const Conv&, const float* w, const float* dy, float* dx, Workers&);
+  // `finish`: where every pixel is met by a tap (`all_are_met`).
+  void (*conv_input_grad)(const Conv&, const float* w, const float* dy, float* dx, const Finish&,
+                          Workers&);
   void (*conv_filter_grad)(const Conv&, const float* x, const float* dy, float* dw, Workers&);
   void (*max_pool)(const Pool&, const float* x, float* y, Workers&);
   void (*max_pool_grad)(const Pool&, const float* x, const float* y, const float* dy, float* dx,

@@ -70,8 +70,11 @@ static inline long up(long value, long step) { return (value + step - 1) / step;
 struct Ending {
   const float* bias = nullptr;    // one number for each column
   const float* beside = nullptr;  // laid out as c
+  const float* gate = nullptr;    // laid out as c
   int activation = penstock::NONE;
-  bool none() const { return bias == nullptr && beside == nullptr && activation == penstock::NONE; }
+  bool none() const {
+    return bias == nullptr && beside == nullptr && gate == nullptr && activation == penstock::NONE;
+  }
 };
 
 typedef int Ints __attribute__((vector_size(PENSTOCK_VECTOR_BYTES)));
@@ -84,6 +87,11 @@ static inline Vector activated(Vector x, int activation) {
   const Vector six = splat(6);
   const Ints above = (Ints)(x > six);
   return (Vector)(((Ints)x & ~above) | ((Ints)six & above));
+}
+
+// Zero where the gate is not above zero.
+static inline Vector gated(Vector x, Vector gate) {
+  return (Vector)((Ints)x & (Ints)(gate > Vector{}));
 }
 
 // Element (i, k) of segment s of a is a[starts[s] + i * a_row + k * a_col]; row k of b follows on
@@ -113,6 +121,7 @@ static __attribute__((noinline)) void store_part(const Tile& t, const float* sum
       float sum = t.add ? *to + sums[i * width + j] : sums[i * width + j];
       if (t.end.bias != nullptr) sum += t.end.bias[j];
       if (t.end.beside != nullptr) sum += t.end.beside[i * t.c_row + j];
+      if (t.end.gate != nullptr && !(t.end.gate[i * t.c_row + j] > 0)) sum = 0;
       if (t.end.activation != penstock::NONE && sum < 0) sum = 0;
       if (t.end.activation == penstock::RELU6 && sum > 6) sum = 6;
       *to = sum;
@@ -188,6 +197,13 @@ static void tile(const Tile& t) {
       for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
         for (int v = 0; v < V; ++v) sums[i][v] += load(t.end.beside + i * t.c_row + v * LANES);
+    }
+    if (t.end.gate != nullptr) {
+#pragma GCC unroll 16
+      for (int i = 0; i < R; ++i)
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v)
+          sums[i][v] = gated(sums[i][v], load(t.end.gate + i * t.c_row + v * LANES));
     }
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i)

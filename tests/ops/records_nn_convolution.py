@@ -366,4 +366,5 @@ RECORDS = [
         differentiable=(0, 1, 2),
     ),
     Record("PenstockFinishedConv2D", tested_by="tests/runtime/test_fusing.py"),
+    Record("PenstockFinishedConv2DBackpropInput", tested_by="tests/runtime/test_fusing.py"),
 ]

@@ -13,6 +13,7 @@ from penstock.runtime.reference import run_reference
 from penstock.runtime.simplify import simplify
 
 FUSED = "PenstockFinishedConv2D"
+FUSED_GRAD = "PenstockFinishedConv2DBackpropInput"
 
 
 def draw(*shape, seed=0):
@@ -42,8 +43,8 @@ def planned(make):
     return program
 
 
-def fused_in(program):
-    return [n for n in program.nodes if n.type == FUSED]
+def fused_in(program, type=FUSED):
+    return [n for n in program.nodes if n.type == type]
 
 
 CHAINS = {
@@ -201,4 +202,125 @@ def test_the_native_kernel_beside_double_precision(size, kernel, strides, parts)
         (x, w, [bias] * with_bias, [beside] * with_beside),
         {"strides": [1, strides, strides, 1], "padding": "SAME", "activation": activation},
     )
+    np.testing.assert_allclose(found, result, rtol=1e-4, atol=1e-4)
+
+
+GRAD, GATE = draw(2, 6, 6, 4, seed=4), draw(2, 6, 6, 3, seed=5)
+
+
+def input_grad(**attrs):
+    given = {"strides": [1, 1, 1, 1], "padding": "SAME", **attrs}
+    return tf.raw_ops.Conv2DBackpropInput(
+        input_sizes=[2, 6, 6, 3], filter=FILTER, out_backprop=tf.constant(GRAD), **given
+    )
+
+
+def relu_grad(gradients, features):
+    return tf.raw_ops.ReluGrad(gradients=gradients, features=features)
+
+
+GRAD_CHAINS = {
+    "relu": (lambda y: relu_grad(y, GATE), (0, 1)),
+    "beside": (lambda y: IMAGE + y, (1, 0)),
+    "sum of two": (lambda y: tf.add_n([y, tf.constant(IMAGE)]), (1, 0)),
+    "both": (lambda y: relu_grad(tf.add_n([tf.constant(IMAGE), y]), GATE), (1, 1)),
+    "nothing after the gate": (lambda y: relu_grad(y, GATE) + IMAGE, (0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", GRAD_CHAINS)
+def test_what_gradients_by_the_input_take(name):
+    make, counts = GRAD_CHAINS[name]
+    (node,) = fused_in(planned(lambda: make(input_grad())), FUSED_GRAD)
+    assert (node.attrs["M"], node.attrs["N"]) == counts
+    assert node.counts == [1, 1, 1, *counts]
+
+
+GRADS_LEFT = {
+    "the gate": lambda: relu_grad(GATE, input_grad()),
+    "a sum of three": lambda: tf.add_n([input_grad(), tf.constant(IMAGE), tf.constant(GATE)]),
+    "used twice": lambda: [relu_grad(y := input_grad(), GATE), tf.reduce_sum(y)],
+    "a vector": lambda: input_grad() + np.float32([1, 2, 3]),
+    "alone": input_grad,
+}
+
+
+@pytest.mark.parametrize("name", GRADS_LEFT)
+def test_what_gradients_by_the_input_leave(name):
+    assert not fused_in(planned(GRADS_LEFT[name]), FUSED_GRAD)
+
+
+@pytest.mark.parametrize("type", [np.float64, np.float16])
+def test_gradients_of_other_dtypes(type):
+    def make():
+        y = tf.raw_ops.Conv2DBackpropInput(
+            input_sizes=[2, 6, 6, 3],
+            filter=FILTER.astype(type),
+            out_backprop=tf.constant(GRAD.astype(type)),
+            strides=[1, 1, 1, 1],
+            padding="SAME",
+        )
+        return tf.cast(relu_grad(y + IMAGE.astype(type), GATE.astype(type)), tf.float32)
+
+    program = planned(make) if type is np.float64 else simplify_alone(make)
+    assert len(fused_in(program, FUSED_GRAD)) == 1
+
+
+def simplify_alone(make):
+    with Graph().as_default():
+        return simplify(build([make()], [], ()))
+
+
+def test_a_training_step_is_the_same_bits_with_and_without(monkeypatch):
+    weights = [tf.constant(draw(3, 3, *shape, seed=9)) for shape in [(4, 32), (32, 32), (32, 32)]]
+    x = tf.constant(draw(2, 16, 16, 4, seed=8))
+
+    def gradients(x, *weights):
+        with tf.GradientTape() as tape:
+            tape.watch([x, *weights])
+            h = tf.nn.relu(tf.nn.conv2d(x, weights[0], 1, "SAME"))
+            inner = tf.nn.relu(tf.nn.conv2d(h, weights[1], 1, "SAME"))
+            h = tf.nn.relu(h + tf.nn.conv2d(inner, weights[2], 1, "SAME"))
+            loss = tf.reduce_sum(h * h)
+        return tape.gradient(loss, [x, *weights])
+
+    step = tf.function(gradients)
+    found = step(x, *weights)
+    concrete = step.get_concrete_function(x, *weights)
+    program = simplify(build(concrete.outputs, concrete.inputs, ()))
+    assert [(n.attrs["M"], n.attrs["N"]) for n in fused_in(program, FUSED_GRAD)] == [(0, 1), (1, 1)]
+    monkeypatch.setenv("PENSTOCK_PATTERNS_OFF", "conv_grad_finish")
+    for got, wanted in zip(found, tf.function(gradients)(x, *weights), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(
+    size=st.tuples(st.integers(1, 3), st.integers(3, 17), st.integers(1, 20), st.integers(1, 40)),
+    kernel=st.sampled_from([1, 3]),
+    strides=st.integers(1, 3),
+    parts=st.tuples(st.booleans(), st.booleans()),
+)
+def test_the_native_gradient_beside_double_precision(size, kernel, strides, parts):
+    images, side, channels, filters = size
+    out = -(-side // strides)
+    dy = draw(images, out, out, filters) * 2
+    w = draw(kernel, kernel, channels, filters, seed=1)
+    shape = (images, side, side, channels)
+    beside, gate = draw(*shape, seed=2), draw(*shape, seed=3)
+    gate[0, 0, 0, 0] = np.nan
+    attrs = {"strides": [1, strides, strides, 1], "padding": "SAME"}
+    wide = tf.raw_ops.Conv2DBackpropInput(
+        input_sizes=shape,
+        filter=w.astype(np.float64),
+        out_backprop=dy.astype(np.float64),
+        **attrs,
+    ).numpy()
+    with_beside, with_gate = parts
+    result = wide + (beside if with_beside else 0)
+    result = np.where(gate > 0, result, 0) if with_gate else result
+    from penstock.core.execute import execute
+
+    lists = [beside] * with_beside, [gate] * with_gate
+    found = execute(FUSED_GRAD, (np.int32(shape), w, dy, *lists), attrs)
     np.testing.assert_allclose(found, result, rtol=1e-4, atol=1e-4)

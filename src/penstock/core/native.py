@@ -33,6 +33,7 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "conv",
     "finished_conv",
     "conv_input_grad",
+    "finished_conv_input_grad",
     "conv_filter_grad",
     "max_pool",
     "max_pool_grad",
@@ -53,7 +54,7 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "nth",
 )
 PREFIX = "penstock."
-REVISION = 8  # part of the names that executables on disk hold; handlers.cc states the same number
+REVISION = 9  # part of the names that executables on disk hold; handlers.cc states the same number
 _SETS = ("isa", "dot_isa")  # of instructions: for all kernels, for products of bfloat16 and bytes
 _OWN = ("interface", *_SETS, *(f"use_{name}" for name in _SETS))
 

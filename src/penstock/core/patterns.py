@@ -44,11 +44,15 @@ class Link:
       fits: `fits(attrs, result, other)` says whether one with these attributes, on a result so far
         and another operand of these shapes (None where there is none), counts; both are as known
         when the program is planned.
+      place: which input the result so far is; None for any.
+      ends: whether nothing follows it.
     """
 
     types: tuple[str, ...]
     role: str
     fits: Fits
+    place: int | None = None
+    ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def _depthwise_shape(c: ShapeContext) -> Dims:
     return sliding_shape(c, layout, image, kernel[:2], _times(kernel[2], kernel[3]))
 
 
-def _given_shape(position: int) -> Callable[[ShapeContext], Dims]:
+def given_shape(position: int) -> Callable[[ShapeContext], Dims]:
     """The output's shape is the value of an input; the gradient must fit it."""
 
     def rule(c: ShapeContext) -> Dims:
@@ -149,7 +149,7 @@ def _define(
     to_input = define_op(
         f"{name}BackpropInput{suffix}(input_sizes: {sizes}, filter: T, out_backprop: T; "
         f"T: {{{types}}}, {attrs}{extra}) -> output: T",
-        shape=_given_shape(0),
+        shape=given_shape(0),
         host_inputs=("input_sizes",),
         doc=f"The gradient of {name} with respect to its input.",
     )
@@ -157,7 +157,7 @@ def _define(
     to_filter = define_op(
         f"{name}BackpropFilter{suffix}(input: T, filter_sizes: int32, out_backprop: T; "
         f"T: {{{types}}}, {attrs}) -> output: T",
-        shape=_given_shape(1),
+        shape=given_shape(1),
         host_inputs=("filter_sizes",),
         doc=f"The gradient of {name} with respect to its filter.",
     )

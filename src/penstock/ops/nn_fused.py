@@ -1,8 +1,8 @@
 """Convolutions with what is done to their result in the same pass over memory.
 
 The planner makes these operations from chains of others (`penstock inspect --patterns`), after
-gradients were taken; programs do not write them. `bias` and `beside` are lists of one or none: a
-vector for the last axis, and a tensor of the result's shape.
+gradients were taken; programs do not write them. `bias`, `beside` and `gate` are lists of one or
+none: a vector for the last axis, and tensors of the result's shape.
 """
 
 from typing import Any
@@ -10,7 +10,15 @@ from typing import Any
 from penstock.core.kernels import compiled_kernel
 from penstock.core.op_def import define_op
 from penstock.core.patterns import Chain, Link, add_pattern
-from penstock.ops.nn_convolution import ATTRS_2D, CONV_2D, conv_shape, forward_kernel
+from penstock.ops.nn_convolution import (
+    ATTRS_2D,
+    CONV_2D,
+    CONV_2D_INPUT,
+    conv_shape,
+    forward_kernel,
+    given_shape,
+    to_input_kernel,
+)
 from penstock.types.dims import Dims, is_full
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
@@ -49,6 +57,35 @@ def _finished_conv(
     return _finished(xp, forward_kernel(ctx, input, filter), bias, beside, activation)
 
 
+FINISHED_CONV_2D_INPUT = define_op(
+    "PenstockFinishedConv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T, "
+    f"beside: M*T, gate: N*T; {ATTRS_2D}, M: int >= 0, N: int >= 0, "
+    "T: {half, bfloat16, float, double}) -> output: T",
+    shape=given_shape(0),
+    host_inputs=("input_sizes",),
+    doc="A convolution's gradient by its input, to which beside is added; then it becomes zero "
+    "where the gate is not above zero.",
+).without_gradient("the planner makes it, after gradients were taken")
+
+
+@compiled_kernel(FINISHED_CONV_2D_INPUT)
+def _finished_input_grad(
+    ctx: Any,
+    xp: Any,
+    input_sizes: Array,
+    filter: Array,
+    out_backprop: Array,
+    beside: list[Array],
+    gate: list[Array],
+) -> Array:
+    result = to_input_kernel(ctx, input_sizes, filter, out_backprop)
+    for each in beside:
+        result = result + each
+    for each in gate:
+        result = xp.where(each > 0, result, result.dtype.type(0))
+    return result
+
+
 def _is_bias(attrs: dict[str, Any], result: Dims, other: Dims) -> bool:
     """Whether `other` is a vector for the last axis of `result`."""
     if attrs.get("data_format", "NHWC") != "NHWC" or not result:
@@ -58,6 +95,10 @@ def _is_bias(attrs: dict[str, Any], result: Dims, other: Dims) -> bool:
 
 def _is_beside(attrs: dict[str, Any], result: Dims, other: Dims) -> bool:
     return is_full(result) and result == other
+
+
+def _is_one_beside(attrs: dict[str, Any], result: Dims, other: Dims) -> bool:
+    return attrs.get("N", 2) == 2 and _is_beside(attrs, result, other)
 
 
 LINKS = (
@@ -82,5 +123,23 @@ add_pattern(
         lambda attrs: attrs["data_format"] == "NHWC" and attrs["T"].name in FLOATING,
         LINKS,
         FINISHED_CONV_2D.name,
+    )
+)
+GRAD_LINKS = (
+    Link(("Add", "AddV2", "AddN"), "beside", _is_one_beside),
+    Link(("ReluGrad",), "gate", _is_beside, place=0, ends=True),
+)
+
+add_pattern(
+    Chain(
+        "conv_grad_finish",
+        "Conv2DBackpropInput followed by the addition of a tensor of its result's shape and "
+        "ReluGrad: either of these, the last one last",
+        FINISHED_CONV_2D_INPUT.name,
+        f"{WHEN}; channels last",
+        CONV_2D_INPUT.name,
+        lambda attrs: attrs["data_format"] == "NHWC" and attrs["T"].name in FLOATING,
+        GRAD_LINKS,
+        FINISHED_CONV_2D_INPUT.name,
     )
 )

@@ -58,7 +58,8 @@ class _Finder:
             if link is None:
                 break
             others = [ref for ref in user.inputs if ref[0] is not last]
-            left = [each for each in left if each is not link] if others else []
+            goes_on = others and not link.ends
+            left = [each for each in left if each is not link] if goes_on else []
             if others:
                 roles[link.role] = others
             else:
@@ -104,7 +105,10 @@ def _matching(links: list[Link], user: Node, last: Node) -> Link | None:
     if len(others) != len(user.inputs) - 1:
         return None
     other = others[0][0].shapes[others[0][1]] if others else None
+    place = next(i for i, ref in enumerate(user.inputs) if ref[0] is last)
     for link in links:
-        if user.type in link.types and link.fits(user.attrs, last.shapes[0], other):
+        if user.type not in link.types or link.place not in (None, place):
+            continue
+        if link.fits(user.attrs, last.shapes[0], other):
             return link
     return None

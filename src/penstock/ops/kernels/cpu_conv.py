@@ -203,3 +203,24 @@ def finished_conv(ctx: Any, x: Array, w: Array, bias: list[Array], beside: list[
     uses = np.int32(len(bias) + 2 * len(beside))
     finish = {"uses": uses, "activation": np.int32(activation)}
     return _called("finished_conv", s.layout, s.result, *held, window=s.numbers, **finish)
+
+
+def _when_finished_input_grad(
+    attrs: dict[str, Any], sizes: Array, w: Array, dy: Array, *rest: Array
+) -> bool:
+    if _first(attrs["data_format"]) or not _when_input_grad(attrs, sizes, w, dy):
+        return False
+    strides = [attrs["strides"][i] for i in spatial_axes(attrs["data_format"])]
+    return all(k >= n for k, n in zip(w.shape, strides, strict=False))  # a tap for each pixel
+
+
+@compiled_kernel("PenstockFinishedConv2DBackpropInput", when=_when_finished_input_grad, **FLOAT)
+def finished_conv_input_grad(
+    ctx: Any, sizes: Array, w: Array, dy: Array, beside: list[Array], gate: list[Array]
+) -> Array:
+    """The gradient of Conv2D by the input, float32, channels last, finished where it is stored."""
+    s = sliding(ctx.attrs, tuple(int(n) for n in sizes), w.shape)
+    held = (w, dy, (beside or [w])[0], (gate or [w])[0])  # what is not there is any array
+    uses = np.int32(2 * len(beside) + 4 * len(gate))
+    function = "finished_conv_input_grad"
+    return _called(function, s.layout, s.image, *held, window=s.numbers, uses=uses)
