@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.ops import nn_candidate_samplers as samplers
+from penstock.ops.random_philox import Stream
 
 R = tf.raw_ops
 INVALID = tf.errors.InvalidArgumentError
@@ -179,3 +181,36 @@ def test_losses_draw_classes_and_train_few_rows() -> None:
     assert isinstance(grad, tf.IndexedSlices)
     assert grad.values.shape == [6, 4]
     assert grad.indices.numpy()[:3].tolist() == [1, 4, 7]
+
+
+DISTRIBUTIONS = {
+    "uniform": samplers.Uniform(77),
+    "log uniform": samplers.LogUniform(50_000),
+    "fixed": samplers.Fixed(np.arange(1, 40, dtype=np.float32)),
+    "learned": samplers.Learned(100),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_draws_at_once_are_those_one_by_one(name: str) -> None:
+    distribution = DISTRIBUTIONS[name]
+    if isinstance(distribution, samplers.Learned):
+        distribution.learn(np.array([3, 3, 99, 31, 32, 0] * 50))
+    stream = Stream(np.uint64(5), np.uint64(0), np.uint64(9))
+    source = samplers.Words(stream)
+    one_by_one = [distribution.draw(source) for _ in range(300)]
+    assert list(distribution.draw_many(samplers.Words(stream), 300)) == one_by_one
+    different = list(dict.fromkeys(one_by_one))[:20]
+    drawn, tries = samplers._draw(distribution, stream, 20, unique=True)
+    assert list(drawn) == different
+    assert len(set(one_by_one[:tries])) == 20
+    assert one_by_one[tries - 1] == different[-1]
+
+
+def test_different_classes_are_found_where_most_draws_are_alike(monkeypatch) -> None:
+    distribution = samplers.Fixed(np.array([1e6, 1, 1], np.float32))
+    stream = Stream(np.uint64(5), np.uint64(0), np.uint64(9))
+    monkeypatch.setattr(samplers, "AT_ONCE", 8)
+    drawn, tries = samplers._draw(distribution, stream, 2, unique=True)
+    assert len(set(drawn)) == 2
+    assert tries > 8

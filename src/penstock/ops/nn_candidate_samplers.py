@@ -5,6 +5,7 @@ repeating one when `unique`, and says how often each class is to be expected in 
 are TensorFlow's for the same seeds.
 """
 
+import functools
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ BLOCKS_PER_CLASS = 512  # blocks of random words set apart for each class drawn
 READ_FIRST, READ_AT_ONCE = 8, 256  # blocks
 WORD = 1 << 32
 MANTISSA = 1 << 52
+BLOCK = 32  # classes whose weights are added up
+AT_ONCE = 1 << 16  # draws that are looked through for different classes; a draw more at a time then
 SEEDS = "seed: int = 0, seed2: int = 0"
 COUNTS = "num_true: int >= 1, num_sampled: int >= 1, unique: bool"
 OUTPUTS = "sampled_candidates: int64, true_expected_count: float, sampled_expected_count: float"
@@ -61,13 +64,18 @@ class Words:
     def below(self, limit: int, wide: bool = False) -> int:
         """A whole number in [0, limit), from one word, or two when `wide`."""
         size = WORD * WORD if wide else WORD
-        usable = size - 1 - (size - 1) % limit if limit & (limit - 1) else size
+        usable = _usable(limit, size)
         while True:
             value = next(self._words)
             if wide:
                 value += next(self._words) * WORD
             if value < usable:
                 return value % limit
+
+
+def _usable(limit: int, size: int) -> int:
+    """Below it are random numbers of [0, size) that are fair modulo `limit`."""
+    return size - 1 - (size - 1) % limit if limit & (limit - 1) else size
 
 
 class Distribution:
@@ -116,6 +124,13 @@ class LogUniform(Distribution):
         """One class."""
         return (int(math.exp(source.double() * math.log1p(self.size))) - 1) % self.size
 
+    def draw_many(self, source: Words, count: int) -> Any:
+        """Classes, at once but for the exponentials, whose last digits decide."""
+        pairs = words(np, source.stream, 2 * count).astype(np.float64).reshape(count, 2)
+        doubles = (pairs[:, 0] % (1 << 20) * WORD + pairs[:, 1]) / MANTISSA
+        powers = map(math.exp, (doubles * math.log1p(self.size)).tolist())
+        return (np.array([int(p) for p in powers], np.int64) - 1) % self.size
+
     def probabilities(self, classes: Array) -> Array:
         """The probability of each class."""
         given = classes.astype(np.float64)
@@ -123,25 +138,50 @@ class LogUniform(Distribution):
 
 
 class Learned(Distribution):
-    """As likely as the classes were among the true ones so far, plus one."""
+    """As likely as the classes were among the true ones so far, plus one.
+
+    Sums of blocks of classes find a class without the sums of all before it.
+    """
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
-        self.weights = np.ones(size, np.int64)
-        self.sums = np.cumsum(self.weights)
+        self.weights = np.zeros((-(-size // BLOCK), BLOCK), np.int64)
+        self.weights.reshape(-1)[:size] = 1
+        self.blocks = self.weights.sum(1)
+        self.total = size
 
     def draw(self, source: Words) -> int:
         """One class."""
-        return int(np.searchsorted(self.sums, source.below(int(self.sums[-1])), "right"))
+        return int(self._classes(np.array([source.below(self.total)]))[0])
+
+    def draw_many(self, source: Words, count: int) -> Any:
+        """Classes, at once; words that are not fair are left out."""
+        usable, more = _usable(self.total, WORD), 0
+        while True:
+            values = words(np, source.stream, count + more).astype(np.int64)
+            fair = values[values < usable][:count]
+            if len(fair) == count:
+                return self._classes(fair % self.total)
+            more = 2 * more + 8
+
+    def _classes(self, values: Array) -> Array:
+        """The class in whose part of [0, total) each value lies."""
+        ends = np.cumsum(self.blocks)
+        block = np.searchsorted(ends, values, "right")
+        rest = values - (ends - self.blocks)[block]
+        within = (np.cumsum(self.weights[block], axis=1) <= rest[:, None]).sum(1)
+        return block * BLOCK + within
 
     def probabilities(self, classes: Array) -> Array:
         """The probability of each class."""
-        return self.weights[classes] / self.sums[-1]
+        return self.weights.reshape(-1)[classes] / self.total
 
     def learn(self, classes: Array) -> None:
         """Counts true classes."""
-        np.add.at(self.weights, classes.reshape(-1), 1)
-        self.sums = np.cumsum(self.weights)
+        flat = classes.reshape(-1)
+        np.add.at(self.weights.reshape(-1), flat, 1)
+        np.add.at(self.blocks, flat // BLOCK, 1)
+        self.total += len(flat)
 
 
 class Fixed(Distribution):
@@ -152,7 +192,7 @@ class Fixed(Distribution):
         self.weights = np.asarray(weights, np.float32).astype(np.float64)
         self.keep, self.alias = self._tables()
 
-    def _tables(self) -> tuple[list[Any], list[int]]:
+    def _tables(self) -> tuple[Array, Array]:
         """For each place the share that stays with it, and the class that gets the rest.
 
         Shares are kept in float32: where one comes to 1 but for rounding, that decides.
@@ -169,25 +209,40 @@ class Fixed(Distribution):
             (low if keep[large] < 1 else high).append(large)
         for rest in low + high:
             keep[rest] = np.float32(1)
-        return keep, alias
+        return np.array(keep, np.float32), np.array(alias, np.int64)
 
     def draw(self, source: Words) -> int:
         """One class."""
         share = source.single()
         place = source.below(self.size)
-        return place if share < self.keep[place] else self.alias[place]
+        return place if share < self.keep[place] else int(self.alias[place])
+
+    def draw_many(self, source: Words, count: int) -> Any:
+        """Classes, at once unless one must be drawn again."""
+        pairs = words(np, source.stream, 2 * count).astype(np.int64).reshape(count, 2)
+        if pairs[:, 1].max(initial=0) >= _usable(self.size, WORD):
+            return super().draw_many(source, count)
+        shares, places = pairs[:, 0] % (1 << 23) / (1 << 23), pairs[:, 1] % self.size
+        return np.where(shares < self.keep[places], places, self.alias[places])
 
     def probabilities(self, classes: Array) -> Array:
         """The probability of each class."""
         return self.weights[classes] / self.weights.sum()
 
 
-def _draw(distribution: Distribution, source: Words, count: int, unique: bool) -> tuple[Any, int]:
+def _draw(distribution: Distribution, stream: Stream, count: int, unique: bool) -> tuple[Any, int]:
     """Classes, a sequence, and how many draws it took."""
     if not unique:
-        return distribution.draw_many(source, count), count
+        return distribution.draw_many(Words(stream), count), count
+    drawn = 2 * count
+    while drawn <= AT_ONCE:
+        classes = np.asarray(distribution.draw_many(Words(stream), drawn))
+        first = np.sort(np.unique(classes, return_index=True)[1])[:count]
+        if len(first) == count:
+            return classes[first], int(first[-1]) + 1
+        drawn *= 4
+    source, tries = Words(stream), 0
     found: dict[int, None] = {}
-    tries = 0
     while len(found) < count:
         found.setdefault(distribution.draw(source))
         tries += 1
@@ -215,7 +270,7 @@ def _sampled(
             f"`true_candidate` out of range [0, {distribution.size}), received {wrong[0]}."
         )
     stream = stream_on_host(ctx, BLOCKS_PER_CLASS * count)
-    drawn, tries = _draw(distribution, Words(stream), count, unique)
+    drawn, tries = _draw(distribution, stream, count, unique)
     sampled = np.array(drawn, np.int64)
     result = [sampled, *(_expected(distribution, c, tries, count) for c in (classes, sampled))]
     if isinstance(distribution, Learned):
@@ -278,7 +333,9 @@ class _Learning:
         attrs = tuple(ctx.attrs.items()) if ctx.step is None else ()
         with self.lock:
             key = ("learned classes", ctx.op_name, attrs)
-            return table.setdefault(key, Learned(ctx.attrs["range_max"]))  # type: ignore[no-any-return]
+            if key not in table:
+                table[key] = Learned(ctx.attrs["range_max"])
+            return table[key]  # type: ignore[no-any-return]
 
 
 _learning = _Learning()
@@ -299,15 +356,24 @@ def _fixed(ctx: KernelContext) -> Fixed:
         raise invalid("Must only provide one of vocab_file and unigrams, got both.")
     if not given:
         given = _weights_in(attrs["vocab_file"])
-    powered = np.array(given, np.float32) ** np.float32(attrs["distortion"])
-    mine = powered[attrs["shard"] :: attrs["num_shards"]]
-    weights = np.concatenate([np.zeros(attrs["num_reserved_ids"], np.float32), mine])
-    if len(weights) != attrs["range_max"]:
+    found = _of_unigrams(
+        tuple(given), attrs["distortion"], attrs["shard"], attrs["num_shards"],
+        attrs["num_reserved_ids"],
+    )  # fmt: skip
+    if found.size != attrs["range_max"]:
         raise invalid(
-            f"range is {attrs['range_max']} must be equal to weights size  {len(weights)}. "
+            f"range is {attrs['range_max']} must be equal to weights size  {found.size}. "
             "Reserved ids count, and only the weights of the shard."
         )
-    return Fixed(weights)
+    return found
+
+
+@functools.lru_cache(maxsize=16)
+def _of_unigrams(
+    given: tuple[float, ...], distortion: float, shard: int, shards: int, reserved: int
+) -> Fixed:
+    powered = np.array(given, np.float32) ** np.float32(distortion)
+    return Fixed(np.concatenate([np.zeros(reserved, np.float32), powered[shard::shards]]))
 
 
 def _weights_in(path: Any) -> list[float]:
