@@ -13,7 +13,7 @@ from typing import Any
 from penstock import errors
 from penstock.core import attributes, context
 from penstock.core.arrays import HashableArray
-from penstock.core.composite import CompositeTensor
+from penstock.core.composite import CompositeTensor, IndexedSlices
 from penstock.core.op_def import OpDef, lookup
 from penstock.core.shapes import ShapeContext
 from penstock.core.symbolic_tensor import SymbolicTensor
@@ -44,6 +44,8 @@ def _graphs_of(values: Iterable[Any]) -> Iterator["Graph"]:
             yield from _graphs_of(value)
         elif isinstance(value, dict):
             yield from _graphs_of(value.values())
+        elif isinstance(value, IndexedSlices):  # its indices may be a list, which no spec describes
+            yield from _graphs_of((value.values, value.indices, value.dense_shape))
         elif isinstance(value, CompositeTensor):
             yield from _graphs_of(nest.flatten(value, expand_composites=True))
         elif getattr(value, "handle", None).__class__ is SymbolicTensor:
