@@ -103,3 +103,18 @@ def test_the_shape_of_a_sparse_placeholder_need_not_be_fed(shape, sizes):
         assert session.run(sparse.dense_shape).tolist() == sizes
         fed = v1.SparseTensorValue([[0, 1]], [2.0], [4, 3])
         assert session.run(sparse, {sparse: fed}).dense_shape.tolist() == [4, 3]
+
+
+def test_a_scope_without_a_name_is_the_outermost_one():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), tf.name_scope("outer"):
+        for arguments in ((None,), ("",), (None, ""), ("", "default")):
+            with v1.name_scope(*arguments) as scope:
+                assert (scope, tf.constant(1, name="x").name.partition("_")[0][0]) == ("", "x")
+        with v1.name_scope(None, "default") as scope:
+            assert scope == "outer/default/"
+        for name in (3, b"a"):
+            with pytest.raises(TypeError, match="must be a string"), v1.name_scope(name):
+                pass
+    with tf.name_scope("outer"), v1.name_scope(None) as scope:
+        assert (scope, tf.Variable(1.0, name="v").name) == ("", "v:0")

@@ -268,7 +268,10 @@ def get_current_name_scope() -> str:
 
 
 class name_scope_v1:
-    """A name scope with a default: `name_scope(name, default_name, values)`."""
+    """A name scope with a default: `name_scope(name, default_name, values)`.
+
+    Without a name, and with an empty one, it is the outermost scope.
+    """
 
     def __init__(
         self, name: str | None, default_name: str | None = None, values: Any = None
@@ -297,9 +300,9 @@ class name_scope_v1:
         graph = None if eager else graph_of(self._values or ())
         if graph is not None and graph is not state.graph:
             self._exit.enter_context(graph.as_default())
-        if self._name is None:
-            return current_name_scope()
-        return str(self._exit.enter_context(name_scope(self._name)))
+        if not isinstance(self._name, str | None):
+            raise TypeError(f"name for name_scope must be a string, got {self._name!r}.")
+        return str(self._exit.enter_context(name_scope(self._name or "")))
 
     def __exit__(self, *problem: Any) -> None:
         self._exit.__exit__(*problem)

@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
-from penstock.graph.behavior import graph_of, name_scope_v1
+from penstock.graph.behavior import current_name_scope, graph_of, name_scope_v1
 from penstock.graph.default_graph import get_default_graph
 from penstock.ops.variable_store import VariableStore, current_store
 from penstock.ops.variable_types import (
@@ -296,7 +296,7 @@ def get_variable(
       collections: where it goes; GLOBAL_VARIABLES by default.
       caching_device: where reads are cached.
       partitioner: a function of shape and dtype that says how many parts there are on each axis.
-      validate_shape: false lets the value take any shape.
+      validate_shape: false leaves the shape open where a program asks for reference variables.
       use_resource: accepted for compatibility.
       custom_getter: `custom_getter(getter, name, **options)`, which may change the options.
       constraint: a function that optimizers project the value with.
@@ -435,7 +435,7 @@ class variable_scope:
 
     def _enter_names(self, stack: contextlib.ExitStack, name: str | None) -> str:
         if not self._auxiliary_name_scope or not name:
-            return str(stack.enter_context(name_scope_v1(None)))
+            return current_name_scope()
         return str(stack.enter_context(name_scope_v1(name)))
 
 
