@@ -153,9 +153,9 @@ _BY_REASON = {
     "Shapes that are wrong are an InvalidArgumentError, whatever TensorFlow's kernel says.": """
         Barrier error 1, BarrierIncompleteSize error 1, BarrierInsertMany error 1,
         BarrierReadySize error 1, CTCBeamSearchDecoder error 4, CTCGreedyDecoder error 10,
-        CountUpTo error 1, CropAndResize error 2, Cross error 3, DecodeAndCropJpeg error
-        2, DecodeJpeg error 3, HSVToRGB error 4, HashTable error 1, ImageSummary error 1,
-        InitializeTable error 1, RGBToHSV error 5, TensorArrayScatterV3 error 1,
+        CountUpTo error 1, CropAndResize error 2, DecodeAndCropJpeg error
+        2, DecodeJpeg error 3, HashTable error 1, ImageSummary error 1,
+        InitializeTable error 1, TensorArrayScatterV3 error 1,
         TensorListPushBackBatch error 2
     """,
     "float64 is computed in double precision throughout.": """

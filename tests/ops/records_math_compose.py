@@ -147,7 +147,7 @@ def norms():
                n.clip_by_global_norm, FLOATS, LOOSE, differentiable=(0, 1)),
         Record(".norm", calls, norm_reference, n.norm, FLOATS, LOOSE, differentiable=(0,),
                errors=(Failure((normal(2), "foo"), "supported vector norm", eager=ValueError), Failure((normal(2, 2), 3, [0, 1]), "supported matrix norm", eager=ValueError))),
-        Record(".polyval", [case([1.0, 2.0, 3.0], normal(3))], lambda c, x: np.polyval(c, x), n.polyval, FLOATS, LOOSE),
+        Record(".polyval", [case([normal(3), normal(3)], normal(3))], lambda c, x: np.polyval(c, x), n.polyval, FLOATS, LOOSE),
         Record(".is_non_decreasing", [case(np.int32([1, 1, 2])), case(np.int32([2, 1])), case(np.int32([]))], lambda x: np.all(np.diff(x) >= 0), n.is_non_decreasing,
                ("bool",)),
         Record(".is_strictly_increasing", [case(np.int32([1, 1, 2])), case(np.int32([1, 2]))], lambda x: np.all(np.diff(x) > 0), n.is_strictly_increasing, ("bool",)),

@@ -15,6 +15,7 @@ from tests.ops.harness import (
     uniform,
 )  # fmt: skip
 
+from penstock.errors import FailedPreconditionError
 from penstock.ops import math_matmul as mm
 from penstock.ops import math_range as g
 from penstock.ops import math_reduce as r
@@ -239,7 +240,7 @@ def products():
         Record(".matvec", [case(normal(2, 3), normal(3)), case(normal(4, 3, 2), normal(4, 3), transpose_a=True)],
                lambda a, b, transpose_a=False: np.squeeze(swap(a, transpose_a) @ b[..., None], -1), mm.matvec, FLOATS, differentiable=(0, 1), tolerance=loose),
         Record("Cross", [case(normal(2, 3), normal(2, 3)), case(normal(3), normal(3)), case(normal(0, 3), normal(0, 3))], np.cross, mm.cross, FLOATS,
-               differentiable=(0, 1), errors=(Failure((normal(2), normal(2)), "3 elements"), Failure((normal(3), normal(2, 3)), "equal shapes"))),
+               differentiable=(0, 1), errors=(Failure((normal(2), normal(2)), "3 elements", {}, FailedPreconditionError), Failure((normal(3), normal(2, 3)), "equal shapes"))),
     ]  # fmt: skip
 
 

@@ -317,7 +317,7 @@ class SparseTensor(CompositeTensor):
 
     def _with_dense(self, kind: str, dense: Any) -> "SparseTensor":
         """An element-wise operation with what broadcasts to the dense shape."""
-        dense = convert.convert_to_tensor(dense, dtype_hint=self.dtype.base_dtype)
+        dense = convert.convert_to_tensor(dense, self.dtype.base_dtype)
         inputs = (self._indices, self._values, self._dense_shape, dense)
         result = self.with_values(convert.execute(f"SparseDenseCwise{kind}", inputs))
         result._dense_shape_default = self._dense_shape_default
@@ -333,12 +333,7 @@ class SparseTensor(CompositeTensor):
         if not self.dtype.is_integer:
             return self._with_dense("Div", other)
         wide = dtypes.float64 if self.dtype.size > 2 else dtypes.float32
-        other = convert.convert_to_tensor(other, dtype_hint=self.dtype.base_dtype)
-        if other.dtype.base_dtype is not self.dtype.base_dtype:
-            raise TypeError(
-                f"`x` and `y` must have the same dtype, got {self.dtype.name} and "
-                f"{other.dtype.name}. Cast one of them."
-            )
+        other = convert.convert_to_tensor(other, self.dtype.base_dtype)
         parts = (convert.execute("Cast", (t,), {"DstT": wide}) for t in (self._values, other))
         values, dense = parts
         return self.with_values(values)._with_dense("Div", dense)

@@ -351,6 +351,9 @@ def _like(input: Any, value: int, dtype: Any, name: str | None, optimize: bool =
     name = name or ("zeros_like" if value == 0 else "ones_like")
     if kind is variant and value == 0:
         return execute(ZEROS_LIKE, (tensor,), None, name)
+    if state.graph is None and kind is string and value:
+        problem = TypeError("ones_like: expected a numeric or bool dtype, got string.")
+        raise attributes.user_error("OnesLike", problem, eager=True)
     if state.graph is None and not state.recorders:
         return constant_tensor(_array(tensor.dims, kind_value(kind, value), kind), kind)
     if kind is not tensor.dtype or (optimize and d.is_full(tensor.dims) and value == 1):
@@ -444,6 +447,9 @@ def eye(
 
 def _known_size(value: Any) -> int | None:
     if isinstance(value, EagerTensor):
+        if value.dims:
+            problem = ValueError(f"tf.eye: expected sizes as scalars, got shape {value.shape}.")
+            raise attributes.user_error("eye", problem, eager=state.graph is None)
         return int(host_array(value))
     if isinstance(value, Tensor):
         return None

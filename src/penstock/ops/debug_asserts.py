@@ -19,7 +19,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.op_def import define_op
-from penstock.core.tensor import EagerTensor, Tensor, host_array
+from penstock.core.tensor import EagerTensor, host_array
 from penstock.graph.default_graph import get_default_graph
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_identity import check_numerics, no_op
@@ -160,8 +160,7 @@ def _compare(
     name: str,
 ) -> Any:
     """The assertion that `x sign y` holds everywhere."""
-    x = convert_to_tensor(x, dtype_hint=y.dtype if isinstance(y, Tensor) else None)
-    y = convert_to_tensor(y, dtype_hint=x.dtype)
+    x, y = convert_to_tensor(x), convert_to_tensor(y)
     if x.dtype is not y.dtype:
         problem = TypeError(
             f"Input 'y' of '{op}' Op has type {y.dtype.name} that does not match type"

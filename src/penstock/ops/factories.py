@@ -258,17 +258,6 @@ def graph_name_scope(name: str) -> contextlib.AbstractContextManager[str]:
     return contextlib.nullcontext(name) if graph is None else graph.name_scope(name)
 
 
-def convert_binary(op: OpDef, x: Any, y: Any, name: str | None) -> Any:
-    """Runs a binary operation; a Python or NumPy operand takes the dtype of the other tensor."""
-    graph = state.graph
-    if graph is None or (is_symbolic(x) and is_symbolic(y)):
-        x, y = convert_pair(x, y)
-        return execute(op, (x, y), None, name)
-    with graph.name_scope(name or op.name) as scope:
-        x, y = convert_pair(x, y)  # a constant made of an operand is named in the scope
-        return execute(op, (x, y), None, scope)
-
-
 def convert_pair(x: Any, y: Any) -> tuple[Any, Any]:
     """Both operands as tensors; one that is none takes the dtype of the other.
 
@@ -281,6 +270,34 @@ def convert_pair(x: Any, y: Any) -> tuple[Any, Any]:
         return as_dtype_of(y, x, "x"), y
     x = convert_to_tensor(x, name="x")
     return x, as_dtype_of(x, y, "y")
+
+
+def convert_second(x: Any, y: Any) -> tuple[Any, Any]:
+    """Both operands as tensors; the second one takes the dtype of the first, or is refused.
+
+    Raises:
+      ValueError: it is a tensor of another dtype.
+      TypeError: a Python value does not convert to the first one's dtype.
+    """
+    x = convert_to_tensor(x, name="x")
+    return x, convert_to_tensor(y, x.dtype.base_dtype, name="y")
+
+
+def convert_binary(
+    op: OpDef,
+    x: Any,
+    y: Any,
+    name: str | None,
+    pair: Callable[[Any, Any], tuple[Any, Any]] = convert_pair,
+) -> Any:
+    """Runs a binary operation; `pair` makes tensors of what are none."""
+    graph = state.graph
+    if graph is None or (is_symbolic(x) and is_symbolic(y)):
+        x, y = pair(x, y)
+        return execute(op, (x, y), None, name)
+    with graph.name_scope(name or op.name) as scope:
+        x, y = pair(x, y)  # a constant made of an operand is named in the scope
+        return execute(op, (x, y), None, scope)
 
 
 def as_dtype_of(tensor: Tensor, value: Any, name: str | None = None) -> Any:

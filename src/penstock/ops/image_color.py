@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
@@ -39,7 +40,8 @@ def _three_channels(c: ShapeContext) -> Dims:
     dims = c.shape(0)
     if len(c) > 1:
         c.rank(1, 0, "the second input")
-    if dims is not None and (len(dims) < 1 or dims[-1] not in (None, 3)):
+    late = c.running and len(c) == 1  # conversions say it themselves, by another class
+    if dims is not None and (len(dims) < 1 or (dims[-1] not in (None, 3) and not late)):
         c.fail(
             "images whose last dimension is of size 3",
             f"shape {d.text(dims)}: input must have 3 channels but instead has"
@@ -74,8 +76,20 @@ def _hue_parts(xp: Any, x: Array) -> tuple[Array, Array, Array, Array]:
     return hue, saturation, value, spread
 
 
+def _check_channels(images: Array) -> None:
+    if images.shape[-1] != 3:
+        raise errors.FailedPreconditionError(
+            None,
+            None,
+            f"input must have 3 channels but input only has {images.shape[-1]} channels: expected "
+            f"images whose last dimension is of size 3, got shape {d.text(images.shape)}. Give RGB "
+            "or HSV.",
+        )
+
+
 @kernel(TO_HSV)
 def _to_hsv(xp: Any, images: Array) -> Array:
+    _check_channels(images)
     hue, saturation, value, _ = _hue_parts(xp, images)
     return xp.stack([hue, saturation, value], axis=-1).astype(images.dtype)
 
@@ -154,6 +168,7 @@ def _from_hsv_array(xp: Any, hue: Array, saturation: Array, value: Array) -> Arr
 
 @kernel(FROM_HSV)
 def _from_hsv(xp: Any, images: Array) -> Array:
+    _check_channels(images)
     found = _from_hsv_array(xp, images[..., 0], images[..., 1], images[..., 2])
     return found.astype(images.dtype)
 

@@ -22,6 +22,7 @@ from penstock.ops.factories import (
     binary,
     binary_function,
     convert_binary,
+    convert_second,
     graph_name_scope,
     number_of,
     unary,
@@ -174,7 +175,9 @@ multiply_no_nan = binary_function(
     MUL_NO_NAN,
     "multiply_no_nan",
     MUL_NO_NAN.doc,
-    slow=lambda x, y, name: convert_binary(MUL_NO_NAN, x, y, name or "multiply_no_nan"),
+    slow=lambda x, y, name: convert_binary(
+        MUL_NO_NAN, x, y, name or "multiply_no_nan", convert_second
+    ),
 )
 
 
@@ -372,7 +375,7 @@ ACCUMULATE_N.gradient(_add_n_gradient)
 def _tensor_list(inputs: Any, problem: str) -> list[Any]:
     if isinstance(inputs, (Tensor, np.ndarray)):
         inputs = list(execute("Unpack", (inputs,), {"num": inputs.shape[0], "axis": 0}))
-    if not hasattr(inputs, "__iter__") or not (listed := list(inputs)):
+    if not (listed := list(inputs)):
         raise ValueError(f"{problem} Got {inputs!r}. Pass a non-empty list.")
     first = next((t for t in listed if isinstance(t, Tensor)), None)
     hint = None if first is None else first.dtype
@@ -390,6 +393,7 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
       A tensor of that dtype and shape.
 
     Raises:
+      TypeError: `inputs` is no list.
       ValueError: `inputs` is empty.
       InvalidArgumentError, ValueError: shapes differ.
     """

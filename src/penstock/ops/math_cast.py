@@ -426,6 +426,8 @@ def angle(input: Any, name: str | None = None) -> Any:
     input = convert_to_tensor(input)
     if input.dtype.is_complex:
         return execute(ANGLE, (input,), {"Tout": input.dtype.real_dtype}, name)
+    if input.dtype is dt.string:
+        _require_numbers(input)
     zeros = execute("ZerosLike", (input,))
     half_turn = execute(
         "Mul", (execute("OnesLike", (input,)), convert_to_tensor(np.pi, input.dtype))

@@ -182,7 +182,6 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Any:
     Returns:
       Tensor bool of the broadcast shape.
     """
-    x, y = convert_to_tensor(x, dt.bool_), convert_to_tensor(y, dt.bool_)
     return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name)
 
 

@@ -23,6 +23,7 @@ from penstock.ops.factories import (
     binary_function,
     convert_binary,
     convert_pair,
+    convert_second,
     jnp_function,
 )
 from penstock.ops.math_arithmetic import (
@@ -374,7 +375,7 @@ divide = binary_function(
 
 
 def _divide_v1(x: Any, y: Any, name: str | None) -> Any:
-    x, y = convert_pair(x, y)
+    x, y = convert_second(x, y)
     if x.dtype.is_floating or x.dtype.is_complex:
         return execute(REAL_DIV, (x, y), None, name or "div")
     return execute(FLOOR_DIV, (x, y), None, name or "div")
@@ -423,11 +424,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Any:
       Tensor of the same dtype and shape.
 
     Raises:
-      TypeError: `x` is of another dtype.
+      InvalidArgumentError, TypeError: `x` is of another dtype (TypeError in a graph).
     """
     x = convert_to_tensor(x)
-    if not (x.dtype.is_floating or x.dtype.is_complex):
-        raise TypeError(
-            f"reciprocal_no_nan: expected a floating or complex dtype, got {x.dtype!r}."
-        )
     return execute(DIV_NO_NAN, (convert_to_tensor(1, x.dtype), x), None, name)

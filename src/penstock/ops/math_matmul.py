@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -346,15 +347,10 @@ def matvec(
 
 def _cross_shape(c: ShapeContext) -> Dims:
     dims = c.merge(c.rank_at_least(0, 1, "a"), c.rank_at_least(1, 1, "b"))
-    if dims is not None and dims[-1] not in (None, 3):
+    if dims is not None and dims[-1] not in (None, 3) and not c.running:
         c.fail(
             "3 elements along the last axis",
-            f"shape {d.text(dims)}: "
-            + (
-                "Cross-products are only defined for 3-element vectors"
-                if c.running
-                else f"Dimension must be 3 but is {dims[-1]}"
-            ),
+            f"shape {d.text(dims)}: Dimension must be 3 but is {dims[-1]}",
         )
     return dims
 
@@ -368,6 +364,13 @@ CROSS = define_op(
 
 @kernel(CROSS)
 def _cross(xp: Any, a: Array, b: Array) -> Array:
+    if a.shape[-1] != 3:
+        raise errors.FailedPreconditionError(
+            None,
+            None,
+            "Cross-products are only defined for 3-element vectors: expected 3 elements along the "
+            f"last axis, got shape {d.text(a.shape)}.",
+        )
     first, second = (1, 2, 0), (2, 0, 1)
     return a[..., first] * b[..., second] - a[..., second] * b[..., first]
 

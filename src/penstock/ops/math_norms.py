@@ -384,7 +384,7 @@ def polyval(coeffs: list[Any], x: Any, name: str | None = None) -> Any:
     x = convert_to_tensor(x)
     if not coeffs:
         return execute("ZerosLike", (x,), None, name)
-    terms = [c if isinstance(c, Tensor) else convert_to_tensor(c, x.dtype) for c in coeffs]
+    terms = [convert_to_tensor(c) for c in coeffs]
     return functools.reduce(lambda total, term: term + total * x, terms)
 
 

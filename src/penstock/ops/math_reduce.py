@@ -396,11 +396,12 @@ def reduce_variance(
       TypeError: `input_tensor` is of integers.
     """
     x = convert_to_tensor(input_tensor)
+    means = reduce_mean(x, axis, True)  # refuses wrong axes before a wrong dtype
     if x.dtype.is_integer:
         raise TypeError(
             f"Input must be either real or complex. Received integer type {x.dtype!r}. Use tf.cast."
         )
-    distance = subtract(x, reduce_mean(x, axis, True))
+    distance = subtract(x, means)
     if x.dtype.is_complex:
         distance = absolute(distance)
     return reduce_mean(square(distance), axis, keepdims, name)

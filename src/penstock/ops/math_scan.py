@@ -113,8 +113,11 @@ def argmax(
 
     Raises:
       InvalidArgumentError, ValueError: there is no such axis, or it is empty.
+      TypeError: the axis is a string.
     """
     dimension = 0 if axis is None else axis
+    if isinstance(dimension, str):
+        raise TypeError(f"axis must be int or Tensor with integer datatype, got {axis!r}.")
     return execute(ARG_MAX, (input, dimension), {"output_type": output_type}, name)
 
 

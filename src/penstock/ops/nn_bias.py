@@ -12,6 +12,7 @@ from penstock.core.kernels import compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import Tensor
 from penstock.ops.composing import scope, tensor
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -135,7 +136,8 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
         data_format = _two_dimensional(data_format)
     with scope(name, "BiasAdd") as full:
         value = tensor(value, name="input")
-        bias = tensor(bias, value.dtype.base_dtype, "bias")
+        if full or not isinstance(bias, Tensor):  # eager operations say that dtypes differ
+            bias = tensor(bias, value.dtype.base_dtype, "bias")
         return execute(BIAS_ADD, (value, bias), {"data_format": data_format}, full)
 
 

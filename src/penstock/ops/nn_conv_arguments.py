@@ -7,6 +7,8 @@ the tensor; padding is a name or a list of pairs. Here they become attributes.
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.core.attributes import user_error
+from penstock.core.context import state
 from penstock.ops.nn_conv_geometry import spatial_axes
 
 LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
@@ -16,7 +18,8 @@ def layout_of(data_format: str | None, count: int) -> str:
     """The layout string for `count` spatial axes; channels last when None.
 
     Raises:
-      ValueError: it is another string.
+      ValueError, InvalidArgumentError: it is another string (InvalidArgumentError in eager calls on
+        two or three axes, whose operations tell).
     """
     last, first = LAYOUTS[count]
     if count == 1:  # TensorFlow takes the names of two axes too
@@ -25,21 +28,25 @@ def layout_of(data_format: str | None, count: int) -> str:
         return last
     if data_format == first:
         return first
-    raise ValueError(
+    problem = ValueError(
         f"`data_format` must be '{last}' or '{first}' for {count} spatial dimensions. "
         f"Received: data_format={data_format}"
     )
+    raise user_error("data_format", problem, eager=count > 1 and state.graph is None)
 
 
 def per_axis(value: Any, layout: str, name: str) -> list[int]:
     """One entry for each axis of `layout`, 1 for batch and channels.
 
     Raises:
+      TypeError: an entry is a string.
       ValueError: the number of entries fits neither the spatial axes nor all axes.
     """
     count = len(layout) - 2
     if value is None:
         value = 1
+    if isinstance(value, str):
+        raise TypeError(f"Expected int for argument '{name}' not {value!r}.")
     entries = [int(v) for v in value] if _is_sequence(value) else [int(value)]
     if len(entries) == len(layout):
         return entries

@@ -302,7 +302,7 @@ def sigmoid_cross_entropy_with_logits(
     _require("sigmoid_cross_entropy_with_logits", labels, logits)
     with scope(name, "logistic_loss") as full:
         x = tensor(logits, name="logits")
-        z = like(labels, x)
+        z = labels if isinstance(labels, Tensor) else like(labels, x)
         _check_same(x, z, "labels")
         return add_v2(subtract(execute("Relu", (x,)), multiply(x, z)), _log1p_exp(x), name=full)
 
@@ -341,7 +341,7 @@ def weighted_cross_entropy_with_logits(
     """
     with scope(name, "logistic_loss") as full:
         x = tensor(logits, name="logits")
-        z = like(labels, x)
+        z = labels if isinstance(labels, Tensor) else like(labels, x)
         _check_same(x, z, "labels")
         one = number(1, x.dtype)
         weight = add_v2(one, multiply(subtract(like(pos_weight, x), one), z))
@@ -383,7 +383,7 @@ def log_poisson_loss(
     """
     with scope(name, "log_poisson_loss"):
         x = tensor(log_input, name="log_input")
-        z = like(targets, x)
+        z = targets if isinstance(targets, Tensor) else like(targets, x)
         if not d.compatible(x.dims, z.dims):
             raise ValueError(
                 "`log_input` and `targets` must have the same shape, received "

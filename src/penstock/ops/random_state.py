@@ -99,6 +99,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
     Raises:
       RuntimeError: no seed was set, and operations must be deterministic.
+      TypeError: a seed is a string.
     """
     graph = state.graph
     global_seed = _eager.seed if graph is None else _graph_seed(graph)
@@ -112,6 +113,8 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         if op_seed is None:
             op_seed = _eager.next_seed() if graph is None else _next_in_graph(graph)
         pair = global_seed, op_seed
+    if any(isinstance(s, (str, bytes)) for s in pair):
+        raise TypeError(f"expected integer seeds, got {pair}. Leave the seed out for a random one.")
     first, second = (int(s) % LARGEST_SEED for s in pair)
     return (0, LARGEST_SEED) if (first, second) == (0, 0) else (first, second)
 
