@@ -42,11 +42,21 @@ TABLE = _collect()
 _modules: dict[str, set[str]] = {}
 
 
+def _names_in(module: str) -> set[str]:
+    """The names directly under a dotted name, which becomes a module where it is none yet."""
+    found = _modules.get(module)
+    if found is None:
+        found = _modules[module] = set()
+        if module:
+            parent, _, last = module.rpartition(".")
+            _names_in(parent).add(last)
+    return found
+
+
 def _add_modules() -> None:
     for name in TABLE:
-        parts = name.split(".")
-        for depth in range(len(parts)):
-            _modules.setdefault(".".join(parts[:depth]), set()).add(parts[depth])
+        module, _, last = name.rpartition(".")
+        _names_in(module).add(last)
     _modules.setdefault("", set()).add("raw_ops")
     _modules["raw_ops"] = set()
     _modules.setdefault("compat", set()).update(("v1", "v2"))
