@@ -7,7 +7,8 @@ import numpy as np
 
 from penstock.core.composite import CompositeTensor
 from penstock.core.tensor import Tensor
-from penstock.tracing.signature import CONTEXT, Parameters, sorted_keys
+from penstock.tracing.parameters import Parameters
+from penstock.tracing.signature import CONTEXT, sorted_keys
 from penstock.tracing.variable_arguments import is_variable
 from penstock.types.tensor_spec import TensorSpec
 from penstock.types.type_spec import TypeSpec

@@ -5,7 +5,8 @@ from typing import Any
 
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
-from penstock.tracing.signature import Parameters, trace_key
+from penstock.tracing.parameters import Parameters
+from penstock.tracing.signature import trace_key
 from penstock.types.tensor_spec import DenseSpec, TensorSpec
 from penstock.types.type_spec import TypeSpec
 from penstock.util import nest

@@ -18,20 +18,12 @@ from penstock.tracing.arguments import bound_to_signature
 from penstock.tracing.compiler_ir import feed_of, show
 from penstock.tracing.concrete import ConcreteFunction, plan_of
 from penstock.tracing.function_type import FunctionSpec, FunctionType, trace_type
+from penstock.tracing.parameters import Parameters
 from penstock.tracing.retraces import Retrace, RetraceLog, note_first_trace
-from penstock.tracing.signature import (
-    Parameters,
-    specs_of,
-    trace_key,
-)
+from penstock.tracing.signature import specs_of, trace_key
 from penstock.tracing.tracer import Method, Options, Tracer
 from penstock.tracing.traces import Traces, is_observed, observed, of_graph
-from penstock.tracing.variable_arguments import (
-    FlatArguments,
-    pin,
-    reached_by,
-    watch,
-)
+from penstock.tracing.variable_arguments import FlatArguments, pin, reached_by, watch
 from penstock.types import callables
 from penstock.util.frames import user_frame
 

@@ -17,8 +17,8 @@ from penstock.tracing.argument_names import ArgumentNames
 from penstock.tracing.arguments import copied, differ
 from penstock.tracing.autograph import calls as autograph
 from penstock.tracing.concrete import ConcreteFunction
+from penstock.tracing.parameters import Parameters
 from penstock.tracing.signature import (
-    Parameters,
     TensorKey,
     placeholder_for,
     specs_of_values,

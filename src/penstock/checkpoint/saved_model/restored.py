@@ -13,7 +13,8 @@ from penstock.core.tracebacks import filter_traceback
 from penstock.graph.func_graph import FuncGraph
 from penstock.tracing.concrete import ConcreteFunction
 from penstock.tracing.function import Function
-from penstock.tracing.signature import Parameters, specs_of_values
+from penstock.tracing.parameters import Parameters
+from penstock.tracing.signature import specs_of_values
 from penstock.tracing.tracer import Options
 from penstock.tracing.traces import Traces
 from penstock.types.tensor_spec import TensorSpec
