@@ -220,3 +220,17 @@ def test_gradients_reach_a_variable(session):
     (grad,) = tf.gradients(tf.reduce_sum(tf.square(tf.identity(v))), [v])
     session.run(start)
     assert session.run(grad).tolist() == [2, 4]
+
+
+def test_shapes_are_open_where_references_are_asked_for(session):
+    fed = v1.placeholder(tf.float32, [None])
+    for made, dims in (
+        (v1.Variable([1.0, 2.0], validate_shape=False, use_resource=True), [2]),
+        (v1.Variable(fed, validate_shape=False, use_resource=True), [None]),
+        (tf.Variable([1.0, 2.0], validate_shape=False), [2]),
+    ):
+        assert made.shape.as_list() == dims
+    free = v1.Variable([1.0, 2.0], validate_shape=False, use_resource=False)
+    assert free.shape.rank is None
+    session.run(free.initializer)
+    assert session.run(free.assign([1.0, 2.0, 3.0])).tolist() == [1.0, 2.0, 3.0]

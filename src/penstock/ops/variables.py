@@ -53,7 +53,7 @@ class Variable(Reads, Updates, Trackable, metaclass=VariableMeta):
       initial_value: what converts to a tensor, or a function without arguments that returns it.
       trainable: whether tapes watch it and optimizers update it; true unless it is synchronised on
         read.
-      validate_shape: false lets the value take any shape.
+      validate_shape: accepted for compatibility: the shape is that of the initial value.
       caching_device: where reads are cached in a graph.
       name: the name; "Variable" by default.
       variable_def: a VariableDef message to make the variable from, in a graph.
@@ -89,6 +89,8 @@ class Variable(Reads, Updates, Trackable, metaclass=VariableMeta):
     _shared_name: str
     _unique_id: str
 
+    _is_like_reference = False  # whether `validate_shape=False` leaves the shape open
+
     def __init__(
         self,
         initial_value: Any = None,
@@ -121,10 +123,11 @@ class Variable(Reads, Updates, Trackable, metaclass=VariableMeta):
         modes = settle_modes(synchronization, aggregation, trainable, name)
         self._synchronization, self._aggregation, self._trainable = modes
         self._constraint = constraint
-        self._validate_shape = validate_shape
+        self._validate_shape = validate_shape or not self._is_like_reference
         self._caching_device = caching_device
         kind = None if dtype is None else as_dtype(dtype).base_dtype
-        creation.initialize(self, initial_value, kind, shape, name, caching_device, validate_shape)
+        fixed = self._validate_shape
+        creation.initialize(self, initial_value, kind, shape, name, caching_device, fixed)
         self._add_to_collections(None)
 
     @staticmethod

@@ -67,7 +67,7 @@ class VariableV1(Variable):
       initial_value: what converts to a tensor, or a function without arguments that returns it.
       trainable: whether optimizers update it; true unless it is synchronised on read.
       collections: the graph's collections it goes to; GLOBAL_VARIABLES by default.
-      validate_shape: false lets the value take any shape.
+      validate_shape: false leaves the shape open where a program asks for reference variables.
       caching_device: where reads are cached in a graph.
       name: the name; "Variable" by default.
       variable_def: a VariableDef message to make the variable from.
@@ -109,6 +109,8 @@ class VariableV1(Variable):
                 f"Got {collections} of type {type(collections)}"
             )
         self._given_collections = collections
+        wanted = resource_variables_enabled() if use_resource is None else use_resource
+        self._is_like_reference = not wanted
         super().__init__(
             initial_value, trainable, validate_shape, caching_device, name, variable_def, dtype,
             import_scope, constraint, synchronization, aggregation, shape,
