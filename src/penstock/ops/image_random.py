@@ -85,7 +85,19 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
 
 
 def stateless_random_brightness(image: Any, max_delta: float, seed: Any) -> Any:
-    """`random_brightness` by a seed of two integers."""
+    """Images made brighter or darker by a number below `max_delta`, drawn by a seed.
+
+    Args:
+      image: a tensor of images.
+      max_delta: not negative.
+      seed: int32 or int64 [2]: equal seeds give equal results.
+
+    Returns:
+      Tensor of the same dtype and shape.
+
+    Raises:
+      ValueError: `max_delta` is negative.
+    """
     return _brightness(image, max_delta, _stateless(seed))
 
 
@@ -113,7 +125,20 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
 
 
 def stateless_random_contrast(image: Any, lower: float, upper: float, seed: Any) -> Any:
-    """`random_contrast` by a seed of two integers."""
+    """Images of a contrast changed by a factor drawn by a seed.
+
+    Args:
+      image: a tensor of images.
+      lower: the least factor, not negative.
+      upper: above `lower`, above all factors.
+      seed: int32 or int64 [2]: equal seeds give equal results.
+
+    Returns:
+      Tensor of the same dtype and shape.
+
+    Raises:
+      ValueError: the bounds are in the wrong order, or negative.
+    """
     return _contrast(image, lower, upper, _stateless(seed))
 
 
@@ -140,7 +165,19 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Any:
 
 
 def stateless_random_hue(image: Any, max_delta: float, seed: Any) -> Any:
-    """`random_hue` by a seed of two integers."""
+    """RGB images whose hue is turned by a part of the circle drawn by a seed.
+
+    Args:
+      image: a tensor of images, 3 channels.
+      max_delta: from 0 to 0.5.
+      seed: int32 or int64 [2]: equal seeds give equal results.
+
+    Returns:
+      Tensor of the same dtype and shape.
+
+    Raises:
+      ValueError: `max_delta` is out of range.
+    """
     return _hue(image, max_delta, _stateless(seed))
 
 
@@ -168,7 +205,20 @@ def random_saturation(image: Any, lower: float, upper: float, seed: int | None =
 
 
 def stateless_random_saturation(image: Any, lower: float, upper: float, seed: Any = None) -> Any:
-    """`random_saturation` by a seed of two integers."""
+    """RGB images of a saturation changed by a factor drawn by a seed.
+
+    Args:
+      image: a tensor of RGB images, [..., 3].
+      lower: the least factor, not negative.
+      upper: above `lower`, above all factors.
+      seed: int32 or int64 [2]: equal seeds give equal results.
+
+    Returns:
+      Tensor of the same dtype and shape.
+
+    Raises:
+      ValueError: the bounds are in the wrong order, or negative.
+    """
     return _saturation(image, lower, upper, _stateless(seed))
 
 
@@ -220,12 +270,34 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
 
 
 def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
-    """`random_flip_left_right` by a seed of two integers."""
+    """Images, each with left and right exchanged or not, as a seed says.
+
+    Args:
+      image: a tensor of any dtype, [height, width, channels] or a batch of these.
+      seed: int32 or int64 [2]: equal seeds give equal results.
+
+    Returns:
+      Tensor of the same dtype and shape.
+
+    Raises:
+      ValueError: the rank is neither 3 nor 4, or not known.
+    """
     return _flipped(image, -2, _stateless(seed), "stateless_random_flip_left_right")
 
 
 def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
-    """`random_flip_up_down` by a seed of two integers."""
+    """Images, each with up and down exchanged or not, as a seed says.
+
+    Args:
+      image: a tensor of any dtype, [height, width, channels] or a batch of these.
+      seed: int32 or int64 [2]: equal seeds give equal results.
+
+    Returns:
+      Tensor of the same dtype and shape.
+
+    Raises:
+      ValueError: the rank is neither 3 nor 4, or not known.
+    """
     return _flipped(image, -3, _stateless(seed), "stateless_random_flip_up_down")
 
 
@@ -288,7 +360,20 @@ def random_jpeg_quality(
 def stateless_random_jpeg_quality(
     image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: Any
 ) -> Any:
-    """`random_jpeg_quality` by a seed of two integers."""
+    """An image as it comes back from a JPEG file of a quality drawn by a seed.
+
+    Args:
+      image: a real tensor, [height, width, 1 or 3].
+      min_jpeg_quality: from 0.
+      max_jpeg_quality: to 100, above all qualities drawn.
+      seed: int32 or int64 [2]: equal seeds give equal results.
+
+    Returns:
+      Tensor of the same dtype and shape.
+
+    Raises:
+      ValueError: the bounds are out of range, or in the wrong order.
+    """
     return _quality(image, min_jpeg_quality, max_jpeg_quality, _stateless(seed))
 
 

@@ -232,7 +232,21 @@ def resize_bilinear(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Any:
-    """Resizes [batch, height, width, channels] by the two nearest pixels in each direction."""
+    """Images of another size, by the two nearest pixels in each direction.
+
+    Args:
+      images: real numbers [batch, height, width, channels].
+      size: int32[2], the new height and width, positive.
+      align_corners: whether the centres of the corner pixels stay in the corners.
+      name: the name in a graph.
+      half_pixel_centers: whether a pixel stands for its centre; not together with the former.
+
+    Returns:
+      float32 [batch, new height, new width, channels].
+
+    Raises:
+      InvalidArgumentError, ValueError: a shape or size is wrong.
+    """
     attrs = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
     return execute(ops.BILINEAR, (images, size), attrs, name)
 
@@ -244,7 +258,21 @@ def resize_bicubic(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Any:
-    """Resizes [batch, height, width, channels] by the four nearest pixels in each direction."""
+    """Images of another size, by the four nearest pixels in each direction.
+
+    Args:
+      images: real numbers [batch, height, width, channels].
+      size: int32[2], the new height and width, positive.
+      align_corners: whether the centres of the corner pixels stay in the corners.
+      name: the name in a graph.
+      half_pixel_centers: whether a pixel stands for its centre; not together with the former.
+
+    Returns:
+      float32 [batch, new height, new width, channels].
+
+    Raises:
+      InvalidArgumentError, ValueError: a shape or size is wrong.
+    """
     attrs = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
     return execute(ops.BICUBIC, (images, size), attrs, name)
 
@@ -278,5 +306,18 @@ def resize_nearest_neighbor(
 def resize_area(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None
 ) -> Any:
-    """Resizes [batch, height, width, channels] by the mean of the pixels that a new one covers."""
+    """Images of another size, by the mean of the pixels that a new one covers.
+
+    Args:
+      images: real numbers [batch, height, width, channels].
+      size: int32[2], the new height and width, positive.
+      align_corners: whether the centres of the corner pixels stay in the corners.
+      name: the name in a graph.
+
+    Returns:
+      float32 [batch, new height, new width, channels].
+
+    Raises:
+      InvalidArgumentError, ValueError: a shape or size is wrong.
+    """
     return execute(ops.AREA, (images, size), {"align_corners": align_corners}, name)

@@ -427,12 +427,22 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: Any = 0.0,
     name: str | None = None,
 ) -> Any:
-    """As `non_max_suppression`, with scores.
+    """The boxes kept, best first, of those that overlap, and their scores.
 
-    A `soft_nms_sigma` above 0 lowers the scores of boxes that overlap in place of dropping them.
+    Args:
+      boxes: float[boxes, 4], rows of y1, x1, y2, x2, any pair of opposite corners.
+      scores: float[boxes].
+      max_output_size: int32 scalar, how many are kept at most.
+      iou_threshold: from which part of intersection in the union on boxes overlap.
+      score_threshold: boxes of this score or less are dropped.
+      soft_nms_sigma: above 0, lowers the scores of boxes that overlap in place of dropping them.
+      name: the name in a graph.
 
     Returns:
       int32[kept], indices of boxes; float[kept], their scores.
+
+    Raises:
+      InvalidArgumentError: shapes do not fit, or a limit is out of range.
     """
     limits = (max_output_size, iou_threshold, score_threshold, soft_nms_sigma)
     found = execute(V5, _inputs(boxes, scores, *limits), None, name)
@@ -447,7 +457,22 @@ def non_max_suppression_overlaps(
     score_threshold: Any = float("-inf"),
     name: str | None = None,
 ) -> Any:
-    """As `non_max_suppression`, of things whose overlaps are given, float32[things, things]."""
+    """The things kept, best first, of those that overlap.
+
+    Args:
+      overlaps: float32[things, things], how much each overlaps each.
+      scores: float32[things].
+      max_output_size: int32 scalar, how many are kept at most.
+      overlap_threshold: from which overlap on the one of the lower score is dropped.
+      score_threshold: things of this score or less are dropped.
+      name: the name in a graph.
+
+    Returns:
+      int32[kept], indices of things.
+
+    Raises:
+      InvalidArgumentError: shapes do not fit.
+    """
     limits = (max_output_size, overlap_threshold, score_threshold)
     return execute(WITH_OVERLAPS, (overlaps, scores, *limits), None, name)
 

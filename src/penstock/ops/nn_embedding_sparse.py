@@ -152,7 +152,7 @@ def embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """`embedding_lookup_sparse_v1` with parts that each hold a range of rows.
+    """Rows of a table, combined for each row of ids; each part holds a range of rows.
 
     Args:
       params: a table [V, ...], or a list of parts.
@@ -165,6 +165,10 @@ def embedding_lookup_sparse(
 
     Returns:
       Tensor [B, ...] of the table's dtype.
+
+    Raises:
+      TypeError: ids are neither sparse nor ragged, or the weights are of another kind.
+      ValueError: the combiner is none of these, or there are no params.
     """
     return embedding_lookup_sparse_v1(
         params, sp_ids, sp_weights, "div", name, combiner, max_norm, allow_fast_lookup
@@ -312,7 +316,10 @@ def safe_embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """`safe_embedding_lookup_sparse_v1` with parts that each hold a range of rows.
+    """Rows of a table combined for each row of ids; rows may be empty, and ids negative.
+
+    Negative ids are left out, and ids of weight 0 or less unless `combiner` is "sum". Each part
+    holds a range of rows.
 
     Args:
       embedding_weights: a table [V, ...], or a list of parts.
@@ -326,6 +333,9 @@ def safe_embedding_lookup_sparse(
 
     Returns:
       Tensor [D0, ..., Dn-1, ...] of the table's dtype.
+
+    Raises:
+      ValueError: there are no tables, or the combiner is none of these.
     """
     return safe_embedding_lookup_sparse_v1(
         embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name, "div", max_norm,

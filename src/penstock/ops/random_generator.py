@@ -307,7 +307,19 @@ class Generator(AutoTrackable):
             return add(multiply(drawn, high - low), low)
 
     def uniform_full_int(self, shape: Any, dtype: Any = dt.uint64, name: str | None = None) -> Any:
-        """Integers evenly over all of `dtype`: int32, uint32, int64 or uint64."""
+        """Integers evenly over all of a dtype.
+
+        Args:
+          shape: int32 or int64 vector.
+          dtype: int32, uint32, int64 or uint64.
+          name: the name in a graph.
+
+        Returns:
+          A tensor of `dtype` and `shape`.
+
+        Raises:
+          InvalidArgumentError: the dtype is another.
+        """
         with scope(name, "stateful_uniform_full_int"):
             return self._draw(stateless.FULL_INT_V2, shape, dtype)
 

@@ -228,7 +228,20 @@ def compute_gradient_error(
     init_targets: Any = None,
     extra_feed_dict: Any = None,
 ) -> float:
-    """The largest difference between the Jacobians of `compute_gradient_v1`. Arguments as there."""
+    """The largest difference between the Jacobians of a graph's `y` by `x`, as a check.
+
+    One is theoretical, one numerical, as `compat.v1.test.compute_gradient` gives them.
+
+    Args:
+      x: a tensor, or a list of them.
+      x_shape: its shape, or a list of shapes.
+      y: a tensor.
+      y_shape: its shape.
+      x_init_value: where to evaluate; random when None.
+      delta: the step of the difference.
+      init_targets: operations to run first.
+      extra_feed_dict: values of further placeholders.
+    """
     pairs = compute_gradient_v1(
         x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
     )
