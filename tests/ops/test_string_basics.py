@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.ops import string_regex
 
 s = tf.strings
 BAD = tf.errors.InvalidArgumentError
@@ -127,6 +128,27 @@ def test_shapes_in_graphs():
 def test_full_match(pattern, text, wanted):
     assert value(s.regex_full_match(text, pattern)) == wanted
     assert value(tf.raw_ops.RegexFullMatch(input=[text], pattern=pattern)) == [wanted]
+
+
+TEXTS = [
+    *(b"", b"a", b"ab", b"bab", b"aab", b"a\nb", b"\nab", b"ab\n", b"\xffab", b"ab\xff", b"\x00ab"),
+    *("éab".encode(), "abé".encode(), "é".encode(), b"AB", b"aabab" * 3, b"a.b", b"a\\b"),
+]
+PATTERNS = ["ab", "ab.*", ".*ab", ".*ab.*", "é", "é.*", ".*é", "a.b", "a.*b", ".*", ".*.*a", "a b"]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_plain_patterns_are_found_as_by_re2(pattern, monkeypatch):
+    def results():
+        yield s.regex_full_match(TEXTS, pattern).numpy().tolist()
+        for everywhere in (True, False):
+            for rewrite in ("x", "", r"<\0\\\0>", r"\1", "é\\"):
+                found = s.regex_replace(TEXTS, pattern, rewrite, replace_global=everywhere)
+                yield found.numpy().tolist()
+
+    found = list(results())
+    monkeypatch.setattr(string_regex, "_is_plain", lambda pattern: False)
+    assert found == list(results())
 
 
 @pytest.mark.parametrize("pattern", ["(?=a)", r"\1", "(", "a{1001}", "a**", b"\xff"])
