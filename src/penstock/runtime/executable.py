@@ -68,6 +68,10 @@ class VariesByShapeError(Exception):
     """A second trace made other checks: the shapes must be part of the key."""
 
 
+class ResizesVariableError(Exception):
+    """A variable gets a value of another shape, which cannot take the old one's buffer."""
+
+
 class Executable:
     """A region's function, jitted.
 
@@ -87,6 +91,7 @@ class Executable:
         found = find_repeats(region.nodes, region.prepared, region.outputs)
         self._repeats = {id(r.rounds[0][0]): r for r in found}
         types = [n.type for n in region.nodes]
+        self._elementwise = is_elementwise(types)
         self.lapack = lapack.Limit() if lapack.is_used(types) else None
         self._large = [
             (id(n), jnp.asarray(n.attrs["value"].array))
@@ -96,9 +101,15 @@ class Executable:
             and n.dtypes[0] is not dt.string
         ]
         self.constants = [value for _, value in self._large]
+        self._donates = True
         self.function: Callable[..., Any] = compile_function(
-            self._trace, donate=(4,), elementwise=is_elementwise(types)
+            self._trace, donate=(4,), elementwise=self._elementwise
         )
+
+    def keep_buffers(self) -> None:
+        """Donates no more: JAX warns of each buffer that a region could not use."""
+        self._donates = False
+        self.function = compile_function(self._trace, elementwise=self._elementwise)
 
     def _trace(
         self,
@@ -141,6 +152,11 @@ class Executable:
             for ref, before, writes in zip(refs.values(), old.values(), region.writes, strict=True)
             if writes
         ]
+        if self._donates and any(
+            a is not None and b is not None and a.shape != b.shape
+            for a, b in zip(taken, written, strict=True)
+        ):
+            raise ResizesVariableError
         outputs = [_own(values[id(n), i], outer) for n, i in region.outputs]
         drew = jnp.array(collected.drew) if collected.drew else None
         return outputs, written, collected.conditions, collected.values, drew

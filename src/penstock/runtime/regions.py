@@ -27,7 +27,11 @@ from penstock.core.prepared import PreparedOp
 from penstock.core.resources import lease_all, owned_copy
 from penstock.core.tensor_list import form_of, stacked
 from penstock.core.traced import NotStatic, raise_failed
-from penstock.runtime.executable import Executable, VariesByShapeError
+from penstock.runtime.executable import (
+    Executable,
+    ResizesVariableError,
+    VariesByShapeError,
+)
 from penstock.runtime.first_runs import at_once, pays
 from penstock.runtime.host_path import HostPath, located, run_node
 from penstock.runtime.program import Node, Ref
@@ -286,6 +290,11 @@ class Region:
             if self._never is not None:
                 raise self._never.with_traceback(None)
             given = (variant, steps, reserved, inputs, kept, taken, bound)
+            if variant.lapack is not None:
+                return variant.lapack.run(self._execute, *given)  # type: ignore[no-any-return]
+            return self._execute(*given)
+        except ResizesVariableError:  # found while it was traced: nothing has run yet
+            variant.keep_buffers()
             if variant.lapack is not None:
                 return variant.lapack.run(self._execute, *given)  # type: ignore[no-any-return]
             return self._execute(*given)
