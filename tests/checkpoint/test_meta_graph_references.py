@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock import proto
 
 v1 = tf.compat.v1
 DATA = Path(__file__).resolve().parents[1] / "data" / "checkpoints"
@@ -119,3 +120,27 @@ def test_collections_are_written_by_the_kind_of_their_first_value(caplog):
     assert list(found["critical_sections"].node_list.value) == ["section"]
     assert list(found["saveable_objects"].node_list.value) == ["table"]
     assert sorted(r.args[0] for r in caplog.records) == sorted(left_out)
+
+
+def test_savers_in_a_meta_graph():
+    with tf.Graph().as_default() as graph:
+        v1.get_variable("v", [])
+        savers = [v1.train.Saver(), v1.train.Saver(name="other")]
+        for saver in savers:
+            graph.add_to_collection("savers", saver)
+        tf.identity(graph.get_tensor_by_name("save/RestoreV2:0"), name="save/mine")
+        graph.add_to_collection("global_step", savers[0])  # no variable: left out
+        everything = savers[1].export_meta_graph()
+        one = savers[1].export_meta_graph(clear_extraneous_savers=True)
+        none = v1.train.export_meta_graph(clear_extraneous_savers=True)
+    assert len(everything.collection_def["savers"].bytes_list.value) == 2
+    assert "global_step" not in everything.collection_def
+    written = proto.saver_pb2.SaverDef.FromString(one.collection_def["savers"].bytes_list.value[0])
+    assert written == savers[1].saver_def
+    scopes = {n.name.partition("/")[0] for n in one.graph_def.node}
+    assert scopes == {"v", "other"}
+    assert {n.name.partition("/")[0] for n in none.graph_def.node} == {"v"}
+    assert "savers" not in none.collection_def
+    with tf.Graph().as_default() as graph:
+        v1.train.import_meta_graph(everything)
+        assert [type(s).__name__ for s in graph.get_collection("savers")] == ["Saver", "Saver"]

@@ -122,6 +122,16 @@ def test_tensors_are_logged(logged):
     assert len(found) == 5
 
 
+def test_a_name_stands_for_an_operation_s_only_output(logged):
+    a, _ = tf.constant(2.0, name="a"), tf.unstack(tf.constant([1, 2]), name="u")
+    with pytest.raises(ValueError, match="Name u is ambiguous"):
+        train.LoggingTensorHook(["u"], every_n_iter=1).begin()
+    hooks = [train.LoggingTensorHook([tensor], at_end=True) for tensor in ("a", a)]
+    with train.MonitoredSession(hooks=hooks):
+        pass
+    assert logged()[-2:] == ["a = 2.0", f"{a} = 2.0"]
+
+
 def test_tensors_are_logged_at_the_end(logged):
     hook = train.LoggingTensorHook({"x": tf.constant(3)}, at_end=True)
     with train.MonitoredSession(hooks=[hook]) as session:

@@ -103,7 +103,8 @@ def export_meta_graph(
       graph: the graph; the default one when None.
       export_scope: only what is below this name scope, which is taken off the names.
       clear_devices: whether devices are left out.
-      clear_extraneous_savers: whether other savers' operations are left out of the collections.
+      clear_extraneous_savers: whether other savers are left out, with all operations in the name
+        scopes of theirs.
       strip_default_attrs: whether attributes that have their default values are left out.
       save_debug_info: accepted for compatibility.
       **kwargs: refused.
@@ -132,6 +133,8 @@ def export_meta_graph(
         message.graph_def.ParseFromString(graph_def.SerializeToString())
     if export_scope:
         _keep_scope(message.graph_def, export_scope)
+    if clear_extraneous_savers:
+        _drop_savers(message.graph_def, saver_def)
     if clear_devices:
         for node in message.graph_def.node:
             node.device = ""
@@ -139,11 +142,34 @@ def export_meta_graph(
     if saver_def is not None:
         message.saver_def.ParseFromString(saver_def.SerializeToString())
     for key in collection_list if collection_list is not None else graph.get_all_collection_keys():
-        if not (clear_extraneous_savers and key == GraphKeys.SAVERS):
-            add_collection(message, graph, key, export_scope)
+        add_collection(message, graph, key, export_scope)
+    if clear_extraneous_savers:
+        _keep_saver(message, saver_def)
     if filename:
         write_message(filename, message, as_text)
     return message
+
+
+_SAVING = frozenset({"SaveV2", "RestoreV2", "SaveSlices"})
+
+
+def _drop_savers(graph_def: Any, kept: Any) -> None:
+    """Drops the name scopes of all savers but one."""
+    scopes = {n.name.rpartition("/")[0] for n in graph_def.node if n.op in _SAVING}
+    if kept is not None:
+        scopes.discard(kept.filename_tensor_name.rpartition("/")[0])
+    prefixes = tuple(f"{scope}/" for scope in scopes if scope)
+    nodes = [node for node in graph_def.node if not node.name.startswith(prefixes)]
+    del graph_def.node[:]
+    graph_def.node.extend(nodes)
+
+
+def _keep_saver(message: Any, kept: Any) -> None:
+    """Leaves one saver in the collection of savers."""
+    data = None if kept is None else kept.SerializeToString(deterministic=True)
+    found = message.collection_def.pop(GraphKeys.SAVERS, None)
+    if found is not None and data in found.bytes_list.value:
+        message.collection_def[GraphKeys.SAVERS].bytes_list.value.append(data)
 
 
 def finish_info(message: Any, strip_defaults: bool) -> None:
@@ -231,14 +257,34 @@ def add_collection(message: Any, graph: Any, key: str, scope: str | None) -> Non
     values = graph.get_collection(key)
     target = proto.meta_graph_pb2.CollectionDef()
     if key in _messages:
-        for value in values:
-            found = value.to_proto(export_scope=scope) if hasattr(value, "to_proto") else None
-            if found is not None:
-                target.bytes_list.value.append(found.SerializeToString(deterministic=True))
+        _add_messages(target, values, key, scope)
     else:
         _add_values(target, values, key, scope)
     if target.WhichOneof("kind") is not None:
         message.collection_def[key].CopyFrom(target)
+
+
+def _add_messages(target: Any, values: list[Any], key: str, scope: str | None) -> None:
+    """Writes the messages of a collection; all values must be of its kind."""
+    wanted = _messages[key][0]().DESCRIPTOR
+    for value in values:
+        found = value.to_proto(export_scope=scope) if hasattr(value, "to_proto") else value
+        if found is None:
+            continue  # it is outside of the scope
+        if getattr(found, "DESCRIPTOR", None) is not wanted:
+            target.Clear()
+            _left_out(key, f"expected {wanted.name} messages, got {type(value).__name__}")
+            return
+        target.bytes_list.value.append(found.SerializeToString(deterministic=True))
+
+
+def _left_out(key: str, why: Any) -> None:
+    get_logger().warning(
+        "Issue encountered when serializing collection %s: its type is unsupported, or its items "
+        "are of several types. It is left out of the meta graph. %s",
+        key,
+        why,
+    )
 
 
 def _add_values(target: Any, values: list[Any], key: str, scope: str | None) -> None:
@@ -259,12 +305,7 @@ def _add_values(target: Any, values: list[Any], key: str, scope: str | None) -> 
         getattr(target, kind).value.extend(written)
     except (AttributeError, TypeError, ValueError) as problem:
         target.Clear()
-        get_logger().warning(
-            "Issue encountered when serializing collection %s: its type is unsupported, or its "
-            "items are of several types. It is left out of the meta graph. %s",
-            key,
-            problem,
-        )
+        _left_out(key, problem)
 
 
 _PLAIN: dict[Any, str] = {(str, bytes): "bytes_list", int: "int64_list", float: "float_list"}

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock import errors, proto
 from penstock.checkpoint import saver_ops, state_files
-from penstock.checkpoint.meta_graph import export_meta_graph
+from penstock.checkpoint.meta_graph import export_meta_graph, register_collection
 from penstock.checkpoint.saveables import SaveableObject, check_shapes, saveables_of
 from penstock.core.bundle import slices
 from penstock.core.bundle.single_file import open_checkpoint
@@ -445,6 +445,9 @@ class Saver:
             strip_default_attrs=strip_default_attrs,
             save_debug_info=save_debug_info,
         )
+
+
+register_collection(GraphKeys.SAVERS, lambda: proto.saver_pb2.SaverDef(), Saver.from_proto)
 
 
 def _checked_version(version: Any) -> int:

@@ -190,7 +190,7 @@ class LoggingTensorHook(SessionRunHook):
         if self._timer is not None:
             self._timer.reset()
         self._iteration, self._due = 0, False
-        self._found = [as_fetch(t) for t in self._tensors]
+        self._found = [_as_fetch(t) for t in self._tensors]
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """See SessionRunHook."""
@@ -217,19 +217,26 @@ class LoggingTensorHook(SessionRunHook):
             return
         with np.printoptions(suppress=True):
             pairs = zip(self._tags, values, strict=True)
-            text = ", ".join(f"{_text(tag)} = {value}" for tag, value in pairs)
+            text = ", ".join(f"{tag} = {value}" for tag, value in pairs)
         get_logger().info(text if seconds is None else f"{text} ({seconds:.3f} sec)")
 
 
-def _text(tag: Any) -> str:
-    return str(tag.name) if isinstance(tag, SymbolicTensor) else str(tag)
+def _as_fetch(what: Any) -> Any:
+    """What a name stands for in the current graph; an operation's is its only output.
 
-
-def as_fetch(what: Any) -> Any:
-    """A tensor or operation of the current graph for its name; anything else is itself."""
+    Raises:
+      ValueError: the operation has several outputs.
+    """
     if not isinstance(what, str):
         return what
-    return get_default_graph().as_graph_element(what)
+    found = get_default_graph().as_graph_element(what)
+    outputs = getattr(found, "outputs", ())  # a tensor has none
+    if len(outputs) > 1:
+        raise ValueError(
+            f"Name {what} is ambiguous, as this Operation has multiple outputs (at least 2): "
+            f"expected the name of a tensor. Write {found.name}:0."
+        )
+    return outputs[0] if outputs else found
 
 
 class NanTensorHook(SessionRunHook):

@@ -129,9 +129,10 @@ class CheckpointSaverHook(SessionRunHook):
 
     def _save(self, session: BaseSession, step: int) -> bool:
         """Saves; whether a listener asks to stop."""
-        get_logger().info("Saving checkpoints for %d into %s.", step, self._save_path)
+        get_logger().info("Calling checkpoint listeners before saving checkpoint %d...", step)
         for listener in self._listeners:
             listener.before_save(session, step)
+        get_logger().info("Saving checkpoints for %d into %s.", step, self._save_path)
         self._used_saver().save(
             session, self._save_path, global_step=step, write_meta_graph=self._save_graph_def
         )
@@ -139,6 +140,7 @@ class CheckpointSaverHook(SessionRunHook):
             status=proto.event_pb2.SessionLog.CHECKPOINT, checkpoint_path=self._save_path
         )
         self._writer.add_session_log(log, step)
+        get_logger().info("Calling checkpoint listeners after saving checkpoint %d...", step)
         stop = [bool(listener.after_save(session, step)) for listener in self._listeners]
         if any(stop):
             get_logger().info("A CheckpointSaverListener requested that training be stopped.")
