@@ -35,16 +35,33 @@ def test_importing_the_command_loads_no_heavy_package():
     assert not modules_after("import penstock.cli") & set(HEAVY)
 
 
-def test_kernels_for_variants_are_imported_when_one_is_selected():
+@pytest.mark.parametrize(
+    ("op", "defined_in", "kind", "attrs", "kernels_in"),
+    [
+        ("ZerosLike", "array_fill", "host", "T=dtypes.variant", "variant_arithmetic"),
+        ("AddN", "math_arithmetic", "host", "T=dtypes.variant", "variant_arithmetic"),
+        (
+            *("DepthwiseConv2dNative", "nn_convolution", "compiled", "T=dtypes.float32"),
+            "nn_depthwise",
+        ),
+    ],
+)
+def test_kernels_in_other_modules_are_imported_with_the_selection(
+    op, defined_in, kind, attrs, kernels_in
+):
     loaded = modules_after(
+        "import sys\n"
         "import penstock\n"
         "from penstock.core import kernels\n"
-        "from penstock.ops import array_fill\n"
+        f"from penstock.ops import {defined_in}\n"
         "from penstock.types import dtypes\n"
-        "kernel = kernels.select('ZerosLike', 'host', 'CPU', {'T': dtypes.variant})\n"
-        "assert kernel.types, 'the kernel for arrays was chosen'"
+        f"assert 'penstock.ops.{kernels_in}' not in sys.modules\n"
+        f"chosen = kernels.select({op!r}, {kind!r}, 'CPU', dict({attrs}))\n"
+        "while chosen.otherwise is not None:\n"
+        "    chosen = chosen.otherwise\n"
+        f"assert chosen.function.__module__ == 'penstock.ops.{kernels_in}', chosen"
     )
-    assert "penstock.ops.variant_arithmetic" in loaded
+    assert f"penstock.ops.{kernels_in}" in loaded
 
 
 @pytest.mark.parametrize("name", ["json", "email.message"])

@@ -24,7 +24,7 @@ import numpy as np
 from penstock import errors
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef
-from penstock.types.dtypes import DType, as_dtype, variant
+from penstock.types.dtypes import DType, as_dtype
 
 ErrorClass = Callable[[Any, Any, str], errors.OpError]  # (node_def, op, message)
 When = Callable[..., bool]  # (attrs, *flat inputs): arrays or tracers, of known shape and dtype
@@ -90,7 +90,8 @@ def _type_fits(value: Any, allowed: tuple[DType, ...]) -> bool:
 
 
 _kernels: dict[str, list[Kernel]] = {}
-_for_variants: dict[str, Callable[[], None]] = {}  # operation -> imports its kernels for variants
+# operation -> what imports more kernels of it, and the dtype that they are for; None for all
+_late: dict[str, tuple[Callable[[], None], DType | None]] = {}
 
 
 def register_kernel(
@@ -207,8 +208,8 @@ def select(op_name: str, kind: str, device: str, attrs: dict[str, Any]) -> Kerne
 
     A kernel for some inputs comes with the one that serves the others; it needs one.
     """
-    load = _for_variants.get(op_name)
-    if load is not None and any(value is variant for value in attrs.values()):
+    load, dtype = _late.get(op_name, (None, None))
+    if load is not None and (dtype is None or any(value is dtype for value in attrs.values())):
         load()
     fitting = [k for k in reversed(_kernels.get(op_name, ())) if k.fits(kind, device, attrs)]
     chosen: Kernel | None = None
@@ -220,12 +221,19 @@ def select(op_name: str, kind: str, device: str, attrs: dict[str, Any]) -> Kerne
     return chosen
 
 
-def add_variant_kernels(op_names: Sequence[str], load: Callable[[], None]) -> None:
-    """Says what imports the kernels of operations for variants, when one is first selected.
+def add_late_kernels(
+    op_names: Sequence[str], load: Callable[[], None], dtype: DType | None = None
+) -> None:
+    """Says what imports more kernels of operations, when one is first selected.
 
-    Few programs have variants, and the modules that know what is in them are many.
+    So a module may have kernels for operations of another, which does not import it.
+
+    Args:
+      op_names: the operations.
+      load: registers the kernels; may be called again.
+      dtype: the dtype that they are for: others select without them.
     """
-    _for_variants.update(dict.fromkeys(op_names, load))
+    _late.update(dict.fromkeys(op_names, (load, dtype)))
 
 
 def kernels_of(op_name: str) -> tuple[Kernel, ...]:

@@ -8,12 +8,13 @@ Kernels of particular devices register for the names of operations, ahead of the
 
 import importlib
 
-from penstock.core.kernels import add_variant_kernels
+from penstock.core.kernels import add_late_kernels
 from penstock.ops.kernels import cpu as _cpu  # noqa: F401
 from penstock.ops.kernels import cpu_angles as _cpu_angles  # noqa: F401
 from penstock.ops.kernels import cpu_conv as _cpu_conv  # noqa: F401
 from penstock.ops.kernels import cpu_dot as _cpu_dot  # noqa: F401
 from penstock.ops.kernels import cpu_host as _cpu_host  # noqa: F401
+from penstock.types.dtypes import variant
 
 FAMILIES = (
     "accumulator_ops",
@@ -219,7 +220,15 @@ COMMON = (
 )
 
 
-add_variant_kernels(("AddN", "ZerosLike"), lambda: _import_family("variant_arithmetic"))
+add_late_kernels(("AddN", "ZerosLike"), lambda: _import_family("variant_arithmetic"), variant)
+add_late_kernels(
+    (
+        "DepthwiseConv2dNative",
+        "DepthwiseConv2dNativeBackpropFilter",
+        "DepthwiseConv2dNativeBackpropInput",
+    ),
+    lambda: _import_family("nn_depthwise"),
+)
 
 
 def _import_family(family: str) -> None:
