@@ -9,6 +9,7 @@ Source: Jacob et al., "Quantization and Training of Neural Networks for Efficien
 Integer-Arithmetic-Only Inference", arXiv:1712.05877.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ FLOAT = np.float32
 LARGEST = float(np.finfo(FLOAT).max)
 
 
+@functools.cache
 def limits(dtype: DType) -> tuple[int, int]:
     """The lowest and highest integer of a quantised dtype."""
     info = np.iinfo(dtype.numpy_dtype)
@@ -132,7 +134,7 @@ def to_floats_by_steps(xp: Any, x: Array, low: Array, high: Array, dtype: DType)
 def half_away(xp: Any, values: Array) -> Array:
     """Rounded to whole numbers, halves away from zero."""
     whole = xp.trunc(values)
-    return whole + xp.where(xp.abs(values - whole) >= 0.5, xp.sign(values), xp.zeros_like(values))
+    return whole + xp.where(xp.abs(values - whole) >= 0.5, xp.sign(values), values.dtype.type(0))
 
 
 def half_up(xp: Any, values: Array) -> Array:
