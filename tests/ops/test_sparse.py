@@ -357,3 +357,13 @@ def test_ordinary_operations_take_sparse_tensors_that_no_one_named() -> None:
         "assert tf.abs(s).values.numpy().tolist() == [1.0]"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_constants_of_parts_stand_in_a_scope_of_their_own():
+    with tf.Graph().as_default():
+        names = []
+        for values in ([1.0], tf.constant([1.0], name="given")):
+            sparse = tf.SparseTensor([[0, 1]], values, [2, 2])
+            names += [t.op.name for t in (sparse.indices, sparse.values, sparse.dense_shape)]
+    first = [f"SparseTensor/{part}" for part in ("indices", "values", "dense_shape")]
+    assert names == [*first, "SparseTensor_1/indices", "given", "SparseTensor_1/dense_shape"]

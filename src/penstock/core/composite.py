@@ -7,6 +7,7 @@ again. `IndexedSlices` is some rows of a dense tensor with their indices: the gr
 tensors live with their family; the containers are here so that gradients can carry them.
 """
 
+import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import convert
-from penstock.core.context import at_home
+from penstock.core.context import at_home, state
 from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.types import dtypes
 from penstock.types.composite_specs import IndexedSlicesSpec, SparseTensorSpec
@@ -210,6 +211,12 @@ def _load_sparse() -> None:
     _sparse_loaders.clear()
 
 
+def _parts_scope() -> contextlib.AbstractContextManager[Any]:
+    """In a graph, the name scope of the constants that are made of a SparseTensor's parts."""
+    graph = state.graph
+    return contextlib.nullcontext() if graph is None else graph.name_scope("SparseTensor")
+
+
 class SparseTensor(CompositeTensor):
     """The explicitly given elements of a tensor; all others are 0.
 
@@ -230,10 +237,12 @@ class SparseTensor(CompositeTensor):
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         if _sparse_loaders:
             _load_sparse()
-        with at_home(indices, values, dense_shape):
+        with at_home(indices, values, dense_shape), _parts_scope():
             self._indices = convert.convert_to_tensor(indices, dtypes.int64, name="indices")
             self._values = convert.convert_to_tensor(values, name="values")
-            self._dense_shape = convert.convert_to_tensor(dense_shape, dtypes.int64, name="shape")
+            self._dense_shape = convert.convert_to_tensor(
+                dense_shape, dtypes.int64, name="dense_shape"
+            )
         self._dense_shape_default: TensorShape | None = None
         indices_shape = self._indices.shape.with_rank(2)
         values_shape = self._values.shape.with_rank(1)
