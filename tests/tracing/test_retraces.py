@@ -80,7 +80,7 @@ def test_one_warning_after_the_fifth_retrace(log) -> None:
     assert not log.records
     function(5)
     (record,) = log.records
-    assert "retrace 5" in record.getMessage()
+    assert "triggered tf.function retracing number 5" in record.getMessage()
     assert "argument 'x' was" in record.getMessage()
     for i in range(6, 20):
         function(i)

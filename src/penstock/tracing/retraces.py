@@ -123,8 +123,8 @@ class RetraceLog:
         elif self._count >= WARN_AFTER and not self._warned:
             self._warned = True
             get_logger().warning(
-                "%s Tracing is slow, and this is retrace %d; more are not reported for this"
-                " function. experimental_get_retrace_report() lists them, PENSTOCK_LOG_RETRACES=1"
+                "%s This call triggered tf.function retracing number %d. Tracing is expensive, and"
+                " more are not reported for this function. experimental_get_retrace_report() lists them, PENSTOCK_LOG_RETRACES=1"
                 " logs each one.",
                 retrace,
                 self._count,
@@ -253,8 +253,8 @@ def note_first_trace(name: str, python_function: Any) -> None:
     if count == WARN_AFTER:
         where = user_frame()
         get_logger().warning(
-            "%s (%s:%d): expected one tf.function for one piece of code, got %d of them, each"
-            " traced anew%s. Make it once, outside of the loop or function that makes it.",
+            "%s (%s:%d): expected one tf.function for one piece of code, got %d of them, each of"
+            " which triggered tf.function retracing%s. Make it once, outside of the loop or function that makes it.",
             name,
             code.co_filename,
             code.co_firstlineno,
