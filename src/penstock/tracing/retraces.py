@@ -124,8 +124,8 @@ class RetraceLog:
             self._warned = True
             get_logger().warning(
                 "%s This call triggered tf.function retracing number %d. Tracing is expensive, and"
-                " more are not reported for this function. experimental_get_retrace_report() lists them, PENSTOCK_LOG_RETRACES=1"
-                " logs each one.",
+                " more are not reported for this function. experimental_get_retrace_report() lists"
+                " them, PENSTOCK_LOG_RETRACES=1 logs each one.",
                 retrace,
                 self._count,
             )
@@ -254,7 +254,8 @@ def note_first_trace(name: str, python_function: Any) -> None:
         where = user_frame()
         get_logger().warning(
             "%s (%s:%d): expected one tf.function for one piece of code, got %d of them, each of"
-            " which triggered tf.function retracing%s. Make it once, outside of the loop or function that makes it.",
+            " which triggered tf.function retracing%s. Make it once, outside of the loop or"
+            " function that makes it.",
             name,
             code.co_filename,
             code.co_firstlineno,
