@@ -327,45 +327,36 @@ _UNARY = {
 }
 
 
-def _against_zero(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    sign, op, static = _UNARY[name]
-    wanted = name
+def _check_zero(
+    function: str, x: Any, data: Any, count: int | None, message: str | None, name: str | None
+) -> Any:
+    """What one of `_UNARY` does: at once where the value is known, else by an operation."""
+    sign, op, static = _UNARY[function]
+    x = convert_to_tensor(x)
+    value = known(x)
+    if value is not None:
+        if not static(value, np.zeros((), value.dtype)).all():
+            limit = 3 if count is None else count
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{message or ''}\nCondition x {sign} 0 did not hold element-wise:\nx "
+                f"{_label(x)} = \n{summarize(value, limit)}",
+            )
+        return None if state.graph is None else no_op(f"{name or function}/NoOp")
+    condition = f"Condition x {sign} 0 did not hold element-wise:"
+    shown = data or [message or "", condition, f"x {_label(x)} = ", x]
+    zero = convert_to_tensor(0, x.dtype)
+    return _compare(sign, op, static, x, zero, shown, count, message, name or function)
 
-    def check(x: Any, data: Any, count: int | None, message: str | None, name: str | None) -> Any:
-        x = convert_to_tensor(x)
-        value = known(x)
-        if value is not None:
-            if not static(value, np.zeros((), value.dtype)).all():
-                limit = 3 if count is None else count
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"{message or ''}\nCondition x {sign} 0 did not hold element-wise:\nx "
-                    f"{_label(x)} = \n{summarize(value, limit)}",
-                )
-            return None if state.graph is None else no_op(f"{name or wanted}/NoOp")
-        shown = data or [
-            message or "",
-            f"Condition x {sign} 0 did not hold element-wise:",
-            f"x {_label(x)} = ",
-            x,
-        ]
-        return _compare(
-            sign,
-            op,
-            static,
-            x,
-            convert_to_tensor(0, x.dtype),
-            shown,
-            count,
-            message,
-            name or wanted,
-        )
+
+def _against_zero(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    wanted = name  # the arguments below have the name in a graph
 
     def v2(
         x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
     ) -> Any:
-        return check(x, None, summarize, message, name)
+        return _check_zero(wanted, x, None, summarize, message, name)
 
     def v1(
         x: Any,
@@ -374,12 +365,12 @@ def _against_zero(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         message: str | None = None,
         name: str | None = None,
     ) -> Any:
-        return check(x, data, summarize, message, name)
+        return _check_zero(wanted, x, data, summarize, message, name)
 
     for function, suffix in ((v2, ""), (v1, "_v1")):
         function.__name__ = function.__qualname__ = name + suffix
         function.__doc__ = _DOC.format(
-            what=f"all elements of x are {sign} 0", args="x: a real tensor."
+            what=f"all elements of x are {_UNARY[name][0]} 0", args="x: a real tensor."
         )
     return v2, v1
 
