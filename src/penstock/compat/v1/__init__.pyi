@@ -35,6 +35,7 @@ from penstock.core.composite import IndexedSlices as IndexedSlices
 from penstock.types.composite_specs import IndexedSlicesSpec as IndexedSlicesSpec
 from penstock.types.composite_values import IndexedSlicesValue as IndexedSlicesValue
 from penstock.runtime.client import InteractiveSession as InteractiveSession
+from penstock.ops.readers import LMDBReader as LMDBReader
 from penstock.proto.event_pb2 import LogMessage as LogMessage
 from penstock.core.build_info import MONOLITHIC_BUILD as MONOLITHIC_BUILD
 from penstock.proto.meta_graph_pb2 import MetaGraphDef as MetaGraphDef
