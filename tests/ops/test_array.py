@@ -457,3 +457,35 @@ def test_rows_are_put_together_while_compiling_where_places_are_known(op):
     assert given(tf.constant([], tf.int32), data[2]).shape == (0, 1)
     with pytest.raises(tf.errors.InvalidArgumentError, match="got -1 to 0"):
         given(tf.constant([-1, 0]), data[0])
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("row", "left", "right"),
+    [
+        ([1.0, 2.0, NAN], [0, 0, 1, 2], [3, 0, 3, 3]),
+        ([1.0, NAN, NAN, NAN], [0, 0, 1, 1], [4, 4, 4, 4]),
+        ([NAN, 1.0, 2.0], [0, 0, 2, 3], [3, 1, 3, 3]),
+        ([1.0, 2.0, 3.0, 4.0], [0, 0, 1, 4], [4, 0, 2, 4]),
+        ([], [0] * 4, [0] * 4),
+    ],
+)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_searches_among_what_is_no_number(row, left, right, compiled):
+    """Figures of TensorFlow 2.21, whose search goes by halves whatever is there."""
+    find = tf.function(tf.searchsorted, jit_compile=True) if compiled else tf.searchsorted
+    row, values = tf.constant(row, tf.float32), tf.constant([NAN, 0.0, 2.0, 9.0])
+    assert find(row, values).numpy().tolist() == left
+    assert find(row, values, "right").numpy().tolist() == right
+
+
+def test_means_of_no_weight_are_zero_and_bools_have_no_range():
+    mean, variance = tf.nn.weighted_moments([[1.0, 2.0], [3.0, 5.0]], 1, [[1.0], [0.0]])
+    assert mean.numpy().tolist() == [1.5, 0.0]
+    assert variance.numpy().tolist() == [0.25, 0.0]
+    for value, dtype in (([True], tf.int32), ([1], tf.bool)):
+        with pytest.raises(TypeError, match="Cannot find minimum value of bool"):
+            tf.saturate_cast(value, dtype)
+    assert tf.experimental.numpy.argsort(3).numpy().tolist() == [0]

@@ -128,6 +128,24 @@ def _search_shape(c: ShapeContext) -> Dims:
     return (c.merge((rows[0],), (values[0],))[0], values[1])  # type: ignore[index]
 
 
+def _bisected(xp: Any, row: Array, values: Array, side: str) -> Array:
+    """Where values belong in a row, by halves.
+
+    Comparisons alone decide, so NaN, which is in no order, is where TensorFlow's search leaves it;
+    NumPy and JAX take it for the largest.
+    """
+    low = xp.zeros(values.shape, np.int64)
+    high = xp.full(values.shape, len(row), np.int64)
+    for _ in range(len(row).bit_length()):
+        middle = low + (high - low) // 2
+        held = row[xp.minimum(middle, len(row) - 1)]
+        right = held < values if side == "left" else ~(values < held)
+        searched = low < high
+        low = xp.where(searched & right, middle + 1, low)
+        high = xp.where(searched & ~right, middle, high)
+    return low
+
+
 def _bound(name: str, side: str, doc: str) -> OpDef:
     op = define_op(
         f"{name}(sorted_inputs: T, values: T; T: type, out_type: {{int32, int64}} = int32) -> "
@@ -139,14 +157,18 @@ def _bound(name: str, side: str, doc: str) -> OpDef:
     @host_kernel(op)
     def _host(rows: Array, values: Array, *, out_type: Any) -> Array:
         result = np.empty(values.shape, out_type.numpy_dtype)
+        plain = rows.dtype.kind in "biuO" or not (rows != rows).any() | (values != values).any()
         for i, (row, wanted) in enumerate(zip(rows, values, strict=True)):
-            result[i] = np.searchsorted(row, wanted, side)  # type: ignore[call-overload]
+            if plain:
+                result[i] = np.searchsorted(row, wanted, side)  # type: ignore[call-overload]
+            else:
+                result[i] = _bisected(np, row, wanted, side)
         return result
 
     @compiled_kernel(op)
     def _compiled(rows: Array, values: Array) -> Array:
         return jnp.vectorize(
-            lambda row, wanted: jnp.searchsorted(row, wanted, side=side), signature="(n),(m)->(m)"
+            lambda row, wanted: _bisected(jnp, row, wanted, side), signature="(n),(m)->(m)"
         )(rows, values)
 
     return op

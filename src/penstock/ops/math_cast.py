@@ -120,10 +120,18 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
 
     Returns:
       Tensor of dtype `dtype` and the same shape.
+
+    Raises:
+      TypeError: one of the dtypes is bool, or of no numbers.
     """
     value = convert_to_tensor(value)
     wanted = as_dtype(dtype).base_dtype
     source = value.dtype.base_dtype
+    if source.is_bool or wanted.is_bool:
+        raise TypeError(
+            "Cannot find minimum value of bool: saturate_cast takes and gives numbers, got "
+            f"{source.name} and {wanted.name}. Use tf.cast."
+        )
     if source.is_complex:
         if wanted.is_complex:
             return execute(CAST, (value,), {"DstT": wanted}, name)

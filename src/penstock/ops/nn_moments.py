@@ -16,7 +16,8 @@ def _axis_list(axes: Any) -> list[int]:
 
 
 def _divide(x: Any, y: Any) -> Any:
-    return execute("RealDiv", (x, y))
+    """A weighted mean; 0 where all weights are 0."""
+    return execute("DivNoNan", (x, y))
 
 
 def _drop(x: Tensor, axes: Any) -> Tensor:

@@ -127,5 +127,5 @@ def argsort(
     if x.dtype.is_bool:
         x = cast(x, dtypes.int32)
     if not rank_of(x, "argsort"):
-        return cast(zeros_like(x), default_int())
+        return cast(reshape(zeros_like(x), [1]), default_int())  # as NumPy sorts a number
     return cast(array_sort.argsort(x, along, way, stable=True), default_int())
