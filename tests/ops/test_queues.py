@@ -530,3 +530,17 @@ def test_a_queue_chosen_from_a_list_outlives_the_choice():
     tf.queue.FIFOQueue.from_list(0, [queue]).enqueue(1.0)
     gc.collect()
     assert int(queue.size()) == 1
+
+
+def test_what_is_put_and_counted_stands_in_the_operation_s_scope():
+    with tf.Graph().as_default() as graph:
+        queue = tf.queue.FIFOQueue(3, [tf.int32, tf.float32], shapes=[(), ()], name="q")
+        queue.enqueue([1, 2.0]), queue.enqueue_many([[1], [2.0]], name="many")
+        taken = queue.dequeue_many(2), queue.dequeue_up_to(2, name="some")
+        names = [op.name for op in graph.get_operations()]
+    assert names == [
+        "q", "q_enqueue/component_0", "q_enqueue/component_1", "q_enqueue",
+        "many/component_0", "many/component_1", "many",
+        "q_DequeueMany/n", "q_DequeueMany", "some/n", "some",
+    ]  # fmt: skip
+    assert [t.shape.as_list() for pair in taken for t in pair] == [[2], [2], [None], [None]]

@@ -318,3 +318,16 @@ def test_records_of_readers_have_names():
         reader, queue = v1.TextLineReader(), v1.FIFOQueue(2, tf.string, shapes=[()])
         assert reader.read(queue)._fields == ("key", "value")
         assert reader.read_up_to(queue, 2)._fields == ("keys", "values")
+
+
+@pytest.mark.parametrize("name", ["batch", "shuffle_batch", "batch_join", "shuffle_batch_join"])
+def test_batches_that_leave_out_have_the_names_of_those_that_do_not(name):
+    with tf.Graph().as_default():
+        one = [tf.constant(1)]
+        tensors = [one, one] if name.endswith("join") else one
+        rest = (2, 10, 3) if name.startswith("shuffle") else (2,)
+        plain = getattr(v1.train, name)(tensors, *rest)
+        keep = tf.constant(True)
+        arguments = (*rest, keep) if name.startswith("shuffle") else (keep, *rest)
+        some = getattr(v1.train, f"maybe_{name}")(tensors, *arguments)
+    assert (plain.name, some.name) == (f"{name}:0", f"{name}_1:0")

@@ -23,6 +23,7 @@ from penstock.core.trackable import Trackable
 from penstock.graph.behavior import device, init_scope
 from penstock.graph.static_values import constant_value
 from penstock.ops import queue_ops as q
+from penstock.ops.composing import scope
 from penstock.ops.random_state import get_seed
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims, compatible, text
@@ -199,10 +200,11 @@ class QueueBase(Trackable):
           CancelledError: the queue is closed, or was closed with cancel_pending_enqueues.
           InvalidArgumentError: the components do not fit (when it runs).
         """
-        tensors = self._components(vals, f"{self._name}_enqueue", name)
-        for i, value in enumerate(tensors):
-            self._check(i, value.dims, self._dims[i])
-        return self._run(q.ENQUEUE, [tensors], "enqueue", name)
+        with scope(name, f"{self._name}_enqueue") as inside:
+            tensors = self._components(vals, name or f"{self._name}_enqueue")
+            for i, value in enumerate(tensors):
+                self._check(i, value.dims, self._dims[i])
+            return self._run(q.ENQUEUE, [tensors], "enqueue", inside or name)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Any:
         """Puts elements into the queue, one for each index of the first dimension.
@@ -219,17 +221,10 @@ class QueueBase(Trackable):
           CancelledError: the queue is closed, or was closed with cancel_pending_enqueues.
           InvalidArgumentError: the components do not fit (when it runs).
         """
-        tensors = self._components(vals, f"{self._name}_EnqueueMany", name)
-        size: int | None = None
-        for i, value in enumerate(tensors):
-            found = value.dims
-            if found is None:
-                continue
-            if not found or (size is not None and found[0] not in (size, None)):
-                TensorShape([size]).merge_with(value.shape.with_rank_at_least(1)[:1])
-            size = found[0] if size is None else size
-            self._check(i, found[1:], self._dims[i])
-        return self._run(q.ENQUEUE_MANY, [tensors], "EnqueueMany", name)
+        with scope(name, f"{self._name}_EnqueueMany") as inside:
+            tensors = self._components(vals, name or f"{self._name}_EnqueueMany")
+            self._check_many(tensors)
+            return self._run(q.ENQUEUE_MANY, [tensors], "EnqueueMany", inside or name)
 
     def dequeue(self, name: str | None = None) -> Any:
         """Takes one element; waits for it when it runs.
@@ -260,7 +255,9 @@ class QueueBase(Trackable):
           InvalidArgumentError: the shapes of the components are not known.
         """
         n = _as_count(n)
-        known = constant_value(n) if isinstance(n, SymbolicTensor) else None
+        known: Any = n if isinstance(n, int) else None
+        if isinstance(n, SymbolicTensor):
+            known = constant_value(n)
         size = None if known is None or known < 0 else int(known)
         return self._take(q.DEQUEUE_MANY, "DequeueMany", [n], TensorShape([size]), name)
 
@@ -322,7 +319,7 @@ class QueueBase(Trackable):
             return dict(zip(self._names, found, strict=True))
         return found[0] if len(found) == 1 else found
 
-    def _components(self, vals: Any, scope: str, name: str | None) -> list[Any]:
+    def _components(self, vals: Any, where: str) -> list[Any]:
         """What is put, a tensor for each component."""
         if isinstance(vals, dict):
             if self._names is None:
@@ -345,13 +342,25 @@ class QueueBase(Trackable):
             given = vals if isinstance(vals, list | tuple) else [vals]
         if len(given) > len(self._dtypes):
             raise ValueError(
-                f"{name or scope}: expected {len(self._dtypes)} components, got {len(given)}. Put "
+                f"{where}: expected {len(self._dtypes)} components, got {len(given)}. Put "
                 "one value for each dtype of the queue."
             )
         return [
             convert_to_tensor(value, dtype, name=f"component_{i}")
             for i, (value, dtype) in enumerate(zip(given, self._dtypes, strict=False))
         ]
+
+    def _check_many(self, tensors: list[Any]) -> None:
+        """Raises ValueError when components of several elements do not fit."""
+        size: int | None = None
+        for i, value in enumerate(tensors):
+            found = value.dims
+            if found is None:
+                continue
+            if not found or (size is not None and found[0] not in (size, None)):
+                TensorShape([size]).merge_with(value.shape.with_rank_at_least(1)[:1])
+            size = found[0] if size is None else size
+            self._check(i, found[1:], self._dims[i])
 
     def _check(self, index: int, found: Dims, wanted: Dims) -> None:
         """Raises ValueError when a component cannot have the queue's shape."""
@@ -368,14 +377,11 @@ class QueueBase(Trackable):
         return execute(q.RESTORE, (self._queue_ref, restored_tensors[STATE]))
 
 
-def _as_count(n: Any) -> Tensor:
-    """The number of elements to take: int32[]."""
-    found: Tensor = (
-        _eager_count(n)
-        if n.__class__ is int and state.graph is None
-        else convert_to_tensor(n, dt.int32)
-    )
-    return found
+def _as_count(n: Any) -> Any:
+    """The number of elements to take: int32[], or an integer that becomes an operation's input."""
+    if n.__class__ is not int:
+        return convert_to_tensor(n, dt.int32)
+    return _eager_count(n) if state.graph is None else n
 
 
 @functools.lru_cache(64)

@@ -170,7 +170,7 @@ def _shuffled(
         keep = _keep_of(keep_input, many)
 
         def fill(queue: QueueBase) -> None:
-            spare = execute("Maximum", (queue.size() - minimum, 0))
+            spare = execute("Maximum", (0, queue.size() - minimum))
             tag = f"fraction_over_{minimum}_of_{capacity - minimum}_full"
             summarize_fill(tag, spare, 1.0 / (capacity - minimum))
 
@@ -248,7 +248,7 @@ def maybe_batch(
     """`batch`, of those elements for which `keep_input` (bool[], or bool[n] of many) is true."""
     return _plain(
         [tensors], batch_size, keep_input, num_threads, capacity, enqueue_many, shapes,
-        dynamic_pad, allow_smaller_final_batch, shared_name, name, "maybe_batch",
+        dynamic_pad, allow_smaller_final_batch, shared_name, name, "batch",
     )  # fmt: skip
 
 
@@ -285,7 +285,7 @@ def maybe_batch_join(
     """`batch_join`, of those elements for which `keep_input` is true."""
     return _plain(
         tensors_list, batch_size, keep_input, 1, capacity, enqueue_many, shapes, dynamic_pad,
-        allow_smaller_final_batch, shared_name, name, "maybe_batch_join",
+        allow_smaller_final_batch, shared_name, name, "batch_join",
     )  # fmt: skip
 
 
@@ -347,7 +347,7 @@ def maybe_shuffle_batch(
     """`shuffle_batch`, of those elements for which `keep_input` is true."""
     return _shuffled(
         [tensors], batch_size, capacity, min_after_dequeue, keep_input, num_threads, seed,
-        enqueue_many, shapes, allow_smaller_final_batch, shared_name, name, "maybe_shuffle_batch",
+        enqueue_many, shapes, allow_smaller_final_batch, shared_name, name, "shuffle_batch",
     )  # fmt: skip
 
 
@@ -386,5 +386,5 @@ def maybe_shuffle_batch_join(
     """`shuffle_batch_join`, of those elements for which `keep_input` is true."""
     return _shuffled(
         tensors_list, batch_size, capacity, min_after_dequeue, keep_input, 1, seed, enqueue_many,
-        shapes, allow_smaller_final_batch, shared_name, name, "maybe_shuffle_batch_join",
+        shapes, allow_smaller_final_batch, shared_name, name, "shuffle_batch_join",
     )  # fmt: skip
