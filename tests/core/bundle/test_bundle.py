@@ -232,9 +232,12 @@ def test_refused_when_added(tmp_path):
         writer.add_slice("y", (5,), ((0, 2),), np.array([1, 2]))
 
 
-def test_no_folder(tmp_path):
-    with pytest.raises(errors.NotFoundError, match=r"nowhere; No such file"):
-        write(tmp_path / "nowhere" / "a", x=1)
+def test_the_last_folder_is_made_and_no_other(tmp_path):
+    write(tmp_path / "new" / "a", x=1)
+    with BundleReader(tmp_path / "new" / "a") as reader:
+        assert reader.read("x") == 1
+    with pytest.raises(errors.NotFoundError, match=r"no/where; No such file"):
+        write(tmp_path / "no" / "where" / "a", x=1)
 
 
 def test_replacing_leaves_plain_names(tmp_path):
