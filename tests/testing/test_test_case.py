@@ -247,6 +247,13 @@ def test_evaluate_gives_arrays(case: Any) -> None:
     assert sparse.values.tolist() == [5]
 
 
+@pytest.mark.parametrize("value", [1, "a", b"a", True, [1.5], {"a": np.ones(2)}, tf.float32])
+def test_what_is_no_tensor_is_not_evaluated(case: Any, value: Any) -> None:
+    for given in (value, lambda: value):
+        with pytest.raises(ValueError, match="evaluate: Unsupported type"):
+            case.evaluate(given)
+
+
 def test_eager_sessions_evaluate(case: Any) -> None:
     for session in (case.session, case.cached_session):
         with session() as given:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import context
+from penstock.core.composite import CompositeTensor
 from penstock.core.tensor import Tensor
 from penstock.graph.default_graph import get_default_graph, reset_default_graph
 from penstock.ops.random_state import set_seed
@@ -220,14 +221,30 @@ class TestCase(TensorAssertions, GeneralAssertions):
         return self.session(graph, config, use_gpu, force_gpu)
 
     def evaluate(self, tensors: Any) -> Any:
-        """The NumPy value of a nest of tensors, through the default session in a graph."""
+        """The NumPy value of a nest of tensors, through the default session in a graph.
+
+        Raises:
+          ValueError: eagerly, something is no tensor, no function of none, and not None.
+        """
         if context.executing_eagerly():
-            return nest.map_structure(host_value, tensors() if callable(tensors) else tensors)
+            return nest.map_structure(self._evaluated, tensors)
         session = get_default_session()
         if session is not None:
             return session.run(tensors)
         with self.cached_session() as session:
             return session.run(tensors)
+
+    def _evaluated(self, item: Any) -> Any:
+        if item is None:
+            return None
+        if callable(item):
+            return self.evaluate(item())
+        if not isinstance(item, CompositeTensor) and not hasattr(item, "numpy"):
+            raise ValueError(
+                f"evaluate: Unsupported type {type(item)}: expected a tensor, got {item!r}. Compare"
+                " it as it is."
+            )
+        return host_value(item)
 
 
 class _EagerSession:
