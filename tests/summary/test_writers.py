@@ -47,8 +47,41 @@ def test_text_of_a_scalar_must_be_one(writer):
 
 
 def test_without_a_writer_nothing_is_needed():
-    assert not tf.summary.scalar("loss", lambda: pytest.fail("called")).numpy()
+    assert not tf.summary.write("loss", lambda: pytest.fail("called")).numpy()
+    assert not tf.summary.image("pictures", "no picture").numpy()
     assert not tf.summary.should_record_summaries().numpy()
+
+
+def test_scalars_and_texts_are_looked_at_without_a_writer_too():
+    with pytest.raises(ValueError, match="Expected scalar shape"):
+        tf.summary.scalar("loss", [1.0])
+    with pytest.raises(tf.errors.UnimplementedError):
+        tf.summary.scalar("loss", "text")
+    with pytest.raises(TypeError):
+        tf.summary.text("words", 3)
+
+
+@pytest.mark.parametrize(
+    ("step", "error"), [("a", TypeError), (2.0, TypeError), (tf.constant(2), ValueError)]
+)
+def test_a_step_is_an_int64(writer, step, error):
+    with writer.as_default(), pytest.raises(error):
+        tf.summary.scalar("loss", 1.0, step=step)
+
+
+def test_a_closed_writer_is_not_made_again(writer):
+    writer.close()
+    with pytest.raises(RuntimeError, match="already closed"):
+        writer.init()
+
+
+def test_a_single_number_is_written_as_bytes(tmp_path, writer):
+    with writer.as_default(step=1):
+        tf.summary.scalar("a", 1.5)
+    writer.close()
+    (path,) = tmp_path.glob("**/*tfevents*")
+    *_, event = tf.compat.v1.train.summary_iterator(str(path))
+    assert event.summary.value[0].tensor.tensor_content == np.float32(1.5).tobytes()
 
 
 def test_a_writer_needs_a_step(writer):

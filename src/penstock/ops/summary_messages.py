@@ -172,7 +172,7 @@ def _tensor_shape(c: ShapeContext) -> Dims:
     return ()
 
 
-def _whole_proto(tensor: Array, dtype: Any) -> Any:
+def whole_proto(tensor: Array, dtype: Any) -> Any:
     """A TensorProto whose numbers are its bytes, even a single one."""
     made = array_to_proto(tensor, dtype)
     if dtype is dt.string or made.tensor_content:
@@ -206,7 +206,7 @@ TENSOR_V1 = define_op(
 def _tensor_v1(ctx: KernelContext, tensor: Array, *, T: Any) -> Array:
     summary = proto.summary_pb2.Summary()
     value = summary.value.add(node_name=ctx.op_name)
-    value.tensor.CopyFrom(_whole_proto(tensor, T))
+    value.tensor.CopyFrom(whole_proto(tensor, T))
     return _serialized(summary)
 
 
@@ -214,7 +214,7 @@ def _tensor_v1(ctx: KernelContext, tensor: Array, *, T: Any) -> Array:
 def _tensor(tag: Array, tensor: Array, serialized_summary_metadata: Array, *, T: Any) -> Array:
     summary = proto.summary_pb2.Summary()
     value = summary.value.add(tag=tag.item())
-    value.tensor.CopyFrom(_whole_proto(tensor, T))
+    value.tensor.CopyFrom(whole_proto(tensor, T))
     value.metadata.ParseFromString(serialized_summary_metadata.item())
     return _serialized(summary)
 

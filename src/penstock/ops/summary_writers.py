@@ -18,7 +18,6 @@ from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.resources import ResourceHandle
 from penstock.core.shapes import ShapeContext
-from penstock.graph.tensor_proto import array_to_proto
 from penstock.ops import summary_messages as messages
 from penstock.ops.event_file import EventFile
 from penstock.types.dims import Dims
@@ -175,7 +174,7 @@ def _write(
 ) -> None:
     event = proto.event_pb2.Event(step=int(step))
     value = event.summary.value.add(tag=tag.item())
-    value.tensor.CopyFrom(array_to_proto(tensor, T))
+    value.tensor.CopyFrom(messages.whole_proto(tensor, T))
     if summary_metadata.item():
         value.metadata.ParseFromString(summary_metadata.item())
     _file(writer).add(event)

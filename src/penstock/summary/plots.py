@@ -69,17 +69,14 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
     Raises:
       ValueError: `data` is no scalar, or there is a writer but no step.
     """
-
-    def make() -> Any:
-        value = convert_to_tensor(data)
+    with summary_scope(name, "scalar_summary") as (tag, _):
+        value = convert_to_tensor(data)  # looked at whether or not it is recorded
         if value.shape.rank not in (0, None):
             raise ValueError(
                 f"tf.summary.scalar {name!r}: Expected scalar shape, saw shape: {value.shape}. "
                 "Reduce it first, with tf.reduce_mean say."
             )
-        return cast(value, dt.float32)
-
-    return _write(name, step, _metadata("scalars", description), make, "scalar_summary")
+        return write(tag, cast(value, dt.float32), step, _metadata("scalars", description))
 
 
 def histogram(
@@ -145,13 +142,9 @@ def text(name: str, data: Any, step: Any = None, description: str | None = None)
     Returns:
       A bool scalar: whether it was written.
     """
-    return _write(
-        name,
-        step,
-        _metadata("text", description),
-        lambda: convert_to_tensor(data, dt.string),
-        "text_summary",
-    )
+    with summary_scope(name, "text_summary") as (tag, _):
+        value = convert_to_tensor(data, dt.string)
+        return write(tag, value, step, _metadata("text", description))
 
 
 def image(

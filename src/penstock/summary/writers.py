@@ -126,6 +126,7 @@ class FileSummaryWriter(SummaryWriter):
 
     def init(self) -> Any:
         """See SummaryWriter."""
+        self.check_open()
         return self._init_op
 
     def flush(self) -> Any:
@@ -350,10 +351,7 @@ def _true_after(operation: Any) -> Any:
 
 
 def _as_step(step: Any) -> Any:
-    tensor = convert_to_tensor(step() if callable(step) and not hasattr(step, "dtype") else step)
-    if tensor.dtype is dt.int64:
-        return tensor
-    return execute("Cast", (tensor,), {"DstT": dt.int64})
+    return convert_to_tensor(step, dt.int64)
 
 
 def flush(writer: SummaryWriter | None = None, name: str | None = None) -> Any:
