@@ -33,6 +33,7 @@ from penstock.runtime.plan import make_plan
 from penstock.runtime.program import build
 from penstock.runtime.races import find_races
 from penstock.runtime.simplify import fold_constants, forward_identities, merge_equal, simplify
+from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
 
 
@@ -129,6 +130,26 @@ def test_regions_and_host_kernels(session):
         host middle
         region after
         """)
+
+
+def test_regions_share_axes_and_known_shapes(session):
+    """What needs a constant or a known shape compiles, on both sides of a kernel on the host."""
+    hooks["echo"] = lambda ctx, x: x
+    x = placeholder((2, 3), name="x")
+    axis, column = const([1], np.int32, "axis"), const([2, 1], np.int32, "column")
+    squares = mul(x, x, "squares")
+    total = execute("Sum", (squares, axis), None, "total")
+    shape = execute("Shape", (squares,), None, "shape")
+    middle = execute("Reshape", (quick(total, "echo", "middle"), column))
+    again = execute("Reshape", (mul(squares, middle), shape))
+    ending = execute("Sum", (again, axis), None, "ending")
+    plan = make_plan(build([total, ending], [x], []), ResourceManager())
+    given = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for _ in range(3):
+        results = plan.run([given], Step(ResourceManager()))
+    assert [r.tolist() for r in map(np.asarray, results)] == [[5.0, 50.0], [25.0, 2500.0]]
+    assert [line.split()[0] for line in str(plan).splitlines()] == ["region", "host", "region"]
+    assert not plan._on_host
 
 
 def test_a_chain_through_a_no_op_keeps_its_order(session):

@@ -13,6 +13,7 @@ from penstock import errors
 from penstock.core.kernels import kernels_of, select
 from penstock.graph.func_graph import bodies_of
 from penstock.runtime.bodies import compiles_inside
+from penstock.runtime.executable import LARGE_CONSTANT
 from penstock.runtime.program import FEED, Node, Program
 from penstock.types import dtypes as dt
 
@@ -140,8 +141,9 @@ def _place_constants(
 ) -> None:
     """A constant that only one region uses belongs to that region.
 
-    Others are values given from outside; but one that waits for other nodes stays where it is: on
-    the host, it would wait for the region that waits for it.
+    Others are values given from outside, and `constants_of` a region that uses them; but one that
+    waits for other nodes stays where it is: on the host, it would wait for the region that waits
+    for it.
     """
     users: dict[int, set[Any]] = {}
     for node in program.nodes:
@@ -162,6 +164,30 @@ def _place_constants(
             zone[id(node)] = where
         elif not node.control:
             kinds[id(node)] = False
+
+
+def constants_of(nodes: list[Node]) -> list[Node]:
+    """The constants that a region shares with others and is to have a copy of.
+
+    What takes an axis or a shape compiles with its value alone. Large ones are given from outside.
+    """
+    inside = {id(n) for n in nodes}
+    found = {
+        id(source): source
+        for node in nodes
+        for source, _ in node.inputs
+        if id(source) not in inside and _is_small_constant(source)
+    }
+    return list(found.values())
+
+
+def _is_small_constant(node: Node) -> bool:
+    return (
+        node.type == "Const"
+        and not node.control
+        and node.dtypes[0] is not dt.string
+        and node.attrs["value"].array.size <= LARGE_CONSTANT
+    )
 
 
 def _settle(

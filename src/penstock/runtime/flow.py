@@ -349,7 +349,7 @@ class _Run:
         assert unit.item is not None
         if self.step.events is None:
             return unit.item
-        return TracedItem(unit.item, unit.item.nodes[0].device)
+        return TracedItem(unit.item, unit.item.nodes[-1].device)
 
     def _ended(self, at: _Round) -> None:
         at.active -= 1

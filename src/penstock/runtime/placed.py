@@ -39,7 +39,7 @@ class PlacedRegion(Region):
         bound: Any,
         step: Step,
     ) -> Sequence[Any]:
-        device = local_device(self.nodes[0].device)
+        device = local_device(self.nodes[-1].device)  # constants come first
         given, held, owned = (
             [_moved(v, device) for v in values] for values in (inputs, kept, taken)
         )

@@ -25,7 +25,14 @@ from penstock.runtime import map_rows as _map_rows  # noqa: F401  registers the 
 from penstock.runtime import remote_calls as _remote_calls  # noqa: F401  registers the kernel
 from penstock.runtime import vectorized as _more_kernels  # noqa: F401  registers kernels
 from penstock.runtime.bodies import set_plan_maker
-from penstock.runtime.clusters import BIND_ONCE, cluster, compiles, joined, used_outside
+from penstock.runtime.clusters import (
+    BIND_ONCE,
+    cluster,
+    compiles,
+    constants_of,
+    joined,
+    used_outside,
+)
 from penstock.runtime.devices import cpu_count
 from penstock.runtime.executor import Executor
 from penstock.runtime.flow import FlowExecutor, FlowLayout
@@ -112,7 +119,8 @@ class Plan:
                 outputs = [
                     (n, i) for n in nodes for i in range(len(n.dtypes)) if (id(n), i) in wanted
                 ]
-                made.append(RegionItem(self._region(nodes, outputs), slots, self._not_static))
+                region = self._region([*constants_of(nodes), *nodes], outputs)
+                made.append(RegionItem(region, slots, self._not_static))
             else:
                 frame = ROOT if flow is None else flow.frames.gives_in[id(nodes[0])]
                 made.append(self._host_item(nodes[0], slots, templates[frame]))
@@ -209,7 +217,7 @@ class Plan:
     def _traced_executor(self) -> Executor:
         executor = self._executor
         assert isinstance(executor, Executor)  # the other one traces its items itself
-        traced = [TracedItem(item, item.nodes[0].device) for item in executor.items]
+        traced = [TracedItem(item, item.nodes[-1].device) for item in executor.items]
         return Executor(traced, executor._waits, self._threads)
 
     def _not_static(self, signal: NotStatic) -> None:

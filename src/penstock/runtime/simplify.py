@@ -23,10 +23,12 @@ from penstock.runtime.program import FEED, Node, Program, Ref
 from penstock.runtime.rewiring import rewired
 from penstock.runtime.rewriting import rewrite
 from penstock.types import dtypes as dt
+from penstock.types.dims import is_full
 from penstock.types.dtypes import DType
 
 MAX_FOLDED_BYTES = 1 << 20
 PREPARED = 4096  # prepared operations kept per kind of operation
+OF_SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank"})
 PASS_THROUGH = frozenset(
     {"Identity", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"}
 )
@@ -102,9 +104,11 @@ def _apart(node: Node, added: list[Node]) -> tuple[list[Ref], Node]:
 
 
 def fold_constants(program: Program) -> Program:
-    """Evaluates on the host what depends on constants alone.
+    """Evaluates on the host what depends on constants, and on shapes that are known, alone.
 
-    A constant that waits for an operation hands that on to what is folded from it.
+    So that an axis or a size is known to every region, also where a kernel on the host stands
+    between the region that computes it and those that need it to compile. A constant that waits for
+    an operation hands that on to what is folded from it.
     """
     values: dict[int, list[np.ndarray[Any, Any]]] = {}
     replaced: dict[int, list[Ref]] = {}
@@ -116,11 +120,15 @@ def fold_constants(program: Program) -> Program:
             values[id(node)] = [node.attrs["value"].array]
             waits[id(node)] = node.control
             continue
-        folded = _fold(node, values)
+        of_shape = node.type in OF_SHAPES and not program.flow  # there it may be dead
+        folded = _evaluate(node, _forms(node)) if of_shape else None
+        if folded is None:
+            folded = _fold(node, values)
         if folded is None:
             continue
         values[id(node)] = folded
-        control = list(dict.fromkeys(c for source, _ in node.inputs for c in waits[id(source)]))
+        sources = [id(source) for source, _ in node.inputs]
+        control = list(dict.fromkeys(c for source in sources for c in waits.get(source, ())))
         waits[id(node)] = control
         made = [
             Node(
@@ -146,15 +154,30 @@ def fold_constants(program: Program) -> Program:
 def _fold(
     node: Node, values: dict[int, list[np.ndarray[Any, Any]]]
 ) -> list[np.ndarray[Any, Any]] | None:
-    if not node.inputs or node.control or node.stateful or not node.dtypes or node.op is None:
+    if not node.inputs or not all(id(source) in values for source, _ in node.inputs):
         return None
-    if not all(id(source) in values for source, _ in node.inputs):
-        return None
-    if dt.variant in node.dtypes or dt.resource in node.dtypes:
-        return None  # a constant holds an array
     arguments = [values[id(source)][index] for source, index in node.inputs]
     if sum(a.nbytes for a in arguments) > MAX_FOLDED_BYTES or _known_bytes(node) > MAX_FOLDED_BYTES:
         return None
+    return _evaluate(node, arguments)
+
+
+def _forms(node: Node) -> list[np.ndarray[Any, Any]] | None:
+    """Arrays without memory that have the shapes of the inputs; None where one is not known."""
+    shapes = [source.shapes[index] for source, index in node.inputs]
+    if not all(map(is_full, shapes)):
+        return None
+    return [np.broadcast_to(np.False_, shape) for shape in shapes if shape is not None]
+
+
+def _evaluate(
+    node: Node, arguments: list[np.ndarray[Any, Any]] | None
+) -> list[np.ndarray[Any, Any]] | None:
+    """The values of a node on the host; None where it has to run in its place."""
+    if arguments is None or node.control or node.stateful or not node.dtypes or node.op is None:
+        return None
+    if dt.variant in node.dtypes or dt.resource in node.dtypes:
+        return None  # a constant holds an array
     try:
         prepared = prepared_op(node)
         if prepared.host is None or prepared.host_kernel is None or prepared.host_kernel.reentrant:
