@@ -167,7 +167,8 @@ def _forms(node: Node) -> list[np.ndarray[Any, Any]] | None:
     shapes = [source.shapes[index] for source, index in node.inputs]
     if not all(map(is_full, shapes)):
         return None
-    return [np.broadcast_to(np.False_, shape) for shape in shapes if shape is not None]
+    full: list[Any] = shapes  # what is full has numbers alone
+    return [np.broadcast_to(np.False_, shape) for shape in full]
 
 
 def _evaluate(
