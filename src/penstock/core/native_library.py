@@ -201,9 +201,11 @@ class HostLibrary:
 
     def _bound(self) -> dict[str, Callable[..., int]]:
         """The functions by their names; none where there is no library, which the log says."""
-        library, keeps_lock = self.library(), self._loader is ctypes.PyDLL
-        if library is None:
+        state, keeps_lock = self.state(), self._loader is ctypes.PyDLL
+        tell(state)
+        if state.library is None:
             return {}
+        library = state.library
         found = {name: getattr(library, f"penstock_{self._name}_{name}") for name in self._types}
         return {name: _direct(f, self._types[name], keeps_lock) for name, f in found.items()}
 
