@@ -69,7 +69,7 @@ def segments():
              ("Max", lambda r: r.max(0), 0, g.segment_max), ("Min", lambda r: r.min(0), 0, g.segment_min)]  # fmt: skip
     late = errors.InvalidArgumentError
     wrong = (Failure((normal(3), np.int32([1, 0, 2])), "not increasing", graph=late), Failure((normal(3), np.int32([-1, 0, 2])), "out of range", graph=late),
-             Failure((normal(3), np.int32([0, 1])), "same size as dimension 0"), Failure((normal(2, 2), np.int32([[0, 1], [0, 1]])), "should be a vector"))  # fmt: skip
+             Failure((normal(3), np.int32([0, 1])), "same size as dimension 0", {}, errors.InvalidArgumentError, None), Failure((normal(2, 2), np.int32([[0, 1], [0, 1]])), "should be a vector"))  # fmt: skip
     number = np.array(4, np.int32)
     beyond = (Failure((normal(3), np.int32([5, 0, 0]), number), r"5 is out of range \[0, 4\)", graph=late),
               Failure((normal(2, 2), np.int32([0, 1, 2]), number), "does not start with"), Failure((normal(2), np.int32([0, 1]), np.array(-1, np.int32)), "not be negative"))  # fmt: skip

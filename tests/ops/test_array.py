@@ -489,3 +489,10 @@ def test_means_of_no_weight_are_zero_and_bools_have_no_range():
         with pytest.raises(TypeError, match="Cannot find minimum value of bool"):
             tf.saturate_cast(value, dtype)
     assert tf.experimental.numpy.argsort(3).numpy().tolist() == [0]
+
+
+def test_segments_of_another_number_of_rows_are_refused_when_they_run():
+    wrong = tf.function(lambda: tf.math.segment_sum([1.0, 2.0], [0, 0, 1]))
+    assert wrong.get_concrete_function().structured_outputs.shape.as_list() == [None]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        wrong()

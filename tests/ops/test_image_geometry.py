@@ -205,3 +205,34 @@ def test_random_crop_larger_than_the_image(seed):
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"Need value\.shape >= size, got"):
         cut(tf.zeros([4, 4, 3]))
     assert cut(tf.zeros([6, 5, 3])).shape == [5, 5, 3]
+
+
+ONE = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+UNKNOWN = {  # function -> the ranks that it takes of images whose rank a graph does not know
+    "rot90": (lambda x: tf.image.rot90(x), [4]),
+    "transpose": (lambda x: tf.image.transpose(x), [3]),
+    "crop_or_pad": (lambda x: tf.image.resize_with_crop_or_pad(x, 3, 3), [3]),
+    "pad": (lambda x: tf.image.pad_to_bounding_box(x, 0, 0, 3, 3), [3]),
+    "crop": (lambda x: tf.image.crop_to_bounding_box(x, 0, 0, 2, 2), [3]),
+    "flip": (lambda x: tf.image.stateless_random_flip_left_right(x, [1, 2]), [3, 4]),
+    "random_flip": (lambda x: tf.image.random_flip_up_down(x) * 0, [3, 4]),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_images_of_unknown_rank_are_taken_for_those_of_one(name):
+    """Which one is TensorFlow 2.21's choice."""
+    function, ranks = UNKNOWN[name]
+    traced = tf.function(function, input_signature=[tf.TensorSpec(None)])
+    for rank, image in ((2, ONE[0]), (3, ONE), (4, ONE[None])):
+        if rank in ranks:
+            np.testing.assert_array_equal(traced(image), function(image))
+        else:
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                traced(image)
+
+
+def test_graphs_know_the_channels_of_gray_images_in_color():
+    with tf.Graph().as_default():
+        gray = tf.compat.v1.placeholder(tf.float32, [None, None, None])
+        assert tf.image.grayscale_to_rgb(gray).shape.as_list() == [None, None, 3]

@@ -10,6 +10,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import control_dependencies
 from penstock.graph.static_values import constant_value
@@ -524,7 +525,10 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
                 "The last dimension of a grayscale image should be size 1, got shape"
                 f" {images.shape}."
             )
-        return tile(images, [1] * (len(dims) - 1) + [3])
+        found = tile(images, [1] * (len(dims) - 1) + [3])
+        if isinstance(found, SymbolicTensor):
+            found.set_shape([*dims[:-1], 3])
+        return found
 
 
 # ---- statistics

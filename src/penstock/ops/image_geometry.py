@@ -36,17 +36,35 @@ def image_tensor(image: Any, what: str = "image") -> Any:
     return tensor
 
 
-def batched(image: Any, what: str = "image") -> tuple[Any, bool]:
-    """Images with a batch dimension, and whether it was added.
+def ranked(image: Any, what: str = "image", otherwise: int | None = 3) -> Any:
+    """An image or a batch of images as a tensor of known rank.
+
+    Args:
+      image: what the function got.
+      what: its name.
+      otherwise: the rank that images of unknown rank must have when they come; None: they are
+        refused.
 
     Raises:
-      ValueError: the rank is not known, or neither 3 nor 4.
+      ValueError: the rank is neither 3 nor 4, or not known.
     """
     tensor = image_tensor(image, what)
-    if tensor.dims is None:
+    if tensor.dims is not None:
+        return tensor
+    if otherwise is None:
         raise ValueError(
             f"'{what}' must be fully-ranked: got an unknown rank. Use tf.ensure_shape."
         )
+    return execute("EnsureShape", (tensor,), {"shape": (None,) * otherwise})
+
+
+def batched(image: Any, what: str = "image", otherwise: int | None = 3) -> tuple[Any, bool]:
+    """Images with a batch dimension, and whether it was added; arguments as for `ranked`.
+
+    Raises:
+      ValueError: the rank is neither 3 nor 4, or not known.
+    """
+    tensor = ranked(image, what, otherwise)
     return (expand_dims(tensor, 0), True) if len(tensor.dims) == 3 else (tensor, False)
 
 
@@ -91,7 +109,8 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
     """Images turned counter-clockwise by quarters.
 
     Args:
-      image: a tensor of any dtype, [height, width, channels] or a batch of these.
+      image: a tensor of any dtype, [height, width, channels] or a batch of these; when the rank is
+        not known, a batch.
       k: how many quarters, an integer scalar.
       name: the name of the operation in a graph.
 
@@ -99,10 +118,10 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
       Tensor of the same dtype, height and width exchanged for odd `k`.
 
     Raises:
-      ValueError: the rank is neither 3 nor 4, or not known.
+      ValueError: the rank is neither 3 nor 4.
     """
     with scope(name, "rot90"):
-        images, single = batched(image)
+        images, single = batched(image, otherwise=4)
         turns = convert_to_tensor(k, dt.int32, name="k")
         turns.shape.assert_has_rank(0)
         known = constant_value(turns)
@@ -133,17 +152,16 @@ def transpose_image(image: Any, name: str | None = None) -> Any:
     """Images with rows and columns exchanged.
 
     Args:
-      image: a tensor of any dtype, [height, width, channels] or a batch of these.
+      image: a tensor of any dtype, [height, width, channels] or a batch of these; when the rank is
+        not known, the former.
       name: the name of the operation in a graph.
 
     Returns:
       Tensor of the same dtype, [width, height, channels] or a batch of these.
 
     Raises:
-      ValueError: the rank is neither 3 nor 4, or not known.
+      ValueError: the rank is neither 3 nor 4.
     """
     with scope(name, "transpose"):
-        tensor = image_tensor(image)
-        if tensor.dims is None:
-            raise ValueError("'image' must be fully-ranked. Set the rank with tf.ensure_shape.")
+        tensor = ranked(image)
         return transpose(tensor, [1, 0, 2] if len(tensor.dims) == 3 else [0, 2, 1, 3])

@@ -14,6 +14,7 @@ from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_order import reverse
 from penstock.ops.array_select import where
 from penstock.ops.composing import scope
+from penstock.ops.conditionals import cond
 from penstock.ops.image_color import (
     adjust_brightness,
     adjust_contrast,
@@ -23,9 +24,9 @@ from penstock.ops.image_color import (
 )
 from penstock.ops.image_decode import decode_jpeg
 from penstock.ops.image_encode import VARIABLE_JPEG
-from penstock.ops.image_geometry import image_tensor
+from penstock.ops.image_geometry import image_tensor, ranked
 from penstock.ops.math_cast import cast
-from penstock.ops.math_compare import less
+from penstock.ops.math_compare import equal, less
 from penstock.ops.random_ops import crop_places, random_uniform
 from penstock.ops.random_stateless_ops import stateless_random_uniform
 from penstock.types import dtypes as dt
@@ -226,15 +227,23 @@ def _flipped(image: Any, axis: int, draw: Draw, name: str) -> Any:
     """Each image turned over with probability one half."""
     with scope(None, name):
         images = image_tensor(image)
-        if images.dims is None:
-            raise ValueError("'image' must be fully-ranked. Set the rank with tf.ensure_shape.")
-        if len(images.dims) == 3:
-            turned = reverse(images, [3 + axis])
-            return where(less(draw([], 0.0, 1.0), 0.5), turned, images)
-        count = shape_of(images)[:1]
-        chosen = execute("Round", (draw(count, 0.0, 1.0),))
-        kept = execute("Reshape", (less(chosen, 0.5), np.array([-1, 1, 1, 1], np.int32)))
-        return where(kept, images, reverse(images, [4 + axis]))
+        if images.dims is not None:
+            return _turned_over(images, axis, draw)
+        return cond(
+            equal(execute("Rank", (images,)), 3),
+            lambda: _turned_over(ranked(images, otherwise=3), axis, draw),
+            lambda: _turned_over(ranked(images, otherwise=4), axis, draw),
+        )
+
+
+def _turned_over(images: Any, axis: int, draw: Draw) -> Any:
+    if len(images.dims) == 3:
+        turned = reverse(images, [3 + axis])
+        return where(less(draw([], 0.0, 1.0), 0.5), turned, images)
+    count = shape_of(images)[:1]
+    chosen = execute("Round", (draw(count, 0.0, 1.0),))
+    kept = execute("Reshape", (less(chosen, 0.5), np.array([-1, 1, 1, 1], np.int32)))
+    return where(kept, images, reverse(images, [4 + axis]))
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
@@ -248,7 +257,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
       Tensor of the same dtype and shape.
 
     Raises:
-      ValueError: the rank is neither 3 nor 4, or not known.
+      ValueError: the rank is neither 3 nor 4.
     """
     return _flipped(image, -2, _stateful(seed), "random_flip_left_right")
 
@@ -264,7 +273,7 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
       Tensor of the same dtype and shape.
 
     Raises:
-      ValueError: the rank is neither 3 nor 4, or not known.
+      ValueError: the rank is neither 3 nor 4.
     """
     return _flipped(image, -3, _stateful(seed), "random_flip_up_down")
 
@@ -280,7 +289,7 @@ def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
       Tensor of the same dtype and shape.
 
     Raises:
-      ValueError: the rank is neither 3 nor 4, or not known.
+      ValueError: the rank is neither 3 nor 4.
     """
     return _flipped(image, -2, _stateless(seed), "stateless_random_flip_left_right")
 
@@ -296,7 +305,7 @@ def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
       Tensor of the same dtype and shape.
 
     Raises:
-      ValueError: the rank is neither 3 nor 4, or not known.
+      ValueError: the rank is neither 3 nor 4.
     """
     return _flipped(image, -3, _stateless(seed), "stateless_random_flip_up_down")
 

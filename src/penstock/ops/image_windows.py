@@ -184,7 +184,7 @@ def central_crop(image: Any, central_fraction: Any) -> Any:
       ValueError: the fraction is out of range, or the rank is neither 3 nor 4.
     """
     with scope(None, "central_crop"):
-        images, single = batched(image)
+        images, single = batched(image, otherwise=None)
         fraction = (
             constant_value(central_fraction) if isinstance(central_fraction, Tensor) else None
         )

@@ -92,15 +92,17 @@ def _segment_shape(c: ShapeContext) -> Dims:
     data = c.rank_at_least(0, 1, "data")
     if data is None:
         return None
-    if ids is not None and data[0] is not None and ids[0] not in (None, data[0]):
+    wrong = ids is not None and data[0] is not None and ids[0] not in (None, data[0])
+    if wrong and c.running:  # graphs are built of it, as in TensorFlow, and fail when they run
+        assert ids is not None
         c.fail(
             "one segment id for each row",
             f"segment_ids should be the same size as dimension 0 of input: {ids[0]} and {data[0]}",
         )
     values = c.constant(1)
-    if values is None:
+    if values is None or wrong:
         return (None, *data[1:])
-    return (int(values[-1]) + 1 if values.size else 0, *data[1:])
+    return (max(int(values[-1]) + 1, 0) if values.size else 0, *data[1:])
 
 
 def _sorted_ids(ids: Array) -> int:
