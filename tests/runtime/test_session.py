@@ -441,9 +441,13 @@ def test_reset_clears_variables_and_closes_sessions(graph):
     handle = variable("v")
     session = Session(graph=graph)
     session.run(assign(handle, np.float32(1)))
+    ended = Session(graph=graph)
+    ended.close()
     Session.reset("")
-    with pytest.raises(RuntimeError, match="closed"):
+    with pytest.raises(errors.CancelledError, match="closed"):
         session.run(read(handle))
+    with pytest.raises(RuntimeError, match="closed"):
+        ended.run(read(handle))
     assert session._direct.resources.items() == []
 
 

@@ -47,6 +47,7 @@ class DirectSession:
         self._plans: OrderedDict[Any, tuple[Plan, Any]] = OrderedDict()
         self._steps: set[Step] = set()
         self._closed = False
+        self._was_reset = False  # closed by `reset_sessions`, not by its owner
         _sessions.add(self)
 
     def plan(
@@ -124,14 +125,19 @@ class DirectSession:
 
         Raises:
           RuntimeError: it is.
+          CancelledError: all sessions were reset.
         """
+        if self._was_reset:
+            self.check_not_cancelled()
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session. Make a new one.")
 
     def check_not_cancelled(self) -> None:
         """Like `check_open`, for calls that TensorFlow answers with CancelledError."""
         if self._closed:
-            raise errors.CancelledError(None, None, "Session has been closed.")
+            raise errors.CancelledError(
+                None, None, "Session has been closed. Make a new one after Session.reset or close."
+            )
 
     def close(self) -> None:
         """Cancels the steps under way and refuses new ones. A second call does nothing."""
@@ -153,5 +159,7 @@ def reset_sessions(containers: list[str] | None) -> None:
     And closes the sessions.
     """
     for session in list(_sessions):
-        session.close()
+        if not session.closed:
+            session._was_reset = True
+            session.close()
         session.resources.clear(containers)
