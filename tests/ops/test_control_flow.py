@@ -468,3 +468,43 @@ def test_an_element_shape_holds_without_inference_too(shape, value, staged):
 
     with pytest.raises(ValueError, match="Incompatible shape for value"):
         (tf.function(write) if staged else write)()
+
+
+def test_effects_in_bodies_of_a_plain_graph_happen_where_outputs_wait_for_them():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        positive = v1.placeholder(tf.bool, [])
+        variable = v1.get_variable("v", initializer=0.0)
+
+        @tf.function
+        def all_effects():
+            if positive:
+                variable.assign_add(10.0)
+            return tf.constant(1)
+
+        def loose(i):
+            v1.assign_add(variable, 1.0)
+            tf.debugging.Assert(i > 100, [i])
+            return i + 1
+
+        def waiting(i):
+            with tf.control_dependencies([v1.assign_add(variable, 1.0)]):
+                return i + 1
+
+        def loop(body):
+            return tf.while_loop(lambda i: i < 3, body, [0])
+
+        programs = [
+            (loop(loose), 0.0),
+            (tf.cond(positive, lambda: loose(0), lambda: 0), 0.0),
+            (tf.switch_case(tf.cast(positive, tf.int32), [lambda: 0, lambda: loose(0)]), 0.0),
+            (tf.cond(positive, lambda: loop(loose)[0], lambda: 0), 0.0),
+            (loop(waiting), 3.0),
+            (tf.cond(positive, lambda: v1.assign_add(variable, 1.0).op, tf.no_op), 1.0),
+            (all_effects(), 10.0),
+            (tf.cond(positive, lambda: [all_effects(), 1][1], lambda: 0), 0.0),
+        ]
+        for program, wanted in programs:
+            session.run(variable.initializer)
+            session.run(program, {positive: True})
+            assert session.run(variable) == wanted

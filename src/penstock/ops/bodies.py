@@ -36,6 +36,13 @@ class BodyGraph(FuncGraph):
         self.hoists = hoists
         self.reads: dict[int, tuple[OpDef, Tensor, dict[str, Any], Tensor]] = {}
         self.allow_variables = getattr(self.outer_graph, "allow_variables", True)
+        outer = self.outer_graph
+        self._in_function = outer is None or getattr(outer, "_in_function", outer.building_function)
+
+    def finish(self) -> None:
+        """In a function all effects happen; in a plain graph those that outputs wait for."""
+        if self._in_function:
+            super().finish()
 
     def add_operation(
         self,
