@@ -362,7 +362,7 @@ class KernelContext:
       graph: the graph that the operation is part of, None eagerly.
     """
 
-    uncompiled = False  # bodies that the kernel runs are not worth compiling either
+    uncompiled: Any = None  # how long bodies that the kernel runs are not worth compiling either
 
     def __init__(
         self,

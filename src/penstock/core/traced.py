@@ -17,11 +17,18 @@ from penstock.core.lazy import jnp
 
 
 class NotStatic(Exception):
-    """An operation needs a value while it is traced that is known only when the region runs."""
+    """An operation needs a value while it is traced that is known only when the region runs.
 
-    def __init__(self, key: Any, what: str) -> None:
+    Attributes:
+      key: the operation.
+      needs: of a conditional or loop, which of its inputs must be known; None where it is not
+        known which, and for other operations.
+    """
+
+    def __init__(self, key: Any, what: str, needs: set[int] | None = None) -> None:
         super().__init__(f"{key}: {what}")
         self.key = key
+        self.needs = needs
 
 
 class TracedRef:

@@ -18,7 +18,7 @@ from penstock.graph.func_graph import bodies_of
 from penstock.runtime.draws import CONDITIONALS, GIVES_STREAMS, draws
 from penstock.runtime.executable import trace_node
 from penstock.runtime.fusing import fuse_chains
-from penstock.runtime.host_path import HostPath
+from penstock.runtime.host_path import Budget, HostPath
 from penstock.runtime.loop_nodes import copied
 from penstock.runtime.program import FEED, Program, build
 from penstock.runtime.simplify import PASSES, prepared_op, simplify
@@ -48,14 +48,16 @@ def run_body(
     Operations that ask for no device run on `place`, where a device is given.
     """
     step = ctx.step if ctx.step is not None else Step(ctx.resources)
-    key = ("uncompiled" if ctx.uncompiled else "body", id(body), place)
-    kept = step.state.get(key)
+    budget: Budget | None = None if place or body.must_compile else ctx.uncompiled
+    single = budget is not None and budget.left > 0
+    key = ("uncompiled" if single else "body", id(body), place)
+    kept: tuple[CallBody, Any] | None = step.state.get(key)
     if kept is None:
-        single = ctx.uncompiled and not place
         plan = _uncompiled(body, ctx) if single else _plan_of(body, ctx, place)
         kept = step.state[key] = (body, plan)  # the body lives as long as its id is a key
     step.check(ctx.op_name)
-    return list(kept[1].run(arguments, step))
+    given = (arguments, step, budget) if single else (arguments, step)
+    return list(kept[1].run(*given))
 
 
 def _plan_of(body: CallBody, ctx: KernelContext, place: str) -> Any:
@@ -77,10 +79,12 @@ class _Uncompiled:
         prepared = [prepared_op(n, device) for n in nodes]
         feeds = [(n, 0) for n in program.feeds]
         self._path = HostPath(nodes, prepared, feeds, [], program.fetches)
+        self._count = len(nodes)
 
-    def run(self, feeds: Sequence[Any], step: Step) -> Sequence[Any]:
+    def run(self, feeds: Sequence[Any], step: Step, budget: Budget) -> Sequence[Any]:
         """The fetched arrays."""
-        return self._path.run(feeds, (), step, uncompiled=True)
+        budget.left -= self._count
+        return self._path.run(feeds, (), step, budget)
 
 
 def _uncompiled(body: CallBody, ctx: KernelContext) -> _Uncompiled:
@@ -114,6 +118,17 @@ def traced_body(body: CallBody, device: str) -> TracedBody:
         program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
         body.traced = (device, TracedBody(simplify(program, UNFUSED), device))
     return body.traced[1]  # type: ignore[no-any-return]
+
+
+def hosted(node: Any, device: str) -> bool:
+    """Whether all that a node runs has host kernels: the node itself, and those of its bodies."""
+    if node.type == FEED or node.type == "NoOp":
+        return True
+    return prepared_op(node, device).host is not None and all(
+        hosted(inner, device)
+        for body in bodies_of(node.attrs)
+        for inner in traced_body(body, device).plain.nodes
+    )
 
 
 def drawing_inside(node: Any, device: str) -> list[Any]:

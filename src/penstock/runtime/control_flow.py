@@ -8,6 +8,7 @@ conditions that its operations check come out with it.
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from penstock.core.kernels import KernelContext, register_kernel
 from penstock.core.lazy import jax, jnp
 from penstock.core.resources import ResourceHandle
 from penstock.core.tensor_list import joined
-from penstock.core.traced import Collected, TraceContext
+from penstock.core.traced import Collected, NotStatic, TraceContext
 from penstock.graph.body import CallBody
 from penstock.runtime.bodies import Streams, run_body, trace_body, traced_body
 from penstock.runtime.draws import branch_site, draws, rounds_before
+from penstock.runtime.needed_values import needs_of_caller
 from penstock.runtime.traced_flow import (
     as_arrays,
     as_state,
@@ -173,12 +175,19 @@ def _switch(
         runs = [lambda p=p: run(p) for p in range(len(branches))]
         return [c for checks, _, _ in probes for c in checks], jax.lax.switch(index, runs)
 
-    checks, (outputs, state, oks, held, drew) = building(ctx, build)
+    needs = partial(_needs, branches, device)
+    checks, (outputs, state, oks, held, drew) = building(ctx, build, needs)
     for i, value in zip(written, state, strict=True):
         values[i].write(value)
     hand_on(ctx, checks, oks, held)
     ctx.collected.drew += drew
     return outputs
+
+
+def _needs(branches: Sequence[CallBody], device: str, signal: NotStatic) -> set[int] | None:
+    """The inputs that must be known for what a node of a branch lacks."""
+    feeds = [traced_body(body, device).program.feeds for body in branches]
+    return needs_of_caller(signal, feeds, 1)
 
 
 def _forms_of_branches(branches: Sequence[CallBody], run: Callable[..., Any]) -> dict[int, Any]:
@@ -212,7 +221,8 @@ def _run_one(
     refuse_empty(ctx, values)
     device, streams, body = ctx.device or "CPU", Streams(ctx, branches), branches[position]
     given, drawn = streams.in_branch(position), len(ctx.collected.drew)
-    results = building(ctx, lambda: trace_body(body, device, values, ctx.collected, given))
+    needs = partial(_needs, [body], device)
+    results = building(ctx, lambda: trace_body(body, device, values, ctx.collected, given), needs)
     ctx.collected.drew[drawn:] = streams.drew(position, ctx.collected.drew[drawn:])
     return [
         np.zeros((), bool) if t.dtype is dt.resource else r

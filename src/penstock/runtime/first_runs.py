@@ -19,9 +19,8 @@ from penstock.core.locks import Locks, call, drain
 from penstock.core.resources import VariableCell, lease_all
 from penstock.graph.func_graph import bodies_of
 from penstock.graph.trip_count import rounds
-from penstock.runtime.bodies import traced_body
+from penstock.runtime.bodies import hosted, traced_body
 from penstock.runtime.program import FEED, LOOPS, Node
-from penstock.runtime.simplify import prepared_op
 from penstock.types import dtypes as dt
 from penstock.types.dims import num_elements
 
@@ -78,8 +77,7 @@ class _Count:
 
     def _body(self, body: Any) -> float:
         nodes = traced_body(body, self._device).plain.nodes
-        hosted = all(prepared_op(n, self._device).host is not None for n in nodes if n.type != FEED)
-        return self.of(nodes) if hosted else math.inf
+        return self.of(nodes) if all(hosted(n, self._device) for n in nodes) else math.inf
 
 
 def _size(dims: Any, dtype: Any) -> float:

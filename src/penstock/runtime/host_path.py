@@ -22,6 +22,20 @@ from penstock.runtime.program import Node, Ref
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
 
+UNCOMPILED = 1 << 18  # nodes of bodies: about a second, in which XLA compiles some loops
+
+
+class Budget:
+    """How many nodes of bodies may still run one by one; then bodies have plans, and are compiled.
+
+    What it counts follows from the values alone, so results do not depend on time.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = UNCOMPILED
+
 
 def run_node(
     node: Node,
@@ -29,7 +43,7 @@ def run_node(
     arguments: list[Any],
     step: Step,
     in_turn: bool = False,
-    uncompiled: bool = False,
+    uncompiled: "Budget | None" = None,
 ) -> Sequence[Any]:
     """Runs one node with the kernel that suits.
 
@@ -39,7 +53,7 @@ def run_node(
       arguments: its inputs.
       step: the step that it is part of.
       in_turn: its effects need no turn, or have it.
-      uncompiled: nothing of its bodies is compiled either.
+      uncompiled: nothing of its bodies is compiled either, as long as this is not used up.
 
     Raises:
       OpError: the node failed; the error names the node and the user's line.
@@ -155,9 +169,9 @@ class HostPath:
         inputs: Sequence[Any],
         handles: Sequence[Any],
         step: Step,
-        uncompiled: bool = False,
+        uncompiled: "Budget | None" = None,
     ) -> Sequence[Any]:
-        """The outputs. `uncompiled`: nothing of bodies is compiled either."""
+        """The outputs. `uncompiled`: nothing of bodies is compiled either, until it is used up."""
         if self._fast is not None:
             try:
                 return quiet.run(self._fast, *inputs)

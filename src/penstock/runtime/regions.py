@@ -2,15 +2,15 @@
 
 A region takes values and variables and gives outputs and new values of the variables it wrote. It
 keeps one executable for each combination of sizes that vary. A size it has not seen runs kernel by
-kernel on the host; sizes that come back are compiled. Where no size varies the first run compiles,
-or is on the host if that is cheap and PENSTOCK_EXECUTOR is `lazy` (`penstock.runtime.first_runs`).
-Small work always runs on the host.
+kernel on the host, its loops and conditionals too; sizes that come back are compiled. Where no size
+varies the first run compiles, or is on the host if that is cheap and PENSTOCK_EXECUTOR is `lazy`
+(`penstock.runtime.first_runs`). Small work always runs on the host.
 """
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import compress, starmap
 from types import NoneType
 from typing import Any
@@ -27,13 +27,21 @@ from penstock.core.prepared import PreparedOp
 from penstock.core.resources import lease_all, owned_copy
 from penstock.core.tensor_list import form_of, stacked
 from penstock.core.traced import NotStatic, raise_failed
+from penstock.runtime.bodies import hosted
 from penstock.runtime.executable import (
     Executable,
     ResizesVariableError,
     VariesByShapeError,
 )
 from penstock.runtime.first_runs import at_once, pays
-from penstock.runtime.host_path import HostPath, located, run_node
+from penstock.runtime.host_path import Budget, HostPath, located, run_node
+from penstock.runtime.needed_values import (
+    MOST_VALUES,
+    KnownValues,
+    WithValues,
+    is_size,
+    values_in,
+)
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.simplify import prepared_op
 from penstock.runtime.step import Step
@@ -46,6 +54,7 @@ TINY_ELEMENTS = 4096  # ... on values up to this size run on the host: a compile
 VARIANTS = 64  # executables kept per region
 COMPILE_AT = 2  # a size that varies is compiled when it is met for this time
 SIZES_MET = 4096  # sizes remembered per region
+FORMS = 3  # forms of lists after which ever new ones are expected
 
 
 class Region:
@@ -89,6 +98,7 @@ class Region:
         self._reserving = [i for i, (_, n) in enumerate(self._step_inputs) if reserves(n)]
         self._path = HostPath(self.nodes, self.prepared, self.inputs, self.variables, self.outputs)
         self._on_host = not must_compile and all(p.host is not None for p in self.prepared)
+        self._calls = [n for n in nodes if n.op is not None and n.op.calls]
         self._small: dict[Any, bool] = {}
         self._always_small = self._static_smallness()
         self._untried = self._on_host and not self._dynamic and device == "CPU"
@@ -96,6 +106,7 @@ class Region:
         self._variants: OrderedDict[Any, Executable] = OrderedDict()
         self._met: dict[Any, int] = {}
         self._bound: _Binding | None = None
+        self._known = KnownValues(self.inputs, None if must_compile else MOST_VALUES)
         self._never: NotStatic | None = None  # found while effects are recorded or replayed
         self.compiled_count = 0
 
@@ -122,14 +133,16 @@ class Region:
     def _static_smallness(self) -> bool | None:
         """Whether the region always runs on the host.
 
-        It does when its sizes are small, or when it only gives variables their first values.
+        It does when its sizes are small, or when it computes sizes alone, or when it only gives
+        variables their first values.
 
         None when that depends on the sizes that come.
         """
         if self._on_host and self.variables and not self.inputs and True not in self.reads:
             return True  # an initializer runs once: compiling it costs more than running it
-        loops = any(n.op is not None and n.op.calls for n in self.nodes)
-        if len(self.nodes) > TINY_NODES or loops or not self._on_host:
+        if self._on_host and all(map(is_size, self.nodes)):
+            return True
+        if len(self.nodes) > TINY_NODES or self._calls or not self._on_host:
             return False
         known = [s for n in self.nodes for s in n.shapes] + [n.shapes[i] for n, i in self.inputs]
         sizes = [num_elements(dims) for dims in known]
@@ -147,17 +160,28 @@ class Region:
         if self._always_small:
             return self._path.run(inputs, handles, step)
         if self._untried and self._tries_host(handles):
-            run = partial(self._path.run, inputs, handles, step, uncompiled=True)
+            run = partial(self._path.run, inputs, handles, step, Budget())
             cells = [h.resource for h in handles]
             return at_once(cells, self.writes, run)  # type: ignore[no-any-return]
         key: Any = None
+        if self._dynamic or self._lists or self._known.chosen:
+            key = self._key(inputs)
+            if key in self._small or self._prefers_host(key, inputs):
+                return self._path.run(inputs, handles, step, Budget())
+        return self._run_compiled(key, inputs, handles, step)
+
+    def _key(self, inputs: Sequence[Any]) -> Any:
+        """What an executable depends on: sizes, forms of lists, and values that it must know.
+
+        Raises:
+          NotStatic: it took too many different values.
+        """
+        key: Any = None
         if self._dynamic:
             key = tuple([inputs[i].shape for i in self._dynamic])
-            if key in self._small or self._prefers_host(key, inputs):
-                return self._path.run(inputs, handles, step)
         if self._lists:
             key = (key, *[form_of(inputs[i]) for i in self._lists])
-        return self._run_compiled(key, inputs, handles, step)
+        return (key, self._known.of(inputs)) if self._known.chosen else key
 
     def run_singly(
         self, inputs: Sequence[Any], handles: Sequence[Any], step: Step
@@ -166,8 +190,12 @@ class Region:
         return self._path.run(inputs, handles, step)
 
     def _prefers_host(self, key: Any, inputs: Sequence[Any]) -> bool:
-        """Whether sizes `key` run on the host: small ones always, others until they come back."""
-        if not self._on_host or key in self._variants:
+        """Whether sizes `key` run on the host: small ones always, others until they come back.
+
+        Lists whose lengths differ again and again are those of a loop on the host: its rounds are
+        not compiled for each length.
+        """
+        if not self._on_host or key in self._variants or not self._bodies_on_host:
             return False
         if (
             self._always_small is None
@@ -183,7 +211,14 @@ class Region:
             if len(self._met) > SIZES_MET:
                 self._met.clear()
             count = self._met[key] = self._met.get(key, 0) + 1
-        return count < COMPILE_AT
+        if self._lists and len(self._met) > FORMS:
+            return count < COMPILE_AT or not self._calls
+        return bool(self._dynamic) and count < COMPILE_AT
+
+    @cached_property
+    def _bodies_on_host(self) -> bool:
+        """Whether what its loops and conditionals hold has host kernels, too."""
+        return all(hosted(n, self.device) for n in self._calls)
 
     def _tries_host(self, handles: Sequence[Any]) -> bool:
         """Whether this is the first run and belongs on the host."""
@@ -212,7 +247,25 @@ class Region:
         except NotStatic as signal:
             if effects.switch.log is not None:
                 self._never = signal
+            elif self._learn(key, signal, inputs):
+                return self.run(inputs, handles, step)
             raise
+
+    def _learn(self, key: Any, signal: NotStatic, inputs: Sequence[Any]) -> bool:
+        """Makes the values that a trace lacked part of the key; False where they cannot be."""
+        needed = self._needed(signal, inputs)
+        if not self._known.learn(needed, signal):
+            return bool(needed) and key != self._key(inputs)  # another thread was first
+        new = self._key(inputs)
+        with self._lock:
+            self._variants.clear()
+            if self._dynamic:
+                self._met[new] = COMPILE_AT  # their sizes came back already
+        return True
+
+    def _needed(self, signal: NotStatic, inputs: Sequence[Any]) -> set[int]:
+        """The inputs whose values are to be constants for what a trace lacked."""
+        return self._known.fitting(signal, inputs, calls=bool(self._calls))
 
     def _bind(self, handles: Sequence[Any]) -> "_Binding":
         """The variables' cells and what follows from them, kept while the handles stay the same."""
@@ -379,7 +432,8 @@ class Region:
                     raise located(problem, node) from None
 
     def _executable(self, key: Any) -> Executable:
-        return Executable(self)
+        values = values_in(key)
+        return Executable(self) if values is None else WithValues(self, values)
 
     def _new_variant(self, key: Any) -> Executable:
         with self._lock:

@@ -50,12 +50,19 @@ def forked(values: Sequence[Any], written: Sequence[int], state: Sequence[Any]) 
     return result
 
 
-def building(ctx: TraceContext, build: Callable[[], Any]) -> Any:
-    """Builds a conditional or loop; where XLA cannot have it, the host runs it."""
+def building(
+    ctx: TraceContext,
+    build: Callable[[], Any],
+    needs: Callable[[NotStatic], set[int] | None] = lambda _: None,
+) -> Any:
+    """Builds a conditional or loop; where XLA cannot have it, the host runs it.
+
+    `needs` tells which inputs must be known, by what a node of the bodies lacks.
+    """
     try:
         return build()
     except NotStatic as signal:
-        raise NotStatic(ctx.op_key, str(signal)) from signal
+        raise NotStatic(ctx.op_key, str(signal), needs(signal)) from signal
     except errors.OpError:
         raise
     except (TypeError, ValueError) as problem:  # branches or rounds of other shapes

@@ -32,6 +32,7 @@ from penstock.runtime.loop_parts import (
     Rows,
     Term,
 )
+from penstock.runtime.needed_values import needs_of_caller
 from penstock.runtime.program import Program, Ref, sort
 from penstock.runtime.simplify import prepared_op
 from penstock.runtime.traced_flow import (
@@ -56,7 +57,7 @@ def while_compiled(ctx: TraceContext, input: Any, *, cond: Any, body: Any) -> An
     """The compiled kernel of `While`."""
     refuse_empty(ctx, input)
     loop = _Loop(ctx, input, cond, body)
-    checks, (carried, stacks, state, oks, held) = building(ctx, loop.build)
+    checks, (carried, stacks, state, oks, held) = building(ctx, loop.build, loop.needs)
     for i, value in zip(loop.written, state, strict=True):
         input[i].write(value)
     hand_on(ctx, checks, oks, held)
@@ -82,7 +83,7 @@ class _Loop:
         self._forms: dict[int, Any] = {}  # of the lists among what is carried
         self._streams = Streams(ctx, (cond, body))  # in this order
         self._attrs = getattr(ctx.op_key, "attrs", ctx.attrs)
-        fixed = handed_through(body)
+        fixed = self._fixed = handed_through(body)
         self.carried = [
             i for i, v in enumerate(values) if not fixed[i] and not isinstance(v, TracedRef)
         ]
@@ -313,6 +314,17 @@ class _Loop:
             lambda s: self._goes_on(s[0], s[2], s[3], s[4]), self._step, start
         )
         return checks, (carried, stacks, state, oks, held)
+
+    def needs(self, signal: NotStatic) -> set[int] | None:
+        """The inputs that must be known for what a node in a round lacks."""
+        feeds = [
+            traced_body(self._cond, self._device).program.feeds,
+            self._round_body.program.feeds[: len(self._values)],
+        ]
+        found = needs_of_caller(signal, feeds, 0)
+        if found is None or not all(self._fixed[i] for i in found):
+            return None  # it changes from round to round
+        return found
 
     def _empty_stacks(self, carried: Any, state: Any) -> list[Any]:
         if self._form is None or not self._form.stacks:

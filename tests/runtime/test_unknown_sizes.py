@@ -1,0 +1,220 @@
+"""Regions whose sizes, list lengths or values only a run tells: what is compiled, and when."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.core import determinism
+from penstock.runtime import host_path, regions
+from penstock.runtime.executable import Executable
+from penstock.runtime.needed_values import MOST_VALUES
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The types of the nodes of each region that was compiled meanwhile."""
+    found = []
+    original = Executable.__init__
+
+    def noted(self, region):
+        found.append([n.type for n in region.nodes])
+        original(self, region)
+
+    monkeypatch.setattr(Executable, "__init__", noted)
+    return found
+
+
+def draw(*shape):
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+def recurrent(x, w):
+    """The sum of what a recurrent net gives, computed by NumPy."""
+    h = np.zeros((x.shape[0], w.shape[1]), np.float32)
+    for t in range(x.shape[1]):
+        h = np.tanh(x[:, t] @ w + h)
+    return h
+
+
+def net(w):
+    @tf.function(input_signature=[tf.TensorSpec([None, None, 3])])
+    def run(x):
+        def body(t, h):
+            return t + 1, tf.tanh(tf.matmul(x[:, t], w) + h)
+
+        h = tf.zeros([tf.shape(x)[0], 5])
+        return tf.while_loop(lambda t, _: t < tf.shape(x)[1], body, [0, h])[1]
+
+    return run
+
+
+# sizes
+
+
+def test_a_new_size_runs_uncompiled_loops_too_and_is_compiled_when_it_comes_back(compiled):
+    w, x = draw(3, 5), draw(4, 6, 3)
+    run = net(w)
+    for executables in (0, 1, 1):
+        np.testing.assert_allclose(run(x), recurrent(x, w), rtol=1e-5)
+        assert len(compiled) == executables
+    assert [t for t in compiled[0] if "While" in t]  # the loop is part of the one region
+
+
+def test_many_sizes_are_not_compiled(compiled):
+    w = draw(3, 5)
+    run = net(w)
+    for rows in range(1, 12):
+        x = draw(rows, 3, 3)
+        np.testing.assert_allclose(run(x), recurrent(x, w), rtol=1e-5)
+    assert compiled == []
+
+
+def test_long_loops_are_compiled_in_the_middle(compiled, monkeypatch):
+    monkeypatch.setattr(host_path, "UNCOMPILED", 60)
+    monkeypatch.setattr(regions, "TINY_NODES", 0)
+    w, x = draw(3, 5), draw(4, 40, 3)
+    np.testing.assert_allclose(net(w)(x), recurrent(x, w), rtol=1e-5)
+    assert compiled  # what a round computes
+    assert not [t for types in compiled for t in types if "While" in t]
+
+
+def test_deterministic_steps_are_compiled_at_once(compiled, monkeypatch):
+    monkeypatch.setattr(determinism.switch, "fixed", True)
+    w, x = draw(3, 5), draw(4, 6, 3)
+    first = net(w)(x)
+    assert len(compiled) == 1
+    np.testing.assert_allclose(first, recurrent(x, w), rtol=1e-5)
+
+
+def test_bodies_without_host_kernels_are_compiled_at_once(compiled):
+    kernel = tf.ones([1, 1, 1, 1])
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None])])
+    def run(x):
+        image = x[None, :, :, None]
+        add = lambda t, y: (t + 1, y + tf.nn.conv2d(image, kernel, 1, "SAME"))  # noqa: E731
+        return tf.while_loop(lambda t, _: t < 3, add, [0, tf.zeros_like(image)])[1]
+
+    np.testing.assert_array_equal(np.squeeze(run(draw(2, 3))), 3 * draw(2, 3))
+    assert len(compiled) == 1
+
+
+# constants that several regions take
+
+
+def test_an_axis_that_several_places_use_cuts_no_region(compiled):
+    """Equal constants are one node, which also an operation on the host takes here."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 300]), tf.TensorSpec([None], tf.string)])
+    def run(x, names):
+        joined = tf.strings.reduce_join(names[:, None], axis=1)
+        h = x
+        for _ in range(8):
+            h = tf.nn.softmax(tf.concat([h, x], axis=1)[:, :300])
+        return tf.reduce_sum(h, axis=1), tf.strings.length(joined)
+
+    for _ in range(2):
+        sums, lengths = run(draw(30, 300), tf.constant(["a"] * 30))
+    np.testing.assert_allclose(sums, np.ones(30), rtol=1e-5)
+    np.testing.assert_array_equal(lengths, np.ones(30))
+    assert len([types for types in compiled if "ConcatV2" in types]) == 1
+
+
+# values
+
+
+def powers(n):
+    """The first powers of 1.5 in a list whose length is a value."""
+    rows = tf.TensorArray(tf.float32, n, element_shape=[])
+    body = lambda t, v, rows: (t + 1, v * 1.5, rows.write(t, v))  # noqa: E731
+    return tf.while_loop(lambda t, *_: t < n, body, [0, tf.constant(1.0), rows])[2].stack()
+
+
+def test_a_length_that_is_a_value_is_a_constant_beside_a_loop(compiled):
+    run = tf.function(powers, input_signature=[tf.TensorSpec([], tf.int32)])
+    for n in (5, 5, 7, 5):
+        np.testing.assert_allclose(run(n), 1.5 ** np.arange(n), rtol=1e-6)
+    wholes = [types for types in compiled if "StatelessWhile" in types]
+    assert len(wholes) == 3  # the trace that lacked the length, and one for each
+    assert all("TensorListReserve" in types for types in wholes)
+
+
+def test_lengths_that_are_always_new_are_no_constants(compiled):
+    run = tf.function(powers, input_signature=[tf.TensorSpec([], tf.int32)])
+    for n in range(1, 30):
+        np.testing.assert_allclose(run(n), 1.5 ** np.arange(n), rtol=1e-6)
+    wholes = [types for types in compiled if "TensorListReserve" in types]
+    assert len(wholes) <= MOST_VALUES + 1
+    # lists of ever new lengths come in then: their loop is compiled for a few of them alone
+    assert len(compiled) <= MOST_VALUES + 1 + regions.FORMS
+
+
+def test_values_inside_of_loops_and_conditionals_are_found_outside(compiled):
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32), tf.TensorSpec([], tf.int32)])
+    def run(n, seed):
+        def body(t, total):
+            more = tf.cond(total > 5.0, lambda: tf.ones([n]), lambda: tf.zeros([n]) + 2.0)
+            return t + 1, total + tf.reduce_sum(more) + tf.cast(seed, tf.float32)
+
+        return tf.while_loop(lambda t, _: t < 3, body, [0, 0.0])[1]
+
+    for seed in range(20):  # which is no part of the key
+        totals = [0.0]
+        for _ in range(3):
+            totals.append(totals[-1] + (4 if totals[-1] > 5 else 8) + seed)
+        np.testing.assert_allclose(run(4, seed), totals[-1])
+    assert len(compiled) == 2
+
+
+def test_what_changes_from_round_to_round_is_no_constant(compiled):
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
+    def run(n):
+        body = lambda k, total: (k - 1, total + tf.reduce_sum(tf.ones([k])))  # noqa: E731
+        return tf.while_loop(lambda k, _: k > 0, body, [n, 0.0])[1]
+
+    for n in range(1, 6):
+        np.testing.assert_allclose(run(n), n * (n + 1) / 2)
+    assert len([types for types in compiled if "StatelessWhile" in types]) <= 1
+
+
+def test_sizes_that_another_region_computes_are_known(compiled):
+    @tf.function(input_signature=[tf.TensorSpec([None, 40]), tf.TensorSpec([], tf.string)])
+    def run(x, name):
+        size = tf.shape(x)[0]
+        number = tf.cast(tf.strings.to_number(name), tf.float32)  # on the host
+        h = x * number
+        for _ in range(6):
+            h = tf.tanh(tf.reshape(h, [size, 20, 2]))
+        return tf.reshape(h, [size * 40])
+
+    wanted = draw(100, 40) * 2
+    for _ in range(6):
+        wanted = np.tanh(wanted)
+    for _ in range(3):
+        np.testing.assert_allclose(run(draw(100, 40), "2"), wanted.reshape(-1), rtol=1e-5)
+    assert len(compiled) == 2  # the trace that lacked the size, and the executable
+
+
+# lists
+
+
+def test_rounds_on_the_host_are_not_compiled_for_each_length_of_a_list(compiled):
+    @tf.function(input_signature=[tf.TensorSpec([None, 8])])
+    def run(x):
+        rows, t = tf.TensorArray(tf.float32, 0, dynamic_size=True), 0
+        while tf.reduce_sum(x) < 1e4:  # nobody knows how often
+            for _ in range(4):
+                x = x + tf.tanh(x)
+            rows = rows.write(t, x)
+            t += 1
+        return rows.stack()
+
+    x, wanted = np.ones((2, 8), np.float32) * 50, []
+    while x.sum() < 1e4:
+        for _ in range(4):
+            x = x + np.tanh(x)
+        wanted.append(x)
+    for _ in range(3):
+        np.testing.assert_allclose(run(np.ones((2, 8), np.float32) * 50), wanted, rtol=1e-5)
+    assert len(wanted) > 3 * regions.FORMS
+    assert len(compiled) <= 3 * regions.FORMS
