@@ -4,6 +4,7 @@
 broadcasts; Select, of compat.v1, does not, but lets a vector choose rows.
 """
 
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -52,14 +53,26 @@ greater_equal = binary_function(GREATER_EQUAL, "greater_equal", GREATER_EQUAL.do
 
 def _equality_shape(c: ShapeContext) -> Dims:
     x, y = c.shapes
-    if not c.attr("incompatible_shape_error") and not (d.is_full(x) and d.is_full(y)):
-        return None
+    if not c.attr("incompatible_shape_error"):
+        return _shape_or_scalar(x, y)
     try:
         return d.broadcast(x, y)
     except ValueError:
-        if not c.attr("incompatible_shape_error"):
-            return ()
         refuse_broadcast(c, x, y)
+
+
+def _shape_or_scalar(x: Dims, y: Dims) -> Dims:
+    """The result's shape where shapes that do not fit give a scalar."""
+    if x is None or y is None:
+        return None
+    made: list[int | None] = []
+    for one, other in zip_longest(reversed(x), reversed(y), fillvalue=1):
+        made.append(other if one == 1 else one)
+    for one, other in reversed(list(zip(reversed(x), reversed(y), strict=False))):
+        if 1 in (one, other) or one == other:
+            continue
+        return None if None in (one, other) else ()  # the first that may differ, or does
+    return tuple(reversed(made))
 
 
 def _define_equality(name: str, ufunc: Any, compiled: str, doc: str) -> OpDef:
