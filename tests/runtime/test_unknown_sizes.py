@@ -5,7 +5,7 @@ import pytest
 
 import penstock as tf
 from penstock.core import determinism
-from penstock.runtime import host_path, regions
+from penstock.runtime import first_runs, host_work, items, regions
 from penstock.runtime.executable import Executable
 from penstock.runtime.needed_values import MOST_VALUES
 
@@ -13,6 +13,7 @@ from penstock.runtime.needed_values import MOST_VALUES
 @pytest.fixture
 def compiled(monkeypatch):
     """The types of the nodes of each region that was compiled meanwhile."""
+    monkeypatch.setattr(regions, "compilation", lambda nodes, device: 0)  # costs nothing
     found = []
     original = Executable.__init__
 
@@ -60,6 +61,37 @@ def test_a_new_size_runs_uncompiled_loops_too_and_is_compiled_when_it_comes_back
     assert [t for t in compiled[0] if "While" in t]  # the loop is part of the one region
 
 
+def test_loops_run_on_the_host_until_that_cost_as_much_as_to_compile_them(compiled, monkeypatch):
+    costs = []
+
+    def compilation(nodes, device):
+        costs.append(first_runs.compilation(nodes, device))
+        return 500 * host_work.OVERHEAD
+
+    monkeypatch.setattr(regions, "compilation", compilation)
+    w, x = draw(3, 5), draw(4, 12, 3)
+    run = net(w)
+    counts = []
+    for _ in range(12):
+        np.testing.assert_allclose(run(x), recurrent(x, w), rtol=1e-5)
+        counts.append(len(compiled))
+    assert counts == sorted(counts)
+    assert (counts[1], counts[-1]) == (0, 1)
+    (cost,) = costs  # asked for once
+    assert cost > host_work.COMPILATION + 8 * host_work.EACH_NODE  # the nodes of bodies count
+
+
+def test_what_products_cost_follows_from_their_sizes():
+    a, b, out = np.ones((20, 30)), np.ones((30, 50)), np.ones((20, 50))
+    spent = {}
+    for kind in ("AddV2", "MatMul"):
+        budget = host_work.Budget()
+        budget.spend(kind, [a, b], [out])
+        spent[kind] = budget.spent
+    assert spent["AddV2"] == host_work.OVERHEAD + a.size + b.size
+    assert spent["MatMul"] - spent["AddV2"] == 20 * 30 * 50 // host_work.PRODUCTS
+
+
 def test_many_sizes_are_not_compiled(compiled):
     w = draw(3, 5)
     run = net(w)
@@ -70,7 +102,7 @@ def test_many_sizes_are_not_compiled(compiled):
 
 
 def test_long_loops_are_compiled_in_the_middle(compiled, monkeypatch):
-    monkeypatch.setattr(host_path, "UNCOMPILED", 60)
+    monkeypatch.setattr(host_work, "LONGEST", 60 * host_work.OVERHEAD)
     monkeypatch.setattr(regions, "TINY_NODES", 0)
     w, x = draw(3, 5), draw(4, 40, 3)
     np.testing.assert_allclose(net(w)(x), recurrent(x, w), rtol=1e-5)
@@ -218,3 +250,45 @@ def test_rounds_on_the_host_are_not_compiled_for_each_length_of_a_list(compiled)
         np.testing.assert_allclose(run(np.ones((2, 8), np.float32) * 50), wanted, rtol=1e-5)
     assert len(wanted) > 3 * regions.FORMS
     assert len(compiled) <= 3 * regions.FORMS
+
+
+def test_loops_whose_sizes_grow_stay_uncompiled_until_that_costs_as_much(compiled, monkeypatch):
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def run(x):
+        def body(x):
+            for _ in range(4):
+                x = tf.tanh(x) + x
+            return tf.concat([x, x[:1]], 0)
+
+        shapes = [tf.TensorShape([None])]
+        return tf.while_loop(lambda x: tf.size(x) < 7, body, [x], shape_invariants=shapes)[0]
+
+    def wanted(x):
+        while x.size < 7:
+            for _ in range(4):
+                x = np.tanh(x) + x
+            x = np.append(x, x[:1])
+        return x
+
+    monkeypatch.setattr(regions, "TINY_ELEMENTS", 0)
+    monkeypatch.setattr(items, "compilation", lambda nodes, device: 150 * host_work.OVERHEAD)
+    x = draw(3)
+    counts = []
+    for _ in range(7):
+        np.testing.assert_allclose(run(x), wanted(x), rtol=1e-5)
+        counts.append(len(compiled))
+    assert counts[2] == 1  # the trace that could not have the loop
+    assert counts[-1] > 1  # the rounds
+
+
+def test_each_further_size_must_come_back_more_often(compiled):
+    run = tf.function(
+        lambda x: tf.reduce_sum(tf.tanh(x) * 2.0 + tf.sin(x) * tf.exp(-x), axis=1) + x[:, 0],
+        input_signature=[tf.TensorSpec([None, 3000])],
+    )
+    counts = []
+    for _ in range(4):
+        for rows in range(2, 10):
+            run(draw(rows, 3000))
+        counts.append(len(compiled))
+    assert counts == [0, regions.MORE_SIZES, regions.MORE_SIZES, 2 * regions.MORE_SIZES]

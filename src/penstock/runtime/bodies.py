@@ -18,7 +18,8 @@ from penstock.graph.func_graph import bodies_of
 from penstock.runtime.draws import CONDITIONALS, GIVES_STREAMS, draws
 from penstock.runtime.executable import trace_node
 from penstock.runtime.fusing import fuse_chains
-from penstock.runtime.host_path import Budget, HostPath
+from penstock.runtime.host_path import HostPath
+from penstock.runtime.host_work import Budget
 from penstock.runtime.loop_nodes import copied
 from penstock.runtime.program import FEED, Program, build
 from penstock.runtime.simplify import PASSES, prepared_op, simplify
@@ -79,11 +80,9 @@ class _Uncompiled:
         prepared = [prepared_op(n, device) for n in nodes]
         feeds = [(n, 0) for n in program.feeds]
         self._path = HostPath(nodes, prepared, feeds, [], program.fetches)
-        self._count = len(nodes)
 
     def run(self, feeds: Sequence[Any], step: Step, budget: Budget) -> Sequence[Any]:
         """The fetched arrays."""
-        budget.left -= self._count
         return self._path.run(feeds, (), step, budget)
 
 

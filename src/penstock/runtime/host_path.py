@@ -18,23 +18,10 @@ from penstock.core.host_runs import run_host
 from penstock.core.kernels import KernelContext, quiet
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import PreparedOp
+from penstock.runtime.host_work import Budget
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
-
-UNCOMPILED = 1 << 18  # nodes of bodies: about a second, in which XLA compiles some loops
-
-
-class Budget:
-    """How many nodes of bodies may still run one by one; then bodies have plans, and are compiled.
-
-    What it counts follows from the values alone, so results do not depend on time.
-    """
-
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = UNCOMPILED
 
 
 def run_node(
@@ -43,7 +30,7 @@ def run_node(
     arguments: list[Any],
     step: Step,
     in_turn: bool = False,
-    uncompiled: "Budget | None" = None,
+    uncompiled: Budget | None = None,
 ) -> Sequence[Any]:
     """Runs one node with the kernel that suits.
 
@@ -169,7 +156,7 @@ class HostPath:
         inputs: Sequence[Any],
         handles: Sequence[Any],
         step: Step,
-        uncompiled: "Budget | None" = None,
+        uncompiled: Budget | None = None,
     ) -> Sequence[Any]:
         """The outputs. `uncompiled`: nothing of bodies is compiled either, until it is used up."""
         if self._fast is not None:
@@ -182,6 +169,8 @@ class HostPath:
         for node, prepared, sources, targets in self._calls:
             arguments = [slots[i] for i in sources]
             results = run_node(node, prepared, arguments, step, uncompiled=uncompiled)
+            if uncompiled is not None:
+                uncompiled.spend(node.type, arguments, results)
             for target, value in zip(targets, results, strict=True):
                 slots[target] = value
         return [slots[i] for i in self._outputs]

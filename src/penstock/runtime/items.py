@@ -9,9 +9,13 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
+from penstock.core import determinism
 from penstock.core.effects import replaying
 from penstock.core.prepared import PreparedOp
 from penstock.core.traced import NotStatic
+from penstock.runtime.bodies import hosted
+from penstock.runtime.first_runs import compilation
+from penstock.runtime.host_work import Budget
 from penstock.runtime.program import Node
 from penstock.runtime.regions import Region, run_node
 from penstock.runtime.step import Event, Step
@@ -120,6 +124,39 @@ class HostItem(Item):
         results = run_node(self.node, self.prepared, [slots[i] for i in self.inputs], step)
         for slot, value in zip(self.outputs, results, strict=True):
             slots[slot] = value
+
+
+class LoopItem(HostItem):
+    """A conditional or loop that could be part of a region but for what a run computes.
+
+    Its bodies are not compiled before it has done as much work on the host as that would cost:
+    sizes that differ from round to round would be compiled one after the other.
+    """
+
+    def __init__(self, node: Node, prepared: PreparedOp, slots: Slots) -> None:
+        super().__init__(node, prepared, slots)
+        self._left: int | None = None  # work before bodies are compiled; known at the first run
+        self._lock = threading.Lock()  # guards: _left
+
+    def run(self, slots: list[Any], step: Step) -> None:
+        """Reads its input slots and fills its output slots."""
+        budget = self._budget()
+        arguments = [slots[i] for i in self.inputs]
+        results = run_node(self.node, self.prepared, arguments, step, uncompiled=budget)
+        if budget is not None and self._left is not None:
+            with self._lock:
+                self._left -= budget.spent
+        for slot, value in zip(self.outputs, results, strict=True):
+            slots[slot] = value
+
+    def _budget(self) -> Budget | None:
+        if determinism.switch.fixed:
+            return None
+        with self._lock:
+            if self._left is None:
+                fit = hosted(self.node, self.prepared.device)
+                self._left = compilation([self.node], self.prepared.device) if fit else 0
+        return Budget() if self._left > 0 else None
 
 
 class TracedItem(Item):

@@ -38,7 +38,7 @@ from penstock.runtime.executor import Executor
 from penstock.runtime.flow import FlowExecutor, FlowLayout
 from penstock.runtime.frames import ROOT, Frame
 from penstock.runtime.host_path import is_fresh, run_node
-from penstock.runtime.items import HostItem, Item, RegionItem, TracedItem, picker
+from penstock.runtime.items import HostItem, Item, LoopItem, RegionItem, TracedItem, picker
 from penstock.runtime.mixed_precision import half_wanted, in_half_precision
 from penstock.runtime.partition import devices_of
 from penstock.runtime.placer import place_program
@@ -51,6 +51,7 @@ from penstock.runtime.step import Step
 from penstock.runtime.watching import state as watching
 from penstock.runtime.watching import watched
 from penstock.types import dtypes as dt
+from penstock.types.dims import is_full
 from penstock.types.dtypes import DType
 
 
@@ -177,7 +178,14 @@ class Plan:
             (value,) = run_node(node, prepared, [], Step(self.resources, self.state, counted=False))
             template[slots[id(node), 0]] = value
             return None
+        if id(node) in self._on_host and self._is_open_loop(node):
+            return LoopItem(node, prepared, slots)
         return HostItem(node, prepared, slots)
+
+    def _is_open_loop(self, node: Node) -> bool:
+        """Whether a node is a conditional or loop on values of unknown sizes, on a CPU."""
+        calls = node.op is not None and bool(node.op.calls)
+        return calls and self.device == "CPU" and not all(map(is_full, node.shapes))
 
     def run(self, feeds: Sequence[Any], step: Step) -> Sequence[Any]:
         """Runs all items; `feeds` in the order of the program's feeds. Returns the fetched arrays.

@@ -2,11 +2,13 @@
 
 A region takes values and variables and gives outputs and new values of the variables it wrote. It
 keeps one executable for each combination of sizes that vary. A size it has not seen runs kernel by
-kernel on the host, its loops and conditionals too; sizes that come back are compiled. Where no size
-varies the first run compiles, or is on the host if that is cheap and PENSTOCK_EXECUTOR is `lazy`
+kernel on the host; sizes that come back are compiled. Loops and conditionals take XLA seconds: they
+run on the host, too, until that has cost as much as it would to compile them. Where no size varies
+the first run compiles, or is on the host if that is cheap and PENSTOCK_EXECUTOR is `lazy`
 (`penstock.runtime.first_runs`). Small work always runs on the host.
 """
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -33,8 +35,9 @@ from penstock.runtime.executable import (
     ResizesVariableError,
     VariesByShapeError,
 )
-from penstock.runtime.first_runs import at_once, pays
-from penstock.runtime.host_path import Budget, HostPath, located, run_node
+from penstock.runtime.first_runs import at_once, compilation, pays
+from penstock.runtime.host_path import HostPath, located, run_node
+from penstock.runtime.host_work import Budget
 from penstock.runtime.needed_values import (
     MOST_VALUES,
     KnownValues,
@@ -52,7 +55,8 @@ from penstock.types.dims import is_full, num_elements
 TINY_NODES = 6  # regions up to this size ...
 TINY_ELEMENTS = 4096  # ... on values up to this size run on the host: a compiled call costs more
 VARIANTS = 64  # executables kept per region
-COMPILE_AT = 2  # a size that varies is compiled when it is met for this time
+COMPILE_AT = 2  # a size that varies is compiled when it is met for this time, ...
+MORE_SIZES = 4  # ... twice as often for each group of so many others that were compiled
 SIZES_MET = 4096  # sizes remembered per region
 FORMS = 3  # forms of lists after which ever new ones are expected
 
@@ -102,9 +106,10 @@ class Region:
         self._small: dict[Any, bool] = {}
         self._always_small = self._static_smallness()
         self._untried = self._on_host and not self._dynamic and device == "CPU"
-        self._lock = threading.Lock()  # guards: _variants, _met, _untried
+        self._lock = threading.Lock()  # guards: _variants, _met, _worked, _untried
         self._variants: OrderedDict[Any, Executable] = OrderedDict()
         self._met: dict[Any, int] = {}
+        self._worked: dict[Any, int] = {}  # by sizes: the work that loops did on the host
         self._bound: _Binding | None = None
         self._known = KnownValues(self.inputs, None if must_compile else MOST_VALUES)
         self._never: NotStatic | None = None  # found while effects are recorded or replayed
@@ -167,7 +172,7 @@ class Region:
         if self._dynamic or self._lists or self._known.chosen:
             key = self._key(inputs)
             if key in self._small or self._prefers_host(key, inputs):
-                return self._path.run(inputs, handles, step, Budget())
+                return self._run_on_host(key, inputs, handles, step)
         return self._run_compiled(key, inputs, handles, step)
 
     def _key(self, inputs: Sequence[Any]) -> Any:
@@ -211,9 +216,30 @@ class Region:
             if len(self._met) > SIZES_MET:
                 self._met.clear()
             count = self._met[key] = self._met.get(key, 0) + 1
+        enough = COMPILE_AT << (len(self._variants) // MORE_SIZES)
+        new = count < enough or self._worked.get(key, math.inf) < self._compilation
         if self._lists and len(self._met) > FORMS:
-            return count < COMPILE_AT or not self._calls
-        return bool(self._dynamic) and count < COMPILE_AT
+            return new or not self._calls
+        return bool(self._dynamic) and new
+
+    def _run_on_host(
+        self, key: Any, inputs: Sequence[Any], handles: Sequence[Any], step: Step
+    ) -> Sequence[Any]:
+        """Runs kernel by kernel, and notes what that cost where there are loops or conditionals."""
+        if not self._calls:
+            return self._path.run(inputs, handles, step)
+        budget = Budget()
+        results = self._path.run(inputs, handles, step, budget)
+        with self._lock:
+            if len(self._worked) > SIZES_MET:
+                self._worked.clear()
+            self._worked[key] = self._worked.get(key, 0) + budget.spent
+        return results
+
+    @cached_property
+    def _compilation(self) -> int:
+        """The work on the host that costs as much as to compile the region."""
+        return compilation(self.nodes, self.device)
 
     @cached_property
     def _bodies_on_host(self) -> bool:
