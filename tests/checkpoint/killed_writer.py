@@ -1,5 +1,7 @@
 """Starts writers of checkpoints, and kills them: a line "FOLDER NUMBER SECONDS" for each.
 
+A line "FOLDER NUMBER @K" is for one that ends before the Kth call that changes files.
+
 It forks, so that a writer costs no start of Python; test_killed.py talks to it.
 """
 
@@ -26,14 +28,35 @@ def write_for_ever(folder, number):
         number += 1
 
 
+def end_before(call):
+    """Ends this process before it changes files for the time of that number."""
+    made = 0
+
+    def counted(change):
+        def run(*args, **kwargs):
+            nonlocal made
+            made += 1
+            if made == call:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return change(*args, **kwargs)
+
+        return run
+
+    for name in ("open", "pwrite", "write", "fsync", "link", "rename", "replace", "remove"):
+        setattr(os, name, counted(getattr(os, name)))
+
+
 def main():
     for line in sys.stdin:
-        folder, number, seconds = line.split()
+        folder, number, when = line.split()
         child = os.fork()
         if not child:
+            if when.startswith("@"):
+                end_before(int(when[1:]))
             write_for_ever(folder, int(number))
-        time.sleep(float(seconds))
-        os.kill(child, signal.SIGKILL)
+        if not when.startswith("@"):
+            time.sleep(float(when))
+            os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         print("killed", flush=True)
 

@@ -3,6 +3,7 @@
 PENSTOCK_KILLS=1000 kills more often than the usual 50 times.
 """
 
+import contextlib
 import os
 import pathlib
 import random
@@ -28,8 +29,9 @@ def number_in(prefix):
     return int(a[0])
 
 
-def test_kill_at_any_instant(tmp_path):
-    chance, folder, last = random.Random(5), str(tmp_path), 0
+@contextlib.contextmanager
+def killed_writers():
+    """A function that starts a writer, has it killed, and returns when it is gone."""
     with subprocess.Popen(
         [sys.executable, str(WRITER)],
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
@@ -37,16 +39,41 @@ def test_kill_at_any_instant(tmp_path):
         stdout=subprocess.PIPE,
         text=True,
     ) as killer:
-        for kill in range(KILLS):
-            seconds = 0.5 if kill == 0 else chance.uniform(0.0, 0.04)
-            print(folder, last + 1, seconds, file=killer.stdin, flush=True)
+
+        def kill(folder, number, when):
+            print(folder, number, when, file=killer.stdin, flush=True)
             assert killer.stdout.readline() == "killed\n"
-            latest = tf.train.latest_checkpoint(folder)
-            assert latest is not None
-            number = number_in(latest)
-            assert latest.endswith(f"ckpt-{number}")
-            assert number >= last  # what was saved stays
-            assert number_in(f"{folder}/same") >= number
-            last = number
+
+        yield kill
         killer.stdin.close()
+
+
+def surviving(folder, last):
+    """The number of the last good checkpoint, which is not older than `last`."""
+    latest = tf.train.latest_checkpoint(folder)
+    assert latest is not None
+    number = number_in(latest)
+    assert latest.endswith(f"ckpt-{number}")
+    assert number >= last  # what was saved stays
+    assert number_in(f"{folder}/same") >= number
+    return number
+
+
+def test_kill_at_any_instant(tmp_path):
+    chance, folder, last = random.Random(5), str(tmp_path), 0
+    with killed_writers() as kill:
+        for number in range(KILLS):
+            kill(folder, last + 1, 0.5 if number == 0 else chance.uniform(0.0, 0.04))
+            last = surviving(folder, last)
     assert last > 1
+
+
+def test_kill_before_every_change_of_a_file(tmp_path):
+    """The instants between two changes are short; time alone seldom hits them."""
+    folder, last = str(tmp_path), 0
+    with killed_writers() as kill:
+        kill(folder, 1, "@200")  # some checkpoints are there
+        for call in range(1, 60):
+            last = surviving(folder, last)
+            kill(folder, last + 1, f"@{call}")
+    assert surviving(folder, last) > 10
