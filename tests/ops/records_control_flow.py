@@ -7,6 +7,8 @@ OPERATIONS = (
     "StatelessCase",
     "While",
     "StatelessWhile",
+)
+IN_GRADIENTS = (
     "PartitionedCall",
     "StatefulPartitionedCall",
     "PenstockStackWrite",
@@ -16,6 +18,7 @@ OPERATIONS = (
 
 RECORDS = [
     *(Record(name, tested_by="tests/ops/test_control_flow.py") for name in OPERATIONS),
+    *(Record(name, tested_by="tests/ops/test_control_flow_gradients.py") for name in IN_GRADIENTS),
     *(
         Record(name, tested_by="tests/ops/test_raw_functions.py")
         for name in ("For", "RemoteCall", "SymbolicGradient")
