@@ -3,6 +3,7 @@
 import functools
 import gc
 import io
+import types
 
 import numpy as np
 import pytest
@@ -387,3 +388,12 @@ def test_print_of_tensors_refuses_other_arguments():
 
     with pytest.raises(ValueError, match=r"invalid keyword arguments.*got colour"):
         f(tf.constant(1))
+
+
+@pytest.mark.parametrize("package", ["tensorflow_probability.mcmc", "tf_keras.layers"])
+def test_libraries_that_are_written_for_graphs_are_not_converted(package):
+    function = types.FunctionType(absolute.__code__, {"__name__": package})
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        tf.function(lambda x: function(x))(tf.constant(-2.0))
+    mine = types.FunctionType(absolute.__code__, {"__name__": "mine"})
+    assert float(tf.function(lambda x: mine(x))(tf.constant(-2.0))) == 2.0

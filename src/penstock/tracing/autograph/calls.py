@@ -29,7 +29,8 @@ from penstock.tracing.autograph.scan import Scanner
 _OURS = "penstock"
 _PLAIN_PACKAGES = frozenset(sys.stdlib_module_names) | {
     *("absl", "hypothesis", "jax", "jaxlib", "keras", "malt", "matplotlib", "ml_dtypes", "numpy"),
-    *("pandas", _OURS, "PIL", "pytest", "_pytest", "scipy", "tensorflow", "wrapt"),
+    *("pandas", _OURS, "PIL", "pytest", "_pytest", "scipy", "tensorflow"),
+    *("tensorflow_probability", "tf_keras", "wrapt"),  # written for graphs, as TensorFlow says
 }
 _NOT_FUNCTIONS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _FRAME_BUILTINS = {
