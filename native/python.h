@@ -56,6 +56,7 @@ long long PyLong_AsLongLong(PyObject *number);
 unsigned long long PyLong_AsUnsignedLongLongMask(PyObject *number);
 void *PyLong_AsVoidPtr(PyObject *number);
 PyObject *PyLong_FromLongLong(long long number);
+PyObject *PyErr_NoMemory();
 PyObject *PyErr_Occurred();
 void PyErr_SetString(PyObject *kind, const char *text);
 PyThreadState *PyEval_SaveThread();

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,18 @@ Text Stripped(Text text) {
   while (text.size > 0 && IsSpace(text.data[0])) ++text.data, --text.size;
   while (text.size > 0 && IsSpace(text.data[text.size - 1])) --text.size;
   return text;
+}
+
+// What make() returns; where memory runs out, 0 with Python's exception set. No C++ exception may reach
+// Python, which knows of none: the process would end.
+template <typename Make>
+int64_t WithMemory(Make make) {
+  try {
+    return make();
+  } catch (const std::exception &) {  // bad_alloc, or length_error for more than there can be
+    (void)PyErr_NoMemory();
+    return 0;
+  }
 }
 
 // Calls visit(part) for each part of a text; false when visit says so.
@@ -267,18 +280,20 @@ int64_t penstock_strings_part(PyObject **texts, int64_t count, int64_t pos, int6
 
 int64_t penstock_strings_join(PyObject ***texts, const int64_t *steps, int64_t columns,
                               int64_t count, const char *between, int64_t size, PyObject **out) {
-  std::string joined;
-  Text text;
-  for (int64_t row = 0; row < count; ++row) {
-    joined.clear();
-    for (int64_t column = 0; column < columns; ++column) {
-      if (!Read(texts[column][row * steps[column]], text)) return row;
-      if (column > 0) joined.append(between, size);
-      joined.append(text.data, text.size);
+  return WithMemory([&]() -> int64_t {
+    std::string joined;
+    Text text;
+    for (int64_t row = 0; row < count; ++row) {
+      joined.clear();
+      for (int64_t column = 0; column < columns; ++column) {
+        if (!Read(texts[column][row * steps[column]], text)) return row;
+        if (column > 0) joined.append(between, size);
+        joined.append(text.data, text.size);
+      }
+      if (!Put(out + row, joined.data(), static_cast<int64_t>(joined.size()))) return row;
     }
-    if (!Put(out + row, joined.data(), static_cast<int64_t>(joined.size()))) return row;
-  }
-  return -1;
+    return -1;
+  });
 }
 
 int64_t penstock_strings_split(PyObject **texts, int64_t count, const char *between, int64_t size,
@@ -344,40 +359,46 @@ int64_t penstock_strings_bytes(PyObject **texts, int64_t count, int64_t size, in
 }
 
 int64_t penstock_strings_encode(PyObject **texts, int64_t count, int64_t pad, PyObject **out) {
-  std::string letters;
-  return ForEach(texts, count, [&](int64_t row, Text text) {
-    letters.resize(static_cast<size_t>(penstock::Base64Size(text.size, pad)));
-    penstock::EncodeBase64(text.data, text.size, pad, letters.data());
-    return Put(out + row, letters.data(), static_cast<int64_t>(letters.size()));
+  return WithMemory([&]() -> int64_t {
+    std::string letters;
+    return ForEach(texts, count, [&](int64_t row, Text text) {
+      letters.resize(static_cast<size_t>(penstock::Base64Size(text.size, pad)));
+      penstock::EncodeBase64(text.data, text.size, pad, letters.data());
+      return Put(out + row, letters.data(), static_cast<int64_t>(letters.size()));
+    });
   });
 }
 
 int64_t penstock_strings_decode(PyObject **texts, int64_t count, PyObject **out) {
-  std::string bytes;
-  return ForEach(texts, count, [&](int64_t row, Text text) {
-    const int64_t body = penstock::Base64Body(text.data, text.size);
-    if (body % 4 == 1) return false;
-    bytes.resize(static_cast<size_t>(body / 4 * 3 + (body % 4 ? body % 4 - 1 : 0)));
-    if (!penstock::DecodeBase64(text.data, body, bytes.data())) return false;
-    return Put(out + row, bytes.data(), static_cast<int64_t>(bytes.size()));
+  return WithMemory([&]() -> int64_t {
+    std::string bytes;
+    return ForEach(texts, count, [&](int64_t row, Text text) {
+      const int64_t body = penstock::Base64Body(text.data, text.size);
+      if (body % 4 == 1) return false;
+      bytes.resize(static_cast<size_t>(body / 4 * 3 + (body % 4 ? body % 4 - 1 : 0)));
+      if (!penstock::DecodeBase64(text.data, body, bytes.data())) return false;
+      return Put(out + row, bytes.data(), static_cast<int64_t>(bytes.size()));
+    });
   });
 }
 
 int64_t penstock_strings_combine(PyObject **texts, int64_t count, const int64_t *ids, int64_t parts,
                                  const char *between, int64_t size, PyObject **out) {
-  std::vector<std::string> joined(static_cast<size_t>(parts));
-  std::vector<bool> begun(static_cast<size_t>(parts));
-  const int64_t wrong = ForEach(texts, count, [&](int64_t row, Text text) {
-    const auto part = static_cast<size_t>(ids[row]);
-    if (begun[part]) joined[part].append(between, size);
-    begun[part] = true;
-    joined[part].append(text.data, text.size);
-    return true;
+  return WithMemory([&]() -> int64_t {
+    std::vector<std::string> joined(static_cast<size_t>(parts));
+    std::vector<bool> begun(static_cast<size_t>(parts));
+    const int64_t wrong = ForEach(texts, count, [&](int64_t row, Text text) {
+      const auto part = static_cast<size_t>(ids[row]);
+      if (begun[part]) joined[part].append(between, size);
+      begun[part] = true;
+      joined[part].append(text.data, text.size);
+      return true;
+    });
+    if (wrong >= 0) return wrong;
+    for (size_t part = 0; part < joined.size(); ++part)
+      if (!Put(out + part, joined[part].data(), static_cast<int64_t>(joined[part].size()))) return 0;
+    return -1;
   });
-  if (wrong >= 0) return wrong;
-  for (size_t part = 0; part < joined.size(); ++part)
-    if (!Put(out + part, joined[part].data(), static_cast<int64_t>(joined[part].size()))) return 0;
-  return -1;
 }
 
 int64_t penstock_strings_ngrams(PyObject **texts, const int64_t *splits, int64_t rows,
@@ -385,27 +406,32 @@ int64_t penstock_strings_ngrams(PyObject **texts, const int64_t *splits, int64_t
                                 int64_t size, const char *left, int64_t left_size, const char *right,
                                 int64_t right_size, int64_t pads, int64_t keep_short, int64_t *counts,
                                 PyObject **out) {
-  const Text separator{between, size};
-  Padded row{texts, 0, 0, {left, left_size}, {right, right_size}};
-  std::string joined;
-  for (int64_t i = 0; i < rows; ++i) {
-    row.texts = texts + splits[i];
-    row.count = splits[i + 1] - splits[i];
-    counts[i] = 0;
-    const auto add = [&](int64_t from, int64_t width) {
-      ++counts[i];
-      return out == nullptr || (row.join(from, width, separator, joined) &&
-                                Put(out++, joined.data(), static_cast<int64_t>(joined.size())));
-    };
-    for (int64_t k = 0; k < width_count; ++k) {
-      row.pads = pads < 0 ? widths[k] - 1 : std::min(pads, widths[k] - 1);
-      for (int64_t from = 0; from + widths[k] <= row.size(); ++from)
-        if (!add(from, widths[k])) return i;
+  return WithMemory([&]() -> int64_t {
+    const Text separator{between, size};
+    Padded row{texts, 0, 0, {left, left_size}, {right, right_size}};
+    std::string joined;
+    for (int64_t i = 0; i < rows; ++i) {
+      row.texts = texts + splits[i];
+      row.count = splits[i + 1] - splits[i];
+      counts[i] = 0;
+      const auto add = [&](int64_t width) {  // all of one width
+        const int64_t number = std::max<int64_t>(row.size() - width + 1, 0);
+        counts[i] += number;
+        for (int64_t from = 0; out != nullptr && from < number; ++from)
+          if (!row.join(from, width, separator, joined) ||
+              !Put(out++, joined.data(), static_cast<int64_t>(joined.size())))
+            return false;
+        return true;
+      };
+      for (int64_t k = 0; k < width_count; ++k) {
+        row.pads = pads < 0 ? widths[k] - 1 : std::min(pads, widths[k] - 1);
+        if (!add(widths[k])) return i;
+      }
+      row.pads = std::max<int64_t>(pads, 0);
+      if (keep_short != 0 && row.count > 0 && counts[i] == 0 && !add(row.size())) return i;
     }
-    row.pads = std::max<int64_t>(pads, 0);
-    if (keep_short != 0 && row.count > 0 && counts[i] == 0 && !add(0, row.size())) return i;
-  }
-  return -1;
+    return -1;
+  });
 }
 
 int64_t penstock_strings_fixed(const double *values, int64_t count, int64_t digits, PyObject **out) {

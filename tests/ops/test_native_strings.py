@@ -196,3 +196,24 @@ def test_a_part_that_begins_behind_a_string_is_refused():
 def test_what_is_no_string_is_no_crash():
     with pytest.raises(TypeError):
         native_strings.lengths(np.array([b"a", None], object), False)
+
+
+def test_more_than_memory_holds_is_an_error_not_the_end_of_the_process():
+    combine = native_strings.LIBRARY.function("combine")
+    if combine is None:
+        pytest.skip("this installation has no native library")
+    texts, out = np.array([b"a"], object), np.empty(1, object)
+    with pytest.raises(MemoryError):
+        combine(texts, 1, np.zeros(1, np.int64), 1 << 60, b",", 1, out)
+
+
+@pytest.mark.parametrize("given", [{"ngram_widths": [1 << 31]}, {"pad_width": -(1 << 31) - 1}])
+def test_widths_of_ngrams_are_int32(given):
+    options = {"ngram_widths": [2], "pad_width": -1, "left_pad": "", "right_pad": "", **given}
+    ((name, number),) = ((k, np.ravel(v)[0]) for k, v in given.items())
+    words = f"Attr {name} has value {number} out of range for an int32"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        tf.raw_ops.StringNGrams(
+            data=["a"] * 100, data_splits=[0, 100], separator="", preserve_short_sequences=False,
+            **options,
+        )  # fmt: skip

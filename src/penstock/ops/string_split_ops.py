@@ -143,6 +143,12 @@ def _ngrams(
         raise invalid(
             f"StringNGrams: ngram_widths must contain positive values, got {list(ngram_widths)}."
         )
+    for what, number in [*(("ngram_widths", w) for w in ngram_widths), ("pad_width", pad_width)]:
+        if not -(1 << 31) <= number < 1 << 31:
+            raise invalid(
+                f"StringNGrams: Attr {what} has value {number} out of range for an int32. Give a"
+                " smaller one."
+            )
     _check_splits(data_splits, data.size)
     pad = (as_bytes(left_pad), as_bytes(right_pad), pad_width)
     given = (ngram_widths, as_bytes(separator), pad, preserve_short_sequences)
