@@ -130,9 +130,9 @@ def check(sanitizers: str, rounds: int) -> int:
     """Checks both libraries, compiled with sanitizers.
 
     The kernels are compared with plain loops (check.cc), the parser of messages is given sound and
-    damaged ones (check_wire.cc), special functions all kinds of numbers (check_special.cc), work on
-    arrays is compared with plain loops too (check_arrays.cc), random numbers have the right means
-    (check_random.cc).
+    damaged ones (check_wire.cc), work on strings and on arrays is compared with plain loops too
+    (check_strings.cc, check_arrays.cc), special functions all kinds of numbers
+    (check_special.cc), random numbers have the right means (check_random.cc).
 
     Args:
       sanitizers: what `-fsanitize=` names; none when empty.
@@ -148,7 +148,7 @@ def check(sanitizers: str, rounds: int) -> int:
     extra = extra if sanitizers else []
     with tempfile.TemporaryDirectory() as folder:
         failed = 0
-        for name in ("wire", "special", "arrays", "random"):
+        for name in ("wire", "strings", "special", "arrays", "random"):
             target = f"{folder}/{name}"
             sources = [str(HERE / f"{each}.cc") for each in (f"check_{name}", name)]
             options = [*COMMON, *OPTIONS.get(name, ()), *extra]
