@@ -103,3 +103,10 @@ def test_refuses() -> None:
         tf.sparse.cross_hashed([A], num_buckets=-1)
     with pytest.raises(INVALID, match=r"dense_inputs\[0\] of rank 2"):
         tf.sparse.cross([A, tf.constant(["x", "y"])])
+
+
+def test_more_combinations_than_int64_counts_are_refused() -> None:
+    wide = tf.zeros([1, 256], tf.int64)  # 8 of them have 2**64 combinations, which would wrap to 0
+    for cross in (tf.sparse.cross, tf.sparse.cross_hashed, tf.ragged.cross, tf.ragged.cross_hashed):
+        with pytest.raises(tf.errors.ResourceExhaustedError, match=r"got some 1\.84e\+19"):
+            cross([wide] * 8)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock import errors
 from penstock.core import native_strings
 from penstock.ops.string_arrays import array_of
 from penstock.ops.string_hashes import fingerprints
@@ -56,10 +57,14 @@ def combinations(columns: Sequence[Column]) -> tuple[list[Array], Array]:
     Returns:
       For each column the place of every combination's value, and how many combinations each row
       has.
+
+    Raises:
+      ResourceExhaustedError: there are 2**63 combinations or more.
     """
     if not columns:
         return [], np.zeros(0, np.int64)
     sizes = functools.reduce(np.multiply, (c.counts for c in columns))
+    _check_number(columns)
     rest = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rows = np.repeat(np.arange(len(sizes)), sizes)
     places: list[Array] = []
@@ -68,6 +73,18 @@ def combinations(columns: Sequence[Column]) -> tuple[list[Array], Array]:
         rest, within = np.divmod(rest, counts[rows])
         places.append(within + (np.cumsum(counts) - counts)[rows])
     return places[::-1], sizes
+
+
+def _check_number(columns: Sequence[Column]) -> None:
+    """Refuses more combinations than int64 counts: products of their numbers would wrap around."""
+    number = functools.reduce(np.multiply, (c.counts.astype(np.float64) for c in columns)).sum()
+    if number >= LARGEST:
+        raise errors.ResourceExhaustedError(
+            None,
+            None,
+            f"expected fewer than 2**63 combinations of {len(columns)} columns, got some"
+            f" {number:.3g}. Cross fewer columns, or fewer values in a row.",
+        )
 
 
 def combined(first: Any, second: Any) -> Any:
