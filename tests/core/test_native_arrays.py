@@ -242,3 +242,13 @@ def test_edit_distance_of_nothing():
         both_shapes = {"hypothesis_shape": shape, "truth_shape": [2, 0]}
         found = raw("EditDistance", **given, **both_shapes)
         np.testing.assert_array_equal(found[0], np.zeros(max(shape[0], 2), np.float32))
+
+
+@pytest.mark.parametrize("dtype", [tf.half, tf.bfloat16, tf.float32])
+def test_edit_distance_compares_floats_as_numbers(dtype):
+    def row(*numbers):
+        cells = [[0, i] for i in range(len(numbers))]
+        return tf.SparseTensor(cells, tf.cast(list(numbers), dtype), [1, len(numbers)])
+
+    one, other = row(0.0, -0.0, NAN, 1.0), row(-0.0, 0.0, NAN, 1.0)
+    assert tf.edit_distance(one, other, normalize=False).numpy().tolist() == [1.0]

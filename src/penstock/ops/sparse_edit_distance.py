@@ -58,6 +58,8 @@ def _rows_of(indices: Array, sizes: tuple[int, ...], what: str) -> Array:
 
 def _numbered(values: Array) -> Array:
     """Equal values by equal numbers, int32; a NaN equals nothing."""
+    if values.dtype.kind == "V":  # bfloat16 and the like, whose zeros and NaN differ in their bytes
+        values = values.astype(np.float32)
     found = None if values.dtype == object else native_arrays.unique(values, np.dtype(np.int32))
     if found is not None:
         return found[1]
