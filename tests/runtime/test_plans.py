@@ -152,6 +152,29 @@ def test_regions_share_axes_and_known_shapes(session):
     assert not plan._on_host
 
 
+def test_what_only_its_known_shape_is_asked_of_runs(session):
+    """It has effects and makes checks, and what takes the shape comes after it."""
+    ran = []
+    hooks["noted"] = lambda ctx, x: ran.append("source") or x
+    hooks["after"] = lambda ctx, x: ran.append("after") or x
+    x = placeholder((2, 3), name="x")
+    size = execute("Size", (quick(x, "noted", "source"),), None, "size")
+    checked = execute("CheckNumerics", (x,), {"message": "m"}, "checked")
+    shape = execute("Shape", (checked,), None, "shape")
+    with size.op.graph.control_dependencies([square := mul(size, size)]):
+        after = quick(const(1.0), "after")
+    given = np.ones((2, 3), np.float32)
+    for _ in range(3):
+        assert [r.tolist() for r in session.run([square, after, shape], {x: given})] == [
+            36,
+            1.0,
+            [2, 3],
+        ]
+    assert ran == ["source", "after"] * 3
+    with pytest.raises(errors.InvalidArgumentError, match="m"):
+        session.run(shape, {x: given * np.float32(np.nan)})
+
+
 def test_a_chain_through_a_no_op_keeps_its_order(session):
     handle = variable("v")
     put = assign(handle, np.float32(1))

@@ -170,6 +170,7 @@ def constants_of(nodes: list[Node]) -> list[Node]:
     """The constants that a region shares with others and is to have a copy of.
 
     What takes an axis or a shape compiles with its value alone. Large ones are given from outside.
+    The region still waits for what a constant waits for: that follows from the program's edges.
     """
     inside = {id(n) for n in nodes}
     found = {
@@ -184,7 +185,6 @@ def constants_of(nodes: list[Node]) -> list[Node]:
 def _is_small_constant(node: Node) -> bool:
     return (
         node.type == "Const"
-        and not node.control
         and node.dtypes[0] is not dt.string
         and node.attrs["value"].array.size <= LARGE_CONSTANT
     )

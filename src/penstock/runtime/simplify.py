@@ -107,8 +107,9 @@ def fold_constants(program: Program) -> Program:
     """Evaluates on the host what depends on constants, and on shapes that are known, alone.
 
     So that an axis or a size is known to every region, also where a kernel on the host stands
-    between the region that computes it and those that need it to compile. A constant that waits for
-    an operation hands that on to what is folded from it.
+    between the region that computes it and those that need it to compile. What has the known shape
+    runs nevertheless, for its effects and checks, and what takes the shape comes after it: the
+    constant waits for it. A constant that waits hands that on to what is folded from it.
     """
     values: dict[int, list[np.ndarray[Any, Any]]] = {}
     replaced: dict[int, list[Ref]] = {}
@@ -120,6 +121,9 @@ def fold_constants(program: Program) -> Program:
             values[id(node)] = [node.attrs["value"].array]
             waits[id(node)] = node.control
             continue
+        if node.type == FEED:
+            waits[id(node)] = []
+            continue
         of_shape = node.type in OF_SHAPES and not program.flow  # there it may be dead
         folded = _evaluate(node, _forms(node)) if of_shape else None
         if folded is None:
@@ -127,8 +131,9 @@ def fold_constants(program: Program) -> Program:
         if folded is None:
             continue
         values[id(node)] = folded
-        sources = [id(source) for source, _ in node.inputs]
-        control = list(dict.fromkeys(c for source in sources for c in waits.get(source, ())))
+        control = list(
+            dict.fromkeys(c for source, _ in node.inputs for c in waits.get(id(source), [source]))
+        )
         waits[id(node)] = control
         made = [
             Node(
