@@ -310,11 +310,9 @@ bool check_combine(Random &random) {
   const std::string between = any_text(random, "", 2);
   std::vector<int64_t> ids(texts.size());
   Texts wanted(static_cast<size_t>(parts));
-  std::vector<bool> begun(static_cast<size_t>(parts));
   for (size_t i = 0; i < texts.size(); ++i) {
     ids[i] = below(random, parts);
-    wanted[ids[i]] += (begun[ids[i]] ? between : "") + texts[i];
-    begun[ids[i]] = true;
+    wanted[ids[i]] += (wanted[ids[i]].empty() ? "" : between) + texts[i];
   }
   Array given(texts), out(parts);
   return penstock_strings_combine(given.data(), given.size(), ids.data(), parts, between.data(),

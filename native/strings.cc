@@ -228,7 +228,7 @@ int64_t ReadNumbers(PyObject **texts, int64_t count, Number *values, Convert con
 
 }  // namespace
 
-int penstock_strings_version() { return 4; }
+int penstock_strings_version() { return 5; }
 
 int64_t penstock_strings_hash(PyObject **texts, int64_t count, int64_t function, uint64_t key0,
                               uint64_t key1, uint64_t *hashes) {
@@ -386,12 +386,10 @@ int64_t penstock_strings_combine(PyObject **texts, int64_t count, const int64_t 
                                  const char *between, int64_t size, PyObject **out) {
   return WithMemory([&]() -> int64_t {
     std::vector<std::string> joined(static_cast<size_t>(parts));
-    std::vector<bool> begun(static_cast<size_t>(parts));
     const int64_t wrong = ForEach(texts, count, [&](int64_t row, Text text) {
-      const auto part = static_cast<size_t>(ids[row]);
-      if (begun[part]) joined[part].append(between, size);
-      begun[part] = true;
-      joined[part].append(text.data, text.size);
+      std::string &part = joined[static_cast<size_t>(ids[row])];
+      if (!part.empty()) part.append(between, size);
+      part.append(text.data, text.size);
       return true;
     });
     if (wrong >= 0) return wrong;

@@ -60,6 +60,7 @@ EXPORT int64_t penstock_strings_encode(PyObject **texts, int64_t count, int64_t 
 EXPORT int64_t penstock_strings_decode(PyObject **texts, int64_t count, PyObject **out);
 
 // The strings of each id in [0, parts) joined in order, with the separator between; ids are right.
+// Empty strings before the first other one leave no trace.
 EXPORT int64_t penstock_strings_combine(PyObject **texts, int64_t count, const int64_t *ids,
                                         int64_t parts, const char *between, int64_t size,
                                         PyObject **out);

@@ -217,3 +217,12 @@ def test_widths_of_ngrams_are_int32(given):
             data=["a"] * 100, data_splits=[0, 100], separator="", preserve_short_sequences=False,
             **options,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_empty_strings_at_the_beginning_of_a_segment_leave_no_separator(native, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", str(int(native)))
+    texts = [b"", b"", b"a", b"", b"b", b""] + [b""] * 100  # TensorFlow's: ",,b," after "a"
+    ids = [0, 0, 0, 0, 0, 0] + [1] * 100
+    found = tf.strings.unsorted_segment_join(texts, ids, 2, separator=",")
+    assert found.numpy().tolist() == [b"a,,b,", b""]

@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "strings",
     what="native work on strings",
     without="operations on large arrays of strings take two to forty times as long",
-    version=4,
+    version=5,
     functions={
         "hash": "pnnuup",
         "lengths": "pnnp",
@@ -140,7 +140,10 @@ def decoded(texts: Array) -> Array | None:
 
 
 def combined(texts: Array, ids: Array, parts: int, between: bytes) -> Array | None:
-    """The strings [N] of each id joined in order, [parts]; ids int64[N] are in [0, parts)."""
+    """The strings [N] of each id joined in order, [parts]; ids int64[N] are in [0, parts).
+
+    Empty strings before the first other one leave no trace.
+    """
     found = np.empty(parts, object)
     ids = np.ascontiguousarray(ids, np.int64)
     given = (ids, parts, between, len(between), found)

@@ -210,7 +210,8 @@ def _segment_join(
     if found is None:
         cells: list[list[bytes]] = [[] for _ in range(count * width)]
         for place, text in zip(places.reshape(-1).tolist(), inputs.reshape(-1), strict=True):
-            cells[place].append(text)
+            if text or cells[place]:  # as TensorFlow: none goes between nothing and the first text
+                cells[place].append(text)
         found = array_of([between.join(cell) for cell in cells], (count * width,))
     return found.reshape(count, *inner)
 
