@@ -1,5 +1,6 @@
 """Memory that steps free stays with the process."""
 
+import ctypes
 import mmap
 import os
 import pathlib
@@ -72,6 +73,8 @@ class Library:
 def library(monkeypatch):
     made = Library()
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: made)
+    monkeypatch.setattr(memory, "is_allocator", lambda: True)
+    monkeypatch.setattr(memory, "has_limited_addresses", lambda: False)
     return made
 
 
@@ -100,12 +103,41 @@ def test_a_system_without_such_a_range_is_left_alone(library, monkeypatch):
     assert not library.freed
 
 
-@pytest.mark.parametrize(("switch", "gnu"), [("0", True), ("1", False)])
-def test_it_is_left_alone(library, monkeypatch, switch, gnu):
+LEFT_ALONE = [("0", True, True), ("1", False, True), ("1", True, False)]
+
+
+@pytest.mark.parametrize(("switch", "gnu", "allocates"), LEFT_ALONE)
+def test_it_is_left_alone(library, monkeypatch, switch, gnu, allocates):
     monkeypatch.setenv("PENSTOCK_KEEP_MEMORY", switch)
     monkeypatch.setattr(memory, "has_gnu_library", lambda: gnu)
+    monkeypatch.setattr(memory, "is_allocator", lambda: allocates)
     assert not memory.keep_freed_memory()
     assert library.calls == []
+
+
+def test_another_allocator_is_told_from_the_librarys_own(monkeypatch):
+    """A program may bring one, which answers where the process asks for `malloc`."""
+
+    class Malloc:
+        def __init__(self, of):
+            prototype = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)
+            self.malloc = prototype(lambda size: of)
+
+    own = Malloc(1)
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: own)
+    assert memory.is_allocator()
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: own if name else Malloc(2))
+    assert not memory.is_allocator()
+
+
+@pytest.mark.skipif(not memory.has_gnu_library(), reason="another C library")
+def test_limited_addresses_are_left_to_others():
+    """The libraries that are loaded next would miss them."""
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))"
+    switched_on = {**os.environ, "PENSTOCK_KEEP_MEMORY": "1"}
+    command = [sys.executable, "-c", limit + MARKED]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=switched_on)
+    assert int(done.stdout) * 1024 < memory.HEAP - 2 * mmap.PAGESIZE
 
 
 @pytest.mark.skipif(not memory.has_gnu_library(), reason="another C library")

@@ -6,7 +6,9 @@ step: 58,000 pages, a third of the processor time, for a step that needs 230 MB.
 starts, the library is told to take memory from its heap, to have one heap, and to keep it. The
 heap's first gigabyte is asked for in huge pages, which the system gives as they are written to:
 products, copies and rows of tables then find their addresses in the processor's tables.
-``PENSTOCK_KEEP_MEMORY=0`` leaves it as it is; other C libraries are left alone.
+``PENSTOCK_KEEP_MEMORY=0`` leaves it as it is; other C libraries, and allocators that a program
+brought in its place, are left alone. Where addresses are limited (``ulimit -v``) the heap takes
+none ahead of need.
 """
 
 import ctypes
@@ -24,12 +26,13 @@ HEAP = 1 << 30  # bytes asked for in huge pages: below the threshold above, so t
 
 def keep_freed_memory() -> bool:
     """Tells the C library; True when it understood. Has no effect on threads that exist already."""
-    if not env.get("PENSTOCK_KEEP_MEMORY") or not has_gnu_library():
+    if not env.get("PENSTOCK_KEEP_MEMORY") or not has_gnu_library() or not is_allocator():
         return False
     library = ctypes.CDLL(None)
     if not all(library.mallopt(parameter, value) == 1 for parameter, value in SETTINGS):
         return False
-    _ask_for_huge_pages(library)
+    if not has_limited_addresses():
+        _ask_for_huge_pages(library)
     return True
 
 
@@ -46,6 +49,28 @@ def _ask_for_huge_pages(library: Any) -> None:
     size = (block + HEAP - first) // mmap.PAGESIZE * mmap.PAGESIZE
     library.madvise(ctypes.c_void_p(first), ctypes.c_size_t(size), mmap.MADV_HUGEPAGE)
     library.free(ctypes.c_void_p(block))
+
+
+def has_limited_addresses() -> bool:
+    """Whether a gigabyte of the heap would be missing elsewhere."""
+    try:
+        with open("/proc/self/limits") as file:
+            return any(
+                line.startswith("Max address space") and line.split()[3] != "unlimited"
+                for line in file
+            )
+    except OSError:
+        return False
+
+
+def is_allocator() -> bool:
+    """Whether memory comes from the GNU C library itself, not from what was loaded before it."""
+    try:
+        used, own = (ctypes.CDLL(name).malloc for name in (None, "libc.so.6"))
+    except OSError:
+        return False
+    address: Any = ctypes.c_void_p
+    return bool(ctypes.cast(used, address).value == ctypes.cast(own, address).value)
 
 
 def has_gnu_library() -> bool:
