@@ -491,6 +491,14 @@ def test_effects_in_bodies_of_a_plain_graph_happen_where_outputs_wait_for_them()
             with tf.control_dependencies([v1.assign_add(variable, 1.0)]):
                 return i + 1
 
+        def loose_before_waiting(i):
+            v1.assign_add(variable, 10.0)
+            return waiting(i)
+
+        def loose_before_read(i):
+            v1.assign_add(variable, 10.0)
+            return i + 1 + 0 * tf.cast(variable.read_value(), tf.int32)
+
         def loop(body):
             return tf.while_loop(lambda i: i < 3, body, [0])
 
@@ -500,6 +508,9 @@ def test_effects_in_bodies_of_a_plain_graph_happen_where_outputs_wait_for_them()
             (tf.switch_case(tf.cast(positive, tf.int32), [lambda: 0, lambda: loose(0)]), 0.0),
             (tf.cond(positive, lambda: loop(loose)[0], lambda: 0), 0.0),
             (loop(waiting), 3.0),
+            (loop(loose_before_waiting), 3.0),
+            (loop(loose_before_read), 0.0),
+            (tf.cond(positive, lambda: loose_before_read(0), lambda: 0), 0.0),
             (tf.cond(positive, lambda: v1.assign_add(variable, 1.0).op, tf.no_op), 1.0),
             (all_effects(), 10.0),
             (tf.cond(positive, lambda: [all_effects(), 1][1], lambda: 0), 0.0),

@@ -52,6 +52,22 @@ def test_an_effect_happens_when_it_is_fetched(wrapped):
     assert [int(count()[1]) for _ in range(2)] == [1, 2]
 
 
+def test_an_effect_in_a_branch_happens_when_its_output_waits_for_it():
+    variable = tf.Variable(0.0)
+
+    def code(positive):
+        def branch():
+            tf.compat.v1.assign_add(variable, 10.0)
+            with tf.control_dependencies([tf.compat.v1.assign_add(variable, 1.0)]):
+                return tf.constant(1)
+
+        return tf.cond(positive, branch, lambda: 0)
+
+    function = tf.compat.v1.wrap_function(code, [tf.TensorSpec([], tf.bool)])
+    assert function(tf.constant(True)) == 1
+    assert variable == 1.0
+
+
 def test_other_inputs_and_outputs(wrapped):
     _scale_of(wrapped).assign(3.0)
     pruned = wrapped.prune("x:0", {"a": "scaled:0"})

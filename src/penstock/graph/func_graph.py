@@ -35,6 +35,7 @@ class FuncGraph(Graph):
     """The graph of a function's body."""
 
     building_function = True
+    orders_effects = True  # all effects happen, in program order; else those outputs wait for
 
     def __init__(
         self, name: str, collections: Any = None, capture_by_value: bool | None = None
@@ -211,7 +212,7 @@ class FuncGraph(Graph):
 
     def _insert(self, op: Operation) -> None:
         super()._insert(op)
-        if op.op_def.stateful:
+        if self.orders_effects and op.op_def.stateful:
             self._order.add(op)
 
     def finish(self) -> None:

@@ -29,6 +29,7 @@ class BodyGraph(FuncGraph):
     Attributes:
       hoists: whether variables are read in the graph around it.
       reads: what was read there: (definition, handle, attributes, value).
+      orders_effects: as the graph around it; a plain graph does not.
     """
 
     def __init__(self, name: str, hoists: bool = False) -> None:
@@ -37,12 +38,7 @@ class BodyGraph(FuncGraph):
         self.reads: dict[int, tuple[OpDef, Tensor, dict[str, Any], Tensor]] = {}
         self.allow_variables = getattr(self.outer_graph, "allow_variables", True)
         outer = self.outer_graph
-        self._in_function = outer is None or getattr(outer, "_in_function", outer.building_function)
-
-    def finish(self) -> None:
-        """In a function all effects happen; in a plain graph those that outputs wait for."""
-        if self._in_function:
-            super().finish()
+        self.orders_effects = outer is None or getattr(outer, "orders_effects", False)
 
     def add_operation(
         self,

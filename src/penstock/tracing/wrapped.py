@@ -13,7 +13,6 @@ from penstock.core.composite import CompositeTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.func_graph import FuncGraph
-from penstock.graph.graph import Graph
 from penstock.graph.import_graph import import_graph_def
 from penstock.graph.operation import Operation
 from penstock.ops.variable_store import VariableStore, keeping
@@ -25,8 +24,7 @@ from penstock.util import nest
 class _WrappedGraph(FuncGraph):
     """A function's graph in which operations have the order that the code gives them, no other."""
 
-    def _insert(self, op: Operation) -> None:
-        Graph._insert(self, op)
+    orders_effects = False
 
 
 class WrappedFunction(ConcreteFunction):
