@@ -1,11 +1,13 @@
 """Steps whose rows make one batch, and get their part of it back."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.runtime.batching import Batcher, Limits
 
 v1 = tf.compat.v1
 raw = tf.raw_ops
@@ -145,3 +147,44 @@ def test_shapes_in_graphs():
         assert slope.op.type == "Unbatch"
         with pytest.raises(ValueError, match="at least rank 1"):
             raw.Batch(in_tensors=[1.0], max_batch_size=4, **SETTINGS)
+
+
+def joined(op_name, timeout=60.0, size=3):
+    """A batcher of the runtime, and what calls it for a row of its own."""
+    made = Batcher(Limits(size, timeout, (), 10, 1, splits=False))
+    return made, lambda step, row: made.call(
+        SimpleNamespace(step=step, op_name=op_name), [np.full(1, row)], lambda columns: columns
+    )
+
+
+def test_the_batch_is_not_kept_for_a_call_that_gave_up():
+    made, call = joined("batch")
+    found = []
+    first = threading.Thread(target=lambda: found.append(call(None, 1.0)))
+    first.start()
+    while made._open is None or not made._open.callers:
+        pass
+
+    class Ended:  # a step that is cancelled as soon as it waits, and with it the batch is closed
+        @staticmethod
+        def wait(condition, ready, what):
+            made._close(made._open)
+            raise tf.errors.CancelledError(None, None, what)
+
+    with pytest.raises(tf.errors.CancelledError):
+        call(Ended, 2.0)
+    first.join()
+    (part,) = found
+    assert part.keeps
+    assert (part.start, part.stop, part.size) == (0, 1, 2)
+
+
+def test_a_full_batch_leaves_no_thread_that_waits_for_its_time():
+    _, call = joined("batch", size=1)
+    before = set(threading.enumerate())
+    for i in range(3):
+        call(None, float(i))
+    for each in set(threading.enumerate()) - before:
+        if each.name == "batch timeout":
+            each.join(50)  # below the timeout: those that were not cancelled stay
+            assert not each.is_alive()

@@ -1,8 +1,9 @@
 """`Batch`: rows of several steps joined into one batch, which one of the steps goes on with.
 
-It joins calls as `BatchFunction` does (`batching`). The call whose rows are the last gets the whole
-batch, the others get no rows; `Unbatch` (`penstock.ops.unbatching`) takes it apart again. A call
-is known by a number that is drawn, so a column of these numbers tells whose rows are where.
+It joins calls as `BatchFunction` does (`batching`). The last call that is still there when the
+batch is made gets all of it, the others get no rows; `Unbatch` (`penstock.ops.unbatching`) takes it
+apart again. A call is known by a number that is drawn, so a column of these numbers tells whose
+rows are where.
 """
 
 import secrets
@@ -47,7 +48,7 @@ def _batch(
     batcher = ctx.resources.lookup_or_create(_text(container), name, Batcher, lambda: _made(limits))
     numbers = np.full(size, number, np.int64)
     part = batcher.call(ctx, [*in_tensors, numbers], lambda columns: columns)
-    if part.stop != part.size:
+    if not part.keeps:
         return _without_rows(in_tensors, number)
     return [*part.outputs[:-1], _index(part.outputs[-1][: part.size]), np.asarray(number, np.int64)]
 

@@ -100,23 +100,30 @@ class Part:
       start: its first row.
       stop: the row after its last.
       size: how many rows of the batch are calls'.
+      keeps: whether this call is the last that was there when the batch was run.
     """
 
     outputs: list[Array]
     start: int
     stop: int
     size: int
+    keeps: bool
 
 
 class _Batch:
     """Rows of several calls, and then what came of them."""
 
-    __slots__ = ("callers", "closed", "done", "error", "outputs", "size", "started", "tasks")
+    __slots__ = (
+        "callers", "closed", "done", "error", "keeper", "outputs", "size", "started", "tasks",
+        "timer",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.tasks: list[Sequence[Array]] = []
         self.size = 0
-        self.callers = 0
+        self.callers: set[int] = set()  # where the rows of those that have not given up start
+        self.keeper = -1  # the last of them when it was started
+        self.timer: threading.Timer | None = None
         self.closed = self.started = self.done = False
         self.outputs: list[Array] = []
         self.error: BaseException | None = None
@@ -146,24 +153,25 @@ class Batcher:
             start = batch.size
             batch.tasks.append(tensors)
             batch.size += size
-            batch.callers += 1
+            batch.callers.add(start)
             if batch.size >= self._limits.largest or not self._waits():
                 self._close(batch)
             try:
                 _wait(ctx, self._changed, lambda: batch.done or self._may_start(batch))
             except BaseException:
-                self._leave(batch)
+                self._leave(batch, start)
                 raise
             runs = not batch.done
             if runs:
                 batch.started = True
+                batch.keeper = max(batch.callers)
                 self._waiting -= 1
                 self._running += 1
         if runs:
             self._finish(batch, run)
         if batch.error is not None:
             raise batch.error
-        return Part(batch.outputs, start, start + size, batch.size)
+        return Part(batch.outputs, start, start + size, batch.size, batch.keeper == start)
 
     def _waits(self) -> bool:
         """Whether a batch waits for more rows."""
@@ -187,7 +195,8 @@ class Batcher:
         batch = self._open = _Batch()
         self._waiting += 1
         if self._waits():
-            timer = threading.Timer(self._limits.timeout, self._time_is_up, (batch,))
+            seconds = min(self._limits.timeout, threading.TIMEOUT_MAX)
+            batch.timer = timer = threading.Timer(seconds, self._time_is_up, (batch,))
             timer.daemon = True
             timer.name = "batch timeout"  # effects know threads by rank among those of one name
             timer.start()
@@ -201,14 +210,16 @@ class Batcher:
         batch.closed = True
         if self._open is batch:
             self._open = None
+        if batch.timer is not None:
+            batch.timer.cancel()  # its thread would stay until the time is up
         self._changed.notify_all()
 
     def _may_start(self, batch: _Batch) -> bool:
         return batch.closed and not batch.started and self._running < self._limits.threads
 
-    def _leave(self, batch: _Batch) -> None:
+    def _leave(self, batch: _Batch, start: int) -> None:
         """A caller gives up; its rows stay for the others."""
-        batch.callers -= 1
+        batch.callers.discard(start)
         if not batch.callers and not batch.started:
             batch.started = True
             self._waiting -= 1
