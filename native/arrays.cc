@@ -274,7 +274,7 @@ bool is_among(const float *row, int64_t width, int64_t target, int64_t k) {
   const float own = row[target];
   int64_t larger = 0;
   for (int64_t i = 0; i < width && larger < k; ++i) {
-    if (!(row[i] <= most)) return false;
+    if (!(row[i] >= -most && row[i] <= most)) return false;
     larger += row[i] > own;
   }
   return larger < k;

@@ -1,5 +1,7 @@
 """Work on arrays with the native library: the same as without it."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -152,6 +154,17 @@ def test_in_top_k(k):
             targets = np.full(4, target, type_)
             raw("InTopKV2", predictions=rows, targets=targets, k=type_(k))
     raw("InTopK", predictions=rows[:, :0], targets=[0, 1, 2, 3], k=k)
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("columns", [3, 6000])
+def test_rows_with_infinity_have_no_largest(columns, native, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", str(int(native)))
+    rows = np.full((4, columns), -5, np.float32)
+    rows[:, :3] = [[3, 1, -INF], [3, 1, INF], [3, NAN, 1], [3, 1, 2]]
+    call = functools.partial(tf.math.in_top_k, [0, 0, 0, 0], rows, 2)
+    for found in (call(), tf.function(call)()):  # TensorFlow's
+        assert found.numpy().tolist() == [False, False, False, True]
 
 
 def test_isotonic_regression():

@@ -124,10 +124,8 @@ def _among_best(xp: Any, predictions: Array, targets: Array, k: Any) -> Array:
     inside = (targets >= 0) & (targets < classes)
     index = xp.clip(targets, 0, classes - 1)[:, None]
     own = xp.take_along_axis(predictions, index, axis=1)
-    larger = predictions > own
-    finite = xp.isfinite(own[:, 0]) & xp.isfinite(xp.where(larger, predictions, own)).all(axis=1)
-    known = ~xp.isnan(predictions).any(axis=1)
-    return inside & finite & known & (larger.sum(axis=1) < k)
+    finite = xp.isfinite(predictions).all(axis=1)
+    return inside & finite & ((predictions > own).sum(axis=1) < k)
 
 
 @kernel(IN_TOP_K, limit=UNBOUNDED)
