@@ -16,7 +16,7 @@ from penstock import errors
 from penstock.core import lapack
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.host_runs import run_host
-from penstock.core.lazy import LazyModule, jax, jnp
+from penstock.core.lazy import LazyModule, jax, jnp, wide_types
 from penstock.core.patterns import Pattern, add_pattern, used
 from penstock.core.prepared import PreparedOp
 from penstock.core.tensor_list import StackedList
@@ -49,6 +49,12 @@ NO_KERNEL = "there is no kernel for it in compiled regions"
 LARGE_CONSTANT = (
     4096  # elements above which a constant is an argument of the executable instead of part of it
 )
+
+
+def _on_device(constant: Any) -> Any:
+    """A constant as JAX's array; outside of the scope JAX would cut 64 bits to 32."""
+    with wide_types():
+        return jnp.asarray(constant)
 
 
 class Traceable(Protocol):
@@ -94,7 +100,7 @@ class Executable:
         self._elementwise = is_elementwise(types)
         self.lapack = lapack.Limit() if lapack.is_used(types) else None
         self._large = [
-            (id(n), jnp.asarray(n.attrs["value"].array))
+            (id(n), _on_device(n.attrs["value"].array))
             for n in region.nodes
             if n.type == "Const"
             and n.attrs["value"].array.size > LARGE_CONSTANT
