@@ -227,6 +227,48 @@ def test_sizes_that_another_region_computes_are_known(compiled):
     assert len(compiled) == 2  # the trace that lacked the size, and the executable
 
 
+def test_sizes_that_a_branch_or_round_refuses_are_no_error_where_it_does_not_run(compiled):
+    def half(x):
+        return tf.reshape(x, [2, 2])
+
+    @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([]), tf.TensorSpec([])])
+    def run(x, limit, rounds):
+        for _ in range(8):
+            x = tf.abs(x)
+        total = tf.cond(limit > 0.0, lambda: half(x), lambda: tf.zeros([2, 2]))
+        add = lambda t, y: (t + 1.0, y + half(x))  # noqa: E731
+        return tf.while_loop(lambda t, _: t < rounds, add, [0.0, total])[1]
+
+    for _ in range(3):
+        np.testing.assert_array_equal(run(np.ones(4), 0.0, 0.0), np.zeros((2, 2)))
+        np.testing.assert_array_equal(run(np.ones(3), 0.0, 0.0), np.zeros((2, 2)))
+        np.testing.assert_array_equal(run(np.ones(4), 1.0, 2.0), np.full((2, 2), 3))
+    assert compiled
+    for limit, rounds in ((1.0, 0.0), (0.0, 1.0)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="3 values, but the"):
+            run(np.ones(3), limit, rounds)
+
+
+def test_gradients_of_a_branch_that_is_not_taken_need_no_sizes_of_it(compiled):
+    """They take sizes that the branch would have given, which are zeros then."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None]), tf.TensorSpec([], tf.bool)])
+    def run(x, taken):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            tiled = lambda: x + tf.tile(x[:1], [tf.shape(x)[0], 1])  # noqa: E731
+            h = tf.cond(taken, tiled, lambda: x * 3.0)
+            rows = tf.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=[None])
+            write = lambda t, rows: (t + 1, rows.write(t, h[:, t]))  # noqa: E731
+            rows = tf.while_loop(lambda t, _: t < tf.shape(h)[1], write, [0, rows])[1]
+            loss = tf.reduce_sum(rows.stack())
+        return tape.gradient(loss, x)
+
+    for _ in range(6):
+        np.testing.assert_array_equal(run(np.ones((2, 2)), True), [[3, 3], [1, 1]])
+        np.testing.assert_array_equal(run(np.ones((2, 2)), False), np.full((2, 2), 3))
+
+
 # lists
 
 

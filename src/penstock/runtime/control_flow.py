@@ -222,7 +222,11 @@ def _run_one(
     device, streams, body = ctx.device or "CPU", Streams(ctx, branches), branches[position]
     given, drawn = streams.in_branch(position), len(ctx.collected.drew)
     needs = partial(_needs, [body], device)
-    results = building(ctx, lambda: trace_body(body, device, values, ctx.collected, given), needs)
+
+    def build() -> Any:
+        return trace_body(body, device, values, ctx.collected, given)
+
+    results = building(ctx, build, needs, runs=True)
     ctx.collected.drew[drawn:] = streams.drew(position, ctx.collected.drew[drawn:])
     return [
         np.zeros((), bool) if t.dtype is dt.resource else r

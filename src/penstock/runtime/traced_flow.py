@@ -54,17 +54,22 @@ def building(
     ctx: TraceContext,
     build: Callable[[], Any],
     needs: Callable[[NotStatic], set[int] | None] = lambda _: None,
+    runs: bool = False,
 ) -> Any:
     """Builds a conditional or loop; where XLA cannot have it, the host runs it.
 
-    `needs` tells which inputs must be known, by what a node of the bodies lacks.
+    `needs` tells which inputs must be known, by what a node of the bodies lacks. `runs`: what is
+    built runs for certain, so what is wrong with its sizes is an error; a branch that is not taken,
+    or a loop without rounds, may have sizes that its nodes refuse.
     """
     try:
         return build()
     except NotStatic as signal:
         raise NotStatic(ctx.op_key, str(signal), needs(signal)) from signal
-    except errors.OpError:
-        raise
+    except errors.OpError as problem:
+        if runs:
+            raise
+        raise NotStatic(ctx.op_key, problem.message) from problem
     except (TypeError, ValueError) as problem:  # branches or rounds of other shapes
         raise NotStatic(ctx.op_key, str(problem)) from problem
 
