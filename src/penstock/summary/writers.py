@@ -337,7 +337,9 @@ def _written(run: Callable[[Any, Any], Any], step: Any) -> Tensor:
         return run(resource, _as_step(step))
 
     if known:
-        made, result = record(), convert_to_tensor(True)
+        made = record()
+        in_graph = isinstance(made, Operation | SymbolicTensor)
+        result = _true_after(made) if in_graph else convert_to_tensor(True)
     else:
         made = result = cond(wanted, lambda: _true_after(record()), lambda: False)
     if isinstance(made, Operation | SymbolicTensor) and not made.graph.building_function:
