@@ -481,6 +481,15 @@ def test_searches_among_what_is_no_number(row, left, right, compiled):
     assert find(row, values, "right").numpy().tolist() == right
 
 
+@pytest.mark.parametrize("shape", [None, (2, None), (2, 0)])
+def test_searches_in_empty_rows(shape):
+    """TensorFlow 2.21 finds place 0 in each; the number of rows was taken for 1."""
+    spec = tf.TensorSpec(shape, tf.int32)
+    find = tf.function(tf.searchsorted, input_signature=[spec, tf.TensorSpec((2, 3), tf.int32)])
+    found = find(np.zeros((2, 0), np.int32), np.ones((2, 3), np.int32))
+    assert found.numpy().tolist() == [[0] * 3] * 2
+
+
 def test_means_of_no_weight_are_zero_and_bools_have_no_range():
     mean, variance = tf.nn.weighted_moments([[1.0, 2.0], [3.0, 5.0]], 1, [[1.0], [0.0]])
     assert mean.numpy().tolist() == [1.5, 0.0]

@@ -1,5 +1,6 @@
 """Order: top_k, sort, argsort, searchsorted."""
 
+import math
 from collections import namedtuple
 from typing import Any, NoReturn
 
@@ -367,11 +368,18 @@ def searchsorted(
             f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'."
         )
     op = LOWER_BOUND if side == "left" else UPPER_BOUND
-    flat = [reshape(t, [-1, _last(t)]) for t in (rows, wanted)]
+    flat = [reshape(t, _flat_shape(t)) for t in (rows, wanted)]
     found = execute(op, flat, {"out_type": out_type}, name)
     return reshape(found, shape_of(wanted, found.dtype))
 
 
-def _last(x: Any) -> Any:
-    size = None if x.dims is None else x.dims[-1]
-    return size if size is not None else shape_of(x)[-1]
+def _flat_shape(x: Any) -> list[Any]:
+    """The shape of rows in one dimension; how many empty rows there are is in no other size."""
+    dims = x.dims
+    size = None if dims is None else dims[-1]
+    if size:
+        return [-1, size]
+    if dims is not None and None not in dims:
+        return [math.prod(dims[:-1]), size]
+    full = shape_of(x)
+    return [execute("Prod", (full[:-1], 0)), full[-1]]
