@@ -240,6 +240,13 @@ def rounds_of(steps, carried, leaks, constants):
     return program
 
 
+def test_rounds_that_xla_gives_up_on_agree():
+    """JAX 0.10.2 raises `Unknown MLIR failure` for these where XLA's fusion emitters are on."""
+    steps = [("mul", 1, 0), ("less", 5, 9), ("less", 8, 3), ("add", 4, 5)]
+    steps += [("xor", 4, 0), ("xor", 3, 9), ("add", 0, 5), ("less", 2, 5)]
+    agrees(rounds_of(steps, 3, [18, 14], False), *(ints(4) for _ in range(3)))
+
+
 def test_random_rounds_agree(found, monkeypatch):
     monkeypatch.setattr(repeats, "LEAST_ROUNDS", 4)
     monkeypatch.setattr(repeats, "LEAST_NODES", 16)

@@ -32,7 +32,10 @@ WORTH_KEEPING_S = 0.1  # compilations that took less are not written to disk
 
 
 def compile_function(
-    function: Callable[..., Any], donate: tuple[int, ...] = (), elementwise: bool = False
+    function: Callable[..., Any],
+    donate: tuple[int, ...] = (),
+    elementwise: bool = False,
+    plain_loops: bool = False,
 ) -> Callable[..., Any]:
     """`function` compiled for the shapes it is called with.
 
@@ -40,10 +43,24 @@ def compile_function(
       function: takes and returns arrays.
       donate: positions of arguments that give their buffers away.
       elementwise: it holds no products, convolutions or windows.
+      plain_loops: XLA leaves out its newer way to make loops, which `is_refusal` tells of.
     """
     use_disk_cache()
     chosen = options(elementwise)
+    if plain_loops:
+        chosen = {**(chosen or {}), **PLAIN_LOOPS}
     return jax.jit(function, donate_argnums=donate, compiler_options=chosen)  # type: ignore[no-any-return]
+
+
+PLAIN_LOOPS = {"xla_cpu_use_fusion_emitters": False}
+
+
+def is_refusal(problem: Exception) -> bool:
+    """Whether XLA gave up making a loop on the CPU, as it does for some with many integers.
+
+    Nothing has run then, and `plain_loops` compiles it.
+    """
+    return "MLIR failure" in str(problem) and jax.default_backend() == "cpu"
 
 
 HEAVY = ("MatMul", "Conv", "Pool", "Einsum", "Cholesky", "Svd", "Qr", "Solve")

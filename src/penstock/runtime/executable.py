@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from penstock import errors
+from penstock.config.logging import get_logger
 from penstock.core import lapack
-from penstock.core.compiling import compile_function, is_elementwise
+from penstock.core.compiling import compile_function, is_elementwise, is_refusal
 from penstock.core.host_runs import run_host
 from penstock.core.lazy import LazyModule, jax, jnp, wide_types
 from penstock.core.patterns import Pattern, add_pattern, used
@@ -108,14 +109,37 @@ class Executable:
         ]
         self.constants = [value for _, value in self._large]
         self._donates = True
-        self.function: Callable[..., Any] = compile_function(
-            self._trace, donate=(4,), elementwise=self._elementwise
+        self._plain_loops = False
+        self.function = self._compiled()
+
+    def _compiled(self) -> Callable[..., Any]:
+        return compile_function(
+            self._trace,
+            donate=(4,) if self._donates else (),
+            elementwise=self._elementwise,
+            plain_loops=self._plain_loops,
         )
 
     def keep_buffers(self) -> None:
         """Donates no more: JAX warns of each buffer that a region could not use."""
         self._donates = False
-        self.function = compile_function(self._trace, elementwise=self._elementwise)
+        self.function = self._compiled()
+
+    def compile_plainly(self, problem: Exception) -> bool:
+        """After a call that failed: whether XLA may compile in another way what it gave up on."""
+        if self._plain_loops or not is_refusal(problem):
+            return False
+        self._plain_loops = True
+        self.function = self._compiled()
+        first = self.region.nodes[0]
+        get_logger().warning(
+            "%s: XLA could not compile the region of %d operations that begins here (%s); it is "
+            "compiled without XLA's fusion emitters.",
+            first.where(),
+            len(self.region.nodes),
+            str(problem).splitlines()[0],
+        )
+        return True
 
     def _trace(
         self,

@@ -22,7 +22,7 @@ import numpy as np
 from penstock import errors
 from penstock.config import env
 from penstock.core import determinism, effects
-from penstock.core.lazy import wide_types
+from penstock.core.lazy import jax, wide_types
 from penstock.core.leases import Snapshot
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import PreparedOp
@@ -369,14 +369,16 @@ class Region:
             if self._never is not None:
                 raise self._never.with_traceback(None)
             given = (variant, steps, reserved, inputs, kept, taken, bound)
-            if variant.lapack is not None:
-                return variant.lapack.run(self._execute, *given)  # type: ignore[no-any-return]
-            return self._execute(*given)
-        except ResizesVariableError:  # found while it was traced: nothing has run yet
-            variant.keep_buffers()
-            if variant.lapack is not None:
-                return variant.lapack.run(self._execute, *given)  # type: ignore[no-any-return]
-            return self._execute(*given)
+            limit = variant.lapack
+            run = self._execute if limit is None else partial(limit.run, self._execute)
+            try:
+                return run(*given)
+            except ResizesVariableError:  # found while it was traced: nothing has run yet
+                variant.keep_buffers()
+            except jax.errors.JaxRuntimeError as problem:
+                if not variant.compile_plainly(problem):
+                    raise
+            return run(*given)
         except (NotStatic, VariesByShapeError):
             self._hand_on(steps, reserved, step)
             raise
