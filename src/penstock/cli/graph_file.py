@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock import proto
-from penstock.core.lazy import LazyModule
+from penstock.core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from penstock.proto.graph_pb2 import GraphDef

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.lazy import LazyModule, wide_types
+from penstock.core.lazy import wide_types
+from penstock.core.lazy_module import LazyModule
 from penstock.core.tensor import EagerTensor, eager_tensor, wrap
 from penstock.types import dtypes
 

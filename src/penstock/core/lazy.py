@@ -9,67 +9,13 @@ penstock` and programs that never compile free of JAX's 0.4 s.
 
 import contextlib
 import functools
-import gc
-import importlib
-import importlib.util  # malt uses it without importing it
 import os
 import sys
-from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 from penstock.core.interrupts import let_through
+from penstock.core.lazy_module import LazyModule
 from penstock.core.memory import keep_freed_memory
-
-
-class LazyModule:
-    """A module that is imported when one of its attributes is first read. Thread-safe.
-
-    Args:
-      name: the module's.
-      before: called ahead of each import, which may happen once for each attribute.
-      after: called after it.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        before: Callable[[], object] | None = None,
-        after: Callable[[], object] | None = None,
-    ) -> None:
-        self.__dict__["_name"] = name
-        self.__dict__["_before"] = before
-        self.__dict__["_after"] = after
-
-    def __getattr__(self, attribute: str) -> Any:  # any: whatever the module holds
-        if attribute.startswith("__") and attribute.endswith("__"):
-            raise AttributeError(attribute)
-        if self._before is not None:
-            self._before()
-        value = getattr(import_large(self._name), attribute)
-        if self._after is not None:
-            self._after()
-        self.__dict__[attribute] = value
-        return value
-
-
-def import_large(name: str) -> ModuleType:
-    """Imports a module, without searches for garbage among what it makes.
-
-    Its objects stay, and are counted with the old ones at once: to look through them as they come
-    is a quarter of the time of importing JAX.
-    """
-    if name in sys.modules or not gc.isenabled():
-        return importlib.import_module(name)
-    gc.disable()
-    try:
-        return importlib.import_module(name)
-    finally:
-        if not gc.get_freeze_count():  # else the program has frozen objects of its own
-            gc.freeze()
-            gc.unfreeze()
-        gc.enable()
-
 
 _keep_memory = functools.cache(keep_freed_memory)  # before XLA's threads get heaps of their own
 _let_through = functools.cache(let_through)
@@ -79,6 +25,7 @@ lax: Any = LazyModule("jax.lax", _keep_memory, _let_through)
 jax_export: Any = LazyModule("jax.export", _keep_memory, _let_through)
 malt: Any = LazyModule("malt")
 re2: Any = LazyModule("re2")
+pil_image: Any = LazyModule("PIL.Image")
 
 
 def jax_is_loaded() -> bool:
@@ -109,4 +56,3 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-pil_image: Any = LazyModule("PIL.Image")

@@ -17,6 +17,9 @@ import os
 from typing import Any
 
 from penstock.config import env
+from penstock.core.lazy_module import LazyModule
+
+resource: Any = LazyModule("resource")  # Unix has it
 
 # mallopt's parameters, from malloc.h
 TRIM_THRESHOLD, MMAP_MAX, ARENA_MAX = -1, -4, -8
@@ -53,14 +56,7 @@ def _ask_for_huge_pages(library: Any) -> None:
 
 def has_limited_addresses() -> bool:
     """Whether a gigabyte of the heap would be missing elsewhere."""
-    try:
-        with open("/proc/self/limits") as file:
-            return any(
-                line.startswith("Max address space") and line.split()[3] != "unlimited"
-                for line in file
-            )
-    except OSError:
-        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def is_allocator() -> bool:

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from penstock.core.lazy import LazyModule
+from penstock.core.lazy_module import LazyModule
 from penstock.graph.graph import Graph
 from penstock.graph.import_nodes import as_message
 

@@ -9,7 +9,7 @@ from typing import Any
 from penstock import errors
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
-from penstock.core.lazy import LazyModule
+from penstock.core.lazy_module import LazyModule
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.types import dtypes as dt

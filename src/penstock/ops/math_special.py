@@ -16,7 +16,8 @@ from penstock.core import kernels, native_special
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import register_kernel
-from penstock.core.lazy import LazyModule, jnp, lax
+from penstock.core.lazy import jnp, lax
+from penstock.core.lazy_module import LazyModule
 from penstock.core.op_def import OpDef, define_op
 from penstock.ops.factories import binary, binary_function, unary, unary_function
 from penstock.ops.math_arithmetic import (

@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
-from penstock.core.lazy import LazyModule
+from penstock.core.lazy_module import LazyModule
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.sparse_common import Array, add_rows, invalid

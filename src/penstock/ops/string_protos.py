@@ -21,7 +21,7 @@ from penstock import errors, proto
 from penstock.core.execute import execute
 from penstock.core.files import local_path
 from penstock.core.kernels import host_kernel
-from penstock.core.lazy import LazyModule
+from penstock.core.lazy_module import LazyModule
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.string_arrays import HOST, array_of, as_bytes, as_text, invalid, shown

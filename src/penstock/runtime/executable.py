@@ -17,7 +17,8 @@ from penstock.config.logging import get_logger
 from penstock.core import lapack
 from penstock.core.compiling import compile_function, is_elementwise, is_refusal
 from penstock.core.host_runs import run_host
-from penstock.core.lazy import LazyModule, jax, jnp, wide_types
+from penstock.core.lazy import jax, jnp, wide_types
+from penstock.core.lazy_module import LazyModule
 from penstock.core.patterns import Pattern, add_pattern, used
 from penstock.core.prepared import PreparedOp
 from penstock.core.tensor_list import StackedList
