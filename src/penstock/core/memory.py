@@ -56,7 +56,8 @@ def _ask_for_huge_pages(library: Any) -> None:
 
 def has_limited_addresses() -> bool:
     """Whether a gigabyte of the heap would be missing elsewhere."""
-    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    soft, _hard = resource.getrlimit(resource.RLIMIT_AS)
+    return bool(soft != resource.RLIM_INFINITY)
 
 
 def is_allocator() -> bool:
