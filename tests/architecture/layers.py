@@ -36,7 +36,7 @@ PUBLIC_ROW = ROWS["exports"]
 LAZY = ("jax", "jaxlib", "grpc", "google.protobuf", "malt")
 # The modules that import others by name, beside those of the public layer.
 LAZY_MODULES = {
-    "penstock.core.lazy",
+    "penstock.core.lazy_module",
     "penstock.ops",  # its own families, at first use
     "penstock.proto",
     "penstock.types.dtypes",  # ml_dtypes

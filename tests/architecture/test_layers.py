@@ -96,7 +96,7 @@ def test_lazy_rule(name):
 def test_imports_by_name_belong_to_lazy_modules():
     source = "import importlib\nm = importlib.import_module('jax')"
     assert layers.lazy_violations(module(source))
-    assert not layers.lazy_violations(module(source, "penstock.core.lazy"))
+    assert not layers.lazy_violations(module(source, "penstock.core.lazy_module"))
     assert not layers.lazy_violations(module(source, "penstock.compat.v1"))
 
 
