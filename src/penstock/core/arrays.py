@@ -16,6 +16,7 @@ from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.types import dtypes
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import Dimension, TensorShape
+from penstock.util.kinds import one_kind
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -364,9 +365,12 @@ def _all_of(value: Any, kind: type) -> bool:
         return type(value) is kind
     if isinstance(value, range):
         return kind is int
-    return all(
-        type(v) is kind or (v.__class__ in (list, tuple) and _all_of(v, kind)) for v in value
-    )
+    found = one_kind(value)
+    if found is None or found in (list, tuple):
+        return all(
+            type(v) is kind or (v.__class__ in (list, tuple) and _all_of(v, kind)) for v in value
+        )
+    return found is kind
 
 
 def _measure(value: Any, leaves: list[Any]) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from penstock.types.type_spec import (
     register_type_spec_fallback,
     register_type_spec_from_value_converter,
 )
+from penstock.util.kinds import one_kind
 
 Converter = Callable[..., Any]
 _converters: list[tuple[int, int, Any, Converter]] = []
@@ -219,11 +220,18 @@ def own_dtype(value: Any) -> DType:
 
 
 def _holds_tensors(value: Any) -> bool:
+    return _holds_any(value, (Tensor, *_converted_types()))
+
+
+def _holds_any(value: Any, types: tuple[Any, ...]) -> bool:
+    kind = one_kind(value)
+    if kind in _NUMBERS and not issubclass(kind, types):
+        return False
     for item in value:
         if isinstance(item, (list, tuple)):
-            if _holds_tensors(item):
+            if _holds_any(item, types):
                 return True
-        elif isinstance(item, (Tensor, *_converted_types())):
+        elif isinstance(item, types):
             return True
     return False
 

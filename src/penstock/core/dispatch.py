@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from penstock.core.context import at_home, state
+from penstock.util.kinds import same_kind
 
 PREFIX = "penstock.ops."
 UNHANDLED = object()  # what a handler returns to leave the call to the next one
@@ -128,7 +129,7 @@ def _values(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterable[Any]:
     for value in (*args, *kwargs.values()):
         yield value
         if value.__class__ is list or value.__class__ is tuple:
-            yield from value
+            yield from value if same_kind(value) is None else value[:1]
 
 
 def wanted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -28,6 +28,7 @@ from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.util import nest
 from penstock.util.frames import user_stack
+from penstock.util.kinds import one_kind
 
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), EagerTensor))
 
@@ -41,7 +42,8 @@ def _graphs_of(values: Iterable[Any]) -> Iterator["Graph"]:
         elif kind in _PLAIN:
             continue
         elif isinstance(value, (list, tuple)):
-            yield from _graphs_of(value)
+            if one_kind(value) not in _PLAIN:
+                yield from _graphs_of(value)
         elif isinstance(value, dict):
             yield from _graphs_of(value.values())
         elif isinstance(value, IndexedSlices):  # its indices may be a list, which no spec describes
