@@ -268,6 +268,7 @@ from penstock._stubs import bitwise as bitwise
 from penstock._stubs import compat as compat
 from penstock._stubs import config as config
 from penstock._stubs import debugging as debugging
+from penstock._stubs import distribute as distribute
 from penstock._stubs import dtypes as dtypes
 from penstock._stubs import experimental as experimental
 from penstock._stubs import feature_column as feature_column

@@ -48,6 +48,7 @@ from penstock.proto.saver_pb2 import SaverDef as SaverDef
 from penstock.train.scaffold import Scaffold as Scaffold
 from penstock.train.basic_session_run_hooks import SecondOrStepTimer as SecondOrStepTimer
 from penstock.proto.example_pb2 import SequenceExample as SequenceExample
+from penstock.distributed.server import Server as Server
 from penstock.proto.tensorflow_server_pb2 import ServerDef as ServerDef
 from penstock.train.scaffold import SessionCreator as SessionCreator
 from penstock.train.session_manager import SessionManager as SessionManager

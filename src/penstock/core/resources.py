@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core.context import LOCAL_TASK
 from penstock.core.lazy import jax, jnp, wide_types
 from penstock.core.leases import Lease
+from penstock.types.device_spec import DeviceSpecV2
 from penstock.types.dims import Dims, text
 from penstock.types.dtypes import DType
 
@@ -195,12 +197,19 @@ class ResourceHandle:
         )
 
 
+OWN = "own resources"  # the key in a session's state: a manager, where others share the task's
+
+
 class ResourceManager:
-    """Resources by container and name. Thread-safe."""
+    """Resources of a task by container and name. Thread-safe.
 
-    DEFAULT_CONTAINER = "localhost"
+    Attributes:
+      task: the task's name. Its job is the container of what names none.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, task: str = LOCAL_TASK) -> None:
+        self.task = task
+        self._default_container = DeviceSpecV2.from_string(task).job or ""
         # guards: _resources, generation. Finalizers delete, while this thread may hold it.
         self._lock = threading.RLock()
         self._resources: dict[tuple[str, str], Any] = {}
@@ -214,7 +223,7 @@ class ResourceManager:
         Raises:
           InvalidArgumentError: a resource of another kind has the name.
         """
-        key = (container or self.DEFAULT_CONTAINER, name)
+        key = (container or self._default_container, name)
         with self._lock:
             found = self._resources.get(key)
             if found is None:
@@ -230,15 +239,14 @@ class ResourceManager:
 
     def lookup(self, container: str, name: str) -> Any:
         """The resource of that name, or None."""
-        return self._resources.get((container or self.DEFAULT_CONTAINER, name))
+        return self._resources.get((container or self._default_container, name))
 
     def delete(self, container: str, name: str) -> bool:
         """Removes a resource; False when there was none."""
+        key = (container or self._default_container, name)
         with self._lock:
             self.generation += 1
-            return (
-                self._resources.pop((container or self.DEFAULT_CONTAINER, name), None) is not None
-            )
+            return self._resources.pop(key, None) is not None
 
     def clear(self, containers: list[str] | None = None) -> None:
         """Removes all resources of the containers, of every container when none are named."""

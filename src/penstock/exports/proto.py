@@ -16,6 +16,7 @@ def _train(*names: str) -> dict[str, list[str]]:
 EXPORTS = {
     "penstock.proto.cluster_pb2": _train("ClusterDef", "JobDef"),
     "penstock.distributed.cluster_spec": _train("ClusterSpec"),
+    "penstock.distributed.server": {"Server": ["distribute.Server", "compat.v1.train.Server"]},
     "penstock.proto.config_pb2": _v1(
         "ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "RunMetadata", "RunOptions"
     ),

@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock.core.effects import replaying, switch
 from penstock.core.kernels import KernelContext
-from penstock.core.resources import ResourceHandle
+from penstock.core.resources import OWN, ResourceHandle
 
 _numbers = itertools.count()
 _graph_numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -91,17 +91,21 @@ def make_handle(
 ) -> ResourceHandle:
     """The handle of the resource with this container and name; made when there is none.
 
-    Without a shared name it is the operation's own: in a session by its name; an eager operation
-    makes a new one each time; one in a function's body has one, as long as the body is there.
+    Without a shared name it is the operation's own: in a session by its name, also where sessions
+    share the resources of a task; an eager operation makes a new one each time; one in a function's
+    body has one, as long as the body is there.
     """
     name = shared_name or ctx.op_name
+    resources = ctx.resources
+    if not shared_name and ctx.step is not None:
+        resources = ctx.step.state.get(OWN, resources)
     if not shared_name and ctx.step is None:
         name = f"{name}_{next(_numbers)}"
     elif not shared_name and getattr(ctx.graph, "building_function", False):
         name = f"{name}_{_number_of(ctx.graph)}"
-        if ctx.resources.lookup(container, name) is None:
-            weakref.finalize(ctx.graph, ctx.resources.delete, container, name)
-    found = ctx.resources.lookup_or_create(container, name, kind, lambda: create(name))
+        if resources.lookup(container, name) is None:
+            weakref.finalize(ctx.graph, resources.delete, container, name)
+    found = resources.lookup_or_create(container, name, kind, lambda: create(name))
     return ResourceHandle(container, name, found)
 
 

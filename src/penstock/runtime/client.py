@@ -32,6 +32,7 @@ from penstock.runtime.partial_run import PartialRuns
 from penstock.runtime.plan import Plan
 from penstock.runtime.session import DirectSession, reset_sessions
 from penstock.runtime.step import Step
+from penstock.runtime.tasks import task_at
 from penstock.runtime.tensor_handles import FETCHED, TensorHandle
 
 Runner = Callable[[Iterable[Any]], Any]  # any: fed values -> the result in the form of the fetches
@@ -52,12 +53,13 @@ class BaseSession:
                 f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"'
             )
         self._graph = get_default_graph() if graph is None else graph
-        self._target = _target_text(target)
+        task = task_at(target)
+        self._target = "" if task is None else task.target
         self._config = config
         options = read_config(config)
         take_name(self, options.metadata)
         bound_threads(options.kernel_threads)
-        self._direct = DirectSession(self._graph, options=options)
+        self._direct = DirectSession(self._graph, options, task)
         self._runners: dict[Any, tuple[int, Runner, Any]] = {}
 
     # ---- running --------------------------------------------------------------------------------
@@ -277,7 +279,7 @@ class BaseSession:
           CancelledError: the session is closed.
         """
         self._direct.check_not_cancelled()
-        return session_devices(self._direct.options.device_count)
+        return session_devices(self._direct.device_count, self._direct.resources.task)
 
     def close(self) -> None:
         """Cancels what runs and frees the session's plans. A second call does nothing."""
@@ -303,23 +305,6 @@ class BaseSession:
     def sess_str(self) -> bytes:
         """The target, as bytes."""
         return self._target.encode()
-
-
-def _target_text(target: str | bytes | None) -> str:
-    if target is None:
-        return ""
-    text = target.decode() if isinstance(target, bytes) else target
-    if not isinstance(text, str):
-        raise TypeError(f'Argument `target` must be a string, but got "{type(target).__name__}"')
-    if text:
-        raise errors.NotFoundError(
-            None,
-            None,
-            "No session factory registered for the given session options: "
-            f"{{target: {text!r}}}. Expected '' (this "
-            "process). Start a server and connect to it with the distributed runtime.",
-        )
-    return text
 
 
 def _itself(value: Any) -> Any:
@@ -366,11 +351,12 @@ def _make_runner(
 class Session(BaseSession):
     """Runs operations of a graph and evaluates its tensors.
 
-    A session owns its variables and queues. As a context manager it is the default session, makes
-    its graph the default graph, and is closed at the end.
+    A session owns its variables and queues; those with the target of one server share them. As a
+    context manager it is the default session, makes its graph the default graph, and is closed at
+    the end.
 
     Args:
-      target: "" for this process, or the address of a server.
+      target: "" for this process, or the target of a server in it.
       graph: the graph to run; the default graph when None.
       config: a ConfigProto message.
 
@@ -410,20 +396,20 @@ class Session(BaseSession):
         """Clears resources of all sessions of the target and closes the sessions.
 
         Args:
-          target: "" for this process.
+          target: "" for this process, or the target of a server in it.
           containers: names of containers; all when None or empty.
           config: a ConfigProto message.
         """
-        _target_text(target)
+        task = task_at(target)
         read_config(config)
-        reset_sessions(list(containers) if containers else None)
+        reset_sessions(list(containers) if containers else None, task)
 
 
 class InteractiveSession(BaseSession):
     """A session for a shell: it makes itself the default session when it is made, until `close`.
 
     Args:
-      target: "" for this process, or the address of a server.
+      target: "" for this process, or the target of a server in it.
       graph: the graph to run; the default graph when None.
       config: a ConfigProto message.
     """

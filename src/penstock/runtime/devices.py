@@ -107,13 +107,15 @@ def local_device(name: str) -> Any:
     return found[int(index or 0) % len(found)]
 
 
-def session_devices(device_count: Mapping[str, int]) -> list[DeviceAttributes]:
-    """The devices a session may use.
+def session_devices(
+    device_count: Mapping[str, int], task: str = LOCAL_TASK
+) -> list[DeviceAttributes]:
+    """The devices a session may use, of its task.
 
     As many CPUs as asked for (one otherwise), and at most as many accelerators.
     """
     found = [
-        DeviceAttributes(device_name("CPU", i), "CPU", HOST_MEMORY, _incarnation("CPU", i))
+        DeviceAttributes(device_name("CPU", i, task), "CPU", HOST_MEMORY, _incarnation("CPU", i))
         for i in range(max(device_count.get("CPU", 1), 1))
     ]
     seen: dict[str, int] = {}
@@ -121,11 +123,8 @@ def session_devices(device_count: Mapping[str, int]) -> list[DeviceAttributes]:
         kind = PLATFORM_TYPES.get(device.platform, device.platform.upper())
         index = seen[kind] = seen.get(kind, -1) + 1
         if kind != "CPU" and index < device_count.get(kind, index + 1):
-            found.append(
-                DeviceAttributes(
-                    device_name(kind, index), kind, _memory(device), _incarnation(kind, index)
-                )
-            )
+            name = device_name(kind, index, task)
+            found.append(DeviceAttributes(name, kind, _memory(device), _incarnation(kind, index)))
     return found
 
 

@@ -35,6 +35,7 @@ class SessionOptions:
       executor: the kind of executor, which is looked at when a step is planned.
       partition_graphs: whether a step may ask for its graph.
       metadata: name and version, for RunMetadata; no other open session has both.
+      isolated: whether a session with a server's target has resources of its own all the same.
     """
 
     timeout_s: float | None = None
@@ -49,6 +50,7 @@ class SessionOptions:
     executor: str = ""
     partition_graphs: bool = True
     metadata: tuple[str, int] = ("", 0)
+    isolated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ def read_config(config: Any) -> SessionOptions:
         executor=message.experimental.executor_type,
         partition_graphs=not message.experimental.disable_output_partition_graphs,
         metadata=_metadata(message.experimental.session_metadata),
+        isolated=message.isolate_session_state,
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock import errors
+from penstock.core.context import LOCAL_TASK
 from penstock.core.kernels import select
 from penstock.runtime.devices import cpu_count, device_name
 from penstock.runtime.program import FEED, Node, Program
@@ -29,15 +30,21 @@ class Candidate:
 
 
 def place_program(
-    program: Program, device_type: str, soft_placement: bool, cpus: int | None = None
+    program: Program,
+    device_type: str,
+    soft_placement: bool,
+    cpus: int | None = None,
+    task: str = LOCAL_TASK,
 ) -> Program:
     """Writes the device of every node into the program.
 
-    One device of `device_type` and so many CPUs are there; None for those of the process.
+    One device of `device_type` and so many CPUs are there, of the task; None for those of the
+    process.
     """
     kinds = dict.fromkeys((device_type, "CPU"))
-    devices = [Candidate(device_name(kind), kind) for kind in kinds]
-    devices += [Candidate(device_name("CPU", i), "CPU") for i in range(1, cpus or cpu_count())]
+    devices = [Candidate(device_name(kind, 0, task), kind) for kind in kinds]
+    more = range(1, cpus or cpu_count())
+    devices += [Candidate(device_name("CPU", i, task), "CPU") for i in more]
     if len(kinds) == 1 and not any(n.device or "_class" in n.attrs for n in program.nodes):
         for node in program.nodes:  # nothing to decide
             node.device = devices[0].name

@@ -342,7 +342,7 @@ def make_plan(
       UnimplementedError: an operation has no kernel for its types.
     """
     program = put_reads_first(program)
-    place_program(program, device, soft_placement, cpus)
+    place_program(program, device, soft_placement, cpus, resources.task)
     if determinism.required():
         _refuse_races(find_races(program))
     else:

@@ -23,9 +23,10 @@ def _target(ctx: KernelContext, text: str) -> str:
             None,
             f"{ctx.op_name}: expected a device's name as target, got '{text}': {problem}",
         ) from None
-    own = DeviceSpecV2.from_string(device_name(ctx.device or "CPU"))
-    full = own.make_merged_spec(wanted)
-    names = [device_name(ctx.device or "CPU"), *(device_name("CPU", i) for i in range(cpu_count()))]
+    kind, task = ctx.device or "CPU", ctx.resources.task
+    first = device_name(kind, 0, task)
+    full = DeviceSpecV2.from_string(first).make_merged_spec(wanted)
+    names = [first, *(device_name("CPU", i, task) for i in range(cpu_count()))]
     if full.to_string() not in names:
         raise errors.InternalError(
             None,

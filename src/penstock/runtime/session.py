@@ -1,10 +1,11 @@
 """The core of a session: plans by what they compute, and the steps that are under way.
 
 `DirectSession` runs parts of one graph in this process. It keeps plans by (fetches, feeds,
-targets), the resources of its graph and the steps that have not ended. The public classes are in
-`penstock.runtime.client`.
+targets), the resources of its graph, unless they are a task's, and the steps that have not ended.
+The public classes are in `penstock.runtime.client`.
 """
 
+import secrets
 import threading
 import weakref
 from collections import OrderedDict
@@ -15,7 +16,7 @@ from penstock import errors
 from penstock.config import env
 from penstock.config.placement_log import log_placement
 from penstock.core.execution_scopes import check_executor
-from penstock.core.resources import ResourceManager
+from penstock.core.resources import OWN, ResourceManager
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation
@@ -24,23 +25,34 @@ from penstock.runtime.options import SessionOptions
 from penstock.runtime.plan import Plan, make_plan
 from penstock.runtime.program import build
 from penstock.runtime.step import Step
+from penstock.runtime.tasks import Task
 
 _sessions: "weakref.WeakSet[DirectSession]" = weakref.WeakSet()
 
 
 class DirectSession:
-    """Runs parts of one graph in this process. Thread-safe."""
+    """Runs parts of one graph in this process. Thread-safe.
+
+    Args:
+      graph: the graph.
+      options: its settings.
+      task: the task whose resources it shares and whose devices it has; None for its own.
+    """
 
     def __init__(
-        self,
-        graph: Graph,
-        resources: ResourceManager | None = None,
-        options: SessionOptions | None = None,
+        self, graph: Graph, options: SessionOptions | None = None, task: Task | None = None
     ) -> None:
         self.graph = graph
-        self.resources = resources if resources is not None else ResourceManager()
         self.options = options if options is not None else SessionOptions()
+        self.task = task
         self.state: dict[Any, Any] = {}  # what operations keep between steps
+        self.resources = ResourceManager()
+        if task is not None and self.options.isolated:
+            self.resources = ResourceManager(task.resources.task)
+        elif task is not None:
+            self.resources = task.resources
+            self.state[OWN] = ResourceManager(task.resources.task)
+        self.device_count = self.options.device_count if task is None else task.device_count
         self._timeout_s = self.options.timeout_s
         self._capacity = env.get("PENSTOCK_PLAN_CACHE")
         self._lock = threading.Lock()  # guards: _plans, _closed
@@ -48,6 +60,7 @@ class DirectSession:
         self._steps: set[Step] = set()
         self._closed = False
         self._was_reset = False  # closed by `reset_sessions`, not by its owner
+        self._number = secrets.token_hex(8)
         _sessions.add(self)
 
     def plan(
@@ -83,7 +96,7 @@ class DirectSession:
             threads=options.threads,
             soft_placement=options.soft_placement,
             half=options.half,
-            cpus=options.device_count.get("CPU"),
+            cpus=self.device_count.get("CPU"),
         )
         made.state = self.state
         if options.log_placement:
@@ -126,6 +139,7 @@ class DirectSession:
         Raises:
           RuntimeError: it is.
           CancelledError: all sessions were reset.
+          AbortedError: those of its task were.
         """
         if self._was_reset:
             self.check_not_cancelled()
@@ -134,6 +148,13 @@ class DirectSession:
 
     def check_not_cancelled(self) -> None:
         """Like `check_open`, for calls that TensorFlow answers with CancelledError."""
+        if self._was_reset and self.task is not None:
+            raise errors.AbortedError(
+                None,
+                None,
+                f"Session {self._number} is not found: expected an open one at {self.task.target},"
+                " got one that Session.reset closed. Make a new one.",
+            )
         if self._closed:
             raise errors.CancelledError(
                 None, None, "Session has been closed. Make a new one after Session.reset or close."
@@ -153,12 +174,16 @@ class DirectSession:
         return self._closed
 
 
-def reset_sessions(containers: list[str] | None) -> None:
-    """Clears the resources of all sessions of this process, of these containers or of all.
+def reset_sessions(containers: list[str] | None, task: Task | None = None) -> None:
+    """Clears the resources of all sessions of a task, of these containers or of all.
 
-    And closes the sessions.
+    And closes the sessions. Without a task: of those that are of none.
     """
+    if task is not None:
+        task.resources.clear(containers)
     for session in list(_sessions):
+        if session.task is not task:
+            continue
         if not session.closed:
             session._was_reset = True
             session.close()

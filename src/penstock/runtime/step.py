@@ -205,5 +205,7 @@ class Step:
             while not ready():
                 self._check(where)
                 condition.wait(self.remaining())
+                if self.cancelled:  # also when a reset has closed what is waited for
+                    self._check(where)
         finally:
             forget()

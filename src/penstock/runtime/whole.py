@@ -149,7 +149,7 @@ def make_whole_plan(program: Program, resources: Any, name: str, device: str = "
     Raises:
       InvalidArgumentError: an operation cannot be compiled.
     """
-    place_program(program, device, True)
+    place_program(program, device, True, task=resources.task)
     half = half_wanted()
     if half is not None:
         program = in_half_precision(program, half)
