@@ -25,7 +25,7 @@ from penstock.core import determinism, effects
 from penstock.core.lazy import jax, wide_types
 from penstock.core.leases import Snapshot
 from penstock.core.locks import Locks, call, drain
-from penstock.core.prepared import PreparedOp
+from penstock.core.prepared import UNBOUNDED, PreparedOp
 from penstock.core.resources import lease_all, owned_copy
 from penstock.core.tensor_list import form_of, stacked
 from penstock.core.traced import NotStatic, raise_failed
@@ -139,13 +139,16 @@ class Region:
         """Whether the region always runs on the host.
 
         It does when its sizes are small, or when it computes sizes alone, or when it only gives
-        variables their first values.
+        variables their first values, or when it has nothing but what the host does best: an
+        executable would copy what such operations only hand on, and call what they call.
 
         None when that depends on the sizes that come.
         """
         if self._on_host and self.variables and not self.inputs and True not in self.reads:
             return True  # an initializer runs once: compiling it costs more than running it
         if self._on_host and all(map(is_size, self.nodes)):
+            return True
+        if self._on_host and not self.variables and all(map(_best_on_host, self.prepared)):
             return True
         if len(self.nodes) > TINY_NODES or self._calls or not self._on_host:
             return False
@@ -531,6 +534,13 @@ def _put_back(cells: Sequence[Any], values: Sequence[Any]) -> None:
         cell.value = value  # as `VariableCell.write` with fresh=True
         cell._lease = None
         cell._owned = cell.free = value is not None
+
+
+def _best_on_host(prepared: PreparedOp) -> bool:
+    """Whether a CPU runs the operation's host kernel whatever the sizes are."""
+    if prepared.device != "CPU" or prepared.op.calls or prepared.op.step_input is not None:
+        return False
+    return prepared.limit >= UNBOUNDED or prepared.op.name == "Const"
 
 
 def _effect(node: Node, position: int) -> str:
