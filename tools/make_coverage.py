@@ -26,7 +26,7 @@ from tools.golden import codec  # noqa: E402
 from tools.golden.left_out import NOT_RECORDED  # noqa: E402
 
 from penstock import ops  # noqa: E402
-from penstock.core.op_def import registered  # noqa: E402
+from penstock.core.op_def import registered, unserved  # noqa: E402
 from penstock.graph.superseded import SUPERSEDED  # noqa: E402
 
 PAGE = ROOT / "docs" / "coverage.md"
@@ -121,9 +121,19 @@ def page() -> str:
         "Nodes of GraphDefs from before that are imported as the operations in their place:",
         ", ".join(sorted(SUPERSEDED)) + ".",
     ]
-    lines += ["", "## Operations of TensorFlow's raw_ops that are missing", ""]
-    for family, members in _missing(theirs - set(names) - SUPERSEDED.keys()).items():
-        lines += [f"- {family} ({len(members)}): {', '.join(sorted(members))}"]
+    others = theirs & unserved().keys()
+    lines += [
+        "",
+        "## Operations that no device here runs",
+        "",
+        "Nor does TensorFlow on a CPU: graphs hold them, and one that is to run has no kernel.",
+        "",
+        *_list(_by_name(others)),
+        "",
+        "## Operations of TensorFlow's raw_ops that are missing",
+        "",
+        *_list(_by_name(theirs - set(names) - others - SUPERSEDED.keys())),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -137,7 +147,11 @@ def _families() -> dict[str, str]:
     return found
 
 
-def _missing(names: frozenset[str]) -> dict[str, list[str]]:
+def _list(families: dict[str, list[str]]) -> list[str]:
+    return [f"- {family} ({len(found)}): {', '.join(found)}" for family, found in families.items()]
+
+
+def _by_name(names: frozenset[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = collections.defaultdict(list)
     for name in sorted(names):
         fits = (f for f, pattern in MISSING_FAMILIES.items() if re.search(pattern, name))

@@ -8,6 +8,7 @@ NAMES = {
     "DecodeGif": "decode_gif",
     "DecodeBmp": "decode_bmp",
     "DecodeWebP": "decode_webp",
+    "DecodeJxl": "decode_jxl",
     "DecodeImage": "decode_image",
     "EncodeJpeg": "encode_jpeg",
     "EncodeJpegVariableQuality": "EncodeJpegVariableQuality",

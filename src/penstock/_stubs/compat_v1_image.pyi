@@ -17,6 +17,7 @@ from penstock.ops.image_decode import decode_bmp as decode_bmp
 from penstock.ops.image_decode import decode_gif as decode_gif
 from penstock.ops.image_decode import decode_image as decode_image
 from penstock.ops.image_decode import decode_jpeg as decode_jpeg
+from penstock.ops.image_decode_jxl import decode_jxl as decode_jxl
 from penstock.ops.image_decode import decode_png as decode_png
 from penstock.ops.image_decode import decode_webp as decode_webp
 from penstock.ops.image_boxes import draw_bounding_boxes_v1 as draw_bounding_boxes

@@ -21,6 +21,7 @@ from penstock.ops.image_decode import decode_gif as decode_gif
 from penstock.ops.image_decode import decode_image as decode_image
 from penstock.ops.image_decode import decode_jpeg as decode_jpeg
 from penstock.ops.string_messages import decode_json_example as decode_json_example
+from penstock.ops.image_decode_jxl import decode_jxl as decode_jxl
 from penstock.ops.image_decode import decode_png as decode_png
 from penstock.ops.string_protos import decode_proto as decode_proto
 from penstock.ops.string_decode import decode_raw_v1 as decode_raw

@@ -241,19 +241,20 @@ def kernels_of(op_name: str) -> tuple[Kernel, ...]:
     return tuple(_kernels.get(op_name, ()))
 
 
-def missing_kernel(op_name: str, device: str, attrs: dict[str, Any]) -> errors.OpError:
-    """The error for an operation that no kernel serves, listing those there are."""
-    listing = (
-        "\n".join(f"  {k.describe()}" for k in kernels_of(op_name)) or "  <no registered kernels>"
-    )
+class NoKernel(LookupError):
+    """No kernel serves an operation on a device: eager calls and plans make their error of it."""
+
+
+def missing_kernel(op_name: str, device: str, attrs: dict[str, Any]) -> str:
+    """The message for an operation that no kernel serves, listing those there are."""
+    known = kernels_of(op_name)
+    listing = "\n".join(f"  {k.describe()}" for k in known) or "  <no registered kernels>"
     types = {n: v for n, v in attrs.items() if isinstance(v, DType)}
     wanted = ", ".join(f"{n}={t.name}" for n, t in types.items())
-    return errors.UnimplementedError(
-        None,
-        None,
+    way_out = "Cast the inputs to one of these types, or register" if known else "Register"
+    return (
         f"Could not find a kernel of op {op_name} for device {device} and types ({wanted}). "
-        f"Registered:\n{listing}\nCast the inputs to one of these types, or register a kernel "
-        "with penstock.library.register_kernel.",
+        f"Registered:\n{listing}\n{way_out} a kernel with penstock.library.register_kernel."
     )
 
 

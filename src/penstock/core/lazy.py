@@ -1,7 +1,7 @@
 """JAX, the library that rewrites Python functions, RE2 and Pillow, imported at first use.
 
 `jax`, `jnp` and `lax` stand for `jax`, `jax.numpy` and `jax.lax`, `pil_image` for `PIL.Image`,
-`malt` and `re2` for themselves.
+`malt`, `re2` and `pillow_jxl` for themselves.
 Touching an attribute imports the module; the attribute is then kept on the stand-in, so later
 accesses cost a plain attribute read. Nothing else in the package imports them, which keeps `import
 penstock` and programs that never compile free of JAX's 0.4 s.
@@ -26,6 +26,7 @@ jax_export: Any = LazyModule("jax.export", _keep_memory, _let_through)
 malt: Any = LazyModule("malt")
 re2: Any = LazyModule("re2")
 pil_image: Any = LazyModule("PIL.Image")
+pillow_jxl: Any = LazyModule("pillow_jxl")  # optional: JPEG XL files
 
 
 def jax_is_loaded() -> bool:

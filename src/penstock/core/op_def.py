@@ -212,6 +212,7 @@ class OpDef:
 
 
 _ops: dict[str, OpDef] = {}
+_unserved: dict[str, OpDef] = {}  # of other devices: graphs may hold them, nothing here runs them
 _loading = threading.RLock()  # guards: _loaders while they run
 _loaders: list[
     Callable[[], None]
@@ -283,8 +284,26 @@ def find(name: str) -> OpDef | None:
     found = _ops.get(name)
     if found is None:
         with _loading:  # others that look for a name wait until it is there
-            found = _load_until(name)
+            found = _load_until(name) or _unserved.get(name)
     return found
+
+
+def define_unserved(text: str, *, stateful: bool) -> None:
+    """Makes an operation known that only devices which this package does not serve run.
+
+    It can be put into graphs and found in GraphDefs; where it is to run, there is no kernel for it.
+    It does not count as registered, and `define_op` may still register one of its name.
+    """
+    op = OpDef(
+        text, shape=None, stateful=stateful, effects=None, host_inputs=(), step_input=None,
+        fallible=False, doc="",
+    )  # fmt: skip
+    _unserved[op.name] = op.without_gradient("no device here runs it")
+
+
+def unserved() -> dict[str, OpDef]:
+    """The operations of `define_unserved` by name."""
+    return dict(_unserved)
 
 
 def _load_until(name: str) -> OpDef | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.core import attributes, lapack
-from penstock.core.kernels import Kernel, bind, missing_kernel, select
+from penstock.core.kernels import Kernel, NoKernel, bind, missing_kernel, select
 from penstock.core.op_def import OpDef
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
@@ -51,7 +51,7 @@ class PreparedOp:
         arrays = not any(t is dt.string for t in (*in_dtypes, *self.out_dtypes))
         compiled = select(op.name, "compiled", device, self.attrs) if arrays else None
         if self.host_kernel is None and compiled is None:
-            raise missing_kernel(op.name, device, self.attrs)
+            raise NoKernel(missing_kernel(op.name, device, self.attrs))
         self.host: Callable[..., Any] | None = (
             bind(op, self.host_kernel, self.attrs) if self.host_kernel else None
         )
@@ -112,8 +112,8 @@ def prepare(
         try:
             in_dtypes = tuple([t._dtype for t in flat])
             found = PreparedOp(op, in_dtypes, counts or (1,) * len(op.inputs), attrs, device)
-        except errors.UnimplementedError as problem:  # no kernel: eager TensorFlow says not found
-            raise errors.NotFoundError(None, None, problem.message) from None
+        except NoKernel as problem:  # eager TensorFlow says not found
+            raise errors.NotFoundError(None, None, str(problem)) from None
         except (TypeError, ValueError) as problem:
             raise attributes.user_error(op.name, problem, eager=True) from None
         if not op.calls:  # its bodies would live as long as the cache

@@ -59,6 +59,9 @@ EXPORTS["penstock.ops.image_decode"] = {
     "extract_jpeg_shape": ["image.extract_jpeg_shape", "io.extract_jpeg_shape"],
     "is_jpeg": ["image.is_jpeg", "io.is_jpeg"],
 }
+EXPORTS["penstock.ops.image_decode_jxl"] = {
+    "decode_jxl": ["image.decode_jxl", "io.decode_jxl"],
+}
 EXPORTS["penstock.ops.image_encode"] = {
     "encode_jpeg": ["image.encode_jpeg", "io.encode_jpeg"],
 }

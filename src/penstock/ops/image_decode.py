@@ -16,6 +16,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.ops import image_formats as formats
 from penstock.ops.image_color import convert_image_dtype
 from penstock.ops.image_formats import BadImage
+from penstock.ops.image_jxl import jxl
 from penstock.ops.string_arrays import HOST, as_text
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -28,10 +29,11 @@ _JPEG_ATTRS = (
     " False, acceptable_fraction: float = 1.0, dct_method: string = ''"
 )
 _DCT_METHODS = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
-_KINDS = ("png", "jpeg", "gif", "bmp", "webp")
+_KINDS = ("png", "jpeg", "gif", "bmp", "webp", "jxl")
 
 
-def _refusal(op: str, reason: str) -> errors.InvalidArgumentError:
+def refusal(op: str, reason: str) -> errors.InvalidArgumentError:
+    """The error for what is no image file."""
     return errors.InvalidArgumentError(
         None,
         None,
@@ -40,20 +42,23 @@ def _refusal(op: str, reason: str) -> errors.InvalidArgumentError:
     )
 
 
-def _content(op: str, contents: Array) -> bytes:
+def content(op: str, contents: Array) -> bytes:
+    """The file; an empty one is refused."""
     data: bytes = contents.reshape(-1)[0]
     if not data:
-        raise _refusal(op, "Input is empty")
+        raise refusal(op, "Input is empty")
     return data
 
 
-def _kind(op: str, data: bytes, allowed: tuple[str, ...]) -> str:
+def one_kind(op: str, data: bytes, allowed: tuple[str, ...]) -> str:
     """The format of a file that must be of an allowed one."""
     kind = formats.kind_of(data)
     if not kind:
-        raise _refusal(op, "Unknown image file format. One of JPEG, PNG, GIF, BMP, WebP required")
+        raise refusal(
+            op, "Unknown image file format. One of JPEG, PNG, GIF, BMP, WebP, JXL required"
+        )
     if kind not in allowed:
-        raise _refusal(op, f"it is a {kind} file. Use `decode_{kind}` or `decode_image` instead")
+        raise refusal(op, f"it is a {kind} file. Use `decode_{kind}` or `decode_image` instead")
     return kind
 
 
@@ -66,7 +71,8 @@ def _check_channels(c: ShapeContext) -> int | None:
     return channels or None
 
 
-def _picture_shape(c: ShapeContext) -> Dims:
+def picture_shape(c: ShapeContext) -> Dims:
+    """[height, width, channels], of which the channels may be known."""
     return None, None, _check_channels(c)
 
 
@@ -74,14 +80,16 @@ def _frames_shape(c: ShapeContext) -> Dims:
     return None, None, None, _check_channels(c)
 
 
-def _still(op: str, data: bytes, channels: int, deep: bool = False, ratio: int = 1) -> Array:
-    """A PNG or JPEG file, or a GIF file of one frame, as [height, width, channels]."""
-    kind = _kind(op, data, ("png", "jpeg", "gif"))
+def still(op: str, data: bytes, channels: int, deep: bool = False, ratio: int = 1) -> Array:
+    """A PNG, JPEG or JPEG XL file, or a GIF file of one frame, as [height, width, channels]."""
+    kind = one_kind(op, data, ("png", "jpeg", "gif", "jxl"))
     try:
         if kind == "png":
             return formats.png(data, channels, deep)
         if kind == "jpeg":
             found = formats.jpeg(data, channels, ratio)
+        elif kind == "jxl":
+            found = jxl(data, channels)
         else:
             if channels not in (0, 3):
                 raise BadImage(f"channels must be 0 or 3 for GIF, got {channels}")
@@ -93,21 +101,21 @@ def _still(op: str, data: bytes, channels: int, deep: bool = False, ratio: int =
                 )
             found = frames[0]
     except BadImage as error:
-        raise _refusal(op, str(error)) from error
+        raise refusal(op, str(error)) from error
     return found.astype(np.uint16) * 256 if deep else found
 
 
 PNG = define_op(
     "DecodePng(contents: string; channels: int = 0, dtype: {uint8, uint16} = uint8) -> image: "
     "dtype",
-    shape=_picture_shape,
+    shape=picture_shape,
     doc="A PNG file as [height, width, channels]; JPEG and GIF files of one frame are read too.",
 ).not_differentiable(NO_GRADIENT)
 
 
 @host_kernel(PNG, limit=HOST)
 def _decode_png(contents: Array, *, channels: int, dtype: DType) -> Array:
-    return _still("DecodePng", _content("DecodePng", contents), channels, dtype == dt.uint16)
+    return still("DecodePng", content("DecodePng", contents), channels, dtype == dt.uint16)
 
 
 def decode_png(
@@ -159,10 +167,10 @@ def _decode_jpeg(
     acceptable_fraction: float,
     dct_method: Any,
 ) -> Array:
-    data = _content("DecodeJpeg", contents)
+    data = content("DecodeJpeg", contents)
     if try_recover_truncated and formats.kind_of(data) == "jpeg":
         return _jpeg("DecodeJpeg", data, channels, ratio, True)
-    return _still("DecodeJpeg", data, channels, ratio=ratio)
+    return still("DecodeJpeg", data, channels, ratio=ratio)
 
 
 def _jpeg(
@@ -171,7 +179,7 @@ def _jpeg(
     try:
         return formats.jpeg(data, channels, ratio, recover, whole)
     except BadImage as error:
-        raise _refusal(op, f"Invalid JPEG data: {error}") from error
+        raise refusal(op, f"Invalid JPEG data: {error}") from error
 
 
 def decode_jpeg(
@@ -251,9 +259,9 @@ def _decode_and_crop(
     dct_method: Any,
 ) -> Array:
     op = "DecodeAndCropJpeg"
-    data = _content(op, contents)
-    if _kind(op, data, _KINDS) != "jpeg":
-        raise _refusal(op, f"it runs on JPEG only, but detected {formats.kind_of(data).upper()}")
+    data = content(op, contents)
+    if one_kind(op, data, _KINDS) != "jpeg":
+        raise refusal(op, f"it runs on JPEG only, but detected {formats.kind_of(data).upper()}")
     found = _jpeg(op, data, channels, ratio, try_recover_truncated, whole=False)
     y, x, height, width = crop_window.tolist()
     if (
@@ -262,7 +270,7 @@ def _decode_and_crop(
         or y + height > len(found)
         or x + width > found.shape[1]
     ):
-        raise _refusal(
+        raise refusal(
             op, f"the window {[y, x, height, width]} leaves the image of {list(found.shape[:2])}"
         )
     return np.ascontiguousarray(found[y : y + height, x : x + width])
@@ -334,7 +342,7 @@ def _extract_shape(contents: Array, *, output_type: DType) -> Array:
             raise BadImage(f"Invalid JPEG data, size {len(data)}")
         return np.array(formats.jpeg_shape(data)[0], output_type.numpy_dtype)
     except BadImage as error:
-        raise _refusal("ExtractJpegShape", str(error)) from error
+        raise refusal("ExtractJpegShape", str(error)) from error
 
 
 def extract_jpeg_shape(contents: Any, output_type: Any = dt.int32, name: str | None = None) -> Any:
@@ -368,13 +376,13 @@ GIF = define_op(
 
 @host_kernel(GIF, limit=HOST)
 def _decode_gif(contents: Array) -> Array:
-    data = _content("DecodeGif", contents)
+    data = content("DecodeGif", contents)
     if formats.kind_of(data) != "gif":
-        return _still("DecodeGif", data, 3)[None]
+        return still("DecodeGif", data, 3)[None]
     try:
         return formats.gif(data)
     except BadImage as error:
-        raise _refusal("DecodeGif", str(error)) from error
+        raise refusal("DecodeGif", str(error)) from error
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Any:
@@ -395,19 +403,19 @@ def decode_gif(contents: Any, name: str | None = None) -> Any:
 
 BMP = define_op(
     "DecodeBmp(contents: string; channels: int = 0) -> image: uint8",
-    shape=_picture_shape,
+    shape=picture_shape,
     doc="A BMP file of 8, 24 or 32 bits a pixel.",
 ).not_differentiable(NO_GRADIENT)
 
 
 @host_kernel(BMP, limit=HOST)
 def _decode_bmp(contents: Array, *, channels: int) -> Array:
-    data = _content("DecodeBmp", contents)
-    _kind("DecodeBmp", data, ("bmp",))
+    data = content("DecodeBmp", contents)
+    one_kind("DecodeBmp", data, ("bmp",))
     try:
         return formats.bmp(data, channels)
     except BadImage as error:
-        raise _refusal("DecodeBmp", str(error)) from error
+        raise refusal("DecodeBmp", str(error)) from error
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any:
@@ -436,12 +444,12 @@ WEBP = define_op(
 
 @host_kernel(WEBP, limit=HOST)
 def _decode_webp(contents: Array, *, channels: int, dtype: DType) -> Array:
-    data = _content("DecodeWebP", contents)
-    _kind("DecodeWebP", data, ("webp",))
+    data = content("DecodeWebP", contents)
+    one_kind("DecodeWebP", data, ("webp",))
     try:
         return formats.webp(data, channels)
     except BadImage as error:
-        raise _refusal("DecodeWebP", str(error)) from error
+        raise refusal("DecodeWebP", str(error)) from error
 
 
 def decode_webp(
@@ -481,15 +489,15 @@ IMAGE = define_op(
 def _decode_image(
     contents: Array, *, channels: int, dtype: DType, expand_animations: bool
 ) -> Array:
-    data = _content("DecodeImage", contents)
-    kind = _kind("DecodeImage", data, _KINDS)
+    data = content("DecodeImage", contents)
+    kind = one_kind("DecodeImage", data, _KINDS)
     try:
         if kind == "png":
             found = formats.png(data, channels, dtype != dt.uint8)
         else:
             found = _of_bytes(data, kind, channels, dtype, expand_animations)
     except BadImage as error:
-        raise _refusal("DecodeImage", str(error)) from error
+        raise refusal("DecodeImage", str(error)) from error
     if dtype == dt.float32:
         full = np.float32(np.iinfo(found.dtype).max)
         return found * (np.float32(1) / full)
@@ -502,6 +510,10 @@ def _of_bytes(data: bytes, kind: str, channels: int, dtype: DType, expand: bool)
         return formats.jpeg(data, channels)
     if kind == "bmp":
         return formats.bmp(data, channels)
+    if kind == "jxl":
+        if dtype != dt.uint8:
+            raise BadImage("JXL only supports uint8 for dtype")
+        return jxl(data, channels)
     if kind == "gif":
         if channels not in (0, 3):
             raise BadImage(f"channels must be 0 or 3 for GIF, got {channels}")
@@ -520,7 +532,7 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Any:
-    """An image file, PNG, JPEG, GIF, BMP or WebP, as a tensor.
+    """An image file, PNG, JPEG, GIF, BMP, WebP or JPEG XL, as a tensor.
 
     Args:
       contents: a string scalar, the file.

@@ -18,6 +18,8 @@ from penstock.core.lazy import pil_image
 
 Array = Any  # numpy.ndarray
 MAX_BYTES = 1 << 30  # of one decoded image, all its frames together
+JXL_CODESTREAM = b"\xff\x0a"
+JXL_CONTAINER = b"\x00\x00\x00\x0cJXL \r\n\x87\n"
 _PNG_SIGN = b"\x89PNG\r\n\x1a\n"
 _GRAY = np.array([9797, 19234, 3737])  # of red, green, blue, in 1 / 32768
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -30,7 +32,7 @@ class BadImage(ValueError):
 
 
 def kind_of(data: bytes) -> str:
-    """The format that the first bytes tell: jpeg, png, gif, bmp, webp or nothing."""
+    """The format that the first bytes tell: jpeg, png, gif, bmp, webp, jxl or nothing."""
     if data[:3] == b"\xff\xd8\xff":
         return "jpeg"
     if data[:4] == _PNG_SIGN[:4]:
@@ -41,6 +43,8 @@ def kind_of(data: bytes) -> str:
         return "bmp"
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "webp"
+    if data.startswith((JXL_CODESTREAM, JXL_CONTAINER)):
+        return "jxl"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""`tf.raw_ops`: a function for every registered operation, generated from its definition.
+"""`tf.raw_ops`: a function for every operation that is known, generated from its definition.
 
 All parameters are keywords: inputs first, then attributes with their defaults, then `name`.
 """
@@ -21,7 +21,7 @@ from penstock.ops.composing import result_type
 def names() -> list[str]:
     """The operations that have a raw function."""
     ops.load_all()
-    return sorted(op_def.registered())
+    return sorted(op_def.registered() | op_def.unserved())
 
 
 @functools.cache

@@ -338,8 +338,8 @@ def make_plan(
       cpus: how many CPUs operations may ask for, when it is not as many as the process has.
 
     Raises:
-      InvalidArgumentError: an operation asks for a device that is not there.
-      UnimplementedError: an operation has no kernel for its types.
+      InvalidArgumentError: an operation asks for a device that is not there, or has no kernel for
+        its types.
     """
     program = put_reads_first(program)
     place_program(program, device, soft_placement, cpus, resources.task)

@@ -15,7 +15,7 @@ from penstock import errors
 from penstock.config import env
 from penstock.core.arrays import HashableArray
 from penstock.core.host_runs import run_host
-from penstock.core.kernels import missing_kernel
+from penstock.core.kernels import NoKernel
 from penstock.core.op_def import lookup
 from penstock.core.prepared import PreparedOp
 from penstock.runtime.fusing import fuse_chains
@@ -206,7 +206,7 @@ def prepared_op(node: Node, device: str = "CPU") -> PreparedOp:
     """The node's kernels, bound.
 
     Raises:
-      UnimplementedError: there is no kernel for its types; names the node and its line.
+      InvalidArgumentError: there is no kernel for its types; names the node and its line.
     """
     assert node.op is not None
     in_dtypes = tuple(source.dtypes[index] for source, index in node.inputs)
@@ -216,10 +216,9 @@ def prepared_op(node: Node, device: str = "CPU") -> PreparedOp:
     if found is None:
         try:
             found = PreparedOp(node.op, in_dtypes, counts, node.attrs, device)
-        except errors.UnimplementedError:
-            problem = missing_kernel(node.type, device, node.attrs)
-            message = f"{node.where()}: {problem.message}"
-            raise errors.UnimplementedError(None, node.origin, message) from None
+        except NoKernel as problem:
+            message = f"{node.where()}: {problem}"
+            raise errors.InvalidArgumentError(None, node.origin, message) from None
         if len(node.op.prepared) >= PREPARED:
             node.op.prepared.clear()
         if node.type != "Const" and not node.op.calls:  # its value or bodies would live on there
