@@ -397,3 +397,35 @@ def test_libraries_that_are_written_for_graphs_are_not_converted(package):
         tf.function(lambda x: function(x))(tf.constant(-2.0))
     mine = types.FunctionType(absolute.__code__, {"__name__": "mine"})
     assert float(tf.function(lambda x: mine(x))(tf.constant(-2.0))) == 2.0
+
+
+def test_sorted_of_a_tensor_is_a_tensor():
+    rows = tf.constant([[2, 1], [0, 1], [1, 2]])
+
+    @tf.function
+    def in_order(x, rows, falls):
+        plain, reverse = sorted(x), sorted(x, reverse=True)
+        chosen = sorted(x, reverse=falls)
+        keyed = sorted(rows, key=lambda row: tf.reduce_sum(row))
+        back = sorted(rows, key=lambda row: tf.reduce_sum(row), reverse=True)
+        return plain, reverse, chosen, keyed, back, sorted([3, 1], key=lambda v: -v)
+
+    found = in_order(tf.constant([3, 1, 2, 1]), rows, tf.constant(True))
+    expected = [
+        [1, 1, 2, 3],
+        [3, 2, 1, 1],
+        [3, 2, 1, 1],
+        [[0, 1], [2, 1], [1, 2]],
+        [[2, 1], [1, 2], [0, 1]],  # equal ones stay in order, as Python's do
+        [3, 1],
+    ]
+    assert [np.asarray(v).tolist() for v in found] == expected
+
+
+def test_sorted_compares_one_value_for_each_element():
+    @tf.function
+    def in_order(x):
+        return sorted(x)
+
+    with pytest.raises(ValueError, match=r"only supports only 1D tensors.*got int32\(2, 2\)"):
+        in_order(tf.constant([[1, 2], [0, 1]]))

@@ -4,11 +4,15 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
+from penstock.autodiff.vectorized import vectorized_map
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
+from penstock.ops.array_gather import gather
+from penstock.ops.array_select import where
+from penstock.ops.array_sort import argsort
 from penstock.ops.math_range import range as tensor_range
 from penstock.ops.py_functions import numpy_function
-from penstock.tracing.autograph.values import at, is_staged
+from penstock.tracing.autograph.values import at, condition, is_staged
 from penstock.types import dtypes as dt
 
 _GIVEN = object()  # stands for an argument that was not passed
@@ -90,6 +94,36 @@ def range_(start_or_stop: Any, stop: Any = _GIVEN, step: Any = _GIVEN) -> Any:
     return tensor_range(*given) if any(map(is_staged, given)) else builtins.range(*given)
 
 
+def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+    """`sorted`: of a tensor a tensor of its elements in order; with `key`, of its rows.
+
+    `key` is called on a row of all rows at once; equal ones stay in order.
+
+    Raises:
+      ValueError: what is compared has more or less than one dimension.
+    """
+    overload = _registered(sorted, iterable)
+    if overload is not None:
+        return overload(iterable, key=key, reverse=reverse)
+    if not is_staged(iterable):
+        return sorted(iterable, key=key, reverse=reverse)
+    rows = convert_to_tensor(iterable)
+    keys = rows if key is None or rows.shape.rank == 0 else vectorized_map(key, rows)
+    if keys.shape.rank not in (1, None):
+        raise ValueError(
+            f"sort only supports only 1D tensors{at()}: expected one value to compare for each"
+            f" element, got {keys.dtype.name}{keys.shape}. Give `key`, or use tf.sort."
+        )
+
+    def in_order(direction: str) -> Any:
+        return gather(rows, argsort(keys, direction=direction, stable=True))
+
+    if is_staged(reverse):
+        falls = condition(reverse, "sorted's reverse")
+        return where(falls, in_order("DESCENDING"), in_order("ASCENDING"))
+    return in_order("DESCENDING" if reverse else "ASCENDING")
+
+
 def print_(*objects: Any, **kwargs: Any) -> None:
     """`print`: with tensors among the arguments it prints when the graph runs.
 
@@ -152,7 +186,7 @@ OVERLOADS: dict[Any, Callable[..., Any]] = {
     print: print_,
     any: _first_argument(any),
     all: _first_argument(all),
-    sorted: _first_argument(sorted),
+    sorted: sorted_,
     enumerate: _first_argument(enumerate),
     next: _first_argument(next),
     zip: _all_arguments(zip, 0),
