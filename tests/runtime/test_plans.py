@@ -284,6 +284,23 @@ def test_what_operations_only_hand_on_is_neither_compiled_nor_copied(session):
     assert sum(p.compiled_count for p, _ in session._direct._plans.values()) == 1
 
 
+def test_operations_alone_run_on_the_host_where_that_takes_less_time(session):
+    x, open_ = placeholder((300, 100)), placeholder((None, 100))
+    value = np.random.default_rng(1).random((300, 100), np.float32)
+    axis = np.int32(0)
+    sums, angles = execute("Cumsum", (x, axis)), execute("Asin", (x,))
+    more = execute("Asin", (mul(x, np.float32(0.5)),))
+    for _ in range(2):
+        assert np.allclose(session.run(sums, {x: value}), np.cumsum(value, 0), 1e-5)
+        assert np.allclose(session.run(angles, {x: value}), np.arcsin(value), 1e-5)
+    assert sum(p.compiled_count for p, _ in session._direct._plans.values()) == 0
+    assert np.allclose(session.run(more, {x: value}), np.arcsin(value / 2), 1e-5)
+    assert sum(p.compiled_count for p, _ in session._direct._plans.values()) == 1
+    for _ in range(3):
+        found = session.run(execute("Cumsum", (open_, axis)), {open_: value})
+        assert np.allclose(found, np.cumsum(value, 0), 1e-5)
+
+
 def test_runs_with_and_without_simplification_agree(session):
     config = proto.config_pb2.ConfigProto()
     config.graph_options.optimizer_options.opt_level = -1

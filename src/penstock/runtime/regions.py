@@ -54,6 +54,7 @@ from penstock.types.dims import is_full, num_elements
 
 TINY_NODES = 6  # regions up to this size ...
 TINY_ELEMENTS = 4096  # ... on values up to this size run on the host: a compiled call costs more
+MEASURED = 1 << 20  # host kernels of a higher limit take less time than XLA's code up to there
 VARIANTS = 64  # executables kept per region
 COMPILE_AT = 2  # a size that varies is compiled when it is met for this time, ...
 MORE_SIZES = 4  # ... twice as often for each group of so many others that were compiled
@@ -148,7 +149,8 @@ class Region:
             return True  # an initializer runs once: compiling it costs more than running it
         if self._on_host and all(map(is_size, self.nodes)):
             return True
-        if self._on_host and not self.variables and all(map(_best_on_host, self.prepared)):
+        best = map(_best_on_host, self.nodes, self.prepared)
+        if self._on_host and not self.variables and all(best):
             return True
         if len(self.nodes) > TINY_NODES or self._calls or not self._on_host:
             return False
@@ -536,11 +538,16 @@ def _put_back(cells: Sequence[Any], values: Sequence[Any]) -> None:
         cell._owned = cell.free = value is not None
 
 
-def _best_on_host(prepared: PreparedOp) -> bool:
-    """Whether a CPU runs the operation's host kernel whatever the sizes are."""
+def _best_on_host(node: Node, prepared: PreparedOp) -> bool:
+    """Whether a CPU runs the operation's host kernel on arrays as large as these."""
     if prepared.device != "CPU" or prepared.op.calls or prepared.op.step_input is not None:
         return False
-    return prepared.limit >= UNBOUNDED or prepared.op.name == "Const"
+    if prepared.limit >= UNBOUNDED or node.type == "Const":
+        return True
+    sizes = [num_elements(source.shapes[index]) for source, index in node.inputs]
+    if prepared.limit <= MEASURED or None in sizes:
+        return False
+    return sum(filter(None, sizes)) <= prepared.limit
 
 
 def _effect(node: Node, position: int) -> str:
