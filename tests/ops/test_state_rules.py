@@ -156,7 +156,7 @@ def cases():
                     )
 
 
-def draw(op, rows, dtype="float32"):
+def draw(op, rows, dtype="float32", dims=(5, 3)):
     """Slots and inputs of an operation; slots that hold squares are positive."""
     slots, values = {}, {}
     for arg in op.inputs:
@@ -165,16 +165,17 @@ def draw(op, rows, dtype="float32"):
                 "accum", "accum_update", "ms", "v", "vhat", "gradient_squared_accumulator",
             )  # fmt: skip
             drawn = (
-                RNG.uniform(0.2, 2.0, (5, 3)) + (arg.name == "ms") * 2
+                RNG.uniform(0.2, 2.0, dims) + (arg.name == "ms") * 2
                 if positive
-                else RNG.normal(size=(5, 3))
+                else RNG.normal(size=dims)
             )
             scale = (
                 0.3 if arg.name == "mg" else 1.0
             )  # a mean is smaller than the root of its squares
             slots[arg.name] = (scale * drawn).astype(dtype)
         elif arg.name in ("grad", "delta"):
-            values[arg.name] = RNG.normal(size=(5 if rows is None else len(rows), 3)).astype(dtype)
+            height = dims[0] if rows is None else len(rows)
+            values[arg.name] = RNG.normal(size=(height, dims[1])).astype(dtype)
         elif arg.name == "indices":
             values[arg.name] = np.int32(rows)
         else:
@@ -304,3 +305,15 @@ def test_what_a_compiled_step_wrote_is_updated_on_the_host_in_its_own_dtype():
     alpha = tf.constant(0.1, tf.float64)
     tf.raw_ops.ResourceApplyGradientDescent(var=variable.handle, alpha=alpha, delta=third)
     np.testing.assert_allclose(variable.numpy(), values * 1.5 - 0.1 / 3, rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["Adagrad", "Momentum"])
+def test_many_wide_rows_take_their_turns_in_a_compiled_step(name):
+    """More rows than are updated together, and some of them named several times."""
+    op, height, width = SPARSE_APPLY[name], 50, 3000
+    rows = np.concatenate([RNG.permutation(height), RNG.integers(height, size=90)]).tolist()
+    slots, values = draw(op, rows, dims=(height, width))
+    got, _ = run_op(op.name, slots, values, {}, "compiled")
+    attrs = {n: a.default for n, a in op.attrs.items()}
+    for slot, value in expected(name, slots, values, attrs, rows).items():
+        np.testing.assert_allclose(got[slot], value, 2e-5, 2e-5, err_msg=slot)

@@ -4,6 +4,7 @@ A row that `indices` names twice is updated twice, the second time from what the
 Rows of one turn are all different, so a rule updates them together.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import numpy as np
 from penstock.core.lazy import jnp, lax
 from penstock.ops.optimizer_rules import Array, Hyper, Rule, Values
 
-_AT_ONCE = 1024  # rows; more hold more memory, fewer make more turns
+_AT_ONCE = 1024  # rows at most; more hold more memory, fewer make more turns
+_LEAST_AT_ONCE = 32
+_ELEMENTS = 1 << 16  # of a slot, in the rows of one turn: those that fall off are computed, too
 _FEW = 64  # rows whose numbers Python compares
 
 
@@ -42,7 +45,8 @@ def rows_in_turn(
     count = indices.shape[0]
     if count == 0:
         return tuple(jnp.copy(v) for v in values)
-    size, height = min(count, _AT_ONCE), values[0].shape[0]
+    height = values[0].shape[0]
+    size = min(count, _rows_at_once(values[0]))
     order, turn = _turns(indices)
     order = jnp.concatenate([order, jnp.zeros(size, order.dtype)])
     turn = jnp.concatenate([turn, jnp.full(size, -1, turn.dtype)])
@@ -63,6 +67,12 @@ def rows_in_turn(
     start = (jnp.int32(0), tuple(jnp.asarray(v) for v in values))
     done: tuple[Any, Values] = lax.while_loop(lambda s: s[0] < end, step, start)
     return done[1]
+
+
+def _rows_at_once(value: Array) -> int:
+    """How many rows are updated together: few wide ones, many narrow ones."""
+    width = math.prod(value.shape[1:])
+    return min(_AT_ONCE, max(_LEAST_AT_ONCE, _ELEMENTS // max(width, 1)))
 
 
 def _turns(indices: Array) -> tuple[Array, Array]:
