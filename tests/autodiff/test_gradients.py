@@ -263,3 +263,50 @@ def test_colocated_and_gated_gradients_have_equal_values():
         gated = v1.gradients(x * y, [x, y], colocate_gradients_with_ops=True, gate_gradients=True)
     for a, b in zip(run(graph, plain), run(graph, gated), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_gradients_of_one_device_are_added_there_first():
+    with tf.Graph().as_default() as graph:
+        with tf.device("/device:CPU:1"):
+            x = v1.placeholder(tf.float32, [2], name="x")
+        with tf.device("/device:CPU:2"):
+            squares = tf.square(x, name="square") + tf.sin(x)
+        with tf.device("/device:CPU:3"):
+            cosine = tf.cos(x, name="cos") + tf.exp(x)
+        (gradient,) = tf.gradients(squares + cosine, x)
+        sums = {
+            op.device: op.colocation_groups() for op in graph.get_operations() if op.type == "AddN"
+        }
+        assert sums == {
+            "/device:CPU:1": [b"loc:@x"],
+            "/device:CPU:2": [b"loc:@square"],
+            "/device:CPU:3": [b"loc:@cos"],
+        }
+        assert gradient.op.device == "/device:CPU:1"
+
+
+def test_a_sum_of_gradients_stands_beside_the_first():
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [2], name="x")
+        (gradient,) = v1.gradients(tf.square(x) + tf.sin(x), x)
+        assert gradient.op.type == "AddN"
+        first = gradient.op.inputs[0].op.name
+        assert gradient.op.colocation_groups() == [f"loc:@{first}".encode()]
+
+
+@pytest.mark.parametrize("shape", [[], [1], [2], [1, 2], [3, 1], [1, 1]])
+@pytest.mark.parametrize("known", [[3, 2], [None, 2], [3, None]])
+def test_grad_ys_are_broadcast(shape, known):
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, known)
+        (gradient,) = tf.gradients(tf.square(x), x, grad_ys=tf.fill(shape, 5.0))
+        with v1.Session() as session:
+            value = session.run(gradient, {x: np.ones((3, 2))})
+    np.testing.assert_allclose(value, np.full((3, 2), 10.0))
+
+
+def test_grad_ys_of_another_size_are_refused():
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [2])
+        with pytest.raises(ValueError, match=r"expected grad_ys of shape \(2,\).* shape \(3,\)"):
+            tf.gradients(tf.square(x), x, grad_ys=tf.ones([3]))

@@ -262,3 +262,21 @@ def test_watching_a_captured_tensor_inside_of_a_function():
     dx, dbig = f()
     assert float(dx) == 2 * 3.0 * 999000.0
     np.testing.assert_array_equal(dbig.numpy(), np.full(1000, 18.0))
+
+
+@pytest.mark.parametrize("value", [2.0, 3, True, None, "a", object(), np.ones(2, np.float32)])
+@pytest.mark.parametrize("error", [TypeError, AttributeError])
+def test_what_is_no_tensor_has_no_gradient(value, error):
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(error, match=r"expected a tensor or variable as source, got .*type"):
+        tape.gradient(y, [x, value])
+    if value is not None:  # TypeError alone, as before
+        with pytest.raises(error, match=r"expected a tensor or variable as target, got .*type"):
+            tape.gradient(value, x)
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+        y = x * x
+    with pytest.raises(error, match=r"expected a tensor or variable as primal, got .*type"):
+        accumulator.jvp([y, value])

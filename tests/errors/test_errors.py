@@ -127,7 +127,13 @@ def test_a_message_has_four_parts():
 
 def test_the_same_classes_have_names_in_compat_v1():
     old = tf.compat.v1.errors
-    ours = {"located", "Status", "InaccessibleTensorError", "OperatorNotAllowedInGraphError"}
+    ours = {
+        "located",
+        "Status",
+        "InaccessibleTensorError",
+        "NoTensorError",
+        "OperatorNotAllowedInGraphError",
+    }
     for name in set(errors.__all__) - ours:
         assert getattr(old, name) is getattr(errors, name), name
     assert tf.compat.v1.OpError is errors.OpError

@@ -7,6 +7,8 @@ values). Other composite values are taken apart into all their tensors.
 
 from typing import Any
 
+from penstock.core.tensor import Tensor
+from penstock.errors import NoTensorError, located
 from penstock.util import nest
 
 
@@ -25,6 +27,26 @@ def like_source(source: Any, gradient: Any) -> Any:
     if gradient is None or not names_part(source):
         return gradient
     return source._with_gradient(gradient)
+
+
+def tracked(value: Any, where: str, what: str) -> Tensor:
+    """The tensor that gradients of a value are kept by: a variable's handle, or itself.
+
+    Raises:
+      NoTensorError: it is neither a tensor nor a variable, so no operation can have used it.
+    """
+    if isinstance(value, Tensor):
+        return value
+    if hasattr(value, "handle"):
+        return value.handle  # type: ignore[no-any-return]
+    raise NoTensorError(
+        located(
+            where,
+            f"a tensor or variable as {what}",
+            f"{value!r} of type {type(value).__name__}",
+            "Make it one with tf.convert_to_tensor before it is used, and pass that tensor.",
+        )
+    )
 
 
 def gradient_leaves(structure: Any) -> list[Any]:

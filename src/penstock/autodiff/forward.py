@@ -7,6 +7,7 @@ respect to u is the forward derivative.
 
 from typing import Any
 
+from penstock.autodiff.composites import tracked
 from penstock.autodiff.tape import GradientTape
 from penstock.autodiff.unconnected import UnconnectedGradients
 from penstock.autodiff.walk import Record, as_dense, is_trainable, rule_of
@@ -153,16 +154,15 @@ class ForwardAccumulator:
 
         Returns:
           A nest of tensors like `primals`.
+
+        Raises:
+          TypeError, AttributeError: a primal is neither tensor nor variable.
         """
         unconnected = UnconnectedGradients(unconnected_gradients)
         return nest.map_structure(lambda t: self._of(t, unconnected), primals)
 
     def _of(self, primal: Any, unconnected: UnconnectedGradients) -> Any:
-        target = (
-            primal.handle
-            if hasattr(primal, "handle") and not isinstance(primal, Tensor)
-            else primal
-        )
+        target = tracked(primal, "ForwardAccumulator.jvp", "primal")
         found = self._tangents.get(id(target))
         if found is None and unconnected is UnconnectedGradients.ZERO:
             with context.no_recording():

@@ -5,12 +5,14 @@ tape's.
 """
 
 import contextlib
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 from penstock.autodiff.composites import gradient_part, like_source
 from penstock.autodiff.enclosing import outermost, records_through
 from penstock.autodiff.unconnected import UnconnectedGradients
-from penstock.autodiff.walk import Record, Rule, Sums, as_dense, walk
+from penstock.autodiff.walk import Record, Rule, Sums, add_gradients, as_dense, walk
 from penstock.core import context
 from penstock.core.composite import IndexedSlices
 from penstock.core.context import state
@@ -21,6 +23,7 @@ from penstock.core.tensor import Tensor
 from penstock.graph.behavior import graph_of
 from penstock.ops.grouping import tuple_
 from penstock.types import dtypes as dt
+from penstock.types.tensor_shape import TensorShape
 
 
 class AggregationMethod:
@@ -91,7 +94,7 @@ def gradients(
     xs_list = [outermost(_source(gradient_part(x)), graph) for x in given]
     stops = [_source(s) for s in _as_list(stop_gradients)] if stop_gradients is not None else []
     with graph.name_scope(name) if name else contextlib.nullcontext():
-        sums = Sums()
+        sums = Sums(functools.partial(_sum_by_device, colocate_gradients_with_ops))
         start = _initial(ys_list, xs_list, grad_ys, colocate_gradients_with_ops)
         for y, grad in zip(ys_list, start, strict=True):
             if grad is not None:
@@ -213,9 +216,11 @@ def _initial(ys: list[Any], xs: list[Any], grad_ys: Any, colocate: bool) -> list
 
 
 def _shaped(grad: Any, y: Any) -> Any:
-    """`grad` in the shape of `y`: programs give gradients with dimensions of size 1 more."""
+    """`grad` in the shape of `y`: programs give more dimensions of size 1, or what broadcasts."""
     if y.shape.is_compatible_with(grad.shape):
         return grad
+    if _spreads(grad.shape, y.shape):
+        return execute("BroadcastTo", (as_dense(grad), execute("Shape", (y,))))
     shapes = [t.shape for t in (y, grad)]
     sizes = [[n for n in s.as_list() if n != 1] for s in shapes if s.is_fully_defined()]
     if len(sizes) < 2 or sizes[0] != sizes[1]:
@@ -224,6 +229,44 @@ def _shaped(grad: Any, y: Any) -> Any:
             f" {grad.shape}. Give each of ys a gradient of its own shape."
         )
     return execute("Reshape", (as_dense(grad), y.shape.as_list()))
+
+
+def _spreads(shape: TensorShape, over: TensorShape) -> bool:
+    """Whether a tensor of a shape may be broadcast to another one, by what is known of both."""
+    if shape.rank is None or over.rank is None or shape.rank > over.rank:
+        return False
+    sizes = shape.as_list()
+    last = over.as_list()[over.rank - shape.rank :]
+    return all(n in (1, None, m) or m is None for n, m in zip(sizes, last, strict=True))
+
+
+def _sum_by_device(colocate: bool, parts: Sequence[Any], tensor: Any) -> Any:
+    """The sum of the gradients of `tensor`, beside its operation if they are to be `colocate`d.
+
+    Those of one device are added up there first, so that one tensor of each device travels.
+    """
+    if all(isinstance(p, IndexedSlices) for p in parts):
+        return add_gradients(parts)
+    groups: dict[str, list[Any]] = {}
+    for part in map(as_dense, parts):
+        groups.setdefault(part.device, []).append(part)
+    totals = [group[0] if len(group) == 1 else _sum_beside(group) for group in groups.values()]
+    if len(totals) == 1:
+        return totals[0]
+    with _beside(tensor if colocate else None):
+        return add_gradients(totals)
+
+
+def _sum_beside(parts: list[Any]) -> Any:
+    with _beside(parts[0]):
+        return add_gradients(parts)
+
+
+def _beside(tensor: Any) -> contextlib.AbstractContextManager[Any]:
+    """Operations inside are placed as that of `tensor`, where it is of this graph."""
+    if not isinstance(tensor, SymbolicTensor) or tensor.graph is not state.graph:
+        return contextlib.nullcontext()
+    return state.graph.colocate_with(tensor.op, ignore_existing=True)  # type: ignore[no-any-return]
 
 
 def _walk(

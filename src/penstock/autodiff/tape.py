@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.autodiff.composites import gradient_leaves, like_source, pack_gradients
+from penstock.autodiff.composites import gradient_leaves, like_source, pack_gradients, tracked
 from penstock.autodiff.jacobians import batch_jacobian_of, jacobian_of
 from penstock.autodiff.unconnected import UnconnectedGradients
 from penstock.autodiff.walk import Record, Sums, as_dense, is_trainable, named_rules, walk
@@ -24,6 +24,8 @@ from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import Tensor
 from penstock.util import nest
+
+_GRADIENT = "GradientTape.gradient"
 
 
 class GradientTape:
@@ -212,7 +214,7 @@ class GradientTape:
         Raises:
           RuntimeError: a tape that is not persistent is used a second time, or before it recorded
             anything.
-          TypeError: a source is neither tensor nor variable.
+          TypeError, AttributeError: a target or source is neither tensor nor variable.
         """
         self._check_unused()
         if not self._entered:
@@ -232,7 +234,7 @@ class GradientTape:
                 "Argument `target` should be a list or nested structure of Tensors, Variables or"
                 " CompositeTensors to be differentiated, but received None."
             )
-        flat_sources = [self._source(s) for s in gradient_leaves(sources)]
+        flat_sources = [tracked(s, _GRADIENT, "source") for s in gradient_leaves(sources)]
         targets, grads = self._targets(target, output_gradients)
         self._used = True
         sums = Sums()
@@ -263,13 +265,6 @@ class GradientTape:
                 " persistent=True."
             )
 
-    def _source(self, source: Any) -> Any:
-        if hasattr(source, "handle") and not isinstance(source, Tensor):
-            return source.handle
-        if not isinstance(source, Tensor):
-            return convert_to_tensor(source)
-        return source
-
     def _targets(self, target: Any, output_gradients: Any) -> tuple[list[Any], list[Any]]:
         targets, grads = [], []
         flat = gradient_leaves(target)
@@ -279,11 +274,7 @@ class GradientTape:
         if len(given) == 1 and len(flat) > 1:
             given = given * len(flat)
         for item, grad in zip(flat, given, strict=True):
-            tensor = (
-                item.handle if hasattr(item, "handle") and not isinstance(item, Tensor) else item
-            )
-            if not isinstance(tensor, Tensor):
-                tensor = convert_to_tensor(tensor)
+            tensor = tracked(item, _GRADIENT, "target")
             if not is_trainable(tensor):
                 get_logger().warning(
                     "The dtype of the target tensor must be floating (e.g. tf.float32) when calling"

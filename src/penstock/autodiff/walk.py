@@ -161,9 +161,10 @@ def _trains(number: int) -> bool:
 
 
 class Sums:
-    """Gradients that arrived for each tensor, added up when asked for."""
+    """Gradients that arrived for each tensor, added up when asked for by `add(parts, tensor)`."""
 
-    def __init__(self) -> None:
+    def __init__(self, add: Callable[[Sequence[Gradient], Any], Gradient] | None = None) -> None:
+        self._sum = add
         self._parts: dict[int, list[Gradient]] = {}
         self._keep: dict[int, Any] = {}  # tensors whose ids are keys must live as long as the keys
 
@@ -181,7 +182,8 @@ class Sums:
         if not parts:
             return None
         if len(parts) > 1:
-            parts[:] = [add_gradients(parts)]
+            add = self._sum
+            parts[:] = [add_gradients(parts) if add is None else add(parts, self._keep[key])]
         return parts[0]
 
     def pop(self, key: int) -> Gradient:

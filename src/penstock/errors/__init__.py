@@ -48,6 +48,7 @@ from penstock.errors.op_errors import (
 )
 from penstock.errors.python_errors import (
     InaccessibleTensorError,
+    NoTensorError,
     OperatorNotAllowedInGraphError,
     located,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "InaccessibleTensorError",
     "InternalError",
     "InvalidArgumentError",
+    "NoTensorError",
     "NotFoundError",
     "OpError",
     "OperatorNotAllowedInGraphError",

@@ -15,6 +15,13 @@ class InaccessibleTensorError(ValueError, TypeError):
     """A tensor was used outside the function or graph that it belongs to."""
 
 
+class NoTensorError(TypeError, AttributeError):
+    """A value that is no tensor where only tensors have a place, as in a gradient.
+
+    TensorFlow raises one of the two classes, by the value.
+    """
+
+
 def located(where: str, expected: str, got: str, fix: str = "", created_at: str = "") -> str:
     """Composes the text of an error from its four parts.
 
