@@ -89,6 +89,12 @@ def conditional_expression(x):
 
 
 @case(*ANY)
+def nested_conditional_expression(x):
+    first = (x if x > 3 else x - 1) if x > 0 else (x * x if -2 < x < 0 else 7)
+    return first + (1 if (x > 1 if x < 4 else x == 7) else 2), [x if x > i else -x for i in (0, 2)]
+
+
+@case(*ANY)
 def logic(x):
     return x > 1 and x < 5, x < 0 or x > 5, not x > 0, (x > 1 and not x > 3) or x == 7
 

@@ -377,3 +377,11 @@ def test_expressions_refuse_numbers_as_conditional_operations_do(choose):
 def test_without_autograph_a_tensor_is_no_bool():
     with pytest.raises(tf.errors.OperatorNotAllowedInGraphError, match="Python `bool`"):
         tf.function(undefined_in_else, autograph=False)(tf.constant(1))
+
+
+def test_a_nested_conditional_expression_names_its_condition():
+    def function(x):
+        return (1.0 if x < 1 else x) if x > 0 else x
+
+    with pytest.raises(TypeError, match="'x < 1' has dtype float32 in the main branch"):
+        tf.function(function)(tf.constant(1))

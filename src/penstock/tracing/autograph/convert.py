@@ -143,7 +143,7 @@ class Converter:
 
             def transform_ast(self, node: ast.AST, ctx: Any) -> Any:
                 node = prepare(node, ctx.info.namespace, directives)
-                return finish(super().transform_ast(node, ctx))
+                return finish(super().transform_ast(node, ctx), OPERATORS)
 
         return Transpiler()
 

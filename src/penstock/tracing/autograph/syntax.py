@@ -1,6 +1,7 @@
 """What happens to the syntax tree before and after the library's passes."""
 
 import ast
+import re
 import types
 from typing import Any
 
@@ -49,13 +50,34 @@ def _assigns_in_a_function(node: ast.AST) -> bool:
     return any(isinstance(child, ast.NamedExpr) for part in parts for child in ast.walk(part))
 
 
-def finish(node: Any) -> Any:
-    """Undoes what `prepare` did for the library: it reads the name of an exception as a node."""
+def finish(node: Any, operators: str) -> Any:
+    """Does what the library left out, and undoes what `prepare` did for it.
+
+    It reads the name of an exception as a node, and leaves a conditional expression that stands
+    within another one as it is; `operators` is what the code calls the namespace of operators.
+    """
+    node = _Choices(operators).visit(node)
     for child in ast.walk(node):
         name: Any = child.name if isinstance(child, ast.ExceptHandler) else None
         if isinstance(name, ast.Name):
             child.name = name.id  # type: ignore[attr-defined]
     return node
+
+
+class _Choices(ast.NodeTransformer):
+    """Makes calls of the conditional expressions that are left."""
+
+    def __init__(self, operators: str) -> None:
+        self._operators = operators
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:  # noqa: N802
+        read = rf"{self._operators}\.ldu?\((\w+)\)"
+        shown = re.sub(read, r"\1", ast.unparse(node.test))
+        self.generic_visit(node)
+        function = ast.Attribute(ast.Name(self._operators, ast.Load()), "if_exp", ast.Load())
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        branches = [ast.Lambda(nothing, branch) for branch in (node.body, node.orelse)]
+        return ast.Call(function, [node.test, *branches, ast.Constant(shown)], [])
 
 
 def _drop_annotations(node: ast.FunctionDef) -> None:
