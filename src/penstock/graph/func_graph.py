@@ -45,6 +45,7 @@ class FuncGraph(Graph):
         self.inputs: list[SymbolicTensor] = []
         self.outputs: list[SymbolicTensor] = []
         self.structured_input_signature: Any = None
+        self.named_arguments: Any = None  # the same with those names alone that specs were given
         self.structured_outputs: Any = None
         self.control_outputs: list[Operation] = []
         self.outer_graph = context.state.graph

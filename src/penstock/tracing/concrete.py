@@ -32,7 +32,7 @@ from penstock.runtime.step import Step
 from penstock.runtime.watching import state as watching
 from penstock.runtime.whole import make_whole_plan
 from penstock.tracing.binding import FlatSignature
-from penstock.tracing.function_type import FunctionType, concrete_type
+from penstock.tracing.function_type import FunctionType, concrete_type, nameless
 from penstock.tracing.signature import restore, specs_of_values
 from penstock.tracing.variable_arguments import is_variable, variables_in, watch
 from penstock.types import callables
@@ -324,10 +324,11 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
     @functools.cached_property
     def function_type(self) -> FunctionType:
         """The parameters with their types, the type of the result, and those of the captures."""
+        arguments = self.graph.named_arguments
         return concrete_type(
             self._signature,
-            self.graph.structured_input_signature,
-            specs_of_values(self._template),
+            nameless(self.graph.structured_input_signature) if arguments is None else arguments,
+            nameless(specs_of_values(self._template)),
             {id(t): TensorSpec(t.shape, t.dtype) for t in self._captured},
         )
 

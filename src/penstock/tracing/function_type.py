@@ -143,8 +143,6 @@ class Structure(TraceType):
 
 def trace_type(value: Any) -> Any:
     """The type of a value or nest, in which specs stand for tensors."""
-    if isinstance(value, TensorSpec):
-        return TensorSpec(value.shape, value.dtype)
     if isinstance(value, (TypeSpec, TraceType)):
         return value
     if isinstance(value, Opaque):
@@ -160,6 +158,13 @@ def trace_type(value: Any) -> Any:
     if nest.is_nested(value):
         return Structure(type(value), [trace_type(v) for v in nest.flatten(value)])
     return Literal(value)
+
+
+def nameless(structure: Any) -> Any:
+    """The nest with specs that have no names."""
+    return nest.map_structure(
+        lambda leaf: leaf._without_tensor_names() if isinstance(leaf, TypeSpec) else leaf, structure
+    )
 
 
 class Parameter(inspect.Parameter):

@@ -213,7 +213,8 @@ def _words(part: Any) -> str:
     if isinstance(part, VariableKey):
         return f"Variable(shape={d.text(part.dims)}, dtype={part.dtype.name})"
     if isinstance(part, TensorKey):
-        return f"Tensor(shape={d.text(part.dims)}, dtype={part.dtype.name})"
+        name = "" if part.name is None else f", name={part.name!r}"
+        return f"Tensor(shape={d.text(part.dims)}, dtype={part.dtype.name}{name})"
     if isinstance(part, tuple) and part and isinstance(part[0], type):
         if _nested(part):
             return f"a {part[0].__name__} of {len(part) - 1}"
@@ -225,6 +226,8 @@ def _advice(where: str, old: Any, new: Any) -> str:
     if isinstance(old, TensorKey) and isinstance(new, TensorKey):
         if old.dtype is not new.dtype:
             return f"Cast {where} to one dtype before the call."
+        if old.dims == new.dims:
+            return f"Give {where} the same name each time, or none."
         return "Use reduce_retracing=True, or an input_signature with None for sizes that vary."
     if isinstance(old, Opaque) and isinstance(new, Opaque):
         return f"Pass the same object for {where} each time, or give its class __tf_tracing_type__."

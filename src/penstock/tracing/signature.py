@@ -135,7 +135,10 @@ def call_key(key: Any) -> CallKey:
 
 
 class TensorKey:
-    """Key of a tensor argument: dtype and shape, where None fits every size."""
+    """Key of a tensor argument: dtype and shape, where None fits every size.
+
+    A TensorSpec may have a name too, which the input of the trace then has; None fits every name.
+    """
 
     __slots__ = ("dims", "dtype", "hash", "name")
 
@@ -150,12 +153,15 @@ class TensorKey:
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, TensorKey) and self.dtype is other.dtype and self.dims == other.dims
+            isinstance(other, TensorKey)
+            and self.dtype is other.dtype
+            and self.dims == other.dims
+            and self.name == other.name
         )
 
     def accepts(self, other: "TensorKey") -> bool:
         """Whether a graph traced for this key serves tensors of the other."""
-        if self.dtype is not other.dtype:
+        if self.dtype is not other.dtype or other.name not in (None, self.name):
             return False
         if self.dims is None:
             return True
@@ -166,7 +172,8 @@ class TensorKey:
         )
 
     def __repr__(self) -> str:
-        return f"Tensor(dtype={self.dtype.name}, shape={d.text(self.dims)})"
+        name = "" if self.name is None else f", name={self.name!r}"
+        return f"Tensor(dtype={self.dtype.name}, shape={d.text(self.dims)}{name})"
 
 
 class TypeKey:
@@ -395,11 +402,11 @@ def _relax(old: Any, new: Any) -> Any:
 def _relax_tensors(old: TensorKey, new: TensorKey) -> Any:
     if old.dtype is not new.dtype:
         return _APART
+    name = old.name if old.name == new.name else None
     if old.dims is None or new.dims is None or len(old.dims) != len(new.dims):
-        return TensorKey(old.dtype, None)
-    return TensorKey(
-        old.dtype, tuple(a if a == b else None for a, b in zip(old.dims, new.dims, strict=True))
-    )
+        return TensorKey(old.dtype, None, name)
+    sizes = tuple(a if a == b else None for a, b in zip(old.dims, new.dims, strict=True))
+    return TensorKey(old.dtype, sizes, name)
 
 
 def accepts(known: Any, asked: Any) -> bool:

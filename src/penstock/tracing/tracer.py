@@ -28,6 +28,7 @@ from penstock.tracing.signature import (
     weaken,
 )
 from penstock.tracing.variable_arguments import VariableInputs, VariableKey
+from penstock.types.tensor_spec import TensorSpec
 from penstock.util import nest
 
 _numbers = itertools.count()
@@ -110,7 +111,7 @@ class Tracer:
         variables = VariableInputs(graph)
         outer = state.graph
         with context.graph_scope(graph), context.no_recording():
-            inner = self._placeholders(graph, variables, key, args, kwargs, outer)
+            inner, named = self._placeholders(graph, variables, key, args, kwargs, outer)
             before = copied(inner[0]), copied(inner[1])
             result = self._run_body(*inner)
             self._check_unchanged(before, *inner)
@@ -118,6 +119,8 @@ class Tracer:
         flat = nest.flatten(graph.structured_outputs, expand_composites=True)
         graph.outputs = list({id(t): t for t in flat if isinstance(t, SymbolicTensor)}.values())
         graph.structured_input_signature = weaken(specs_of_values(inner, variables.specs))
+        if any(spec.name for spec in named.values()):
+            graph.named_arguments = weaken(specs_of_values(inner, {**variables.specs, **named}))
         variables.finish()
         graph.finish()
         name = f"__inference_{self._name}_{next(_numbers)}"
@@ -134,13 +137,14 @@ class Tracer:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         outer: Any,
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with placeholders of the graph for the tensors among them."""
+    ) -> tuple[tuple[tuple[Any, ...], dict[str, Any]], dict[int, TensorSpec]]:
+        """The arguments with placeholders of the graph for the tensors, and by id their specs."""
         signature = self._signature
         keys = iter(tensor_keys(key) if signature is None else _spec_keys(signature))
         kinds = iter(type_keys(key))
-        named = (args, kwargs) if signature is None else (signature, {})
-        names = ArgumentNames(self._parameters, *named)
+        described = (args, kwargs) if signature is None else (signature, {})
+        names = ArgumentNames(self._parameters, *described)
+        specs: dict[int, TensorSpec] = {}
 
         def placeholder(leaf: Any) -> Any:
             spec = next(keys)
@@ -149,6 +153,7 @@ class Tracer:
             name, place = names.next()
             made = graph.add_input(spec.dtype, spec.dims, spec.name or name)
             made.op.attrs["_user_specified_name"] = spec.name or place
+            specs[id(made)] = TensorSpec(made.shape, made.dtype, spec.name)
             return made
 
         def custom(value: Any) -> Any:
@@ -156,9 +161,9 @@ class Tracer:
 
         if signature is None:
             inside = substitute(args, placeholder, custom, outer)
-            return inside, substitute(kwargs, placeholder, custom, outer)
-        described = (*signature, *args[len(signature) :])
-        return substitute(described, placeholder, custom, outer), kwargs
+            return (inside, substitute(kwargs, placeholder, custom, outer)), specs
+        given = (*signature, *args[len(signature) :])
+        return (substitute(given, placeholder, custom, outer), kwargs), specs
 
     def _run_body(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the Python function, with its control flow converted unless that is off."""
