@@ -70,7 +70,7 @@ class _Choices(ast.NodeTransformer):
     def __init__(self, operators: str) -> None:
         self._operators = operators
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:  # noqa: N802
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         read = rf"{self._operators}\.ldu?\((\w+)\)"
         shown = re.sub(read, r"\1", ast.unparse(node.test))
         self.generic_visit(node)
