@@ -500,6 +500,17 @@ def test_means_of_no_weight_are_zero_and_bools_have_no_range():
     assert tf.experimental.numpy.argsort(3).numpy().tolist() == [0]
 
 
+@pytest.mark.parametrize("source", [tf.bfloat16, tf.float16, tf.float32, tf.float64])
+@pytest.mark.parametrize("wanted", [tf.uint64, tf.int64, tf.uint32, tf.int8])
+def test_values_that_do_not_fit_become_the_last_ones_that_both_dtypes_have(source, wanted):
+    """Bounds of uint64 in bfloat16 were a TypeError."""
+    found = tf.saturate_cast(tf.constant([np.inf, -np.inf, 2.5], source), wanted).numpy().tolist()
+    largest = min(int(wanted.max), int(float(source.max)))
+    assert float(largest) * (1 - 1 / 64) <= found[0] <= largest
+    assert found[1] == max(int(wanted.min), int(float(source.min)))
+    assert found[2] == 2
+
+
 def test_segments_of_another_number_of_rows_are_refused_when_they_run():
     wrong = tf.function(lambda: tf.math.segment_sum([1.0, 2.0], [0, 0, 1]))
     assert wrong.get_concrete_function().structured_outputs.shape.as_list() == [None]

@@ -214,6 +214,8 @@ UNKNOWN = {  # function -> the ranks that it takes of images whose rank a graph 
     "crop_or_pad": (lambda x: tf.image.resize_with_crop_or_pad(x, 3, 3), [3]),
     "pad": (lambda x: tf.image.pad_to_bounding_box(x, 0, 0, 3, 3), [3]),
     "crop": (lambda x: tf.image.crop_to_bounding_box(x, 0, 0, 2, 2), [3]),
+    "flip_left_right": (lambda x: tf.image.flip_left_right(x), [3, 4]),
+    "flip_up_down": (lambda x: tf.image.flip_up_down(x), [3, 4]),
     "flip": (lambda x: tf.image.stateless_random_flip_left_right(x, [1, 2]), [3, 4]),
     "random_flip": (lambda x: tf.image.random_flip_up_down(x) * 0, [3, 4]),
 }

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import penstock as tf
@@ -46,6 +47,33 @@ def test_raw_operation_makes_strings_too() -> None:
         hashed_output=False, num_buckets=0, hash_key=0, out_type=tf.string, internal_type=tf.string,
     )  # fmt: skip
     assert found.output_values.numpy().tolist() == [b"a", b"b", b"c"]
+
+
+def raw(dense: list[Any], **attrs: Any) -> list[Any]:
+    """The values that SparseCross gives of columns that are dense."""
+    found = tf.raw_ops.SparseCross(
+        indices=[], values=[], shapes=[], dense_inputs=dense, hash_key=956888297470, **attrs
+    )
+    return found.output_values.numpy().tolist()  # type: ignore[no-any-return]
+
+
+NUMBERS_OF_ROWS = [np.array([[1], [5]]), np.array([[2], [3]])]
+TEXT_OF_ROWS = [np.array([[b"a"], [b"c"]]), np.array([[b"b"], [b"d"]])]
+
+
+@pytest.mark.parametrize("hashed", [True, False])
+def test_the_dtype_of_the_output_says_whether_values_are_hashed(hashed: bool) -> None:
+    attrs = {"hashed_output": hashed, "num_buckets": 100, "internal_type": tf.int64}
+    assert raw(NUMBERS_OF_ROWS, out_type=tf.int64, **attrs) == [57, 42]
+    assert raw(TEXT_OF_ROWS, out_type=tf.int64, **attrs) == [86, 22]
+    assert raw(NUMBERS_OF_ROWS, out_type=tf.string, **attrs) == [b"1_X_2", b"5_X_3"]
+
+
+def test_numbers_do_not_go_through_strings() -> None:
+    attrs = {"hashed_output": True, "num_buckets": 100, "internal_type": tf.string}
+    assert raw(TEXT_OF_ROWS, out_type=tf.int64, **attrs) == [86, 22]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="internal_type=int64 takes both"):
+        raw([NUMBERS_OF_ROWS[0], TEXT_OF_ROWS[0]], out_type=tf.int64, **attrs)
 
 
 def salted(columns: list[Any], dense: Any = (), **more: Any) -> list[int]:

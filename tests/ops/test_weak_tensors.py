@@ -186,3 +186,12 @@ def test_an_assignment_of_nothing_says_what_is_missing(mode):
     for assign in (variable.assign, variable.assign_add):
         with pytest.raises(TypeError, match="missing 1 required positional argument"):
             assign()
+
+
+@in_mode("all", "safe")
+def test_a_weak_tensor_times_a_sparse_one(mode):
+    sparse = tf.SparseTensor([[0, 1]], [2], [2, 3])
+    for weak in (tf.constant(3), tf.constant([[1, 3, 1]] * 2)):
+        for product in (weak * sparse, sparse * weak):
+            assert product.values.numpy().tolist() == [6]
+            assert product.dtype == tf.int32

@@ -384,8 +384,9 @@ class SparseTensor(CompositeTensor):
 
 
 def _is_dense(value: Any) -> bool:
-    """Whether a value is a tensor or a variable."""
-    return isinstance(value, Tensor) or hasattr(value, "read_value")
+    """Whether a value is a tensor, a weak one too, or a variable."""
+    one = isinstance(value, Tensor) or hasattr(value, "read_value")
+    return one or getattr(value, "_is_one_tensor", False)
 
 
 def is_sparse(value: Any) -> bool:

@@ -10,11 +10,13 @@ import numpy as np
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
+from penstock.graph.behavior import control_dependencies
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_order import reverse, transpose
 from penstock.ops.array_shape import expand_dims, squeeze
 from penstock.ops.composing import scope
 from penstock.ops.conditionals import cond
+from penstock.ops.debug_shapes import assert_rank_at_least
 from penstock.ops.math_arithmetic import add
 from penstock.ops.math_compare import equal
 from penstock.types import dtypes as dt
@@ -101,7 +103,8 @@ def flip_up_down(image: Any) -> Any:
 def _flipped(image: Tensor, axis: int) -> Any:
     if image.dims is not None:
         return reverse(image, [len(image.dims) + axis])
-    rank = execute("Rank", (image,))
+    with control_dependencies([assert_rank_at_least(image, 3)]):
+        rank = execute("Rank", (image,))
     return execute("ReverseV2", (image, expand_dims(add(rank, axis), 0)))
 
 

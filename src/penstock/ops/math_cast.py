@@ -157,13 +157,18 @@ def _common_range(source: DType, wanted: DType) -> tuple[Any, Any]:
     high = min(most) if always or most[1] > most[0] else None
     numpy_dtype = source.numpy_dtype
     if low is not None:
-        low = numpy_dtype.type(low)
+        low = numpy_dtype.type(_holdable(low, source))
     if high is not None:
-        found = numpy_dtype.type(high)
+        found = numpy_dtype.type(_holdable(high, source))
         if float(found) > wanted.max:
             found = np.nextafter(found, numpy_dtype.type(0), dtype=numpy_dtype)
         high = found
     return low, high
+
+
+def _holdable(bound: Any, source: DType) -> Any:
+    """What a NumPy type takes: bfloat16 and its kin take no integers beyond int64."""
+    return float(bound) if source.is_floating else bound
 
 
 def _number(bound: Any) -> Any:

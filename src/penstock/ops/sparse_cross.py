@@ -23,6 +23,7 @@ from penstock.ops.string_arrays import array_of
 from penstock.ops.string_hashes import fingerprints, sip_hashes
 from penstock.types import dtypes
 from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
 
 HASH_KEY = 0xDECAFCAFFE  # the key of hashes when none is given
 
@@ -71,11 +72,12 @@ SALTED = define_op(
 
 
 def _crossed_shape(c: ShapeContext) -> list[Dims]:
-    out_type = c.attr("out_type").name
-    if c.attr("hashed_output") is not (out_type == "int64"):
+    given = {*c.attr("sparse_types"), *c.attr("dense_types")}
+    if c.attr("internal_type") is dtypes.string and given - {dtypes.string}:
         c.fail(
-            "out_type=int64 for hashes, string without",
-            f"hashed_output={c.attr('hashed_output')} and out_type={out_type}",
+            "strings alone with internal_type=string",
+            "values of int64",
+            "internal_type=int64 takes both.",
         )
     return _shape(c)
 
@@ -121,11 +123,11 @@ def _joined(
 @host_kernel(HASHED)
 def _hashed(
     indices: list[Array], values: list[Array], shapes: list[Array], dense: list[Array], *,
-    hashed_output: bool, num_buckets: int, hash_key: int,
+    num_buckets: int, hash_key: int, out_type: DType,
 ) -> list[Array]:  # fmt: skip
     columns = _columns(indices, values, shapes, dense)
     places, sizes = crossing.combinations(columns)
-    if not hashed_output:
+    if out_type is dtypes.string:  # which decides, as in TensorFlow, whatever `hashed_output` says
         return _sparse_parts(sizes, crossing.joined(columns, places))
     hashes = [crossing.numbers(c.values) for c in columns]
     return _sparse_parts(sizes, crossing.hashed(hashes, places, num_buckets, hash_key))
@@ -234,11 +236,13 @@ def cross_hashed(
       InvalidArgumentError: numbers of rows differ, or `num_buckets` is negative.
     """
     parts = _inputs(inputs)
+    _, values, _, dense = parts
+    text = all(t.dtype is dtypes.string for t in (*values, *dense))
     attrs = {
         "hashed_output": True,
         "num_buckets": num_buckets,
         "hash_key": HASH_KEY if hash_key is None else hash_key,
         "out_type": dtypes.int64,
-        "internal_type": dtypes.string,
+        "internal_type": dtypes.string if text else dtypes.int64,
     }
     return SparseTensor(*execute(HASHED, parts, attrs, name))
