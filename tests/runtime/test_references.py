@@ -6,6 +6,7 @@ import pytest
 import penstock as tf
 from penstock import ops
 from penstock.core.op_def import lookup
+from penstock.runtime.program import build
 
 v1 = tf.compat.v1
 raw = tf.raw_ops
@@ -234,3 +235,97 @@ def test_shapes_are_open_where_references_are_asked_for(session):
     assert free.shape.rank is None
     session.run(free.initializer)
     assert session.run(free.assign([1.0, 2.0, 3.0])).tolist() == [1.0, 2.0, 3.0]
+
+
+def added(v):
+    """A scope whose operations run after 1 was added to the variable."""
+    return tf.control_dependencies([raw.AssignAdd(ref=v, value=1.0)])
+
+
+def after(v, read):
+    """What a program of the first generation reads of `v` once it was changed, in several ways."""
+    with added(v):
+        yield tf.identity(read)
+    with added(v):
+        late = tf.constant(2.0)
+    yield read * late / 2.0  # ordered by the other input
+    with added(v):
+        kept = tf.identity(tf.identity(read))
+    yield kept
+    with added(v):
+        yield tf.identity(kept)
+    with added(v):
+        yield v + 0.0
+    with added(v):
+        late = tf.constant(0.0)
+    yield v + late
+
+
+def test_a_value_read_before_an_update_is_the_variable_to_what_runs_after_it(session):
+    v, start = reference(np.float32(0))
+    found = []
+    for value in after(v, tf.identity(v, name="read")):
+        session.run(start)
+        found.append(float(session.run(value)))
+    assert found == [1, 1, 1, 2, 1, 1]
+
+
+def test_a_value_that_is_used_before_an_update_stays(session):
+    v, start = reference(np.float32(5))
+    session.run(start)
+    before = tf.identity(v) * 1.0
+    with tf.control_dependencies([before]):
+        update = raw.AssignAdd(ref=v, value=1.0)
+    with tf.control_dependencies([update]):
+        late = before * 1.0
+    assert [float(x) for x in session.run([before, update, late])] == [5, 6, 5]
+
+
+def test_a_value_of_another_variable_is_read_once(session):
+    v, start = reference(np.float32(0))
+    other, other_start = reference(np.float32(3), name="other")
+    session.run([start, other_start])
+    read = tf.identity(other)
+    with added(v):
+        value = read * 1.0
+    program = build([value], [], [])
+    assert [node.type for node in program.nodes].count("ReadVariableOp") == 1
+    assert float(session.run(value)) == 3
+
+
+def test_a_branch_reads_what_it_changed(session):
+    v, start = reference(np.float32(0))
+    session.run(start)
+    taken = v1.placeholder(tf.bool, [])
+    read = tf.identity(v)
+    inside = raw.RefSwitch(data=v, pred=taken).output_true
+    passed = raw.Switch(data=read, pred=taken)
+    with added(inside):
+        changed = tf.identity(passed.output_true)
+    value = raw.Merge(inputs=[passed.output_false - 10.0, changed]).output
+    assert [float(session.run(value, {taken: t})) for t in (True, False, True)] == [1, -9, 2]
+
+
+def test_a_loop_reads_what_it_changed(session):
+    v, start = reference(np.float32(0))
+    session.run(start)
+    read = tf.identity(v)
+
+    def frame(enter, data):
+        return enter(data=data, frame_name="rounds", is_constant=True)
+
+    variable, memory = frame(raw.RefEnter, v), frame(raw.Enter, read)
+    total = raw.Enter(data=tf.constant(0.0), frame_name="rounds")
+    merged = raw.Merge(inputs=[total, total]).output
+    with tf.control_dependencies([merged]):
+        limit = tf.constant(6.0)
+    going = raw.LoopCond(input=merged < limit)
+    switched = raw.Switch(data=merged, pred=going)
+    inside = tf.identity(switched.output_true)
+    with tf.control_dependencies([inside]):
+        update = raw.AssignAdd(ref=variable, value=1.0)
+    with tf.control_dependencies([update]):
+        following = raw.NextIteration(data=inside + memory)
+    merged.op._update_input(1, following)
+    assert float(session.run(raw.Exit(data=switched.output_false))) == 6  # 1 + 2 + 3
+    assert float(session.run(v)) == 3

@@ -9,108 +9,20 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock import errors
-from penstock.core.op_def import OpDef, find
+from penstock.core.op_def import find
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.implementations import implementation
 from penstock.graph.operation import Operation
+from penstock.runtime.node import FEED, Node, Ref
+from penstock.runtime.reference_reads import Held, References
 from penstock.runtime.references import has_references, lowered, reference_positions
 from penstock.types import dtypes as dt
-from penstock.types.dims import Dims, text
-from penstock.types.dtypes import DType
+from penstock.types.dims import text
 
-FEED = "_Feed"
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 LOOPS = frozenset({"While", "StatelessWhile"})
 FLOW = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
 BACK = {"NextIteration": "Merge", "RefNextIteration": "RefMerge"}  # edges to the next round
-
-
-class Node:
-    """An operation of a program."""
-
-    __slots__ = (
-        "attrs",
-        "control",
-        "counts",
-        "device",
-        "dtypes",
-        "id",
-        "inputs",
-        "location",
-        "name",
-        "op",
-        "origin",
-        "shapes",
-        "type",
-    )
-
-    def __init__(
-        self,
-        type: str,
-        op: OpDef | None,
-        name: str,
-        attrs: dict[str, Any],
-        inputs: "list[Ref]",
-        control: "list[Node]",
-        dtypes: Sequence[DType],
-        shapes: Sequence[Dims],
-        counts: Sequence[int] | None = None,
-        device: str = "",
-        location: str = "",
-        origin: Operation | None = None,
-    ) -> None:
-        self.id = -1
-        self.type = type
-        self.op = op
-        self.name = name
-        self.attrs = attrs
-        self.inputs = inputs
-        self.control = control
-        self.dtypes = dtypes
-        self.shapes = shapes
-        self.counts = counts
-        self.device = device
-        self.location = location
-        self.origin = origin  # the operation it was made from, for errors
-
-    def copy(self, inputs: "list[Ref]", control: "list[Node]") -> "Node":
-        """The same node on other inputs."""
-        return Node(
-            self.type,
-            self.op,
-            self.name,
-            self.attrs,
-            inputs,
-            control,
-            self.dtypes,
-            self.shapes,
-            self.counts,
-            self.device,
-            self.location,
-            self.origin,
-        )
-
-    @property
-    def stateful(self) -> bool:
-        """Whether simplification must leave the node alone."""
-        return self.op is None or self.op.stateful
-
-    def where(self) -> str:
-        """Name and user line, for errors."""
-        return f"{{{{node {self.name}}}}}" + (
-            f" defined at {self.location}" if self.location else ""
-        )
-
-    def __repr__(self) -> str:
-        inputs = ", ".join(f"{n.name}:{i}" for n, i in self.inputs)
-        control = "".join(f", ^{n.name}" for n in self.control)
-        outputs = ", ".join(
-            f"{t.name}{text(s)}" for t, s in zip(self.dtypes, self.shapes, strict=True)
-        )
-        return f"{self.name} = {self.type}({inputs}{control}) -> {outputs}"
-
-
-Ref = tuple[Node, int]
 
 
 class Program:
@@ -207,7 +119,7 @@ class _Builder:
         self.gate = gate  # inside a call: what operations without inputs wait for
         self.fed: dict[int, Node | Ref] = {}
         self.values: dict[int, list[Ref]] = {}  # id(operation) -> its outputs
-        self.handles: dict[tuple[int, int], tuple[Ref, list[Node]]] = {}  # of references
+        self.references = References(prefix)
         self.ends: dict[int, Node] = {}  # id(operation) -> the node to wait for
         self.effects: list[Node] = []  # what calls must run, whichever outputs are wanted
         self.flow = False  # whether an operation of `FLOW` was met
@@ -238,29 +150,20 @@ class _Builder:
         fed = self.fed.get(id(tensor))
         if fed is not None:
             return fed if isinstance(fed, tuple) else (fed, 0)
-        if tensor.dtype.is_ref:
-            return self._read(tensor, [])
+        held = self.references.held_by(tensor)
+        if held is not None:
+            return self.references.read(tensor, held, [])
         return self.values[id(tensor.op)][tensor.value_index]
 
-    def _read(self, tensor: SymbolicTensor, control: list[Node]) -> Ref:
-        """The value of the variable that `tensor` refers to, read after `control`."""
-        if id(tensor) in self.fed:
+    def _value(self, op: Operation, tensor: SymbolicTensor) -> Ref:
+        """What an input of an operation is when it runs: a variable is read then, if it changes."""
+        references = self.references
+        held = None if id(tensor) in self.fed else references.seen_by(op, tensor)
+        if held is None:
             return self.ref(tensor)
-        handle, waits = self.handles[id(tensor.op), tensor.value_index]
-        dtype = tensor.dtype.base_dtype
-        node = Node(
-            "ReadVariableOp",
-            find("ReadVariableOp"),
-            f"{self.prefix}{tensor.op.name}/read",
-            {"dtype": dtype},
-            [handle],
-            list(dict.fromkeys([*waits, *control])),
-            [dtype],
-            [tensor.dims],
-            location=tensor.op.location,
-            origin=tensor.op,
-        )
-        return node, 0
+        control = [self.ends[id(c)] for c in op._control_inputs]
+        others = [t for t in op.inputs if t is not tensor and references.follows(t, held)]
+        return references.read(tensor, held, [*control, *(self.ref(t)[0] for t in others)])
 
     def end(self, op: Operation) -> Node:
         return self.ends[id(op)]
@@ -270,8 +173,8 @@ class _Builder:
         while self._open_back:
             merge, position, tensor = self._open_back.pop()
             self._visit([tensor.op])
-            held = self.handles.get((id(tensor.op), tensor.value_index))
-            self.back.append((merge, position, self.ref(tensor) if held is None else held[0]))
+            held = self.references.held_by(tensor)
+            self.back.append((merge, position, self.ref(tensor) if held is None else held.handle))
 
     def _visit(self, roots: Iterable[Operation]) -> None:
         stack = [(op, False) for op in roots]
@@ -309,12 +212,13 @@ class _Builder:
         if has_references(op):
             self._copy_with_references(op)
             return
-        inputs = [self.ref(t) for t in op.inputs if not self._is_back(op, t)]
+        inputs = [self._value(op, t) for t in op.inputs if not self._is_back(op, t)]
         control = list(dict.fromkeys(self.ends[id(c)] for c in op._control_inputs))
         if self.gate is not None and (not inputs or op.op_def.stateful):
             control.append(self.gate)
         if op.type in CALLS and (self.inline_all or not op.attrs["f"].must_compile):
             self._inline(op, inputs, control)
+            self.references.follow(op, self.ends[id(op)])
             return
         if op.type == "Placeholder":
             if self.feeds_complete:
@@ -338,6 +242,7 @@ class _Builder:
         self.values[id(op)] = [(node, i) for i in range(len(op._outputs))]
         if op.type in FLOW:
             self._note_flow(op, node)
+        self.references.follow(op, node)
         if op.type in LOOPS:  # a handle stays what it was
             for i, (source, index) in enumerate(inputs):
                 if source.dtypes[index] is dt.resource:
@@ -349,16 +254,17 @@ class _Builder:
         made, kept = lowered(op), reference_positions(op)
         inputs: list[Ref] = []
         waits = list(control)
+        taken: list[Held] = []
         for i, tensor in enumerate(op.inputs):
             if self._is_back(op, tensor):
                 continue
             if i in kept:
-                handle, before = self._handle(op, tensor)
-                inputs.append(handle)
-                waits += before
+                held = self._handle(op, tensor)
+                taken.append(held)
+                inputs.append(held.handle)
+                waits += held.waits
             else:
-                ref = self._read(tensor, control) if tensor.dtype.is_ref else self.ref(tensor)
-                inputs.append(ref)
+                inputs.append(self._value(op, tensor))
         outputs = [(t.dtype, t.dims) for t in op._outputs] if made is None else made.outputs
         node = Node(
             op.type if made is None else made.type,
@@ -376,14 +282,14 @@ class _Builder:
         )
         self.ends[id(op)] = node
         self.values[id(op)] = [(node, i) for i in range(len(op._outputs))]
-        for i, place in made.references.items() if made is not None else ():
-            same = (inputs[0], [node]) if place is None else ((node, place), [])
-            self.handles[id(op), i] = same
+        self.references.follow(op, node)
+        if made is not None:
+            self.references.hold(op, node, made, taken)
         if node.type in FLOW:
             self._note_flow(op, node)
 
-    def _handle(self, op: Operation, tensor: SymbolicTensor) -> tuple[Ref, list[Node]]:
-        held = self.handles.get((id(tensor.op), tensor.value_index))
+    def _handle(self, op: Operation, tensor: SymbolicTensor) -> Held:
+        held = self.references.held_by(tensor)
         if held is None or id(tensor) in self.fed:
             raise errors.InvalidArgumentError(
                 None,
@@ -486,3 +392,6 @@ def sort(feeds: list[Node], fetches: list[Ref], targets: list[Node]) -> Program:
     for i, node in enumerate(order):
         node.id = i
     return Program(order, feeds, fetches, targets)
+
+
+__all__ = ["BACK", "CALLS", "FEED", "FLOW", "LOOPS", "Node", "Program", "Ref", "build", "sort"]
