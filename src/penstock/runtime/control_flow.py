@@ -18,19 +18,19 @@ from penstock.core import rounds
 from penstock.core.kernels import KernelContext, register_kernel
 from penstock.core.lazy import jax, jnp
 from penstock.core.resources import ResourceHandle
-from penstock.core.tensor_list import joined
+from penstock.core.tensor_list import StackedList, joined
 from penstock.core.traced import Collected, NotStatic, TraceContext
 from penstock.graph.body import CallBody
 from penstock.runtime.bodies import Streams, run_body, trace_body, traced_body
 from penstock.runtime.draws import branch_site, draws, rounds_before
 from penstock.runtime.needed_values import needs_of_caller
 from penstock.runtime.traced_flow import (
-    as_arrays,
+    Staged,
     as_state,
     building,
+    checked,
     forked,
     hand_on,
-    probe,
     refuse_empty,
     written_by,
     zeros_like,
@@ -149,31 +149,33 @@ def _switch(
         return outputs, [mine[i].value for i in written]
 
     def build() -> Any:
-        probes = [
-            probe(lambda collected, p=position: branch(collected, p))
-            if traced_body(body, device).checks
-            else ([], [], [])
-            for position, body in enumerate(branches)
+        lists = any(t.dtype is dt.variant for t in branches[0].outputs)
+        staged = [
+            Staged(partial(branch, position=p))
+            if lists or traced_body(body, device).checks
+            else None
+            for p, body in enumerate(branches)
         ]
-
-        forms = _forms_of_branches(branches, lambda position: branch(Collected(), position)[0])
+        forms = _forms_of_branches([s.shapes.results[0] for s in staged if s] if lists else [])
 
         def run(position: int) -> Any:
-            collected = Collected()
-            outputs, state = branch(collected, position)
+            mine = staged[position] or checked(partial(branch, position=position), [])
+            (outputs, state), now, values, flags = mine()
             outputs = [o.in_form(forms[i]) if i in forms else o for i, o in enumerate(outputs)]
             oks: list[Any] = []
             held: list[Any] = []
-            for i, (_, conditions, shapes) in enumerate(probes):
-                mine = i == position
-                oks += collected.conditions if mine else [True] * len(conditions)
-                held += collected.values if mine else zeros_like(shapes)
-            oks = [jnp.asarray(ok).reshape(()) for ok in oks]
-            drew = [jnp.asarray(flag) for flag in streams.drew(position, collected.drew)]
-            return outputs, state, oks, as_arrays(held), drew
+            for i, other in enumerate(staged):
+                if i == position:
+                    oks, held = oks + now, held + values
+                elif other is not None:
+                    oks += [jnp.ones((), bool) for _ in other.shapes.oks]
+                    held += zeros_like(other.shapes.held)
+            drew = [jnp.asarray(flag) for flag in streams.drew(position, flags)]
+            return outputs, state, oks, held, drew
 
         runs = [lambda p=p: run(p) for p in range(len(branches))]
-        return [c for checks, _, _ in probes for c in checks], jax.lax.switch(index, runs)
+        checks = [c for each in staged if each for c in each.checks]
+        return checks, jax.lax.switch(index, runs)
 
     needs = partial(_needs, branches, device)
     checks, (outputs, state, oks, held, drew) = building(ctx, build, needs)
@@ -190,16 +192,13 @@ def _needs(branches: Sequence[CallBody], device: str, signal: NotStatic) -> set[
     return needs_of_caller(signal, feeds, 1)
 
 
-def _forms_of_branches(branches: Sequence[CallBody], run: Callable[..., Any]) -> dict[int, Any]:
+def _forms_of_branches(outputs: Sequence[Sequence[Any]]) -> dict[int, Any]:
     """For each output that is a list the form that the lists of all branches can take."""
-    lists = [i for i, t in enumerate(branches[0].outputs) if t.dtype is dt.variant]
     forms: dict[int, Any] = {}
-    if lists:
-        for position in range(len(branches)):
-            outputs = jax.eval_shape(lambda p=position: run(p))
-            for i in lists:
-                form = outputs[i].form
-                forms[i] = joined(forms[i], form) if i in forms else form
+    for mine in outputs:
+        for i, value in enumerate(mine):
+            if isinstance(value, StackedList):
+                forms[i] = joined(forms[i], value.form) if i in forms else value.form
     return forms
 
 

@@ -1,7 +1,7 @@
 """What compiled conditionals and loops share: their values, variables and checks as XLA's state."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock import errors
 from penstock.core.lazy import jax, jnp
@@ -74,18 +74,51 @@ def building(
         raise NotStatic(ctx.op_key, str(problem)) from problem
 
 
-def probe(function: Callable[..., Any], *arguments: Any) -> tuple[list[Any], Any, Any]:
-    """The checks that a traced function makes, and shapes of their conditions and values."""
-    seen: list[Any] = []
+class Checked(NamedTuple):
+    """What a round or a branch gives: its results, and what its operations check and draw."""
 
-    def run(*given: Any) -> Any:
+    results: Any
+    oks: list[Any]
+    held: list[tuple[Any, ...]]
+    drew: list[Any]
+
+
+def checked(function: Callable[..., Any], seen: list[Any]) -> Callable[..., Checked]:
+    """`function(collected, *arguments)` as one of `arguments`; `seen` gets the checks it makes."""
+
+    def run(*arguments: Any) -> Checked:
         collected = Collected()
-        function(collected, *given)
+        results = function(collected, *arguments)
         seen[:] = collected.checks
-        return collected.conditions, collected.values
+        oks = [jnp.asarray(ok).reshape(()) for ok in collected.conditions]
+        drew = [jnp.asarray(flag) for flag in collected.drew]
+        return Checked(results, oks, as_arrays(collected.values), drew)
 
-    conditions, values = jax.eval_shape(run, *arguments)
-    return seen, conditions, values
+    return run
+
+
+class Staged:
+    """A round or a branch that is traced once, for what is to be known of it and for XLA's form.
+
+    To trace it again for each would trace what it holds again each time, too, and loops within
+    loops by the power of their depth.
+
+    Attributes:
+      checks: those that its operations make.
+      shapes: what it gives, as shapes and dtypes.
+    """
+
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+        self.checks: list[Any] = []
+        run = checked(function, self.checks)
+        self._closed, self.shapes = jax.make_jaxpr(run, return_shape=True)(*arguments)
+        self._tree = jax.tree.structure(self.shapes)
+
+    def __call__(self, *arguments: Any) -> Checked:
+        """What it gives for arguments of the shapes, dtypes and forms it was traced with."""
+        leaves = jax.tree.leaves(arguments)
+        flat = jax.core.eval_jaxpr(self._closed.jaxpr, self._closed.consts, *leaves)
+        return jax.tree.unflatten(self._tree, flat)  # type: ignore[no-any-return]
 
 
 def zeros_like(shapes: Any) -> Any:

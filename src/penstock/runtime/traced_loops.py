@@ -36,12 +36,12 @@ from penstock.runtime.needed_values import needs_of_caller
 from penstock.runtime.program import Program, Ref, sort
 from penstock.runtime.simplify import prepared_op
 from penstock.runtime.traced_flow import (
-    as_arrays,
+    Staged,
     as_state,
     building,
+    checked,
     forked,
     hand_on,
-    probe,
     refuse_empty,
     written_by,
     zeros_like,
@@ -81,6 +81,7 @@ class _Loop:
         self._cond = cond
         self._body = body
         self._forms: dict[int, Any] = {}  # of the lists among what is carried
+        self._traced: Any = checked(self._round, [])  # a round, as the loop has it
         self._streams = Streams(ctx, (cond, body))  # in this order
         self._attrs = getattr(ctx.op_key, "attrs", ctx.attrs)
         fixed = self._fixed = handed_through(body)
@@ -224,8 +225,6 @@ class _Loop:
             results = [results[i] for i in self.carried]
         tensors = [self._body.outputs[i] for i in self.carried]
         outputs = [as_state(results[k], tensor) for k, tensor in enumerate(tensors)]
-        for k, form in self._forms.items():
-            outputs[k] = outputs[k].in_form(form)
         rows = [jnp.asarray(row) for row in results[len(tensors) :]]
         return outputs, rows, [arguments[i].value for i in self.written]
 
@@ -239,15 +238,18 @@ class _Loop:
         for _ in range(5):
             if not lists:
                 return carried
-            after, _, _ = jax.eval_shape(
-                lambda c, s, n: self._round(Collected(), c, s, n), carried, state, self._first()
-            )
+            staged = self._stage(carried, state)
+            after, _, _ = staged.shapes.results
             forms = {k: self._form_of(carried[k].form, after[k].form) for k in lists}
-            if all(forms[k] == carried[k].form == after[k].form for k in lists):
-                self._forms = forms
-                return [v.in_form(forms[k]) if k in forms else v for k, v in enumerate(carried)]
+            same = all(forms[k] == carried[k].form == after[k].form for k in lists)
             carried = [v.in_form(forms[k]) if k in forms else v for k, v in enumerate(carried)]
+            if same:
+                self._forms, self._traced = forms, staged
+                return carried
         raise NotStatic(None, "the form of a list changes with each round")
+
+    def _stage(self, carried: list[Any], state: list[Any]) -> Staged:
+        return Staged(self._round, carried, state, self._first())
 
     def _form_of(self, before: Any, after: Any) -> Any:
         """The form of a list that goes into a round as `before` and comes out as `after`."""
@@ -296,12 +298,7 @@ class _Loop:
         carried = [as_state(self._values[i], inputs[i]) for i in self.carried]
         state = [jnp.asarray(self._values[i].value) for i in self.written]
         carried = self._settle(carried, state)
-        checks, oks, held = (
-            probe(self._round, carried, state, self._first())
-            if self._round_body.checks
-            else ([], [], [])
-        )
-        stacks = self._empty_stacks(carried, state)
+        checks, oks, held, stacks = self._known_of_round(carried, state)
         start = (
             carried,
             stacks,
@@ -326,19 +323,24 @@ class _Loop:
             return None  # it changes from round to round
         return found
 
-    def _empty_stacks(self, carried: Any, state: Any) -> list[Any]:
-        if self._form is None or not self._form.stacks:
-            return []
-        rounds = self._form.rounds
-        _, rows, _ = jax.eval_shape(
-            lambda c, s, n: self._round(Collected(), c, s, n), carried, state, self._first()
-        )
-        return [jnp.zeros((rounds, *row.shape), row.dtype) for row in rows]
+    def _known_of_round(
+        self, carried: list[Any], state: list[Any]
+    ) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+        """The checks of a round, shapes of their conditions and values, and empty stacks."""
+        form = self._form
+        if not self._round_body.checks and (form is None or not form.stacks):
+            return [], [], [], []
+        if not isinstance(self._traced, Staged):
+            self._traced = self._stage(carried, state)
+        (_, rows, _), oks, held, _ = self._traced.shapes
+        stacks = [jnp.zeros((form.rounds, *r.shape), r.dtype) for r in rows] if form else []
+        return self._traced.checks, oks, held, stacks
 
     def _step(self, loop_state: Any) -> Any:
         carried, stacks, state, number, _, held = loop_state
-        collected = Collected()
-        carried, rows, state = self._round(collected, carried, state, number)
+        (carried, rows, state), now, values, _ = self._traced(carried, state, number)
+        for k, shape in self._forms.items():
+            carried[k] = carried[k].in_form(shape)
         if self._form is not None:
             stacks = [
                 jax.lax.dynamic_update_index_in_dim(
@@ -347,6 +349,4 @@ class _Loop:
                 for stack, row, place in zip(stacks, rows, self._form.stacks, strict=True)
             ]
         number = None if number is None else number + number.dtype.type(1)
-        now = [jnp.asarray(ok).reshape(()) for ok in collected.conditions]
-        held = as_arrays(collected.values) if now else held
-        return carried, stacks, state, number, now, held
+        return carried, stacks, state, number, now, values if now else held
