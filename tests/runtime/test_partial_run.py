@@ -152,3 +152,18 @@ def test_a_step_that_failed_is_over(session):
         session.partial_run(handle, failing, {a: 1.0})
     refused(session, handle, failing, {}, "setup")
     assert len(calls) == 1
+
+
+def test_what_was_fed_and_what_was_fetched_may_be_written_to(session):
+    a, c = placeholder((3,), name="a"), placeholder((3,), name="c")
+    first = add(a, a, "first")
+    second = mul(first, a, "second")
+    third = add(second, c, "third")
+    handle = session.partial_run_setup([first, second, third], [a, c])
+    fed = np.float32([1, 2, 3])
+    got = session.partial_run(handle, first, {a: fed})
+    fed[:] = got[:] = 100
+    got = session.partial_run(handle, second)
+    assert got.tolist() == [2, 8, 18]
+    got[:] = 100
+    assert session.partial_run(handle, third, {c: fed}).tolist() == [102, 108, 118]

@@ -23,13 +23,22 @@ MOST_VALUES = 8  # combinations of constants that a region takes
 
 
 class Values:
-    """Values of inputs by their numbers, as part of an executable's key."""
+    """Values of inputs by their numbers, as part of an executable's key.
 
-    __slots__ = ("_key", "arrays")
+    They are copies: whoever gave an array may write to it later.
+    """
+
+    __slots__ = ("_dtypes", "_key")
 
     def __init__(self, arrays: dict[int, np.ndarray[Any, Any]]) -> None:
-        self.arrays = arrays
+        self._dtypes = [a.dtype for a in arrays.values()]
         self._key = tuple((i, a.shape, a.tobytes()) for i, a in arrays.items())
+
+    @property
+    def arrays(self) -> dict[int, np.ndarray[Any, Any]]:
+        """The values as arrays that nothing can write to."""
+        entries = zip(self._key, self._dtypes, strict=True)
+        return {i: np.frombuffer(d, kind).reshape(s) for (i, s, d), kind in entries}
 
     def __hash__(self) -> int:
         return hash(self._key)

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from penstock import errors
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.runtime.feeds import Feeds
@@ -110,7 +112,7 @@ class PartialRuns:
         with partial.lock:
             _check(partial, fetches.tensors, feeds.tensors)
             refs = [partial.wanted[id(t)] for t in fetches.tensors]
-            given = {(id(partial.feeds[t]), 0): array for t, array in arrays.items()}
+            given = {(id(partial.feeds[t]), 0): _kept(array) for t, array in arrays.items()}
             self._check_fed(partial, fetches.tensors, refs, given)
             partial.values.update(given)
             try:
@@ -183,6 +185,11 @@ class PartialRuns:
         )
         partial.values.update({(id(n), i): v for (n, i), v in zip(given, results, strict=True)})
         partial.done.update(id(n) for n in nodes)
+
+
+def _kept(value: Any) -> Any:
+    """A value as the step keeps it: whoever fed an array may write to it before the next call."""
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _check(
