@@ -30,6 +30,7 @@ WHAT = "native kernels"
 WITHOUT = "products, convolutions, pooling and recurrent nets on CPU are slower"
 FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older libraries say so
     "product",
+    "finished_product",
     "conv",
     "finished_conv",
     "conv_input_grad",
@@ -54,7 +55,7 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "nth",
 )
 PREFIX = "penstock."
-REVISION = 9  # part of the names that executables on disk hold; handlers.cc states the same number
+REVISION = 10  # part of the names that executables on disk hold; handlers.cc states the same number
 _SETS = ("isa", "dot_isa")  # of instructions: for all kernels, for products of bfloat16 and bytes
 _OWN = ("interface", *_SETS, *(f"use_{name}" for name in _SETS))
 

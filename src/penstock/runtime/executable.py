@@ -21,6 +21,7 @@ from penstock.core.lazy import jax, jnp, wide_types
 from penstock.core.lazy_module import LazyModule
 from penstock.core.patterns import Pattern, add_pattern, used
 from penstock.core.prepared import PreparedOp
+from penstock.core.products import noted
 from penstock.core.tensor_list import StackedList
 from penstock.core.traced import (
     Check,
@@ -31,6 +32,7 @@ from penstock.core.traced import (
     gate,
     gate_now,
 )
+from penstock.runtime.finishing import FINISH, Finisher
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.repeats import Constant, Link, Repeat, Same, find_repeats
 from penstock.types import dtypes as dt
@@ -150,6 +152,21 @@ class Executable:
         kept: list[Any],
         taken: list[Any],
     ) -> Any:
+        with noted() as made:
+            finisher = None
+            if self.region.device == "CPU" and used(FINISH.name):
+                finisher = Finisher(self.region.nodes, self.region.outputs, made)
+            return self._trace_all(finisher, constants, steps, inputs, kept, taken)
+
+    def _trace_all(
+        self,
+        finisher: Finisher | None,
+        constants: list[Any],
+        steps: list[Any],
+        inputs: list[Any],
+        kept: list[Any],
+        taken: list[Any],
+    ) -> Any:
         region = self.region
         collected = Collected()
         values: dict[tuple[int, int], Any] = {
@@ -170,6 +187,8 @@ class Executable:
                 looped.update(id(n) for nodes in repeat.rounds for n in nodes)
             if id(node) not in looped and (id(node), 0) not in values:
                 trace_node(node, prepared, values, refs, collected, step_values.get(position))
+                if finisher is not None:
+                    finisher.after(node, values)
                 for key in _keys(node, prepared.writes):
                     gate_now(collected, refs[key], old[key])
         self._note(collected.checks)

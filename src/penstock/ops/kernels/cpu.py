@@ -12,6 +12,7 @@ import numpy as np
 from penstock.core import native
 from penstock.core.kernels import compiled_kernel
 from penstock.core.lazy import jax
+from penstock.core.products import product
 from penstock.ops.nn_pool_kernels import pool_window
 
 Array = Any  # a JAX tracer
@@ -40,20 +41,10 @@ def _is_product(attrs: dict[str, Any], a: Array, b: Array) -> bool:
     return bool(min(m, n, k) > 1 and batch * m * n * k >= LEAST_WORK)
 
 
-def _product(a: Array, b: Array, adj_a: bool, adj_b: bool) -> Array:
-    m = a.shape[-1] if adj_a else a.shape[-2]
-    n = b.shape[-2] if adj_b else b.shape[-1]
-    result = _result(*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), m, n)
-    rank = len(result.shape)  # of both, so that a mapped axis is the first of both
-    a, b = (x.reshape((1,) * (rank - x.ndim) + x.shape) for x in (a, b))
-    attrs: dict[str, Any] = {"adj_a": np.bool_(adj_a), "adj_b": np.bool_(adj_b)}
-    return native.call("product", result, a, b, mapped="expand_dims", **attrs)
-
-
 @compiled_kernel("MatMul", when=_is_product, **FLOAT)
 def mat_mul(a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
     """MatMul of float32."""
-    return _product(a, b, transpose_a, transpose_b)
+    return product(a, b, transpose_a, transpose_b)
 
 
 @compiled_kernel("BatchMatMul", when=_is_product, **FLOAT)
@@ -66,7 +57,7 @@ def mat_mul(a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Arra
 )
 def batch_mat_mul(x: Array, y: Array, *, adj_x: bool, adj_y: bool) -> Array:
     """BatchMatMul of float32, in all its versions."""
-    return _product(x, y, adj_x, adj_y)
+    return product(x, y, adj_x, adj_y)
 
 
 # pooling
