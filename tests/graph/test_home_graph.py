@@ -112,3 +112,14 @@ def test_tensors_of_two_graphs_are_refused(home):
     for function in (tf.add, tf.maximum, tf.matmul):
         with pytest.raises(ValueError, match="must be from the same graph"):
             function(get(home, "a"), other)
+
+
+def test_a_call_of_a_function_goes_there(home):
+    double = tf.function(lambda x, y: {"sum": x * 2.0 + y})
+    a = get(home, "a")
+    concrete = double.get_concrete_function(tf.TensorSpec([3, 4]), tf.TensorSpec([]))
+    for call in (double, concrete):
+        total = call(a, 1.0)["sum"]
+        assert total.graph is home
+        with v1.Session(graph=home) as session:
+            assert session.run(total, {a: [[1.0] * 4] * 3}).tolist() == [[3.0] * 4] * 3

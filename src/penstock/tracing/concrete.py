@@ -15,7 +15,7 @@ from penstock import errors
 from penstock.autodiff import calls
 from penstock.autodiff.tape import GradientTape
 from penstock.config.placement_log import get_log_device_placement, log_placement
-from penstock.core.context import state
+from penstock.core.context import at_home, state
 from penstock.core.convert import convert_to_tensor, symbolic_in_eager
 from penstock.core.op_def import lookup
 from penstock.core.resources import eager_resources
@@ -224,6 +224,9 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
         if state.plain and captured is not None:
             return self._result(_run(self.body, tensors, captured))
         arguments = [*tensors, *self._captured]
+        if state.graph is not None and state.graph.home_of(arguments) is not state.graph:
+            with at_home(*arguments):
+                return self.call_flat(tensors)
         if state.recorders:
             for variable in self.graph.variables:
                 for recorder in state.recorders:
@@ -262,7 +265,11 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
           TypeError: a tensor is missing, superfluous, or of another dtype or shape.
         """
         try:
-            if state.recorders or state.graph is not None:
+            graph = state.graph
+            if graph is not None and graph.home_of((*args, *kwargs.values())) is not graph:
+                with at_home(*args, *kwargs.values()):
+                    return self(*args, **kwargs)
+            if state.recorders or graph is not None:
                 watch(variables_in((args, kwargs)))
             return self.call_flat(self._flat_signature.bind(args, kwargs, self.function_type))
         except Exception as error:
