@@ -245,6 +245,20 @@ def test_sizes_are_refused_before_memory_is_taken(size):
         tf.io.decode_image(bomb)
 
 
+def test_few_bytes_do_not_take_the_memory_of_a_large_image():
+    """Deflate makes at most 1,032 bytes of one."""
+    rows = zlib.compress(bytes(301 * 3000), 9)
+    whole = image_formats.png_file(300, 3000, 8, 0, rows)
+    assert len(rows) < 301 * 3000 / 900
+    assert tf.io.decode_png(whole).shape == (3000, 300, 1)
+    for bits in (8, 16):
+        file = image_formats.png_file(9000, 9000, bits, 2, rows)
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"of \[9000, 9000\]: it is cut off"
+        ):
+            tf.io.decode_png(file)
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     kind=st.sampled_from([*FILES, "deep"]),

@@ -20,6 +20,7 @@ Array = Any  # numpy.ndarray
 MAX_BYTES = 1 << 30  # of one decoded image, all its frames together
 JXL_CODESTREAM = b"\xff\x0a"
 JXL_CONTAINER = b"\x00\x00\x00\x0cJXL \r\n\x87\n"
+_MOST_DEFLATED = 1032  # bytes that one byte of compressed data stands for
 _PNG_SIGN = b"\x89PNG\r\n\x1a\n"
 _GRAY = np.array([9797, 19234, 3737])  # of red, green, blue, in 1 / 32768
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -89,6 +90,10 @@ def png_header(data: bytes) -> tuple[int, int, int, int, int]:
     if color not in _PNG_CHANNELS:
         raise BadImage(f"PNG color type {color}")
     check_size(width, height, _PNG_CHANNELS[color])
+    samples = 1 if color == 3 else _PNG_CHANNELS[color]
+    least = width * samples * bits // 8 * height // _MOST_DEFLATED
+    if len(data) < least:
+        raise BadImage(f"{len(data)} bytes of PNG for an image of {[height, width]}: it is cut off")
     return width, height, bits, color, interlaced
 
 
