@@ -3,7 +3,9 @@
 #include "arrays.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <vector>
 
@@ -11,6 +13,33 @@
 
 namespace penstock {
 namespace {
+
+// What memory does not hold: no C++ exception may reach Python, which knows of none.
+constexpr int64_t kNoMemory = -3;
+
+// What work() returns; kNoMemory where it runs out of memory.
+template <typename Work>
+int64_t with_memory(Work work) {
+  try {
+    return work();
+  } catch (const std::exception &) {  // bad_alloc, or length_error for more than there can be
+    return kNoMemory;
+  }
+}
+
+// in_parallel for shares that may run out of memory: then kNoMemory, else -1.
+template <typename Take>
+int64_t in_parallel_with_memory(int64_t shares, int64_t threads, Take take) {
+  std::atomic<bool> lacking{false};
+  in_parallel(shares, threads, [&](int64_t share) {
+    const int64_t found = with_memory([&]() -> int64_t {
+      take(share);
+      return -1;
+    });
+    if (found == kNoMemory) lacking = true;
+  });
+  return lacking ? kNoMemory : -1;
+}
 
 // ---- distinct items
 
@@ -258,9 +287,9 @@ void top(const Element *row, int64_t width, int64_t k, uint64_t *keys, Element *
 }
 
 template <typename Element>
-void top_of_rows(const void *rows, int64_t number, int64_t width, int64_t k, int64_t threads,
-                 void *values, int64_t *places) {
-  in_parallel(number, threads, [=](int64_t row) {
+int64_t top_of_rows(const void *rows, int64_t number, int64_t width, int64_t k, int64_t threads,
+                    void *values, int64_t *places) {
+  return in_parallel_with_memory(number, threads, [=](int64_t row) {
     thread_local std::vector<uint64_t> keys;
     if (static_cast<int64_t>(keys.size()) < width) keys.resize(static_cast<size_t>(width));
     top(static_cast<const Element *>(rows) + row * width, width, k, keys.data(),
@@ -343,10 +372,11 @@ int64_t edits(const int32_t *a, int64_t a_size, const int32_t *b, int64_t b_size
 
 // ---- places of keys
 
-// Where the search for a key begins: keys that follow each other are far apart.
+// Where the search for a key begins: far apart for keys that follow each other, and for those that
+// differ in their upper bits alone.
 inline int64_t first_slot(int64_t key, int64_t slot_count) {
-  const uint64_t mixed = static_cast<uint64_t>(key) * 0x9E3779B97F4A7C15u;
-  return static_cast<int64_t>((mixed ^ mixed >> 32) & static_cast<uint64_t>(slot_count - 1));
+  return static_cast<int64_t>(mixed(static_cast<uint64_t>(key)) &
+                              static_cast<uint64_t>(slot_count - 1));
 }
 
 void find_places(const int64_t *keys, const int32_t *slots, int64_t slot_count,
@@ -391,15 +421,18 @@ void level(const double *row, int64_t width, std::vector<double> &totals,
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 4; }
+EXPORT int penstock_arrays_version() { return 5; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
                                       int64_t *counts) {
   if (count >= std::numeric_limits<int32_t>::max()) return -2;
-  if (wide)
-    return find_distinct(items, count, size, floating, static_cast<int64_t *>(numbers), first, counts);
-  return find_distinct(items, count, size, floating, static_cast<int32_t *>(numbers), first, counts);
+  return with_memory([=] {
+    return wide ? find_distinct(items, count, size, floating, static_cast<int64_t *>(numbers), first,
+                                counts)
+                : find_distinct(items, count, size, floating, static_cast<int32_t *>(numbers), first,
+                                counts);
+  });
 }
 
 EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const void *rows,
@@ -447,8 +480,7 @@ EXPORT int64_t penstock_arrays_invert(const void *x, int64_t wide, int64_t numbe
 EXPORT int64_t penstock_arrays_top(int64_t kind, const void *rows, int64_t number, int64_t width,
                                    int64_t k, int64_t threads, void *values, int64_t *places) {
   const auto find = kind == 0 ? top_of_rows<float> : top_of_rows<int32_t>;
-  find(rows, number, width, k, threads, values, places);
-  return -1;
+  return find(rows, number, width, k, threads, values, places);
 }
 
 EXPORT int64_t penstock_arrays_among(const float *rows, int64_t number, int64_t width,
@@ -474,19 +506,20 @@ EXPORT int64_t penstock_arrays_nth(int64_t kind, const void *rows, int64_t numbe
                     : kind == 1 ? nths<double>
                     : kind == 2 ? nths<int32_t>
                                 : nths<int64_t>;
-  find(rows, number, width, place, values);
-  return -1;
+  return with_memory([=]() -> int64_t {
+    find(rows, number, width, place, values);
+    return -1;
+  });
 }
 
 EXPORT int64_t penstock_arrays_edits(const int32_t *a, const int64_t *a_splits, const int32_t *b,
                                      const int64_t *b_splits, int64_t number, int64_t threads,
                                      int64_t *found) {
-  in_parallel(number, threads, [=](int64_t i) {
+  return in_parallel_with_memory(number, threads, [=](int64_t i) {
     thread_local std::vector<int64_t> row;
     const int64_t *of_a = a_splits + i, *of_b = b_splits + i;
     found[i] = edits(a + of_a[0], of_a[1] - of_a[0], b + of_b[0], of_b[1] - of_b[0], row);
   });
-  return -1;
 }
 
 EXPORT int64_t penstock_arrays_index(const int64_t *keys, int64_t count, int32_t *slots,
@@ -512,9 +545,11 @@ EXPORT int64_t penstock_arrays_places(const int64_t *keys, const int32_t *slots,
 
 EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t width, double *out,
                                      int32_t *parts) {
-  std::vector<double> totals(static_cast<size_t>(width));
-  std::vector<int64_t> sizes(static_cast<size_t>(width));
-  for (int64_t i = 0; i < number; ++i)
-    level(rows + i * width, width, totals, sizes, out + i * width, parts + i * width);
-  return -1;
+  return with_memory([=]() -> int64_t {
+    std::vector<double> totals(static_cast<size_t>(width));
+    std::vector<int64_t> sizes(static_cast<size_t>(width));
+    for (int64_t i = 0; i < number; ++i)
+      level(rows + i * width, width, totals, sizes, out + i * width, parts + i * width);
+    return -1;
+  });
 }

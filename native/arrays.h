@@ -3,6 +3,7 @@
 // Arrays are dense. Integers that number things are int32, or int64 where `wide` says so. Kinds of
 // elements: 0 float, 1 double, 2 int32, 3 int64. Functions that check their inputs return -1, or
 // the first place that is wrong; then the caller does the work in Python, which says what is wrong.
+// Those that need room of their own (unique, top, nth, edits, level) return -3 where memory runs out.
 #pragma once
 
 #include <cstdint>

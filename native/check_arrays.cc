@@ -211,9 +211,10 @@ bool check_edits(Random &random) {
 bool check_places(Random &random) {
   const int64_t count = below(random, 300), slots = 512, number = below(random, 400);
   std::vector<int64_t> keys(count), wanted(number), places(number);
-  for (int64_t i = 0; i < count; ++i) keys[i] = (i - 100) * 3;
+  const int64_t step = random() % 2 ? 3 : int64_t{3} << 48;  // alike but for the upper bits
+  for (int64_t i = 0; i < count; ++i) keys[i] = (i - 100) * step;
   std::shuffle(keys.begin(), keys.end(), random);
-  for (int64_t &each : wanted) each = below(random, 1000) - 400;
+  for (int64_t &each : wanted) each = (below(random, 400) - 150) * step + below(random, 2);
   std::vector<int32_t> index(slots, -1);
   penstock_arrays_index(keys.data(), count, index.data(), slots);
   penstock_arrays_places(keys.data(), index.data(), slots, wanted.data(), number, 2, places.data());

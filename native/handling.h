@@ -21,7 +21,7 @@ ffi::Error guarded(Body body) {
   try {
     body();
   } catch (const std::bad_alloc&) {
-    return ffi::Error(ffi::ErrorCode::kResourceExhausted, "no memory for packed panels");
+    return ffi::Error(ffi::ErrorCode::kResourceExhausted, "no memory for intermediate values");
   }
   return ffi::Error::Success();
 }

@@ -1,6 +1,8 @@
 // The handlers of work that host code calls too: special functions (special.h) and rows (arrays.h),
 // with the same results. The rows of a call are all but the last axis.
 #include <algorithm>
+#include <atomic>
+#include <new>
 
 #include "arrays.h"
 #include "handling.h"
@@ -74,13 +76,23 @@ ffi::Error special(ffi::ThreadPool pool, ffi::RemainingArgs given, std::int32_t 
   });
 }
 
+// As in_parts, for work that returns -3 where memory runs out, as in arrays.h.
+template <typename Work>
+void in_parts_with_memory(ffi::ThreadPool pool, long rows, long width, Work work) {
+  std::atomic<bool> lacking{false};
+  in_parts(pool, rows, width, [&](long from, long to) {
+    if (work(from, to) == -3) lacking = true;
+  });
+  if (lacking) throw std::bad_alloc();
+}
+
 ffi::Error top(ffi::ThreadPool pool, Any x, ffi::Result<Any> values,
                ffi::Result<ffi::Buffer<ffi::S64>> places) {
   return guarded([&] {
     const long width = width_of(x.dimensions()), k = width_of(values->dimensions());
-    in_parts(pool, rows_of(x.dimensions()), width, [&](long from, long to) {
-      penstock_arrays_top(kind_of(x), at(x, from * width), to - from, width, k, 1,
-                          at(values, from * k), places->typed_data() + from * k);
+    in_parts_with_memory(pool, rows_of(x.dimensions()), width, [&](long from, long to) {
+      return penstock_arrays_top(kind_of(x), at(x, from * width), to - from, width, k, 1,
+                                 at(values, from * k), places->typed_data() + from * k);
     });
   });
 }
@@ -111,9 +123,9 @@ ffi::Error extreme(ffi::ThreadPool pool, Any x, bool least,
 ffi::Error nth(ffi::ThreadPool pool, Any x, std::int64_t place, ffi::Result<Any> values) {
   return guarded([&] {
     const long width = width_of(x.dimensions());
-    in_parts(pool, rows_of(x.dimensions()), width, [&](long from, long to) {
-      penstock_arrays_nth(kind_of(x), at(x, from * width), to - from, width, place,
-                          at(values, from));
+    in_parts_with_memory(pool, rows_of(x.dimensions()), width, [&](long from, long to) {
+      return penstock_arrays_nth(kind_of(x), at(x, from * width), to - from, width, place,
+                                 at(values, from));
     });
   });
 }

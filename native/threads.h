@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -21,7 +21,7 @@ void in_parallel(int64_t shares, int64_t threads, Take take) {
   std::vector<std::thread> helpers;
   try {
     for (int64_t i = 1; i < std::min(threads, shares); ++i) helpers.emplace_back(work);
-  } catch (const std::system_error &) {
+  } catch (const std::exception &) {  // no thread to be had, or no memory to remember it
   }
   work();
   for (std::thread &each : helpers) each.join();

@@ -1,6 +1,8 @@
 """Work on arrays with the native library: the same as without it."""
 
 import functools
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -265,3 +267,50 @@ def test_edit_distance_compares_floats_as_numbers(dtype):
 
     one, other = row(0.0, -0.0, NAN, 1.0), row(-0.0, 0.0, NAN, 1.0)
     assert tf.edit_distance(one, other, normalize=False).numpy().tolist() == [1.0]
+
+
+def test_keys_that_differ_in_their_upper_bits_alone_are_found():
+    keys = np.arange(1 << 16, dtype=np.int64) << 48
+    slots = native_arrays.index(keys)
+    found = native_arrays.places(keys, slots, keys[::-1].copy())
+    np.testing.assert_array_equal(found, np.arange(1 << 16)[::-1])
+    assert native_arrays.places(keys, slots, keys + 1).tolist() == [-1] * (1 << 16)
+
+
+SCARCE = """
+import resource, sys
+import numpy as np
+from penstock.core import native_arrays as n
+
+wide = np.zeros((1, 1 << 24), np.float32)
+doubles = np.zeros((1, 1 << 23))
+numbers = np.arange(1 << 22, dtype=np.int64)
+assert n.top(wide[:, :9], 1) and n.level(doubles[:, :9]) and n.unique(numbers[:9], np.dtype("i4"))
+calls = {
+    "top": lambda: n.top(wide, 1),
+    "level": lambda: n.level(doubles),
+    "unique": lambda: n.unique(numbers, np.dtype("i4")),
+}
+kilobytes = {"top": 8, "level": 100 * 1024, "unique": 84 * 1024}  # of the results
+for name, call in calls.items():
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    most = used + (kilobytes[name] + 16 * 1024) * 1024
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+    try:
+        call()
+        print(name, "done")
+    except MemoryError as problem:
+        print(name, problem)
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_what_memory_does_not_hold_is_an_error():
+    """It ended the process."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCARCE], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lacking = "native work on arrays: there is no memory left for its intermediate values"
+    assert done.stdout.splitlines() == [f"{n} {lacking}" for n in ("top", "level", "unique")]

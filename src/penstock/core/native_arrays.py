@@ -3,7 +3,8 @@
 A shared library of its own, loaded at first use: it has neither Python nor XLA in it, and leaves
 Python's lock while it works. Each function here returns None where the library is not in use, or
 does not serve what it is given: wrong ids, dtypes that it has no code for. Then the caller does the
-work in NumPy, which also says what is wrong. Thread-safe: nothing is kept between calls.
+work in NumPy, which also says what is wrong. Where memory runs out, there is a MemoryError.
+Thread-safe: nothing is kept between calls.
 """
 
 import math
@@ -17,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=4,
+    version=5,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -38,11 +39,21 @@ ADD, MULTIPLY, LARGEST, SMALLEST = range(4)
 INSIDE, RISING, NEGATIVE_TOO, LARGE_TOO = range(4)  # which ids are right, see `combined`
 _KINDS = {"f4": 0, "f8": 1, "i4": 2, "i8": 3}
 _ALONE = 1 << 14  # elements up to which one thread works
+_NO_MEMORY = -3
 Array = Any  # numpy.ndarray
 
 
 def _kind(dtype: np.dtype[Any]) -> int | None:
     return _KINDS.get(f"{dtype.kind}{dtype.itemsize}")
+
+
+def _checked(found: int) -> int:
+    """What a function returned that needs room of its own."""
+    if found == _NO_MEMORY:
+        raise MemoryError(
+            "native work on arrays: there is no memory left for its intermediate values"
+        )
+    return found
 
 
 def _is_wide(ids: Array) -> bool | None:
@@ -74,7 +85,7 @@ def unique(items: Array, out: np.dtype[Any]) -> tuple[Array, Array, Array] | Non
     numbers = np.empty(len(items), out)
     first, counts = np.empty((2, len(items)), np.int64)
     wide = out.itemsize == 8
-    found = call(items, len(items), size, floating, wide, numbers, first, counts)
+    found = _checked(call(items, len(items), size, floating, wide, numbers, first, counts))
     return None if found < 0 else (first[:found], numbers, counts[:found])
 
 
@@ -163,7 +174,7 @@ def top(x: Array, k: int) -> tuple[Array, Array] | None:
     places = np.empty(values.shape, np.int64)
     rows = math.prod(x.shape[:-1])
     threads = processors() if x.size > _ALONE else 1
-    call(kind, x, rows, x.shape[-1], k, threads, values, places)
+    _checked(call(kind, x, rows, x.shape[-1], k, threads, values, places))
     return values, places
 
 
@@ -191,7 +202,7 @@ def edits(a: Array, a_splits: Array, b: Array, b_splits: Array) -> Array | None:
     held = [np.ascontiguousarray(x) for x in (a, a_splits, b, b_splits)]
     found = np.empty(len(a_splits) - 1, np.int64)
     threads = processors() if len(a) > _ALONE else 1
-    call(*held, len(found), threads, found)
+    _checked(call(*held, len(found), threads, found))
     return found
 
 
@@ -223,5 +234,5 @@ def level(rows: Array) -> tuple[Array, Array] | None:
         return None
     rows = np.ascontiguousarray(rows)
     values, parts = np.empty(rows.shape), np.empty(rows.shape, np.int32)
-    call(rows, *rows.shape, values, parts)
+    _checked(call(rows, *rows.shape, values, parts))
     return values, parts
