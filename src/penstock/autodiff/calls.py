@@ -103,8 +103,10 @@ class ReverseGraph(FuncGraph):
         So that the reverse keeps a number instead of the list.
         """
         if op.name in ("TensorListLength", "TensorListElementShape"):
-            (handle,) = inputs
+            inside = next((outer for outer, inner in self.captures if inner is inputs[0]), None)
+            handle = inputs[0] if inside is None else inside
             if isinstance(handle, SymbolicTensor) and handle.graph is self.outer_graph:
+                inputs = (handle,)
                 with context.graph_scope(self.outer_graph), context.no_recording():
                     made = self.outer_graph.add_operation(op, inputs, counts, attrs, name)
                 captured: Operation = self.capture(made.outputs[0]).op

@@ -18,6 +18,7 @@ from penstock.graph.static_values import constant_value, value_source
 COMPARISONS = {"Less": 1, "LessEqual": 1, "Greater": -1, "GreaterEqual": -1}
 LONGEST = 1 << 20  # rounds that are still worth an array
 Known = Callable[[int], Any]  # the value of an input of the loop, None for one that is not known
+Asked = Callable[[Any], Any]  # that of a tensor of the condition
 
 
 def bound_of(op: Operation) -> int | None:
@@ -34,15 +35,25 @@ def rounds(cond: CallBody, body: CallBody, known: Known) -> int | None:
     return min(bounds) if bounds else None
 
 
-def exact_rounds(cond: CallBody, body: CallBody, known: Known) -> int | None:
-    """How often a loop runs, None unless every part of its condition counts to a known limit."""
-    found = _each_rounds(cond, body, known, exact=True)
+def exact_rounds(
+    cond: CallBody, body: CallBody, known: Known, asked: Asked = constant_value
+) -> int | None:
+    """How often a loop runs, None unless every part of its condition counts to a known limit.
+
+    `asked` gives the value of a tensor of the condition, where it is known and the same in all
+    rounds.
+    """
+    found = _each_rounds(cond, body, known, asked, exact=True)
     bounds = [n for n in found if n is not None]
     return min(bounds) if len(bounds) == len(found) and min(bounds) <= LONGEST else None
 
 
 def _each_rounds(
-    cond: CallBody, body: CallBody, known: Known, exact: bool = False
+    cond: CallBody,
+    body: CallBody,
+    known: Known,
+    asked: Asked = constant_value,
+    exact: bool = False,
 ) -> list[int | None]:
     """For each part of a condition the rounds until it fails, None for one that does not count.
 
@@ -50,7 +61,7 @@ def _each_rounds(
     the other end then, and the loop too.
     """
     return [
-        _rounds(cond, body, known, part, exact) if part.type in COMPARISONS else None
+        _rounds(cond, body, known, asked, part, exact) if part.type in COMPARISONS else None
         for part in _conjuncts(cond.outputs[0])
     ]
 
@@ -66,16 +77,21 @@ def _conjuncts(tensor: Any) -> Iterator[Operation]:
 
 
 def _rounds(
-    cond: CallBody, body: CallBody, known: Known, comparison: Operation, exact: bool
+    cond: CallBody,
+    body: CallBody,
+    known: Known,
+    asked: Asked,
+    comparison: Operation,
+    exact: bool,
 ) -> int | None:
     """The rounds until a comparison fails."""
     left, right = (value_source(t) for t in comparison.inputs)
     sign = COMPARISONS[comparison.type]
     number = _number(cond, left)
-    if number is None or _limit(cond, body, known, right) is None:
+    if number is None or _limit(cond, body, known, asked, right) is None:
         left, right, sign = right, left, -sign
         number = _number(cond, left)
-    limit = _limit(cond, body, known, right)
+    limit = _limit(cond, body, known, asked, right)
     if number is None or limit is None or not left.dtype.is_integer:
         return None
     start, step = known(number), _step(body, number)
@@ -95,7 +111,7 @@ def _number(cond: CallBody, tensor: Any) -> int | None:
     return next((i for i, t in enumerate(cond.inputs) if t is tensor), None)
 
 
-def _limit(cond: CallBody, body: CallBody, known: Known, tensor: Any) -> int | None:
+def _limit(cond: CallBody, body: CallBody, known: Known, asked: Asked, tensor: Any) -> int | None:
     """The value of a scalar in the condition that is the same in all rounds."""
     number = _number(cond, tensor)
     if number is not None:
@@ -103,7 +119,7 @@ def _limit(cond: CallBody, body: CallBody, known: Known, tensor: Any) -> int | N
             return None
         value = known(number)
     else:
-        value = constant_value(tensor)
+        value = asked(tensor)
     if value is None or value.ndim or value.dtype.kind not in "iu":
         return None
     return int(value)

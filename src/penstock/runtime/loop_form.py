@@ -4,6 +4,7 @@
 it what can be done for all rounds at once, which costs far less than the same in small pieces:
 
 - counters: what a loop variable that counts holds is known from the number of the round;
+- lengths of lists that grow or shrink (`penstock.runtime.loop_lists`);
 - row reads: row `t` of an array that all rounds share, `t` a counter, needs no check, nor does
   setting element `t` of a list;
 - rows collected of an array, in order: they are the array;
@@ -25,6 +26,7 @@ import numpy as np
 
 from penstock.core.op_def import lookup
 from penstock.core.patterns import Pattern, add_pattern, used
+from penstock.runtime.loop_lists import settle_lengths
 from penstock.runtime.loop_nodes import (
     Counter,
     added_up,
@@ -108,6 +110,8 @@ class _Rewriter:
         self.made: dict[Before, Node] = {}
 
     def rewrite(self) -> LoopForm:
+        settle_lengths(self)
+        self.program = self._sorted(self.program.fetches)  # without what is no longer asked for
         self._collect_counters()
         self._leave_zeros()
         for node in self.program.nodes:
@@ -123,6 +127,7 @@ class _Rewriter:
         form = self.form
         count = len(program.fetches)
         known = {*self.fixed, *self.counters, *form.sums, *form.vectors, *form.copies}
+        known |= {*form.numbers}
         form.carried = [i for i in range(count) if i not in known]
         form.program = self._sorted([program.fetches[i] for i in form.carried] + self._emitted)
         form.indices = self._indices(form.program)
@@ -131,7 +136,7 @@ class _Rewriter:
     def _indices(self, program: Program) -> dict[tuple[int, int], Counter]:
         """What is known of the numbers of rows."""
         refs = [n.inputs[1] for n in program.nodes if n.type in BY_INDEX]
-        found = {(id(node), i): self._counted((node, i)) for node, i in refs}
+        found = {(id(node), i): self.counted((node, i)) for node, i in refs}
         return {key: counter for key, counter in found.items() if counter is not None}
 
     def _sorted(self, fetches: list[Ref]) -> Program:
@@ -151,21 +156,21 @@ class _Rewriter:
                 found[i] = Counter(start, step)
         return found
 
-    def _counted(self, ref: Ref) -> Counter | None:
+    def counted(self, ref: Ref) -> Counter | None:
         """What an integer scalar is in each round."""
         node, _ = ref
         number = self.numbers.get(id(node))
         if number is not None:
             start = self.facts.starts.get(number) if number in self.fixed else None
             return self.counters.get(number) if start is None else Counter(start, 0)
-        if node.type == "PenstockStackRead" and not node.control:
+        if node.type in ("PenstockStackRead", "TensorListGetItem") and not node.control:
             return self._collected(node)
         constant = constant_integer(ref)
         if constant is not None:
             return Counter(constant, 0)
         if node.type not in ("Add", "AddV2", "Sub") or node.control:
             return None
-        left, right = (self._counted(each) for each in node.inputs)
+        left, right = (self.counted(each) for each in node.inputs)
         if left is None or right is None:
             return None
         sign = -1 if node.type == "Sub" else 1
@@ -173,8 +178,9 @@ class _Rewriter:
 
     def _collected(self, node: Node) -> Counter | None:
         """A counter that an earlier loop collected in a vector, of which this one reads."""
-        values = self.facts.vectors.get(self.numbers.get(id(node.inputs[0][0]), -1))
-        index = self._counted(node.inputs[1])
+        number = self.numbers.get(id(node.inputs[0][0]), -1)
+        values = self.facts.vectors.get(number) if number in self.fixed else None
+        index = self.counted(node.inputs[1])
         if values is None or index is None or not index.within(self.rounds, len(values)):
             return None
         read = [values[index.first + index.step * r] for r in range(self.rounds)]
@@ -184,16 +190,16 @@ class _Rewriter:
     def _collected_rows(self) -> Iterator[tuple[int, Counter, Ref]]:
         """Variables of which each round sets another row until all are set: number, index, row."""
         for i, (node, _) in enumerate(self.program.fetches):
-            if node.type != "PenstockStackWrite" or self._users(i) != [node] or node.control:
+            if node.type != "PenstockStackWrite" or self.users(i) != [node] or node.control:
                 continue
-            index, dims = self._counted(node.inputs[1]), self.facts.dims.get(i, ())
-            if index and dims and self._handed_on_alone(i) and index.covers(self.rounds, dims[0]):
+            index, dims = self.counted(node.inputs[1]), self.facts.dims.get(i, ())
+            if index and dims and self.handed_on_alone(i) and index.covers(self.rounds, dims[0]):
                 yield i, index, node.inputs[2]
 
     def _collect_counters(self) -> None:
         """Finds variables in which each round puts what a counter says."""
         for i, index, row in self._collected_rows():
-            value = self._counted(row)
+            value = self.counted(row)
             if value and len(self.facts.dims[i]) == 1:
                 vector = np.zeros(self.rounds, row[0].dtypes[row[1]].numpy_dtype)
                 numbers = np.arange(self.rounds)
@@ -209,11 +215,11 @@ class _Rewriter:
 
     # lists
 
-    def _users(self, number: int) -> list[Node]:
+    def users(self, number: int) -> list[Node]:
         feed = self.program.feeds[number]
         return [n for n in self.program.nodes for source, _ in n.inputs if source is feed]
 
-    def _handed_on_alone(self, number: int) -> bool:
+    def handed_on_alone(self, number: int) -> bool:
         """Whether a round uses what a variable becomes nowhere else, and hands on no old value."""
         feed, (node, _) = self.program.feeds[number], self.program.fetches[number]
         taken = [source for each in self.program.nodes for source, _ in each.inputs]
@@ -227,16 +233,16 @@ class _Rewriter:
             length = self.facts.lengths.get(i)
             if node.type != "TensorListSetItem" or node.control or length is None:
                 continue
-            if not self._handed_on_alone(i):
+            if not self.handed_on_alone(i):
                 continue
-            counter = self._counted(node.inputs[1])
+            counter = self.counted(node.inputs[1])
             if node.inputs[0][0] is not self.program.feeds[i] or counter is None:
                 continue
             if counter.within(self.rounds, length):
                 node.attrs = {**node.attrs, "_in_range": True}
-            others = [user for user in self._users(i) if user is not node]
+            others = [user for user in self.users(i) if user is not node]
             reads = all(
-                user.type == "TensorListGetItem" and self._counted(user.inputs[1]) == counter
+                user.type == "TensorListGetItem" and self.counted(user.inputs[1]) == counter
                 for user in others
             )
             zero = node.inputs[2][0].type == "ZerosLike" and i in self.facts.listed
@@ -253,7 +259,7 @@ class _Rewriter:
             return
         axis, index = at
         number = self.numbers.get(id(node.inputs[0][0]))
-        counter = self._counted(index)
+        counter = self.counted(index)
         if number is None or number not in self.fixed or counter is None:
             return
         dims = self.facts.dims.get(number)
@@ -286,7 +292,7 @@ class _Rewriter:
         node, _ = ref
         if node.type != "PenstockStackRead" or node.control:
             return None
-        source, counter = node.inputs[0][0], self._counted(node.inputs[1])
+        source, counter = node.inputs[0][0], self.counted(node.inputs[1])
         number = self.numbers.get(id(source))
         rows = Rows(number) if number is not None and number in self.fixed else None
         rows = rows or next(

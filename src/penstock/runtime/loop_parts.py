@@ -86,6 +86,8 @@ class LoopForm:
       vectors: for each that collects a counter, what it holds after the loop.
       copies: for each that collects all rows of an array in their order, that array.
       zeroed: lists of which the loop leaves zeros.
+      numbers: for each list to which each round appends a counter, what the loop appends.
+      lengths: for each list that grew or shrank, its length in all rounds and after them.
       indices: the numbers of rows that a round asks for; keys are (id of the node, its output).
     """
 
@@ -99,11 +101,15 @@ class LoopForm:
     vectors: dict[int, np.ndarray[Any, Any]] = field(default_factory=dict)
     copies: dict[int, Rows] = field(default_factory=dict)
     zeroed: list[int] = field(default_factory=list)
+    numbers: dict[int, np.ndarray[Any, Any]] = field(default_factory=dict)
+    lengths: dict[int, tuple[int, int]] = field(default_factory=dict)
     indices: dict[tuple[int, int], Counter] = field(default_factory=dict)
 
     def describe(self) -> list[str]:
         """One line for each thing that was taken out of the rounds."""
         lines = [f"counter {self.program.feeds[i].name}" for i in self.counters]
+        grown = {**self.numbers, **self.lengths}
+        lines += [f"one length in all rounds: {self.program.feeds[i].name}" for i in grown]
         for each in self.before:
             if isinstance(each, RowProduct):
                 lines.append(f"one product for all rows before the loop: {each.node.name}")
@@ -124,7 +130,7 @@ class LoopFacts:
       dims: shapes; of a list that of its elements in a row; missing where there is none.
       listed: which are lists.
       lengths: of lists.
-      vectors: values of vectors of integers.
+      vectors: values of vectors of integers, and of lists of them.
     """
 
     rounds: int

@@ -63,8 +63,14 @@ def while_compiled(ctx: TraceContext, input: Any, *, cond: Any, body: Any) -> An
     hand_on(ctx, checks, oks, held)
     results = [np.zeros((), bool) if isinstance(v, TracedRef) else v for v in input]
     for i, value in [*zip(loop.carried, carried, strict=True), *loop.known_after(stacks)]:
-        results[i] = value
+        results[i] = loop.cut(i, value)
     return results
+
+
+def _of_length(held: StackedList, length: int) -> StackedList:
+    """A list cut, or with elements added that are not set."""
+    room = max(length, held.capacity)
+    return held.in_form((held.dtype, None, room, length, held.roomy))
 
 
 def _flat(rows: Any) -> Any:
@@ -77,7 +83,7 @@ class _Loop:
 
     def __init__(self, ctx: TraceContext, values: Any, cond: CallBody, body: CallBody) -> None:
         self._device = ctx.device or "CPU"
-        self._values = values
+        self._values = list(values)
         self._cond = cond
         self._body = body
         self._forms: dict[int, Any] = {}  # of the lists among what is carried
@@ -93,19 +99,32 @@ class _Loop:
         self._call: LoopCall | None = None
         self._form: LoopForm | None = None
         self._feeds: list[Any] = []
-        rounds = exact_rounds(cond, body, self._known)
-        if rounds and not (
-            self.written or self._streams.drawn or self._checks(cond)
-        ):  # such does more than count
+        rounds = exact_rounds(cond, body, self._known, self._asked)
+        counts = not (self.written or self._streams.drawn or self._checks(cond))  # and no more
+        self._idle = rounds == 0 and counts
+        if rounds and counts:
             self._take_apart(self._facts(rounds, fixed))
 
-    def _checks(self, body: CallBody) -> bool:
-        """Whether it does more than count, for a condition."""
-        return traced_body(body, self._device).checks
+    def _checks(self, cond: CallBody) -> bool:
+        """Whether the condition may fail, for what is not known before the loop."""
+        if not traced_body(cond, self._device).checks:
+            return False
+        collected = Collected()
+        arguments = [
+            v if same or isinstance(v, TracedRef) else as_state(v, tensor)
+            for v, same, tensor in zip(self._values, self._fixed, cond.inputs, strict=True)
+        ]
+        try:
+            trace_body(cond, self._device, arguments, collected)
+        except NotStatic:
+            return True
+        return bool(collected.checks)
 
     def _take_apart(self, facts: LoopFacts) -> None:
         """Takes out of the rounds what need not wait; a native call does the rest, or XLA."""
         form = self._form = loop_form(self._round_body.plain, facts, self._measure)
+        for i, (length, _) in form.lengths.items():
+            self._values[i] = _of_length(self._values[i], length)
         self._feeds = [*self._values, *(self._made(each) for each in form.before)]
         self._call = loop_call(form, self._feeds)
         self.carried = form.carried
@@ -113,6 +132,31 @@ class _Loop:
 
     def _known(self, number: int) -> Any:
         value = self._values[number]
+        return value if isinstance(value, np.ndarray) else None
+
+    def _asked(self, tensor: Any) -> Any:
+        """The value of a number of the condition that follows from the shapes of fixed inputs."""
+        numbers = {id(t): i for i, t in enumerate(self._cond.inputs)}
+        stack, seen = [tensor], set()
+        while stack:
+            each = stack.pop()
+            if id(each) in seen:
+                continue
+            seen.add(id(each))
+            number = numbers.get(id(each))
+            if number is not None:
+                if not self._fixed[number]:
+                    return None
+                continue
+            op = each.op
+            if op.op_def.stateful or op.op_def.calls or not each.dtype.is_integer:
+                return None
+            stack.extend(op.inputs)
+        view = CallBody(self._cond.name, self._cond.graph, [tensor])
+        try:
+            (value,) = trace_body(view, self._device, self._values, Collected())
+        except NotStatic:
+            return None
         return value if isinstance(value, np.ndarray) else None
 
     def _facts(self, rounds: int, fixed: Sequence[bool]) -> LoopFacts:
@@ -124,6 +168,9 @@ class _Loop:
                 if value.rows is not None and isinstance(value.length, int):
                     dims[i] = (value.length, *value.rows.shape[1:])
                     listed.add(i)
+                    rows = value.rows[: value.length]
+                    if isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype.kind == "i":
+                        vectors[i] = rows.tolist()
             elif not isinstance(value, TracedRef):
                 dims[i] = tuple(value.shape)
                 if isinstance(value, np.ndarray) and value.dtype.kind == "i":
@@ -174,7 +221,7 @@ class _Loop:
         form = self._form
         if form is None:
             return []
-        found = []
+        found: list[tuple[int, Any]] = []
         for i, counter in form.counters.items():
             last = counter.first + counter.step * form.rounds
             found.append((i, np.asarray(last, self._values[i].dtype)))
@@ -183,12 +230,22 @@ class _Loop:
         for i in form.zeroed:
             held = self._values[i]
             found.append((i, held.having(rows=jnp.zeros_like(held.rows))))
+        for i, rows in form.numbers.items():
+            dtype = self._values[i].dtype
+            found.append((i, StackedList(dtype, (), len(rows), rows, len(rows))))
+        kept = {*form.carried, *form.zeroed}
+        found += [(i, self._values[i]) for i in form.lengths if i not in kept]
         for i, terms in form.sums.items():
             total = self._values[i]
             for term in terms:
                 total = total + self._total(term, stacks)
             found.append((i, total))
         return found
+
+    def cut(self, number: int, value: Any) -> Any:
+        """What a loop variable is after the loop: a list of its own length again."""
+        lengths = {} if self._form is None else self._form.lengths
+        return _of_length(value, lengths[number][1]) if number in lengths else value
 
     def _total(self, term: Term, stacks: Sequence[Any]) -> Any:
         """What all rounds add."""
@@ -292,6 +349,9 @@ class _Loop:
 
     def build(self) -> Any:
         """The checks of a round, and (carried, stacks, variables, conditions, their values)."""
+        if self._idle:
+            state = [jnp.asarray(self._values[i].value) for i in self.written]
+            return [], ([self._values[i] for i in self.carried], [], state, [], [])
         if self._call is not None:
             return [], (*self._call.run(self._feeds), [], [], [])
         inputs = self._body.inputs
