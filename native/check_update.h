@@ -70,6 +70,75 @@ void check_update(const penstock::Kernels& kernels, penstock::Workers& workers) 
   }
 }
 
+const long STEP_CODES[] = {
+    penstock::ADD,      penstock::SUBTRACT, penstock::MULTIPLY, penstock::DIVIDE,
+    penstock::MAXIMUM,  penstock::MINIMUM,  penstock::NEGATIVE, penstock::MOVE,
+    penstock::ABSOLUTE, penstock::SIGN,     penstock::GREATER,  penstock::SELECT,
+    penstock::FILL,     penstock::RELU_OF,  penstock::SQUARE_ROOT,
+};
+
+float one_step(const penstock::Instruction& s, const float* at) {
+  const float a = at[s.a], b = at[s.b];
+  switch (s.code) {
+    case penstock::ADD: return a + b;
+    case penstock::SUBTRACT: return a - b;
+    case penstock::MULTIPLY: return a * b;
+    case penstock::DIVIDE: return a / b;
+    case penstock::MAXIMUM: return a > b || a != a ? a : b;
+    case penstock::MINIMUM: return a < b || a != a ? a : b;
+    case penstock::NEGATIVE: return -a;
+    case penstock::MOVE: return a;
+    case penstock::ABSOLUTE: return std::fabs(a);
+    case penstock::SIGN: return a != a ? a : static_cast<float>((a > 0) - (a < 0));
+    case penstock::GREATER: return a > b ? 1.0f : 0.0f;
+    case penstock::SELECT: return a != 0 ? b : at[s.offset];
+    case penstock::FILL: return s.value;
+    case penstock::RELU_OF: return a < 0 ? 0.0f : a;
+    default: return std::sqrt(a);
+  }
+}
+
+// Random programs, whose steps often take what the one before gave, beside single elements: to the
+// last bit, where both are numbers.
+void check_update_programs(const penstock::Kernels& kernels, penstock::Workers& workers) {
+  const long arrays = draw(1, 4), written = draw(1, arrays), registers = draw(2, 4);
+  const long operands = arrays + registers, fills = draw(0, 2), count = fills + draw(1, 30);
+  std::vector<penstock::Instruction> steps;
+  for (long i = 0; i < count; ++i) {
+    const long last = i > 0 ? steps.back().to : 0;
+    const auto operand = [&] { return draw(0, 1) == 0 ? last : draw(0, operands - 1); };
+    const long code = i < fills ? 12 : draw(0, sizeof STEP_CODES / sizeof *STEP_CODES - 1);
+    const long changed = draw(0, 2) == 0 ? draw(0, written - 1) : draw(arrays + fills, operands);
+    const long to = i < fills ? arrays + i : changed;
+    steps.push_back({STEP_CODES[code], to < operands ? to : 0, operand(), operand(), operand(),
+                     static_cast<float>(draw(-3, 3))});
+  }
+  for (long r = arrays + fills; r < operands; ++r)  // no register is read before it has a value
+    steps.insert(steps.begin() + fills, {penstock::MOVE, r, 0, 0, 0, 0});
+  const long length = draw(1, 700);
+  std::vector<Floats> given;
+  std::vector<float*> places;
+  for (long i = 0; i < arrays; ++i) given.push_back(::numbers(length));
+  std::vector<Floats> wanted = given;
+  for (long e = 0; e < length; ++e) {
+    Floats at(operands);
+    for (long i = 0; i < arrays; ++i) at[i] = given[i][e];
+    for (const auto& s : steps) at[s.to] = one_step(s, at.data());
+    for (long i = 0; i < arrays; ++i) wanted[i][e] = at[i];
+  }
+  for (Floats& each : given) places.push_back(each.data());
+  const penstock::UpdateProgram program = {written, arrays, 0, registers, steps.data(), fills,
+                                           static_cast<long>(steps.size())};
+  const penstock::UpdateGroup group = {0, length, 0, places.data(), nullptr};
+  kernels.update({&program, &group, 1, (length + 15) / 16 * 16}, workers);
+  for (long i = 0; i < arrays; ++i)
+    for (long e = 0; e < length; ++e) {
+      const float found = given[i][e], right = wanted[i][e];
+      if (found != right && (found == found || right == right))
+        return fail("update by a random program");
+    }
+}
+
 // Results must not depend on the number of threads, to the last bit.
 void check_update_threads(const penstock::Kernels& kernels) {
   const UpdateCase drawn(draw(1, 9));

@@ -6,7 +6,7 @@
 // another one.
 #pragma once
 
-#include "steps.h"
+#include "held_steps.h"
 
 namespace {
 
@@ -14,7 +14,12 @@ using penstock::UpdateGroup;
 using penstock::UpdateProgram;
 using penstock::Updates;
 
-const long PIECE = REGISTER / 2;
+#if defined(__AVX512F__)
+const bool HOLDS = true;  // whether there are registers enough for run_held
+#else
+const bool HOLDS = false;
+#endif
+const long PIECE = HOLDS ? HELD * LANES : REGISTER / 2;
 const long UPDATE_TASK = 64 * PIECE;  // elements of a task
 const long UPDATE_AHEAD = 2 * PIECE;  // arrays are fetched: processors follow few of them alone
 
@@ -22,11 +27,12 @@ const long UPDATE_AHEAD = 2 * PIECE;  // arrays are fetched: processors follow f
 struct UpdatePart {
   const UpdateProgram& p;
   const UpdateGroup& g;
+  const HeldStep* held;
   float* registers;  // [numbers and registers][PIECE], then copies of arrays [arrays][PIECE]
   float* at[penstock::MOST_OPERANDS];
 
-  UpdatePart(const UpdateProgram& p, const UpdateGroup& g, long count)
-      : p(p), g(g), registers(penstock::scratch(2, penstock::MOST_OPERANDS * 2 * PIECE)) {
+  UpdatePart(const UpdateProgram& p, const UpdateGroup& g, const HeldStep* held, long count)
+      : p(p), g(g), held(held), registers(penstock::scratch(2, penstock::MOST_OPERANDS * 2 * PIECE)) {
     for (long i = 0; i < p.numbers + p.registers; ++i) at[p.arrays + i] = registers + i * PIECE;
     const long used = up(least(count, PIECE), LANES) * LANES;
     for (long i = 0; i < p.numbers; ++i) {
@@ -49,7 +55,10 @@ struct UpdatePart {
       at[i] = g.arrays[i] + first;
       for (long j = 0; j < PIECE; j += 16) __builtin_prefetch(at[i] + UPDATE_AHEAD + j);
     }
-    run_all(PIECE);
+    if (HOLDS)
+      run_held(held, p.count - p.fills, at);
+    else
+      run_all(PIECE);
   }
 
   // Fewer elements, perhaps no whole vectors: on copies.
@@ -66,15 +75,25 @@ struct UpdatePart {
   }
 };
 
+// Updates with the steps of each program but its fills, made ready.
+struct UpdateRun {
+  const Updates& u;
+  HeldStep* steps;
+  long most;  // of a program
+
+  const HeldStep* of(const UpdateGroup& g) const { return steps + g.program * most; }
+};
+
 // Elements [first, last) of a group.
-void update_part(const Updates& u, const UpdateGroup& g, long first, long last) {
-  UpdatePart part(u.programs[g.program], g, last - first);
+void update_part(const UpdateRun& run, const UpdateGroup& g, long first, long last) {
+  UpdatePart part(run.u.programs[g.program], g, run.of(g), last - first);
   for (; first + PIECE <= last; first += PIECE) part.whole(first);
   if (first < last) part.rest(first, last - first);
 }
 
 void update_task(const void* argument, long task) {
-  const Updates& u = *(const Updates*)argument;
+  const UpdateRun& run = *(const UpdateRun*)argument;
+  const Updates& u = run.u;
   const long begin = task * UPDATE_TASK, end = begin + UPDATE_TASK;
   long low = 0, high = u.count - 1;  // the last group that begins at `begin` or before
   while (low < high) {
@@ -84,12 +103,29 @@ void update_task(const void* argument, long task) {
   for (long i = low; i < u.count && u.groups[i].begin < end; ++i) {
     const UpdateGroup& g = u.groups[i];
     const long first = most(begin - g.begin, 0), last = least(end - g.begin, g.length);
-    if (first < last) update_part(u, g, first, last);
+    if (first < last) update_part(run, g, first, last);
   }
 }
 
+UpdateRun update_run(const Updates& u) {
+  long programs = 0, steps = 0;
+  for (long i = 0; i < u.count; ++i) {
+    programs = most(programs, u.groups[i].program + 1);
+    steps = most(steps, u.programs[u.groups[i].program].count);
+  }
+  const long floats = (long)sizeof(HeldStep) / 4 * programs * steps;
+  const UpdateRun run = {u, (HeldStep*)penstock::scratch(3, floats), steps};
+  for (long i = 0; i < programs; ++i) {
+    const UpdateProgram& p = u.programs[i];
+    hold(run.steps + i * steps, p.steps + p.fills, p.count - p.fills, p.arrays);
+  }
+  return run;
+}
+
 void update(const Updates& u, Workers& workers) {
-  if (u.count > 0) workers.run(up(u.elements, UPDATE_TASK), update_task, &u);
+  if (u.count == 0) return;
+  const UpdateRun run = update_run(u);
+  workers.run(up(u.elements, UPDATE_TASK), update_task, &run);
 }
 
 }  // namespace
