@@ -1,4 +1,4 @@
-"""Operations that write into a constant: in a compiled region it is a NumPy array."""
+"""Operations that write into a constant or index it: in a compiled region it is a NumPy array."""
 
 import numpy as np
 import pytest
@@ -35,3 +35,19 @@ def test_a_constant_is_written_into(name, jit_compile) -> None:
     write, expected = CALLS[name]
     program = tf.function(lambda x: write(tf.ones([2, 2]), x[0]), jit_compile=jit_compile)
     np.testing.assert_array_equal(program(tf.constant([3.0])), np.array(expected, np.float32))
+
+
+READS = {
+    "a row": (lambda c, i: c[i], [4.0, 5.0, 6.0]),
+    "a column": (lambda c, i: c[:, i], [2.0, 5.0]),
+    "a number": (lambda c, i: c[i, -i], 6.0),
+}
+
+
+@pytest.mark.parametrize("jit_compile", [None, True], ids=["by the planner", "whole"])
+@pytest.mark.parametrize("name", READS)
+def test_a_constant_is_indexed_by_what_is_not_known(name, jit_compile) -> None:
+    read, expected = READS[name]
+    table = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    program = tf.function(lambda i: read(table, i), jit_compile=jit_compile)
+    np.testing.assert_array_equal(program(tf.constant(1)), np.array(expected, np.float32))

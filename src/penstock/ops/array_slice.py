@@ -314,7 +314,7 @@ def _strided_slice_compiled(
             x, dense_index(x.ndim, begin.tolist(), end.tolist(), strides.tolist(), masks)
         )
     index = _moving_index(ctx, x, begin, end, strides, masks)
-    return _with_places(x, index)[index]
+    return jnp.asarray(_with_places(x, index))[index]  # NumPy's would ask for the tracer's value
 
 
 def _with_places(x: Array, index: tuple[Any, ...]) -> Array:
