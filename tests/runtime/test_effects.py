@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tests.runtime import hogwild
 import penstock as tf
 from penstock.core import determinism, effects
 from penstock.core.effect_files import read_effects
+from penstock.runtime import flow
 
 v1 = tf.compat.v1
 debug = tf.debugging.experimental
@@ -221,12 +223,12 @@ def test_calls_that_may_be_batches_together(traced, tmp_path):
     """Which call comes first, and at which moment it gets one of the threads, is repeated."""
     value = tf.Variable(1.0)
 
-    @tf.nondifferentiable_batch_function(1, 8, 60_000_000)
+    @tf.nondifferentiable_batch_function(1, 2, 60_000_000)
     def batched(x):
         return x + value.assign(value * 0.5 + tf.reduce_sum(x) + tf.random.uniform([]))
 
     call = tf.function(batched) if traced else batched
-    call(tf.ones([8]))
+    call(tf.ones([2]))
 
     def program(delays):
         tf.random.set_seed(5)
@@ -247,6 +249,176 @@ def test_calls_that_may_be_batches_together(traced, tmp_path):
     with debug.replay_effects(tmp_path / "log") as replay:
         assert program([0.0, 0.02, 0.0]) == first
     assert replay.position == replay.count
+
+
+def test_batches_of_several_calls_are_put_together_again(tmp_path):
+    """Which calls came before the time was up, in which order, and which of them ran the batch."""
+    value = tf.Variable(1.0)
+
+    @tf.nondifferentiable_batch_function(2, 8, 30_000)
+    def batched(x):
+        rows = tf.cast(tf.shape(x)[0], tf.float32)
+        total = value.assign(value * 0.5 + rows + tf.random.uniform([]))
+        return x * total + tf.reduce_sum(x[:1])
+
+    batched(tf.ones([8]))
+
+    def program(delays):
+        tf.random.set_seed(5)
+        value.assign(1.0)
+        found = {}
+
+        def work(number):
+            found[number] = given = []
+            for i in range(4):
+                time.sleep(delays[number] * (i + 1))
+                given.append(batched(tf.fill([2], float(number + i))).numpy().tolist())
+
+        together([lambda n=n: work(n) for n in range(5)])
+        return found, float(value)
+
+    with debug.record_effects(tmp_path / "log"):
+        first = program([0.02, 0.0, 0.01, 0.005, 0.0])
+    with debug.replay_effects(tmp_path / "log", timeout=5) as replay:
+        assert program([0.0, 0.02, 0.0, 0.0, 0.03]) == first
+    assert replay.position == replay.count
+
+
+def test_the_thread_that_traces_is_the_same(tmp_path):
+    """Seeds of operations and the shapes that traces are relaxed to follow from who is first."""
+
+    def program(delays):
+        tf.random.set_seed(3)
+        other = tf.Variable(0.0)
+        noted = []
+
+        @tf.function(reduce_retracing=True)
+        def draw(x):
+            noted.append(x.shape)
+            return x + other.assign_add(tf.reduce_sum(x)) + tf.random.uniform([])
+
+        found = {}
+
+        def work(number):
+            time.sleep(delays[number])
+            found[number] = [
+                draw(tf.ones([size])).numpy().tolist() for size in (number, 2, 3, number + 1)
+            ]
+
+        together([lambda n=n: work(n) for n in range(4)])
+        return found, [str(shape) for shape in noted]
+
+    with debug.record_effects(tmp_path / "log"):
+        first = program([0.06, 0.03, 0.0, 0.09])
+    with debug.replay_effects(tmp_path / "log", timeout=5) as replay:
+        assert program([0.0, 0.05, 0.1, 0.0]) == first
+    assert replay.position == replay.count
+
+
+def first_kind_loop(rounds, values, body, held, parallel=4):
+    """A loop of the first kind, some of whose rounds run at once.
+
+    `body` gets the round's number, the values and what is `held`; it gives the values.
+    """
+    raw, frame = tf.raw_ops, {"frame_name": "loop", "parallel_iterations": parallel}
+    enters = [raw.Enter(data=v, **frame) for v in [tf.constant(0), *values]]
+    one, limit, *held = [
+        raw.Enter(data=h, is_constant=True, **frame) for h in [tf.constant(1), rounds, *held]
+    ]
+    merges = [raw.Merge(inputs=[e, e]).output for e in enters]
+    go_on = raw.LoopCond(input=merges[0] < limit)
+    switches = [raw.Switch(data=m, pred=go_on) for m in merges]
+    count, *inner = [s.output_true for s in switches]
+    count = tf.identity(count)
+    for merge, value in zip(merges, [count + one, *body(count, *inner, *held)], strict=True):
+        merge.op._update_input(1, raw.NextIteration(data=value))
+    return [raw.Exit(data=s.output_false) for s in switches]
+
+
+class LateThreads:
+    """In place of a pool: each piece of work begins after a time of its own."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def submit(self, work):
+        threading.Timer(self.rng.uniform(0, 0.05), work).start()
+
+
+def test_rounds_that_run_at_once(tmp_path, monkeypatch):
+    raw = tf.raw_ops
+
+    def program(seed):
+        pool = LateThreads(seed)
+        monkeypatch.setattr(flow, "pools", types.SimpleNamespace(waiters=lambda: pool))
+        with tf.Graph().as_default(), v1.Session() as session:
+            value = v1.get_variable("v", [], initializer=v1.ones_initializer())
+            queue = tf.queue.FIFOQueue(99, [tf.float32], [[]])
+
+            def body(i, total, handle, half, source):
+                with tf.control_dependencies([i]):
+                    (found,) = raw.QueueDequeueV2(handle=source, component_types=[tf.float32])
+                found = found * half + tf.cast(i, tf.float32)
+                with tf.control_dependencies([found]):
+                    read = raw.ReadVariableOp(resource=handle, dtype=tf.float32)
+                written = raw.AssignVariableOp(resource=handle, value=read * half + found)
+                with tf.control_dependencies([written]):
+                    last = raw.ReadVariableOp(resource=handle, dtype=tf.float32)
+                return [total + last]
+
+            held = [value.handle, tf.constant(0.5), queue.queue_ref]
+            loop = first_kind_loop(8, [tf.constant(0.0)], body, held)
+            session.run(v1.global_variables_initializer())
+            session.run(queue.enqueue_many([np.arange(12.0, dtype=np.float32) ** 2]))
+            return session.run(loop), float(session.run(value))
+
+    with debug.record_effects(tmp_path / "log"):
+        first = program(0)
+    for seed in range(1, 5):
+        with debug.replay_effects(tmp_path / "log", timeout=5) as replay:
+            assert program(seed) == first
+        assert replay.position == replay.count
+
+
+@pytest.mark.parametrize("kind", ["first", "function"])
+def test_a_deadline_passes_in_the_round_where_it_passed(kind, tmp_path):
+    def program(timeout_ms, pause):
+        with tf.Graph().as_default(), v1.Session() as session:
+            value = v1.get_variable("v", [], initializer=v1.zeros_initializer())
+            session.run(value.initializer)
+            rounds = []
+
+            def wait(i):
+                rounds.append(int(i))
+                time.sleep(pause)
+                return np.int32(1)
+
+            def body(i):
+                one = tf.numpy_function(wait, [i], tf.int32)
+                one.set_shape([])
+                with tf.control_dependencies([value.assign_add(1.0)]):
+                    return i + one
+
+            def first_body(i, total, handle, one):
+                waited = tf.numpy_function(wait, [i], tf.int32)
+                added = tf.raw_ops.AssignAddVariableOp(resource=handle, value=one)
+                with tf.control_dependencies([added]):
+                    return [total + waited]
+
+            if kind == "first":
+                held = [value.handle, tf.constant(1.0)]
+                loop = first_kind_loop(50, [tf.constant(0)], first_body, held, parallel=1)
+            else:
+                loop = tf.while_loop(lambda i: i < 50, body, [tf.constant(0)])
+            with pytest.raises(tf.errors.DeadlineExceededError):
+                session.run(loop, options=v1.RunOptions(timeout_in_ms=timeout_ms))
+            return len(rounds), float(session.run(value))
+
+    with debug.record_effects(tmp_path / "log"):
+        first = program(150, 0.02)
+    assert 1 < first[0] < 50
+    with debug.replay_effects(tmp_path / "log", timeout=5):
+        assert program(100_000, 0.0) == first
 
 
 def test_a_deadline_passes_where_it_passed(tmp_path):

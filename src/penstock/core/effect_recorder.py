@@ -8,6 +8,7 @@ then written, so a run that is killed leaves a log that lacks at most so many.
 
 import contextlib
 import errno
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
@@ -19,6 +20,7 @@ from penstock.core.effects import EffectLog, switch
 from penstock.core.files import CLASSES
 
 LARGEST_BUFFER = 1 << 16
+_MAKER = re.compile(r"(?:.*/)?(.*) \(made \d+\)")
 
 
 class Recorder(EffectLog):
@@ -70,6 +72,13 @@ class Recorder(EffectLog):
             self._note(who, effects.at(name), resources)
             yield
 
+    @contextlib.contextmanager
+    def making(self, name: str, resource: Any, made: Callable[[], bool]) -> Iterator[None]:
+        """As `turn`, for those who do not find what they want."""
+        name = maker(name, self.count_want())
+        with self.locked((resource,)) if made() else self.turn(None, name, (resource,)):
+            yield
+
     def wait(
         self,
         step: Any,
@@ -89,10 +98,11 @@ class Recorder(EffectLog):
 
     def check(self, step: Any, where: str, plain: Callable[[], None]) -> None:
         """Notes that a step ends here when it does."""
+        name = stopped(self, step, where)
         try:
             plain()
         except errors.OpError as problem:
-            self._note("", stopped(self.who(step), where), (), error_of(problem))
+            self._note("", name, (), error_of(problem))
             raise
 
     def drawn(self, step: Any, name: str, draw: Callable[[], Any]) -> Any:
@@ -103,6 +113,7 @@ class Recorder(EffectLog):
 
     def end_step(self, who: str, failed: bool) -> None:
         """Notes the number of the actor's last step that ended, and the steps that failed."""
+        super().end_step(who, failed)
         actor, _, number = who.rpartition(":")
         with self.lock:
             self._ended[actor] = max(self._ended.get(actor, -1), int(number))
@@ -144,9 +155,24 @@ def waited(name: str) -> str:
     return f"{effects.at(name)} (waited)"
 
 
-def stopped(who: str, where: str) -> str:
-    """What the end of a step before an operation is known by; it has no place in the order."""
-    return f"{who} ended before {effects.at(where)}"
+def stopped(log: EffectLog, step: Any, where: str) -> str:
+    """What the end of a step before an operation is known by; it has no place in the order.
+
+    In a loop that is the operation's n-th run.
+    """
+    who, place = log.who(step), effects.at(where)
+    return f"{who} ended before {place}, {log.count_check(who, place)}"
+
+
+def maker(name: str, number: int) -> str:
+    """What the making of something is known by, by the one who made it as its n-th wish."""
+    return f"{name} (made {number})"
+
+
+def made_by(effect: str) -> str | None:
+    """What was made in an effect of this name, wherever; None where nothing was."""
+    found = _MAKER.fullmatch(effect)
+    return None if found is None else found[1]
 
 
 def drew(name: str) -> str:

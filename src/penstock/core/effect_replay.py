@@ -22,6 +22,8 @@ from penstock.core import effects
 from penstock.core.effect_files import Effect, Recorded, read_effects
 from penstock.core.effect_recorder import (
     drew,
+    made_by,
+    maker,
     refuse_another,
     stopped,
     switch_off,
@@ -63,12 +65,16 @@ class Replay(EffectLog):
         self._in_order: dict[str, deque[int]] = {}  # of actors outside of steps
         self._left: Counter[str] = Counter()  # turns that are not asked for yet, by who
         self._loose: dict[str, deque[Effect]] = {}
+        self._makers: dict[str, Counter[str]] = {}  # by what is made: turns that have not ended
         self._told = False
         for position, effect in enumerate(self._effects):
             self._positions.setdefault((effect.who, effect.name), deque()).append(position)
             self._left[effect.who] += 1
             if effect.who.endswith(":"):
                 self._in_order.setdefault(effect.who, deque()).append(position)
+            made = made_by(effect.name)
+            if made is not None:
+                self._makers.setdefault(made, Counter())[effect.who] += 1
         for effect in recorded.effects:
             if not effect.ordered:
                 self._loose.setdefault(effect.name, deque()).append(effect)
@@ -91,6 +97,34 @@ class Replay(EffectLog):
             if position is not None:
                 self._take(position, resources)
             yield
+
+    @contextlib.contextmanager
+    def making(self, name: str, resource: Any, made: Callable[[], bool]) -> Iterator[None]:
+        """As `turn`, for those who made it; the others wait until it is there."""
+        who, wish = self.who(None), maker(name, self.count_want())
+        makers = self._makers.get(name, Counter())
+        with self._turns:
+            mine = bool(self._positions.get((who, effects.at(wish))))
+            if not mine:
+                self._wait_for(
+                    lambda: made() or not any(n for other, n in makers.items() if other != who),
+                    Effect(who, wish, effects.line()),
+                )
+        if not mine:
+            with self.locked((resource,)):
+                yield
+            return
+        try:
+            with self.turn(None, wish, (resource,)):
+                yield
+        finally:
+            with self._turns:
+                makers[who] -= 1
+                self._turns.notify_all()
+
+    def follow(self, condition: threading.Condition, ready: Callable[[], bool]) -> None:
+        """Waits for what comes of a turn that has been taken."""
+        self._until(ready, condition, max(self._next - 1, 0))
 
     @contextlib.contextmanager
     def turn_to_end(self, name: str, place: effects.Place) -> Iterator[None]:
@@ -129,8 +163,9 @@ class Replay(EffectLog):
 
     def check(self, step: Any, where: str, plain: Callable[[], None]) -> None:
         """Ends a step where it ended when it was recorded."""
+        name = stopped(self, step, where)
         with self._turns:
-            found = self._loose.get(stopped(self.who(step), where))
+            found = self._loose.get(name)
             effect = found.popleft() if found else None
             over = self._failure is not None or self._next == self.count
         if effect is not None:
@@ -165,6 +200,7 @@ class Replay(EffectLog):
 
     def end_step(self, who: str, failed: bool) -> None:
         """Diverges when the log has more of a step that has ended."""
+        super().end_step(who, failed)
         if not self._left[who] or self._failure is not None:
             return
         with self._turns:

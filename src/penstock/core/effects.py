@@ -82,6 +82,8 @@ class EffectLog:
         self._actors: weakref.WeakKeyDictionary[threading.Thread, str] = weakref.WeakKeyDictionary()
         self._ranks: dict[str, int] = {}
         self._steps: dict[str, int] = {}
+        self._checks: dict[str, dict[str, int]] = {}  # of steps that run
+        self._wants: dict[str, int] = {}  # by actor: how often it wanted what somebody makes
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._names: list[str] = []
         self._places: dict[str, Place] = {}
@@ -114,6 +116,20 @@ class EffectLog:
         with self.lock:
             number = self._steps[actor] = self._steps.get(actor, -1) + 1
         return f"{actor}:{number}"
+
+    def count_want(self) -> int:
+        """How often this thread's actor has wanted what somebody makes, with this time."""
+        actor = self.actor()
+        with self.lock:
+            found = self._wants[actor] = self._wants.get(actor, 0) + 1
+        return found
+
+    def count_check(self, who: str, where: str) -> int:
+        """How often a step was to go on or end at a place, with this time."""
+        with self.lock:
+            counts = self._checks.setdefault(who, {})
+            found = counts[where] = counts.get(where, 0) + 1
+        return found
 
     def who(self, step: Any) -> str:
         """Who acts in a step, or eagerly without one. Empty: nobody whose order matters."""
@@ -175,6 +191,30 @@ class EffectLog:
         """
         raise NotImplementedError
 
+    def making(
+        self, name: str, resource: Any, made: Callable[[], bool]
+    ) -> AbstractContextManager[Any]:
+        """A resource's lock, held in the turn of whoever makes what others then only find.
+
+        Args:
+          name: what is made: the same name wherever it is.
+          resource: as for `turn`.
+          made: whether it is there. Who finds it there takes no turn.
+
+        Raises:
+          FailedPreconditionError: a replay diverged.
+        """
+        raise NotImplementedError
+
+    def follow(self, condition: threading.Condition, ready: Callable[[], bool]) -> None:
+        """Waits, holding `condition`, for what somebody brings whose turn has been.
+
+        Raises:
+          FailedPreconditionError: a replay diverged.
+        """
+        while not ready():
+            condition.wait()
+
     def turn_to_end(self, name: str, place: "Place") -> AbstractContextManager[Any]:
         """As `turn`, for what ends threads: it goes on where a replay has diverged."""
         return self.turn(None, name, (place,))
@@ -211,6 +251,8 @@ class EffectLog:
 
     def end_step(self, who: str, failed: bool) -> None:
         """A step has ended; one that failed may have left out some of its effects."""
+        with self.lock:
+            self._checks.pop(who, None)
 
     def close(self) -> None:
         """Switches it off. A second call does nothing."""
@@ -295,6 +337,20 @@ def inside(step: Any, name: str) -> Iterator[None]:
         yield
     finally:
         _local.actor, _local.path = before
+
+
+@contextlib.contextmanager
+def within(part: str) -> Iterator[None]:
+    """A scope in which operations of one name are told apart by the part of the step they are in.
+
+    The round of a loop, say, of which several may be under way.
+    """
+    before = _local.path
+    _local.path = before + part
+    try:
+        yield
+    finally:
+        _local.path = before
 
 
 @contextlib.contextmanager

@@ -4,8 +4,8 @@ A `Batcher` belongs to a function. A call adds its rows to the batch that is ope
 when it is full or its time is up, and whichever of its callers wakes first runs it for all of them.
 There are no threads of its own: a batch whose callers have all given up is never run.
 
-While effects are recorded or replayed each call is a batch by itself, which is one of the ways in
-which they may meet: who is in time for a batch follows from the clock, which a log does not have.
+Who is in time for a batch follows from the clock. So a log of effects has for each call whether it
+came to the batch that was open, and whether it ran its batch; a replay has no clock.
 """
 
 import threading
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.effects import inside, section, switch
+from penstock.core.effects import inside, replaying, section, switch
 from penstock.core.kernels import KernelContext, register_kernel
 from penstock.graph.body import CallBody
 from penstock.runtime.bodies import run_body
@@ -149,7 +149,7 @@ class Batcher:
         """
         size = len(tensors[0])
         with section(ctx, self):
-            batch = self._joined(size)
+            batch = self._joined(ctx, size)
             start = batch.size
             batch.tasks.append(tensors)
             batch.size += size
@@ -157,13 +157,13 @@ class Batcher:
             if batch.size >= self._limits.largest or not self._waits():
                 self._close(batch)
             try:
-                _wait(ctx, self._changed, lambda: batch.done or self._may_start(batch))
+                runs = self._await(ctx, batch)
             except BaseException:
                 self._leave(batch, start)
                 raise
-            runs = not batch.done
             if runs:
                 batch.started = True
+                self._close(batch)
                 batch.keeper = max(batch.callers)
                 self._waiting -= 1
                 self._running += 1
@@ -173,14 +173,33 @@ class Batcher:
             raise batch.error
         return Part(batch.outputs, start, start + size, batch.size, batch.keeper == start)
 
+    def _await(self, ctx: KernelContext, batch: _Batch) -> bool:
+        """Waits until a batch may run or has; whether this call is the one that runs it."""
+
+        def ready() -> bool:
+            return replaying() or batch.done or self._may_start(batch)
+
+        _wait(ctx, self._changed, ready)
+        runs = _drawn(ctx, "runs its batch", lambda: not batch.done and not batch.started)
+        log = switch.log
+        if not runs and log is not None:
+            log.follow(self._changed, lambda: batch.done)
+        return runs
+
     def _waits(self) -> bool:
         """Whether a batch waits for more rows."""
-        return self._limits.timeout > 0 and switch.log is None
+        return self._limits.timeout > 0
 
-    def _joined(self, size: int) -> _Batch:
-        """The open batch, if the rows have room there, or a new one."""
+    def _fits(self, size: int) -> bool:
+        """Whether the batch that is open has room for so many rows."""
         batch = self._open
-        if batch is not None and self._waits() and batch.size + size <= self._limits.largest:
+        return batch is not None and self._waits() and batch.size + size <= self._limits.largest
+
+    def _joined(self, ctx: KernelContext, size: int) -> _Batch:
+        """The open batch, if the rows have room there, or a new one."""
+        fits = _drawn(ctx, "joins a batch", lambda: self._fits(size))
+        batch = self._open
+        if fits and batch is not None:
             return batch
         if batch is not None:
             self._close(batch)
@@ -194,7 +213,7 @@ class Batcher:
             )
         batch = self._open = _Batch()
         self._waiting += 1
-        if self._waits():
+        if self._waits() and not replaying():
             seconds = min(self._limits.timeout, threading.TIMEOUT_MAX)
             batch.timer = timer = threading.Timer(seconds, self._time_is_up, (batch,))
             timer.daemon = True
@@ -272,6 +291,12 @@ def _not_by_rows(text: str, size: int) -> errors.FailedPreconditionError:
 
 def _invalid(text: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, text)
+
+
+def _drawn(ctx: KernelContext, what: str, draw: Callable[[], bool]) -> bool:
+    """What the clock decides for a call, or has decided when it was recorded."""
+    log = switch.log
+    return draw() if log is None else bool(log.drawn(ctx.step, f"{ctx.op_name} {what}", draw))
 
 
 def _wait(ctx: KernelContext, condition: threading.Condition, ready: Callable[[], bool]) -> None:

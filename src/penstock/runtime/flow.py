@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.effects import carried
+from penstock.core import effects
 from penstock.runtime.frames import ROOT, STATIC, Frame, Frames, read_frames
 from penstock.runtime.items import Item, TracedItem
 from penstock.runtime.pool import pools
@@ -259,6 +259,12 @@ class _Round:
         self.chosen: set[int] = set()  # merges that something living came to
         self.deaths: dict[int, int] = {}
 
+    @property
+    def name(self) -> str:
+        """Which round of which loops it is; empty for the root."""
+        outer = self.loop.outer
+        return "" if outer is None else f"{outer.name}round {self.index}/"
+
 
 class _Loop:
     """A loop under way, entered from one round of the frame around it."""
@@ -325,6 +331,13 @@ class _Run:
         self.ready.append((at, unit))
 
     def _fire(self, at: _Round, unit: Unit) -> None:
+        if effects.switch.log is None:
+            self._fire_here(at, unit)
+        else:  # rounds that run at once hold operations of one name
+            with effects.within(at.name):
+                self._fire_here(at, unit)
+
+    def _fire_here(self, at: _Round, unit: Unit) -> None:
         step, kind = self.step, unit.kind
         dead = bool(at.dead[unit.local])
         if kind == RUN:
@@ -370,7 +383,7 @@ class _Run:
                 problem = caught
             self.done.put((at, unit, problem))
 
-        pools.waiters().submit(carried(work))
+        pools.waiters().submit(effects.carried(work))
 
     def _land(self) -> None:
         at, unit, problem = self.done.get()

@@ -96,7 +96,7 @@ class Step:
         log = switch.log  # another thread may close it
         if log is not None:
             self.who = log.begin_step() if counted else ""
-            if log.replaying:  # so that it is checked where it may have ended
+            if log.replaying or not timeout_s:  # so that it is checked where it may end
                 self._deadline = time.monotonic() + _FAR_S
 
     @property

@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import functools
-import threading
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from typing import Any, cast
 
 from penstock.config import env
 from penstock.core.context import state
+from penstock.core.effects import switch as effects
 from penstock.core.tracebacks import filter_traceback
 from penstock.core.trackable import Trackable
 from penstock.runtime.whole import WholePlan
@@ -168,9 +168,8 @@ class Function(callables.PolymorphicFunction, Trackable):
         self._jit_compile = options.jit_compile
         self._parameters = parameters
         self._tracer = Tracer(python_function, name, parameters, self._input_signature, options)
-        # guards: all below but _created_variables
-        self._lock = threading.RLock()
-        self._traces = Traces(env.get("PENSTOCK_PLAN_CACHE"))
+        self._traces = Traces(env.get("PENSTOCK_PLAN_CACHE"), name)
+        self._lock = self._traces.lock  # guards: all below but _created_variables
         self._known = self._traces.known  # the same object: calls look here first
         self._tracing: set[Any] = set()  # keys of the traces that are being made
         self._count = 0
@@ -271,7 +270,7 @@ class Function(callables.PolymorphicFunction, Trackable):
             if state.graph is not None:
                 key = self._key_in_graph(key, state.graph)
             concrete = self._known.get(key)
-            if concrete is None:
+            if concrete is None or effects.log is not None:
                 concrete = self._find_or_trace(key, args, kwargs)
             return concrete.call_flat(tensors)
         except Exception as error:
@@ -315,7 +314,7 @@ class Function(callables.PolymorphicFunction, Trackable):
     def _find_or_trace(
         self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ConcreteFunction:
-        with self._lock:
+        with self._turn_to_trace(key):
             traces, own = self._traces, of_graph(key, state.graph)
             concrete = traces.find(own)
             if concrete is not None:
@@ -332,6 +331,13 @@ class Function(callables.PolymorphicFunction, Trackable):
             traces.known[key] = concrete
             first, self._first_call = self._first_call, None
             return first or concrete
+
+    def _turn_to_trace(self, key: Any) -> contextlib.AbstractContextManager[Any]:
+        """The lock; while effects are recorded or replayed, in the turn of the one that traces."""
+        log = effects.log  # another thread may close it
+        if log is None:
+            return self._lock
+        return log.making(f"trace of {self._name}", self._traces, lambda: key in self._known)
 
     def _trace(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
         if key in self._tracing:

@@ -4,6 +4,7 @@ A trace has the key that it was made for. A call asks with a key of its own, whi
 trace of that key or by one of a more general; what was found is remembered in `known`.
 """
 
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator, ValuesView
 from typing import Any
@@ -39,9 +40,15 @@ class Traces:
 
     Args:
       limit: how many are kept.
+      name: the function's.
+
+    Attributes:
+      lock: the function's lock.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, name: str) -> None:
+        self.name = name
+        self.lock = threading.RLock()
         self.known: dict[Any, ConcreteFunction] = {}  # keys of calls -> what serves them
         self._limit = limit
         self._by_key: OrderedDict[Any, ConcreteFunction] = OrderedDict()  # last used last

@@ -132,7 +132,7 @@ class RestoredFunction(Function):
             Options(autograph=False, jit_compile=jit_compile), Parameters(restored_function_body),
         )  # fmt: skip
         self.concrete_functions = list(concretes)
-        self._traces = Traces(limit=len(concretes))
+        self._traces = Traces(len(concretes), name)
         for number, concrete in enumerate(concretes):
             self._traces.keep(number, concrete)
 
