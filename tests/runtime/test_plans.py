@@ -301,6 +301,20 @@ def test_operations_alone_run_on_the_host_where_that_takes_less_time(session):
         assert np.allclose(found, np.cumsum(value, 0), 1e-5)
 
 
+def test_large_work_that_xla_does_slowly_leaves_its_region(session):
+    """Cumulative logarithms of sums: between two regions where they are large, else in one."""
+    for count, items in ((1 << 16, 3), (100, 1)):
+        x = placeholder((count,), name="x")
+        sums = execute("CumulativeLogsumexp", (mul(x, np.float32(2)), np.int32(0)))
+        y = mul(add(sums, np.float32(1)), np.float32(3))
+        value = np.linspace(-1, 1, count).astype(np.float32)
+        wanted = 3 * (np.logaddexp.accumulate(2.0 * value) + 1)
+        for _ in range(2):
+            assert np.allclose(session.run(y, {x: value}), wanted, 1e-3)
+        plan = [p for p, _ in session._direct._plans.values()][-1]
+        assert len(plan.items) == items
+
+
 def test_runs_with_and_without_simplification_agree(session):
     config = proto.config_pb2.ConfigProto()
     config.graph_options.optimizer_options.opt_level = -1

@@ -42,6 +42,8 @@ class Kernel:
       otherwise: what serves the other inputs; set by `select` on a kernel with `when`.
       by_rows: of a variable it reads only the rows that its other inputs name.
       blocks: it waits for what other operations of its step may do.
+      alone_from: elements of an input or output from which XLA's code takes so much longer that a
+        plan runs this host kernel between regions; None for never.
       available: whether it can run in this process at all; None for always.
     """
 
@@ -59,6 +61,7 @@ class Kernel:
     otherwise: "Kernel | None" = None
     by_rows: bool = False
     blocks: bool = False
+    alone_from: int | None = None
     available: Callable[[], bool] | None = None
 
     def fits(self, kind: str, device: str, attrs: dict[str, Any]) -> bool:
@@ -106,6 +109,7 @@ def register_kernel(
     when: When | None = None,
     by_rows: bool = False,
     blocks: bool = False,
+    alone_from: int | None = None,
     available: Callable[[], bool] | None = None,
 ) -> None:
     """Adds a kernel.
@@ -125,6 +129,8 @@ def register_kernel(
         read on the host however large the variable is.
       blocks: it waits for what other operations of its step may do, so nothing that does not
         depend on it may be made to wait for it. Then it is reentrant too.
+      alone_from: elements of an input or output from which a plan on a CPU takes the operation out
+        of its region to run this host kernel, because XLA's code takes several times as long.
       available: says whether it can run in this process at all: its library may be missing. It is
         asked when a kernel is selected, for the first call with some dtypes and attributes.
     """
@@ -153,6 +159,7 @@ def register_kernel(
         when,
         by_rows=by_rows,
         blocks=blocks,
+        alone_from=alone_from,
         available=available,
     )
     _kernels.setdefault(name, []).append(made)

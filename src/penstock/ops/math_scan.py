@@ -18,6 +18,7 @@ from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
 Array = Any  # numpy.ndarray or a JAX tracer
+ALONE_FROM = 1 << 16  # elements: XLA takes a pass for each power of two
 SCAN_LIMIT = 1 << 24  # one pass of NumPy's takes a fifth of the time of XLA's, by benchmarks/ops
 ORDERED = (
     "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, "
@@ -232,7 +233,7 @@ def _cumprod(xp: Any, x: Array, axis: Array, *, exclusive: bool, reverse: bool) 
     return _scan(xp, x, axis, run, 1, exclusive, reverse)
 
 
-@kernel(CUMULATIVE_LOGSUMEXP, limit=SCAN_LIMIT)
+@kernel(CUMULATIVE_LOGSUMEXP, limit=SCAN_LIMIT, alone_from=ALONE_FROM)
 def _cumulative_logsumexp(
     xp: Any, x: Array, axis: Array, *, exclusive: bool, reverse: bool
 ) -> Array:

@@ -13,6 +13,7 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.math_arithmetic import conjugate
 from penstock.ops.sparse_common import (
+    SORT_FROM,
     SORT_LIMIT,
     Array,
     check_inside,
@@ -351,7 +352,7 @@ SOFTMAX = define_op(
 )
 
 
-@host_kernel(SOFTMAX, limit=SORT_LIMIT)
+@host_kernel(SOFTMAX, limit=SORT_LIMIT, alone_from=SORT_FROM)
 def _softmax(indices: Array, values: Array, sizes: Array) -> Array:
     if not values.shape[0]:
         return values

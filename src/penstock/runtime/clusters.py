@@ -16,6 +16,7 @@ from penstock.runtime.bodies import compiles_inside
 from penstock.runtime.executable import LARGE_CONSTANT
 from penstock.runtime.program import FEED, Node, Program
 from penstock.types import dtypes as dt
+from penstock.types.dims import num_elements
 
 BIND_ONCE = frozenset({"VarHandleOp"})  # their value is the same in every step of a session
 
@@ -30,6 +31,20 @@ def compiles(node: Node, device: str) -> bool:
         return False
     taken = [source.dtypes[index] for source, index in node.inputs]
     return all(t is not dt.string for t in [*node.dtypes, *taken])
+
+
+def _in_region(node: Node, device: str) -> bool:
+    """Whether a node is compiled with its neighbours where a plan is free to choose."""
+    return compiles(node, device) and not _runs_alone(node, device)
+
+
+def _runs_alone(node: Node, device: str) -> bool:
+    """Whether a node is large work that its host kernel does several times as fast as XLA."""
+    host = None if device != "CPU" else select(node.type, "host", device, node.attrs)
+    if host is None or host.alone_from is None:
+        return False
+    shapes = [*node.shapes, *(source.shapes[index] for source, index in node.inputs)]
+    return max((num_elements(dims) or 0 for dims in shapes), default=0) >= host.alone_from
 
 
 def _bodies_compile(node: Node, device: str) -> bool:
@@ -52,7 +67,7 @@ def cluster(
     """
     zone: dict[int, Any] = dict(zones) if zones is not None else {}
     kinds = {
-        id(n): id(n) not in on_host and n.type != FEED and compiles(n, device)
+        id(n): id(n) not in on_host and n.type != FEED and _in_region(n, device)
         for n in program.nodes
     }
     depth = _depths(program, kinds)
