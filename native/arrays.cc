@@ -208,8 +208,52 @@ struct Rows {
   int64_t *sizes;
 };
 
+// All of some elements, several columns side by side where there are many: each waits for the sum
+// before it, and long products would leave the range of numbers sooner.
+template <int64_t operation, typename Element>
+inline Element all_combined(const Element *row, int64_t count) {
+  constexpr int64_t kSide = 64 / sizeof(Element);
+  if (count < 2 * kSide) {
+    Element found = row[0];
+    for (int64_t i = 1; i < count; ++i) found = combined<operation>(found, row[i]);
+    return found;
+  }
+  Element side[kSide];
+  std::copy(row, row + kSide, side);
+  int64_t i = kSide;
+  for (; i + kSide <= count; i += kSide)
+    for (int64_t j = 0; j < kSide; ++j) side[j] = combined<operation>(side[j], row[i + j]);
+  Element found = side[0];
+  for (int64_t j = 1; j < kSide; ++j) found = combined<operation>(found, side[j]);
+  for (; i < count; ++i) found = combined<operation>(found, row[i]);
+  return found;
+}
+
+// Single elements whose ids never fall: those of one id are side by side.
+template <int64_t operation, typename Element, typename Index>
+int64_t combine_runs(const Rows &given) {
+  const Index *ids = static_cast<const Index *>(given.ids);
+  const Element *row = static_cast<const Element *>(given.rows);
+  Element *result = static_cast<Element *>(given.result);
+  int64_t last = 0;
+  for (int64_t i = 0; i < given.number;) {
+    const Index id = ids[i];
+    if (id < last || id >= given.count) return i;
+    last = id;
+    int64_t end = i + 1;
+    while (end < given.number && ids[end] == id) ++end;
+    result[id] = combined<operation>(result[id], all_combined<operation>(row + i, end - i));
+    if (given.sizes) given.sizes[id] += end - i;
+    i = end;
+  }
+  return -1;
+}
+
 template <int64_t operation, typename Element>
 int64_t combine(const Rows &given) {
+  if (given.order == 1 && given.width == 1 && !given.from)
+    return given.wide ? combine_runs<operation, Element, int64_t>(given)
+                      : combine_runs<operation, Element, int32_t>(given);
   const Element *rows = static_cast<const Element *>(given.rows);
   Element *result = static_cast<Element *>(given.result);
   int64_t last = 0;
@@ -241,6 +285,19 @@ int64_t combine(int64_t kind, const Rows &given) {
     case 2: return combine<operation, int32_t>(given);
   }
   return combine<operation, int64_t>(given);
+}
+
+constexpr int64_t kPadded = 1 << 17;  // bytes of rows that a thread fills at once
+
+// `count` times the `size` bytes at `item`.
+void repeat(const char *item, int64_t size, int64_t count, char *to) {
+  uint32_t four;
+  if (size == 4) {
+    std::memcpy(&four, item, 4);
+    for (int64_t i = 0; i < count; ++i) std::memcpy(to + 4 * i, &four, 4);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * size, item, static_cast<size_t>(size));
 }
 
 // `size` is a constant where it is one of many small ones, so that copies take no call.
@@ -421,7 +478,7 @@ void level(const double *row, int64_t width, std::vector<double> &totals,
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 5; }
+EXPORT int penstock_arrays_version() { return 6; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -446,6 +503,25 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
     case 2: return combine<2>(kind, given);
   }
   return combine<3>(kind, given);
+}
+
+EXPORT int64_t penstock_arrays_pad(const void *rows, int64_t size, const void *splits, int64_t wide,
+                                   int64_t number, int64_t width, int64_t threads, const void *rest,
+                                   void *out) {
+  const char *from = static_cast<const char *>(rows), *fill = static_cast<const char *>(rest);
+  char *to = static_cast<char *>(out);
+  const int64_t share = std::max(int64_t{1}, kPadded / std::max(int64_t{1}, width * size));
+  in_parallel((number + share - 1) / share, threads, [=](int64_t part) {
+    const int64_t last = std::min(number, (part + 1) * share);
+    for (int64_t i = part * share; i < last; ++i) {
+      const int64_t begin = entry(splits, wide, i);
+      const int64_t given = std::min(entry(splits, wide, i + 1) - begin, width);
+      char *row = to + i * width * size;
+      std::memcpy(row, from + begin * size, static_cast<size_t>(given * size));
+      repeat(fill, size, width - given, row + given * size);
+    }
+  });
+  return -1;
 }
 
 EXPORT int64_t penstock_arrays_count(const int32_t *ids, int64_t number, int64_t parts,

@@ -32,6 +32,13 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
                                        int64_t sources, const void *ids, int64_t wide, int64_t number,
                                        int64_t order, int64_t count, void *result, int64_t *sizes);
 
+// Rows of a ragged tensor side by side: row i has the items of `size` bytes from splits[i] up to
+// splits[i + 1], at most `width` of them, and then the item at `rest` for what lacks of `width`. Splits
+// never fall.
+EXPORT int64_t penstock_arrays_pad(const void *rows, int64_t size, const void *splits, int64_t wide,
+                                   int64_t number, int64_t width, int64_t threads, const void *rest,
+                                   void *out);
+
 // How many ids there are of each number in [0, parts).
 EXPORT int64_t penstock_arrays_count(const int32_t *ids, int64_t number, int64_t parts,
                                      int64_t *counts);

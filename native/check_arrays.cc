@@ -77,6 +77,46 @@ bool check_combine(Random &random) {
                                  2, count, result.data(), nullptr) == number - 1;
 }
 
+bool check_runs(Random &random) {
+  const int64_t number = 1 + below(random, 400), count = 1 + below(random, 20);
+  std::vector<float> rows(number), result(count), wanted(count);
+  std::vector<int32_t> ids(number);
+  std::vector<int64_t> sizes(count), expected(count);
+  for (float &each : rows) each = static_cast<float>(below(random, 100));
+  for (int32_t &each : ids) each = static_cast<int32_t>(below(random, count));
+  std::sort(ids.begin(), ids.end());
+  for (int64_t i = 0; i < number; ++i) {
+    wanted[ids[i]] += rows[i];
+    ++expected[ids[i]];
+  }
+  const auto combine = [&] {
+    return penstock_arrays_combine(0, 0, rows.data(), 1, nullptr, 0, number, ids.data(), 0, number, 1,
+                                   count, result.data(), sizes.data());
+  };
+  if (combine() >= 0 || result != wanted || sizes != expected) return false;
+  const int64_t place = below(random, number);
+  ids[place] = random() % 2 ? -1 : static_cast<int32_t>(count);
+  return combine() == place;
+}
+
+bool check_pad(Random &random) {
+  const int64_t number = below(random, 30), width = below(random, 9), size = 1 + below(random, 9);
+  std::vector<int32_t> splits(number + 1);
+  for (int64_t i = 0; i < number; ++i)
+    splits[i + 1] = splits[i] + static_cast<int32_t>(below(random, 12));
+  std::vector<char> rows(splits[number] * size + 1), rest(size), out(number * width * size + 1);
+  for (char &each : rows) each = static_cast<char>(random());
+  for (char &each : rest) each = static_cast<char>(random());
+  penstock_arrays_pad(rows.data(), size, splits.data(), 0, number, width, 2, rest.data(), out.data());
+  for (int64_t i = 0; i < number; ++i)
+    for (int64_t j = 0; j < width; ++j) {
+      const int64_t from = splits[i] + j;
+      const char *wanted = from < splits[i + 1] ? &rows[from * size] : rest.data();
+      if (std::memcmp(&out[(i * width + j) * size], wanted, static_cast<size_t>(size))) return false;
+    }
+  return true;
+}
+
 bool check_deal(Random &random) {
   const int64_t number = below(random, 500), size = 1 + below(random, 12), parts = 1 + below(random, 6);
   std::vector<char> rows(number * size + 1), out(number * size + 1);
@@ -253,7 +293,7 @@ int main(int count, char **arguments) {
   bool (*const checks[])(Random &) = {check_unique, check_floats, check_combine, check_deal,
                                       check_invert, check_top,    check_extreme, check_nth,
                                       check_among,  check_edits,   check_places,
-                                      check_level};
+                                      check_level,  check_runs,    check_pad};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

@@ -1,11 +1,12 @@
-// The handlers of work that host code calls too: special functions (special.h) and rows (arrays.h),
-// with the same results. The rows of a call are all but the last axis.
+// The handlers of work that host code calls too: special functions (special.h), rows (arrays.h) and
+// random numbers (random.h), with the same results. The rows of a call are all but the last axis.
 #include <algorithm>
 #include <atomic>
 #include <new>
 
 #include "arrays.h"
 #include "handling.h"
+#include "random.h"
 #include "special.h"
 
 namespace {
@@ -130,6 +131,21 @@ ffi::Error nth(ffi::ThreadPool pool, Any x, std::int64_t place, ffi::Result<Any>
   });
 }
 
+// The stream is a key and the halves of its first counter; the rows of the result are groups.
+ffi::Error truncated(ffi::ThreadPool pool, ffi::Buffer<ffi::U64> stream, std::int64_t reserved,
+                     ffi::Result<Any> y) {
+  return guarded([&] {
+    const uint64_t *of = stream.typed_data();
+    const long width = width_of(y->dimensions());
+    in_parts(pool, rows_of(y->dimensions()), width, [&](long from, long to) {
+      const uint64_t before = static_cast<uint64_t>(from) * static_cast<uint64_t>(reserved);
+      const uint64_t low = of[1] + before, high = of[2] + (low < before);
+      penstock_random_truncated(of[0], low, high, to - from, reserved, is_wide(*y), 1,
+                                at(y, from * width));
+    });
+  });
+}
+
 }  // namespace
 
 PENSTOCK_HANDLER(penstock_special, special,
@@ -162,4 +178,10 @@ PENSTOCK_HANDLER(penstock_nth, nth,
                      .Ctx<ffi::ThreadPool>()
                      .Arg<Any>()
                      .Attr<std::int64_t>("place")
+                     .Ret<Any>());
+PENSTOCK_HANDLER(penstock_truncated, truncated,
+                 ffi::Ffi::Bind()
+                     .Ctx<ffi::ThreadPool>()
+                     .Arg<ffi::Buffer<ffi::U64>>()
+                     .Attr<std::int64_t>("reserved")
                      .Ret<Any>());

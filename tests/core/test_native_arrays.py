@@ -102,6 +102,58 @@ def test_segments_of_special_numbers_and_wrapping_ones():
         raw(f"UnsortedSegment{kind}", data=large, segment_ids=[1, -1, 1, 0], num_segments=3)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+def test_long_segments_of_single_numbers(dtype):
+    """Whole numbers and powers of two: their sums and products are exact in every order."""
+    lengths = [1, 3, 40, 0, 17, 16, 200, 2, 64]
+    ids = np.repeat(np.arange(len(lengths)), lengths)
+    numbers = RNG.integers(-50, 50, ids.size).astype(dtype)
+    powers = RNG.choice([1, -1, 2], ids.size).astype(dtype)
+    for kind in ("Sum", "Mean", "Max", "Min", "Prod"):
+        data = powers if kind == "Prod" else numbers
+        for type_ in (np.int32, np.int64):
+            raw(f"Segment{kind}", data=data, segment_ids=ids.astype(type_))
+    if np.dtype(dtype).kind == "f":
+        data[[5, 30, 250]] = NAN, INF, -INF
+        for kind in ("Sum", "Max", "Min"):
+            raw(f"Segment{kind}", data=data, segment_ids=ids)
+    for wrong in (ids[::-1], ids - 1):
+        raw("SegmentMax", data=data, segment_ids=wrong)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.complex128, np.bool_])
+@pytest.mark.parametrize("shape", [[-1, -1], [-1, 2], [4, 7], -1, [4, 0]])
+def test_ragged_rows_side_by_side(dtype, shape):
+    values = RNG.integers(0, 2, 9).astype(dtype)
+    for splits in ([0, 3, 3, 8, 9], [0, 0, 0, 0, 9]):
+        for type_ in (np.int32, np.int64):
+            raw(
+                "RaggedTensorToTensor", shape=np.array(shape), values=values,
+                default_value=np.array(1, dtype), row_partition_tensors=[np.array(splits, type_)],
+                row_partition_types=["ROW_SPLITS"],
+            )  # fmt: skip
+
+
+def test_ragged_rows_that_are_none_are_refused_with_the_same_words():
+    for splits, shape in (([0, 3, 2, 9], [-1, -1]), ([0, 3, 9], [5, 5]), ([0, 9], [1, 2, 3])):
+        raw(
+            "RaggedTensorToTensor", shape=np.array(shape), values=np.arange(9.0),
+            default_value=np.array(0.0), row_partition_tensors=[np.array(splits)],
+            row_partition_types=["ROW_SPLITS"],
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("blank", [0, -1])
+def test_best_paths(merge, blank):
+    inputs = RNG.integers(0, 4, (12, 5, 4)).astype(np.float32)
+    for given in (inputs, np.where(inputs == 2, NAN, inputs)):
+        raw(
+            "CTCGreedyDecoder", inputs=given, sequence_length=np.array([12, 0, 7, 1, 12]),
+            merge_repeated=merge, blank_index=blank,
+        )  # fmt: skip
+
+
 def test_wrong_segments_are_refused_with_the_same_words():
     for ids in ([0, 2, 1], [-1, 0, 0], [0, 0, -5], [2**40, 1, 1]):
         found = raw("SegmentSum", data=[1.0, 2.0, 3.0], segment_ids=np.array(ids))

@@ -133,6 +133,32 @@ def test_compiled_draws_equal_host_draws(kind: str, dtype: Any, monkeypatch: Any
     np.testing.assert_allclose(compiled, on_host, 0, 0 if kind == "uniform" else 2e-6)
 
 
+@pytest.mark.parametrize("dtype", [tf.float16, tf.float32, tf.float64])
+def test_truncated_numbers_are_the_same_in_functions(dtype: Any) -> None:
+    """Sizes that fill no group and several shares of the work, single numbers of a seed and key."""
+    for shape in ([5003], [83, 101], [3]):
+        draw = lambda: tf.random.stateless_truncated_normal(shape, [3, 4], dtype=dtype)  # noqa: B023, E731
+        old = lambda: tf.raw_ops.StatelessTruncatedNormal(shape=shape, seed=[3, 4], dtype=dtype)  # noqa: B023, E731
+        for each in (draw, old):
+            wanted = each().numpy()
+            for jit in (None, True):
+                found = tf.function(each, jit_compile=jit)().numpy()
+                np.testing.assert_allclose(found, wanted, 0, 1e-3 if dtype == tf.float16 else 2e-6)
+
+
+def test_stateful_truncated_numbers_of_functions() -> None:
+    def program(compiled: bool) -> Any:
+        tf.random.set_seed(7)
+        draw = tf.function(lambda: tf.random.truncated_normal([70_000], seed=2) * 1.0)
+        draw = tf.function(draw, jit_compile=True) if compiled else draw
+        return [draw().numpy() for _ in range(2)]
+
+    first, again, compiled = program(False), program(False), program(True)
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first[0], first[1])
+    assert max(abs(x).max() for x in (*first, *compiled)) < 2
+
+
 def test_integers_stay_in_range_and_reach_its_ends() -> None:
     """[minval, maxval) with both ends."""
     got = tf.random.stateless_uniform([4000], [1, 2], -3, 4, dtype=tf.int32).numpy()

@@ -124,6 +124,37 @@ def test_fill_empty_rows() -> None:
     assert empty.numpy().tolist() == [True, False, True, False, True]
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("height", [6, 9])
+def test_filled_rows_and_where_their_elements_come_from(ordered: bool, height: int) -> None:
+    """Beside plain loops: rows without gaps and with some, in order and not."""
+    rows = np.array([0, 1, 1, 2, 3, 4, 4, 4, 5])
+    rows = rows if ordered else rows[[3, 0, 8, 1, 5, 4, 2, 7, 6]]
+    rows = rows if height == 6 else rows + (rows > 2) * 2
+    indices, values = np.stack([rows, np.arange(9) % 4], 1), np.arange(1.0, 10)
+    found = tf.raw_ops.SparseFillEmptyRows(
+        indices=indices, values=values, dense_shape=[height, 4], default_value=-1.0
+    )
+    wanted: list[Any] = []
+    places = np.zeros(9, np.int64)
+    for row in range(height):
+        own = [i for i in range(9) if rows[i] == row]
+        for i in own:
+            places[i] = len(wanted)
+            wanted.append((*indices[i], values[i]))
+        wanted += [] if own else [(row, 0, -1.0)]
+    assert found.output_indices.numpy().tolist() == [[*w[:2]] for w in wanted]
+    assert found.output_values.numpy().tolist() == [w[2] for w in wanted]
+    assert found.empty_row_indicator.numpy().tolist() == [r not in rows for r in range(height)]
+    assert found.reverse_index_map.numpy().tolist() == places.tolist()
+    ragged = tf.raw_ops.RaggedFillEmptyRows(
+        value_rowids=rows, values=values, nrows=height, default_value=-1.0
+    )
+    assert ragged.output_value_rowids.numpy().tolist() == [w[0] for w in wanted]
+    assert ragged.output_values.numpy().tolist() == [w[2] for w in wanted]
+    assert ragged.reverse_index_map.numpy().tolist() == places.tolist()
+
+
 @pytest.mark.parametrize("sizes", [[0, 3], [1, 3]])
 def test_fill_empty_rows_refuses_rows_outside(sizes: list[int]) -> None:
     with pytest.raises(INVALID, match=r"dense_shape\[0\] = 0|expected a row in \[0, 1\), got 1"):

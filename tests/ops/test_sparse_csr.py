@@ -244,3 +244,16 @@ def test_shapes_in_graphs() -> None:
         return raw.CSRSparseMatrixToDense(sparse_input=found, type=tf.float32)
 
     np.testing.assert_array_equal(run(tf.constant(A)), [[4, 0], [0, 9]])
+
+
+def test_dense_forms_of_a_batch() -> None:
+    x = np.array(
+        [[[0, 1, 0], [2, 0, 3]], [[0, 0, 0], [4, 0, 0]], [[5, 6, 7], [0, 8, 0]]], np.float32
+    )
+    batch = matrix(x)
+    assert np.array_equal(dense(batch, tf.float32), x)
+    indices, values, shape = raw.CSRSparseMatrixToSparseTensor(sparse_matrix=batch, type=tf.float32)
+    assert np.array_equal(indices, np.argwhere(x))
+    assert np.array_equal(values, x[x != 0])
+    assert shape.numpy().tolist() == [3, 2, 3]
+    assert parts(batch, 2) == [[0, 3, 4], [0, 1, 2, 1], [5, 6, 7, 8]]

@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=5,
+    version=6,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -28,6 +28,7 @@ LIBRARY = HostLibrary(
         "top": "npnnnnpp",
         "extreme": "npnnnp",
         "nth": "npnnnp",
+        "pad": "pnpnnnnpp",
         "among": "pnnpnnp",
         "edits": "ppppnnp",
         "index": "pnpn",
@@ -131,6 +132,32 @@ def combined(
     return result if wrong < 0 else None
 
 
+def padded(rows: Array, splits: Array, width: int, rest: Array) -> Array | None:
+    """Rows of a ragged tensor side by side, cut or filled up to one length.
+
+    Args:
+      rows: the items [N, ...], no objects.
+      splits: int32 or int64[R + 1], never falling, from 0 to N.
+      width: the length, at least 0.
+      rest: what fills rows that end earlier; broadcasts to an item.
+
+    Returns:
+      [R, width, ...]
+    """
+    wide, item = _is_wide(splits), rows.shape[1:]
+    call = LIBRARY.function("pad")
+    if call is None or wide is None or rows.dtype.hasobject:
+        return None
+    rows, splits = np.ascontiguousarray(rows), np.ascontiguousarray(splits)
+    number = len(splits) - 1
+    result = np.empty((number, width, *item), rows.dtype)
+    fill = np.empty(item, rows.dtype)
+    fill[...] = rest
+    size, threads = fill.nbytes, processors() if result.size > _ALONE else 1
+    call(rows, size, splits, wide, number, width, threads, fill, result)
+    return result
+
+
 def dealt(rows: Array, ids: Array, parts: int) -> list[Array] | None:
     """Rows [N, ...] by id, int32[N] in [0, parts): an array for each part."""
     call, count = LIBRARY.function("deal"), LIBRARY.function("count")
@@ -176,6 +203,20 @@ def top(x: Array, k: int) -> tuple[Array, Array] | None:
     threads = processors() if x.size > _ALONE else 1
     _checked(call(kind, x, rows, x.shape[-1], k, threads, values, places))
     return values, places
+
+
+def largest(x: Array) -> Array | None:
+    """Where the largest number of each row [..., N] is, the first of equal ones: int64[...].
+
+    A NaN is none. N is at least 1.
+    """
+    kind, call = _kind(x.dtype), LIBRARY.function("extreme")
+    if kind is None or call is None or not x.shape[-1]:
+        return None
+    x = np.ascontiguousarray(x)
+    found = np.empty(x.shape[:-1], np.int64)
+    call(kind, x, found.size, x.shape[-1], 0, found)
+    return found
 
 
 def among_largest(rows: Array, targets: Array, k: int) -> Array | None:

@@ -164,7 +164,13 @@ def _lin_space(xp: Any, start: Array, stop: Array, num: Array) -> Array:
     wide = np.float32 if start.dtype.itemsize == 2 else start.dtype
     first, last = start.astype(wide), stop.astype(wide)
     steps = xp.arange(count, dtype=wide)
-    inner = first + (last - first) / np.asarray(count - 1, wide) * steps
+    step = (last - first) / np.asarray(count - 1, wide)
+    if xp is np:
+        steps *= step
+        steps += first
+        steps[0], steps[-1] = first, last
+        return steps.astype(start.dtype, copy=False)
+    inner = first + step * steps
     ends = xp.where(steps == count - 1, last, xp.where(steps == 0, first, inner))
     return ends.astype(start.dtype)
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_arrays
 from penstock.core.composite import SparseTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -72,15 +73,21 @@ def _greedy(
         raise errors.InvalidArgumentError(
             None, None, f"blank_index expected within {classes} classes, got {blank_index}."
         )
-    best, most = inputs.argmax(axis=2), inputs.max(axis=2)
-    rows = []
-    for i in range(batch):
-        path = best[: sequence_length[i], i].tolist()
-        path = _merged(path) if merge_repeated else path
-        rows.append([label for label in path if label != blank])
+    plain = inputs.size and not np.isnan(np.maximum.reduce(inputs, None))
+    best = native_arrays.largest(inputs) if plain else None
+    best = inputs.argmax(axis=2) if best is None else best
+    most = np.take_along_axis(inputs, best[..., None], 2)[..., 0]
     inside = np.arange(time)[:, None] < sequence_length[None]
     score = -np.where(inside, most, 0).sum(axis=0).astype(inputs.dtype)
-    return (*_sparse(rows), score[:, None])
+    kept = inside & (best != blank)
+    if merge_repeated:
+        kept[1:] &= best[1:] != best[:-1]
+    rows, _ = np.nonzero(kept.T)
+    lengths = np.bincount(rows, minlength=batch)
+    starts = np.cumsum(lengths) - lengths
+    indices = np.stack([rows, np.arange(rows.size) - np.repeat(starts, lengths)], 1)
+    dims = np.array([batch, lengths.max(initial=0)], np.int64)
+    return indices, best.T[kept.T], dims, score[:, None]
 
 
 BEAM = define_op(

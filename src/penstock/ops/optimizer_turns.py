@@ -71,7 +71,7 @@ def rows_in_turn(
 
 def _rows_at_once(value: Array) -> int:
     """How many rows are updated together: few wide ones, many narrow ones."""
-    width = math.prod(value.shape[1:])
+    width: int = math.prod(value.shape[1:])
     return min(_AT_ONCE, max(_LEAST_AT_ONCE, _ELEMENTS // max(width, 1)))
 
 

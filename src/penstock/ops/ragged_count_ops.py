@@ -9,6 +9,7 @@ from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.ragged_dense_ops import check_nested_splits, refuse
+from penstock.ops.sparse_common import places_of_rows
 from penstock.ops.sparse_counts import counted
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -222,14 +223,12 @@ def _fill_empty_rows(ids: Array, values: Array, nrows: Array, default: Array) ->
         raise refuse(f"indices({bad}, 0) is invalid: {ids[bad]} >= {count}")
     sizes = np.bincount(ids, minlength=count) if count else np.zeros(0, np.int64)
     empty = sizes == 0
-    room = np.where(empty, 1, sizes)
-    ends = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
-    order = np.argsort(ids, kind="stable")
-    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    place = np.empty(ids.size, np.int64)
-    place[order] = ends[ids[order]] + np.arange(ids.size) - first[ids[order]]
-    result = np.full((int(ends[-1]), *values.shape[1:]), default, values.dtype)
+    place = places_of_rows(ids, sizes, empty)
+    missing = np.flatnonzero(empty)
+    total = ids.size + missing.size
+    result = np.full((total, *values.shape[1:]), default, values.dtype)
     result[place] = values
+    room = np.where(empty, 1, sizes)
     return [np.repeat(np.arange(count, dtype=np.int64), room), result, empty, place]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_arrays
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
@@ -89,7 +90,8 @@ def _levels(parts: Sequence[Array], kinds: Sequence[str]) -> tuple[int, list[tup
         if name == _ROW_SPLITS:
             lengths = np.diff(part)
             ids = np.repeat(np.arange(len(lengths)), lengths)
-            offsets = np.arange(ids.size) - np.repeat(part[:-1] - part[0], lengths)
+            offsets = np.arange(ids.size)
+            offsets -= np.repeat(part[:-1] - part[0], lengths)
         elif name == _ROW_IDS:
             ids = np.asarray(part)
             first = np.searchsorted(ids, ids, side="left")
@@ -123,6 +125,19 @@ def _sizes(
     return [f if s < 0 else int(s) for s, f in zip(shape, found, strict=True)]
 
 
+def _one_level(shape: Array, splits: Array, values: Array, default: Array) -> Array | None:
+    """The dense matrix of ragged rows of scalars in one pass; None where it is not that plain."""
+    lengths = np.diff(splits)
+    plain = splits[0] == 0 and splits[-1] == len(values) and lengths.min(initial=0) >= 0
+    if not plain or default.ndim or shape.shape not in ((), (2,)):
+        return None
+    count, width = (-1, -1) if shape.ndim == 0 else shape.tolist()
+    if (shape.ndim == 0 and shape != -1) or count not in (-1, len(lengths)):
+        return None
+    width = int(lengths.max(initial=0)) if width < 0 else width
+    return native_arrays.padded(values, splits, width, default)
+
+
 @host_kernel(TO_TENSOR, limit=_HOST)
 def _to_tensor(
     shape: Array,
@@ -132,8 +147,12 @@ def _to_tensor(
     *,
     row_partition_types: Sequence[Any],
 ) -> Array:
-    values = np.asarray(values)
-    rows, levels = _levels(parts, [_name(k) for k in row_partition_types])
+    values, kinds = np.asarray(values), [_name(k) for k in row_partition_types]
+    if kinds == [_ROW_SPLITS] and values.ndim == 1:
+        found = _one_level(np.asarray(shape), parts[0], values, np.asarray(default_value))
+        if found is not None:
+            return found
+    rows, levels = _levels(parts, kinds)
     inner = values.shape[1:]
     sizes = _sizes(np.asarray(shape), rows, levels, inner)
     default = np.asarray(default_value)
@@ -233,17 +252,18 @@ def _to_sparse(splits: list[Array], values: Array) -> list[Array]:
     values = np.asarray(values)
     check_nested_splits(splits, values, "RaggedTensorToSparse")
     rows, levels = _levels(splits, [_ROW_SPLITS] * len(splits))
-    columns = [np.arange(rows)]
+    columns: list[Array] = []
     for ids, offsets in levels:
-        columns = [c[ids] for c in columns]
-        columns.append(offsets)
+        columns = [*(c[ids] for c in columns), offsets] if columns else [ids, offsets]
     inner = values.shape[1:]
-    index = np.stack(columns, 1).astype(np.int64) if columns else np.zeros((0, 0), np.int64)
+    index = np.empty((len(columns[-1]), len(columns)), np.int64)
+    for i, column in enumerate(columns):
+        index[:, i] = column
     if inner:
         tail = np.indices(inner).reshape(len(inner), -1).T
         index = np.concatenate([np.repeat(index, len(tail), 0), np.tile(tail, (len(index), 1))], 1)
     sizes = [rows, *(int(o.max()) + 1 if o.size else 0 for _, o in levels), *inner]
-    return [index.astype(np.int64), values.reshape(-1), np.array(sizes, np.int64)]
+    return [index, values.reshape(-1), np.array(sizes, np.int64)]
 
 
 @TO_SPARSE.gradient
@@ -290,7 +310,8 @@ def _range(starts: Array, limits: Array, deltas: Array, *, Tsplits: DType) -> li
     if (np.asarray(deltas) == 0).any():
         raise refuse("Requires delta != 0: RaggedRange got 0. Give a step up or down.")
     dtype = np.asarray(starts).dtype
-    a, b, step = np.broadcast_arrays(*(np.atleast_1d(x) for x in (starts, limits, deltas)))
+    given = [np.atleast_1d(x) for x in (starts, limits, deltas)]
+    a, b, step = np.broadcast_arrays(*given)
     if dtype.kind in "iu":
         wide = [x.astype(np.int64) for x in (a, b, step)]
         lengths = -((wide[0] - wide[1]) // wide[2])
@@ -304,7 +325,7 @@ def _range(starts: Array, limits: Array, deltas: Array, *, Tsplits: DType) -> li
     splits = np.concatenate([[0], np.cumsum(lengths)])
     if splits[-1] > np.iinfo(Tsplits.numpy_dtype).max:
         raise refuse("Requires ((limit - start) / delta) <= the largest number of Tsplits.")
-    ids = np.repeat(np.arange(len(lengths)), lengths)
-    offsets = np.arange(ids.size) - splits[:-1][ids]
-    values = a[ids] + (offsets.astype(dtype) * step[ids]).astype(dtype)
-    return [splits.astype(Tsplits.numpy_dtype), values.astype(dtype)]
+    offsets = np.arange(splits[-1]) - np.repeat(splits[:-1], lengths)
+    every = [x if len(x) == 1 else np.repeat(x, lengths) for x in (given[0], given[2])]
+    values = every[0] + (offsets.astype(dtype) * every[1]).astype(dtype)
+    return [splits.astype(Tsplits.numpy_dtype), values.astype(dtype, copy=False)]

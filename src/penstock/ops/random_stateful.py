@@ -17,6 +17,7 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.traced import TraceContext
 from penstock.ops import random_philox as philox
+from penstock.ops.kernels import cpu_random
 from penstock.ops.random_draw import SAMPLERS, draw
 from penstock.ops.random_state import BLOCKS_PER_NUMBER, step_stream, stream_of, stream_on_host
 from penstock.types import dtypes
@@ -85,6 +86,10 @@ def _define(name: str, kind: str, doc: str) -> OpDef:
     return op
 
 
+def _truncated(ctx: TraceContext, shape: Array, *, dtype: DType) -> Array:
+    return cpu_random.truncated_normal(stream_of(ctx.step_value), dimensions(shape), dtype)
+
+
 RANDOM_UNIFORM = _define("RandomUniform", "uniform", "Numbers evenly distributed over [0, 1).")
 RANDOM_STANDARD_NORMAL = _define(
     "RandomStandardNormal", "normal", "Normal numbers of mean 0 and deviation 1."
@@ -94,6 +99,7 @@ TRUNCATED_NORMAL = _define(
     "truncated_normal",
     "Normal numbers of mean 0 and deviation 1, drawn again while 2 or more away from 0.",
 )
+compiled_kernel(TRUNCATED_NORMAL, device="CPU", when=cpu_random.serves)(_truncated)
 
 RANDOM_UNIFORM_INT = define_op(
     "RandomUniformInt(shape: T, minval: Tout, maxval: Tout; seed: int = 0, seed2: int = 0, Tout: "

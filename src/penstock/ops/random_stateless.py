@@ -16,6 +16,7 @@ from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops import random_philox as philox
+from penstock.ops.kernels import cpu_random
 from penstock.ops.random_draw import SAMPLERS, draw
 from penstock.ops.random_philox import Stream, stream_of_seed_pair
 from penstock.ops.random_stateful import (
@@ -141,6 +142,20 @@ TRUNCATED, TRUNCATED_V2 = _define_pair(
     "int32, int64",
     "Normal numbers less than 2 away from 0.",
 )
+
+
+@compiled_kernel(TRUNCATED, device="CPU", when=cpu_random.serves)
+def _truncated(shape: Array, seed: Array, *, dtype: DType) -> Array:
+    stream = stream_of_seed_pair(jnp, seed)
+    return cpu_random.truncated_normal(stream, dimensions(shape), dtype)
+
+
+@compiled_kernel(TRUNCATED_V2, device="CPU", when=cpu_random.serves)
+def _truncated_v2(shape: Array, key: Array, counter: Array, alg: Array, *, dtype: DType) -> Array:
+    require_philox(alg)
+    return cpu_random.truncated_normal(keyed_stream(key, counter), dimensions(shape), dtype)
+
+
 FULL_INT, FULL_INT_V2 = _define_pair(
     "RandomUniformFullInt",
     "full_integers",

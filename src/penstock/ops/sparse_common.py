@@ -28,6 +28,7 @@ from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray or a JAX tracer
 LARGEST = (1 << 63) - 1
+SORT_FROM = 1 << 16  # numbers from which NumPy orders positions in plans, too
 SORT_LIMIT = 1 << 26  # numbers up to which NumPy orders positions: XLA takes ten times as long
 
 
@@ -183,7 +184,7 @@ def taken_from(grad: Array, indices: Array, places: Array) -> Array:
     """
     size = len(indices)
     if size == len(places) and np.array_equal(indices, places):
-        return grad.copy()
+        return grad
     result = np.zeros(size, grad.dtype)
     keys = keys_of(np.concatenate([indices, places]))
     if keys is not None and _rises(keys[:size]) and _rises(keys[size:]):
@@ -332,3 +333,22 @@ def after(checks: Iterable[Any], value: Any) -> Any:
     """`value`, in a graph not before the assertions have held."""
     with control_dependencies([c for c in checks if c is not None]):
         return execute("Identity", (value,))
+
+
+def places_of_rows(rows: Array, sizes: Array, empty: Array) -> Array:
+    """Where each element goes when rows lie in order and each empty one has a place, too: int64[N].
+
+    Args:
+      rows: the row of each element, int64[N]; those of one row keep their order.
+      sizes: how many elements each row has.
+      empty: which rows have none.
+    """
+    before = np.cumsum(empty)  # an element's own row is not empty
+    if (rows[1:] >= rows[:-1]).all():
+        places = np.repeat(before, sizes)
+        places += np.arange(rows.size)
+        return places
+    order = np.argsort(rows, kind="stable")
+    places = np.empty(rows.size, np.int64)
+    places[order] = np.arange(rows.size) + np.repeat(before, sizes)
+    return places

@@ -121,19 +121,22 @@ TO_SPARSE = define_op(
 @host_kernel(TO_SPARSE, limit=HOST)
 def _to_sparse(sparse_matrix: Any, *, type: DType) -> list[Array]:
     matrix = held(sparse_matrix, type, "sparse_matrix")
-    return [indices_of(matrix), matrix.values.copy(), np.array(matrix.dims, np.int64)]
+    return [indices_of(matrix), matrix.values, np.array(matrix.dims, np.int64)]
 
 
 def indices_of(matrix: CsrMatrix) -> Array:
     """The place of each value, as in a sparse tensor: int64[N, rank]."""
-    rows, columns = matrix.places()
-    found = np.empty((rows.size, len(matrix.dims)), np.int64)
-    found[:, -2], found[:, -1] = rows, columns
+    whole = matrix.diagonal
+    found = np.empty((whole.indices.size, len(matrix.dims)), np.int64)
+    numbers, lengths = np.arange(whole.shape[0]), np.diff(whole.indptr)
+    found[:, -1] = whole.indices
     if len(matrix.dims) == 3:
         _, height, width = matrix.dims
-        found[:, 0] = rows // max(height, 1)
-        found[:, 1] -= found[:, 0] * height
-        found[:, 2] -= found[:, 0] * width
+        members = numbers // max(height, 1)
+        found[:, 0] = np.repeat(members, lengths)
+        found[:, 2] -= np.repeat(members * width, lengths)
+        numbers = numbers - members * height
+    found[:, -2] = np.repeat(numbers, lengths)
     return found
 
 
@@ -194,8 +197,13 @@ TO_DENSE = define_op(
 @host_kernel(TO_DENSE, limit=HOST)
 def _to_dense(sparse_input: Any, *, type: DType) -> Array:
     matrix = held(sparse_input, type, "sparse_input")
+    whole, width = matrix.diagonal, matrix.dims[-1]
+    numbers = np.arange(whole.shape[0])
+    starts = (numbers - numbers // max(matrix.dims[-2], 1)) * width  # less the member's columns
+    places = np.repeat(starts, np.diff(whole.indptr))
+    places += whole.indices
     result = np.zeros(matrix.dims, type.numpy_dtype)
-    result[tuple(indices_of(matrix).T)] = matrix.values
+    result.reshape(-1)[places] = matrix.values
     return result
 
 
@@ -235,10 +243,9 @@ def _components(csr_sparse_matrix: Any, index: Array, *, type: DType) -> list[Ar
     whole = matrix.diagonal
     ends = whole.indptr[member * height : (member + 1) * height + 1]
     mine = slice(int(ends[0]), int(ends[-1]))
-    columns = whole.indices[mine] - member * width
-    return [
-        (ends - ends[0]).astype(np.int32), columns.astype(np.int32), matrix.values[mine].copy()
-    ]  # fmt: skip
+    columns = whole.indices[mine] if member == 0 else whole.indices[mine] - member * width
+    starts = (ends - ends[0]).astype(np.int32)
+    return [starts, columns.astype(np.int32, copy=False), matrix.values[mine]]
 
 
 def _count_shape(c: ShapeContext) -> Dims:

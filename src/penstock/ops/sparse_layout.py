@@ -15,6 +15,7 @@ from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.sparse_common import (
+    SORT_FROM,
     SORT_LIMIT,
     check_inside,
     fixed_shape,
@@ -23,6 +24,7 @@ from penstock.ops.sparse_common import (
     invalid,
     order_of,
     parts,
+    places_of_rows,
     position,
 )
 from penstock.types import dims as d
@@ -47,7 +49,7 @@ REORDER = define_op(
 )
 
 
-@kernel(REORDER, limit=SORT_LIMIT)
+@kernel(REORDER, limit=SORT_LIMIT, alone_from=SORT_FROM)
 def _reorder(xp: Any, indices: Array, values: Array, shape: Array) -> list[Array]:
     order = order_of(xp, indices)
     return [xp.asarray(indices)[order], xp.asarray(values)[order]]
@@ -294,24 +296,24 @@ def _fill(indices: Array, values: Array, shape: Array, default: Array) -> list[A
             "Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = "
             f"{rows.size}. Expected no element where there are no rows."
         )
-    wrong = np.flatnonzero((rows < 0) | (rows >= count))
-    if wrong.size:
-        at = int(wrong[0])
+    if rows.size and (rows.min() < 0 or rows.max() >= count):
+        at = int(np.flatnonzero((rows < 0) | (rows >= count))[0])
         raise invalid(
             f"indices({at}, 0) is invalid: expected a row in [0, {count}), got {rows[at]}."
         )
     given = np.bincount(rows, minlength=count)[:count]
-    starts = np.cumsum(np.maximum(given, 1)) - np.maximum(given, 1)
-    order = np.argsort(rows, kind="stable")
-    within = np.arange(rows.size) - (np.cumsum(given) - given)[rows[order]]
-    places = np.empty(rows.size, np.int64)
-    places[order] = starts[rows[order]] + within
-    total = int(np.maximum(given, 1).sum())
+    empty = given == 0
+    places = places_of_rows(rows, given, empty)
+    missing = np.flatnonzero(empty)
+    if not missing.size and (places[1:] > places[:-1]).all():
+        return [indices, values, empty, places]
+    total = rows.size + missing.size
     filled = np.zeros((total, indices.shape[1]), np.int64)
-    filled[:, 0] = np.repeat(np.arange(count), np.maximum(given, 1))
     result = np.full(total, default[()], values.dtype)
     filled[places], result[places] = indices, values
-    return [filled, result, given == 0, places]
+    before = np.cumsum(given) - given
+    filled[before[missing] + np.arange(missing.size), 0] = missing
+    return [filled, result, empty, places]
 
 
 def _fill_grad_shape(c: ShapeContext) -> list[Dims]:

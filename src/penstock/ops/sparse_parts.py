@@ -11,6 +11,7 @@ from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.sparse_common import (
+    SORT_FROM,
     SORT_LIMIT,
     Array,
     check_inside,
@@ -47,8 +48,14 @@ def _slice(indices: Array, values: Array, shape: Array, start: Array, size: Arra
     if (size < 0).any():
         raise invalid(f"expected sizes >= 0, got size = {size.tolist()}.")
     sizes = np.maximum(np.minimum(start + size, shape) - start, 0)
-    kept = ((indices >= start) & (indices < start + size)).all(1)
-    return [indices[kept] - start, values[kept], sizes]
+    kept = np.ones(len(indices), bool)
+    for axis, (first, count) in enumerate(zip(start, size, strict=True)):
+        column = indices[:, axis] - first  # as unsigned numbers those before are large, too
+        kept &= column.view(np.uint64) < np.uint64(count)
+    places = np.flatnonzero(kept)
+    if places.size == len(indices):
+        return [indices - start, values, sizes]
+    return [indices.take(places, 0) - start, values.take(places, 0), sizes]
 
 
 SLICE_GRAD = define_op(
@@ -67,7 +74,8 @@ def _slice_grad(grad: Array, indices: Array, start: Array, taken: Array) -> Arra
             f"expected a gradient for each of the {taken.shape[0]} elements of the slice, got "
             f"{grad.shape[0]}."
         )
-    return taken_from(grad, indices, taken + start)
+    moved = start.any() or start.size != taken.shape[1]  # of another size: then NumPy refuses it
+    return taken_from(grad, indices, taken + start if moved else taken)
 
 
 @SLICE.gradient
@@ -155,7 +163,7 @@ def _joined(
     return [every[order], all_values[order], sizes]
 
 
-@host_kernel(CONCAT, limit=SORT_LIMIT)
+@host_kernel(CONCAT, limit=SORT_LIMIT, alone_from=SORT_FROM)
 def _concat(
     ctx: KernelContext,
     indices: list[Array],
