@@ -54,9 +54,7 @@ def expected(program):
     return [float(g) for g in tape.gradient(total, start, unconnected_gradients="zero")]
 
 
-@given(statements(2))
-@settings(max_examples=5, deadline=None)
-def test_random_programs_have_the_gradients_of_a_tape(program):
+def check(program):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         start = [tf.compat.v1.placeholder(tf.float64, []) for _ in range(WIDTH)]
         ends = Floats().run(program, [*start])
@@ -64,6 +62,18 @@ def test_random_programs_have_the_gradients_of_a_tape(program):
         found = tf.gradients(total, start, unconnected_gradients="zero")
         got = session.run(found, dict(zip(start, START, strict=True)))
     np.testing.assert_allclose(got, expected(program), rtol=1e-9, atol=1e-12)
+
+
+@given(statements(2))
+@settings(max_examples=5, deadline=None)
+def test_random_programs_have_the_gradients_of_a_tape(program):
+    check(program)
+
+
+def test_a_loop_in_a_branch_of_a_loop():
+    """What the inner loop keeps is a list, which the outer one keeps in rounds that have it."""
+    inner = ("while", 2, 2, [("add", 0, 2, 1)])
+    check([("while", 0, 2, [("if", 1, [inner], [("add", 0, 0, 1), inner]), ("add", 1, 0, 2)])])
 
 
 def loop(x, rounds, step, shared=()):

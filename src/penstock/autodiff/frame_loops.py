@@ -149,9 +149,8 @@ class _Keeper:
         if dtype is dt.string:
             return execute("AsString", (self._round,))
         if dtype is dt.variant:
-            one = execute("OnesLike", (self._round,))
-            unbounded = execute("Neg", (one,))
-            return execute("EmptyTensorList", (one, unbounded), {"element_dtype": dt.float32})
+            unknown = execute("Neg", (execute("OnesLike", (self._round,)),))
+            return execute("EmptyTensorList", (unknown, unknown), {"element_dtype": dt.float32})
         return execute("Cast", (self._round,), {"DstT": dtype})
 
 
