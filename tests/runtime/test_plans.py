@@ -509,14 +509,44 @@ with Graph().as_default() as graph, Session(graph=graph) as session:
     print(os.waitstatus_to_exitcode(status))
 """
 
+READING = """
+import os, sys, warnings
+sys.path[:] = {path!r}
+warnings.simplefilter("ignore")
+import numpy as np
+import penstock as tf
+
+variable = tf.Variable(tf.zeros([300000]))
+
+@tf.function
+def step():
+    variable.assign_add(tf.tanh(variable) + 1.0)
+    return variable + 1.0
+
+step(), step()
+result = step()
+found = []
+for read in (variable.numpy, result.numpy, lambda: np.asarray(result), lambda: repr(variable)):
+    child = os.fork()
+    if not child:
+        try:
+            read()
+            os._exit(1)
+        except RuntimeError as problem:
+            os._exit(0 if "forked" in str(problem) and "spawn" in str(problem) else 2)
+    found.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(*found)
+"""
+
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_forked_child_gets_a_clear_error_instead_of_a_hang():
+@pytest.mark.parametrize(("program", "codes"), [(FORKING, "0"), (READING, "0 0 0 0")])
+def test_a_forked_child_gets_a_clear_error_instead_of_a_hang(program, codes):
     done = subprocess.run(
-        [sys.executable, "-c", FORKING.format(path=sys.path)],
+        [sys.executable, "-c", program.format(path=sys.path)],
         capture_output=True,
         text=True,
         timeout=100,
         check=False,
     )
-    assert done.stdout.strip() == "0", done.stderr
+    assert done.stdout.strip() == codes, done.stderr

@@ -36,6 +36,17 @@ def jax_is_loaded() -> bool:
 
 def wide_types() -> contextlib.AbstractContextManager[None]:
     """A scope in which JAX keeps 64-bit types; tracing and running of kernels happen inside it."""
+    check_not_forked()
+    scope: contextlib.AbstractContextManager[None] = jax.enable_x64(True)
+    return scope
+
+
+def check_not_forked() -> None:
+    """Refuses to wait for XLA in a process that does not have its threads.
+
+    Raises:
+      RuntimeError: the process was forked from one that had loaded JAX.
+    """
     if _forked:
         raise RuntimeError(
             "expected a process that started XLA itself, got a child forked from one that had: its"
@@ -43,8 +54,6 @@ def wide_types() -> contextlib.AbstractContextManager[None]:
             " workers with multiprocessing's 'spawn' or 'forkserver' method, or fork before the"
             " first computation."
         )
-    scope: contextlib.AbstractContextManager[None] = jax.enable_x64(True)
-    return scope
 
 
 _forked = False  # this process was forked from one that had JAX loaded

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.lazy import jax, jnp, wide_types
+from penstock.core.lazy import check_not_forked, jax, jnp, wide_types
 from penstock.core.native_buffers import Exporter
 from penstock.types import dtypes
 from penstock.types.dims import Dims
@@ -474,12 +474,14 @@ def host_array(tensor: EagerTensor) -> np.ndarray[Any, Any]:
 
     Raises:
       TypeError: the tensor holds a resource or a variant.
+      RuntimeError: it is XLA's, in a process that was forked.
     """
     array = tensor._array
     if array.__class__ is np.ndarray:
         return array
     if tensor._dtype is dtypes.resource or tensor._dtype is dtypes.variant:
         raise TypeError(f"Cannot convert a Tensor of dtype {tensor._dtype.name} to a NumPy array.")
+    check_not_forked()
     return np.asarray(array)
 
 

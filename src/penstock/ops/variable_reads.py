@@ -13,6 +13,7 @@ import numpy as np
 from penstock.core.context import state
 from penstock.core.effects import switch
 from penstock.core.execute import execute, record
+from penstock.core.lazy import check_not_forked
 from penstock.core.resources import VariableCell
 from penstock.core.tensor import wrap
 from penstock.graph import behavior
@@ -89,12 +90,15 @@ class Reads:
 
         Raises:
           NotImplementedError: in a graph.
+          RuntimeError: XLA computed the value, and the process was forked since.
         """
         if state.graph is not None or self._cell is None:
             raise NotImplementedError("numpy() is only available when eager execution is enabled.")
         log, cell = switch.log, self._cell
         with cell.lock if log is None else log.turn(None, "ReadVariableOp", (cell,)):
             value = cell.read()
+        if value.__class__ is not np.ndarray:
+            check_not_forked()
         array = np.array(value, copy=True)
         return array.item() if array.dtype == object and not array.ndim else array[()]
 
