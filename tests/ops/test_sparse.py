@@ -398,3 +398,19 @@ def test_the_constants_of_parts_stand_in_a_scope_of_their_own():
             names += [t.op.name for t in (sparse.indices, sparse.values, sparse.dense_shape)]
     first = [f"SparseTensor/{part}" for part in ("indices", "values", "dense_shape")]
     assert names == [*first, "SparseTensor_1/indices", "given", "SparseTensor_1/dense_shape"]
+
+
+def test_parts_of_a_split_keep_their_order() -> None:
+    rng = np.random.default_rng(4)
+    indices = np.stack([rng.integers(0, 7, 40), rng.integers(0, 3, 40)], 1)
+    values = np.arange(40.0)
+    found = tf.raw_ops.SparseSplit(
+        split_dim=0, indices=indices, values=values, shape=[7, 3], num_split=3
+    )
+    start = 0
+    for size, rows, numbers, shape in zip((3, 2, 2), *found, strict=True):
+        kept = (indices[:, 0] >= start) & (indices[:, 0] < start + size)
+        assert np.array_equal(rows, indices[kept] - [start, 0])
+        assert np.array_equal(numbers, values[kept])
+        assert shape.numpy().tolist() == [size, 3]
+        start += size

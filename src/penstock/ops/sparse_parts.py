@@ -253,13 +253,13 @@ def _split(
     sizes = [each + (i < longer) for i in range(num_split)]
     starts = np.cumsum([0, *sizes])
     column = np.arange(shape.shape[0]) == axis
-    kept = [
-        (indices[:, axis] >= starts[i]) & (indices[:, axis] < starts[i + 1])
-        for i in range(num_split)
-    ]
-    rows = [indices[k] - column * start for k, start in zip(kept, starts, strict=False)]
+    part = np.searchsorted(starts[1:], indices[:, axis], side="right")
+    kept = [np.flatnonzero(part == i) for i in range(num_split)]
+    rows = [indices.take(k, 0) for k in kept]
+    for each, start in zip(rows, starts, strict=False):
+        each[:, axis] -= start
     shapes = [np.where(column, size, shape) for size in sizes]
-    return [*rows, *(values[k] for k in kept), *shapes]
+    return [*rows, *(values.take(k, 0) for k in kept), *shapes]
 
 
 @SPLIT.gradient
