@@ -60,6 +60,24 @@ def test_gradients_that_do_not_fit():
         free.apply_grad([1.0])
 
 
+def test_stale_gradients_are_dropped_whatever_they_are_like():
+    with tf.Graph().as_default(), v1.Session() as session:
+        gradients = v1.ConditionalAccumulator(tf.float32, shape=[2], shared_name="dense")
+        other = v1.placeholder_with_default(np.ones(3, np.float32), None)
+        session.run(gradients.set_global_step(5))
+        session.run(gradients.apply_grad(other, local_step=4))
+        with pytest.raises(errors.InvalidArgumentError, match=r"got shape \(3,\)"):
+            session.run(gradients.apply_grad(other, local_step=5))
+        rows = v1.SparseConditionalAccumulator(tf.float32, shape=[None, 2], shared_name="rows")
+        place = np.zeros(1, np.int64)
+        wide = v1.placeholder_with_default(np.ones([1, 3], np.float32), None)
+        session.run(rows.set_global_step(5))
+        session.run(rows.apply_grad(place, wide, local_step=4))
+        with pytest.raises(errors.InvalidArgumentError):
+            session.run(rows.apply_grad(place, wide, local_step=5))
+        assert session.run([gradients.num_accumulated(), rows.num_accumulated()]) == [0, 0]
+
+
 @pytest.mark.parametrize("reference", [False, True])
 def test_taking_waits_for_enough(session, reference):
     if reference:

@@ -360,6 +360,14 @@ def test_contents_of_another_queue_are_refused(tmp_path):
         tf.raw_ops.PenstockRestoreQueue(handle=queue.queue_ref, state=[b"{}"])
 
 
+def test_a_negative_number_of_elements_is_refused_while_a_graph_is_built():
+    with tf.Graph().as_default():
+        queue = tf.queue.FIFOQueue(3, tf.float32, [[]])
+        for take in (queue.dequeue_many, queue.dequeue_up_to):
+            with pytest.raises(ValueError, match="Input 'n' must be >= 0"):
+                take(-1)
+
+
 # ---- schedules
 
 

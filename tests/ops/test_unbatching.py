@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.ops import unbatching
 from penstock.runtime.batching import Batcher, Limits
 
 v1 = tf.compat.v1
@@ -188,3 +189,41 @@ def test_a_full_batch_leaves_no_thread_that_waits_for_its_time():
         if each.name == "batch timeout":
             each.join(50)  # below the timeout: those that were not cancelled stay
             assert not each.is_alive()
+
+
+def test_what_nobody_comes_for_is_dropped_in_time(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(unbatching, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    exchange = unbatching._Exchange()
+    with exchange.lock:
+        exchange.leave(1, "rows", 5.0)
+        exchange.give_up(2, 5.0)
+        now[0] = 104.0
+        exchange.leave(1, "newer", 5.0)  # a number that is used again
+        exchange.leave(3, "others", 5.0)
+        now[0] = 106.0
+        exchange.leave(4, "more", 5.0)
+        assert exchange.rows == {1: "newer", 3: "others", 4: "more"}
+        assert not exchange.gone
+        now[0] = 110.0
+        exchange.leave(5, "last", 5.0)
+        assert exchange.rows == {4: "more", 5: "last"}
+        assert len(exchange._until) == len(exchange._left) == 2
+
+
+def test_gradients_for_a_batch_that_failed_are_not_kept():
+    with tf.Graph().as_default(), v1.Session() as session:
+        index = v1.placeholder(tf.int64, [None, 3])
+        number = v1.placeholder(tf.int64, [])
+        rows = np.ones((1, 1), np.float32)
+        grad = raw.UnbatchGrad(original_input=rows, batch_index=index, grad=rows, id=number)
+        nothing = np.zeros((0, 3))
+        assert session.run(grad, {index: nothing, number: 1}).shape == (0, 1)
+        limit = v1.RunOptions(timeout_in_ms=30)
+        batch = {index: [[1, 0, 1], [2, 1, 2], [3, 2, 3]], number: 2}
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(grad, batch, limit)
+        session.run(grad, {index: nothing, number: 3})  # the batch is gone
+        (exchange,) = [r for _, r in session._direct.resources.items()]
+        assert exchange.rows == {}
+        assert exchange.gone == set()

@@ -47,13 +47,10 @@ class Accumulator:
                 )  # fmt: skip
             self.step = step
 
-    def accept(self, step: int) -> bool:
-        """Counts a gradient of a step; False when it is stale. Called under the condition."""
-        if step < self.step:
-            return False
+    def accept(self) -> None:
+        """Counts a gradient that is not stale. Called under the condition."""
         self.count += 1
         self.condition.notify_all()
-        return True
 
     def take(self, ctx: KernelContext, required: int) -> Any:
         """Waits for `required` gradients; returns their sum or mean, and begins anew.
@@ -100,21 +97,22 @@ class DenseAccumulator(Accumulator):
         self._sum: Array = None
 
     def apply(self, step: int, gradient: Array) -> None:
-        """Adds a gradient, unless it is stale.
+        """Adds a gradient, unless it is stale: whatever it is like, it is dropped then.
 
         Raises:
           InvalidArgumentError: it has another shape than the accumulator, or than those before.
         """
         with self.condition:
+            if step < self.step:
+                return
             wanted = self.shape if self.count == 0 else self._sum.shape
             if not d.compatible(wanted, gradient.shape):
                 self.refuse(
                     f"a gradient of shape {d.text(wanted)}", f"shape {d.text(gradient.shape)}",
                     "Attempt to add a gradient of another shape: all must have one.",
                 )  # fmt: skip
-            first = self.count == 0
-            if self.accept(step):
-                self._sum = gradient.copy() if first else self._sum + gradient
+            self._sum = gradient.copy() if self.count == 0 else self._sum + gradient
+            self.accept()
 
     def result(self) -> Array:
         """The sum or mean."""
@@ -135,25 +133,25 @@ class SparseAccumulator(Accumulator):
         self._shape: Array = None
 
     def apply(self, step: int, indices: Array, values: Array, shape: Array | None) -> None:
-        """Adds a gradient's rows, unless it is stale.
+        """Adds a gradient's rows, unless it is stale: whatever it is like, it is dropped then.
 
         Raises:
           InvalidArgumentError: the rows or the shape do not fit, or an index is out of range.
         """
         with self.condition:
-            self._check(indices, values, shape)
-            first = self.count == 0
-            if not self.accept(step):
+            if step < self.step:
                 return
+            self._check(indices, values, shape)
             indices, values = _summed(indices, values)  # a row counts once for each gradient
             counts = np.ones(len(indices), np.int64)
-            if not first:
+            if self.count:
                 both = np.concatenate([self._indices, indices])
                 values = _summed(both, np.concatenate([self._values, values]))[1]
                 indices, counts = _summed(both, np.concatenate([self._counts, counts]))
             self._indices, self._values, self._counts = indices, values, counts
             if shape is not None:
                 self._shape = shape.astype(np.int64)
+            self.accept()
 
     def _check(self, indices: Array, values: Array, shape: Array | None) -> None:
         if indices.ndim != 1 or values.ndim < 1 or len(indices) != len(values):

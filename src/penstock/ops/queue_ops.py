@@ -185,6 +185,9 @@ def _components_unknown(c: ShapeContext) -> list[Dims]:
 
 def _batches_unknown(c: ShapeContext) -> list[Dims]:
     c.rank(1, 0, "n")
+    n = c.constant(1)
+    if n is not None and n < 0:
+        c.fail("n >= 0", f"{int(n)}", "Input 'n' must be >= 0: give the number of elements.")
     return _components_unknown(c)
 
 

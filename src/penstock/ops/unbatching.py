@@ -7,12 +7,14 @@ the one that has the batch waits for all that it names.
 """
 
 import threading
+import time
+from collections import deque
 from typing import Any
 
 import numpy as np
 
 from penstock import errors
-from penstock.core.effects import section
+from penstock.core.effects import section, switch
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
@@ -47,21 +49,48 @@ BATCH = define_op(
 
 
 class _Exchange:
-    """Rows by the number of the call that they are of. Thread-safe."""
+    """Rows by the number of the call that they are of. Thread-safe.
+
+    A call whose step failed may never come for its rows, nor rows for a call that gave up. What
+    nobody came for in time is dropped when the next call comes; not while effects are recorded or
+    replayed, whose log has no clock.
+    """
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # guards: rows, gone
+        self.lock = threading.RLock()  # guards: rows, gone, _left, _until
         self.changed = threading.Condition(self.lock)
         self.rows: dict[int, Array] = {}
         self.gone: set[int] = set()  # calls that gave up: nobody will take what comes for them
+        self._left: deque[tuple[float, int]] = deque()  # until when, the call; the oldest first
+        self._until: dict[int, float] = {}  # by call: the last time that is in `_left`
 
-    def leave(self, number: int, rows: Array) -> None:
-        """Leaves rows for a call; the caller holds the lock."""
+    def leave(self, number: int, rows: Array, seconds: float | None = None) -> None:
+        """Leaves rows for a call, for so many seconds; the caller holds the lock."""
         if number in self.gone:
             self.gone.remove(number)
         else:
             self.rows[number] = rows
+            self.forget_after(number, seconds)
         self.changed.notify_all()
+
+    def give_up(self, number: int, seconds: float | None = None) -> None:
+        """Notes that a call will not come for its rows; the caller holds the lock."""
+        self.gone.add(number)
+        self.forget_after(number, seconds)
+
+    def forget_after(self, number: int, seconds: float | None) -> None:
+        """Drops in so many seconds what there is of a call, and now what is over."""
+        if seconds is None or switch.log is not None:
+            return
+        now = time.monotonic()
+        while self._left and self._left[0][0] < now:
+            until, over = self._left.popleft()
+            if self._until.get(over) == until:
+                del self._until[over]
+                self.rows.pop(over, None)
+                self.gone.discard(over)
+        self._until[number] = now + seconds
+        self._left.append((now + seconds, number))
 
 
 def _exchange(ctx: KernelContext, container: Any, shared_name: Any) -> _Exchange:
@@ -119,7 +148,7 @@ def _unbatch(
         )
     with section(ctx, exchange):
         for call, start, stop in index.tolist():
-            exchange.leave(call, rows[start:stop])
+            exchange.leave(call, rows[start:stop], timeout_micros / 1e6)
         found = exchange.rows.pop(mine, None)
         if found is None:
             _wait(ctx, exchange, mine, timeout_micros)
@@ -152,12 +181,12 @@ def _wait(ctx: KernelContext, exchange: _Exchange, number: int, micros: int) -> 
             "its part of a batch",
         )
     except BaseException:
-        exchange.gone.add(number)
+        exchange.give_up(number, micros / 1e6)
         raise
     finally:
         timer.cancel()
     if number not in exchange.rows:
-        exchange.gone.add(number)
+        exchange.give_up(number, micros / 1e6)
         raise errors.DeadlineExceededError(
             None,
             None,
@@ -195,12 +224,18 @@ def _unbatch_grad(
         exchange.leave(mine, grad)
         if not calls:
             return np.zeros((0, *original.shape[1:]), original.dtype)
-        wait_until(
-            ctx,
-            exchange.changed,
-            lambda: all(call in exchange.rows for call in calls),
-            "the gradients of its batch",
-        )
+        try:
+            wait_until(
+                ctx,
+                exchange.changed,
+                lambda: all(call in exchange.rows for call in calls),
+                "the gradients of its batch",
+            )
+        except BaseException:  # nobody else will take them
+            for call in calls:
+                if exchange.rows.pop(call, None) is None:
+                    exchange.give_up(call)
+            raise
         parts = [exchange.rows.pop(call) for call in calls]
     return np.concatenate(parts)
 
