@@ -18,6 +18,7 @@ from penstock.graph.default_graph import get_default_graph
 from penstock.graph.graph import Graph
 from penstock.graph.operation import Operation, set_runner
 from penstock.runtime import trace
+from penstock.runtime.cost_graph import CostModel
 from penstock.runtime.devices import DeviceAttributes, bound_threads, session_devices
 from penstock.runtime.feeds import Feeds, check_feed_dict
 from penstock.runtime.fetches import IDENTITY_CLASSES, Fetches, fingerprint, finisher
@@ -60,6 +61,7 @@ class BaseSession:
         take_name(self, options.metadata)
         bound_threads(options.kernel_threads)
         self._direct = DirectSession(self._graph, options, task)
+        self._costs = CostModel(*options.cost_model) if options.cost_model[0] else None
         self._runners: dict[Any, tuple[int, Runner, Any]] = {}
 
     # ---- running --------------------------------------------------------------------------------
@@ -143,7 +145,8 @@ class BaseSession:
             self._finisher(t, fresh)
             for t, fresh in zip(wanted.tensors, plan.fresh_fetches, strict=True)
         ]
-        return _make_runner(self._direct, plan, converters, finishers, wanted)
+        runner = _make_runner(self._direct, plan, converters, finishers, wanted)
+        return runner if self._costs is None else self._costs.counted(runner, plan)
 
     def _run_with_options(
         self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any
@@ -156,12 +159,14 @@ class BaseSession:
         by_id = {id(t): t for t in feeds.tensors}
         plan = self._direct.plan(wanted.tensors, [by_id[i] for i in arrays], wanted.targets)
         timeout_s = chosen.timeout_s or self._direct.options.timeout_s
-        step = Step(self._direct.resources, self._direct.state, timeout_s, chosen.trace)
+        costs = self._costs is not None and self._costs.step(plan) and run_metadata is not None
+        traced = chosen.trace or costs
+        step = Step(self._direct.resources, self._direct.state, timeout_s, traced)
         given = [_copy(a) for a in arrays.values()] if plan.keeps_feeds else list(arrays.values())
         results = self._direct.run_step(plan, given, step)
         if run_metadata is not None:
             graph_def = self.graph_def if chosen.partition_graphs else None
-            made = trace.run_metadata(step, graph_def, self._direct.options.metadata)
+            made = trace.run_metadata(step, graph_def, self._direct.options.metadata, costs)
             run_metadata.ParseFromString(made.SerializeToString())
         return wanted.build(
             [self._finisher(t, False)(r) for t, r in zip(wanted.tensors, results, strict=True)]

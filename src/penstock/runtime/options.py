@@ -35,6 +35,7 @@ class SessionOptions:
       executor: the kind of executor, which is looked at when a step is planned.
       partition_graphs: whether a step may ask for its graph.
       metadata: name and version, for RunMetadata; no other open session has both.
+      cost_model: in every so many steps of a plan, after so many, costs are told; 0 for never.
       isolated: whether a session with a server's target has resources of its own all the same.
     """
 
@@ -50,6 +51,7 @@ class SessionOptions:
     executor: str = ""
     partition_graphs: bool = True
     metadata: tuple[str, int] = ("", 0)
+    cost_model: tuple[int, int] = (0, 0)
     isolated: bool = False
 
 
@@ -104,6 +106,10 @@ def read_config(config: Any) -> SessionOptions:
         executor=message.experimental.executor_type,
         partition_graphs=not message.experimental.disable_output_partition_graphs,
         metadata=_metadata(message.experimental.session_metadata),
+        cost_model=(
+            max(message.graph_options.build_cost_model, 0),
+            message.graph_options.build_cost_model_after,
+        ),
         isolated=message.isolate_session_state,
     )
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from penstock import proto
+from penstock.runtime.cost_graph import add_cost_graph
 from penstock.runtime.program import Node
 from penstock.runtime.step import Event, Step
 from penstock.types.dtypes import from_numpy
@@ -10,17 +11,25 @@ from penstock.types.dtypes import from_numpy
 NANOS = 1_000_000_000
 
 
-def run_metadata(step: Step, graph_def: Any = None, session: tuple[str, int] = ("", 0)) -> Any:
+def run_metadata(
+    step: Step,
+    graph_def: Any = None,
+    session: tuple[str, int] = ("", 0),
+    costs: bool = False,
+) -> Any:
     """A RunMetadata message about a step that has ended.
 
     Args:
       step: it has events when it was traced.
       graph_def: the graph that ran, for `partition_graphs`.
       session: name and version of the session.
+      costs: whether it says what operations cost, too.
     """
     message = proto.config_pb2.RunMetadata()
     if step.events:
         add_step_stats(message.step_stats, step.events)
+        if costs:
+            add_cost_graph(message.cost_graph, step.events)
     if graph_def is not None:
         message.partition_graphs.add().CopyFrom(graph_def)
     if any(session):
