@@ -13,6 +13,8 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kReserved = 256;  // blocks set apart for each output
+constexpr uint64_t kReservedSmall = 42;  // for a binomial number of a mean below kSmall
+constexpr double kSmall = 10;
 constexpr int64_t kShare = 2048;     // outputs that a thread takes at once
 constexpr double kTiny = 1.0e-7;     // the smallest uniform number whose logarithm is taken
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -77,7 +79,8 @@ int normals(const Block &block, double *out) {
 // Numbers of one output: two of each block, the second first.
 class Draws {
  public:
-  Draws(const Stream &stream, uint64_t place) : stream_(stream), next_(place * kReserved) {}
+  Draws(const Stream &stream, uint64_t place, uint64_t reserved = kReserved)
+      : stream_(stream), next_(place * reserved) {}
 
   double uniform() {
     if (!uniforms_) {
@@ -160,7 +163,7 @@ double stirling(double k) {
   return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / following;
 }
 
-double large_binomial(Draws &draws, double n, double p) {
+double large_binomial(Draws draws, double n, double p) {
   const double deviation = std::sqrt(n * p * (1 - p)), b = 1.15 + 2.53 * deviation;
   const double a = -0.0873 + 0.0248 * b + 0.01 * p, c = n * p + 0.5, near = 0.92 - 4.2 / b;
   const double r = p / (1 - p), alpha = (2.83 + 5.1 / b) * deviation, m = std::floor((n + 1) * p);
@@ -179,18 +182,20 @@ double large_binomial(Draws &draws, double n, double p) {
   }
 }
 
-double small_binomial(Draws &draws, double n, double p) {
+double small_binomial(Draws draws, double n, double p) {
   const double slope = std::log1p(-p);
   double used = 0, found = 0;
   while ((used += std::ceil(std::log(draws.uniform()) / slope)) <= n) ++found;
   return found;
 }
 
-double binomial(Draws draws, double n, double p) {
+double binomial(const Stream &stream, uint64_t place, double n, double p) {
   const bool flipped = p > 0.5;
   const double q = flipped ? 1 - p : p;
-  if (!(n >= 0 && q >= 0 && p <= 1)) return kNone;
-  const double found = n * q >= 10 ? large_binomial(draws, n, q) : small_binomial(draws, n, q);
+  if (!(n >= 0 && q >= 0 && p <= 1) || std::isinf(n)) return kNone;
+  const double found = n * q >= kSmall
+                           ? large_binomial(Draws(stream, place), n, q)
+                           : small_binomial(Draws(stream, place, kReservedSmall), n, q);
   return flipped ? n - found : found;
 }
 
@@ -241,7 +246,7 @@ int64_t make_all(int64_t count, int64_t threads, double *out, Make make) {
 
 using namespace penstock;
 
-EXPORT int penstock_random_version() { return 1; }
+EXPORT int penstock_random_version() { return 2; }
 
 EXPORT int64_t penstock_random_words(uint64_t key, uint64_t low, uint64_t high, int64_t count,
                                      uint32_t *words) {
@@ -302,7 +307,7 @@ EXPORT int64_t penstock_random_binomial(uint64_t key, uint64_t low, uint64_t hig
                                         double *out) {
   const Stream stream{key, low, high};
   return make_all(count, threads, out, [&](int64_t i) {
-    return binomial(Draws(stream, places[i]), trials[i], probabilities[i]);
+    return binomial(stream, places[i], trials[i], probabilities[i]);
   });
 }
 

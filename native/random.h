@@ -2,7 +2,8 @@
 //
 // A stream is a key and the two halves of the counter of its first block; block i has counter plus i.
 // `places` are the places of outputs among all of a draw: output i has the kReserved blocks from
-// places[i] * kReserved on for itself, so it does not depend on how often others are rejected. The
+// places[i] * kReserved on for itself, so it does not depend on how often others are rejected
+// (binomial numbers of small means have kReservedSmall, from places[i] * kReservedSmall on). The
 // numbers are those of ops/random_rejection.py, which has the sources, up to the last digits of
 // logarithms and the like. Every function returns -1.
 #pragma once

@@ -164,9 +164,8 @@ _BY_REASON = {
     """,
     "Draws of rejection sampling: the same distribution, not the same numbers.": """
         ParameterizedTruncatedNormal value 4, RandomGamma value 1,
-        StatefulRandomBinomial value 11, StatelessParameterizedTruncatedNormal value 1,
-        StatelessRandomGammaV2 gradient 1, StatelessRandomGammaV2 value 1,
-        StatelessRandomGammaV3 value 1
+        StatelessParameterizedTruncatedNormal value 1, StatelessRandomGammaV2 gradient 1,
+        StatelessRandomGammaV2 value 1, StatelessRandomGammaV3 value 1
     """,
     "Elements that are equal may come in any order.": """
         TopKV2 value 1

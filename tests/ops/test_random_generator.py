@@ -123,6 +123,16 @@ def test_wrong_use(call, error):
         call()
 
 
+def test_binomial_numbers_without_end_or_place_are_refused():
+    """Infinitely many trials were drawn for ever."""
+    never = tf.random.stateless_binomial([2], [1, 2], [np.inf, np.inf], [0.0, 0.5], tf.float32)
+    assert np.isnan(never).all()
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"must end with broadcasted shape \(1,\)"
+    ):
+        tf.random.Generator.from_seed(1).binomial([4], [5.0], [0.3])
+
+
 def test_numbers_by_rejection_are_tensorflows():
     seed = [1, 2]
     gamma = tf.random.stateless_gamma([4], seed, alpha=[0.5, 1.0, 2.0, 5.0])
@@ -135,6 +145,15 @@ def test_numbers_by_rejection_are_tensorflows():
     assert poisson.numpy().tolist() == [3, 3, 3, 58]
     binomial = tf.random.stateless_binomial([12], seed, counts=100.0, probs=0.3)
     assert binomial.numpy().tolist() == [36, 33, 37, 42, 26, 34, 30, 30, 24, 32, 30, 28]
+    counts, probs = [1.0, 5.0, 20.0, 100.0, 1000.0], [0.3, 0.8, 0.1, 0.3, 0.999]
+    mixed = tf.random.stateless_binomial([200, 5], seed, counts, probs).numpy()
+    assert mixed[7:10].tolist() == [[0, 4, 0, 26, 1000], [1, 2, 3, 27, 1000], [0, 5, 2, 29, 1000]]
+    assert mixed.sum(0).tolist() == [66, 803, 389, 5973, 199781]
+    generator = tf.random.Generator.from_seed(7)
+    drawn = generator.binomial([3, 2], [5.0, 60.0], [0.3, 0.5])
+    assert drawn.numpy().tolist() == [[1, 30], [0, 29], [2, 33]]
+    assert generator.binomial([4], 5.0, 0.3).numpy().tolist() == [1, 2, 0, 1]
+    assert generator.state.numpy().tolist() == [243207, 0, 0]
     tf.random.set_seed(3)
     np.testing.assert_allclose(
         tf.random.gamma([3], [1.0, 2.0], seed=1),

@@ -17,7 +17,7 @@ LIBRARY = HostLibrary(
     "random",
     what="native random numbers",
     without="gamma, Poisson and binomial numbers and shuffles take five to fifty times as long",
-    version=1,
+    version=2,
     functions={  # the stream comes first
         "words": "uuunp",
         "blocks": "uuupnp",

@@ -29,7 +29,7 @@ from penstock.ops.random_ops import shape_tensor
 from penstock.ops.random_philox import Stream
 from penstock.ops.random_rejection import RESERVED, binomial_on, gamma_on, poisson_on, truncated_on
 from penstock.ops.random_state import seed_pair, step_stream, stream_on_host
-from penstock.ops.random_stateful import dimensions
+from penstock.ops.random_stateful import dimensions, outer_dimensions
 from penstock.ops.random_stateless import check_key, keyed_stream, require_philox
 from penstock.ops.random_stateless_ops import key_counter_alg
 from penstock.types import dims as d
@@ -144,20 +144,8 @@ GAMMA_V2 = define_op(
 
 @host_kernel(GAMMA_V2, limit=_HOST)
 def _gamma_v2(shape: Array, seed: Array, alpha: Array) -> Array:
-    dims = _outer(dimensions(shape), alpha.shape)
+    dims = outer_dimensions(dimensions(shape), alpha.shape)
     return _gammas(philox.stream_of_seed_pair(np, seed), dims, alpha)
-
-
-def _outer(dims: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, ...]:
-    """The dimensions in front of those of the parameters."""
-    if dims[len(dims) - len(inner) :] != inner or len(inner) > len(dims):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Shape passed in must end with broadcasted shape {inner} of the parameters, got"
-            f" {dims}. Append it to the shape.",
-        )
-    return dims[: len(dims) - len(inner)]
 
 
 @GAMMA_V2.gradient
@@ -182,7 +170,9 @@ GAMMA_V3 = define_op(
 @host_kernel(GAMMA_V3, limit=_HOST)
 def _gamma_v3(shape: Array, key: Array, counter: Array, alg: Array, alpha: Array) -> Array:
     require_philox(alg)
-    return _gammas(keyed_stream(key, counter), _outer(dimensions(shape), alpha.shape), alpha)
+    return _gammas(
+        keyed_stream(key, counter), outer_dimensions(dimensions(shape), alpha.shape), alpha
+    )
 
 
 @GAMMA_V3.gradient
@@ -251,7 +241,7 @@ STATELESS_POISSON = define_op(
 
 @host_kernel(STATELESS_POISSON, limit=_HOST)
 def _stateless_poisson(shape: Array, seed: Array, lam: Array, *, dtype: DType) -> Array:
-    dims = _outer(dimensions(shape), lam.shape)
+    dims = outer_dimensions(dimensions(shape), lam.shape)
     return _poissons(philox.stream_of_seed_pair(np, seed), dims, lam, dtype)
 
 
@@ -272,7 +262,7 @@ def _stateless_binomial(
     shape: Array, seed: Array, counts: Array, probs: Array, *, dtype: DType
 ) -> Array:
     dims = dimensions(shape)
-    _outer(dims, np.broadcast_shapes(counts.shape, probs.shape))
+    outer_dimensions(dims, np.broadcast_shapes(counts.shape, probs.shape))
     return binomial_on(philox.stream_of_seed_pair(np, seed), dims, counts, probs, dtype)
 
 
@@ -329,7 +319,7 @@ def _stateless_parameterized(
 ) -> Array:
     dims = dimensions(shape)
     parts = (means, stddevs, minvals, maxvals)
-    _outer(dims, np.broadcast_shapes(*[p.shape for p in parts]))
+    outer_dimensions(dims, np.broadcast_shapes(*[p.shape for p in parts]))
     return truncated_on(philox.stream_of_seed_pair(np, seed), dims, *parts).astype(means.dtype)
 
 

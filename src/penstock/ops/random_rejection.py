@@ -19,6 +19,8 @@ from penstock.types.dtypes import DType
 
 Array = Any
 RESERVED = 256  # counters set apart for each output
+_RESERVED_SMALL = 42  # for a binomial number of a small mean, as TensorFlow's numbers tell
+_SMALL = 10  # means below which binomial and Poisson numbers are found by inversion
 
 _log_gamma = np.frompyfunc(lambda x: math.lgamma(x) if x > 0 else math.inf, 1, 1)
 
@@ -26,9 +28,9 @@ _log_gamma = np.frompyfunc(lambda x: math.lgamma(x) if x > 0 else math.inf, 1, 1
 class _Draws:
     """Numbers for many outputs, each from its own counters, two from each block, the last first."""
 
-    def __init__(self, stream: Stream, index: Array) -> None:
+    def __init__(self, stream: Stream, index: Array, reserved: int = RESERVED) -> None:
         self._stream = stream
-        self._first = index.astype(np.uint64) * np.uint64(RESERVED)
+        self._first = index.astype(np.uint64) * np.uint64(reserved)
         count = len(index)
         self._taken = np.zeros(count, np.uint64)
         self._left = {kind: np.zeros(count, np.int64) for kind in ("uniform", "normal")}
@@ -107,8 +109,8 @@ def poisson_on(stream: Stream, index: Array, rate: Array, most: float) -> Array:
     result = np.full(len(rate), np.nan)
     everyone = np.arange(len(rate))
     usable = np.isfinite(rate) & (rate >= 0)
-    _small_poisson(draws, everyone[usable & (rate < 10)], rate, result)
-    _large_poisson(draws, everyone[usable & (rate >= 10)], rate, result, most)
+    _small_poisson(draws, everyone[usable & (rate < _SMALL)], rate, result)
+    _large_poisson(draws, everyone[usable & (rate >= _SMALL)], rate, result, most)
     return result
 
 
@@ -166,15 +168,15 @@ def _binomial(stream: Stream, index: Array, n: Array, p: Array) -> Array:
     found = native_random.binomial(stream, index, n, p)
     if found is not None:
         return found
-    draws = _Draws(stream, index)
     result = np.full(len(n), np.nan)
     everyone = np.arange(len(n))
     flipped = p > 0.5
     q = np.where(flipped, 1 - p, p)
-    usable = (n >= 0) & (q >= 0) & (p <= 1)
-    large = usable & (n * q >= 10)
-    _small_binomial(draws, everyone[usable & ~large], n, q, result)
-    _large_binomial(draws, everyone[large], n, q, result)
+    usable = (n >= 0) & np.isfinite(n) & (q >= 0) & (p <= 1)
+    large = usable & (n * q >= _SMALL)
+    few = _Draws(stream, index, _RESERVED_SMALL)
+    _small_binomial(few, everyone[usable & ~large], n, q, result)
+    _large_binomial(_Draws(stream, index), everyone[large], n, q, result)
     return np.where(flipped, n - result, result)
 
 

@@ -16,7 +16,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.ops.random_draw import draw
 from penstock.ops.random_philox import Stream
 from penstock.ops.random_rejection import binomial_on
-from penstock.ops.random_stateful import dimensions
+from penstock.ops.random_stateful import dimensions, outer_dimensions
 from penstock.ops.random_stateless_ops import Algorithm
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -247,7 +247,9 @@ def _binomial(
     state = np.asarray(resource.read())
     _check(algorithm, state)
     dims = dimensions(shape)
-    pairs = math.prod(np.broadcast_shapes(counts.shape, probs.shape))
+    inner = np.broadcast_shapes(counts.shape, probs.shape)
+    outer_dimensions(dims, inner)
+    pairs = math.prod(inner)
     each = math.prod(dims) // pairs if pairs else 0
     # What TensorFlow sets apart; samples read beyond it.
     resource.write(_moved(np, state, np.uint64(pairs * 50 * (each + 3))))

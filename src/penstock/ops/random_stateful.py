@@ -46,6 +46,18 @@ def dimensions(shape: Array) -> tuple[int, ...]:
     return tuple(np.asarray(shape).reshape(-1).tolist())
 
 
+def outer_dimensions(dims: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions in front of those of the parameters."""
+    if dims[len(dims) - len(inner) :] != inner or len(inner) > len(dims):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Shape passed in must end with broadcasted shape {inner} of the parameters, got"
+            f" {dims}. Append it to the shape.",
+        )
+    return dims[: len(dims) - len(inner)]
+
+
 def check_range(ctx: Any, low: Array, high: Array) -> None:
     """Refuses an empty range of integers."""
     ctx.check(
