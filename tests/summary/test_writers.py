@@ -73,6 +73,15 @@ def test_a_closed_writer_is_not_made_again(writer):
     writer.close()
     with pytest.raises(RuntimeError, match="already closed"):
         writer.init()
+    with pytest.raises(RuntimeError, match="already closed"), writer.as_default():
+        pass
+
+
+def test_a_writer_that_is_closed_within_its_scope_writes_no_more(writer):
+    with writer.as_default(step=1):
+        writer.close()
+        with pytest.raises(tf.errors.NotFoundError, match="is closed"):
+            tf.summary.scalar("loss", 1.0)
 
 
 def test_a_single_number_is_written_as_bytes(tmp_path, writer):
@@ -139,18 +148,22 @@ def test_in_a_graph_the_operations_are_collected(tmp_path):
             tf.summary.scalar("loss", tf.cast(step, tf.float32) * 2.0)
             tf.summary.experimental.write_raw_pb("")
         written = tf.compat.v1.summary.all_v2_summary_ops()
-        assert [op.type for op in written] == ["WriteSummary", "WriteRawProtoSummary"]
+        operations = [t.op.control_inputs[0].type for t in written]
+        assert operations == ["WriteSummary", "WriteRawProtoSummary"]
         assert writer.init().type == "CreateSummaryFileWriter"
         types = [op.type for op in tf.compat.v1.get_default_graph().get_operations()]
         assert "FlushSummaryWriter" not in types
         with tf.compat.v1.Session() as session:
-            with pytest.raises(tf.errors.FailedPreconditionError, match="init"):
-                session.run(written, {step: 1})
-            session.run(writer.init())
-            session.run(written, {step: 5})
             close = writer.close()
             assert close.type == "CloseSummaryWriter"
+            for call in (written, writer.flush(), close):
+                with pytest.raises(tf.errors.NotFoundError, match="init"):
+                    session.run(call, {step: 1})
+            session.run(writer.init())
+            session.run(written, {step: 5})
             session.run(close)
+            with pytest.raises(tf.errors.NotFoundError, match="is closed"):
+                session.run(written, {step: 6})
     assert len(events(tmp_path)) == 2
     assert scalars(tmp_path) == [(5, "loss", 10.0)]
     assert tf.compat.v1.summary.all_v2_summary_ops() is None

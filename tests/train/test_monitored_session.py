@@ -322,6 +322,8 @@ def test_scaffolds_keep_what_they_are_given_and_make_the_rest():
     assert scaffold.saver is tf1.get_collection(tf1.GraphKeys.SAVERS)[0]
     assert scaffold.summary_op is None
     assert tf1.get_collection(tf1.GraphKeys.READY_OP) == [scaffold.ready_op]
+    assert scaffold.ready_op.name == "concat:0"
+    assert scaffold.ready_for_local_init_op.name == "concat_1:0"
     with pytest.raises(TypeError, match="copy_from_scaffold is not a Scaffold instance"):
         train.Scaffold(copy_from_scaffold=3)
 

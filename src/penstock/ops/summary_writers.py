@@ -139,7 +139,7 @@ def _as_writer(handle: ResourceHandle) -> WriterResource:
 def _file(handle: ResourceHandle) -> EventFile:
     resource = _as_writer(handle)
     if resource.file is None:
-        raise errors.FailedPreconditionError(
+        raise errors.NotFoundError(
             None,
             None,
             f"summary writer {resource.name!r}: expected one that is open, got one that was not "
@@ -252,13 +252,12 @@ def _write_audio(
 
 @host_kernel(FLUSH)
 def _flush(writer: ResourceHandle) -> None:
-    file = _as_writer(writer).file
-    if file is not None:
-        file.flush()
+    _file(writer).flush()
 
 
 @host_kernel(CLOSE)
 def _close(ctx: KernelContext, writer: ResourceHandle) -> None:
+    _file(writer)
     _as_writer(writer).close()
     if ctx.resources.lookup(writer.container, writer.name) is writer.resource:
         ctx.resources.delete(writer.container, writer.name)

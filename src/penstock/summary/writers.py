@@ -285,7 +285,7 @@ def write(
 
     Raises:
       ValueError: there is a writer but no step.
-      RuntimeError: the writer is closed.
+      NotFoundError: the writer is closed.
     """
     if metadata is None:
         metadata = b""
@@ -319,7 +319,6 @@ def _written(run: Callable[[Any, Any], Any], step: Any) -> Tensor:
     writer = _state.writer
     if writer is None or not writer.writes:
         return convert_to_tensor(False)  # type: ignore[no-any-return]
-    writer.check_open()
     wanted = should_record_summaries()
     known = _known(wanted)
     if known is False:
@@ -343,7 +342,7 @@ def _written(run: Callable[[Any, Any], Any], step: Any) -> Tensor:
     else:
         made = result = cond(wanted, lambda: _true_after(record()), lambda: False)
     if isinstance(made, Operation | SymbolicTensor) and not made.graph.building_function:
-        made.graph.add_to_collection(WRITE_OPS, made)
+        made.graph.add_to_collection(WRITE_OPS, result)
     return result  # type: ignore[no-any-return]
 
 
@@ -402,7 +401,7 @@ def graph(graph_data: "Graph | GraphDef") -> bool:
 
 
 def all_v2_summary_ops() -> list[Any] | None:
-    """The write operations of the current graph; None when operations run eagerly."""
+    """For each summary of the current graph the tensor that writes it; None eagerly."""
     if context.executing_eagerly():
         return None
     return list(context.state.graph.get_collection(WRITE_OPS))

@@ -7,10 +7,13 @@ operation `create` that makes the resource, and `is_initialized`, a boolean tens
 from typing import Any
 
 from penstock.core.execute import execute
+from penstock.graph.behavior import name_scope
 from penstock.graph.default_graph import get_default_graph
+from penstock.ops.array_basics import constant
 from penstock.ops.array_join import concat, stack
 from penstock.ops.array_select import boolean_mask
 from penstock.ops.variables_v1 import GraphKeys
+from penstock.types.dtypes import string
 
 
 def shared_resources() -> list[Any]:
@@ -33,9 +36,12 @@ def with_resources(names: Any, resources: list[Any]) -> Any:
     Returns:
       string[m].
     """
-    if not resources:
-        return names
+    with name_scope("report_uninitialized_resources"):
+        missing = _not_made(resources) if resources else constant([], string)
+    return concat([names, missing], 0)
+
+
+def _not_made(resources: list[Any]) -> Any:
     known = stack([resource.is_initialized for resource in resources])
     not_made = execute("LogicalNot", (known,))
-    missing = boolean_mask([resource.handle.name for resource in resources], not_made)
-    return concat([names, missing], 0)
+    return boolean_mask([resource.handle.name for resource in resources], not_made)
