@@ -478,7 +478,7 @@ void level(const double *row, int64_t width, std::vector<double> &totals,
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 6; }
+EXPORT int penstock_arrays_version() { return 7; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -503,6 +503,18 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
     case 2: return combine<2>(kind, given);
   }
   return combine<3>(kind, given);
+}
+
+EXPORT int64_t penstock_arrays_merge(const int64_t *a, int64_t a_count, const int64_t *b,
+                                     int64_t b_count, int64_t *first, int64_t *second) {
+  int64_t i = 0, j = 0, found = 0;
+  for (; i < a_count || j < b_count; ++found) {
+    const bool has_a = i < a_count && (j == b_count || a[i] <= b[j]);
+    const bool has_b = j < b_count && (i == a_count || b[j] <= a[i]);
+    first[found] = has_a ? i++ : -1;
+    second[found] = has_b ? j++ : -1;
+  }
+  return found;
 }
 
 EXPORT int64_t penstock_arrays_pad(const void *rows, int64_t size, const void *splits, int64_t wide,

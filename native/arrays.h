@@ -32,6 +32,12 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
                                        int64_t sources, const void *ids, int64_t wide, int64_t number,
                                        int64_t order, int64_t count, void *result, int64_t *sizes);
 
+// The numbers of two rising rows together, in order: first[k] is where the k-th stands in `a` and
+// second[k] where it stands in `b`, -1 where it does not. Returns how many there are, at most
+// a_count + b_count, for which there is room.
+EXPORT int64_t penstock_arrays_merge(const int64_t *a, int64_t a_count, const int64_t *b,
+                                     int64_t b_count, int64_t *first, int64_t *second);
+
 // Rows of a ragged tensor side by side: row i has the items of `size` bytes from splits[i] up to
 // splits[i + 1], at most `width` of them, and then the item at `rest` for what lacks of `width`. Splits
 // never fall.

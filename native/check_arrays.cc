@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <vector>
@@ -114,6 +115,27 @@ bool check_pad(Random &random) {
       const char *wanted = from < splits[i + 1] ? &rows[from * size] : rest.data();
       if (std::memcmp(&out[(i * width + j) * size], wanted, static_cast<size_t>(size))) return false;
     }
+  return true;
+}
+
+bool check_merge(Random &random) {
+  std::vector<int64_t> rows[2];
+  for (auto &row : rows)
+    for (int64_t number = -20; number < 20; ++number)
+      if (random() % 3 == 0) row.push_back(number);
+  const int64_t a = static_cast<int64_t>(rows[0].size()), b = static_cast<int64_t>(rows[1].size());
+  std::vector<int64_t> first(a + b + 1), second(a + b + 1), wanted;
+  std::set_union(rows[0].begin(), rows[0].end(), rows[1].begin(), rows[1].end(),
+                 std::back_inserter(wanted));
+  const int64_t count = penstock_arrays_merge(rows[0].data(), a, rows[1].data(), b, first.data(),
+                                              second.data());
+  if (count != static_cast<int64_t>(wanted.size())) return false;
+  const auto stands = [](const std::vector<int64_t> &row, int64_t number) {
+    const auto found = std::lower_bound(row.begin(), row.end(), number);
+    return found != row.end() && *found == number ? found - row.begin() : -1;
+  };
+  for (int64_t i = 0; i < count; ++i)
+    if (first[i] != stands(rows[0], wanted[i]) || second[i] != stands(rows[1], wanted[i])) return false;
   return true;
 }
 
@@ -293,7 +315,8 @@ int main(int count, char **arguments) {
   bool (*const checks[])(Random &) = {check_unique, check_floats, check_combine, check_deal,
                                       check_invert, check_top,    check_extreme, check_nth,
                                       check_among,  check_edits,   check_places,
-                                      check_level,  check_runs,    check_pad};
+                                      check_level,  check_runs,    check_pad,
+                                      check_merge};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.ops import sparse_common
 
 ROWS, OTHER = [[0, 0], [0, 2], [1, 1]], [[0, 0], [1, 0], [1, 1]]
 A = tf.SparseTensor(ROWS, [1.0, 2.0, 3.0], [2, 3])
@@ -414,3 +415,35 @@ def test_parts_of_a_split_keep_their_order() -> None:
         assert np.array_equal(numbers, values[kept])
         assert shape.numpy().tolist() == [size, 3]
         start += size
+
+
+# ---- positions of two tensors
+
+
+@pytest.mark.parametrize("offset", [0, -(2**62), 2**61])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_positions_of_two_tensors_together(rank: int, offset: int) -> None:
+    """In order and not, far from zero, with one inside of the other, beside sets."""
+    rng = np.random.default_rng(rank)
+    for a_count, b_count in ((30, 20), (30, 0), (0, 3), (1, 40)):
+        drawn = [np.unique(rng.integers(0, 5, (n, rank)), axis=0) for n in (a_count, b_count)]
+        a, b = (d + offset for d in drawn)
+        for left, right in ((a, b), (a[::-1], b), (a, np.concatenate([a, b + 7])), (a, a[1:])):
+            found, first, second = sparse_common.union(left, right)
+            names = [tuple(row) for row in found.tolist()]
+            rows = [[tuple(row) for row in side.tolist()] for side in (left, right)]
+            assert names == sorted({*rows[0], *rows[1]})
+            for numbers, side in ((first, rows[0]), (second, rows[1])):
+                wanted = [side.index(name) if name in side else -1 for name in names]
+                assert numbers.tolist() == wanted
+
+
+def test_keys_keep_the_order_of_positions() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.integers(-(2**30), 2**30, (200, 2))
+    for given in (rows, rows[:, ::-1], rows + 2**61, np.array([[2**63 - 1, 0], [2**63 - 2, 1]])):
+        keys = sparse_common.keys_of(given)
+        assert keys is not None
+        assert np.array_equal(np.argsort(keys), np.lexsort((given[:, 1], given[:, 0])))
+        assert keys.min() >= 0
+    assert sparse_common.keys_of(np.array([[-(2**62), 0], [2**62, 3]])) is None

@@ -121,15 +121,50 @@ def keys_of(indices: Array) -> Array | None:
     count, rank = indices.shape
     if not count or not rank:
         return np.zeros(count, np.int64)
-    low, high = bounds(indices)
+    return _keys_within(indices, *bounds(indices))
+
+
+def _keys_within(indices: Array, low: list[int], high: list[int]) -> Array | None:
+    """`keys_of` with these smallest and largest indices; there is a column at least."""
     spans = [h - b + 1 for b, h in zip(low, high, strict=True)]
     if math.prod(spans) > LARGEST:
         return None
-    keys = (indices[:, 0] - low[0]).astype(np.int64)
-    for axis in range(1, rank):
+    keys = indices[:, 0].astype(np.int64)
+    first = low[0]
+    for axis in range(1, indices.shape[1]):
         keys *= spans[axis]
-        keys += indices[:, axis] - low[axis]
+        keys += indices[:, axis]
+        first = first * spans[axis] + low[axis]
+    # Numbers that are too large on the way wrap around, and back here.
+    keys -= np.uint64(first % (1 << 64)).astype(np.int64)
     return keys
+
+
+def _keys_of_both(a: Array, b: Array) -> tuple[Array, Array] | None:
+    """`keys_of` the rows of two arrays together; None where there is none."""
+    if not (a.size and b.size):
+        return None
+    (a_low, a_high), (b_low, b_high) = bounds(a), bounds(b)
+    low, high = list(map(min, a_low, b_low)), list(map(max, a_high, b_high))
+    a_keys, b_keys = _keys_within(a, low, high), _keys_within(b, low, high)
+    return None if a_keys is None or b_keys is None else (a_keys, b_keys)
+
+
+def _union_of_rising(a: Array, b: Array) -> tuple[Array, Array, Array] | None:
+    """`union` in one native pass; None unless both are in order, without repetitions."""
+    keys = _keys_of_both(a, b)
+    if keys is None or not all(map(_rises, keys)):
+        return None
+    merged = native_arrays.merged(*keys)
+    if merged is None:
+        return None
+    first, second = merged
+    if len(first) == len(a) or len(first) == len(b):  # one has all that the other has
+        return (a if len(first) == len(a) else b), first, second
+    positions = a.take(first, 0)
+    others = first < 0
+    positions[others] = b.take(second[others], 0)
+    return positions, first, second
 
 
 def bounds(indices: Array) -> tuple[list[int], list[int]]:
@@ -152,6 +187,9 @@ def union(a: Array, b: Array) -> tuple[Array, Array, Array]:
       The positions in row-major order, int64[K, R], and for each its row in `a` and in `b`, -1
       where it is not there.
     """
+    merged = _union_of_rising(a, b)
+    if merged is not None:
+        return merged
     every = np.concatenate([a, b])
     keys, size = keys_of(every), a.shape[0]
     if keys is None:  # places among the sorted positions do as well

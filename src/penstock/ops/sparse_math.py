@@ -55,7 +55,9 @@ def _values_at(values: Array, places: Array) -> Array:
     """Values by place, 0 where the place is -1."""
     if not values.size:
         return np.zeros(places.shape, values.dtype)
-    return np.where(places < 0, np.zeros((), values.dtype), values[places])
+    found = values.take(places)
+    found[places < 0] = 0
+    return found
 
 
 @host_kernel(ADD)
@@ -65,7 +67,9 @@ def _add(ctx: KernelContext, *inputs: Array) -> list[Array]:
     indices, first, second = union(a_indices, b_indices)
     values = _values_at(a_values, first) + _values_at(b_values, second)
     kept = (first < 0) | (second < 0) | (np.abs(values) >= thresh)
-    return [indices[kept], values[kept].astype(a_values.dtype), a_shape]
+    if kept.all():
+        return [indices, values.astype(a_values.dtype, copy=False), a_shape]
+    return [indices[kept], values[kept].astype(a_values.dtype, copy=False), a_shape]
 
 
 ADD_GRAD = define_op(
