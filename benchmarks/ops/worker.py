@@ -32,10 +32,12 @@ class Library:
 
     def __init__(self, name: str) -> None:
         self.tf = importlib.import_module(name)
+        self._resources: list[Any] = []  # of the job's call
 
     def prepare(self, job: dict[str, Any]) -> Callable[[], Any]:
         """A function without parameters that makes the job's call."""
         given = arguments(job["args"], job["op"], job["n"])
+        self._resources = []
         fixed: dict[str, Any] = {}
         tensors: list[Any] = []
         places: dict[str, Any] = {}
@@ -60,6 +62,7 @@ class Library:
         if isinstance(value, Made):
             value = getattr(self, f"_{value.kind}")(value)
             if value.dtype.name in ("resource", "variant"):
+                self._resources.append(value)
                 return value
             tensors.append(value)
             return _Slot(len(tensors) - 1)
@@ -108,7 +111,7 @@ class Library:
         """Microseconds of the job's call, wall and processor, in the median of the samples."""
         call = self.prepare(job)
         start = time.perf_counter()
-        _wait(call())
+        self._finish(call())
         first = time.perf_counter() - start
         for _ in range(3):  # functions and sizes that come back are compiled at the second call
             once = self._sample(call, 1)
@@ -126,9 +129,16 @@ class Library:
         start, processor = time.perf_counter(), time.process_time()
         for _ in range(repeats):
             result = call()
-        _wait(result)
+        self._finish(result)
         end, busy = time.perf_counter(), time.process_time()
         return (end - start) / repeats, (busy - processor) / repeats
+
+    def _finish(self, result: Any) -> None:
+        """Until results and variables are there: JAX's calls may return before."""
+        _wait(result)
+        for handle in self._resources:
+            cell = getattr(getattr(handle, "_array", None), "resource", None)
+            _block(getattr(cell, "value", None))
 
 
 class NoGradient(Exception):
@@ -158,10 +168,15 @@ def _flat(values: Any) -> list[Any]:
 
 
 def _wait(result: Any) -> None:
-    """Until the result is there: JAX's calls may return before it is."""
+    """Until the result is there."""
     for tensor in _flat(result):
-        if hasattr(getattr(tensor, "_array", None), "block_until_ready"):
-            tensor._array.block_until_ready()
+        _block(getattr(tensor, "_array", None))
+
+
+def _block(array: Any) -> None:
+    """Until an array is there, if it is one of JAX's."""
+    if hasattr(array, "block_until_ready"):
+        array.block_until_ready()
 
 
 def main(name: str) -> None:
