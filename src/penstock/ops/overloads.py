@@ -8,6 +8,7 @@ tensor's dtype; nothing is promoted. `==` and `!=` compare by value, and by iden
 from collections.abc import Callable
 from typing import Any
 
+from penstock import errors
 from penstock.core.context import at_home, state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -17,6 +18,7 @@ from penstock.ops import math_compare as compare
 from penstock.ops import math_division as division
 from penstock.ops.factories import as_dtype_of
 from penstock.ops.math_cast import abs as absolute
+from penstock.ops.math_cast import cast
 from penstock.ops.math_matmul import fast_matmul, matmul
 from penstock.types import dtypes as dt
 
@@ -94,10 +96,52 @@ def _product(x: Any, y: Any, name: str | None = None) -> Any:
     return fast_matmul(x, y) if name is None else matmul(x, y, name=name)
 
 
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dtype.is_bool
+
+
+def _truths(x: Any, y: Any) -> Any:
+    """Where both operands, cut to integers, have a product other than 0."""
+    if state.graph is None:
+        product = arithmetic.multiply(cast(x, dt.int32), cast(y, dt.int32))
+        return cast(product, dt.bool_)
+    with at_home(x, y), state.graph.name_scope("mul") as scope:
+        product = arithmetic.multiply(cast(x, dt.int32), cast(y, dt.int32), name=scope)
+        return cast(product, dt.bool_)
+
+
+def _times(forward: Function) -> Function:
+    """`x * y`: with a bool among the tensors it is one of truths."""
+
+    def operator(x: Any, y: Any) -> Any:
+        if y.__class__ is EagerTensor and x.__class__ is EagerTensor:
+            try:
+                return arithmetic.multiply(x, y)
+            except (errors.InvalidArgumentError, TypeError):
+                if not (_is_bool(x) or _is_bool(y)):
+                    raise
+                return _truths(x, y)
+        if (_is_bool(x) or _is_bool(y)) and not _yields(y):
+            return _truths(x, y)
+        return forward(x, y)
+
+    return operator
+
+
+def _times_reflected(reflected: Function) -> Function:
+    """`y * x`: what is no tensor takes the dtype of x; a variable's value comes as x, too."""
+
+    def operator(x: Any, y: Any) -> Any:
+        if _is_bool(x) or _is_bool(y):
+            return _truths(y if isinstance(y, Tensor) else as_dtype_of(x, y), x)
+        return reflected(x, y)
+
+    return operator
+
+
 _BINARY: dict[str, Function] = {
     "add": arithmetic.add,
     "sub": arithmetic.subtract,
-    "mul": arithmetic.multiply,
     "truediv": division.truediv,
     "div": division.div,
     "floordiv": division.floordiv,
@@ -151,6 +195,8 @@ def attach() -> None:
     for name, function in _BINARY.items():
         attach_method(f"__{name}__", _forward(function, name))
         attach_method(f"__r{name}__", _reflected(function, name))
+    attach_method("__mul__", _times(_forward(arithmetic.multiply, "mul")))
+    attach_method("__rmul__", _times_reflected(_reflected(arithmetic.multiply, "mul")))
     for name, function in _ORDER.items():
         attach_method(f"__{name}__", _forward(function))
     attach_method("__eq__", _equality(compare.EQUAL, compare.equal, otherwise=False))
