@@ -181,6 +181,29 @@ def run_host(
     return conform(prepared, results)
 
 
+def is_plain(prepared: PreparedOp) -> bool:
+    """Whether the host kernel takes arrays and gives arrays, and nothing else happens."""
+    kernel = prepared.host_kernel
+    if kernel is None or prepared.host is None or prepared.refs or prepared.op.stateful:
+        return False
+    return not (kernel.wants_context or kernel.reentrant) and prepared.op.step_input is None
+
+
+def run_plain(prepared: PreparedOp, arrays: Sequence[Any]) -> Sequence[Any]:
+    """`run_host` of an operation that `is_plain`; an error is what the kernel raised itself."""
+    arguments = [a if a.__class__ is np.ndarray else _host_value(a) for a in arrays]
+    if prepared.op.shape_rule is not None:
+        key = tuple([getattr(a, "shape", ()) for a in arguments])
+        if key not in prepared.validated:
+            validate(prepared, arguments)
+    results = quiet.run(prepared.host, *arguments)  # type: ignore[arg-type]
+    if prepared.single and results.__class__ is np.ndarray:
+        wanted = prepared.out_numpy[0]
+        if results.dtype is wanted or wanted is None:
+            return (results,)
+    return conform(prepared, results)
+
+
 def _host_value(array: Any) -> Any:
     if isinstance(array, np.generic):
         return np.asarray(array)
@@ -319,10 +342,10 @@ def _remember(
 
 
 def _is_short(array: Any) -> bool:
-    """Whether an input is a few whole numbers: axes, sizes, a shape."""
+    """Whether an input is a few numbers: axes, sizes, a shape, a limit."""
     if array.__class__ is not np.ndarray:
         return False
-    return array.nbytes <= SHORT_VALUES and array.dtype.kind in "iub"
+    return array.nbytes <= SHORT_VALUES and array.dtype.kind in "iubf"
 
 
 def _numbers(positions: tuple[int, ...], arrays: Sequence[Any]) -> list[Any]:

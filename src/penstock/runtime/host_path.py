@@ -14,7 +14,7 @@ import numpy as np
 from penstock import errors
 from penstock.core import effects, shapes
 from penstock.core.eager import resources_of, run_prepared
-from penstock.core.host_runs import run_host
+from penstock.core.host_runs import is_plain, run_host, run_plain
 from penstock.core.kernels import KernelContext, quiet
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import PreparedOp
@@ -136,15 +136,14 @@ class HostPath:
             slots.setdefault((id(source), index), len(slots))
         self._given = len(slots)
         constants: list[tuple[int, Any]] = []
-        self._calls: list[tuple[Node, PreparedOp, list[int], list[int]]] = []
+        self._calls: list[tuple[Node, PreparedOp, list[int], list[int], bool]] = []
         for node, ready in zip(nodes, prepared, strict=True):
             targets = [slots.setdefault((id(node), i), len(slots)) for i in range(len(node.dtypes))]
             if node.type == "Const":
                 constants.append((targets[0], node.attrs["value"].array))
             else:
-                self._calls.append(
-                    (node, ready, [slots[id(s), i] for s, i in node.inputs], targets)
-                )
+                sources = [slots[id(s), i] for s, i in node.inputs]
+                self._calls.append((node, ready, sources, targets, is_plain(ready)))
         self._outputs = [slots[id(n), i] for n, i in outputs]
         self._template: list[Any] = [None] * len(slots)
         for slot, value in constants:
@@ -166,9 +165,14 @@ class HostPath:
                 pass  # once more below, for the error's text
         slots = self._template.copy()
         slots[: self._given] = [*inputs, *handles]
-        for node, prepared, sources, targets in self._calls:
+        for node, prepared, sources, targets, plain in self._calls:
             arguments = [slots[i] for i in sources]
-            results = run_node(node, prepared, arguments, step, uncompiled=uncompiled)
+            try:
+                results = run_plain(prepared, arguments) if plain else None
+            except Exception:
+                results = None  # once more below, for the error's text
+            if results is None:
+                results = run_node(node, prepared, arguments, step, uncompiled=uncompiled)
             if uncompiled is not None:
                 uncompiled.spend(node.type, arguments, results)
             for target, value in zip(targets, results, strict=True):
@@ -180,14 +184,12 @@ class HostPath:
 
         None when some node is no plain ufunc.
         """
-        if not self._calls or not all(
-            is_plain_ufunc(prepared) for _, prepared, _, _ in self._calls
-        ):
+        if not self._calls or not all(is_plain_ufunc(prepared) for _, prepared, *_ in self._calls):
             return None
         names: dict[str, Any] = {"ndarray": np.ndarray, "asarray": np.asarray}
         names.update({f"v{slot}": value for slot, value in constants.items()})
         lines = [f"def host_path({', '.join(f'v{i}' for i in range(count))}):"]
-        for k, (_, prepared, sources, targets) in enumerate(self._calls):
+        for k, (_, prepared, sources, targets, _) in enumerate(self._calls):
             names[f"f{k}"], names[f"t{k}"] = prepared.host, prepared.out_numpy[0]
             result = f"v{targets[0]}"
             lines.append(f"    {result} = f{k}({', '.join(f'v{i}' for i in sources)})")

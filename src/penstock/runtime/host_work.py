@@ -14,6 +14,7 @@ XLA_LOOPS = 3  # about what XLA takes for loops, by what any compilation takes
 OVERHEAD = 1 << 13  # of a node on the host
 PRODUCTS = 16  # multiplications of a matrix product in the time of a unit
 MATMULS = ("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+_MULTIPLIES = frozenset((*MATMULS, "Einsum"))
 LONGEST = 1 << 31  # work of one run whose loops and conditionals are not compiled
 
 
@@ -35,10 +36,13 @@ class Budget:
 
     def spend(self, kind: str, arguments: Sequence[Any], results: Sequence[Any]) -> None:
         """Notes the work of a node of type `kind`."""
-        given = sum([getattr(v, "size", 0) for v in arguments])
-        made = sum([getattr(v, "size", 0) for v in results])
-        self.left -= OVERHEAD + max(given, made)
-        if (kind in MATMULS or kind == "Einsum") and len(arguments) >= 2:
+        given = made = 0
+        for value in arguments:
+            given += getattr(value, "size", 0)
+        for value in results:
+            made += getattr(value, "size", 0)
+        self.left -= OVERHEAD + (given if given > made else made)
+        if kind in _MULTIPLIES and len(arguments) >= 2:
             # [m, k] x [k, n] -> [m, n]: the root of the sizes' product is m k n
             sizes = [getattr(v, "size", 1) for v in (*arguments[:2], results[0])]
             self.left -= math.isqrt(math.prod(map(int, sizes))) // PRODUCTS
