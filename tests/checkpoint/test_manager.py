@@ -68,6 +68,10 @@ def test_interval_and_initialization(folder):
         "model-1", None, None, "model-2", None, None, "model-3",
     ]  # fmt: skip
     assert manager.save(check_interval=False).endswith("model-4")
+    assert manager.save(check_interval=False) is None  # the step has not grown
+    step.assign_add(1)
+    assert manager.save() is None
+    assert manager.save(check_interval=False).endswith("model-5")
 
 
 def test_kept_for_good(folder, monkeypatch):

@@ -111,7 +111,8 @@ class CheckpointManager:
         Args:
           checkpoint_number: its number; that of the checkpoint's counter, which counts every save,
             when None.
-          check_interval: whether `checkpoint_interval` counts.
+          check_interval: whether `checkpoint_interval` counts; where there is one, a step is not
+            saved twice either way.
           options: a CheckpointOptions.
 
         Returns:
@@ -122,9 +123,10 @@ class CheckpointManager:
           NotFoundError, PermissionDeniedError, ResourceExhaustedError: files cannot be written.
         """
         step = None if self._step_counter is None else _number(self._step_counter)
-        if check_interval and self._interval is not None:
+        if self._interval is not None and self._last_step is not None:
             assert step is not None
-            if self._last_step is not None and step - self._last_step < self._interval:
+            since = step - self._last_step
+            if since == 0 or (check_interval and since < self._interval):
                 return None
         counted = self._checkpoint._count(None)
         number = counted if checkpoint_number is None else _number(checkpoint_number)

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from penstock import errors, proto
 from penstock.checkpoint import saver_ops, state_files
 from penstock.checkpoint.meta_graph import export_meta_graph, register_collection
 from penstock.checkpoint.saveables import SaveableObject, check_shapes, saveables_of
+from penstock.checkpoint.saver_objects import checked_keys, values_to_feed
 from penstock.core.bundle import slices
 from penstock.core.bundle.single_file import open_checkpoint
 from penstock.core.bundle.writer import BundleWriter
@@ -369,7 +370,7 @@ class Saver:
     # Restoring.
 
     def restore(self, sess: Any, save_path: Any) -> None:
-        """Restores the variables.
+        """Restores the variables; of a checkpoint of objects by the names they had there.
 
         Args:
           sess: the session; not used eagerly.
@@ -402,23 +403,37 @@ class Saver:
                 check_shapes(self._saveables, path)
             sess.run(message.restore_op_name, {message.filename_tensor_name: path})
         except errors.NotFoundError as problem:
-            missing = "a Variable name or other graph key that is missing"
-            raise _explained(problem, errors.NotFoundError, missing) from problem
+            if not self._restore_objects(sess, path):
+                missing = "a Variable name or other graph key that is missing"
+                raise _explained(problem, errors.NotFoundError, missing) from problem
         except errors.InvalidArgumentError as problem:
             mismatch = "a mismatch between the current graph and the graph"
             raise _explained(problem, errors.InvalidArgumentError, mismatch) from problem
 
+    def _restore_objects(self, sess: Any, path: str) -> bool:
+        """Restores a checkpoint of objects by names; False if it is none."""
+        message = self.saver_def
+        feeds = values_to_feed(sess.graph, message.restore_op_name, path)
+        if feeds is not None:
+            sess.run(message.restore_op_name, {message.filename_tensor_name: path, **feeds})
+        return feeds is not None
+
     def _restore_eagerly(self, path: str) -> None:
         with open_checkpoint(path) as contents:
+            names = [spec.name for each in self._saveables for spec in each.specs]
+            keys: Mapping[str, str] | None = None
+            if not all(map(contents.has, names)):
+                keys = checked_keys(contents, names)
             for each in self._saveables:
                 values = []
                 for spec in each.specs:
-                    dtype = contents.info(spec.name).dtype
+                    key = spec.name if keys is None else keys[spec.name]
+                    dtype = contents.info(key).dtype
                     if spec.slice_spec:
                         part = slices.parse_spec(spec.slice_spec)
-                        values.append(wrap(contents.read_slice(spec.name, *part), dtype))
+                        values.append(wrap(contents.read_slice(key, *part), dtype))
                     else:
-                        values.append(wrap(contents.read(spec.name), dtype))
+                        values.append(wrap(contents.read(key), dtype))
                 shapes = [list(each.op.shape)] if self._reshape else None
                 each.restore(values, shapes)
 
