@@ -51,7 +51,6 @@ bool check_all(uint64_t key, double size) {
   std::vector<uint64_t> places(COUNT);
   for (int64_t i = 0; i < COUNT; ++i) places[i] = static_cast<uint64_t>(i);
   const Numbers sizes(COUNT, size), halves(COUNT, 0.3), trials(COUNT, std::floor(4 * size));
-  const Numbers low(COUNT, -size), high(COUNT, size);
   const double n = trials[0];
   return check("gamma", size, std::sqrt(size),
                [&](int64_t threads, double *out) {
@@ -68,8 +67,9 @@ bool check_all(uint64_t key, double size) {
                                           halves.data(), out);
                }) &&
          check("between", 0, 1,
-               [&](int64_t threads, double *out) {
-                 penstock_random_between(key, 0, 3, COUNT, threads, 1, low.data(), high.data(), out);
+               [&](int64_t, double *out) {
+                 const double parameters[] = {0, 1, -size, size};
+                 penstock_random_between(key, 0, 3, 1, COUNT, 1, parameters, out);
                }) &&
          check("truncated", 0, 1, [&](int64_t threads, double *out) {
            penstock_random_truncated(key, 0, 4, COUNT / 2, 128, 1, threads, out);

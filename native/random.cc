@@ -19,6 +19,7 @@ constexpr int64_t kShare = 2048;     // outputs that a thread takes at once
 constexpr double kTiny = 1.0e-7;     // the smallest uniform number whose logarithm is taken
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr int kRounds = 10;
+constexpr int kMostRefused = 1000;  // times in turn that nothing proposed fits between bounds
 
 struct Block {
   uint32_t words[4];
@@ -199,26 +200,112 @@ double binomial(const Stream &stream, uint64_t place, double n, double p) {
   return flipped ? n - found : found;
 }
 
-// Beyond the mean on the left side is the mirror image of the right side.
-double between(Draws draws, double least, double most) {
-  const bool mirrored = most < 0;
-  const double a = mirrored ? -most : least, b = mirrored ? -least : most;
-  const double rate = (a + std::sqrt(a * a + 4)) / 2;
-  for (;;) {
-    const double u = draws.uniform(), v = draws.uniform();
-    double x, bound;
-    if (a > 1) {  // an exponential number above a
-      const double reach = -std::expm1(-rate * (b - a));
-      x = a - std::log1p(-u * reach) / rate;
-      bound = std::exp(-(x - rate) * (x - rate) / 2);
-    } else {  // evenly between bounds, no further than 9 deviations out
-      const double from = std::max(a, -9.0), to = std::min(b, 9.0);
-      x = from + (to - from) * u;
-      const double nearest = from > 0 ? from : to < 0 ? to : 0;
-      bound = std::exp((nearest * nearest - x * x) / 2);
+// ---- normal numbers between bounds
+
+void units(const Block &block, float *out) {
+  for (int i = 0; i < 4; ++i) out[i] = unit(block.words[i]);
+}
+
+void units(const Block &block, double *out) {
+  out[0] = unit(block.words[0], block.words[1]);
+  out[1] = unit(block.words[2], block.words[3]);
+}
+
+// The distance of the bounds from which on exponential proposals are taken more often than even
+// ones (Robert 1995).
+double widest(double low) {
+  const double root = std::sqrt(low * low + 4);
+  return 2 * std::exp(0.5 + low * (low - root) / 4) / (low + root);
+}
+
+// Numbers of one row, in order, from the block at `place` on; it is moved behind what was used.
+template <typename Real>
+class Row {
+ public:
+  Row(const Stream &stream, uint64_t &place, const double *given, Real *out, Real *end)
+      : stream_(stream), place_(place), mean_(static_cast<Real>(given[0])),
+        deviation_(static_cast<Real>(given[1])), out_(out), end_(end) {
+    low_ = (static_cast<Real>(given[2]) - mean_) / deviation_;
+    high_ = (static_cast<Real>(given[3]) - mean_) / deviation_;
+    if (high_ < 0 || (std::isinf(low_) && low_ < 0)) {  // the mirror image
+      std::swap(low_, high_);
+      low_ = -low_;
+      high_ = -high_;
+      deviation_ = -deviation_;
     }
-    if (v <= bound) return mirrored ? -x : x;
   }
+
+  // False where so many proposals in turn were refused that no number may fit.
+  bool fill() {
+    constexpr Real near = static_cast<Real>(1.3);
+    if ((low_ < -near && high_ >= 0) || (high_ > near && low_ <= 0)) {
+      return repeat([this] { normal(); });
+    }
+    if (low_ < 0 || high_ - low_ < widest(low_)) return repeat([this] { even(); });
+    return repeat([this] { exponential(); });
+  }
+
+ private:
+  static constexpr int kWidth = 4 * sizeof(float) / sizeof(Real);  // numbers of a block
+
+  template <typename Propose>
+  bool repeat(Propose propose) {
+    for (int refused = 0; out_ < end_; ++refused) {
+      const Real *before = out_;
+      propose();
+      if (out_ > before) refused = -1;
+      if (refused == kMostRefused) return false;
+    }
+    return true;
+  }
+
+  void take(Real number) {
+    if (out_ < end_) *out_++ = number * deviation_ + mean_;
+  }
+
+  void normal() {
+    Real numbers[kWidth];
+    normals(stream_.block(place_++), numbers);
+    for (const Real number : numbers)
+      if (low_ <= number && number <= high_) take(number);
+  }
+
+  // One block has the proposals, the next says which are taken.
+  void even() {
+    Real proposed[kWidth], chances[kWidth];
+    units(stream_.block(place_++), proposed);
+    units(stream_.block(place_++), chances);
+    const Real nearest = low_ > 0 ? low_ * low_ : 0;
+    for (int i = 0; i < kWidth; ++i) {
+      const Real number = proposed[i] * (high_ - low_) + low_;
+      if (chances[i] <= std::exp((nearest - number * number) / 2)) take(number);
+    }
+  }
+
+  // Neighbours are a proposal and what says whether it is taken.
+  void exponential() {
+    Real drawn[kWidth];
+    units(stream_.block(place_++), drawn);
+    const Real rate = (low_ + std::sqrt(low_ * low_ + 4)) / 2;
+    for (int i = 0; i < kWidth; i += 2) {
+      const Real number = -std::log(drawn[i]) / rate + low_, away = number - rate;
+      if (drawn[i + 1] <= std::exp(-away * away / 2) && number < high_) take(number);
+    }
+  }
+
+  const Stream &stream_;
+  uint64_t &place_;
+  Real mean_, deviation_, low_, high_, *out_, *end_;
+};
+
+// The row for which no number was found, or -1.
+template <typename Real>
+int64_t between(const Stream &stream, int64_t rows, int64_t samples, const double *parameters,
+                Real *out) {
+  uint64_t place = 0;
+  for (int64_t i = 0; i < rows; ++i, out += samples)
+    if (!Row<Real>(stream, place, parameters + 4 * i, out, out + samples).fill()) return i;
+  return -1;
 }
 
 template <typename Real>
@@ -246,7 +333,7 @@ int64_t make_all(int64_t count, int64_t threads, double *out, Make make) {
 
 using namespace penstock;
 
-EXPORT int penstock_random_version() { return 2; }
+EXPORT int penstock_random_version() { return 3; }
 
 EXPORT int64_t penstock_random_words(uint64_t key, uint64_t low, uint64_t high, int64_t count,
                                      uint32_t *words) {
@@ -311,13 +398,12 @@ EXPORT int64_t penstock_random_binomial(uint64_t key, uint64_t low, uint64_t hig
   });
 }
 
-EXPORT int64_t penstock_random_between(uint64_t key, uint64_t low, uint64_t high, int64_t count,
-                                       int64_t threads, int64_t step, const double *least,
-                                       const double *most, double *out) {
+EXPORT int64_t penstock_random_between(uint64_t key, uint64_t low, uint64_t high, int64_t rows,
+                                       int64_t samples, int64_t wide, const double *parameters,
+                                       void *out) {
   const Stream stream{key, low, high};
-  return make_all(count, threads, out, [&](int64_t i) {
-    return between(Draws(stream, static_cast<uint64_t>(i)), least[i * step], most[i * step]);
-  });
+  if (wide) return between(stream, rows, samples, parameters, static_cast<double *>(out));
+  return between(stream, rows, samples, parameters, static_cast<float *>(out));
 }
 
 EXPORT int64_t penstock_random_truncated(uint64_t key, uint64_t low, uint64_t high, int64_t groups,

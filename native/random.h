@@ -44,11 +44,14 @@ EXPORT int64_t penstock_random_binomial(uint64_t key, uint64_t low, uint64_t hig
                                         const double *trials, const double *probabilities,
                                         double *out);
 
-// Normal numbers between bounds, least below most. Output i is at place i; its bounds are entry
-// i * step of each.
-EXPORT int64_t penstock_random_between(uint64_t key, uint64_t low, uint64_t high, int64_t count,
-                                       int64_t threads, int64_t step, const double *least,
-                                       const double *most, double *out);
+// Normal numbers between bounds: `rows` times `samples` floats, or doubles where `wide` says so. A
+// row has four parameters: mean, deviation, and the bounds, least below most and not both infinite.
+// Rows follow each other in the stream; where one starts depends on those before it. The result is
+// the row for which no number was found (bounds that differ by nothing after rounding, or overflow),
+// or -1.
+EXPORT int64_t penstock_random_between(uint64_t key, uint64_t low, uint64_t high, int64_t rows,
+                                       int64_t samples, int64_t wide, const double *parameters,
+                                       void *out);
 
 // Normal numbers less than 2 away from 0, in groups that have `reserved` blocks each and keep their
 // first numbers that fit: groups of four floats, or of two doubles where `wide` says so.

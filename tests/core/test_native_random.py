@@ -5,7 +5,7 @@ import pytest
 
 import penstock as tf
 from penstock.core import native_random
-from penstock.ops import random_philox, random_rejection
+from penstock.ops import random_between, random_philox, random_rejection
 from penstock.ops.random_philox import Stream
 from penstock.ops.random_stateful import permutation
 from penstock.types import dtypes
@@ -75,14 +75,11 @@ def test_binomial_numbers():
 
 
 @pytest.mark.parametrize("bounds", [(-1, 1), (2, 3), (2, np.inf), (-np.inf, -4), (-50, 50)])
-def test_normal_numbers_between_bounds(bounds):
-    low, high = map(np.float64, bounds)
-    one, two = np.float64(0.5), np.float64(1.5)
-    assert_near(lambda: random_rejection.truncated_on(STREAM, (40, 50), one, two, low, high), 1e-12)
-    means = np.linspace(-0.4, 0.4, 50)
-    assert_near(
-        lambda: random_rejection.truncated_on(STREAM, (40, 50), means, two, low, high), 1e-12
-    )
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64])
+def test_normal_numbers_between_bounds(bounds, dtype):
+    rows = np.array([[mean, 1.5, *bounds] for mean in (-0.4, 0.0, 0.4)])
+    near = 1e-12 if dtype is dtypes.float64 else 1e-5
+    assert_near(lambda: random_between.between_on(STREAM, rows, 600, dtype), near)
 
 
 def test_many_numbers_by_several_threads_are_those_of_few():

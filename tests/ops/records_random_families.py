@@ -19,7 +19,12 @@ NAMES = {
     "RandomPoisson": "RandomPoisson",
     "StatelessRandomPoisson": "stateless_poisson",
     "StatelessRandomBinomial": "stateless_binomial",
+}
+BETWEEN = {
     "ParameterizedTruncatedNormal": "ParameterizedTruncatedNormal",
     "StatelessParameterizedTruncatedNormal": "stateless_parameterized_truncated_normal",
 }
-RECORDS = [Record(op, tested_by=FILE, named_by=name) for op, name in NAMES.items()]
+RECORDS = [Record(op, tested_by=FILE, named_by=name) for op, name in NAMES.items()] + [
+    Record(op, tested_by="tests/ops/test_random_between.py", named_by=name)
+    for op, name in BETWEEN.items()
+]

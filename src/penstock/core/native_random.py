@@ -17,7 +17,7 @@ LIBRARY = HostLibrary(
     "random",
     what="native random numbers",
     without="gamma, Poisson and binomial numbers and shuffles take five to fifty times as long",
-    version=2,
+    version=3,
     functions={  # the stream comes first
         "words": "uuunp",
         "blocks": "uuupnp",
@@ -25,13 +25,17 @@ LIBRARY = HostLibrary(
         "gamma": "uuupnnpp",
         "poisson": "uuupnnpdp",
         "binomial": "uuupnnppp",
-        "between": "uuunnnppp",
+        "between": "uuunnnpp",
         "truncated": "uuunnnnp",
     },
 )
 _MASK = (1 << 64) - 1
 Array = Any  # numpy.ndarray
 Stream = tuple[Any, Any, Any]
+
+
+class NoneFitsError(ValueError):
+    """No number was found for a row, `args[0]`."""
 
 
 def _whole(stream: Stream) -> tuple[int, int, int]:
@@ -99,17 +103,23 @@ def _drawn(name: str, stream: Stream, places: Array, *parameters: Any) -> Array 
     return found
 
 
-def between(stream: Stream, count: int, least: Array, most: Array) -> Array | None:
-    """Normal numbers between bounds, float64[count]; bounds are float64[count], or [1] for all."""
+def between(stream: Stream, parameters: Array, samples: int, dtype: np.dtype[Any]) -> Array | None:
+    """Normal numbers between bounds, `dtype`[rows, samples], float32 or float64.
+
+    Rows follow each other in the stream; `parameters`, float64[rows, 4], are a mean, a deviation
+    and the bounds of each.
+
+    Raises:
+      NoneFitsError: too many proposals in turn were refused.
+    """
     call = LIBRARY.function("between")
     if call is None:
         return None
-    least, most = (np.ascontiguousarray(each, np.float64) for each in (least, most))
-    assert len(least) == len(most)
-    found = np.empty(count)
-    step = int(len(least) > 1)
-    given = (count, processors(), step, least, most, found)
-    call(*_whole(stream), *given)
+    parameters = np.ascontiguousarray(parameters, np.float64)
+    found = np.empty((len(parameters), samples), dtype)
+    row = call(*_whole(stream), len(parameters), samples, dtype.itemsize == 8, parameters, found)
+    if row >= 0:
+        raise NoneFitsError(row)
     return found
 
 

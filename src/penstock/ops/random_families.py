@@ -1,10 +1,10 @@
 """Gamma, Poisson, binomial and bounded normal numbers: stateful and stateless operations.
 
-The numbers are drawn on the host by `random_rejection`. Gamma and Poisson numbers, and binomial
-ones of a mean of at least 10, are TensorFlow's; others come from the same streams in another way.
+The numbers are drawn on the host by `random_rejection` and `random_between`, and are TensorFlow's.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,10 @@ from penstock.ops.math_cast import cast
 from penstock.ops.math_division import divide
 from penstock.ops.math_reduce import reduce_sum
 from penstock.ops.math_special import on_native_host
+from penstock.ops.random_between import between_on
 from penstock.ops.random_ops import shape_tensor
 from penstock.ops.random_philox import Stream
-from penstock.ops.random_rejection import RESERVED, binomial_on, gamma_on, poisson_on, truncated_on
+from penstock.ops.random_rejection import RESERVED, binomial_on, gamma_on, poisson_on
 from penstock.ops.random_state import seed_pair, step_stream, stream_on_host
 from penstock.ops.random_stateful import dimensions, outer_dimensions
 from penstock.ops.random_stateless import check_key, keyed_stream, require_philox
@@ -39,6 +40,7 @@ from penstock.types.dtypes import DType, as_dtype
 
 Array = Any
 _HOST = 1 << 62
+_BATCH = 100  # numbers of a row of the stateful operation whose parameters are scalars
 _NUMBERS = "{half, float, double, int32, int64}"
 _WHY = "random numbers of whole values have no derivative"
 
@@ -285,9 +287,19 @@ def _parameterized(
     ctx: KernelContext, shape: Array, means: Array, stdevs: Array, minvals: Array, maxvals: Array
 ) -> Array:
     dims = dimensions(shape)
-    stream = stream_on_host(ctx, _blocks(math.prod(dims)))
-    rows = [_by_row(p, dims) for p in (means, stdevs, minvals, maxvals)]
-    return truncated_on(stream, dims, *rows).astype(means.dtype)
+    count = math.prod(dims)
+    stream = stream_on_host(ctx, _blocks(count))
+    parts = [_by_row(p, dims) for p in (means, stdevs, minvals, maxvals)]
+    same = all(p.size == 1 for p in parts)
+    samples = _BATCH if same else count // max(dims[0], 1)
+    rows = _rows(parts, (-(-count // _BATCH),) if same else dims[:1])
+    found = between_on(stream, rows, samples, as_dtype(means.dtype))
+    return found.reshape(-1)[:count].reshape(dims)
+
+
+def _rows(parts: Sequence[Array], inner: tuple[int, ...]) -> Array:
+    """The parameters as float64[rows, 4]."""
+    return np.stack([np.broadcast_to(p, inner).astype(np.float64).reshape(-1) for p in parts], -1)
 
 
 def _by_row(parameter: Array, dims: tuple[int, ...]) -> Array:
@@ -300,7 +312,7 @@ def _by_row(parameter: Array, dims: tuple[int, ...]) -> Array:
             f"Parameters are scalars or vectors of {dims[0] if dims else 0} rows, got shape"
             f" {parameter.shape}. Reshape them.",
         )
-    return parameter.reshape(-1, *[1] * (len(dims) - 1))
+    return parameter
 
 
 STATELESS_PARAMETERIZED = define_op(
@@ -319,8 +331,11 @@ def _stateless_parameterized(
 ) -> Array:
     dims = dimensions(shape)
     parts = (means, stddevs, minvals, maxvals)
-    outer_dimensions(dims, np.broadcast_shapes(*[p.shape for p in parts]))
-    return truncated_on(philox.stream_of_seed_pair(np, seed), dims, *parts).astype(means.dtype)
+    inner = np.broadcast_shapes(*[p.shape for p in parts])
+    samples = math.prod(outer_dimensions(dims, inner))
+    stream = philox.stream_of_seed_pair(np, seed)
+    found = between_on(stream, _rows(parts, inner), samples, as_dtype(means.dtype))
+    return found.T.reshape(dims)
 
 
 # ---- public functions

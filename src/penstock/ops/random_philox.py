@@ -12,7 +12,7 @@ Nothing here keeps state: `random_state` decides which stream an operation reads
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -251,7 +251,7 @@ def _box_muller(xp: Any, u: Array, v: Array) -> tuple[Array, Array]:
     return xp.sin(angle) * radius, xp.cos(angle) * radius
 
 
-def _normal_columns(xp: Any, found: list[Array], dtype: DType) -> list[Array]:
+def normals_of(xp: Any, found: Sequence[Array], dtype: DType) -> list[Array]:
     """The normal numbers of blocks: four a block, two for float64."""
     a, b, c, d = found
     if dtype is dtypes.float64:
@@ -260,11 +260,12 @@ def _normal_columns(xp: Any, found: list[Array], dtype: DType) -> list[Array]:
     return [*_box_muller(xp, u[0], u[1]), *_box_muller(xp, u[2], u[3])]
 
 
-def doubles_of(xp: Any, found: tuple[Array, Array, Array, Array], kind: str) -> list[Array]:
-    """The two float64 numbers of each block, "uniform" in [0, 1) or "normal"."""
+def units_of(xp: Any, found: Sequence[Array], dtype: DType) -> list[Array]:
+    """The numbers in [0, 1) of blocks: four a block, two for float64."""
     a, b, c, d = found
-    u, v = _unit_double(xp, a, b), _unit_double(xp, c, d)
-    return [u, v] if kind == "uniform" else list(_box_muller(xp, u, v))
+    if dtype is dtypes.float64:
+        return [_unit_double(xp, a, b), _unit_double(xp, c, d)]
+    return [_unit(xp, w, dtype) for w in (a, b, c, d)]
 
 
 def normal(xp: Any, stream: Stream, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -272,7 +273,7 @@ def normal(xp: Any, stream: Stream, shape: tuple[int, ...], dtype: DType) -> Arr
     count = math.prod(shape)
     if dtype is dtypes.float64:
         found = list(blocks(xp, stream, _numbered(xp, -(-count // 2))))
-        return _flat(xp, _normal_columns(xp, found, dtype), shape)
+        return _flat(xp, normals_of(xp, found, dtype), shape)
     u, v = word_pairs(xp, stream, -(-count // 2))
     x, y = _box_muller(xp, _unit(xp, u, dtypes.float32), _unit(xp, v, dtypes.float32))
     if xp is np:
@@ -308,7 +309,7 @@ def truncated_normal(xp: Any, stream: Stream, shape: tuple[int, ...], dtype: DTy
     def draw(state: Any) -> Any:
         number, filled, kept = state
         found = list(blocks(xp, stream, first + number))
-        for value in _normal_columns(xp, found, dtype):
+        for value in normals_of(xp, found, dtype):
             fits = xp.abs(value) < 2
             kept = tuple(xp.where(fits & (filled == i), value, k) for i, k in enumerate(kept))
             filled = filled + fits.astype(xp.int32)

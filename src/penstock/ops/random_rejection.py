@@ -1,9 +1,9 @@
-"""Gamma, Poisson and binomial numbers, by rejection; and normal ones between bounds.
+"""Gamma, Poisson and binomial numbers, by rejection.
 
 Each output has counters of its own, so that it does not depend on how often others are rejected.
 All outputs are drawn at once, in rounds of those that are not decided yet. Sources: Marsaglia and
 Tsang (2000) for gamma, Hoermann (1993) for Poisson and binomial numbers of large means, Knuth's and
-Devroye's inversions for small ones, Robert (1995) for truncated normal ones.
+Devroye's inversions for small ones.
 """
 
 import math
@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from penstock import errors
 from penstock.core import native_random
 from penstock.ops import random_philox as philox
 from penstock.ops.random_philox import Stream
+from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
 
 Array = Any
 RESERVED = 256  # counters set apart for each output
 _RESERVED_SMALL = 42  # for a binomial number of a small mean, as TensorFlow's numbers tell
 _SMALL = 10  # means below which binomial and Poisson numbers are found by inversion
+_OF_BLOCKS = {"uniform": philox.units_of, "normal": philox.normals_of}
 
 _log_gamma = np.frompyfunc(lambda x: math.lgamma(x) if x > 0 else math.inf, 1, 1)
 
@@ -43,7 +44,7 @@ class _Draws:
         if len(empty):
             where = self._first[empty] + self._taken[empty]
             found = philox.blocks(np, self._stream, where)
-            held[:, empty] = philox.doubles_of(np, found, kind)
+            held[:, empty] = _OF_BLOCKS[kind](np, found, dt.float64)
             self._taken[empty] += np.uint64(1)
             left[empty] = 2
         left[who] -= 1
@@ -240,67 +241,3 @@ def _large_binomial(draws: _Draws, who: Array, n: Array, p: Array, result: Array
         taken = quick | (possible & (v <= bound))
         result[who[taken]] = k[taken]
         who = who[~taken]
-
-
-def truncated_on(
-    stream: Stream, shape: tuple[int, ...], means: Array, deviations: Array, low: Array, high: Array
-) -> Array:
-    """Normal numbers between bounds, float64 of `shape`; parameters broadcast to it.
-
-    Raises:
-      InvalidArgumentError: a deviation is not positive, or bounds are not in order.
-    """
-    same = all(np.size(p) == 1 for p in (means, deviations, low, high))
-    mean, deviation, least, most = (
-        (np.asarray(p) if same else np.broadcast_to(p, shape)).astype(np.float64).reshape(-1)
-        for p in (means, deviations, low, high)
-    )
-    if not (deviation > 0).all() or not (least < most).all():
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            "Invalid parameters: expected deviations above 0 and minvals below maxvals, got"
-            f" deviations of at least {deviation.min(initial=math.inf)} and bounds that differ by"
-            f" {(most - least).min(initial=math.inf)} at least. Swap the bounds.",
-        )
-    a, b = (least - mean) / deviation, (most - mean) / deviation
-    count = math.prod(shape)
-    found = native_random.between(stream, count, a, b)
-    if found is not None:
-        return (found * deviation + mean).reshape(shape)
-    a, b = np.broadcast_to(a, count), np.broadcast_to(b, count)
-    draws = _Draws(stream, np.arange(count, dtype=np.uint64))
-    # Beyond the mean on the left side is the mirror image of the right side.
-    mirrored = b < 0
-    a, b = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
-    result = np.empty(count)
-    who = np.arange(count)
-    tail = a > 1.0
-    rate = (a + np.sqrt(a * a + 4)) / 2
-    while len(who):
-        in_tail = tail[who]
-        u, v = draws.take("uniform", who), draws.take("uniform", who)
-        flat = _flat_proposal(a[who], b[who], u, v)
-        steep = _steep_proposal(a[who], b[who], rate[who], u, v)
-        x = np.where(in_tail, steep[0], flat[0])
-        taken: Array = np.where(in_tail, steep[1], flat[1])
-        result[who[taken]] = x[taken]
-        who = who[~taken]
-    return (np.where(mirrored, -result, result) * deviation + mean).reshape(shape)
-
-
-def _flat_proposal(a: Array, b: Array, u: Array, v: Array) -> tuple[Array, Array]:
-    """A number evenly between bounds (no further than 9 deviations out) and whether it is taken."""
-    a, b = np.maximum(a, -9.0), np.minimum(b, 9.0)
-    x = a + (b - a) * u
-    nearest = np.where(a > 0, a, np.where(b < 0, b, 0.0))
-    return x, v <= np.exp((nearest * nearest - x * x) / 2)
-
-
-def _steep_proposal(a: Array, b: Array, rate: Array, u: Array, v: Array) -> tuple[Array, Array]:
-    """An exponential number above `a`, and whether it is taken."""
-    with np.errstate(all="ignore"):
-        # The part of the exponential that lies below `b`.
-        reach = -np.expm1(-rate * (b - a))
-        x = a - np.log1p(-u * reach) / rate
-        return x, v <= np.exp(-((x - rate) ** 2) / 2)
