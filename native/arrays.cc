@@ -407,6 +407,73 @@ void nths(const void *rows, int64_t number, int64_t width, int64_t place, void *
   }
 }
 
+// ---- boxes apart
+
+// As NumPy's: a NaN wins.
+inline float smaller(float a, float b) { return a < b || a != a ? a : b; }
+inline float larger(float a, float b) { return a > b || a != a ? a : b; }
+
+struct Box {
+  float low[2], high[2], area;
+
+  explicit Box(const float *corners) {
+    for (int k = 0; k < 2; ++k) {
+      low[k] = smaller(corners[k], corners[k + 2]);
+      high[k] = larger(corners[k], corners[k + 2]);
+    }
+    area = (high[0] - low[0]) * (high[1] - low[1]);
+  }
+};
+
+// Boxes side by side, so that the compiler compares several at once.
+struct Boxes {
+  static constexpr int kSide = 16;
+  float low[2][kSide], high[2][kSide], area[kSide];
+
+  Boxes() { std::memset(this, 0, sizeof *this); }  // boxes of no area, which cover nothing
+
+  void put(int place, const Box &box) {
+    for (int k = 0; k < 2; ++k) {
+      low[k][place] = box.low[k];
+      high[k][place] = box.high[k];
+    }
+    area[place] = box.area;
+  }
+
+  // Whether one of them has more than `limit` of its union with the box in common with it.
+  bool covers(const Box &box, float limit) const {
+    int found = 0;
+    for (int i = 0; i < kSide; ++i) {
+      const float height = larger(smaller(box.high[0], high[0][i]) - larger(box.low[0], low[0][i]), 0);
+      const float width = larger(smaller(box.high[1], high[1][i]) - larger(box.low[1], low[1][i]), 0);
+      const float both = height * width, part = both / (box.area + area[i] - both);
+      found |= (box.area <= 0 || area[i] <= 0 ? 0.0f : part) > limit;
+    }
+    return found;
+  }
+};
+
+int64_t apart(const float *boxes, const float *scores, int64_t number, float limit, float least,
+              int64_t most, int64_t *taken) {
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < number; ++i)
+    if (scores[i] > least) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [=](int64_t a, int64_t b) { return scores[a] > scores[b]; });
+  std::vector<Boxes> kept;
+  int64_t found = 0;
+  for (const int64_t place : order) {
+    if (found >= most) break;
+    const Box box(boxes + 4 * place);
+    const auto covers = [&](const Boxes &others) { return others.covers(box, limit); };
+    if (std::any_of(kept.begin(), kept.end(), covers)) continue;
+    if (found % Boxes::kSide == 0) kept.emplace_back();
+    kept.back().put(static_cast<int>(found % Boxes::kSide), box);
+    taken[found++] = place;
+  }
+  return found;
+}
+
 // ---- edits
 
 // Row by row of the table of all beginnings of both; `row` holds the last one.
@@ -478,7 +545,7 @@ void level(const double *row, int64_t width, std::vector<double> &totals,
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 7; }
+EXPORT int penstock_arrays_version() { return 8; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -515,6 +582,12 @@ EXPORT int64_t penstock_arrays_merge(const int64_t *a, int64_t a_count, const in
     second[found] = has_b ? j++ : -1;
   }
   return found;
+}
+
+EXPORT int64_t penstock_arrays_apart(const float *boxes, const float *scores, int64_t number,
+                                     const float *limits, int64_t most, int64_t *taken) {
+  return with_memory(
+      [=] { return apart(boxes, scores, number, limits[0], limits[1], most, taken); });
 }
 
 EXPORT int64_t penstock_arrays_pad(const void *rows, int64_t size, const void *splits, int64_t wide,

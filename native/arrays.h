@@ -3,7 +3,7 @@
 // Arrays are dense. Integers that number things are int32, or int64 where `wide` says so. Kinds of
 // elements: 0 float, 1 double, 2 int32, 3 int64. Functions that check their inputs return -1, or
 // the first place that is wrong; then the caller does the work in Python, which says what is wrong.
-// Those that need room of their own (unique, top, nth, edits, level) return -3 where memory runs out.
+// Those that need room of their own (unique, top, nth, edits, level, apart) return -3 where memory runs out.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,12 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
 // a_count + b_count, for which there is room.
 EXPORT int64_t penstock_arrays_merge(const int64_t *a, int64_t a_count, const int64_t *b,
                                      int64_t b_count, int64_t *first, int64_t *second);
+
+// Of boxes, four floats each (any two opposite corners), those with scores above limits[1], the best
+// first and of equal ones the first, unless one taken before has more than limits[0] of the union of
+// both: where up to `most` of them stand. Returns how many there are.
+EXPORT int64_t penstock_arrays_apart(const float *boxes, const float *scores, int64_t number,
+                                     const float *limits, int64_t most, int64_t *taken);
 
 // Rows of a ragged tensor side by side: row i has the items of `size` bytes from splits[i] up to
 // splits[i + 1], at most `width` of them, and then the item at `rest` for what lacks of `width`. Splits

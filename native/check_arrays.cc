@@ -139,6 +139,45 @@ bool check_merge(Random &random) {
   return true;
 }
 
+bool check_apart(Random &random) {
+  const int64_t number = below(random, 40), most = below(random, 40);
+  const float limits[] = {0.25f * static_cast<float>(below(random, 5)), 2.0f};
+  std::vector<float> boxes(4 * number + 1), scores(number + 1);
+  for (float &each : boxes) each = static_cast<float>(below(random, 6));
+  for (float &each : scores) each = random() % 9 ? static_cast<float>(below(random, 9)) : std::nanf("");
+  std::vector<int64_t> taken(number + 1);
+  const int64_t count =
+      penstock_arrays_apart(boxes.data(), scores.data(), number, limits, most, taken.data());
+  const auto overlap = [&](int64_t a, int64_t b) {
+    float both = 1, areas[] = {1, 1};
+    for (int k = 0; k < 2; ++k) {
+      float ends[2][2];
+      for (int side = 0; side < 2; ++side) {
+        const float *box = &boxes[4 * (side ? b : a)];
+        ends[side][0] = std::min(box[k], box[k + 2]);
+        ends[side][1] = std::max(box[k], box[k + 2]);
+        areas[side] *= ends[side][1] - ends[side][0];
+      }
+      both *= std::max(0.0f, std::min(ends[0][1], ends[1][1]) - std::max(ends[0][0], ends[1][0]));
+    }
+    return areas[0] <= 0 || areas[1] <= 0 ? 0.0f : both / (areas[0] + areas[1] - both);
+  };
+  std::vector<int64_t> wanted;
+  std::vector<bool> gone(number, false);
+  while (static_cast<int64_t>(wanted.size()) < most) {
+    int64_t best = -1;
+    for (int64_t i = 0; i < number; ++i)
+      if (!gone[i] && scores[i] > limits[1] && (best < 0 || scores[i] > scores[best])) best = i;
+    if (best < 0) break;
+    wanted.push_back(best);
+    gone[best] = true;
+    for (int64_t i = 0; i < number; ++i)
+      if (overlap(i, best) > limits[0]) gone[i] = true;
+  }
+  return count == static_cast<int64_t>(wanted.size()) &&
+         std::equal(wanted.begin(), wanted.end(), taken.begin());
+}
+
 bool check_deal(Random &random) {
   const int64_t number = below(random, 500), size = 1 + below(random, 12), parts = 1 + below(random, 6);
   std::vector<char> rows(number * size + 1), out(number * size + 1);
@@ -316,7 +355,7 @@ int main(int count, char **arguments) {
                                       check_invert, check_top,    check_extreme, check_nth,
                                       check_among,  check_edits,   check_places,
                                       check_level,  check_runs,    check_pad,
-                                      check_merge};
+                                      check_merge,  check_apart};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

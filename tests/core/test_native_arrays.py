@@ -366,3 +366,28 @@ def test_what_memory_does_not_hold_is_an_error():
     assert done.returncode == 0, done.stderr
     lacking = "native work on arrays: there is no memory left for its intermediate values"
     assert done.stdout.splitlines() == [f"{n} {lacking}" for n in ("top", "level", "unique")]
+
+
+@pytest.mark.parametrize("most", [0, 3, 500])
+@pytest.mark.parametrize("limit", [0.0, 0.3, 1.0])
+def test_boxes_apart(limit, most):
+    """Few places and scores, so that there are equal ones, none at all, and flipped corners."""
+    boxes = RNG.integers(0, 7, (200, 4)).astype(np.float32)
+    scores = RNG.integers(0, 20, 200).astype(np.float32)
+    scores[[3, 9]] = NAN
+    given = {"max_output_size": most, "iou_threshold": np.float32(limit)}
+    raw("NonMaxSuppressionV2", boxes=boxes, scores=scores, **given)
+    raw("NonMaxSuppressionV2", boxes=boxes[:0], scores=scores[:0], **given)
+    for pad in (False, True):
+        limits = {**given, "score_threshold": np.float32(4.0), "pad_to_max_output_size": pad}
+        raw("NonMaxSuppressionV4", boxes=boxes, scores=scores, **limits)
+        raw("NonMaxSuppressionV5", boxes=boxes, scores=scores, soft_nms_sigma=0.0, **limits)
+    boxes[5, 2], boxes[50] = NAN, INF
+    raw("NonMaxSuppressionV2", boxes=boxes, scores=scores, **given)
+    each = RNG.uniform(-0.2, 1.2, (2, 60, 3, 4)).astype(np.float32)
+    for pad in (False, True):
+        raw(
+            "CombinedNonMaxSuppression", boxes=each, scores=RNG.random((2, 60, 3), np.float32),
+            max_output_size_per_class=most + 1, max_total_size=30, iou_threshold=limit,
+            score_threshold=0.2, pad_per_class=pad, clip_boxes=pad,
+        )  # fmt: skip

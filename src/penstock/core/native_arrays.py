@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=7,
+    version=8,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -30,6 +30,7 @@ LIBRARY = HostLibrary(
         "nth": "npnnnp",
         "pad": "pnpnnnnpp",
         "merge": "pnpnpp",
+        "apart": "ppnpnp",
         "among": "pnnpnnp",
         "edits": "ppppnnp",
         "index": "pnpn",
@@ -173,6 +174,25 @@ def merged(a: Array, b: Array) -> tuple[Array, Array] | None:
     first, second = np.empty((2, len(a) + len(b)), np.int64)
     found = call(a, len(a), b, len(b), first, second)
     return first[:found], second[:found]
+
+
+def apart(boxes: Array, scores: Array, most: int, limit: float, least: float) -> Array | None:
+    """The best of boxes that overlap, in order: int64[K], K at most `most`.
+
+    Args:
+      boxes: float32[N, 4], rows of two opposite corners.
+      scores: float32[N].
+      most: how many are taken at most.
+      limit: boxes with more than this part of their union in common overlap.
+      least: boxes are only taken with scores above it.
+    """
+    call = LIBRARY.function("apart")
+    if call is None:
+        return None
+    boxes, scores = np.ascontiguousarray(boxes), np.ascontiguousarray(scores)
+    taken, limits = np.empty(max(min(len(scores), most), 0), np.int64), np.array([limit, least])
+    given = limits.astype(np.float32), most, taken
+    return taken[: _checked(call(boxes, scores, len(scores), *given))]
 
 
 def dealt(rows: Array, ids: Array, parts: int) -> list[Array] | None:

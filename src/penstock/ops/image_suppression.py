@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_arrays
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
@@ -205,30 +206,39 @@ V5 = _define(
 
 def _taken(
     boxes: Array, scores: Array, most: Array, limit: Any, least: Any, sigma: Any = 0.0
-) -> tuple[list[int], list[float]]:
-    wide = boxes.astype(np.float32)
-    values = scores.astype(np.float32)
-    return _select(_overlap(wide), values, int(most), float(limit), float(least), float(sigma))
+) -> tuple[Array, Array]:
+    """The boxes taken, in order, and their scores when they were."""
+    wide, values = boxes.astype(np.float32, copy=False), scores.astype(np.float32, copy=False)
+    if not sigma > 0:
+        taken = native_arrays.apart(wide, values, int(most), float(limit), float(least))
+        if taken is not None:
+            return taken, values[taken]
+    given = int(most), float(limit), float(least), float(sigma)
+    found, left = _select(_overlap(wide), values, *given)
+    return np.array(found, np.int64), np.array(left, np.float32)
 
 
-def _filled(values: list[Any], most: Array, pad: bool, dtype: Any) -> Array:
-    room = int(most) - len(values) if pad else 0
-    return np.array([*values, *[0] * room], dtype)
+def _filled(values: Array, most: Array, pad: bool, dtype: Any) -> Array:
+    if not pad:
+        return values.astype(dtype)
+    result = np.zeros(max(int(most), len(values)), dtype)
+    result[: len(values)] = values
+    return result
 
 
 @host_kernel(V1, limit=HOST)
 def _v1(boxes: Array, scores: Array, max_output_size: Array, *, iou_threshold: float) -> Array:
-    return np.array(_taken(boxes, scores, max_output_size, iou_threshold, -np.inf)[0], np.int32)
+    return _taken(boxes, scores, max_output_size, iou_threshold, -np.inf)[0].astype(np.int32)
 
 
 @host_kernel(V2, limit=HOST)
 def _v2(boxes: Array, scores: Array, max_output_size: Array, iou_threshold: Array) -> Array:
-    return np.array(_taken(boxes, scores, max_output_size, iou_threshold, -np.inf)[0], np.int32)
+    return _taken(boxes, scores, max_output_size, iou_threshold, -np.inf)[0].astype(np.int32)
 
 
 @host_kernel(V3, limit=HOST)
 def _v3(boxes: Array, scores: Array, most: Array, limit: Array, least: Array) -> Array:
-    return np.array(_taken(boxes, scores, most, limit, least)[0], np.int32)
+    return _taken(boxes, scores, most, limit, least)[0].astype(np.int32)
 
 
 @host_kernel(V4, limit=HOST)
@@ -368,17 +378,16 @@ def _combined(
     out_scores, out_classes = (np.zeros((batch, room), np.float32) for _ in range(2))
     counts = np.zeros(batch, np.int32)
     for i in range(batch):
-        best: list[tuple[float, int, int]] = []
-        for k in range(classes):
-            found = _taken(
-                boxes[i, :, k % boxes.shape[2]], scores[i, :, k], per_class, limit, least
-            )
-            best += [(-score, k, box) for box, score in zip(*found, strict=True)]
-        best = sorted(best, key=lambda item: item[0])[:room]
-        for at, (score, k, box) in enumerate(best):
-            out_boxes[i, at] = boxes[i, box, k % boxes.shape[2]]
-            out_scores[i, at], out_classes[i, at] = -score, k
-        counts[i] = len(best)
+        found = [
+            _taken(boxes[i, :, k % boxes.shape[2]], scores[i, :, k], per_class, limit, least)
+            for k in range(classes)
+        ]
+        kinds = np.repeat(np.arange(classes), [len(taken) for taken, _ in found])
+        places, values = (np.concatenate([f[j] for f in found] or [[]]) for j in range(2))
+        best = np.argsort(-values, kind="stable")[:room]
+        counts[i], kinds, places = best.size, kinds[best], places[best].astype(np.int64)
+        out_boxes[i, : best.size] = boxes[i, places, kinds % boxes.shape[2]]
+        out_scores[i, : best.size], out_classes[i, : best.size] = values[best], kinds
     return np.clip(out_boxes, 0, 1) if clip_boxes else out_boxes, out_scores, out_classes, counts
 
 
