@@ -261,6 +261,7 @@ int main(int count, char** arguments) {
       check_layer_norm(penstock::best_kernels(), workers);
       check_update(penstock::best_kernels(), workers);
       check_update_programs(penstock::best_kernels(), workers);
+      check_update_products(penstock::best_kernels(), workers);
       if (round % 2 == 0) check_recurrence(penstock::best_kernels());
       if (round % 4 == 0) {
         check_threads(penstock::best_kernels());

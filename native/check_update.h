@@ -139,6 +139,57 @@ void check_update_programs(const penstock::Kernels& kernels, penstock::Workers& 
     }
 }
 
+// A gradient that the update computes, beside the same one from memory: to the last bit, whatever the
+// number of threads.
+void check_update_products(const penstock::Kernels& kernels, penstock::Workers& workers) {
+  struct Weights {
+    Floats a, b, grad, x, y, x_too, y_too;
+    penstock::Product product;
+  };
+  const long count = draw(1, 4), none = 0;
+  std::vector<Weights> all(count);
+  std::vector<std::vector<float*>> places, places_too;
+  std::vector<penstock::UpdateGroup> groups, groups_too;
+  const float rate = 0.25f, bound = 1.0f, *numbers[] = {&rate, &bound};
+  long elements = 0, elements_too = 0;
+  for (Weights& w : all) {
+    const bool wide = draw(1, 8) == 1, deep = draw(1, 8) == 1, adj_a = draw(0, 1), adj_b = draw(0, 1);
+    const long m = draw(1, wide ? 20 : 200), n = draw(1, wide ? 5000 : 150);
+    const long k = deep ? draw(200, 600) : draw(1, 60);
+    w.a = ::numbers(m * k);
+    w.b = ::numbers(k * n);
+    w.grad = Floats(m * n);
+    w.x_too = w.x = ::numbers(m * n);
+    w.y_too = w.y = ::numbers(m * n);
+    w.product = {w.a.data(), w.b.data(), w.grad.data(), m, n, k, adj_a ? 1 : k, adj_a ? m : 1,
+                 adj_b ? 1 : n, adj_b ? k : 1, 1, &none, &none, {}};
+    kernels.product(w.product, workers);
+    w.product.c = nullptr;
+    places.push_back({w.x.data(), w.y.data(), w.grad.data()});
+    places_too.push_back({w.x_too.data(), w.y_too.data(), nullptr});
+  }
+  for (long i = 0; i < count; ++i) {
+    const long length = all[i].product.m * all[i].product.n;
+    const bool from_memory = draw(1, 4) == 1;
+    groups.push_back({0, length, elements, places[i].data(), numbers});
+    elements += (length + 15) / 16 * 16;
+    groups_too.push_back({0, length, elements_too, places_too[i].data(), numbers});
+    if (from_memory) {
+      places_too[i][2] = all[i].grad.data();
+      elements_too += (length + 15) / 16 * 16;
+    } else {
+      groups_too.back().product = &all[i].product;
+      groups_too.back().computed = 2;
+    }
+  }
+  const long steps = sizeof UPDATE_STEPS / sizeof *UPDATE_STEPS;
+  const penstock::UpdateProgram program = {2, 3, 2, 3, UPDATE_STEPS, 1, steps};
+  kernels.update({&program, groups.data(), count, elements}, workers);
+  kernels.update({&program, groups_too.data(), count, elements_too}, workers);
+  for (const Weights& w : all)
+    if (w.x != w.x_too || w.y != w.y_too) return fail("update with a product");
+}
+
 // Results must not depend on the number of threads, to the last bit.
 void check_update_threads(const penstock::Kernels& kernels) {
   const UpdateCase drawn(draw(1, 9));

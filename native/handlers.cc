@@ -6,32 +6,13 @@ namespace {
 
 using Floats = ffi::Buffer<ffi::F32>;
 
-// Matrices of a[..., rows, columns] and b, each perhaps transposed; `batch` and where its entries begin
-// are left to the caller.
-penstock::Product product_of(Floats a, Floats b, Floats c, bool adj_a, bool adj_b) {
-  const Dims left = a.dimensions(), right = b.dimensions(), dims = c.dimensions();
-  const long rows = left[left.size() - 2], cols = left[left.size() - 1];
-  const long width = right[right.size() - 1];
-  penstock::Product p;
-  p.a = a.typed_data();
-  p.b = b.typed_data();
-  p.c = c.typed_data();
-  p.m = dims[dims.size() - 2];
-  p.n = dims[dims.size() - 1];
-  p.k = adj_a ? rows : cols;
-  p.a_row = adj_a ? 1 : cols;
-  p.a_col = adj_a ? cols : 1;
-  p.b_row = adj_b ? 1 : width;
-  p.b_col = adj_b ? width : 1;
-  return p;
-}
-
 ffi::Error product(ffi::ThreadPool pool, Floats a, Floats b, bool adj_a, bool adj_b,
                    ffi::Result<Floats> c) {
   return guarded([&] {
     const Dims dims = c->dimensions();
     const auto a_start = starts(a.dimensions(), dims), b_start = starts(b.dimensions(), dims);
-    penstock::Product p = product_of(a, b, *c, adj_a, adj_b);
+    penstock::Product p = product_of(a, b, dims, adj_a, adj_b);
+    p.c = c->typed_data();
     p.batch = static_cast<long>(a_start.size());
     p.a_start = a_start.data();
     p.b_start = b_start.data();
@@ -54,7 +35,8 @@ ffi::Error finished_product(ffi::ThreadPool pool, Floats a, Floats b, Floats bia
                             std::int32_t activation, ffi::Result<Floats> c) {
   return guarded([&] {
     const long start = 0;
-    penstock::Product p = product_of(a, b, *c, adj_a, adj_b);
+    penstock::Product p = product_of(a, b, c->dimensions(), adj_a, adj_b);
+    p.c = c->typed_data();
     p.batch = 1;
     p.a_start = p.b_start = &start;
     if ((uses & 1) != 0) p.finish.bias = bias.typed_data();
@@ -251,4 +233,4 @@ extern "C" __attribute__((visibility("default"))) int penstock_interface() { ret
 
 // What the functions above mean and how they are called; penstock/core/native.py states the same
 // number, as REVISION, and refuses a library that states another one.
-extern "C" __attribute__((visibility("default"))) int penstock_revision() { return 11; }
+extern "C" __attribute__((visibility("default"))) int penstock_revision() { return 12; }

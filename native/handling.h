@@ -50,6 +50,26 @@ inline std::vector<long> starts(Dims operand, Dims result) {
   return found;
 }
 
+// Matrices of a[..., rows, columns] and b, each perhaps transposed; `batch` and where its entries begin
+// are left to the caller, and so is the result, of dimensions `dims`.
+inline penstock::Product product_of(ffi::Buffer<ffi::F32> a, ffi::Buffer<ffi::F32> b, Dims dims,
+                                    bool adj_a, bool adj_b) {
+  const Dims left = a.dimensions(), right = b.dimensions();
+  const long rows = left[left.size() - 2], cols = left[left.size() - 1];
+  const long width = right[right.size() - 1];
+  penstock::Product p;
+  p.a = a.typed_data();
+  p.b = b.typed_data();
+  p.m = dims[dims.size() - 2];
+  p.n = dims[dims.size() - 1];
+  p.k = adj_a ? rows : cols;
+  p.a_row = adj_a ? 1 : cols;
+  p.a_col = adj_a ? cols : 1;
+  p.b_row = adj_b ? 1 : width;
+  p.b_col = adj_b ? width : 1;
+  return p;
+}
+
 // Sizes along the axes that a filter slides over: two or three of `all`, from one on.
 inline penstock::Axes axes(Dims all, std::size_t from, std::size_t count) {
   return {count == 3 ? all[from] : 1, all[from + count - 2], all[from + count - 1]};

@@ -187,9 +187,14 @@ struct UpdateProgram {
 
 struct UpdateGroup {
   long program, length;
-  long begin;  // elements of the groups before it, each rounded up to cache lines
+  long begin;  // elements of the groups before it, each rounded up to cache lines; of those without
+               // a product alone
   float* const* arrays;
   const float* const* numbers;  // each the same for all elements
+  // What gives the array of this number, which is read alone and not in memory; or none. Of a batch of
+  // one, without a finish, of as many elements as the others have.
+  const Product* product = nullptr;
+  long computed = 0;
 };
 
 struct Updates {

@@ -1,4 +1,6 @@
 // The handler of updates: it reads the program that penstock/core/updates.py wrote.
+#include <memory>
+
 #include "numbers.h"
 
 namespace {
@@ -28,10 +30,28 @@ struct Groups {
   std::vector<penstock::UpdateGroup> groups;
   std::vector<std::vector<float*>> arrays;
   std::vector<std::vector<const float*>> numbers;
+  std::vector<std::unique_ptr<penstock::Product>> products;
   long elements = 0;
 };
 
 const long LINE = 16;  // floats of a cache line
+const long START = 0;  // of a batch of one
+
+// What gives one of the group's arrays: which one, the two matrices, and whether they are transposed.
+void read_product(Reader& reader, ffi::RemainingArgs arguments, Dims dims, Groups& g,
+                  penstock::UpdateGroup& group) {
+  group.computed = reader.number();
+  const Floats a = arguments.get<Floats>(reader.number()).value();
+  const Floats b = arguments.get<Floats>(reader.number()).value();
+  const bool adj_a = reader.number() != 0, adj_b = reader.number() != 0;
+  g.products.push_back(
+      std::make_unique<penstock::Product>(product_of(a, b, dims, adj_a, adj_b)));
+  penstock::Product& p = *g.products.back();
+  p.c = nullptr;
+  p.batch = 1;
+  p.a_start = p.b_start = &START;
+  group.product = &p;
+}
 
 Groups groups_of(Reader& reader, const Programs& p, ffi::RemainingArgs arguments) {
   Groups g;
@@ -42,8 +62,10 @@ Groups groups_of(Reader& reader, const Programs& p, ffi::RemainingArgs arguments
     const penstock::UpdateProgram& program = p.programs[each.program];
     std::vector<float*> arrays;
     std::vector<const float*> numbers;
+    Dims dims;
     for (long i = 0; i < program.arrays; ++i) {
       const Floats array = floats();
+      dims = array.dimensions();
       each.length = static_cast<long>(array.element_count());
       arrays.push_back(array.typed_data());
     }
@@ -53,7 +75,8 @@ Groups groups_of(Reader& reader, const Programs& p, ffi::RemainingArgs arguments
     each.arrays = g.arrays.back().data();
     each.numbers = g.numbers.back().data();
     each.begin = g.elements;
-    g.elements += (each.length + LINE - 1) / LINE * LINE;
+    if (reader.number() != 0) read_product(reader, arguments, dims, g, each);
+    if (each.product == nullptr) g.elements += (each.length + LINE - 1) / LINE * LINE;
   }
   return g;
 }

@@ -1,5 +1,7 @@
 """Updates of variables in one native call: which are found, and that they are what NumPy gives."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -360,3 +362,136 @@ def test_lists_that_are_added_are_no_arrays(calls):
     grad = np.clip((2 * x * w + 1) * x, -1, 1)
     np.testing.assert_allclose(mean.numpy()[:3], -grad, rtol=1e-5)
     np.testing.assert_array_equal(mean.numpy()[3:], 0)
+
+
+# gradients that are products, computed inside of the call
+
+
+def products_of(calls):
+    """Of each call, the shapes of gradients that it computes itself."""
+    return [
+        sorted(made.shape for _, made in filter(None, (group.product for group in groups)))
+        for groups in calls
+    ]
+
+
+@pytest.fixture
+def written_groups(monkeypatch, calls):
+    """The groups of each call."""
+    found = []
+    call = updates.call
+
+    def noting(groups, wanted):
+        found.append(list(groups))
+        return call(groups, wanted)
+
+    monkeypatch.setattr(updates, "call", noting)
+    return found
+
+
+def layer_trained(update, batch=20, sizes=(120, 130, 200), steps=2):
+    """The variables of two layers after some steps of Adam, and the losses."""
+    shapes = list(itertools.pairwise(sizes))
+    weights = [tf.Variable(draw(*shape, seed=i) / 10) for i, shape in enumerate(shapes)]
+    slots = [[tf.Variable(tf.zeros_like(w)) for _ in range(2)] for w in weights]
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            h = tf.nn.relu(tf.matmul(x, weights[0]))
+            loss = tf.reduce_sum(tf.nn.relu(tf.matmul(h, weights[1])) ** 2)
+        grads = tape.gradient(loss, weights)
+        return [loss, *update(weights, slots, grads)]
+
+    x = draw(batch, sizes[0], seed=9)
+    losses = [step(tf.constant(x))[0].numpy() for _ in range(steps)]
+    return losses + [v.numpy() for v in (*weights, *(s for pair in slots for s in pair))]
+
+
+def all_adam(weights, slots, grads):
+    for w, (m, v), g in zip(weights, slots, grads, strict=True):
+        adam(w, m, v, g)
+    return []
+
+
+def equal_without(monkeypatch, *arguments, **options):
+    """What training gives, which must be the same bits without the pattern."""
+    found = layer_trained(*arguments, **options)
+    with monkeypatch.context() as patched:
+        patched.setenv("PENSTOCK_PATTERNS_OFF", "update_products")
+        plain = layer_trained(*arguments, **options)
+    for got, right in zip(found, plain, strict=True):
+        np.testing.assert_array_equal(got, right)
+
+
+def test_gradients_that_are_products(monkeypatch, written_groups):
+    equal_without(monkeypatch, all_adam)
+    assert products_of(written_groups) == [[(120, 130), (130, 200)], []]
+
+
+def test_wide_and_deep_gradients(monkeypatch, written_groups):
+    equal_without(monkeypatch, all_adam, batch=300, sizes=(512, 2500, 60))
+    equal_without(monkeypatch, all_adam, batch=300, sizes=(2048, 1500, 2200), steps=1)
+    assert products_of(written_groups) == [[(512, 2500)], [], [(1500, 2200), (2048, 1500)], []]
+
+
+def test_operands_larger_than_gradients_are_not_kept(monkeypatch, written_groups):
+    equal_without(monkeypatch, all_adam, batch=400)
+    assert products_of(written_groups) == [[], []]
+
+
+def fetched_too(weights, slots, grads):
+    all_adam(weights, slots, grads)
+    return grads[:1]
+
+
+def summed_too(weights, slots, grads):
+    norm = tf.sqrt(tf.add_n([tf.reduce_sum(g * g) for g in grads]))
+    all_adam(weights, slots, [g / norm for g in grads[:1]] + grads[1:])
+    return []
+
+
+def decayed(weights, slots, grads):
+    all_adam(weights, slots, [g + 0.01 * w for g, w in zip(grads, weights, strict=True)])
+    return []
+
+
+def for_two(weights, slots, grads):
+    all_adam(weights, slots, grads)
+    weights[0].assign_add(grads[0] * 0.1)
+    return []
+
+
+@pytest.mark.parametrize(
+    ("update", "computed"),
+    [
+        (fetched_too, [(130, 200)]),
+        (summed_too, []),
+        (decayed, [(120, 130), (130, 200)]),
+        (for_two, [(120, 130), (130, 200)]),
+    ],
+)
+def test_gradients_that_others_use_stay_in_memory(monkeypatch, written_groups, update, computed):
+    equal_without(monkeypatch, update)
+    assert products_of(written_groups)[0] == computed
+
+
+def test_a_failed_step_changes_nothing(written_groups):
+    weight = tf.Variable(draw(100, 170))
+    mean = tf.Variable(tf.zeros([100, 170]))
+
+    @tf.function
+    def step(x, y):
+        grad = tf.matmul(tf.debugging.check_numerics(x, "x"), y, transpose_a=True)
+        mean.assign(0.9 * mean + 0.1 * grad)
+        weight.assign_sub(0.1 * mean)
+
+    x, y = draw(20, 100), tf.constant(draw(20, 170, seed=1))
+    step(tf.constant(x), y)
+    before = weight.numpy(), mean.numpy()
+    np.testing.assert_allclose(before[1], 0.1 * (x.T @ y.numpy()), rtol=1e-4, atol=1e-5)
+    with pytest.raises(errors.InvalidArgumentError):
+        step(tf.constant(np.where(x > 2, np.float32(np.inf), x)), y)
+    np.testing.assert_array_equal(weight, before[0])
+    np.testing.assert_array_equal(mean, before[1])
+    assert products_of(written_groups) == [[(100, 170)]]

@@ -116,7 +116,7 @@ def product(a: Array, b: Array, adj_a: bool, adj_b: bool) -> Array:
     n = b.shape[-2] if adj_b else b.shape[-1]
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), m, n)
     rank = len(shape)  # of both, so that a mapped axis is the first of both
-    a, b = (x.reshape((1,) * (rank - x.ndim) + x.shape) for x in (a, b))
+    a, b = (x.reshape((1,) * (rank - x.ndim) + x.shape) if x.ndim < rank else x for x in (a, b))
     attrs: dict[str, Any] = {"adj_a": np.bool_(adj_a), "adj_b": np.bool_(adj_b)}
     wanted = jax.ShapeDtypeStruct(shape, np.float32)
     result = native.call("product", wanted, a, b, mapped="expand_dims", **attrs)

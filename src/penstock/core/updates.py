@@ -19,6 +19,7 @@ import numpy as np
 
 from penstock.core import native
 from penstock.core.lazy import jax, jnp
+from penstock.core.products import Product
 from penstock.core.recurrence import NUMBERS
 
 MOST_STEPS = 120  # instructions of a group
@@ -175,12 +176,14 @@ class Written:
       program: its sizes, then its steps, as native/update_handlers.cc reads them.
       arrays: those that get new values, then those that are read alone.
       numbers: what is the same for all elements.
+      product: the number of an array that the library is to compute, and as which product; or None.
     """
 
     count: int
     program: tuple[int, ...]
     arrays: list[Array]
     numbers: list[Array]
+    product: tuple[int, Product] | None = None
 
 
 class _Writer:
@@ -325,6 +328,29 @@ def written(group: Group) -> Written | None:
         return None
 
 
+class _Arguments:
+    """The arguments of a call after the first one, each once."""
+
+    def __init__(self, arrays: list[Array]) -> None:
+        self.arrays = list(arrays)
+        self._numbers: dict[int, int] = {id(a): i for i, a in enumerate(arrays)}
+
+    def number(self, array: Array) -> int:
+        """Where an array is."""
+        found = self._numbers.setdefault(id(array), len(self.arrays))
+        if found == len(self.arrays):
+            self.arrays.append(array)
+        return found
+
+
+def _product_entries(product: tuple[int, Product] | None, arguments: _Arguments) -> list[int]:
+    if product is None:
+        return [0]
+    number, made = product
+    operands = [arguments.number(each) for each in (made.a, made.b)]
+    return [1, number, *operands, int(made.adj_a), int(made.adj_b)]
+
+
 def call(groups: Sequence[Written], wanted: Any) -> list[Array]:
     """Updates the arrays of all groups.
 
@@ -336,20 +362,19 @@ def call(groups: Sequence[Written], wanted: Any) -> list[Array]:
       New values, group by group.
     """
     changed = [a for group in groups for a in group.arrays[: group.count]]
-    numbers: dict[int, int] = {id(a): i for i, a in enumerate(changed)}
-    arguments = list(changed)
+    arguments = _Arguments(changed)
     programs: dict[tuple[int, ...], int] = {}
     entries: list[int] = []
     for group in groups:
         entries.append(programs.setdefault(group.program, len(programs)))
-        for each in (*group.arrays, *group.numbers):
-            if id(each) not in numbers:
-                numbers[id(each)] = len(arguments)
-                arguments.append(each)
-            entries.append(numbers[id(each)])
+        arrays = list(group.arrays)
+        if group.product is not None:
+            arrays[group.product[0]] = arrays[0]  # any of its shape
+        entries += [arguments.number(each) for each in (*arrays, *group.numbers)]
+        entries += _product_entries(group.product, arguments)
     encoded = [len(programs), *(n for p in programs for n in p), len(groups), *entries]
     results = [jax.ShapeDtypeStruct(a.shape, np.float32) for a in changed]
-    given = [jnp.asarray(a, np.float32) for a in arguments]
+    given = [jnp.asarray(a, np.float32) for a in arguments.arrays]
     return list(
         native.call(
             "update",

@@ -21,7 +21,7 @@ from penstock.core.lazy import jax, jnp, wide_types
 from penstock.core.lazy_module import LazyModule
 from penstock.core.patterns import Pattern, add_pattern, used
 from penstock.core.prepared import PreparedOp
-from penstock.core.products import noted
+from penstock.core.products import Noted, noted
 from penstock.core.tensor_list import StackedList
 from penstock.core.traced import (
     Check,
@@ -47,6 +47,16 @@ UPDATES = add_pattern(
         "float32 on CPU; variables of one shape that are updated together, two or more, as weights "
         "and their means are; other operations see no new value, and only sums, products, "
         "quotients, roots, signs, sizes and bounds are taken of elements; 16,384 elements in all",
+    )
+)
+UPDATE_PRODUCTS = add_pattern(
+    Pattern(
+        "update_products",
+        "a gradient that is a product of two matrices, and that nothing but one group of `updates` "
+        "uses",
+        "a block of the gradient at a time, inside of that call",
+        "the library computes the product; the matrices hold no more elements than the gradients "
+        "that are left out",
     )
 )
 NO_KERNEL = "there is no kernel for it in compiled regions"
@@ -156,11 +166,12 @@ class Executable:
             finisher = None
             if self.region.device == "CPU" and used(FINISH.name):
                 finisher = Finisher(self.region.nodes, self.region.outputs, made)
-            return self._trace_all(finisher, constants, steps, inputs, kept, taken)
+            return self._trace_all(finisher, made, constants, steps, inputs, kept, taken)
 
     def _trace_all(
         self,
         finisher: Finisher | None,
+        made: Noted,
         constants: list[Any],
         steps: list[Any],
         inputs: list[Any],
@@ -193,7 +204,8 @@ class Executable:
                     gate_now(collected, refs[key], old[key])
         self._note(collected.checks)
         if any(region.writes) and region.device == "CPU" and used(UPDATES.name):
-            updates.update_together(region, values, refs, old, collected)
+            products = made if used(UPDATE_PRODUCTS.name) else {}
+            updates.update_together(region, values, refs, old, collected, products)
         outer = {id(v) for v in [*inputs, *kept, *taken]}
         written = [
             None

@@ -7,21 +7,26 @@ variables of the region get their new values in one call, which works in their m
 when the last gradient is there. What was traced for them before is not used then, and XLA drops it.
 Other variables keep the values that they were given.
 
+A gradient that is a product of two matrices, and that such updates alone use, need not be in
+memory: the call computes it block by block where it updates with it.
+
 Operations that optimizers have (`ResourceApplyAdam`) and those that programs spell out take the
 same way: the kernels of the first are run on terms, the others have a rule in RULES.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from penstock.core import native
 from penstock.core.kernels import select
+from penstock.core.products import Noted, Product
 from penstock.core.tensor_list import StackedList
 from penstock.core.traced import Collected, TracedRef
-from penstock.core.updates import Group, Namespace, Term, Unfit, call, written
+from penstock.core.updates import Group, Namespace, Term, Unfit, Written, call, written
 from penstock.runtime.program import Node, Ref
 
 LEAST_ELEMENTS = 1 << 14  # in all: a call costs more than it saves for less
@@ -67,6 +72,7 @@ def update_together(
     refs: dict[Key, TracedRef],
     old: dict[Key, Any],
     collected: Collected,
+    products: Noted,
 ) -> None:
     """Gives variables that can be updated together the results of one call.
 
@@ -76,6 +82,7 @@ def update_together(
       refs: its variables; those that are updated get new values.
       old: what the variables held before.
       collected: the checks that were made: where one fails no variable changes.
+      products: those that the call may compute itself.
     """
     finder = _Finder(region, values, old)
     if not finder.is_worth_it() or not native.available():
@@ -89,7 +96,7 @@ def update_together(
         return
     count = len(collected.conditions)
     wanted = collected.all_ok if count else np.True_
-    results = iter(call([made for _, made in groups], wanted))
+    results = iter(call(_with_products(finder, groups, products), wanted))
     for keys, _ in groups:
         for key in keys:
             refs[key].write(next(results), gated_at=count)
@@ -97,6 +104,48 @@ def update_together(
 
 def _size(array: Any) -> int:
     return math.prod(array.shape)
+
+
+def _with_products(
+    finder: "_Finder", groups: Sequence[tuple[list[Key], Written]], products: Noted
+) -> list[Written]:
+    """The groups' programs; gradients that only they use are computed where they are wanted.
+
+    What the products are of stays in memory until then. It may take no more than the gradients
+    would, so those that save most for what they hold come first.
+    """
+    made = [each for _, each in groups]
+    found = [
+        (place, number, product)
+        for place, (keys, each) in enumerate(groups)
+        if (number := _own_product(finder, keys, each, products)) is not None
+        for product in [products[id(each.arrays[number])][1]]
+    ]
+    found.sort(key=lambda entry: _held(entry[2], {}) / math.prod(entry[2].shape))
+    held: dict[int, Any] = {}
+    saved = 0
+    for place, number, product in found:
+        saved += math.prod(product.shape)
+        if sum(map(_size, held.values())) + _held(product, held) > saved:
+            break
+        held.update({id(each): each for each in (product.a, product.b)})
+        made[place] = replace(made[place], product=(number, product))
+    return made
+
+
+def _held(product: Product, held: dict[int, Any]) -> int:
+    """Elements that a product is of, and that are not held anyway."""
+    operands = {id(each): each for each in (product.a, product.b)}
+    return sum(_size(each) for key, each in operands.items() if key not in held)
+
+
+def _own_product(finder: "_Finder", keys: list[Key], group: Written, products: Noted) -> int | None:
+    """The number of an array that is a product, and that nothing but this group uses."""
+    for number, array in enumerate(group.arrays[group.count :], group.count):
+        noted = products.get(id(array))
+        if noted is not None and noted[1].is_plain and finder.is_only_for(array, set(keys)):
+            return number
+    return None
 
 
 class _Ref:
@@ -238,6 +287,21 @@ class _Finder:
             same = id(user) in self.inside and self.values[id(user), 0].shape == shape
             return self.inside[id(user)] if same else None
         return None if self.apart.intersection(keys) or self.old[keys[0]].shape != shape else 0
+
+    def is_only_for(self, array: Any, variables: set[Key]) -> bool:
+        """Whether nothing but updates of these variables uses an array."""
+        waiting = [key for key, value in self.values.items() if value is array]
+        while waiting:
+            key = waiting.pop()
+            if key in self.outputs:
+                return False
+            for user in self.users.get(key, []):
+                keys = self.updates.get(id(user))
+                if keys is None and id(user) in self.inside:
+                    waiting.append((id(user), 0))
+                elif keys is None or not variables.issuperset(keys):
+                    return False
+        return True
 
     def _follow(self, node: Node) -> bool:
         """Follows the variables' values through an operation; False where one cannot be."""
