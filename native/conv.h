@@ -16,6 +16,7 @@ using penstock::Conv;
 const long BAND_FLOATS = 48 * 1024;  // of padded image that a task works on: stays in L2
 const long MOST_RUNS = 32;           // segments of a tile
 const long LONGEST = 1024;           // sums of a tile: the filter comes from L2 ahead of its use
+const long PIXELS_FOR_ONE = 2048;    // for each thread: one thread packs the filter
 
 // Where pixels lie in memory: floats from one to the next along each axis, and between images.
 struct Steps {
@@ -81,6 +82,7 @@ struct Slide {
 
   long all_channels() const { return groups * channels; }
   long pictures() const { return images * out.z; }
+  long panels_at(long panel) const { return panels_for(out.x, filters - panel * COLUMNS); }
   Axes seen(long out_rows) const {
     return seen_for(Axes{1, out_rows, out.x}, taps, stride, dilation);
   }
@@ -134,10 +136,10 @@ struct Part {
   long first, pictures, top, rows, group;
 };
 
-// Adds one chunk to some rows and COLUMNS columns of the output of some pictures.
-void slide_chunk(const Slide& s, const Chunk& chunk, const float* right, const View& view,
-                 const Part& part, long panel) {
-  const Strips strips(s.out.x);
+// Adds one chunk to some rows and the columns of one panel, or of two that lie `next` apart, of the
+// output of some pictures.
+void slide_chunk(const Slide& s, const Chunk& chunk, const float* right, long next,
+                 const View& view, const Part& part, long panel) {
   long starts[MOST_RUNS];
   run_starts(starts, s, chunk, view.steps);
   const long pixel = s.stride.x * view.steps.x, column = part.group * s.filters + panel * COLUMNS;
@@ -149,8 +151,9 @@ void slide_chunk(const Slide& s, const Chunk& chunk, const float* right, const V
   t.length = chunk.length;
   t.b = right;
   t.b_row = COLUMNS;
+  t.b_next = next;
   t.c_row = s.to.x;
-  t.columns = least(COLUMNS, s.filters - panel * COLUMNS);
+  t.columns = least(s.panels_at(panel) * COLUMNS, s.filters - panel * COLUMNS);
   t.add = chunk.first > 0 || chunk.from > 0;
   const bool last =
       chunk.first + chunk.segments == s.runs && chunk.from + chunk.length == s.run;
@@ -158,13 +161,12 @@ void slide_chunk(const Slide& s, const Chunk& chunk, const float* right, const V
     const float* from = picture(s, view, part.first, i) + part.group * s.channels;
     const long place = part.first + i;
     float* y = s.y + s.to.at(place / s.out.z, place % s.out.z, part.top) + column;
-    for (long row = 0; row < part.rows; ++row)
-      for (long strip = 0; strip < strips.count; ++strip) {
-        t.a = from + row * s.stride.y * view.steps.y + strips.begin(strip) * pixel;
-        t.c = y + row * s.to.y + strips.begin(strip) * s.to.x;
-        if (last) t.end = ending(s.finish, column, t.c - s.y);
-        run_tile(strips.rows(strip), t);
-      }
+    for (long row = 0; row < part.rows; ++row) {
+      t.a = from + row * s.stride.y * view.steps.y;
+      t.c = y + row * s.to.y;
+      if (last) t.end = ending(s.finish, column, t.c - s.y);
+      run_rows(s.out.x, t);
+    }
   }
 }
 
@@ -205,10 +207,10 @@ void slide_task(const void* argument, long task) {
   }
   for (part.group = 0; part.group < s.groups; ++part.group)
     each_chunk(s, [&](const Chunk& chunk) {
-      for (long panel = 0; panel < s.panel_count; ++panel) {
+      for (long panel = 0; panel < s.panel_count; panel += s.panels_at(panel)) {
         const long which = part.group * s.panel_count + panel;
-        slide_chunk(s, chunk, s.panels + (which * s.depth + chunk.begin(s)) * COLUMNS, view, part,
-                    panel);
+        slide_chunk(s, chunk, s.panels + (which * s.depth + chunk.begin(s)) * COLUMNS,
+                    s.depth * COLUMNS, view, part, panel);
       }
     });
 }
@@ -305,17 +307,23 @@ void pad_picture_task(const void* argument, long which) {
                 Part{which, 1, 0, s.out.y, 0});
 }
 
-// One panel of the filter over all images; packed piece by piece where it is used.
+// As many panels of the filter as a tile takes over all images; packed piece by piece where they are
+// used.
 void slide_panel_task(const void* argument, long task) {
   const Sliding& j = *(const Sliding*)argument;
   const Slide& s = *j.s;
-  const long group = task / s.panel_count, panel = task % s.panel_count;
+  const long each = up(s.panel_count, PANELS);
+  const long group = task / each, first = task % each * PANELS;
   const View view = j.padded == nullptr ? direct(s, 0) : view_of(j.padded, s, s.out.y);
   const Part part = {0, s.pictures(), 0, s.out.y, group};
-  float* right = penstock::scratch(0, LONGEST * COLUMNS);
+  const long last = least(first + PANELS, s.panel_count);
+  float* right = penstock::scratch(0, PANELS * LONGEST * COLUMNS);
   each_chunk(s, [&](const Chunk& chunk) {
-    pack_filter(right, s, *j.filter, group, panel, chunk.begin(s), chunk.segments * chunk.length);
-    slide_chunk(s, chunk, right, view, part, panel);
+    const long length = chunk.segments * chunk.length, next = length * COLUMNS;
+    for (long panel = first; panel < last; ++panel)
+      pack_filter(right + (panel - first) * next, s, *j.filter, group, panel, chunk.begin(s), length);
+    for (long panel = first; panel < last; panel += s.panels_at(panel))
+      slide_chunk(s, chunk, right + (panel - first) * next, next, view, part, panel);
   });
 }
 
@@ -323,20 +331,24 @@ void slide(Slide& s, const Filter& filter, Workers& workers) {
   plan(s, workers);
   Sliding j = {&s, &filter, nullptr, nullptr};
   const long picture_size = s.seen(s.out.y).all() * s.all_channels();
-  const long panels = s.groups * s.panel_count;
+  const long panels = s.groups * s.panel_count, shares = s.groups * up(s.panel_count, PANELS);
   // A filter much larger than the images is read once, and the images by every task.
   if (s.groups * s.depth * s.filters > 2 * s.pictures() * picture_size &&
-      panels >= 4 * workers.threads()) {
+      shares >= 4 * workers.threads()) {
     if (s.padded()) {
       j.padded = penstock::scratch(1, s.pictures() * picture_size);
       workers.run(s.pictures(), pad_picture_task, &j);
     }
-    workers.run(panels, slide_panel_task, &j);
+    workers.run(shares, slide_panel_task, &j);
     return;
   }
   j.panels = penstock::scratch(1, panels * s.depth * COLUMNS);
   s.panels = j.panels;
-  workers.run(panels, pack_filter_task, &j);
+  // Where that is a small part of the work this thread does it, and waits for no other.
+  if (s.pictures() * s.out.y * s.out.x >= PIXELS_FOR_ONE * workers.threads())
+    for (long task = 0; task < panels; ++task) pack_filter_task(&j, task);
+  else
+    workers.run(panels, pack_filter_task, &j);
   workers.run(up(s.pictures(), s.group) * s.bands, slide_task, &s);
 }
 

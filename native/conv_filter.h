@@ -11,6 +11,8 @@ namespace {
 const long PIXELS = 1024;  // that a tile of the filter's gradient sums at a time
 const long GROUPS = 32;    // of sums, at most
 const long ADDED = 1 << 14;  // numbers that one task adds
+const long MOST_ROWS = 128;  // of pixels that a tile sums at a time
+const long SHARED_BYTES = 32l << 20;  // of pictures and panels made once for all tasks
 
 // Sums of parts of the work, [count][size], and where they are added in order.
 struct Parts {
@@ -47,7 +49,17 @@ struct FilterGrad {
   long together;                      // pictures whose bands are summed in one go: whole ones
   long group, groups, block, blocks;  // units of such bands in a group; strips in a block
   long run, runs, depth, strip_count, wide;
+  bool direct;  // images are read where they lie: nothing is padded
+  // Made once where several tasks work on the same pixels, or none: pictures with their padding, and
+  // panels of dy, [group][panel][all pixels][COLUMNS].
+  float *padded, *panels;
   long size() const { return depth * c->filters; }
+  long pictures() const { return c->images * c->out.z; }
+  long pixels() const { return c->images * c->out.all(); }
+  long panel_count() const { return up(c->outer(), COLUMNS); }
+  Axes picture() const {  // with its padding
+    return seen_for(Axes{1, c->out.y, c->out.x}, c->taps, c->stride, c->dilation);
+  }
 };
 
 // The rows of the filter that a task is about, and with them the part of a picture that it needs.
@@ -60,7 +72,7 @@ struct Rows {
 inline Rows rows_of(const FilterGrad& f, long first_strip, long last_strip, long out_rows) {
   const Conv& c = *f.c;
   const long each = f.runs / (c.taps.z * c.taps.y);  // runs in a row of the filter
-  const long strips = Strips(f.run).count;
+  const long strips = strips_of(f.run).count;
   Rows r;
   r.first = first_strip / strips / each;
   r.last = (last_strip - 1) / strips / each;
@@ -73,34 +85,104 @@ inline Rows rows_of(const FilterGrad& f, long first_strip, long last_strip, long
   return r;
 }
 
-// Adds the products of one band of pixels with COLUMNS columns of dy, for the strips of a task.
-void filter_grad_band(const FilterGrad& f, const Rows& r, const float* room, Tile t, float* part,
-                      long group, long first_strip, long last_strip) {
+// Adds the products of one band of pixels with the columns of t's panels, for the strips of a task.
+void filter_grad_band(const FilterGrad& f, const Rows& r, const float* from, const Steps& steps,
+                      Tile t, float* part, long group, long first_strip, long last_strip) {
   const Conv& c = *f.c;
-  const Strips strips(f.run);
+  const Strips strips = strips_of(f.run);
   const long each = f.runs / (c.taps.z * c.taps.y);
-  const Steps steps = dense(r.box, c.channels);
   for (long strip = first_strip; strip < last_strip; ++strip) {
     const long piece = strip / strips.count, within = strips.begin(strip % strips.count);
     const long row = piece / each;
-    t.a = room + (row / c.taps.y - r.plane) * c.dilation.z * steps.z +
+    t.a = from + (row / c.taps.y - r.plane) * c.dilation.z * steps.z +
           (row % c.taps.y - r.top) * c.dilation.y * steps.y +
           piece % each * c.dilation.x * c.channels + group * c.inner() + within;
     t.c = part + (piece * f.run + within) * c.filters;
-    run_tile(strips.rows(strip % strips.count), t);
+    run_rows(strips.rows(strip % strips.count), t);
   }
 }
 
-// What the sums of one band need of a picture, `which` pictures after the first of a unit.
-inline void copy_band(float* room, const FilterGrad& f, const Rows& r, long first, long which,
-                      long top) {
+// Copies a box of a picture whose corner is so far from that of the picture with its padding.
+inline void copy_box(float* to, const FilterGrad& f, long place, const Axes& corner, const Axes& box) {
   const Conv& c = *f.c;
-  const long place = first + which;
-  copy_window(room + which * r.box.all() * c.channels,
-              f.x + place / c.out.z * c.size.all() * c.channels, c.size, c.channels,
-              Axes{place % c.out.z * c.stride.z - c.pad.z + r.plane * c.dilation.z,
-                   top * c.stride.y - c.pad.y + r.top * c.dilation.y, -c.pad.x},
-              r.box);
+  copy_window(to, f.x + place / c.out.z * c.size.all() * c.channels, c.size, c.channels,
+              Axes{place % c.out.z * c.stride.z - c.pad.z + corner.z, corner.y - c.pad.y,
+                   corner.x - c.pad.x},
+              box);
+}
+
+void share_task(const void* argument, long task) {
+  const FilterGrad& f = *(const FilterGrad*)argument;
+  const Conv& c = *f.c;
+  const long panels = c.groups * f.panel_count();
+  if (task >= panels) {
+    const long place = task - panels;
+    const Axes box = f.picture();
+    return copy_box(f.padded + place * box.all() * c.channels, f, place, Axes{0, 0, 0}, box);
+  }
+  const long column = task % f.panel_count() * COLUMNS;
+  pack_panel(f.panels + task * f.pixels() * COLUMNS,
+             f.dy + task / f.panel_count() * c.outer() + column, c.filters, 1, f.pixels(),
+             least(COLUMNS, c.outer() - column));
+}
+
+// What a task reads of the images: `data` holds those of a unit's pictures that begin at `starts`, a
+// row of pixels each.
+struct Source {
+  const float* data;
+  Steps steps;
+  long starts[MOST_ROWS];
+};
+
+// A band of pixels: `rows` rows from `top` on of each of some pictures.
+struct Band {
+  long first, pictures, top, rows;
+  long all_rows() const { return pictures * rows; }
+};
+
+// Finds, or copies into `room`, what the sums of a band need.
+void find_source(Source& source, float* room, const FilterGrad& f, const Rows& r, const Band& band) {
+  const Conv& c = *f.c;
+  const Axes corner = {r.plane * c.dilation.z, band.top * c.stride.y + r.top * c.dilation.y, 0};
+  const bool copied = !f.direct && f.padded == nullptr;
+  source.data = f.direct ? f.x : copied ? room : f.padded;
+  source.steps = dense(f.direct ? c.size : copied ? r.box : f.picture(), c.channels);
+  for (long i = 0; i < band.pictures; ++i) {
+    const long place = band.first + i;
+    const Steps& steps = source.steps;
+    long start = i * steps.image;
+    if (copied)
+      copy_box(room + start, f, place, corner, r.box);
+    else if (f.direct)
+      start = steps.at(place / c.out.z, place % c.out.z * c.stride.z + corner.z, corner.y);
+    else
+      start = steps.at(place, corner.z, corner.y);
+    for (long row = 0; row < band.rows; ++row)
+      source.starts[i * band.rows + row] = start + row * c.stride.y * steps.y;
+  }
+}
+
+// Points a tile to columns of dy, `filter` the first, for a band whose first pixel is `pixel`: in the
+// panels that all tasks share, in dy itself where its rows are no longer, or in panels made in `room`.
+void find_columns(Tile& t, float* room, const FilterGrad& f, long filter, long pixel, long count) {
+  const Conv& c = *f.c;
+  const float* dy = f.dy + pixel * c.filters + filter;
+  t.b = room;
+  t.b_row = COLUMNS;
+  t.b_next = count * COLUMNS;
+  if (f.panels != nullptr) {
+    const long panel = filter / c.outer() * f.panel_count() + filter % c.outer() / COLUMNS;
+    t.b = f.panels + (panel * f.pixels() + pixel) * COLUMNS;
+    t.b_next = f.pixels() * COLUMNS;
+  } else if (t.columns == c.filters && t.columns % LANES == 0) {
+    t.b = dy;
+    t.b_row = c.filters;
+    t.b_next = COLUMNS;
+  } else {
+    for (long i = 0; i * COLUMNS < t.columns; ++i)
+      pack_panel(room + i * t.b_next, dy + i * COLUMNS, c.filters, 1, count,
+                 least(COLUMNS, t.columns - i * COLUMNS));
+  }
 }
 
 void filter_grad_task(const void* argument, long task) {
@@ -109,38 +191,47 @@ void filter_grad_task(const void* argument, long task) {
   const long g = task / f.blocks, first_strip = task % f.blocks * f.block;
   const long last_strip = least(first_strip + f.block, f.strip_count);
   const Rows whole = rows_of(f, first_strip, last_strip, f.band);
-  float* room = penstock::scratch(0, f.together * whole.box.all() * c.channels);
-  float* right = penstock::scratch(2, f.together * f.band * c.out.x * COLUMNS);
-  long starts[MOST_RUNS];
+  const bool copied = !f.direct && f.padded == nullptr;
+  float* room = penstock::scratch(0, copied ? f.together * whole.box.all() * c.channels : 0);
+  float* right = penstock::scratch(2, f.together * f.band * c.out.x * PANELS * COLUMNS);
+  Source source;
   const long begin = g * f.group, end = least(begin + f.group, f.units);
   for (long unit = begin; unit < end; ++unit) {
     const long place = unit / f.bands * f.together, top = unit % f.bands * f.band;
-    const long pictures = least(f.together, c.images * c.out.z - place);
-    const long out_rows = least(f.band, c.out.y - top), rows = pictures * out_rows;
-    const Rows r = rows_of(f, first_strip, last_strip, out_rows);
-    for (long i = 0; i < pictures; ++i) copy_band(room, f, r, place, i, top);
-    for (long i = 0; i < rows; ++i)
-      starts[i] = (i / out_rows * r.box.all() + i % out_rows * c.stride.y * f.wide) * c.channels;
-    const float* dy = f.dy + (place * c.out.y + top) * c.out.x * c.filters;
+    const Band band = {place, least(f.together, f.pictures() - place), top,
+                       least(f.band, c.out.y - top)};
+    const Rows r = rows_of(f, first_strip, last_strip, band.rows);
+    find_source(source, room, f, r, band);
+    Tile t;
+    t.a_row = 1;
+    t.a_col = c.stride.x * c.channels;
+    t.starts = source.starts;
+    t.segments = band.all_rows();
+    t.length = c.out.x;
+    t.c_row = c.filters;
+    t.add = unit > begin;
     for (long group = 0; group < c.groups; ++group)
-      for (long column = 0; column < c.outer(); column += COLUMNS) {
-        const long filter = group * c.outer() + column;
-        Tile t;
-        t.columns = least(COLUMNS, c.outer() - column);
-        pack_panel(right, dy + filter, c.filters, 1, rows * c.out.x, t.columns);
-        t.a_row = 1;
-        t.a_col = c.stride.x * c.channels;
-        t.starts = starts;
-        t.segments = rows;
-        t.length = c.out.x;
-        t.b = right;
-        t.b_row = COLUMNS;
-        t.c_row = c.filters;
-        t.add = unit > begin;
-        filter_grad_band(f, r, room, t, f.parts + g * f.size() + filter, group, first_strip,
-                         last_strip);
+      for (long column = 0; column < c.outer(); column += t.columns) {
+        const long filter = group * c.outer() + column, left = c.outer() - column;
+        t.columns = least(panels_for(f.run, left) * COLUMNS, left);
+        find_columns(t, right, f, filter, (place * c.out.y + top) * c.out.x,
+                     band.all_rows() * c.out.x);
+        filter_grad_band(f, r, source.data, source.steps, t, f.parts + g * f.size() + filter, group,
+                         first_strip, last_strip);
       }
   }
+}
+
+// What tasks share where several of them work on the same pixels.
+void share(FilterGrad& f, Workers& workers) {
+  const Conv& c = *f.c;
+  f.padded = f.panels = nullptr;
+  const long images = f.direct ? 0 : f.pictures() * f.picture().all() * c.channels;
+  const long panels = c.groups * f.panel_count(), columns = panels * COLUMNS * f.pixels();
+  if (f.blocks == 1 || (images + columns) * 4 > SHARED_BYTES) return;
+  f.panels = penstock::scratch(3, images + columns);
+  if (!f.direct) f.padded = f.panels + columns;
+  workers.run(panels + (f.direct ? 0 : f.pictures()), share_task, &f);
 }
 
 void tiled_filter_grad(const Conv& c, const float* x, const float* dy, float* dw,
@@ -154,14 +245,16 @@ void tiled_filter_grad(const Conv& c, const float* x, const float* dy, float* dw
   f.runs = joined ? c.taps.z * c.taps.y : c.taps.all();
   f.depth = c.taps.all() * c.inner();
   if (f.depth == 0 || c.filters == 0) return;
-  f.strip_count = f.runs * Strips(f.run).count;
-  f.wide = seen_for(c.out, c.taps, c.stride, c.dilation).x;
+  f.strip_count = f.runs * strips_of(f.run).count;
+  const Axes seen = seen_for(c.out, c.taps, c.stride, c.dilation);
+  f.wide = seen.x;
+  f.direct = all_are(c.pad, 0) && seen.z <= c.size.z && seen.y <= c.size.y && seen.x <= c.size.x;
   const long room = 2 * BAND_FLOATS / most(1, c.taps.z * f.wide * c.channels * c.stride.y);
-  f.band = most(1, least(least(MOST_RUNS, room), PIXELS / c.out.x));
+  f.band = most(1, least(least(MOST_ROWS, room), PIXELS / c.out.x));
   f.band = up(c.out.y, up(c.out.y, f.band));
   f.bands = up(c.out.y, f.band);
   const long pictures = c.images * c.out.z;
-  f.together = f.bands > 1 ? 1 : most(1, least(MOST_RUNS, room) / c.out.y);
+  f.together = f.bands > 1 ? 1 : most(1, least(MOST_ROWS, room) / c.out.y);
   f.together = least(least(f.together, pictures), most(1, PIXELS / (c.out.y * c.out.x)));
   f.units = up(pictures, f.together) * f.bands;
   const long units = f.units;
@@ -169,6 +262,7 @@ void tiled_filter_grad(const Conv& c, const float* x, const float* dy, float* dw
   f.groups = up(units, f.group);
   f.block = f.groups >= GROUPS / 2 ? f.strip_count : up(f.strip_count, up(GROUPS, f.groups));
   f.blocks = up(f.strip_count, f.block);
+  share(f, workers);
   f.parts = f.groups == 1 ? dw : penstock::scratch(1, f.groups * f.size());
   workers.run(f.groups * f.blocks, filter_grad_task, &f);
   add_parts(Parts{f.parts, dw, f.groups, f.size()}, workers);

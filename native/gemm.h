@@ -98,7 +98,8 @@ struct Left {
 };
 
 const long STRIP_ROW = (ROWS + LANES - 1) / LANES * LANES;
-const long LEFT_SIZE = BLOCK_ROWS * (DEPTH + 32) + BLOCK_ROWS / ROWS * STRIP_ROW * DEPTH;
+const long LEFT_STRIPS = (BLOCK_ROWS + LEAST_STRIP - 1) / LEAST_STRIP;
+const long LEFT_SIZE = BLOCK_ROWS * (DEPTH + 32) + LEFT_STRIPS * STRIP_ROW * DEPTH;
 
 // A block of `height` rows of a side by side; columns of a as [strip][k][STRIP_ROW]. `there`: rows
 // from the first one on that may be read.
@@ -109,7 +110,7 @@ Left copied_left(float* to, Left a, long height, long there, long depth) {
     for (long i = 0; i < height; ++i) copy(to + i * row, a.data + i * a.row, depth);
     return {block, row, 1, 0};
   }
-  const Strips strips(height);
+  const Strips strips = strips_of(height);
   for (long s = 0; s < strips.count; ++s) {
     const float* from = a.data + strips.begin(s);
     const bool whole = strips.begin(s) + STRIP_ROW <= there;
@@ -133,7 +134,7 @@ void multiply(const Product& p, const float* a, Panels b, float* c, long first, 
       packed == nullptr && end - begin > 2 && (p.a_col != 1 || p.a_row % 512 == 0);
   for (long row = first; row < last; row += BLOCK_ROWS) {
     const long height = least(BLOCK_ROWS, last - row);
-    const Strips strips(height);
+    const Strips strips = strips_of(height);
     for (long k = 0; k < p.k; k += DEPTH) {
       const long depth = least(DEPTH, p.k - k);
       Left left = {a + row * p.a_row + k * p.a_col, p.a_row, p.a_col, 0};
@@ -141,7 +142,8 @@ void multiply(const Product& p, const float* a, Panels b, float* c, long first, 
         left = copied_left(penstock::scratch(0, LEFT_SIZE), left, height, p.m - row, depth);
       if (packed != nullptr)
         left = {packed + k * strips.count * STRIP_ROW, 1, STRIP_ROW, depth * STRIP_ROW};
-      for (long panel = begin; panel < end; ++panel)
+      for (long panel = begin, panels; panel < end; panel += panels) {
+        panels = least(panels_for(height, columns - panel * COLUMNS), end - panel);
         for (long s = 0; s < strips.count; ++s) {
           Tile t;
           t.a = left.data + (left.strip != 0 ? s * left.strip : strips.begin(s) * left.row);
@@ -152,13 +154,15 @@ void multiply(const Product& p, const float* a, Panels b, float* c, long first, 
           t.length = depth;
           t.b = b.at(k, depth, panel);
           t.b_row = COLUMNS;
+          t.b_next = depth * COLUMNS;
           t.c = c + (row + strips.begin(s)) * p.n + panel * COLUMNS;
           t.c_row = p.n;
-          t.columns = least(COLUMNS, columns - panel * COLUMNS);
+          t.columns = least(panels * COLUMNS, columns - panel * COLUMNS);
           t.add = k > 0;
           if (k + depth == p.k) t.end = ending(p.finish, panel * COLUMNS + (c - p.c), t.c - p.c);
-          run_tile(strips.rows(s), t);
+          run_rows(strips.rows(s), t);
         }
+      }
     }
   }
 }
@@ -209,7 +213,7 @@ void pack_left_task(const Big& big, long block) {
   for (long k = 0; k < p.k; k += DEPTH) {
     const long depth = least(DEPTH, p.k - k);
     copied_left(to, {big.a + row + k * p.a_col, 1, p.a_col, 0}, height, p.m - row, depth);
-    to += Strips(height).count * STRIP_ROW * depth;
+    to += strips_of(height).count * STRIP_ROW * depth;
   }
 }
 
@@ -241,7 +245,7 @@ void divide(Big& big, Workers& workers) {
   big.row_blocks = up(p.m, big.rows);
   big.width = most(2, up(big.count, up(wanted, big.row_blocks)));
   big.col_blocks = up(big.count, big.width);
-  big.left_block = Strips(big.rows).count * STRIP_ROW * p.k;
+  big.left_block = strips_of(big.rows).count * STRIP_ROW * p.k;
   const bool shared = p.a_col != 1 && big.col_blocks > 1;
   const long floats = big.row_blocks * big.left_block;
   big.left = shared && floats * 4 <= LEFT_BYTES ? penstock::scratch(2, floats) : nullptr;

@@ -15,16 +15,20 @@
 
 #if defined(__AVX512F__)
 #define PENSTOCK_VECTOR_BYTES 64
-static const int ROWS = 14;  // 28 sums, 2 vectors of b and 1 of a in 32 registers
+static const int ROWS = 14;      // 28 sums, 2 vectors of b and 1 of a in 32 registers
+static const int WIDE_ROWS = 6;  // 24 sums, 4 vectors of b and 1 of a: of tiles of two panels
 #elif defined(__AVX2__)
 #define PENSTOCK_VECTOR_BYTES 32
 static const int ROWS = 6;  // 12 sums, 2 vectors of b and 1 of a in 16 registers
+static const int WIDE_ROWS = 0;  // no tiles of two panels
 #elif defined(__aarch64__)
 #define PENSTOCK_VECTOR_BYTES 16
 static const int ROWS = 12;
+static const int WIDE_ROWS = 0;
 #else
 #define PENSTOCK_VECTOR_BYTES 16
 static const int ROWS = 6;
+static const int WIDE_ROWS = 0;
 #endif
 
 typedef float Vector __attribute__((vector_size(PENSTOCK_VECTOR_BYTES)));
@@ -32,7 +36,8 @@ typedef float Unaligned
     __attribute__((vector_size(PENSTOCK_VECTOR_BYTES), aligned(4), may_alias));
 
 static const long LANES = PENSTOCK_VECTOR_BYTES / 4;
-static const long COLUMNS = 2 * LANES;  // of a tile
+static const long COLUMNS = 2 * LANES;  // of a panel of b
+static const long PANELS = WIDE_ROWS > 0 ? 2 : 1;  // that a tile works on at most
 
 static inline Vector load(const float* from) { return *(const Unaligned*)from; }
 static inline void store(float* to, Vector value) { *(Unaligned*)to = value; }
@@ -103,9 +108,10 @@ struct Tile {
   long segments, length;
   const float* b;
   long b_row;
+  long b_next = 0;  // from a panel of b to the next: where there are more columns than in one
   float* c;
   long c_row;
-  long columns;  // to store, at most COLUMNS; b must have a full vector wherever one begins
+  long columns;  // to store, at most PANELS * COLUMNS; b must have a full vector where one begins
   bool add;      // to what c holds
   Ending end;    // applied to what is stored: given with the last piece of the sums alone
 };
@@ -128,18 +134,21 @@ static __attribute__((noinline)) void store_part(const Tile& t, const float* sum
     }
 }
 
-template <int R, int V>
+// FAR: columns of a lie apart, as pixels do in the gradient by a filter. Then the processor does not
+// see what comes next by itself.
+template <int R, int V, bool FAR>
 static void tile(const Tile& t) {
   Vector sums[R][V];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < V; ++v) sums[i][v] = Vector{};
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)  // so that they are there when the sums are
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < V; ++v) __builtin_prefetch(t.c + i * t.c_row + v * LANES);
-  const float* b = t.b;
+  const float* b[] = {t.b, t.b + t.b_next};  // the second of two panels
+  const long ahead = (V > 2 ? 8 : 12) * t.b_row;
   const long row = t.a_row, col = t.a_col, b_row = t.b_row;
   for (long s = 0; s < t.segments; ++s) {
     // One pointer for three rows: row and 2 * row are addressing modes of the processor.
@@ -148,30 +157,31 @@ static void tile(const Tile& t) {
     for (int g = 0; g < (R + 2) / 3; ++g) a[g] = t.a + t.starts[s] + 3 * g * row;
     for (long k = 0; k < t.length; ++k) {
       Vector right[V];
-#pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) right[v] = load(b + v * LANES);
-#pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) __builtin_prefetch(b + 12 * b_row + v * LANES);
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) right[v] = load(b[v / 2] + v % 2 * LANES);
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) __builtin_prefetch(b[v / 2] + ahead + v % 2 * LANES);
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i) {
         const Vector left = splat(a[i / 3][(i % 3) * row]);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < V; ++v) sums[i][v] += left * right[v];
       }
 #pragma GCC unroll 8
       for (int g = 0; g < (R + 2) / 3; ++g) a[g] += col;
-      // Where columns lie far apart, as pixels do in the gradient by a filter, the processor does not
-      // see what comes next by itself.
-      __builtin_prefetch(a[0] + 8 * col);
-      __builtin_prefetch(a[(R - 1) / 3] + (R - 1) % 3 * row + 8 * col);
-      b += b_row;
+      if (FAR) {
+        __builtin_prefetch(a[0] + 8 * col);
+        __builtin_prefetch(a[(R - 1) / 3] + (R - 1) % 3 * row + 8 * col);
+      }
+#pragma GCC unroll 2
+      for (int p = 0; p < (V + 1) / 2; ++p) b[p] += b_row;
     }
   }
   if (t.columns < V * LANES) {
     alignas(64) float all[R * V * LANES];
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < V; ++v) store(all + (i * V + v) * LANES, sums[i][v]);
     store_part(t, all, R, V * LANES);
     return;
@@ -180,12 +190,12 @@ static void tile(const Tile& t) {
   if (t.add) {
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < V; ++v) sums[i][v] += load(c + i * t.c_row + v * LANES);
   }
   if (!t.end.none()) {
     if (t.end.bias != nullptr) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < V; ++v) {
         const Vector bias = load(t.end.bias + v * LANES);
 #pragma GCC unroll 16
@@ -195,30 +205,30 @@ static void tile(const Tile& t) {
     if (t.end.beside != nullptr) {
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < V; ++v) sums[i][v] += load(t.end.beside + i * t.c_row + v * LANES);
     }
     if (t.end.gate != nullptr) {
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < V; ++v)
           sums[i][v] = gated(sums[i][v], load(t.end.gate + i * t.c_row + v * LANES));
     }
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < V; ++v) sums[i][v] = activated(sums[i][v], t.end.activation);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < V; ++v) store(c + i * t.c_row + v * LANES, sums[i][v]);
 }
 
 typedef void (*TileFunction)(const Tile&);
 
-#define PENSTOCK_TILES(R) {tile<R, 1>, tile<R, 2>}
+#define PENSTOCK_TILES(R) {tile<R, 1, true>, tile<R, 2, true>}
 static const TileFunction TILES[][2] = {
     PENSTOCK_TILES(1), PENSTOCK_TILES(2),  PENSTOCK_TILES(3),  PENSTOCK_TILES(4),
     PENSTOCK_TILES(5), PENSTOCK_TILES(6),
@@ -231,15 +241,61 @@ static const TileFunction TILES[][2] = {
 #endif
 };
 
+#if defined(__AVX512F__)
+#define PENSTOCK_WIDE_TILES(R) {tile<R, 4, false>, tile<R, 4, true>}
+static inline void run_wide_tile(long rows, const Tile& t) {
+  static const TileFunction tiles[][2] = {
+      PENSTOCK_WIDE_TILES(1), PENSTOCK_WIDE_TILES(2), PENSTOCK_WIDE_TILES(3),
+      PENSTOCK_WIDE_TILES(4), PENSTOCK_WIDE_TILES(5), PENSTOCK_WIDE_TILES(6),
+  };
+  tiles[rows - 1][t.a_col != 1](t);
+}
+#else
+static inline void run_wide_tile(long, const Tile&) { __builtin_unreachable(); }
+#endif
+
 static inline void run_tile(long rows, const Tile& t) {
   TILES[rows - 1][t.columns > LANES](t);
 }
 
-// `total` rows in strips of nearly equal height, none above ROWS.
+// `total` rows in strips of nearly equal height, none above `tallest`.
 struct Strips {
   long count, height, taller;  // the first `taller` strips have height + 1 rows
-  explicit Strips(long total)
-      : count(up(total, ROWS)), height(count ? total / count : 0), taller(count ? total % count : 0) {}
+  explicit Strips(long total, long tallest = ROWS)
+      : count(up(total, tallest)),
+        height(count ? total / count : 0),
+        taller(count ? total % count : 0) {}
   long begin(long strip) const { return strip * height + least(strip, taller); }
   long rows(long strip) const { return height + (strip < taller); }
 };
+
+// Whether so many rows fill tiles of two panels: with few rows each, b cannot be read fast enough.
+static inline bool fill_wide(long rows) {
+  return WIDE_ROWS > 0 && rows > (WIDE_ROWS - 1) * up(rows, most(WIDE_ROWS, 1));
+}
+
+// Panels that the tiles of so many rows take where so many columns are left: two where rows fill
+// them and both are nearly full.
+static inline long panels_for(long rows, long columns) {
+  return columns > COLUMNS + LANES && fill_wide(rows) ? 2 : 1;
+}
+
+// Strips of rows for tiles of both kinds: two wide tiles, or one of the other kind.
+static const long LEAST_STRIP = WIDE_ROWS > 0 ? 2 * WIDE_ROWS : ROWS;
+static inline Strips strips_of(long rows) {
+  return Strips(rows, fill_wide(rows) ? LEAST_STRIP : ROWS);
+}
+
+// Tiles for any number of rows; of two panels where there are columns for them.
+static inline void run_rows(long rows, Tile t) {
+  const bool wide = t.columns > COLUMNS;
+  const Strips strips(rows, wide ? WIDE_ROWS : ROWS);
+  for (long s = 0; s < strips.count; ++s) {
+    const long height = strips.rows(s);
+    wide ? run_wide_tile(height, t) : run_tile(height, t);
+    t.a += height * t.a_row;
+    t.c += height * t.c_row;
+    if (t.end.beside != nullptr) t.end.beside += height * t.c_row;
+    if (t.end.gate != nullptr) t.end.gate += height * t.c_row;
+  }
+}

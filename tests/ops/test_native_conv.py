@@ -33,6 +33,9 @@ CONVS = [  # image, filter, strides, padding, dilations
     ((2, 10, 40, 3), (7, 7, 3, 16), (2, 3), [[0, 0], [3, 2], [1, 4], [0, 0]], 1),
     ((1, 4, 4, 300), (3, 3, 300, 34), 1, "SAME", 1),
     ((1, 4, 4, 40), (3, 3, 40, 260), 1, "SAME", 1),  # a filter larger than the images
+    ((2, 6, 18, 20), (3, 3, 20, 90), 1, "SAME", 1),  # tiles of two panels, and one of what is left
+    ((3, 7, 18, 70), (3, 3, 70, 130), 1, "SAME", 1),  # gradients by the filter share their panels
+    ((3, 9, 12, 300), (1, 1, 300, 256), 2, "VALID", 1),  # the same, of pictures read where they lie
 ]
 
 
