@@ -14,7 +14,7 @@ import numpy as np
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
-from penstock.core.lazy import lax
+from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import OpDef
 from penstock.core.shapes import ShapeContext
 from penstock.ops.factories import SLOW_IN_XLA, define_elementwise, unary, unary_function
@@ -178,13 +178,27 @@ def _shape_of_y(c: ShapeContext) -> Dims:
     return y
 
 
-def _define_grad_op(name: str, host: Callable[[Array, Array], Array], doc: str) -> OpDef:
+def _define_grad_op(
+    name: str, function: Callable[[Array, Array], Array], doc: str, bounded: bool = True
+) -> OpDef:
+    """Defines a gradient. One that is not `bounded` is 0 for a `dy` of 0, as in TensorFlow.
+
+    What was not chosen, as the root of a negative number by `where`, has no part in the gradient.
+    """
     signature = f"{name}(y: T, dy: T; T: {{{FLOATS_AND_COMPLEX}}}) -> z: T"
 
-    def matched(y: Array, dy: Array) -> Array:
-        return host(y, dy if y.shape == dy.shape else dy.reshape(y.shape))
+    def matched(xp: Any, y: Array, dy: Array) -> Array:
+        dy = dy if y.shape == dy.shape else dy.reshape(y.shape)
+        value = function(y, dy)
+        return value if bounded else xp.where(dy == 0, xp.zeros_like(value), value)
 
-    return define_elementwise(signature, matched, matched, doc, _shape_of_y)
+    def host(y: Array, dy: Array) -> Array:
+        return matched(np, y, dy)
+
+    def compiled(y: Array, dy: Array) -> Array:
+        return matched(jnp, y, dy)
+
+    return define_elementwise(signature, host, compiled, doc, _shape_of_y)
 
 
 SIGMOID_GRAD = _define_grad_op(
@@ -194,16 +208,28 @@ TANH_GRAD = _define_grad_op(
     "TanhGrad", lambda y, dy: dy * (1 - y * y), "Returns dy * (1 - y * y), for y = tanh(x)."
 )
 SQRT_GRAD = _define_grad_op(
-    "SqrtGrad", lambda y, dy: dy * 0.5 / y, "Returns dy / (2 * y), for y = sqrt(x)."
+    "SqrtGrad",
+    lambda y, dy: dy * 0.5 / y,
+    "Returns dy / (2 * y), for y = sqrt(x); 0 where dy is.",
+    bounded=False,
 )
 RSQRT_GRAD = _define_grad_op(
-    "RsqrtGrad", lambda y, dy: dy * -0.5 * (y * y * y), "Returns -dy * y**3 / 2, for y = rsqrt(x)."
+    "RsqrtGrad",
+    lambda y, dy: dy * -0.5 * (y * y * y),
+    "Returns -dy * y**3 / 2, for y = rsqrt(x); 0 where dy is.",
+    bounded=False,
 )
 RECIPROCAL_GRAD = _define_grad_op(
-    "ReciprocalGrad", lambda y, dy: -dy * (y * y), "Returns -dy * y * y, for y = 1 / x."
+    "ReciprocalGrad",
+    lambda y, dy: -dy * (y * y),
+    "Returns -dy * y * y, for y = 1 / x; 0 where dy is.",
+    bounded=False,
 )
 INV_GRAD = _define_grad_op(
-    "InvGrad", lambda y, dy: -dy * (y * y), "Returns -dy * y * y, for y = 1 / x."
+    "InvGrad",
+    lambda y, dy: -dy * (y * y),
+    "Returns -dy * y * y, for y = 1 / x; 0 where dy is.",
+    bounded=False,
 )
 
 

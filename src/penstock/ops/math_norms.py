@@ -257,7 +257,6 @@ def norm(
                 tensor, execute("Conj", (tensor,)) if tensor.dtype.is_complex else tensor
             )
             result = sqrt(reduce_sum(squares, axes, keep))
-            result = result if tensor.dtype.is_complex else absolute(result)
         return execute("Identity", (result,), None, name)
     result = absolute(tensor)
     if ord == 1:
