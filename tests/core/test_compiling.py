@@ -2,6 +2,7 @@
 
 import functools
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -49,6 +50,17 @@ def test_the_cache_is_on_by_default_in_the_users_folder(tmp_path):
 
 def test_one_setting_turns_the_cache_off(tmp_path):
     assert cache_dir(XDG_CACHE_HOME=str(tmp_path), PENSTOCK_COMPILATION_CACHE="0") == "None"
+
+
+def test_entries_that_were_not_finished_are_removed(tmp_path):
+    """JAX fails to add any entry beside one, and warns of it whenever it is read."""
+    folder = pathlib.Path(cache_dir(XDG_CACHE_HOME=str(tmp_path)))
+    for name in ("half-cache", "whole-cache", "whole-atime", "other"):
+        (folder / name).write_bytes(bytes(8))
+    cache_dir(XDG_CACHE_HOME=str(tmp_path))
+    left = {path.name for path in folder.iterdir()}
+    assert {"whole-cache", "whole-atime", "other"} <= left
+    assert "half-cache" not in left
 
 
 def test_a_folder_that_the_program_chose_is_left_alone(tmp_path):

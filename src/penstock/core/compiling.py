@@ -28,6 +28,7 @@ from penstock.core import determinism
 from penstock.core.lazy import jax
 
 CPU_FLAGS = "/proc/cpuinfo"
+ENTRY, LAST_USE = "-cache", "-atime"  # how JAX's names of an entry's two files end
 WORTH_KEEPING_S = 0.1  # compilations that took less are not written to disk
 
 
@@ -114,6 +115,7 @@ def use_disk_cache() -> pathlib.Path | None:
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        _drop_incomplete(folder)
     except OSError as problem:
         get_logger().warning("no compilation cache: %s. Set PENSTOCK_CACHE_DIR.", problem)
         return None
@@ -121,6 +123,18 @@ def use_disk_cache() -> pathlib.Path | None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING_S)
     jax.config.update("jax_compilation_cache_max_size", env.get("PENSTOCK_COMPILATION_CACHE_SIZE"))
     return folder
+
+
+def _drop_incomplete(folder: pathlib.Path) -> None:
+    """Removes entries that a process did not finish: it was killed, or the disk was full.
+
+    JAX writes when an entry was last used after the entry. Without that it fails to add any other
+    one, and an entry of which a part is missing would be read, and warned of, for ever.
+    """
+    names = set(os.listdir(folder))
+    for name in names:
+        if name.endswith(ENTRY) and f"{name.removesuffix(ENTRY)}{LAST_USE}" not in names:
+            (folder / name).unlink(missing_ok=True)
 
 
 def cache_folder() -> pathlib.Path:
