@@ -184,3 +184,22 @@ def test_a_tape_that_is_not_persistent_gives_one_jacobian():
         for method in (tape.jacobian, tape.batch_jacobian, tape.gradient):
             with pytest.raises(RuntimeError, match="one set of gradients"):
                 method(y, x)
+
+
+@pytest.mark.parametrize("pfor", [True, False])
+@pytest.mark.parametrize("function", [lambda f: f, tf.function])
+def test_what_does_not_depend_on_a_source(function, pfor):
+    def run(x, z):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch([x, z])
+            y = 2.0 * z
+        first = tape.jacobian(y, x, experimental_use_pfor=pfor)
+        assert first is None
+        both = tape.jacobian(y, [x, z], experimental_use_pfor=pfor)
+        assert both[0] is None
+        return both[1], tape.batch_jacobian(y, x, experimental_use_pfor=pfor)
+
+    x = tf.ones([2, 3])
+    found, examples = function(run)(x, tf.ones([2, 2]))
+    assert found.numpy().reshape(4, 4).tolist() == (2 * np.eye(4)).tolist()
+    assert examples.numpy().tolist() == np.zeros((2, 2, 3)).tolist()

@@ -369,7 +369,7 @@ class GradientTape:
           experimental_use_pfor: as for `jacobian`.
 
         Returns:
-          A tensor of shape [B, T..., S...], or None.
+          A tensor of shape [B, T..., S...]; zeros where `target` does not depend on `source`.
 
         Raises:
           RuntimeError: a tape that is not persistent is used a second time.
@@ -388,11 +388,13 @@ class GradientTape:
                 lambda seed: [self.gradient(target, source, seed, unconnected_gradients)],
                 experimental_use_pfor,
             )
+        places = execute("Shape", (target,)), execute("Shape", (source,))[1:]
         if rows is None:
-            return None
+            zero = convert_to_tensor(0, target.dtype.base_dtype)
+            return execute("Fill", (execute("ConcatV2", ([*places], 0)), zero))
         order = np.array([1, 0, *range(2, len(s) + 1)], np.int32)
         examples = execute("Transpose", (rows, order))
-        return _reshaped(examples, execute("Shape", (target,)), execute("Shape", (source,))[1:])
+        return _reshaped(examples, *places)
 
 
 def _reshaped(x: Any, first: Any, second: Any) -> Any:

@@ -204,7 +204,8 @@ def _vectorized(body: CallBody, mapped: Sequence[Any], shared: Sequence[Any]) ->
         "Tout": body.output_dtypes,
         "body": body,
     }
-    return list(execute(VECTORIZED_CALL, (list(mapped), list(shared)), attrs))
+    made = execute(VECTORIZED_CALL, (list(mapped), list(shared)), attrs)
+    return list(made) if body.outputs else []  # without outputs it is an operation in a graph
 
 
 def _gradient_of_vectorized(made: Record, *grads: Any) -> list[Any]:
