@@ -132,7 +132,8 @@ def check(sanitizers: str, rounds: int) -> int:
     The kernels are compared with plain loops (check.cc), the parser of messages is given sound and
     damaged ones (check_wire.cc), work on strings and on arrays is compared with plain loops too
     (check_strings.cc, check_arrays.cc), special functions all kinds of numbers
-    (check_special.cc), random numbers have the right means (check_random.cc).
+    (check_special.cc), random numbers have the right means (check_random.cc), tasks are shared out
+    on a pool of threads (check_workers.cc).
 
     Args:
       sanitizers: what `-fsanitize=` names; none when empty.
@@ -148,9 +149,11 @@ def check(sanitizers: str, rounds: int) -> int:
     extra = extra if sanitizers else []
     with tempfile.TemporaryDirectory() as folder:
         failed = 0
-        for name in ("wire", "strings", "special", "arrays", "random"):
+        for name in ("wire", "strings", "special", "arrays", "random", "workers"):
             target = f"{folder}/{name}"
-            sources = [str(HERE / f"{each}.cc") for each in (f"check_{name}", name)]
+            sources = [str(HERE / f"check_{name}.cc")]
+            if name in HOST:
+                sources.append(str(HERE / f"{name}.cc"))
             options = [*COMMON, *OPTIONS.get(name, ()), *extra]
             _run([*_compiler(), *options, "-o", target, *sources])
             failed = _exit_code([target, str(rounds)]) or failed

@@ -1,97 +1,11 @@
 // Numbered tasks on XLA's own threads.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <memory>
-#include <mutex>
-
-#include "kernels.h"
-#include "turns.h"
+#include "pool_workers.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace penstock {
 
-// The calling thread and helpers from the pool take tasks from one counter. The caller waits for
-// tasks that a helper has taken, never for a helper to start: a pool whose threads are all busy
-// costs speed and cannot deadlock.
-class PoolWorkers final : public Workers {
- public:
-  explicit PoolWorkers(xla::ffi::ThreadPool& pool) : pool_(pool), threads_(pool.num_threads()) {
-    if (threads_ < 1) threads_ = 1;
-  }
-
-  long threads() const override { return threads_; }
-
-  void run(long count, void (*body)(const void*, long), const void* argument) override {
-    const long helpers = (count < threads_ ? count : threads_) - 1;
-    if (helpers <= 0) {
-      for (long task = 0; task < count; ++task) body(argument, task);
-      return;
-    }
-    auto job = std::make_shared<Job>();
-    job->count = count;
-    job->body = body;
-    job->argument = argument;
-    for (long i = 0; i < helpers; ++i) pool_.Schedule([job] { job->work(); });
-    job->work();
-    job->wait();
-    if (job->failed.load()) throw std::bad_alloc();
-  }
-
-  void run_turns(long turns, long count, void (*body)(const void*, long, long),
-                 const void* argument) override {
-    const long threads = count < threads_ ? count : threads_;
-    auto shared = std::make_shared<Turns>(turns, count, threads, body, argument);
-    for (long i = 1; i < threads; ++i) pool_.Schedule([shared, i] { shared->work(i); });
-    shared->work(0);
-    if (shared->failed()) throw std::bad_alloc();
-  }
-
- private:
-  struct Job {
-    long count;
-    void (*body)(const void*, long);
-    const void* argument;  // lives as long as an unfinished task does
-    std::atomic<long> next{0}, done{0};
-    std::atomic<bool> failed{false};
-    std::mutex mutex;
-    std::condition_variable finished;
-
-    void work() {
-      long mine = 0;
-      for (;;) {
-        const long task = next.fetch_add(1, std::memory_order_relaxed);
-        if (task >= count) break;
-        try {
-          if (!failed.load(std::memory_order_relaxed)) body(argument, task);
-        } catch (const std::bad_alloc&) {
-          failed.store(true);
-        }
-        ++mine;
-      }
-      if (mine > 0 && done.fetch_add(mine, std::memory_order_acq_rel) + mine == count) {
-        std::lock_guard<std::mutex> lock(mutex);
-        finished.notify_all();
-      }
-    }
-
-    bool complete() const { return done.load(std::memory_order_acquire) == count; }
-
-    void wait() {
-      for (int spin = 0; spin < 4000; ++spin) {
-        if (complete()) return;
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-      }
-      std::unique_lock<std::mutex> lock(mutex);
-      finished.wait(lock, [this] { return complete(); });
-    }
-  };
-
-  xla::ffi::ThreadPool& pool_;
-  long threads_;
-};
+using PoolWorkers = WorkersOf<xla::ffi::ThreadPool>;
 
 }  // namespace penstock
