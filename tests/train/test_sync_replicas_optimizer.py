@@ -133,3 +133,51 @@ def test_a_replica_that_is_no_chief_waits_for_variables():
             session.run(v1.global_variables_initializer())
             session.run(v1.local_variables_initializer())
             hook.after_create_session(session, None)
+
+
+def worker(number, count, target, found, ready):
+    """One of several replicas that train together for four steps."""
+    with tf.Graph().as_default():
+        x = v1.get_variable("x", initializer=[1.0, 2.0])
+        rows = v1.get_variable("rows", [5, 2], initializer=v1.ones_initializer())
+        step = v1.train.get_or_create_global_step()
+        loss = tf.reduce_sum(x * x) * (number + 1) + tf.reduce_sum(tf.gather(rows, [number, 3]))
+        inner = v1.train.GradientDescentOptimizer(0.01)
+        optimizer = v1.train.SyncReplicasOptimizer(inner, count, count)
+        update = optimizer.minimize(loss, global_step=step)
+        hooks = [
+            optimizer.make_session_run_hook(number == 0, num_tokens=0),
+            v1.train.StopAtStepHook(last_step=4),
+        ]
+        with v1.train.MonitoredTrainingSession(
+            target, number == 0, hooks=hooks, stop_grace_period_secs=0.1
+        ) as session:
+            ready.set()
+            steps = 0
+            while not session.should_stop():
+                session.run(update)
+                steps += 1
+        found[number] = steps
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_replicas_that_share_a_server(count):
+    """Variables take the means of all replicas' gradients, step by step."""
+    server, found, ready = tf.distribute.Server.create_local_server(), {}, threading.Event()
+    threads = []
+    for number in range(count):
+        given = (number, count, server.target, found, ready)
+        threads.append(threading.Thread(target=worker, args=given, daemon=True))
+        threads[-1].start()
+        assert ready.wait(60)  # others look every half minute whether the chief is ready
+    for thread in threads:
+        thread.join(60)
+    assert found == dict.fromkeys(range(count), 4)
+    shrunk = (1 - 0.01 * 2 * np.mean(np.arange(count) + 1)) ** 4
+    with tf.Graph().as_default(), v1.Session(server.target) as session:
+        x = v1.get_variable("x", [2])
+        rows = v1.get_variable("rows", [5, 2])
+        values = session.run([x, rows])
+    np.testing.assert_allclose(values[0], shrunk * np.array([1, 2]), rtol=1e-5)
+    np.testing.assert_allclose(values[1][3], 0.96, rtol=1e-5)  # every replica has it
+    np.testing.assert_allclose(values[1][4], 1.0)

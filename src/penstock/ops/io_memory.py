@@ -1,5 +1,6 @@
 """Constants whose values are a file's bytes, and settings of file systems."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def _immutable_const(*, dtype: DType, shape: Dims, memory_region_name: bytes) ->
 
 def _mapped(name: bytes, dims: tuple[int, ...], dtype: DType) -> Array:
     stored = np.dtype(dtype.numpy_dtype)
-    needed = stored.itemsize * int(np.prod(dims, dtype=np.int64))
+    needed = stored.itemsize * math.prod(dims)
     path = files.local_path(name)
     try:
         with open(path, "rb") as file:
