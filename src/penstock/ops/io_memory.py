@@ -52,6 +52,8 @@ def _immutable_const(*, dtype: DType, shape: Dims, memory_region_name: bytes) ->
 def _mapped(name: bytes, dims: tuple[int, ...], dtype: DType) -> Array:
     stored = np.dtype(dtype.numpy_dtype)
     needed = stored.itemsize * math.prod(dims)
+    if needed >= 1 << 63:
+        raise _invalid(f"Shape {d.text(dims)} is too large: expected fewer bytes than 2^63.")
     path = files.local_path(name)
     try:
         with open(path, "rb") as file:
