@@ -147,7 +147,7 @@ _BY_REASON = {
         "tf.RaggedTensor.from_row_limits([1, 2, 3], <<[1, 2] || []>>)",
         "tf.RaggedTensor.from_uniform_row_length([1, 2, 3, 4], 0)",
         "tf.map_fn(tf.<<reduce_sum || size>>, rt)",
-        "tf.signal.kaiser_bessel_derived_window(-1)",
+        "tf.nn.softmax(rf, 0)",
     ],
     "A zero divides as numbers do: infinity, or 0 for integers.": [
         "<<sp / f || tf.divide(sp, f) || si / i>>",

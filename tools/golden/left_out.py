@@ -33,6 +33,7 @@ _BY_REASON = {
     "its figures are in tests/ops/test_sdca.py": """
         SdcaFprint SdcaOptimizer SdcaOptimizerV2 SdcaShrinkL1
     """,
+    "takes a library that is not always there, see tests/ops/test_image_jxl.py": "DecodeJxl",
     "steps meet in it, see tests/ops/test_unbatching.py": "Batch Unbatch UnbatchGrad",
     "a variant, a file or a function, see tests/ops/test_composite_variants.py": """
         CompositeTensorVariantFromComponents CompositeTensorVariantToComponents CompressElement

@@ -19,11 +19,11 @@ from penstock.core.shapes import ShapeContext
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.graph import graph_def, printer, verify
+from penstock.graph.computed_values import known_shape, known_value
 from penstock.graph.graph_collections import GraphCollections
 from penstock.graph.handles import check_variable_dtypes, handle_dims, set_handle_data
 from penstock.graph.operation import Operation
 from penstock.graph.scopes import GraphScopes, check_node_name, control_inputs
-from penstock.graph.static_values import constant_value, shape_value
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.util import nest
@@ -150,8 +150,8 @@ class Graph(GraphScopes, GraphCollections):
             [t._dims for t in tensors],
             [t.dtype for t in tensors],
             attrs,
-            lambda i: constant_value(tensors[i]),
-            lambda i: shape_value(tensors[i]),
+            lambda i: known_value(tensors[i]),
+            lambda i: known_shape(tensors[i]),
             lambda i: handle_dims(tensors[i]),
         )
         try:

@@ -52,11 +52,16 @@ def _three_channels(c: ShapeContext) -> Dims:
     return dims
 
 
+def _converted(c: ShapeContext) -> Dims:
+    dims = _three_channels(c)
+    return dims if dims is None or c.running else (*dims[:-1], 3)
+
+
 # ---- hue, saturation and value
 
 TO_HSV = define_op(
     "RGBToHSV(images: T; T: {half, bfloat16, float, double} = float) -> output: T",
-    shape=_three_channels,
+    shape=_converted,
     doc="Hue, saturation and value of RGB images.",
 )
 
@@ -152,7 +157,7 @@ def _hue_slope(
 
 FROM_HSV = define_op(
     "HSVToRGB(images: T; T: {half, bfloat16, float, double} = float) -> output: T",
-    shape=_three_channels,
+    shape=_converted,
     doc="RGB images of hue, saturation and value.",
 ).not_differentiable("TensorFlow's has no derivative; train on RGB images")
 

@@ -124,7 +124,7 @@ def _dense_dims(lead: Dims, shapes: Sequence[Dims]) -> list[Dims]:
 def _check_shapes(c: ShapeContext, lead: Dims, names: int, keys: Sequence[tuple[int, int]]) -> None:
     """Checks names, and for each (input, count) that there are so many keys."""
     given = c.shape(names)
-    if d.num_elements(given) != 0 and not d.compatible(given, lead):
+    if d.num_elements(given) and not d.compatible(given, lead):  # of unknown sizes: maybe none
         c.fail(
             "names of the same shape as serialized",
             f"names.shape={d.text(given)}, serialized.shape={d.text(lead)}",
