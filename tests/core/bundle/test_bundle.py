@@ -469,3 +469,20 @@ def test_paths_of_data(tmp_path):
     assert [os.path.basename(p) for p in paths.data_paths(str(tmp_path / "a"))] == [
         "a.data-00000-of-00001"
     ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "part"), [((2, 3), ((0, -1), (0, -1))), ((2, 3), ((0, 2), (0, 3))), ((), ())]
+)
+def test_a_part_that_is_the_whole_is_written_as_such(shape, part, tmp_path):
+    """TensorFlow finds a tensor of one part damaged otherwise."""
+    value = np.ones(shape, np.float32)
+    for name, add in (("a", True), ("b", False)):
+        writer = BundleWriter(tmp_path / name)
+        if add:
+            writer.add("x", value)
+        else:
+            writer.add_slice("x", shape, part, value)
+        writer.finish()
+    index, other = ((tmp_path / f"{name}.index").read_bytes() for name in "ab")
+    assert index == other

@@ -97,7 +97,7 @@ class BundleWriter:
         array: Array,
         dtype: DType | None = None,
     ) -> None:
-        """Adds a part of a tensor.
+        """Adds a part of a tensor; one that is the whole is added as such, as readers expect it.
 
         Args:
           name: the name of the whole.
@@ -110,6 +110,9 @@ class BundleWriter:
           InvalidArgumentError: the part was added before, or the parts contradict each other.
         """
         key, slice_ = _as_key(name), slices.normalized(shape, slice_)
+        if all(length == slices.WHOLE for _, length in slice_):
+            self.add(name, array, dtype)
+            return
         dtype = storable(dtype or from_numpy(array.dtype), _text(key))
         whole: Any = self._wholes.get(key)  # enum fields take plain numbers
         if whole is None:
