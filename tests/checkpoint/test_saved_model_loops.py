@@ -107,6 +107,27 @@ def test_loops_are_written_with_counters(tmp_path):
     assert not [name for name in functions if name.startswith("while_body") and name not in named]
 
 
+def test_all_shapes_in_functions_are_written(tmp_path):
+    """Converters to other formats ask for them; runtimes refuse loops without."""
+    tf.saved_model.save(Loops(), str(tmp_path))
+    message = proto.saved_model_pb2.SavedModel()
+    message.ParseFromString((tmp_path / "saved_model.pb").read_bytes())
+    functions = message.meta_graphs[0].graph_def.library.function
+    assert functions
+    for function in functions:
+        arguments = function.signature.input_arg
+        assert len(function.attr["_input_shapes"].list.shape) == len(arguments)
+        for number in range(len(arguments)):
+            assert "_output_shapes" in function.arg_attr[number].attr
+        for node in function.node_def:
+            if node.op not in ("NoOp", "Assert"):
+                assert "_output_shapes" in node.attr, node.name
+            if node.op in ("While", "StatelessWhile"):
+                shapes = node.attr["output_shapes"]
+                assert len(shapes.list.shape) == len(node.attr["T"].list.type)
+                assert shapes == node.attr["_output_shapes"]
+
+
 def test_loops_of_signatures_run_in_sessions(tmp_path):
     v1 = tf.compat.v1
     model = Loops()

@@ -79,7 +79,7 @@ def as_graph_def(
     Args:
       graph: the graph.
       from_version: only the operations added since `graph.version` was this; all when None.
-      add_shapes: whether to add the shapes of all outputs.
+      add_shapes: whether to add the shapes of all outputs, those in functions too.
       more: functions that no operation names, for the library; their names are those that
         `functions_of(graph.get_operations(), more)` gives.
 
@@ -98,7 +98,7 @@ def as_graph_def(
     if bodies:
         message.versions.min_consumer = max(message.versions.min_consumer, FUNCTIONS_MIN_CONSUMER)
     for body in bodies:
-        write_function(body, names, message.library.function.add())
+        write_function(body, names, message.library.function.add(), add_shapes)
     return message
 
 
@@ -169,7 +169,7 @@ def function_def_of(body: CallBody) -> FunctionDef:
     return message
 
 
-def write_function(body: CallBody, names: Names, message: Any) -> None:
+def write_function(body: CallBody, names: Names, message: Any, add_shapes: bool = False) -> None:
     """Writes a function into an empty FunctionDef."""
     arguments = _unique([_argument_name(tensor.op.name) for tensor in body.inputs])
     results = _unique([_argument_name(tensor.op.name) for tensor in body.outputs])
@@ -185,8 +185,11 @@ def write_function(body: CallBody, names: Names, message: Any) -> None:
     for op in body.control_outputs:
         signature.control_output.append(writer.names[id(op)])
         message.control_ret[writer.names[id(op)]] = writer.names[id(op)]
-    writer.write(message.node_def, names)
+    writer.write(message.node_def, names, add_shapes)
     _write_argument_attrs(body, message)
+    if add_shapes and body.inputs:
+        shapes = message.attr["_input_shapes"].list.shape
+        shapes.extend(dims_to_proto(tensor.dims) for tensor in body.inputs)
     for key, value in body.attributes.items():
         message.attr[key].CopyFrom(attr_to_proto("any", value, f"function '{body.name}'"))
 
@@ -221,10 +224,10 @@ class _BodyWriter:
         output, index = _output_of(tensor)
         return f"{self.names[id(tensor.op)]}:{output}:{index}"
 
-    def write(self, messages: Any, names: Names) -> None:
+    def write(self, messages: Any, names: Names, add_shapes: bool) -> None:
         """Appends the operations."""
         for op in self.ops:
-            message = node_def_of(op, names=names)
+            message = node_def_of(op, add_shapes, names)
             message.name = self.names[id(op)]
             del message.input[:]
             message.input.extend(self.reference(tensor) for tensor in op.inputs)

@@ -66,12 +66,11 @@ def _rewrite(scope: Any, library: dict[str, Any], copies: dict[tuple[str, bool],
         node.attr["T"].list.type[:] = [_INT32, _INT32, *node.attr["T"].list.type]
         for attr in ("output_shapes", "_output_shapes"):
             if node.attr[attr].list.shape:
-                scalars = [proto.tensor_shape_pb2.TensorShapeProto() for _ in range(_ADDED)]
-                shapes = [*scalars, *node.attr[attr].list.shape]
-                del node.attr[attr].list.shape[:]
-                node.attr[attr].list.shape.extend(shapes)
+                _prepend_scalars(node.attr[attr].list.shape)
             else:
                 del node.attr[attr]
+        if "output_shapes" not in node.attr and "_output_shapes" in node.attr:
+            node.attr["output_shapes"].CopyFrom(node.attr["_output_shapes"])  # others ask for it
         node.attr[_MARK].i = len(node.attr["T"].list.type)
     _renumber(scope, {node.name for node in loops})
     return list(copies.values())[before:]
@@ -92,6 +91,7 @@ def _add_const(scope: Any, name: str, value: int) -> str:
     node.attr["value"].tensor.dtype = _INT32
     node.attr["value"].tensor.tensor_shape.SetInParent()
     node.attr["value"].tensor.int_val.append(value)
+    node.attr["_output_shapes"].list.shape.add()
     return name if isinstance(scope, proto.graph_pb2.GraphDef) else f"{name}:output:0"
 
 
@@ -131,12 +131,17 @@ def _counted(function: Any, is_body: bool, library: dict[str, Any]) -> Any:
     made.arg_attr.clear()
     for number, attributes in shift.items():
         made.arg_attr[number + _ADDED].CopyFrom(attributes)
+    for number in range(_ADDED):
+        made.arg_attr[number].attr["_output_shapes"].list.shape.add()
+    if "_input_shapes" in made.attr:
+        _prepend_scalars(made.attr["_input_shapes"].list.shape)
     if not is_body:
         return made
     one = _add_const(made, _free("loop_counter/one", names), 1)
     node: Any = made.node_def.add(name=_free("loop_counter/next", names), op="AddV2")
     node.input.extend([counter, one])
     node.attr["T"].type = _INT32
+    node.attr["_output_shapes"].list.shape.add()
     outputs = [_free(f"{name}_out", names) for name in (counter, limit)]
     _prepend(signature.output_arg, outputs)
     made.ret[outputs[0]] = f"{node.name}:z:0"
@@ -150,6 +155,15 @@ def _prepend(arguments: Any, names: list[str]) -> None:
     for name in names:
         arguments.add(name=name, type=_INT32)
     arguments.extend(kept)
+
+
+def _prepend_scalars(shapes: Any) -> None:
+    """Puts the shapes of the added loop variables before the others."""
+    kept = [_copy(shape) for shape in shapes]
+    del shapes[:]
+    for _ in range(_ADDED):
+        shapes.add()
+    shapes.extend(kept)
 
 
 def _copy(message: Any) -> Any:
