@@ -279,7 +279,7 @@ def test_batches_of_several_calls_are_put_together_again(tmp_path):
 
     with debug.record_effects(tmp_path / "log"):
         first = program([0.02, 0.0, 0.01, 0.005, 0.0])
-    with debug.replay_effects(tmp_path / "log", timeout=5) as replay:
+    with debug.replay_effects(tmp_path / "log", timeout=60) as replay:
         assert program([0.0, 0.02, 0.0, 0.0, 0.03]) == first
     assert replay.position == replay.count
 
@@ -310,7 +310,7 @@ def test_the_thread_that_traces_is_the_same(tmp_path):
 
     with debug.record_effects(tmp_path / "log"):
         first = program([0.06, 0.03, 0.0, 0.09])
-    with debug.replay_effects(tmp_path / "log", timeout=5) as replay:
+    with debug.replay_effects(tmp_path / "log", timeout=60) as replay:
         assert program([0.0, 0.05, 0.1, 0.0]) == first
     assert replay.position == replay.count
 
@@ -375,7 +375,7 @@ def test_rounds_that_run_at_once(tmp_path, monkeypatch):
     with debug.record_effects(tmp_path / "log"):
         first = program(0)
     for seed in range(1, 5):
-        with debug.replay_effects(tmp_path / "log", timeout=5) as replay:
+        with debug.replay_effects(tmp_path / "log", timeout=60) as replay:
             assert program(seed) == first
         assert replay.position == replay.count
 
@@ -417,7 +417,7 @@ def test_a_deadline_passes_in_the_round_where_it_passed(kind, tmp_path):
     with debug.record_effects(tmp_path / "log"):
         first = program(150, 0.02)
     assert 1 < first[0] < 50
-    with debug.replay_effects(tmp_path / "log", timeout=5):
+    with debug.replay_effects(tmp_path / "log", timeout=60):
         assert program(100_000, 0.0) == first
 
 
