@@ -100,7 +100,7 @@ struct UpdateRun {
   }
   long gradient_tasks() const {
     const Gradient* last = gradients + gradient_count - 1;
-    return gradient_count == 0 ? 0 : last->first_task + last->tasks();
+    return gradient_count == 0 ? 0 : last->first_task + last->tasks;
   }
 };
 
@@ -112,23 +112,17 @@ void update_pack_task(const void* argument, long task) {
 
 void gradient_task(const UpdateRun& run, long task) {
   const Gradient* g = run.gradients;
-  while (task >= g->first_task + g->tasks()) ++g;
+  while (task >= g->first_task + g->tasks) ++g;
   const UpdateGroup& group = *g->group;
-  const GradientBlock block = gradient_block(*g, task - g->first_task);
-  const long arrays = run.u.programs[group.program].arrays, n = group.product->n;
-  const long elements = block.rows * block.columns;
+  const Product& p = *group.product;
+  const long first = (task - g->first_task) * g->rows, last = least(first + g->rows, p.m);
+  const long arrays = run.u.programs[group.program].arrays, elements = (last - first) * p.n;
   float* computed = penstock::scratch(2, UPDATE_REGISTERS + elements) + UPDATE_REGISTERS;
-  compute_block(*g, block, computed);
-  const bool together = block.columns == n;  // then the block's elements follow each other
-  const long pieces = together ? 1 : block.rows, length = elements / pieces;
-  UpdatePart part = run.part(group, length);
-  for (long piece = 0; piece < pieces; ++piece) {
-    float* at[penstock::MOST_OPERANDS];
-    for (long i = 0; i < arrays; ++i)
-      at[i] = group.arrays[i] + (block.row + piece) * n + block.column;
-    at[group.computed] = computed + piece * length;
-    part.all(at, 0, length);
-  }
+  compute_rows(*g, first, last, computed);
+  float* at[penstock::MOST_OPERANDS];
+  for (long i = 0; i < arrays; ++i)
+    at[i] = i == group.computed ? computed : group.arrays[i] + first * p.n;
+  run.part(group, elements).all(at, 0, elements);
 }
 
 void update_task(const void* argument, long task) {
