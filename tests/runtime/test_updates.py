@@ -495,3 +495,21 @@ def test_a_failed_step_changes_nothing(written_groups):
     np.testing.assert_array_equal(weight, before[0])
     np.testing.assert_array_equal(mean, before[1])
     assert products_of(written_groups) == [[(100, 170)]]
+
+
+@pytest.mark.parametrize("transpose", [(True, False), (False, True)])
+def test_gradients_of_what_the_call_changes_stay_in_memory(written_groups, transpose):
+    """Blocks would see what those before them updated."""
+    start = draw(256, 256) / 10
+    weight, mean = tf.Variable(start), tf.Variable(tf.zeros([256, 256]))
+
+    @tf.function
+    def step():
+        grad = tf.matmul(weight, weight, transpose_a=transpose[0], transpose_b=transpose[1])
+        mean.assign(0.9 * mean + 0.1 * grad)
+        weight.assign_sub(10.0 * mean)
+
+    step()
+    right = 0.1 * (start.T @ start if transpose[0] else start @ start.T)
+    np.testing.assert_allclose(mean, right, rtol=1e-4, atol=1e-5)
+    assert products_of(written_groups) == [[]]

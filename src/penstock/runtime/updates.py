@@ -112,14 +112,17 @@ def _with_products(
     """The groups' programs; gradients that only they use are computed where they are wanted.
 
     What the products are of stays in memory until then. It may take no more than the gradients
-    would, so those that save most for what they hold come first.
+    would, so those that save most for what they hold come first. Nothing that the call itself
+    changes may be among it: a block's update would be seen by the blocks after it.
     """
     made = [each for _, each in groups]
+    changed = {id(array) for each in made for array in each.arrays[: each.count]}
     found = [
         (place, number, product)
         for place, (keys, each) in enumerate(groups)
         if (number := _own_product(finder, keys, each, products)) is not None
         for product in [products[id(each.arrays[number])][1]]
+        if changed.isdisjoint((id(product.a), id(product.b)))
     ]
     found.sort(key=lambda entry: _held(entry[2], {}) / math.prod(entry[2].shape))
     held: dict[int, Any] = {}
