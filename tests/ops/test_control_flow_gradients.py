@@ -362,6 +362,27 @@ def test_bound_of_a_loop_that_counts(bound, cond, body, start):
                 assert session.run(rounds) == bound
 
 
+def test_a_counter_that_leaves_its_range_is_no_bound():
+    """It goes on from the other end, so the loop makes more rounds than steps to the limit."""
+
+    @tf.function
+    def power(x, most):
+        def goes_on(i, n, y):
+            return tf.logical_and(i < tf.constant(120, tf.int8), n < most)
+
+        def multiplied(i, n, y):
+            return i + tf.constant(100, tf.int8), n + 1, y * x
+
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            start = (tf.constant(0, tf.int8), 0, tf.constant(1.0))
+            _, rounds, y = tf.while_loop(goes_on, multiplied, start)
+        return rounds, y, tape.gradient(y, x)
+
+    rounds, y, slope = power(tf.constant(2.0), tf.constant(5))
+    assert (int(rounds), float(y), float(slope)) == (5, 32.0, 80.0)
+
+
 def test_graph_def_and_back():
     def build(x):
         y = loop_of_branches(3)(x, tf.constant(W))

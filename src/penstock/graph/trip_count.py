@@ -43,25 +43,17 @@ def exact_rounds(
     `asked` gives the value of a tensor of the condition, where it is known and the same in all
     rounds.
     """
-    found = _each_rounds(cond, body, known, asked, exact=True)
+    found = _each_rounds(cond, body, known, asked)
     bounds = [n for n in found if n is not None]
     return min(bounds) if len(bounds) == len(found) and min(bounds) <= LONGEST else None
 
 
 def _each_rounds(
-    cond: CallBody,
-    body: CallBody,
-    known: Known,
-    asked: Asked = constant_value,
-    exact: bool = False,
+    cond: CallBody, body: CallBody, known: Known, asked: Asked = constant_value
 ) -> list[int | None]:
-    """For each part of a condition the rounds until it fails, None for one that does not count.
-
-    With `exact`, None also where the counter leaves the range of its dtype before: it goes on from
-    the other end then, and the loop too.
-    """
+    """For each part of a condition the rounds until it fails, None for one that does not count."""
     return [
-        _rounds(cond, body, known, asked, part, exact) if part.type in COMPARISONS else None
+        _rounds(cond, body, known, asked, part) if part.type in COMPARISONS else None
         for part in _conjuncts(cond.outputs[0])
     ]
 
@@ -82,9 +74,12 @@ def _rounds(
     known: Known,
     asked: Asked,
     comparison: Operation,
-    exact: bool,
 ) -> int | None:
-    """The rounds until a comparison fails."""
+    """The rounds until a comparison fails.
+
+    None where the counter leaves the range of its dtype before: it goes on from the other end then,
+    and the loop too.
+    """
     left, right = (value_source(t) for t in comparison.inputs)
     sign = COMPARISONS[comparison.type]
     number = _number(cond, left)
@@ -102,7 +97,7 @@ def _rounds(
         distance += 1
     found = max(0, -(-distance // (step * sign)))
     limits = np.iinfo(left.dtype.base_dtype.as_numpy_dtype)
-    if exact and not limits.min <= int(start) + step * found <= limits.max:
+    if not limits.min <= int(start) + step * found <= limits.max:
         return None
     return found
 
