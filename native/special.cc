@@ -8,8 +8,10 @@
 #include "threads.h"
 
 // Compiled once for each instruction set, of which the loader picks one; where the compiler cannot
-// do that, for the one that it is told.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
+// do that, for the one that it is told, and so under ThreadSanitizer, which is not ready yet when the
+// loader picks.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12 && \
+    !defined(__SANITIZE_THREAD__)
 #define EACH_SET __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define EACH_SET
