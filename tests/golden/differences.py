@@ -271,7 +271,7 @@ _BY_REASON = {
         RandomIndexShuffle error 2, RandomIndexShuffle value 3
     """,
     "The input's dtype and rank count, not an attribute that says otherwise.": """
-        QueueDequeueUpToV2 error 1, RaggedCross error 1, ResourceCountUpTo error 3,
+        RaggedCross error 1, ResourceCountUpTo error 3,
         ResourceGather error 1, ResourceStridedSliceAssign error 3
     """,
     "No elements: nothing is looked at, or nothing is left to do.": """

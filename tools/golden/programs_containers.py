@@ -43,21 +43,16 @@ def each(case: Case) -> list[tuple[str, list[Case]]]:
 
 
 def _queues() -> list[tuple[str, list[Case]]]:
-    found = []
-    for version, run in (("", session), ("V2", eager)):
-        for case in _queue_cases(version, run):
-            found += each(case)
+    found = [pair for case in _queue_programs("", session) for pair in each(case)]
+    for i, case in enumerate(_queue_programs("V2", eager)):
+        found += [(op, [_named(case, f"golden_{op}_{i}")]) for op, _ in each(case)]
     return found
 
 
-def _queue_cases(v: str, run: Any) -> list[Case]:
-    """Each with a queue of its own: eager queues of one name are one queue."""
-    cases = _queue_programs(v, run)
-    if v:
-        for i, case in enumerate(cases):
-            kind, arguments = case["steps"][0]
-            case["steps"][0] = [kind, arguments | {"shared_name": a(f"golden_queue_{i}")}]
-    return cases
+def _named(case: Case, name: str) -> Case:
+    """With a queue of its own: eager queues of one name are one queue."""
+    (kind, arguments), *others = case["steps"]
+    return {**case, "steps": [[kind, arguments | {"shared_name": a(name)}], *others]}
 
 
 def _queue_programs(v: str, run: Any) -> list[Case]:
