@@ -35,7 +35,9 @@ class Pool {
     for (auto& each : running_) each.join();
   }
   long num_threads() const { return threads_; }
+  // Memory runs out at every fifth call.
   void Schedule(std::function<void()> call) {
+    if (++asked_ % 5 == 0) throw std::bad_alloc();
     {
       std::lock_guard<std::mutex> lock(mutex_);
       calls_.push_back(std::move(call));
@@ -57,6 +59,7 @@ class Pool {
   }
 
   const long threads_;
+  long asked_ = 0;
   std::mutex mutex_;  // guards: calls_, over_
   std::condition_variable added_;
   std::deque<std::function<void()>> calls_;

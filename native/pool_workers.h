@@ -34,7 +34,7 @@ class WorkersOf final : public Workers {
     job->count = count;
     job->body = body;
     job->argument = argument;
-    for (long i = 0; i < helpers; ++i) pool_.Schedule([job] { job->work(); });
+    help(helpers, [job](long) { job->work(); });
     job->work();
     job->wait();
     if (job->failed.load()) throw std::bad_alloc();
@@ -44,12 +44,22 @@ class WorkersOf final : public Workers {
                  const void* argument) override {
     const long threads = count < threads_ ? count : threads_;
     auto shared = std::make_shared<Turns>(turns, count, threads, body, argument);
-    for (long i = 1; i < threads; ++i) pool_.Schedule([shared, i] { shared->work(i); });
+    help(threads - 1, [shared](long i) { shared->work(i); });
     shared->work(0);
     if (shared->failed()) throw std::bad_alloc();
   }
 
  private:
+  // Asks for helpers, numbered from one on. Those that memory has no place for are done without: some
+  // may work already, on what the caller holds.
+  template <typename Work>
+  void help(long helpers, Work work) {
+    try {
+      for (long i = 1; i <= helpers; ++i) pool_.Schedule([work, i] { work(i); });
+    } catch (const std::bad_alloc&) {
+    }
+  }
+
   struct Job {
     long count;
     void (*body)(const void*, long);
