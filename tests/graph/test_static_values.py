@@ -1,6 +1,7 @@
 """Values known while a graph is built: found through many operations, in bounded time."""
 
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -100,3 +101,10 @@ def test_a_loop_keeps_the_shape_that_broadcasting_gives_by_a_shape_from_outside(
 
     total = program(tf.constant([3]), tf.ones([1, 2]))
     np.testing.assert_array_equal(total, np.full([3, 1, 2], 3.0, np.float32))
+
+
+def test_an_infinity_as_an_integer_warns_of_nothing():
+    with warnings.catch_warnings(), tf.Graph().as_default():
+        warnings.simplefilter("error")
+        found = constant_value(tf.cast(tf.constant([float("inf"), float("nan")]), tf.int32))
+    assert found.shape == (2,)

@@ -118,7 +118,10 @@ def _concat(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
 
 def _cast(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
     values = _known_inputs(op)
-    return None if values is None else values[0].astype(tensor.dtype.numpy_dtype)
+    if values is None:
+        return None
+    with np.errstate(invalid="ignore", over="ignore"):  # an infinity as an integer, as when it runs
+        return values[0].astype(tensor.dtype.numpy_dtype)
 
 
 def _pass(op: Any, tensor: SymbolicTensor) -> np.ndarray[Any, Any] | None:
