@@ -56,7 +56,7 @@ UPDATE_PRODUCTS = add_pattern(
         "uses",
         "a block of the gradient at a time, inside of that call",
         "the library computes the product; the matrices hold no more elements than the gradients "
-        "that are left out",
+        "that are left out, and are no variables that the call updates",
     )
 )
 NO_KERNEL = "there is no kernel for it in compiled regions"
