@@ -470,6 +470,70 @@ def test_a_step_ends_between_operations_where_it_ended(tmp_path):
         assert program(100_000) == first
 
 
+def test_threads_of_one_name_are_told_apart_by_their_starts(tmp_path):
+    """Not by when they ran: the first may have ended before anybody else acts, or not."""
+    value, start = tf.Variable(1.0), threading.Thread.start
+
+    def program(lively):
+        released = threading.Event()
+        idle = threading.Thread(target=lambda: released.wait(60), name="work")
+        busy = threading.Thread(target=lambda: value.assign(value * 2.0), name="work")
+        idle.start()
+        if not lively:
+            released.set()
+            idle.join(60)
+        value.assign(3.0)
+        busy.start()
+        busy.join(60)
+        released.set()
+        idle.join(60)
+        return float(value)
+
+    with debug.record_effects(tmp_path / "log"):
+        first = program(True)
+    with debug.replay_effects(tmp_path / "log", timeout=20) as replay:
+        assert program(False) == first == 6.0
+    assert replay.position == replay.count
+    assert threading.Thread.start is start
+
+
+def test_a_thread_that_is_slow_to_start_is_waited_for(tmp_path, monkeypatch):
+    value, start = tf.Variable(1.0), threading.Thread.start
+    added = threading.Event()
+
+    def add():
+        value.assign(value + 1.0)
+        added.set()
+
+    def multiply(first):
+        if first:
+            added.wait(60)
+        value.assign(value * 3.0)
+
+    def program(first):
+        value.assign(1.0)
+        threads = [
+            threading.Thread(target=multiply, args=(first,), name="multiply"),
+            threading.Thread(target=add, name="add"),
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        return float(value)
+
+    def start_late(thread):
+        if thread.name == "add":
+            time.sleep(1.0)  # in which the other one looks for it
+        start(thread)
+
+    with debug.record_effects(tmp_path / "log"):
+        first = program(True)
+    monkeypatch.setattr(threading.Thread, "start", start_late)
+    with debug.replay_effects(tmp_path / "log", timeout=60):
+        assert program(False) == first == 6.0
+
+
 def test_a_pool_names_its_work(tmp_path):
     from concurrent.futures import ThreadPoolExecutor
 

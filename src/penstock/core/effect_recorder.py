@@ -8,6 +8,7 @@ then written, so a run that is killed leaves a log that lacks at most so many.
 
 import contextlib
 import errno
+import functools
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -197,15 +198,52 @@ def refuse_another() -> None:
         )
 
 
+class _Starts:
+    """Tells the log that is on which threads are started, before they run.
+
+    `threading.enumerate` has them in the order in which they came to run, not in that of their
+    starts, and does not have those that have ended.
+    """
+
+    def __init__(self) -> None:
+        self._plain: Any = None
+        self._noting: Any = None
+
+    def follow(self) -> None:
+        """From now on."""
+        self._plain = plain = threading.Thread.start
+
+        @functools.wraps(plain)
+        def start(thread: threading.Thread) -> None:
+            log = switch.log
+            if log is not None:
+                log.rank((thread,))
+            plain(thread)
+
+        self._noting = start
+        threading.Thread.start = start  # type: ignore[method-assign, assignment]
+
+    def leave(self) -> None:
+        """No longer. Where somebody wrapped it meanwhile it stays, and does nothing."""
+        if threading.Thread.start is self._noting:
+            threading.Thread.start = self._plain  # type: ignore[method-assign]
+
+
+_starts = _Starts()
+
+
 def switch_on(log: EffectLog) -> None:
     """Makes a log the one that is on."""
     determinism.switch.fixed = True
+    log.rank(threading.enumerate())
     switch.log = log
+    _starts.follow()
 
 
 def switch_off(log: EffectLog) -> None:
     """Makes no log the one that is on, if it is this one."""
     if switch.log is log:
+        _starts.leave()
         switch.log = None
         determinism.switch.fixed = determinism.switch.on
 

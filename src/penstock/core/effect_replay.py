@@ -287,7 +287,9 @@ class Replay(EffectLog):
         actor = who.partition("/")[0].rpartition(":")[0]
         with self.lock:
             found = [t for t, name in self._actors.items() if name == actor]
-        return bool(found) and not any(t.is_alive() for t in found)
+        # One that has an actor but no identity is about to be started.
+        ran = bool(found) and all(t.ident is not None for t in found)
+        return ran and not any(t in threading.enumerate() for t in found)
 
     def _take(self, position: int, resources: Sequence[Any]) -> None:
         """Takes a turn, whose locks are held."""

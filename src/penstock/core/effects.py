@@ -17,7 +17,7 @@ import contextlib
 import re
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -102,13 +102,16 @@ class EffectLog:
     def _actor_of(self, thread: threading.Thread) -> str:
         found = self._actors.get(thread)
         if found is None:
-            for each in threading.enumerate():  # in the order in which they were started
-                if each not in self._actors:
-                    name = _NUMBERED.sub("Thread", each.name)
-                    rank = self._ranks[name] = self._ranks.get(name, 0) + 1
-                    self._actors[each] = name if rank == 1 else f"{name}#{rank}"
-            found = self._actors.setdefault(thread, thread.name)
+            name = _NUMBERED.sub("Thread", thread.name)
+            rank = self._ranks[name] = self._ranks.get(name, 0) + 1
+            found = self._actors[thread] = name if rank == 1 else f"{name}#{rank}"
         return found
+
+    def rank(self, threads: Iterable[threading.Thread]) -> None:
+        """Gives threads their actors, in this order, unless they have them."""
+        with self.lock:
+            for thread in threads:
+                self._actor_of(thread)
 
     def begin_step(self) -> str:
         """Who the next step of this thread's actor is."""
