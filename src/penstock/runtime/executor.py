@@ -188,8 +188,11 @@ class _ParallelRun:
         Long ones to threads, but for one when this thread has nothing else.
         """
         is_long, items = self.executor.is_long, self.executor.items
-        long = [i for i in ready if is_long(i)]
-        local.extend(i for i in reversed(ready) if not is_long(i))
+        long: list[int] = []
+        short: list[int] = []
+        for i in ready:  # asked once: other runs' measurements may change the answer
+            (long if is_long(i) else short).append(i)
+        local.extend(reversed(short))
         long.sort(key=lambda i: items[i].may_wait)
         if long and not local and (may_wait or not items[long[0]].may_wait):
             local.append(long.pop(0))
