@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as tf
-from penstock.core import native
+from penstock.core import native, products
 from penstock.core.lazy import jax, jnp
-from penstock.ops.kernels import cpu
 
 pytestmark = pytest.mark.skipif(not native.available(), reason="no native kernels here")
 SETS = ("avx512", "avx2", "plain")
@@ -25,7 +24,7 @@ def instructions(request):
 
 
 def product(a, b, adj_a=False, adj_b=False):
-    call = jax.jit(lambda a, b: cpu._product(a, b, adj_a, adj_b))
+    call = jax.jit(lambda a, b: products.product(a, b, adj_a, adj_b))
     return np.asarray(call(jnp.asarray(a), jnp.asarray(b)))
 
 
@@ -164,6 +163,6 @@ def test_other_dtypes_stay_with_xla(calls, dtype):
 def test_mapped_products(in_axes, a, b):
     rng = np.random.default_rng(0)
     x, y = (rng.normal(size=shape).astype(np.float32) for shape in (a, b))
-    call = jax.jit(jax.vmap(lambda a, b: cpu._product(a, b, False, False), in_axes))
+    call = jax.jit(jax.vmap(lambda a, b: products.product(a, b, False, False), in_axes))
     wanted = jax.vmap(jnp.matmul, in_axes)(x, y)
     np.testing.assert_allclose(call(x, y), wanted, rtol=1e-4, atol=1e-4)
