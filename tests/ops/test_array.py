@@ -516,3 +516,10 @@ def test_segments_of_another_number_of_rows_are_refused_when_they_run():
     assert wrong.get_concrete_function().structured_outputs.shape.as_list() == [None]
     with pytest.raises(tf.errors.InvalidArgumentError):
         wrong()
+
+
+def test_saturated_casts_to_narrower_exponents_stay_finite():
+    x = tf.constant([-1e30, -65520.0, -5.0, 65504.0, 1e30], tf.bfloat16)
+    for run in (tf.saturate_cast, tf.function(tf.saturate_cast)):
+        found = run(x, tf.float16).numpy().tolist()
+        assert found == [-65280, -65280, -5, 65280, 65280]

@@ -47,6 +47,18 @@ def test_gradient_operations_of_zero(name, dtype):
         assert np.isnan(run(y=y, dy=y * np.nan).numpy()).all()
 
 
+@pytest.mark.parametrize("function", [tf.math.log, lambda x: tf.math.log1p(x - 1)])
+def test_second_derivatives_of_logarithms_that_were_not_chosen(function):
+    x = tf.constant([0.0, 4.0])
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = tf.where(x > 0, function(x), 0.0)
+        slope = inner.gradient(y, x)
+    np.testing.assert_allclose(outer.gradient(slope, x), [0, -1 / 16], rtol=1e-6)
+
+
 def test_deviations_and_norms_of_what_does_not_vary():
     x = tf.zeros([3, 2])
     for function in (tf.math.reduce_std, tf.norm):

@@ -209,3 +209,26 @@ def test_row_partitions():
     even = tf.experimental.RowPartition.from_uniform_row_length(2, nvals=6)
     assert (even.static_nrows, even.static_nvals, even.static_uniform_row_length) == (3, 6, 2)
     assert even.is_uniform()
+
+
+@pytest.mark.parametrize("splits", [[1, 2, 3], [0, 2, 1], []])
+@pytest.mark.parametrize("inner", [(), (2,)])
+def test_dense_tensors_of_row_splits_that_are_none(splits, inner):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid row split size"):
+        dense(-1, tf.zeros([3, *inner]), splits)
+
+
+@pytest.mark.parametrize("shape", [[-2, 1], [-1, -2]])
+def test_dense_tensors_of_sizes_that_are_none(shape):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Dimension -2 must be >= -1"):
+        dense(shape, tf.zeros([3]), [0, 1, 3])
+
+
+def dense(shape, values, splits):
+    return tf.raw_ops.RaggedTensorToTensor(
+        shape=shape,
+        values=values,
+        default_value=0.0,
+        row_partition_tensors=[tf.constant(splits, tf.int64)],
+        row_partition_types=["ROW_SPLITS"],
+    )

@@ -1,5 +1,6 @@
 """The class of all numbers of a list, and what lists of many numbers cost in a graph."""
 
+import gc
 import sys
 
 import pytest
@@ -38,11 +39,14 @@ def lines_run(function, *args):
         return tracer
 
     before = sys.gettrace()
+    gc.collect()
+    gc.disable()  # what it finalizes runs lines, too
     sys.settrace(tracer)
     try:
         function(*args)
     finally:
         sys.settrace(before)
+        gc.enable()
     return count
 
 

@@ -155,15 +155,18 @@ def _common_range(source: DType, wanted: DType) -> tuple[Any, Any]:
     most = _number(wanted.max), _number(source.max)
     low = max(least) if always or least[1] < least[0] else None
     high = min(most) if always or most[1] > most[0] else None
-    numpy_dtype = source.numpy_dtype
-    if low is not None:
-        low = numpy_dtype.type(_holdable(low, source))
-    if high is not None:
-        found = numpy_dtype.type(_holdable(high, source))
-        if float(found) > wanted.max:
-            found = np.nextafter(found, numpy_dtype.type(0), dtype=numpy_dtype)
-        high = found
-    return low, high
+    return _inner(low, source, wanted), _inner(high, source, wanted)
+
+
+def _inner(bound: Any, source: DType, wanted: DType) -> Any:
+    """The bound as a value of `source`, the next one inside where that rounds out of `wanted`."""
+    if bound is None:
+        return None
+    numpy_type = source.numpy_dtype.type
+    found = numpy_type(_holdable(bound, source))
+    if not _number(wanted.min) <= float(found) <= _number(wanted.max):
+        found = np.nextafter(found, numpy_type(0), dtype=source.numpy_dtype)
+    return found
 
 
 def _holdable(bound: Any, source: DType) -> Any:

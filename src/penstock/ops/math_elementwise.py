@@ -88,7 +88,7 @@ log = unary_function(LOG, "log", LOG.doc)
 
 @LOG.gradient
 def _log_gradient(op: Any, grad: Any) -> Any:
-    return real_div(grad, conjugate(op.inputs[0]))
+    return multiply(grad, reciprocal(conjugate(op.inputs[0])))
 
 
 LOG1P = unary(
@@ -99,7 +99,7 @@ log1p = unary_function(LOG1P, "log1p", LOG1P.doc)
 
 @LOG1P.gradient
 def _log1p_gradient(op: Any, grad: Any) -> Any:
-    return real_div(grad, _plus(conjugate(op.inputs[0]), 1))
+    return multiply(grad, reciprocal(_plus(conjugate(op.inputs[0]), 1)))
 
 
 # powers and roots

@@ -75,6 +75,14 @@ TO_TENSOR = define_op(
 )
 
 
+def _check_splits(part: Array) -> None:
+    if part.ndim != 1 or not part.size or part[0] != 0 or (np.diff(part) < 0).any():
+        raise refuse(
+            "Invalid row split size: expected a vector that starts with 0 and does not decrease, "
+            f"got {d.text(part.shape)} numbers from {part.reshape(-1)[:8].tolist()}."
+        )
+
+
 def _levels(parts: Sequence[Array], kinds: Sequence[str]) -> tuple[int, list[tuple[Array, Array]]]:
     """The number of rows, and for each ragged dimension the row and the offset of each value."""
     if len(parts) != len(kinds):
@@ -88,6 +96,7 @@ def _levels(parts: Sequence[Array], kinds: Sequence[str]) -> tuple[int, list[tup
     levels = []
     for part, name in zip(rest, names, strict=True):
         if name == _ROW_SPLITS:
+            _check_splits(part)
             lengths = np.diff(part)
             ids = np.repeat(np.arange(len(lengths)), lengths)
             offsets = np.arange(ids.size)
@@ -102,9 +111,15 @@ def _levels(parts: Sequence[Array], kinds: Sequence[str]) -> tuple[int, list[tup
     return rows, levels
 
 
+def _check_sizes(shape: Array) -> None:
+    if (shape < -1).any():
+        raise refuse(f"Dimension {shape.min()} must be >= -1: give -1 for what the values tell.")
+
+
 def _sizes(
     shape: Array, rows: int, levels: list[tuple[Array, Array]], inner: tuple[int, ...]
 ) -> list[int]:
+    _check_sizes(shape)
     found = [rows, *(int(o.max()) + 1 if o.size else 0 for _, o in levels), *inner]
     if shape.ndim == 0:
         if shape != -1:
@@ -127,12 +142,13 @@ def _sizes(
 
 def _one_level(shape: Array, splits: Array, values: Array, default: Array) -> Array | None:
     """The dense matrix of ragged rows of scalars in one pass; None where it is not that plain."""
+    if splits.ndim != 1 or not splits.size or default.ndim or shape.shape not in ((), (2,)):
+        return None
     lengths = np.diff(splits)
-    plain = splits[0] == 0 and splits[-1] == len(values) and lengths.min(initial=0) >= 0
-    if not plain or default.ndim or shape.shape not in ((), (2,)):
+    if splits[0] != 0 or splits[-1] != len(values) or lengths.min(initial=0) < 0:
         return None
     count, width = (-1, -1) if shape.ndim == 0 else shape.tolist()
-    if (shape.ndim == 0 and shape != -1) or count not in (-1, len(lengths)):
+    if (shape < -1).any() or (shape.ndim == 0 and shape != -1) or count not in (-1, len(lengths)):
         return None
     width = int(lengths.max(initial=0)) if width < 0 else width
     return native_arrays.padded(values, splits, width, default)
