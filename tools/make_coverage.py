@@ -27,6 +27,7 @@ from tools.golden.left_out import NOT_RECORDED  # noqa: E402
 
 from penstock import ops  # noqa: E402
 from penstock.core.op_def import registered, unserved  # noqa: E402
+from penstock.data import operations as data_operations  # noqa: E402
 from penstock.graph.superseded import SUPERSEDED  # noqa: E402
 
 PAGE = ROOT / "docs" / "coverage.md"
@@ -54,6 +55,7 @@ MISSING_FAMILIES = {
 def page() -> str:
     """Return the text of the page."""
     ops.load_all()
+    data_operations.load_all()
     names = [n for n in registered() if not n.startswith(("_", "Penstock", "Toy"))]
     golden, source = codec.read(), codec.source()
     theirs = frozenset(source["raw_ops"])

@@ -19,6 +19,7 @@ _PACKAGES_WITH_PUBLIC_NAMES = (
     "autodiff",
     "compat",
     "config",
+    "data",
     "errors",
     "profiler",
     "summary",
@@ -35,6 +36,7 @@ for _module in ("overloads", "array_getitem"):  # operators and slices of tensor
     importlib.import_module(f"penstock.ops.{_module}")
 # The last one added is asked first: what others make by name, all our own, other packages'.
 op_def.add_loader(lambda: importlib.import_module("penstock.core.op_packages").load_packages())
+op_def.add_loader(lambda: importlib.import_module("penstock.data.operations").load_all())
 op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_all())
 op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_common())
 composite.add_sparse_loader(lambda: importlib.import_module("penstock.ops.sparse_dispatch"))

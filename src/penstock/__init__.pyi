@@ -267,6 +267,7 @@ from penstock._stubs import autograph as autograph
 from penstock._stubs import bitwise as bitwise
 from penstock._stubs import compat as compat
 from penstock._stubs import config as config
+from penstock._stubs import data as data
 from penstock._stubs import debugging as debugging
 from penstock._stubs import distribute as distribute
 from penstock._stubs import dtypes as dtypes

@@ -37,6 +37,7 @@ LAZY = ("jax", "jaxlib", "grpc", "google.protobuf", "malt")
 # The modules that import others by name, beside those of the public layer.
 LAZY_MODULES = {
     "penstock.core.lazy_module",
+    "penstock.data.operations",  # the modules beside it, at first use
     "penstock.ops",  # its own families, at first use
     "penstock.proto",
     "penstock.types.dtypes",  # ml_dtypes

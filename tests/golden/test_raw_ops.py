@@ -12,8 +12,10 @@ from tools.golden.left_out import NOT_RECORDED
 
 from penstock import ops
 from penstock.core.op_def import registered
+from penstock.data import operations as data_operations
 
 ops.load_all()
+data_operations.load_all()
 GOLDEN = {op: cases for op, cases in codec.read().items() if "." not in op}
 THEIRS = frozenset(codec.source()["raw_ops"])
 SHARED = sorted(THEIRS & registered().keys())

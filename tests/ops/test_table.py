@@ -19,11 +19,13 @@ from penstock.core import context
 from penstock.core.arrays import HashableArray
 from penstock.core.kernels import kernels_of
 from penstock.core.op_def import parse_signature, registered
+from penstock.data import operations as data_operations
 from penstock.graph.tensor_proto import make_ndarray
 from penstock.types.dims import compatible
 from penstock.types.dtypes import as_dtype
 
 ops.load_all()
+data_operations.load_all()
 HERE = Path(__file__).parent
 
 

@@ -325,6 +325,12 @@ def add_loader(loader: Callable[[], None]) -> None:
     _loaders.append(loader)
 
 
+def load_all() -> None:
+    """Runs the loaders that are left: every operation of the installed packages is registered."""
+    with _loading:
+        _load_until("")
+
+
 def registered() -> dict[str, OpDef]:
     """All registered operations by name."""
     return dict(_ops)

@@ -9,7 +9,6 @@ import keyword
 from collections.abc import Callable
 from typing import Any
 
-from penstock import ops
 from penstock.core import attributes, op_def
 from penstock.core.build_info import GRAPH_DEF_VERSION
 from penstock.core.execute import execute
@@ -20,7 +19,7 @@ from penstock.ops.composing import result_type
 
 def names() -> list[str]:
     """The operations that have a raw function."""
-    ops.load_all()
+    op_def.load_all()
     return sorted(op_def.registered() | op_def.unserved())
 
 
@@ -33,7 +32,7 @@ def function(name: str) -> Callable[..., Any]:
     """
     op = op_def.find(name)
     if op is None:
-        ops.load_all()
+        op_def.load_all()
         op = op_def.find(name)
     if op is None and name in SUPERSEDED:
         return functools.partial(_removed, name)

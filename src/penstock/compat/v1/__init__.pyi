@@ -609,6 +609,7 @@ from penstock._stubs import compat_v1_autodiff as autodiff
 from penstock._stubs import compat_v1_autograph as autograph
 from penstock._stubs import compat_v1_bitwise as bitwise
 from penstock._stubs import compat_v1_config as config
+from penstock._stubs import compat_v1_data as data
 from penstock._stubs import compat_v1_debugging as debugging
 from penstock._stubs import compat_v1_distribute as distribute
 from penstock._stubs import compat_v1_distributions as distributions

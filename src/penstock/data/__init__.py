@@ -1,0 +1,1 @@
+"""`tf.data`: datasets, their iterators, and what feeds them."""

@@ -1,0 +1,169 @@
+"""Datasets of several others, side by side or one after the other."""
+
+from collections.abc import Sequence
+
+from penstock.data.operations import NAMED, dataset_kernel, dataset_op, held
+from penstock.data.run import Run
+from penstock.data.stages import (
+    INFINITE,
+    UNKNOWN,
+    Array,
+    Description,
+    Element,
+    Stage,
+    State,
+    rows_of,
+)
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+
+
+class Zip(Description):
+    """Elements side by side, as long as all have one."""
+
+    kind = "ZipDataset"
+    __slots__ = ()
+
+    def cardinality(self) -> int:
+        """The shortest one's."""
+        found = [i.cardinality() for i in self.inputs]
+        finite = [n for n in found if n >= 0]
+        if UNKNOWN in found:
+            return 0 if 0 in finite else UNKNOWN
+        return min(finite) if finite else INFINITE
+
+    def start(self, run: Run) -> Stage:
+        """States of all."""
+        return _ZipStage([i.start(run) for i in self.inputs])
+
+
+class _ManyStage(Stage):
+    """A stage that takes its elements from several others."""
+
+    def __init__(self, inputs: Sequence[Stage]) -> None:
+        self._inputs = list(inputs)
+
+    def save(self) -> State:
+        return {"inputs": [i.save() for i in self._inputs]}
+
+    def restore(self, state: State) -> None:
+        for each, saved in zip(self._inputs, state["inputs"], strict=True):
+            each.restore(saved)
+
+    def close(self) -> None:
+        for each in self._inputs:
+            each.close()
+
+
+class _ZipStage(_ManyStage):
+    def __init__(self, inputs: Sequence[Stage]) -> None:
+        super().__init__(inputs)
+        self.stacked = all(i.stacked for i in inputs)
+        self._ended = False
+
+    def next(self) -> Element | None:
+        made: list[Array] = []
+        if self._ended:
+            return None
+        failed: Exception | None = None
+        for each in self._inputs:  # all move on together, also where one of them fails
+            try:
+                found = each.next()
+            except Exception as error:
+                failed = failed or error
+                continue
+            if found is None:
+                self._ended = True
+                return None
+            made.extend(found)
+        if failed is not None:
+            raise failed
+        return tuple(made)
+
+    def columns(self, count: int) -> Element | None:
+        if self._ended:
+            return None
+        parts = [each.columns(count) for each in self._inputs]
+        if any(p is None for p in parts):
+            self._ended = True
+            return None
+        fewest = min(rows_of(p) for p in parts if p is not None)
+        if fewest < count:
+            self._ended = True
+        return tuple(column[:fewest] for p in parts if p is not None for column in p)
+
+    def save(self) -> State:
+        return {**super().save(), "ended": self._ended}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self._ended = bool(state["ended"])
+
+
+ZIP = dataset_op(
+    "ZipDataset(input_datasets: N * variant; output_types: list(type) >= 1, output_shapes:"
+    " list(shape) >= 1, N: int >= 1, metadata: string = '') -> handle: variant",
+    "The elements of several datasets side by side.",
+)
+
+
+@dataset_kernel(ZIP)
+def _zip(
+    input_datasets: list[Array], *, output_types: Sequence[DType], output_shapes: Sequence[Dims]
+) -> Description:
+    return Zip([held(each) for each in input_datasets], output_types, output_shapes)
+
+
+class Concatenate(Description):
+    """The elements of one dataset, then those of another."""
+
+    kind = "ConcatenateDataset"
+    __slots__ = ()
+
+    def cardinality(self) -> int:
+        """The sum."""
+        found = [i.cardinality() for i in self.inputs]
+        if INFINITE in found:
+            return INFINITE
+        return UNKNOWN if UNKNOWN in found else sum(found)
+
+    def start(self, run: Run) -> Stage:
+        """A state before the first element of the first."""
+        return _ConcatenateStage([i.start(run) for i in self.inputs])
+
+
+class _ConcatenateStage(_ManyStage):
+    def __init__(self, inputs: Sequence[Stage]) -> None:
+        super().__init__(inputs)
+        self._at = 0
+
+    def next(self) -> Element | None:
+        while self._at < len(self._inputs):
+            found = self._inputs[self._at].next()
+            if found is not None:
+                return found
+            self._at += 1
+        return None
+
+    def save(self) -> State:
+        return {**super().save(), "at": self._at}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self._at = int(state["at"])
+
+
+CONCATENATE = dataset_op(
+    f"ConcatenateDataset(input_dataset: variant, another_dataset: variant; {NAMED}) -> handle:"
+    " variant",
+    "The elements of two datasets, one after the other.",
+)
+
+
+@dataset_kernel(CONCATENATE)
+def _concatenate(
+    input_dataset: Array, another_dataset: Array, *, output_types: Sequence[DType],
+    output_shapes: Sequence[Dims],
+) -> Description:  # fmt: skip
+    both = [held(input_dataset), held(another_dataset)]
+    return Concatenate(both, output_types, output_shapes)

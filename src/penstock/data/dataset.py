@@ -1,0 +1,30 @@
+"""`tf.data.Dataset`: a description of elements, and what can be done with it.
+
+A dataset is a variant tensor, which an operation made, and the structure of its elements. The
+methods come in families, each in a module of its own: a class that `Dataset` inherits from.
+"""
+
+from penstock.data.base import DatasetBase, DatasetSpec, install_class
+from penstock.data.iterator import NumpyIterator, OwnedIterator
+from penstock.data.methods_basic import BasicMethods
+from penstock.data.methods_sources import SourceMethods
+
+# Any: elements are of whatever structure the dataset has.
+
+
+class Dataset(BasicMethods, SourceMethods):
+    """A sequence of elements, each a structure of tensors, that may be too long for memory.
+
+    A dataset is immutable: a method makes another dataset of it, and each iterator begins at the
+    first element.
+
+    Example:
+      >>> import penstock as tf
+      >>> dataset = tf.data.Dataset.range(5).map(lambda x: x * x).batch(2)
+      >>> [batch.numpy().tolist() for batch in dataset]
+      [[0, 1], [4, 9], [16]]
+    """
+
+
+install_class(Dataset)
+__all__ = ["Dataset", "DatasetBase", "DatasetSpec", "NumpyIterator", "OwnedIterator"]

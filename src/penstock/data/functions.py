@@ -1,0 +1,108 @@
+"""Functions of the user's that datasets call: traced once, for the structure of the elements."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.core import context
+from penstock.core.context import state
+from penstock.core.tensor import Tensor
+from penstock.data.structure import Structure, normalized, spec_of
+from penstock.graph.body import CallBody
+from penstock.graph.func_graph import FuncGraph
+from penstock.tracing.autograph import calls as autograph
+
+_numbers = itertools.count()
+
+
+class Traced:
+    """A function as a graph.
+
+    Attributes:
+      body: the function of flat components, then of captured values.
+      captured: the captured tensors, of the scope around.
+      output: the structure of what it returns.
+    """
+
+    __slots__ = ("body", "captured", "output")
+
+    def __init__(self, body: CallBody, captured: Sequence[Tensor], output: Structure) -> None:
+        self.body = body
+        self.captured = tuple(captured)
+        self.output = output
+
+
+def trace(
+    function: Callable[..., Any],
+    arguments: Sequence[Structure],
+    name: str,
+    convert: Callable[[Any], Any] | None = None,
+    unpack: bool = True,
+) -> Traced:
+    """Traces a function of elements.
+
+    Args:
+      function: what the user gave.
+      arguments: the structures of its arguments. Of a single one that is a tuple, the parts are
+        given one by one.
+      name: what the graph is called.
+      convert: what is done to the value that it returns, before it is taken apart.
+      unpack: whether a tuple is given as several arguments.
+
+    Raises:
+      TypeError: it cannot be called, or returns what is no element.
+    """
+    if not callable(function):
+        raise TypeError(
+            f"{name}: expected a function of elements, got {function!r} of type"
+            f" {type(function).__name__}."
+        )
+    graph = FuncGraph(_name_of(function, name))
+    with context.graph_scope(graph), context.no_recording():
+        values = [_placeholders(graph, each) for each in arguments]
+        if unpack and len(values) == 1 and type(values[0]) is tuple:
+            values = list(values[0])
+        result = autograph.run(function, tuple(values), {}, None)
+        if isinstance(result, list):
+            result = tuple(result)
+        if convert is not None:
+            result = convert(result)
+        result = _element(result, name)
+        output = Structure(spec_of(result))
+        flat = [graph.as_tensor(t) for t in output.flatten(result)]
+    graph.outputs = flat
+    graph.structured_outputs = result
+    graph.finish()
+    body = CallBody(f"__inference_{graph.name}_{next(_numbers)}", graph)
+    if isinstance(state.graph, FuncGraph):
+        for variable in graph.variables:
+            state.graph.watch_variable(variable)
+    return Traced(body, graph.external_captures, output)
+
+
+def _name_of(function: Callable[..., Any], default: str) -> str:
+    name = getattr(function, "__name__", type(function).__name__)
+    return f"Dataset_{default}_{'lambda' if name == '<lambda>' else name}"
+
+
+def _placeholders(graph: FuncGraph, structure: Structure) -> Any:
+    found = [
+        graph.add_input(s.dtype, s.shape.dims_tuple, f"args_{len(graph.inputs)}")
+        for s in structure.flat
+    ]
+    return structure.pack(found)
+
+
+def _element(result: Any, name: str) -> Any:
+    if result is None:
+        raise TypeError(
+            f"{name}: Unsupported return value from function passed to Dataset.{name}(): None."
+            " Expected a tensor, or a structure of tensors. Return one."
+        )
+    try:
+        return normalized(result)
+    except (TypeError, ValueError) as problem:
+        raise TypeError(
+            f"{name}: Unsupported return value from function passed to Dataset.{name}():"
+            f" {result!r}. Expected a tensor, or a structure of tensors ({problem})."
+        ) from problem

@@ -1,0 +1,381 @@
+"""Datasets whose elements a function makes, or chooses: map and filter.
+
+A function whose operations work on rows (`vectorize`) runs once for many elements where the stage
+before it gives them at once. Where it fails so, they are given to it one by one, so that the error
+is that of the element that fails, and no other is lost.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.core.kernels import host_kernel
+from penstock.data.operations import HOST, NAMED, Mapped, dataset_op, held, number
+from penstock.data.pool import Task
+from penstock.data.run import Bound, Run
+from penstock.data.stages import (
+    UNKNOWN,
+    Array,
+    Description,
+    Element,
+    Stage,
+    State,
+    UnaryStage,
+    row,
+    rows_of,
+    stack,
+    up_to,
+)
+from penstock.data.vectorize import vectorized
+from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
+
+BLOCK = 64  # elements that a function of rows is given at once where nobody asks for more
+AUTOTUNE = -1
+
+
+class Map(Description):
+    """What a function makes of each element.
+
+    Args:
+      input: the elements.
+      function: the function.
+      parallel: how many calls may run at once: 0 or 1 for one, AUTOTUNE leaves it to us.
+      deterministic: whether results come in the order of the elements; None leaves it to options.
+      types: of the results.
+      shapes: of the results.
+    """
+
+    kind = "MapDataset"
+    __slots__ = ("_rows", "deterministic", "function", "parallel")
+
+    def __init__(
+        self,
+        input: Description,
+        function: Mapped,
+        parallel: int,
+        deterministic: bool | None,
+        types: Sequence[DType],
+        shapes: Sequence[Dims],
+    ) -> None:
+        super().__init__((input,), types, shapes)
+        self.function = function
+        self.parallel = parallel
+        self.deterministic = deterministic
+        self._rows: Any = False  # not looked for yet
+
+    def cardinality(self) -> int:
+        """That of the elements."""
+        return self.inputs[0].cardinality()
+
+    @property
+    def of_rows(self) -> Mapped | None:
+        """The function for many elements at once, where there is one."""
+        if self._rows is False:
+            body = vectorized(self.function.body, len(self.inputs[0].types))
+            self._rows = None if body is None else Mapped(body, self.function.captured)
+        return self._rows  # type: ignore[no-any-return]
+
+    def start(self, run: Run) -> Stage:
+        """A state before the first element."""
+        inner, function = self.inputs[0].start(run), self.function.bind(run)
+        if inner.stacked and self.of_rows is not None:
+            return _RowsStage(inner, function, self.of_rows.bind(run), self.types)
+        count = self.parallel
+        if count == AUTOTUNE:
+            count = run.options.parallel or run.pool.size
+        if count > 1:
+            ordered = (
+                run.options.deterministic if self.deterministic is None else (self.deterministic)
+            )
+            return ParallelStage(inner, function, run, count, ordered)
+        return _MapStage(inner, function)
+
+
+class _MapStage(UnaryStage):
+    """Calls the function for one element after the other."""
+
+    def __init__(self, input: Stage, function: Bound) -> None:
+        super().__init__(input)
+        self._function = function
+
+    def next(self) -> Element | None:
+        found = self.input.next()
+        return None if found is None else tuple(self._function(found))
+
+
+class _RowsStage(UnaryStage):
+    """Calls a function of rows for many elements at once.
+
+    A block is what was taken of the input at once: results where the function of rows gave them,
+    else the elements themselves, of which each is given to the function by itself.
+    """
+
+    stacked = True
+
+    def __init__(
+        self, input: Stage, function: Bound, of_rows: Bound, types: Sequence[DType]
+    ) -> None:
+        super().__init__(input)
+        self._function = function
+        self._of_rows = of_rows
+        self._types = types
+        self._before: State = None  # where the input was before the block
+        self._block: Element | None = None
+        self._mapped = False  # whether the block holds results
+        self._at = 0
+
+    def _take(self, count: int) -> bool:
+        """Takes a block; False when there are no more elements."""
+        self._before = self.input.save()
+        found = self.input.columns(count)
+        self._block, self._at = found, 0
+        if found is None:
+            return False
+        try:
+            made = [np.asarray(r) for r in self._of_rows(found)]
+            self._mapped = all(len(m) == rows_of(found) for m in made)
+        except Exception:  # whichever element it was: it will say so itself
+            self._mapped = False
+        if self._mapped:
+            self._block = tuple(made)
+        return True
+
+    def next(self) -> Element | None:
+        if self._block is None and not self._take(BLOCK):
+            return None
+        block, at = self._block, self._at
+        assert block is not None
+        self._at = at + 1
+        if self._at == rows_of(block):
+            self._block = None
+        found = row(block, at)
+        return found if self._mapped else tuple(self._function(found))
+
+    def columns(self, count: int) -> Element | None:
+        if self._block is None and not self._take(count):
+            return None
+        assert self._block is not None
+        if self._mapped and self._at == 0 and rows_of(self._block) <= count:
+            found, self._block = self._block, None
+            if rows_of(found) == count or not self._take(count - rows_of(found)):
+                return found
+            rest = self.columns(count - rows_of(found))
+            assert rest is not None
+            return tuple(np.concatenate(pair) for pair in zip(found, rest, strict=True))
+        rows = up_to(self, count)
+        return stack(rows, self._types) if rows else None
+
+    def save(self) -> State:
+        if self._block is None:
+            return {"input": self.input.save(), "at": -1, "rows": 0}
+        return {"input": self._before, "at": self._at, "rows": rows_of(self._block)}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self._block = None
+        if state["at"] >= 0:
+            self._take(int(state["rows"]))
+            self._at = int(state["at"])
+
+
+class ParallelStage(UnaryStage):
+    """Calls a function for several elements at once.
+
+    Args:
+      input: the elements.
+      function: what is called with each.
+      run: its threads are used.
+      count: how many calls are under way.
+      ordered: whether results come in the order of the elements, or as they are made.
+    """
+
+    def __init__(
+        self, input: Stage, function: Callable[[Element], Any], run: Run, count: int, ordered: bool
+    ) -> None:
+        super().__init__(input)
+        self._function = function
+        self._run = run
+        self._count = count
+        self._ordered = ordered
+        self._tasks: deque[Task] = deque()
+        self._ended = False
+
+    def _fill(self) -> None:
+        while not self._ended and len(self._tasks) < self._count:
+            try:
+                found = self.input.next()
+            except Exception as error:
+                self._tasks.append(failed(error))
+                continue
+            if found is None:
+                self._ended = True
+                return
+            self._tasks.append(self._run.pool.submit(_Call(self._function, found)))
+
+    def next(self) -> Element | None:
+        """The next result."""
+        self._fill()
+        if not self._tasks:
+            return None
+        if not self._ordered:
+            done = next((i for i, task in enumerate(self._tasks) if task.done), 0)
+            self._tasks.rotate(-done)
+        return tuple(self._tasks.popleft().get())
+
+    def save(self) -> State:
+        """Where the input is, and the results that were made ahead."""
+        for task in self._tasks:
+            task.wait()
+        return {
+            **super().save(),
+            "ended": self._ended,
+            "made": [outcome(task) for task in self._tasks],
+        }
+
+    def restore(self, state: State) -> None:
+        """Puts the input there, and has those results again."""
+        super().restore(state)
+        self._ended = bool(state["ended"])
+        self._tasks = deque(from_outcome(each) for each in state["made"])
+
+    def close(self) -> None:
+        """Takes no more elements."""
+        self._ended = True
+        super().close()
+
+
+class _Call:
+    """A function with its element."""
+
+    __slots__ = ("_element", "_function")
+
+    def __init__(self, function: Callable[[Element], Any], element: Element) -> None:
+        self._function = function
+        self._element = element
+
+    def __call__(self) -> Any:
+        return self._function(self._element)
+
+
+def failed(error: BaseException) -> Task:
+    """A task that has failed."""
+    task = Task(lambda: None)
+    task.run()
+    task.error = error
+    return task
+
+
+def outcome(task: Task) -> State:
+    """What a task that is done gave, to be saved."""
+    if task.error is not None:
+        return {"error": task.error}
+    return {"value": list(task.result)}
+
+
+def from_outcome(state: State) -> Task:
+    """A task that gives what was saved."""
+    if "error" in state:
+        return failed(state["error"])
+    task = Task(lambda: tuple(state["value"]))
+    task.run()
+    return task
+
+
+_ARGUMENTS = "other_arguments: [Targuments]"
+MAP = dataset_op(
+    f"MapDataset(input_dataset: variant, {_ARGUMENTS}; f: func, Targuments: list(type) >= 0,"
+    " output_types: list(type) >= 1, output_shapes: list(shape) >= 1, use_inter_op_parallelism:"
+    " bool = True, preserve_cardinality: bool = False, force_synchronous: bool = False, metadata:"
+    " string = '') -> handle: variant",
+    "What a function makes of each element of a dataset.",
+)
+PARALLEL_MAP = dataset_op(
+    f"ParallelMapDatasetV2(input_dataset: variant, {_ARGUMENTS}, num_parallel_calls: int64; f:"
+    " func, Targuments: list(type) >= 0, output_types: list(type) >= 1, output_shapes: list(shape)"
+    " >= 1, use_inter_op_parallelism: bool = True, deterministic: string = 'default',"
+    " preserve_cardinality: bool = False, use_unbounded_threadpool: bool = False, metadata: string"
+    " = '') -> handle: variant",
+    "What a function makes of each element of a dataset, several at a time.",
+)
+
+
+@host_kernel(MAP, limit=HOST)
+def _map(
+    input_dataset: Array, other_arguments: list[Array], *, f: Any, output_types: Any,
+    output_shapes: Any,
+) -> Description:  # fmt: skip
+    function = Mapped(f, other_arguments)
+    return Map(held(input_dataset), function, 0, True, output_types, output_shapes)
+
+
+DETERMINISTIC = {"default": None, "true": True, "false": False}
+
+
+@host_kernel(PARALLEL_MAP, limit=HOST)
+def _parallel_map(
+    input_dataset: Array, other_arguments: list[Array], num_parallel_calls: Array, *, f: Any,
+    output_types: Any, output_shapes: Any, deterministic: str,
+) -> Description:  # fmt: skip
+    function = Mapped(f, other_arguments)
+    ordered = DETERMINISTIC[_text(deterministic)]
+    count = number(num_parallel_calls)
+    return Map(held(input_dataset), function, count, ordered, output_types, output_shapes)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+# ---- filter
+
+
+class Filter(Description):
+    """The elements for which a function is true."""
+
+    kind = "FilterDataset"
+    __slots__ = ("predicate",)
+
+    def __init__(
+        self, input: Description, predicate: Mapped, types: Sequence[DType], shapes: Sequence[Dims]
+    ) -> None:
+        super().__init__((input,), types, shapes)
+        self.predicate = predicate
+
+    def cardinality(self) -> int:
+        """Known for none alone."""
+        return 0 if self.inputs[0].cardinality() == 0 else UNKNOWN
+
+    def start(self, run: Run) -> Stage:
+        """A state before the first element."""
+        return _FilterStage(self.inputs[0].start(run), self.predicate.bind(run))
+
+
+class _FilterStage(UnaryStage):
+    def __init__(self, input: Stage, predicate: Bound) -> None:
+        super().__init__(input)
+        self._predicate = predicate
+
+    def next(self) -> Element | None:
+        while (found := self.input.next()) is not None:
+            if bool(self._predicate(found)[0]):
+                return found
+        return None
+
+
+FILTER = dataset_op(
+    f"FilterDataset(input_dataset: variant, {_ARGUMENTS}; predicate: func, Targuments: list(type)"
+    f" >= 0, {NAMED}) -> handle: variant",
+    "The elements of a dataset for which a function is true.",
+)
+
+
+@host_kernel(FILTER, limit=HOST)
+def _filter(
+    input_dataset: Array, other_arguments: list[Array], *, predicate: Any, output_types: Any,
+    output_shapes: Any,
+) -> Description:  # fmt: skip
+    function = Mapped(predicate, other_arguments)
+    return Filter(held(input_dataset), function, output_types, output_shapes)

@@ -1,0 +1,116 @@
+"""How the operations that make datasets are defined, and their kernels.
+
+    RANGE = dataset_op("RangeDataset(start: int64, ...; ...) -> handle: variant", "...")
+
+    @dataset_kernel(RANGE)
+    def _range(start, ...) -> Description: ...
+
+A kernel's result is the description that the variant holds. Functions are attributes with the
+values that they captured beside them: `Mapped(body, captured)` is both.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.core import shapes
+from penstock.core.kernels import host_kernel
+from penstock.core.op_def import OpDef, define_op
+from penstock.data.run import Bound, Run
+from penstock.data.stages import Description
+from penstock.graph.body import CallBody
+
+HOST = 1 << 62  # datasets are host values, whatever their size
+TYPES = "output_types: list(type) >= 1, output_shapes: list(shape) >= 1"
+NAMED = f"{TYPES}, metadata: string = ''"
+WHY = "what a dataset gives is no function of numbers"
+
+
+def dataset_op(text: str, doc: str, *, stateful: bool = False) -> OpDef:
+    """Defines an operation that makes a dataset.
+
+    Args:
+      text: its interface; see `define_op`.
+      doc: one paragraph.
+      stateful: whether it makes something new each time.
+    """
+    op = define_op(text, shape=shapes.scalar, stateful=stateful, fallible=True, doc=doc)
+    op.calls = "func" in {a.element_kind for a in op.attrs.values()}
+    return op.not_differentiable(WHY)
+
+
+def dataset_kernel(op: OpDef) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: registers what makes the description."""
+    return host_kernel(op, limit=HOST)
+
+
+def held(value: Any) -> Description:
+    """The description in a variant.
+
+    Raises:
+      InvalidArgumentError: it holds something else.
+    """
+    found = value.item() if isinstance(value, np.ndarray) and value.shape == () else value
+    if not isinstance(found, Description):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "The given value is not a dataset: expected a variant that an operation like"
+            f" RangeDataset made, got {found!r}.",
+        )
+    return found
+
+
+def number(value: Any) -> int:
+    """A scalar input as a Python integer."""
+    return int(np.asarray(value).reshape(()))
+
+
+def text_of(value: Any) -> str:
+    """A scalar string input."""
+    found: Any = np.asarray(value, object).reshape(())[()]
+    return found.decode() if isinstance(found, bytes) else str(found)
+
+
+def texts_of(value: Any) -> list[bytes]:
+    """A string input of any shape as a list."""
+    return [
+        v if isinstance(v, bytes) else str(v).encode()
+        for v in np.asarray(value, object).reshape(-1).tolist()
+    ]
+
+
+class Mapped:
+    """A function of elements with its captured values. Immutable."""
+
+    __slots__ = ("body", "captured")
+
+    def __init__(self, body: CallBody, captured: Sequence[Any]) -> None:
+        self.body = body
+        self.captured = tuple(captured)
+
+    def bind(self, run: Run) -> Bound:
+        """The function in a run."""
+        return Bound(self.body, self.captured, run)
+
+
+FAMILIES = (
+    "batching",
+    "base",
+    "combining",
+    "counting",
+    "iterating",
+    "mapping",
+    "nesting",
+    "prefetching",
+    "sources",
+)
+
+
+def load_all() -> None:
+    """Imports every module with operations on datasets and iterators."""
+    for family in FAMILIES:
+        importlib.import_module(f"penstock.data.{family}")

@@ -1,0 +1,138 @@
+"""Threads that run ahead of those who wait.
+
+A `Task` is run once: by a thread of the pool, or by whoever waits for it and finds that no thread
+has begun it. So a wait is only ever for something that runs, and stages may wait for each other
+however few threads there are.
+"""
+
+import os
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+Wait = Callable[[threading.Condition, Callable[[], bool]], None]
+
+
+class Task:
+    """A function that is run once, here or on another thread. Thread-safe."""
+
+    __slots__ = ("_begun", "_changed", "_function", "done", "error", "result")
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function: Callable[[], Any] | None = function
+        self._changed = threading.Condition()  # guards: all others
+        self._begun = False
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def run(self) -> bool:
+        """Runs the function unless somebody has begun to; whether this call did."""
+        with self._changed:
+            if self._begun:
+                return False
+            self._begun = True
+        function, self._function = self._function, None
+        assert function is not None
+        try:
+            self.result = function()
+        except BaseException as error:
+            self.error = error
+            if not isinstance(error, Exception):
+                self._finish()
+                raise
+        self._finish()
+        return True
+
+    def cancel(self) -> bool:
+        """Makes it a task that nobody runs; False where somebody has begun to."""
+        with self._changed:
+            if self._begun:
+                return False
+            self._begun = True
+        self._function = None
+        self._finish()
+        return True
+
+    def _finish(self) -> None:
+        with self._changed:
+            self.done = True
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Returns when it is done; runs it where nobody has begun to."""
+        if self.done or self.run():
+            return
+        with self._changed:
+            while not self.done:
+                self._changed.wait()
+
+    def get(self) -> Any:
+        """Its result, once it is done; raises what it raised."""
+        self.wait()
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+class Pool:
+    """Threads that run tasks. Thread-safe; its threads end with the process.
+
+    Args:
+      size: how many there are at most.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
+        self._lock = threading.Lock()  # guards: _threads, _idle
+        self._threads = 0
+        self._idle = 0
+
+    def submit(self, function: Callable[[], Any]) -> Task:
+        """Has a function run by a thread when there is one."""
+        task = Task(function)
+        self._tasks.put(task)
+        with self._lock:
+            if self._idle == 0 and self._threads < self.size:
+                self._threads += 1
+                thread = threading.Thread(target=self._work, daemon=True, name="penstock-data")
+                thread.start()
+        return task
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                self._idle += 1
+            task = self._tasks.get()
+            with self._lock:
+                self._idle -= 1
+            task.run()
+
+
+_pools: dict[int, Pool] = {}
+_pools_lock = threading.Lock()  # guards: _pools
+_SPARE = 2  # threads beside one for each processor: for those that wait for files
+
+
+def shared_pool(threads: int = 0) -> Pool:
+    """The pool of a number of threads; of as many as there are processors, and two, by default."""
+    size = threads or processors() + _SPARE
+    with _pools_lock:
+        if size not in _pools:
+            _pools[size] = Pool(size)
+        return _pools[size]
+
+
+def processors() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _forget_pools() -> None:
+    _pools.clear()  # a forked child has none of the threads
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pools)

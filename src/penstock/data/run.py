@@ -1,0 +1,102 @@
+"""`Run`: what the stages of one iterator share.
+
+Where it runs (resources, device), the functions that it calls with their plans, the threads that
+run ahead for it, and whether it was closed. Plans and random counters belong to the run: two
+iterators of one dataset draw the same numbers where seeds say so, whoever comes first.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from penstock import errors
+from penstock.core.resources import ResourceManager
+from penstock.data.options import NO_OPTIONS, RunOptions
+from penstock.data.pool import Pool, shared_pool
+from penstock.graph.body import CallBody
+from penstock.runtime.plan import make_plan
+from penstock.runtime.program import build
+from penstock.runtime.step import Step
+
+Array = Any  # numpy.ndarray, or a Python object
+
+
+class Run:
+    """What the stages of one iterator share. Thread-safe.
+
+    Args:
+      resources: the manager of the state that operations name.
+      device: the type of the device that functions run on.
+      options: those of the dataset.
+
+    Attributes:
+      closed: set when nobody will take another element.
+      pool: the threads that run ahead.
+    """
+
+    def __init__(
+        self, resources: ResourceManager, device: str = "CPU", options: RunOptions = NO_OPTIONS
+    ) -> None:
+        self.resources = resources
+        self.device = device or "CPU"
+        self.options = options
+        self.closed = threading.Event()
+        self.pool: Pool = shared_pool(options.threads)
+        self._lock = threading.Lock()  # guards: _plans
+        self._plans: dict[int, tuple[CallBody, Any]] = {}
+
+    def close(self) -> None:
+        """Says that nobody will take another element."""
+        self.closed.set()
+
+    def check_open(self) -> None:
+        """Fails once the run was closed.
+
+        Raises:
+          CancelledError: it was.
+        """
+        if self.closed.is_set():
+            raise errors.CancelledError(
+                None, None, "The iterator was closed while an element was being made."
+            )
+
+    def plan_of(self, body: CallBody) -> Any:
+        """The plan of a function in this run, made once."""
+        with self._lock:
+            found = self._plans.get(id(body))
+            if found is None:
+                program = build(body.outputs, body.inputs, body.control_outputs)
+                plan = make_plan(program, self.resources, self.device, threads=1)
+                found = self._plans[id(body)] = (body, plan)
+        return found[1]
+
+
+class Bound:
+    """A function with its captured values, in a run. Thread-safe.
+
+    Args:
+      body: the function.
+      captured: the arrays of its last inputs.
+      run: the run that it belongs to.
+    """
+
+    __slots__ = ("_captured", "_plan", "_run", "_state", "body")
+
+    def __init__(self, body: CallBody, captured: Sequence[Array], run: Run) -> None:
+        self.body = body
+        self._captured = list(captured)
+        self._run = run
+        self._plan = run.plan_of(body)
+        self._state = self._plan.state
+
+    def __call__(self, arguments: Sequence[Array]) -> Sequence[Array]:
+        """Its flat outputs for the arrays of its first inputs."""
+        step = Step(self._run.resources, self._state)
+        try:
+            results: Sequence[Array] = self._plan.run([*arguments, *self._captured], step)
+        except BaseException:
+            step.end(failed=True)
+            raise
+        if step.who:
+            step.end()
+        return results
