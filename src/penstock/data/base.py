@@ -45,6 +45,7 @@ def _cardinality(input_dataset: Array) -> Array:
 
 
 _classes: dict[str, type] = {}
+_AS_ARRAYS = (TensorSpec, RaggedTensorSpec, SparseTensorSpec, NoneTensorSpec)
 _VERSION = re.compile(r"V\d+$")
 
 

@@ -55,8 +55,8 @@ def trace(
     """
     if not callable(function):
         raise ValueError(
-            f"Dataset.{name}: the function must be a callable: expected one of elements, got {function!r} of type"
-            f" {type(function).__name__}."
+            f"Dataset.{name}: the function must be a callable: expected one of elements, got"
+            f" {function!r} of type {type(function).__name__}."
         )
     graph = FuncGraph(_name_of(function, name))
     with context.graph_scope(graph), context.no_recording():

@@ -236,5 +236,5 @@ class NumpyIterator(PythonIterator[Any]):
 
 def _as_numpy(value: Any) -> Any:
     if isinstance(value, SparseTensor):
-        return to_dense(value).numpy()
+        value = to_dense(value)
     return value.numpy() if hasattr(value, "numpy") else value
