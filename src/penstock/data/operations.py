@@ -100,12 +100,15 @@ class Mapped:
 FAMILIES = (
     "batching",
     "base",
+    "choosing",
     "combining",
     "counting",
+    "grouping",
     "iterating",
     "mapping",
     "nesting",
     "prefetching",
+    "rebatching",
     "sources",
 )
 
