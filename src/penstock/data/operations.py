@@ -106,6 +106,7 @@ FAMILIES = (
     "mapping",
     "nesting",
     "prefetching",
+    "reading",
     "sources",
 )
 
