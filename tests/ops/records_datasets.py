@@ -8,6 +8,10 @@ _BY_FILE = {
         BatchDatasetV2 TakeDataset SkipDataset RepeatDataset PrefetchDataset FlatMapDataset
         InterleaveDataset ConcatenateDataset ZipDataset DatasetCardinality
     """,
+    "tests/data/test_files.py": """
+        TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset
+        FixedLengthRecordDatasetV2 DatasetToTFRecord ExperimentalDatasetToTFRecord
+    """,
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync
         IteratorGetNextAsOptional SerializeIterator DeserializeIterator

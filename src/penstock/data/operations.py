@@ -117,6 +117,7 @@ FAMILIES = (
     "prefetching",
     "reading",
     "sources",
+    "writing",
 )
 
 
