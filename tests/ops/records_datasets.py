@@ -13,6 +13,10 @@ _BY_FILE = {
         DirectedInterleaveDataset ExperimentalDirectedInterleaveDataset AssertCardinalityDataset
         RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
     """,
+    "tests/data/test_files.py": """
+        TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset
+        FixedLengthRecordDatasetV2 DatasetToTFRecord ExperimentalDatasetToTFRecord
+    """,
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync
         IteratorGetNextAsOptional SerializeIterator DeserializeIterator
