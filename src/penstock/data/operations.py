@@ -115,6 +115,7 @@ FAMILIES = (
     "mapping",
     "nesting",
     "prefetching",
+    "reading",
     "sources",
 )
 
