@@ -33,12 +33,16 @@ from penstock.util import nest
 
 
 def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
-    """`value` with `function` of each leaf: what is no tuple, dictionary or class of fields."""
+    """`value` with `function` of each leaf: what is no tuple, dictionary or class of fields.
+
+    The function is called in the order of `nest.flatten`: a dictionary's leaves by sorted keys.
+    """
     if isinstance(value, tuple):
         parts = [map_leaves(function, v) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, Mapping):
-        return _like_mapping(value, {k: map_leaves(function, v) for k, v in value.items()})
+        made = {k: map_leaves(function, value[k]) for k in sorted(value)}
+        return _like_mapping(value, {k: made[k] for k in value})
     fields = getattr(type(value), "__attrs_attrs__", None)
     if fields is not None:
         return type(value)(*(map_leaves(function, getattr(value, f.name)) for f in fields))
