@@ -4,6 +4,7 @@ A dataset is a variant tensor, which an operation made, and the structure of its
 methods come in families, each in a module of its own: a class that `Dataset` inherits from.
 """
 
+from penstock.data import autographing
 from penstock.data.base import DatasetBase, DatasetSpec, install_class
 from penstock.data.iterator import NumpyIterator, OwnedIterator
 from penstock.data.methods_basic import BasicMethods
@@ -29,4 +30,5 @@ class Dataset(BasicMethods, ChoosingMethods, GroupingMethods, SourceMethods):
 
 
 install_class(Dataset)
+autographing.install()
 __all__ = ["Dataset", "DatasetBase", "DatasetSpec", "NumpyIterator", "OwnedIterator"]
