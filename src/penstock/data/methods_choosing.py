@@ -54,7 +54,7 @@ class ChoosingMethods(DatasetBase):
                 "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64`"
                 f" tensors but are {spec}."
             )
-        return directed(choice_dataset, datasets, stop_on_empty_dataset)
+        return directed(choice_dataset, datasets, stop_on_empty_dataset)  # type: ignore[no-any-return]
 
     @staticmethod
     def sample_from_datasets(
@@ -102,7 +102,7 @@ class ChoosingMethods(DatasetBase):
             drawn = dataset_class().zip((weights.map(_logits), seeds)).map(_draw)  # type: ignore[attr-defined]
         else:
             drawn = seeds.map(_drawing(_logits(weights)))
-        return directed(drawn, datasets, stop_on_empty_dataset)
+        return directed(drawn, datasets, stop_on_empty_dataset)  # type: ignore[no-any-return]
 
     def rejection_resample(
         self,
