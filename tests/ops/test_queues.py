@@ -13,6 +13,7 @@ from penstock import errors
 from penstock.core.kernels import KernelContext
 from penstock.core.resources import eager_resources
 from penstock.ops.queue_kinds import FifoQueue, PaddingFifoQueue, PriorityQueue, ShuffleQueue
+from penstock.ops.queue_state import own_copy
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
 
@@ -50,6 +51,19 @@ def test_what_is_put_is_copied():
     queue.enqueue_many(array)
     array[:] = 0
     assert queue.dequeue().numpy().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "float32", "complex128", "bfloat16", "string"])
+@pytest.mark.parametrize("rows", [0, 1, 2, 700, 70_000])  # by way of NumPy, and without
+def test_copies_of_every_size_are_their_own(dtype, rows):
+    wanted = tf.as_dtype(dtype).as_numpy_dtype
+    given = np.arange(3 * rows).reshape(rows, 3).astype(wanted)
+    for array in (given, given[::2], given.T, given[:, 1]):
+        copied = own_copy(array)
+        assert copied.dtype == array.dtype
+        np.testing.assert_array_equal(copied, array)
+        assert copied.flags.writeable
+        assert not np.shares_memory(copied, given)
 
 
 def test_closing():

@@ -104,6 +104,7 @@ class QueueBase(Trackable):
 
     def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Tensor) -> None:
         self._dtypes = _as_types(dtypes)
+        self._types = tuple(self._dtypes)  # what attributes are found by
         count = len(self._dtypes)
         given = [None] * count if shapes is None else shapes
         self._shapes = [TensorShape(s) for s in given]
@@ -304,13 +305,13 @@ class QueueBase(Trackable):
     def _run(
         self, op: OpDef, inputs: list[Any], suffix: str, name: str | None, attrs: Any = None
     ) -> Any:
-        wanted = name or f"{self._name}_{suffix}"
+        wanted = None if state.graph is None else name or f"{self._name}_{suffix}"
         if self._is_reference:
             op = lookup(op.name.removesuffix("V2"))
         return execute(op, (self._queue_ref, *inputs), attrs, wanted)
 
     def _take(self, op: OpDef, suffix: str, inputs: Any, batch: Any, name: str | None) -> Any:
-        attrs = {"component_types": self._dtypes}
+        attrs = {"component_types": self._types}
         found = self._run(op, inputs, suffix, name, attrs)
         for value, shape in zip(found, self._shapes, strict=True):
             if isinstance(value, SymbolicTensor):
@@ -321,6 +322,13 @@ class QueueBase(Trackable):
 
     def _components(self, vals: Any, where: str) -> list[Any]:
         """What is put, a tensor for each component."""
+        if (
+            vals.__class__ is EagerTensor
+            and self._names is None
+            and self._types == (vals._dtype,)
+            and state.graph is None
+        ):
+            return [vals]
         if isinstance(vals, dict):
             if self._names is None:
                 raise ValueError(
