@@ -1,5 +1,6 @@
 """Queues: order, batches, waiting, closing, sharing, contents in checkpoints."""
 
+import contextlib
 import gc
 import random
 import threading
@@ -118,6 +119,17 @@ def test_components_that_do_not_fit():
         raw(handle=queue.queue_ref, components=[1, [1.0]])
     with pytest.raises(errors.InvalidArgumentError, match="specified shapes"):
         tf.queue.FIFOQueue(3, tf.int32).dequeue_many(1)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [("a", TypeError), (tf.constant(1.0), ValueError), ([1], ValueError)]
+)
+@pytest.mark.parametrize("eager", [True, False])
+def test_what_does_not_fit_is_named_by_its_component(value, kind, eager):
+    with contextlib.nullcontext() if eager else tf.Graph().as_default():
+        queue = tf.queue.FIFOQueue(2, [tf.string, tf.int32], [(), ()], name="pairs")
+        with pytest.raises(kind, match="component 1 of queue 'pairs"):
+            queue.enqueue(("a", value))
 
 
 def test_padding():

@@ -119,7 +119,7 @@ class QueueBase(Trackable):
         self._queue_ref = queue_ref
         self._is_reference = queue_ref.dtype.base_dtype is dt.string  # as in TensorFlow 1
         if isinstance(queue_ref, EagerTensor):
-            self._name: str = queue_ref._array.name
+            self._name: str = getattr(queue_ref._array.resource, "name", queue_ref._array.name)
         else:
             assert isinstance(queue_ref, SymbolicTensor)
             self._name = queue_ref.op.name.rpartition("/")[2]
@@ -354,9 +354,19 @@ class QueueBase(Trackable):
                 "one value for each dtype of the queue."
             )
         return [
-            convert_to_tensor(value, dtype, name=f"component_{i}")
+            self._component(i, value, dtype)
             for i, (value, dtype) in enumerate(zip(given, self._dtypes, strict=False))
         ]
+
+    def _component(self, index: int, value: Any, dtype: DType) -> Any:
+        """A tensor of what is put as one component."""
+        try:
+            return convert_to_tensor(value, dtype, name=f"component_{index}")
+        except (TypeError, ValueError) as problem:
+            if type(problem) not in (TypeError, ValueError):  # classes with words of their own
+                raise
+            place = f"It is component {index} of queue '{self.name}'."
+            raise type(problem)(f"{problem} {place}") from problem
 
     def _check_many(self, tensors: list[Any]) -> None:
         """Raises ValueError when components of several elements do not fit."""
@@ -424,6 +434,7 @@ def _make(
     made: Tensor = execute(op, (), attrs, name)
     if isinstance(made, EagerTensor):
         handle: Any = made._array
+        handle.resource.name = handle.name.replace(op.name, name)  # errors name it as it was named
         weakref.finalize(made, eager_resources.delete, handle.container, handle.name)
     return made
 
