@@ -15,7 +15,7 @@ from penstock.core import effects
 from penstock.core.kernels import HOST_LIMIT, ErrorClass, KernelContext, quiet
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import PreparedOp
-from penstock.core.resources import VariableCell, eager_resources
+from penstock.core.resources import ResourceHandle, VariableCell, eager_resources
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
 from penstock.types.dims import Dims
@@ -205,6 +205,8 @@ def run_plain(prepared: PreparedOp, arrays: Sequence[Any]) -> Sequence[Any]:
 
 
 def _host_value(array: Any) -> Any:
+    if array.__class__ is ResourceHandle:
+        return array
     if isinstance(array, np.generic):
         return np.asarray(array)
     return np.asarray(array) if hasattr(array, "addressable_shards") else array
@@ -214,7 +216,6 @@ def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContex
     kernel, function = prepared.host_kernel, prepared.host
     assert kernel is not None
     assert function is not None
-    touched = [arguments[i] for i in prepared.refs]
     if kernel.wants_context:
         if context is None:
             context = KernelContext(
@@ -222,10 +223,12 @@ def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContex
             )
         if kernel.reentrant:
             return function(context, *arguments)
+        touched = [arguments[i] for i in prepared.refs]
         with np.errstate(all="ignore"):
             return locked(touched, lambda: function(context, *arguments))
     if kernel.reentrant:
         return function(*arguments)
+    touched = [arguments[i] for i in prepared.refs]
     if touched:
         return locked(touched, lambda: quiet.run(function, *arguments))
     return quiet.run(function, *arguments)

@@ -112,9 +112,7 @@ def _run_on_variables(
                 continue
             for cell in cells:
                 if getattr(cell, "value", None) is result:
-                    lease, held = cell.lease(), step.leases or []
-                    if lease not in held:  # a loop reads what it has read before
-                        step.leases = [*held, lease]
+                    step.hold(cell.lease())
         return results
     finally:
         drain(back)
