@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from penstock.config import env
-from penstock.core.context import state
+from penstock.core.context import at_home, state
 from penstock.core.effects import switch as effects
 from penstock.core.tracebacks import filter_traceback
 from penstock.core.trackable import Trackable
@@ -262,13 +262,17 @@ class Function(callables.PolymorphicFunction, Trackable):
         """Runs the trace for these arguments, making it first when there is none."""
         if _run_eagerly["on"]:
             return self._python_function(*args, **kwargs)
+        graph = state.graph
         try:
+            if graph is not None and graph.home_of((*args, *kwargs.values())) is not graph:
+                with at_home(*args, *kwargs.values()):  # arrays become its constants, too
+                    return self(*args, **kwargs)
             args, kwargs = self._parameters.bind(args, kwargs)
             key, tensors = self._key_and_tensors(args, kwargs)
             if state.observer is not None:
                 key = observed(key)
-            if state.graph is not None:
-                key = self._key_in_graph(key, state.graph)
+            if graph is not None:
+                key = self._key_in_graph(key, graph)
             concrete = self._known.get(key)
             if concrete is None or effects.log is not None:
                 concrete = self._find_or_trace(key, args, kwargs)
