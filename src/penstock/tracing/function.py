@@ -495,10 +495,15 @@ class Function(callables.PolymorphicFunction, Trackable):
     def _with(self, python_function: Callable[..., Any]) -> "Function":
         return Function(python_function, self._name, self._input_signature, self._options)
 
-    def __getstate__(self) -> Any:
-        raise TypeError(
-            f"tf.function {self._name} cannot be pickled; pickle the Python function instead"
-        )
+    def __reduce__(self) -> Any:
+        """What makes it again, not traced yet, where the Python function can be pickled."""
+        if isinstance(self._python_function, Method):
+            raise TypeError(
+                f"tf.function {self._name} is a method of an instance, which cannot be pickled:"
+                " pickle the instance."
+            )
+        made = (self._python_function, self._name, self._input_signature, self._options)
+        return Function, made
 
     def __repr__(self) -> str:
         return f"<penstock.tracing.function.Function {self._name}, {self._count} traces>"
