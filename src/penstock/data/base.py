@@ -246,6 +246,7 @@ class DatasetSpec(BatchableTypeSpec):
     """
 
     __slots__ = ("_dataset_shape", "_element_spec")
+    _hides_types = True
 
     def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
         self._element_spec = element_spec
