@@ -12,6 +12,7 @@ _BY_FILE = {
         TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset
         FixedLengthRecordDatasetV2 DatasetToTFRecord ExperimentalDatasetToTFRecord
     """,
+    "tests/data/test_generator.py": "GeneratorDataset",
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync
         IteratorGetNextAsOptional SerializeIterator DeserializeIterator

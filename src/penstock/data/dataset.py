@@ -7,12 +7,13 @@ methods come in families, each in a module of its own: a class that `Dataset` in
 from penstock.data.base import DatasetBase, DatasetSpec, install_class
 from penstock.data.iterator import NumpyIterator, OwnedIterator
 from penstock.data.methods_basic import BasicMethods
+from penstock.data.methods_generator import GeneratorMethods
 from penstock.data.methods_sources import SourceMethods
 
 # Any: elements are of whatever structure the dataset has.
 
 
-class Dataset(BasicMethods, SourceMethods):
+class Dataset(BasicMethods, GeneratorMethods, SourceMethods):
     """A sequence of elements, each a structure of tensors, that may be too long for memory.
 
     A dataset is immutable: a method makes another dataset of it, and each iterator begins at the

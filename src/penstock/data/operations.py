@@ -111,6 +111,7 @@ FAMILIES = (
     "base",
     "combining",
     "counting",
+    "generator",
     "iterating",
     "mapping",
     "nesting",
