@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from penstock.data.row_graph import NoRule, RowGraph, Value, rule
 from penstock.graph.operation import Operation
+from penstock.ops.string_arrays import as_bytes
 from penstock.types import dtypes as dt
 
 
@@ -24,7 +25,7 @@ def _parse_single(rows: RowGraph, op: Operation, values: Sequence[Value]) -> lis
     if any(v.rows for v in defaults):
         raise NoRule
     none = rows.constant([], dt.string)
-    keys = rows.constant(list(op.attrs["dense_keys"]), dt.string)
+    keys = rows.constant([as_bytes(k) for k in op.attrs["dense_keys"]], dt.string)
     inputs = (serialized.tensor, none, none, keys, none, *(v.tensor for v in defaults))
     attrs = {
         "num_sparse": 0, "sparse_types": (), "ragged_value_types": (), "ragged_split_types": (),

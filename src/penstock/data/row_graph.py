@@ -160,7 +160,7 @@ class RowGraph:
     def aligned(self, values: Sequence[Value]) -> list[Value]:
         """Values that broadcast with rows as those of one element do."""
         with_rows = [v for v in values if v.rows]
-        if len(with_rows) == len(values) and len({v.tensor for v in values}) == 1:
+        if len(with_rows) == len(values) and len({id(v.tensor) for v in values}) == 1:
             return list(values)
         if len(with_rows) == 1 and all(v.rows or v.dims == () for v in values):
             return list(values)  # numbers broadcast with whatever there is

@@ -29,6 +29,7 @@ from penstock.graph.operation import Operation
 from penstock.types import dtypes as dt
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+_CHECKS = ("CheckNumerics", "CheckNumericsV2")  # their only effect is to fail
 LARGEST = 1 << 16  # elements of a value: of larger ones a call each costs nothing to speak of
 
 
@@ -97,7 +98,7 @@ def _outputs(rows: RowGraph, body: CallBody, given: Sequence[Value]) -> list[Val
 def _made(rows: RowGraph, op: Operation, values: Sequence[Value]) -> list[Value]:
     if op.type in _CALLS:
         return _called(rows, op, values)
-    if op.op_def.stateful or op.device:
+    if (op.op_def.stateful and op.type not in _CHECKS) or op.device:
         raise NoRule
     if not any(v.rows for v in values):
         return rows.again(op, values)
