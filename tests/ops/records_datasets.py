@@ -18,6 +18,11 @@ _BY_FILE = {
         FixedLengthRecordDatasetV2 DatasetToTFRecord ExperimentalDatasetToTFRecord
     """,
     "tests/data/test_generator.py": "GeneratorDataset",
+    "tests/data/test_listing.py": """
+        MatchingFilesDataset ExperimentalMatchingFilesDataset ListDataset RandomDataset
+        ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator DummySeedGenerator
+        DeleteSeedGenerator
+    """,
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync
         IteratorGetNextAsOptional SerializeIterator DeserializeIterator

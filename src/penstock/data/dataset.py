@@ -9,9 +9,9 @@ from penstock.data.base import DatasetBase, DatasetSpec, install_class
 from penstock.data.iterator import NumpyIterator, OwnedIterator
 from penstock.data.methods_basic import BasicMethods
 from penstock.data.methods_choosing import ChoosingMethods
-from penstock.data.methods_grouping import GroupingMethods
 from penstock.data.methods_files import FileMethods
 from penstock.data.methods_generator import GeneratorMethods
+from penstock.data.methods_grouping import GroupingMethods
 from penstock.data.methods_sources import SourceMethods
 
 # Any: elements are of whatever structure the dataset has.
