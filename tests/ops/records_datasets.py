@@ -23,6 +23,40 @@ _BY_FILE = {
         ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator DummySeedGenerator
         DeleteSeedGenerator
     """,
+    "tests/data/test_ordering.py": """
+        ShuffleDataset ShuffleDatasetV2 ShuffleDatasetV3 ShuffleAndRepeatDataset
+        ShuffleAndRepeatDatasetV2 AnonymousRandomSeedGenerator DeleteRandomSeedGenerator
+        ParallelInterleaveDatasetV2 ParallelInterleaveDatasetV3 ParallelInterleaveDatasetV4
+        ParallelInterleaveDataset ExperimentalParallelInterleaveDataset
+        LegacyParallelInterleaveDatasetV2
+    """,
+    "tests/data/test_selecting.py": """
+        ShardDataset TakeWhileDataset ExperimentalTakeWhileDataset UniqueDataset
+        ExperimentalUniqueDataset IgnoreErrorsDataset ExperimentalIgnoreErrorsDataset
+    """,
+    "tests/data/test_caching.py": """
+        CacheDataset CacheDatasetV2 AnonymousMemoryCache DummyMemoryCache DeleteMemoryCache
+    """,
+    "tests/data/test_stacking.py": """
+        PaddedBatchDataset PaddedBatchDatasetV2 UnbatchDataset ExperimentalUnbatchDataset
+        RebatchDataset ExperimentalRebatchDataset WindowDataset SlidingWindowDataset
+        ExperimentalSlidingWindowDataset
+    """,
+    "tests/data/test_looping.py": """
+        ScanDataset ExperimentalScanDataset ReduceDataset DatasetToSingleElement
+    """,
+    "tests/data/test_imported.py": """
+        NonSerializableDataset ExperimentalNonSerializableDataset LatencyStatsDataset
+        ExperimentalLatencyStatsDataset BytesProducedStatsDataset
+        ExperimentalBytesProducedStatsDataset SetStatsAggregatorDataset
+        ExperimentalSetStatsAggregatorDataset ThreadPoolDataset ExperimentalThreadPoolDataset
+        MaxIntraOpParallelismDataset ExperimentalMaxIntraOpParallelismDataset
+        PrivateThreadPoolDataset ExperimentalPrivateThreadPoolDataset AssertNextDataset
+        ExperimentalAssertNextDataset AssertPrevDataset SleepDataset ExperimentalSleepDataset
+        SamplingDataset ChooseFastestDataset ExperimentalChooseFastestDataset MapAndBatchDataset
+        ExperimentalMapAndBatchDataset BatchDataset ParallelBatchDataset ParallelMapDataset
+        ExperimentalMapDataset ParallelFilterDataset FilterByLastComponentDataset GetElementAtIndex
+    """,
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync
         IteratorGetNextAsOptional SerializeIterator DeserializeIterator

@@ -4,6 +4,7 @@ The bytes are a StructuredValue message; arrays are TensorProtos in it, and an e
 and message. They come from files, so nothing in them is run: only what is named here is made.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,25 @@ from penstock.ops.sparse_messages import HeldTensor
 from penstock.types import dtypes as dt
 
 _KIND = "kind"
+_registered: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {}
+
+
+def register(
+    kind: str,
+    of: type,
+    to_state: Callable[[Any], dict[str, Any]],
+    from_state: Callable[[dict[str, Any]], Any],
+) -> None:
+    """Has values of a class be written, as the state that a function gives.
+
+    Args:
+      kind: what they are called in the bytes.
+      of: the class.
+      to_state: gives the state of a value, a dictionary.
+      from_state: makes the value of it.
+    """
+    _registered[of] = kind, to_state
+    _OBJECTS[kind] = from_state
 
 
 def encode(state: Any) -> bytes:
@@ -79,6 +99,9 @@ def _write_object(value: Any, message: Any) -> None:
         _write({_KIND: "ragged", "splits": list(value.splits), "values": value.values}, message)
     elif isinstance(value, HeldTensor):
         _write({_KIND: "held", "array": value.array}, message)
+    elif type(value) in _registered:
+        kind, to_state = _registered[type(value)]
+        _write({_KIND: kind, **to_state(value)}, message)
     elif isinstance(value, np.ndarray) and value.dtype == object and not _is_text(value):
         kept: dict[str, Any] = {
             _KIND: "objects",
@@ -95,8 +118,7 @@ def _write_object(value: Any, message: Any) -> None:
             None,
             None,
             f"The state of the iterator holds {value!r} of type {type(value).__name__}, which"
-            " cannot be written: expected numbers, strings, ragged or sparse tensors. Save before"
-            " windows, or without a buffer of them.",
+            " cannot be written: expected numbers, strings, ragged or sparse tensors, or windows.",
         )
 
 
@@ -139,7 +161,7 @@ def _held(found: dict[str, Any]) -> HeldTensor:
     return HeldTensor(array, dt.string if array.dtype == object else dt.from_numpy(array.dtype))
 
 
-_OBJECTS = {
+_OBJECTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "error": _error,
     "ragged": lambda found: RaggedVariant(found["splits"], found["values"]),
     "held": _held,

@@ -12,13 +12,24 @@ from penstock.data.methods_choosing import ChoosingMethods
 from penstock.data.methods_files import FileMethods
 from penstock.data.methods_generator import GeneratorMethods
 from penstock.data.methods_grouping import GroupingMethods
+from penstock.data.methods_looping import LoopingMethods
+from penstock.data.methods_ordering import OrderingMethods
 from penstock.data.methods_sources import SourceMethods
+from penstock.data.methods_stacking import StackingMethods
 
 # Any: elements are of whatever structure the dataset has.
 
 
 class Dataset(
-    BasicMethods, ChoosingMethods, FileMethods, GeneratorMethods, GroupingMethods, SourceMethods
+    BasicMethods,
+    ChoosingMethods,
+    FileMethods,
+    GeneratorMethods,
+    GroupingMethods,
+    LoopingMethods,
+    OrderingMethods,
+    SourceMethods,
+    StackingMethods,
 ):
     """A sequence of elements, each a structure of tensors, that may be too long for memory.
 

@@ -58,6 +58,18 @@ class PrefetchStage(UnaryStage):
         self._pumping = False  # somebody takes elements of the input
         self._paused = self._closed = self._ended = False
 
+    @property
+    def ready(self) -> bool:
+        """Whether the next element is there, or that there is none."""
+        return bool(self._ready) or self._ended
+
+    def begin(self) -> None:
+        """Begins to read ahead before the first element is asked for."""
+        with self._changed:
+            if not (self._pumping or self._ended or self._closed):
+                self._pumping = True
+                self._pump = self._run.pool.submit(self._run_ahead)
+
     def next(self) -> Element | None:
         """The next element, waited for where it is being made."""
         with self._changed:
