@@ -17,7 +17,8 @@ VECTOR = tf.TensorSpec([None], tf.int64)
 
 
 def lengths(count=6):
-    return D.range(count).map(lambda x: tf.fill([x], x))
+    rows = tf.ragged.constant([[x] * x for x in range(count)], tf.int64, ragged_rank=1)
+    return D.from_tensor_slices(rows).map(lambda x: x)
 
 
 def nested():

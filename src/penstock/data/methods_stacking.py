@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.data import structure as st
 from penstock.data.base import DatasetBase, DatasetSpec
@@ -219,7 +220,11 @@ def _as_shape(value: Any) -> tuple[Tensor, Dims]:
         known = constant_value(tensor)
         if known is None:
             size = None if tensor.shape.rank is None else tensor.shape[0]
-            wide = tensor if tensor.dtype == dt.int64 else _cast(tensor)
+            wide = (
+                tensor
+                if tensor.dtype == dt.int64
+                else execute("Cast", (tensor,), {"DstT": dt.int64})
+            )
             return wide, None if size is None else (None,) * size
         value = [int(n) for n in known]
     if not isinstance(value, TensorShape):
@@ -231,10 +236,6 @@ def _as_shape(value: Any) -> tuple[Tensor, Dims]:
         raise ValueError("padded_shapes: expected shapes of known rank, got an unknown one.")
     sizes = np.array([-1 if n is None else n for n in dims], np.int64)
     return convert_to_tensor(sizes, dt.int64), dims
-
-
-def _cast(tensor: Tensor) -> Tensor:
-    return convert_to_tensor(tensor + 0).astype(dt.int64)  # type: ignore[attr-defined,no-any-return]
 
 
 def _can_be_padded(dims: Dims, padded: Dims) -> bool:
@@ -249,8 +250,9 @@ def _filler(value: Any, dtype: dt.DType) -> Tensor:
     if value is None:
         if dtype == dt.variant:
             raise TypeError("Unable to create padding for field of type 'variant'.")
-        return convert_to_tensor(_EMPTY.get(dtype, 0), dtype)
-    tensor = convert_to_tensor(value)
+        empty: Tensor = convert_to_tensor(_EMPTY.get(dtype, 0), dtype)
+        return empty
+    tensor: Tensor = convert_to_tensor(value)
     if tensor.shape.rank not in (None, 0):
         raise ValueError(
             "Invalid `padding_values`. `padding_values` values should be scalars, but got"
