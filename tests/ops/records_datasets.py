@@ -11,7 +11,7 @@ _BY_FILE = {
     "tests/data/test_grouping.py": """
         GroupByWindowDataset GroupByReducerDataset ExperimentalGroupByReducerDataset
         DirectedInterleaveDataset ExperimentalDirectedInterleaveDataset AssertCardinalityDataset
-        RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
+        DatasetFingerprint RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
     """,
     "tests/data/test_files.py": """
         TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset

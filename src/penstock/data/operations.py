@@ -112,6 +112,7 @@ FAMILIES = (
     "choosing",
     "combining",
     "counting",
+    "fingerprints",
     "grouping",
     "iterating",
     "mapping",
