@@ -75,8 +75,8 @@ def _slots(kind: type) -> list[str]:
 def _add_body(digest: Any, body: CallBody) -> None:
     """Adds a function and those that it calls, without their names."""
     callees, names = functions_of(body.graph.get_operations())
-    message = proto.function_pb2.FunctionDef()
-    write_function(body, {**dict.fromkeys(names, ""), id(body): ""}, message)
-    digest.update(message.SerializeToString(deterministic=True))
-    for each in callees:
-        _add_body(digest, each)
+    nameless = {**dict.fromkeys(names, ""), id(body): ""}
+    for each in (body, *callees):
+        message = proto.function_pb2.FunctionDef()
+        write_function(each, nameless, message)
+        digest.update(message.SerializeToString(deterministic=True))
