@@ -17,6 +17,12 @@ _BY_FILE = {
         TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset
         FixedLengthRecordDatasetV2 DatasetToTFRecord ExperimentalDatasetToTFRecord
     """,
+    "tests/data/test_generator.py": "GeneratorDataset",
+    "tests/data/test_listing.py": """
+        MatchingFilesDataset ExperimentalMatchingFilesDataset ListDataset RandomDataset
+        ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator DummySeedGenerator
+        DeleteSeedGenerator
+    """,
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync
         IteratorGetNextAsOptional SerializeIterator DeserializeIterator
