@@ -73,7 +73,10 @@ def scan(data: bytes, at: int) -> Spans:
         start, whole = at + HEADER_BYTES, HEADER_BYTES + size + FOOTER_BYTES
         if whole > left:
             return starts, ends, (MORE, at, whole, 0)
-        wanted, found = _CHECKSUM.unpack_from(data, start + size)[0], masked_crc(data[start:][:size])
+        wanted, found = (
+            _CHECKSUM.unpack_from(data, start + size)[0],
+            masked_crc(data[start:][:size]),
+        )
         if wanted != found:
             return starts, ends, (DATA, at, wanted, found)
         starts.append(start)

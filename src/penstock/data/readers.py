@@ -244,7 +244,12 @@ class FixedLengthRecordDataset(Dataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        given = (_or(header_bytes, 0), record_bytes, _or(footer_bytes, 0), _or(buffer_size, _BUFFER))
+        given = (
+            _or(header_bytes, 0),
+            record_bytes,
+            _or(footer_bytes, 0),
+            _or(buffer_size, _BUFFER),
+        )
         sizes = [convert_to_tensor(n, dt.int64) for n in given]
         kind = convert_to_tensor(_or(compression_type, ""), dt.string)
 
