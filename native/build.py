@@ -132,8 +132,8 @@ def check(sanitizers: str, rounds: int) -> int:
     The kernels are compared with plain loops (check.cc), the parser of messages is given sound and
     damaged ones (check_wire.cc), work on strings and on arrays is compared with plain loops too
     (check_strings.cc, check_arrays.cc), special functions all kinds of numbers
-    (check_special.cc), random numbers have the right means (check_random.cc), files of records
-    are taken apart (check_records.cc), tasks are shared out on a pool of threads (check_workers.cc).
+    (check_special.cc), random numbers have the right means (check_random.cc), records of files
+    are found (check_records.cc), tasks are shared out on a pool of threads (check_workers.cc).
 
     Args:
       sanitizers: what `-fsanitize=` names; none when empty.

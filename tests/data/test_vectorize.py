@@ -5,10 +5,11 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import penstock as tf
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import penstock as tf
 from penstock.core.execute import execute
 from penstock.core.resources import eager_resources
 from penstock.data.operations import held

@@ -75,7 +75,7 @@ def scan(data: bytes, at: int) -> Spans:
             return starts, ends, (MORE, at, whole, 0)
         wanted, found = (
             _CHECKSUM.unpack_from(data, start + size)[0],
-            masked_crc(data[start:][:size]),
+            masked_crc(data[start : start + size]),
         )
         if wanted != found:
             return starts, ends, (DATA, at, wanted, found)

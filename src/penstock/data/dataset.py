@@ -4,15 +4,18 @@ A dataset is a variant tensor, which an operation made, and the structure of its
 methods come in families, each in a module of its own: a class that `Dataset` inherits from.
 """
 
+from penstock.data import autographing
 from penstock.data.base import DatasetBase, DatasetSpec, install_class
 from penstock.data.iterator import NumpyIterator, OwnedIterator
 from penstock.data.methods_basic import BasicMethods
+from penstock.data.methods_choosing import ChoosingMethods
+from penstock.data.methods_grouping import GroupingMethods
 from penstock.data.methods_sources import SourceMethods
 
 # Any: elements are of whatever structure the dataset has.
 
 
-class Dataset(BasicMethods, SourceMethods):
+class Dataset(BasicMethods, ChoosingMethods, GroupingMethods, SourceMethods):
     """A sequence of elements, each a structure of tensors, that may be too long for memory.
 
     A dataset is immutable: a method makes another dataset of it, and each iterator begins at the
@@ -27,4 +30,5 @@ class Dataset(BasicMethods, SourceMethods):
 
 
 install_class(Dataset)
+autographing.install()
 __all__ = ["Dataset", "DatasetBase", "DatasetSpec", "NumpyIterator", "OwnedIterator"]

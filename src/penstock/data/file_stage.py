@@ -47,7 +47,7 @@ class Files(Description):
       starts: for each file, where the first item begins; 0 for all without them.
     """
 
-    __slots__ = ("kind", "open_file", "paths", "starts")  # type: ignore[misc]
+    __slots__ = ("kind", "open_file", "paths", "starts")
 
     def __init__(
         self, kind: str, paths: Sequence[bytes], open_file: Open, starts: Sequence[int] = ()
@@ -72,13 +72,13 @@ class FilesStage(Stage):
         self._paths = paths
         self._open_file = open_file
         self._starts = starts
-        self._number = 0
         self._reader: Reader | None = None
-        self._offset = 0  # where the file is to be opened, where it is not open
+        self._begin(0)
 
     def _begin(self, number: int) -> None:
         self.close()
         self._number = number
+        # Where the file is to be opened, while it is not open.
         self._offset = self._starts[number] if number < len(self._starts) else 0
 
     def _take(self, count: int) -> list[bytes]:

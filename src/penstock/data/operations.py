@@ -109,14 +109,18 @@ class Mapped:
 FAMILIES = (
     "batching",
     "base",
+    "choosing",
     "combining",
     "counting",
+    "grouping",
     "iterating",
     "mapping",
     "nesting",
     "prefetching",
+    "rebatching",
     "reading",
     "sources",
+    "writing",
 )
 
 

@@ -163,7 +163,7 @@ class TFRecordDataset(Dataset):
 
 
 class TextLineDataset(Dataset):
-    """The lines of text files, as strings without the characters that end them.
+    r"""The lines of text files, as strings without the characters that end them.
 
     Args:
       filenames: string[] or string[N], the files; or a dataset of string[].

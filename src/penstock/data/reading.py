@@ -137,9 +137,8 @@ class Lines:
         """At least one and up to `count` lines; none at the end."""
         found: list[bytes] = []
         while len(found) < count:
-            if self._next == len(self._lines):
-                if found or not self._advance():
-                    break
+            if self._next == len(self._lines) and (found or not self._advance()):
+                break
             last = self._next + count - len(found)
             taken = self._lines[self._next : last]
             self._next += len(taken)
@@ -280,7 +279,7 @@ def _fixed(
         check_scalar(op, name, value)
         check_least(op, name, number(value), least)
         sizes.append(number(value))
-    layout = _Layout(*sizes, compression, block_size(op, buffer))
+    layout = _Layout(sizes[0], sizes[1], sizes[2], compression, block_size(op, buffer))
     return Files(op, texts_of(filenames), lambda path, offset: _Pieces(path, offset, layout))
 
 

@@ -267,6 +267,7 @@ class OptionalSpec(TypeSpec):
     """
 
     __slots__ = ("_element_spec",)
+    _hides_types = True
 
     def __init__(self, element_spec: Any) -> None:
         self._element_spec = element_spec

@@ -194,6 +194,24 @@ class TypeKey:
         return repr(self.kind)
 
 
+class SpecKey:
+    """Key of the spec of a value whose tensors do not show the types within: a dataset's."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: TypeSpec) -> None:
+        self.spec = spec
+
+    def __hash__(self) -> int:
+        return hash(self.spec)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SpecKey) and self.spec == other.spec
+
+    def __repr__(self) -> str:
+        return repr(self.spec)
+
+
 CONTEXT = TracingContext()
 
 
@@ -285,6 +303,8 @@ def _slow_key(value: Any, tensors: list[Any]) -> Any:
 
 def _static_parts(spec: TypeSpec) -> Any:
     """What a composite's spec says beside the shapes and dtypes of its tensors."""
+    if spec._hides_types:
+        return SpecKey(spec)
     return hashable(tuple(map_parts(_static_part, spec._serialize())))
 
 
@@ -417,6 +437,8 @@ def accepts(known: Any, asked: Any) -> bool:
         return isinstance(asked, VariableKey) and known.accepts(asked)
     if isinstance(known, TypeKey):
         return isinstance(asked, TypeKey) and bool(asked.kind.is_subtype_of(known.kind))
+    if isinstance(known, SpecKey):
+        return isinstance(asked, SpecKey) and bool(asked.spec.is_subtype_of(known.spec))
     if isinstance(known, tuple):
         return (
             isinstance(asked, tuple)

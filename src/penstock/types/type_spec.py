@@ -38,6 +38,7 @@ class TypeSpec(abc.ABC):
     """Describes values of one type: a subclass for each type, an instance for its parameters."""
 
     __slots__ = ("__weakref__", "_cached_key")
+    _hides_types = False  # whether the component tensors do not show the types within the value
 
     @property
     @abc.abstractmethod

@@ -52,6 +52,7 @@ class LoopState:
 
     Attributes:
       slots: the carried variables.
+      relaxes: whether sizes that change from round to round are left open, not refused.
       rounds_needed: names of variables that only a round gives a value.
     """
 
@@ -69,6 +70,7 @@ class LoopState:
         self._invariants = invariants
         self.slots = [s for i in range(len(names)) if (s := self._slot(i)) is not None]
         self._probed: list[str] | None = None
+        self.relaxes = False
 
     @property
     def rounds_needed(self) -> list[str]:
@@ -184,6 +186,8 @@ class LoopState:
                 f" expected the one before the loop. {problem}. Keep the structure, or collect"
                 " values in a tf.TensorArray."
             ) from None
+        if self.relaxes:
+            _relax(slot, tensors)
         triples = zip(
             nest.flatten(slot.value, expand_composites=True),
             nest.flatten(slot.shapes, expand_composites=True),
@@ -210,12 +214,12 @@ class LoopState:
 
     # ---- after the loop --------------------------------------------------------------------------
 
-    def check_ran(self, ran: Any) -> None:
+    def check_ran(self, ran: Callable[[], Any]) -> None:
         """Adds the check that a loop which had to give variables a value did so."""
         names = self.rounds_needed
         if names:
             text = f"loop must iterate at least once to initialize {', '.join(names)}"
-            execute("Assert", (ran, [text]))
+            execute("Assert", (ran(), [text]))
 
     def as_invariants(self) -> list[Any]:
         """The shapes of the carried variables, as `tf.while_loop` takes them."""
@@ -223,6 +227,28 @@ class LoopState:
             nest.map_structure(TensorShape, s.shapes) if nest.is_nested(s.shapes) else s.shapes
             for s in self.slots
         ]
+
+
+class ShapesChangedError(Exception):
+    """A round left sizes open that the loop had: it is to be traced again."""
+
+
+def _relax(slot: _Slot, tensors: Any) -> None:
+    """Leaves open the sizes that a round changes.
+
+    Raises:
+      ShapesChangedError: there are such.
+    """
+    shapes = [TensorShape(s) for s in nest.flatten(slot.shapes, expand_composites=True)]
+    after = [t.shape for t in nest.flatten(tensors, expand_composites=True)]
+    common = [a.most_specific_compatible_shape(b) for a, b in zip(shapes, after, strict=True)]
+    changed = any(
+        not is_subtype(old.dims_tuple, new.dims_tuple)
+        for old, new in zip(common, shapes, strict=True)
+    )
+    if changed:
+        slot.shapes = common if nest.is_nested(slot.shapes) else common[0]
+        raise ShapesChangedError
 
 
 def _work(graph: Any, start: int) -> list[str]:

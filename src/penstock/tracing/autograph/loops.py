@@ -14,7 +14,7 @@ from penstock.core.execute import execute
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.loops import while_loop
-from penstock.tracing.autograph.loop_state import LoopState, scratch
+from penstock.tracing.autograph.loop_state import LoopState, ShapesChangedError, scratch
 from penstock.tracing.autograph.values import at, condition, is_staged
 
 Options = dict[str, Any]
@@ -28,7 +28,7 @@ _CONSISTENT = "Use a tensor for the condition from the start (tf.constant, tf.ra
 
 
 def register_for(kind: type, loop: ForLoop) -> None:
-    """Says how `for` iterates over objects of a class: a dataset, an iterator of batches."""
+    """Says how `for` iterates over objects of a class, a dataset, say, while a graph is built."""
     _kinds[kind] = loop
 
 
@@ -90,7 +90,7 @@ def for_stmt(
     if state.graph is not None and getattr(iterated, "_loops_over_rows", False):
         _for_ragged(iterated, extra_test, body, begun)
         return
-    for kind in type(iterated).__mro__:
+    for kind in type(iterated).__mro__ if state.graph is not None else ():
         if kind in _kinds:
             _kinds[kind](iterated, extra_test, body, get_state, set_state, symbol_names, opts)
             return
@@ -184,6 +184,7 @@ class _Loop:
     """A loop that becomes an operation of the graph."""
 
     least_rounds = 0  # known when tracing
+    ran: Callable[[Any], Any] | None = None  # of the first number: whether there was a round
 
     def __init__(
         self, names: Sequence[str], get_state: GetState, set_state: SetState, opts: Options
@@ -224,13 +225,25 @@ class _Loop:
             return [True if following is None else following(number), *new]
 
         first = convert_to_tensor(start)
-        variables = [first, *(s.value for s in self._state.slots)]
-        shapes = [first.shape, *self._state.as_invariants()]
-        last, *results = while_loop(cond, loop_body, variables, shapes, **self._options)
+        last, *results = self._added(cond, loop_body, first)
         if self.least_rounds < 1:
-            ran = last if ahead is None else execute("NotEqual", (last, first))
-            self._state.check_ran(ran)
+            self._state.check_ran(lambda: self._has_run(first, last, ahead))
         self._state.enter(results)
+
+    def _added(self, cond: Any, loop_body: Any, first: Any) -> Any:
+        """Adds the loop; again, where it turns out that sizes have to be left open."""
+        while True:
+            variables = [first, *(s.value for s in self._state.slots)]
+            shapes = [first.shape, *self._state.as_invariants()]
+            try:
+                return while_loop(cond, loop_body, variables, shapes, **self._options)
+            except ShapesChangedError:
+                continue
+
+    def _has_run(self, first: Any, last: Any, ahead: Any) -> Any:
+        if ahead is None:
+            return last
+        return execute("NotEqual", (last, first)) if self.ran is None else self.ran(first)
 
     def run_to(
         self,
@@ -253,4 +266,16 @@ def _both(a: Any, b: Any) -> Any:
     return execute("LogicalAnd", (a, b))
 
 
-__all__ = ["for_stmt", "register_for", "while_stmt"]
+def staged_loop(
+    names: Sequence[str], get_state: GetState, set_state: SetState, opts: Options, relaxes: bool
+) -> _Loop:
+    """A loop that becomes an operation of the graph, for `register_for`.
+
+    `relaxes` leaves sizes open that a round changes, in place of refusing them.
+    """
+    loop = _Loop(names, get_state, set_state, opts)
+    loop._state.relaxes = relaxes
+    return loop
+
+
+__all__ = ["for_stmt", "register_for", "staged_loop", "while_stmt"]
