@@ -1,5 +1,6 @@
 """What all datasets have: the variant tensor, the structure, iterators, and how others are made."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,6 +19,8 @@ from penstock.data.operations import HOST, held
 from penstock.data.stages import INFINITE, UNKNOWN, Array
 from penstock.data.structure import Structure
 from penstock.types import dtypes as dt
+from penstock.types.composite_specs import NoneTensorSpec, SparseTensorSpec
+from penstock.types.ragged_spec import RaggedTensorSpec
 from penstock.types.tensor_spec import TensorSpec
 from penstock.types.type_spec import BatchableTypeSpec, register
 from penstock.util import nest
@@ -42,6 +45,8 @@ def _cardinality(input_dataset: Array) -> Array:
 
 
 _classes: dict[str, type] = {}
+_AS_ARRAYS = (TensorSpec, RaggedTensorSpec, SparseTensorSpec, NoneTensorSpec)
+_VERSION = re.compile(r"V\d+$")
 
 
 def install_class(kind: type) -> None:
@@ -63,6 +68,7 @@ class DatasetBase(CompositeTensor, Trackable):
       inputs: the datasets that it takes its elements from.
     """
 
+    _made_by = ""  # the operation
     _class_of_results: ClassVar[Any] = None  # of what methods give, where it is not `Dataset`
 
     def __init__(
@@ -116,7 +122,9 @@ class DatasetBase(CompositeTensor, Trackable):
         structure = spec if isinstance(spec, Structure) else Structure(spec)
         variant = execute(op, inputs, {**structure.attrs, **(attrs or {})}, name)
         kind = type(self)._class_of_results or dataset_class()
-        return kind(variant, structure, (self, *others))
+        made = kind(variant, structure, (self, *others))
+        made._made_by = op if isinstance(op, str) else op.name
+        return made
 
     def __iter__(self) -> Iterator[Any]:
         """An iterator from the first element.
@@ -135,11 +143,11 @@ class DatasetBase(CompositeTensor, Trackable):
         """An iterator of the elements as NumPy arrays, eagerly.
 
         Returns:
-          An iterator of structures like `element_spec`, of arrays; ragged and sparse tensors become
-          their `RaggedTensorValue` and `SparseTensorValue`.
+          An iterator of structures like `element_spec`, of arrays and NumPy scalars; sparse tensors
+          become dense, ragged ones arrays of arrays.
 
         Raises:
-          TypeError: an element holds what has no such form.
+          TypeError: elements hold datasets or other values without such a form.
           RuntimeError: not in eager mode.
 
         Example:
@@ -151,6 +159,14 @@ class DatasetBase(CompositeTensor, Trackable):
             raise RuntimeError(
                 "`tf.data.Dataset.as_numpy_iterator()` is only supported in eager mode."
             )
+        for spec in nest.flatten(self.element_spec):
+            if not isinstance(
+                spec, (TensorSpec, RaggedTensorSpec, SparseTensorSpec, NoneTensorSpec)
+            ):
+                raise TypeError(
+                    "`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that"
+                    f" produce values of type {spec.value_type}: expected tensors, got {spec}."
+                )
         return NumpyIterator(self)
 
     def cardinality(self, name: str | None = None) -> Any:
@@ -201,7 +217,7 @@ class DatasetBase(CompositeTensor, Trackable):
         return DatasetSpec(self.element_spec)
 
     def __repr__(self) -> str:
-        name = type(self).__name__
+        name = _VERSION.sub("", self._made_by) if self._made_by else type(self).__name__
         return f"<_{name} element_spec={self.element_spec}>"
 
     def __debug_string__(self) -> str:

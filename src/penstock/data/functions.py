@@ -50,12 +50,13 @@ def trace(
       unpack: whether a tuple is given as several arguments.
 
     Raises:
-      TypeError: it cannot be called, or returns what is no element.
+      ValueError: it cannot be called.
+      TypeError: it returns what is no element.
     """
     if not callable(function):
-        raise TypeError(
-            f"{name}: expected a function of elements, got {function!r} of type"
-            f" {type(function).__name__}."
+        raise ValueError(
+            f"Dataset.{name}: the function must be a callable: expected one of elements, got"
+            f" {function!r} of type {type(function).__name__}."
         )
     graph = FuncGraph(_name_of(function, name))
     with context.graph_scope(graph), context.no_recording():
@@ -94,11 +95,6 @@ def _placeholders(graph: FuncGraph, structure: Structure) -> Any:
 
 
 def _element(result: Any, name: str) -> Any:
-    if result is None:
-        raise TypeError(
-            f"{name}: Unsupported return value from function passed to Dataset.{name}(): None."
-            " Expected a tensor, or a structure of tensors. Return one."
-        )
     try:
         return normalized(result)
     except (TypeError, ValueError) as problem:

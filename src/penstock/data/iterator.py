@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.composite import CompositeTensor
+from penstock.core.composite import CompositeTensor, SparseTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -27,6 +27,7 @@ from penstock.data.iterating import (
 from penstock.data.operations import held
 from penstock.data.structure import Structure
 from penstock.ops.optional import Optional
+from penstock.ops.sparse_tensors import to_dense
 from penstock.types import dtypes as dt
 from penstock.types.tensor_spec import TensorSpec
 from penstock.types.type_spec import TypeSpec, register
@@ -235,4 +236,6 @@ class NumpyIterator(PythonIterator[Any]):
 
 
 def _as_numpy(value: Any) -> Any:
+    if isinstance(value, SparseTensor):
+        value = to_dense(value)
     return value.numpy() if hasattr(value, "numpy") else value

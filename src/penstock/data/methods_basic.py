@@ -223,10 +223,10 @@ class BasicMethods(DatasetBase):
 
 
 def _zipped(args: Any, datasets: Any, name: str | None) -> Any:
-    if bool(args) == (datasets is not None):
-        raise TypeError(
-            "Must pass either datasets as positional arguments, or `datasets`, not both."
-        )
+    if not args and datasets is None:
+        raise TypeError("Must pass at least one dataset to `zip`.")
+    if args and datasets is not None:
+        raise TypeError("Both `*args` and `datasets` cannot be set: give the datasets once.")
     found = datasets if datasets is not None else (args[0] if len(args) == 1 else tuple(args))
     inputs: list[Any] = []
 

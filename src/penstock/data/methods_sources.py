@@ -19,7 +19,9 @@ def made(op: Any, inputs: Any, spec: Any, attrs: Any = None, name: str | None = 
     """The dataset that an operation makes without others."""
     structure = spec if isinstance(spec, Structure) else Structure(spec)
     given = structure.attrs if attrs is None else attrs
-    return dataset_class()(execute(op, inputs, given, name), structure)
+    dataset = dataset_class()(execute(op, inputs, given, name), structure)
+    dataset._made_by = op.name
+    return dataset
 
 
 class SourceMethods(DatasetBase):

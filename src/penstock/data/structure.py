@@ -16,7 +16,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.types import dtypes as dt
-from penstock.types.composite_specs import SparseTensorSpec
+from penstock.types.composite_specs import SparseTensorSpec, VariableSpec
 from penstock.types.composite_values import SparseTensorValue
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -28,20 +28,18 @@ from penstock.types.type_spec import (
     type_spec_or_none,
 )
 from penstock.util import nest
+from penstock.util.nest_kinds import sorted_keys
 
 # Any: elements and their leaves are of whatever class the user has.
 
 
 def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
-    """`value` with `function` of each leaf: what is no tuple, dictionary or class of fields.
-
-    The function is called in the order of `nest.flatten`: a dictionary's leaves by sorted keys.
-    """
+    """`value` with `function` of each leaf: what is no tuple, dictionary or class of fields."""
     if isinstance(value, tuple):
         parts = [map_leaves(function, v) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, Mapping):
-        made = {k: map_leaves(function, value[k]) for k in sorted(value)}
+        made = {k: map_leaves(function, value[k]) for k in sorted_keys(value)}
         return _like_mapping(value, {k: made[k] for k in value})
     fields = getattr(type(value), "__attrs_attrs__", None)
     if fields is not None:
@@ -82,14 +80,11 @@ def _as_leaf(value: Any, spec: Any = None) -> Any:
         return SparseTensor.from_value(value)
     if value is None or isinstance(value, (Tensor, CompositeTensor, TypeSpec)):
         return value
-    if not isinstance(value, np.ndarray) and type_spec_or_none(value) is not None:
+    if not isinstance(value, (np.ndarray, list)):
         known = type_spec_or_none(value)
-        if not isinstance(known, TensorSpec):
-            return convert_to_tensor(value) if hasattr(value, "read_value") else value
-    if hasattr(value, "to_sparse_value"):
-        return value
-    dtype = spec.dtype if isinstance(spec, TensorSpec) else None
-    return convert_to_tensor(value, dtype)
+        if known is not None and not isinstance(known, (TensorSpec, VariableSpec)):
+            return value
+    return convert_to_tensor(value, spec.dtype if isinstance(spec, TensorSpec) else None)
 
 
 class Structure:
