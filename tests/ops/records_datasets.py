@@ -12,6 +12,15 @@ _BY_FILE = {
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync
         IteratorGetNextAsOptional SerializeIterator DeserializeIterator
     """,
+    "tests/data/test_options.py": """
+        OptionsDataset ModelDataset FinalizeDataset OptimizeDataset OptimizeDatasetV2
+        RewriteDataset AssertNextDataset AssertPrevDataset LatencyStatsDataset
+        BytesProducedStatsDataset NonSerializableDataset PrivateThreadPoolDataset
+        MaxIntraOpParallelismDataset ExperimentalPrivateThreadPoolDataset
+        ExperimentalMaxIntraOpParallelismDataset ExperimentalNonSerializableDataset
+        ExperimentalAssertNextDataset ExperimentalLatencyStatsDataset
+        ExperimentalBytesProducedStatsDataset
+    """,
 }
 RECORDS = [
     Record(name, tested_by=path) for path, names in _BY_FILE.items() for name in names.split()

@@ -105,6 +105,7 @@ FAMILIES = (
     "iterating",
     "mapping",
     "nesting",
+    "options_dataset",
     "prefetching",
     "sources",
 )
