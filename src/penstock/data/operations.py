@@ -105,6 +105,7 @@ FAMILIES = (
     "iterating",
     "mapping",
     "nesting",
+    "old_iterators",
     "options_dataset",
     "prefetching",
     "sources",

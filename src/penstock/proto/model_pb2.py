@@ -24,13 +24,27 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14penstock/model.proto\x12\x13penstock.data.model*l\n\x11\x41utotuneAlgorithm\x12\x0b\n\x07\x44\x45\x46\x41ULT\x10\x00\x12\x0e\n\nHILL_CLIMB\x10\x01\x12\x14\n\x10GRADIENT_DESCENT\x10\x02\x12\x13\n\x0fMAX_PARALLELISM\x10\x03\x12\x0f\n\x0bSTAGE_BASED\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14penstock/model.proto\x12\x13penstock.data.model\"\x91\x08\n\nModelProto\x12\x14\n\x0c\x64\x61taset_name\x18\x07 \x01(\t\x12\x39\n\x05nodes\x18\x01 \x03(\x0b\x32*.penstock.data.model.ModelProto.NodesEntry\x12\x0e\n\x06output\x18\x02 \x01(\x03\x12\x12\n\nid_counter\x18\x03 \x01(\x03\x12O\n\x13optimization_params\x18\x05 \x01(\x0b\x32\x32.penstock.data.model.ModelProto.OptimizationParams\x12\x11\n\tgap_times\x18\x06 \x03(\x04\x1a\xbb\x04\n\x04Node\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08\x61utotune\x18\x03 \x01(\x08\x12\x16\n\x0e\x62uffered_bytes\x18\x04 \x01(\x03\x12\x19\n\x11\x62uffered_elements\x18\x05 \x01(\x03\x12\x16\n\x0e\x62ytes_consumed\x18\x06 \x01(\x03\x12\x16\n\x0e\x62ytes_produced\x18\x07 \x01(\x03\x12\x14\n\x0cnum_elements\x18\x08 \x01(\x03\x12\x17\n\x0fprocessing_time\x18\t \x01(\x03\x12\x16\n\x0erecord_metrics\x18\n \x01(\x08\x12\x42\n\nparameters\x18\x0b \x03(\x0b\x32..penstock.data.model.ModelProto.Node.Parameter\x12!\n\x19input_processing_time_sum\x18\x0c \x01(\x01\x12#\n\x1binput_processing_time_count\x18\r \x01(\x03\x12\x0e\n\x06inputs\x18\x0e \x03(\x03\x12\x32\n\nnode_class\x18\x0f \x01(\x0e\x32\x1e.penstock.data.model.NodeClass\x12\r\n\x05ratio\x18\x10 \x01(\x01\x12\x14\n\x0cmemory_ratio\x18\x11 \x01(\x01\x1ah\n\tParameter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x13\n\x0bstate_value\x18\x03 \x01(\x01\x12\x0b\n\x03min\x18\x04 \x01(\x01\x12\x0b\n\x03max\x18\x05 \x01(\x01\x12\x0f\n\x07tunable\x18\x06 \x01(\x08\x1a\x91\x01\n\x12OptimizationParams\x12\x39\n\talgorithm\x18\x01 \x01(\x0e\x32&.penstock.data.model.AutotuneAlgorithm\x12\x12\n\ncpu_budget\x18\x02 \x01(\x03\x12\x12\n\nram_budget\x18\x03 \x01(\x03\x12\x18\n\x10model_input_time\x18\x04 \x01(\x01\x1aR\n\nNodesEntry\x12\x0b\n\x03key\x18\x01 \x01(\x03\x12\x33\n\x05value\x18\x02 \x01(\x0b\x32$.penstock.data.model.ModelProto.Node:\x02\x38\x01J\x04\x08\x04\x10\x05*\x9c\x01\n\tNodeClass\x12\x0b\n\x07UNKNOWN\x10\x00\x12\x13\n\x0fINTERLEAVE_MANY\x10\x01\x12\x19\n\x15\x41SYNC_INTERLEAVE_MANY\x10\x02\x12\x0f\n\x0bKNOWN_RATIO\x10\x03\x12\x15\n\x11\x41SYNC_KNOWN_RATIO\x10\x04\x12\x11\n\rUNKNOWN_RATIO\x10\x05\x12\x17\n\x13\x41SYNC_UNKNOWN_RATIO\x10\x06*l\n\x11\x41utotuneAlgorithm\x12\x0b\n\x07\x44\x45\x46\x41ULT\x10\x00\x12\x0e\n\nHILL_CLIMB\x10\x01\x12\x14\n\x10GRADIENT_DESCENT\x10\x02\x12\x13\n\x0fMAX_PARALLELISM\x10\x03\x12\x0f\n\x0bSTAGE_BASED\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'penstock.proto.model_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_AUTOTUNEALGORITHM']._serialized_start=45
-  _globals['_AUTOTUNEALGORITHM']._serialized_end=153
+  _globals['_MODELPROTO_NODESENTRY']._loaded_options = None
+  _globals['_MODELPROTO_NODESENTRY']._serialized_options = b'8\001'
+  _globals['_NODECLASS']._serialized_start=1090
+  _globals['_NODECLASS']._serialized_end=1246
+  _globals['_AUTOTUNEALGORITHM']._serialized_start=1248
+  _globals['_AUTOTUNEALGORITHM']._serialized_end=1356
+  _globals['_MODELPROTO']._serialized_start=46
+  _globals['_MODELPROTO']._serialized_end=1087
+  _globals['_MODELPROTO_NODE']._serialized_start=278
+  _globals['_MODELPROTO_NODE']._serialized_end=849
+  _globals['_MODELPROTO_NODE_PARAMETER']._serialized_start=745
+  _globals['_MODELPROTO_NODE_PARAMETER']._serialized_end=849
+  _globals['_MODELPROTO_OPTIMIZATIONPARAMS']._serialized_start=852
+  _globals['_MODELPROTO_OPTIMIZATIONPARAMS']._serialized_end=997
+  _globals['_MODELPROTO_NODESENTRY']._serialized_start=999
+  _globals['_MODELPROTO_NODESENTRY']._serialized_end=1081
 # @@protoc_insertion_point(module_scope)
