@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE.parent / "src/penstock/_native/libpenstock_kernels.so"
 # Sources of libraries that Python calls.
-HOST = ("buffers", "calls", "wire", "strings", "special", "arrays", "random")
+HOST = ("buffers", "calls", "wire", "strings", "special", "arrays", "random", "records")
 HOST_HANDLED = ("special", "arrays", "random")  # those that XLA calls too, by host_handlers.cc
 CHECK_SECONDS = 900  # a check takes some 20, and several times as many beside other work
 COMMON = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
@@ -132,8 +132,8 @@ def check(sanitizers: str, rounds: int) -> int:
     The kernels are compared with plain loops (check.cc), the parser of messages is given sound and
     damaged ones (check_wire.cc), work on strings and on arrays is compared with plain loops too
     (check_strings.cc, check_arrays.cc), special functions all kinds of numbers
-    (check_special.cc), random numbers have the right means (check_random.cc), tasks are shared out
-    on a pool of threads (check_workers.cc).
+    (check_special.cc), random numbers have the right means (check_random.cc), records of files
+    are found (check_records.cc), tasks are shared out on a pool of threads (check_workers.cc).
 
     Args:
       sanitizers: what `-fsanitize=` names; none when empty.
@@ -149,7 +149,7 @@ def check(sanitizers: str, rounds: int) -> int:
     extra = extra if sanitizers else []
     with tempfile.TemporaryDirectory() as folder:
         failed = 0
-        for name in ("wire", "strings", "special", "arrays", "random", "workers"):
+        for name in ("wire", "strings", "special", "arrays", "random", "records", "workers"):
             target = f"{folder}/{name}"
             sources = [str(HERE / f"check_{name}.cc")]
             if name in HOST:

@@ -21,6 +21,7 @@ from penstock.core import (
     native_buffers,
     native_library,
     native_random,
+    native_records,
     native_special,
     native_strings,
     native_wire,
@@ -175,6 +176,7 @@ def test_the_sources_state_the_numbers_and_functions_that_python_does():
         "special": native_special,
         "arrays": native_arrays,
         "random": native_random,
+        "records": native_records,
     }
     for name, module in libraries.items():
         library = module.LIBRARY

@@ -8,6 +8,15 @@ _BY_FILE = {
         BatchDatasetV2 TakeDataset SkipDataset RepeatDataset PrefetchDataset FlatMapDataset
         InterleaveDataset ConcatenateDataset ZipDataset DatasetCardinality
     """,
+    "tests/data/test_grouping.py": """
+        GroupByWindowDataset GroupByReducerDataset ExperimentalGroupByReducerDataset
+        DirectedInterleaveDataset ExperimentalDirectedInterleaveDataset AssertCardinalityDataset
+        RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
+    """,
+    "tests/data/test_files.py": """
+        TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset
+        FixedLengthRecordDatasetV2 DatasetToTFRecord ExperimentalDatasetToTFRecord
+    """,
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync
         IteratorGetNextAsOptional SerializeIterator DeserializeIterator

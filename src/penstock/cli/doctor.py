@@ -23,6 +23,7 @@ from penstock.core import (
     native_arrays,
     native_buffers,
     native_random,
+    native_records,
     native_special,
     native_strings,
     native_wire,
@@ -119,6 +120,7 @@ def _host_libraries() -> dict[str, HostLibrary]:
         "special functions": native_special.LIBRARY,
         "work on arrays": native_arrays.LIBRARY,
         "random numbers": native_random.LIBRARY,
+        "reading of records": native_records.LIBRARY,
         "calls of native functions": CALLS,
     }
     if native_buffers.NEEDED:

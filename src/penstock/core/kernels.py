@@ -37,7 +37,7 @@ class Kernel:
     """One implementation.
 
     Attributes:
-      limit: elements up to which a host kernel is preferred.
+      limit: elements up to which a host kernel is preferred, see `penstock.runtime.host_choice`.
       when: the inputs that it serves; None for all.
       otherwise: what serves the other inputs; set by `select` on a kernel with `when`.
       by_rows: of a variable it reads only the rows that its other inputs name.

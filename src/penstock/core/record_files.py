@@ -4,15 +4,16 @@
 `penstock.core.records` says. A writer's options are those of zlib, whose defaults they have.
 """
 
+import contextlib
 import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO, ClassVar
 
 from penstock import errors
 from penstock.core import files
-from penstock.core.records import frame, read_records
+from penstock.core.byte_files import open_bytes
+from penstock.core.records import RecordReader, frame
 
-_PIECE = 1 << 20  # bytes that are read at a time
 _GZIP = 16  # added to the window's bits, it asks zlib for gzip's format
 
 
@@ -200,43 +201,6 @@ def _packer(kind: str, options: TFRecordOptions) -> Any:
     )
 
 
-class _Inflating:
-    """A file that is decompressed while it is read; it may be made of several compressed ones."""
-
-    def __init__(self, file: BinaryIO, name: str, bits: int) -> None:
-        self._file, self._name, self._bits = file, name, bits
-        self._inflate: Any = None
-        self._packed = b""
-        self._ready = b""
-
-    def seekable(self) -> bool:
-        """It cannot be moved in."""
-        return False
-
-    def read(self, size: int) -> bytes:
-        """Up to `size` bytes; fewer at the end."""
-        while len(self._ready) < size:
-            piece = self._packed or self._file.read(_PIECE)
-            if not piece:
-                if self._inflate is not None and not self._inflate.eof:
-                    raise self._lost("the end of the file inside of them")
-                break
-            if self._inflate is None or self._inflate.eof:
-                self._inflate = zlib.decompressobj(self._bits)
-            try:
-                self._ready += self._inflate.decompress(piece)
-            except zlib.error as problem:
-                raise self._lost(f"bytes that are not ({problem})") from None
-            self._packed = self._inflate.unused_data
-        found, self._ready = self._ready[:size], self._ready[size:]
-        return found
-
-    def _lost(self, got: str) -> errors.OpError:
-        return errors.DataLossError(
-            None, None, f"{self._name}: expected compressed records, got {got}. Write it anew."
-        )
-
-
 def read_file(path: Any, compression: str = "") -> Iterator[bytes]:
     """The records of a file.
 
@@ -248,17 +212,10 @@ def read_file(path: Any, compression: str = "") -> Iterator[bytes]:
       OpError: a subclass: the file cannot be read.
       DataLossError: it is not made of records.
     """
-    local = files.local_path(path)
-    try:
-        file = open(local, "rb")  # noqa: SIM115 - closed below
-    except OSError as problem:
-        raise files.translated(problem, local) from problem
-    with file:
-        source: Any = file
-        if compression:
-            bits = zlib.MAX_WBITS + _GZIP if compression == "GZIP" else zlib.MAX_WBITS
-            source = _Inflating(file, local, bits)
-        yield from read_records(source, local)
+    with contextlib.closing(open_bytes(path, compression)) as file:
+        reader = RecordReader(file, files.local_path(path))
+        while (record := reader.next()) is not None:
+            yield record
 
 
 def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:

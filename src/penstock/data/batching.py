@@ -14,6 +14,7 @@ from penstock.data.stages import (
     Stage,
     State,
     UnaryStage,
+    columns_up_to,
     rows_of,
     stack,
     up_to,
@@ -72,7 +73,7 @@ class _BatchStage(UnaryStage):
         if self._ended:
             return None
         if self.input.stacked:
-            made = self.input.columns(self._size)
+            made = columns_up_to(self.input, self._size)
         else:
             found = up_to(self.input, self._size)
             made = stack(found, self._types) if found else None

@@ -1,5 +1,6 @@
 """Datasets of several others, side by side or one after the other."""
 
+import contextlib
 from collections.abc import Sequence
 
 from penstock.data.operations import NAMED, dataset_kernel, dataset_op, held
@@ -12,6 +13,7 @@ from penstock.data.stages import (
     Element,
     Stage,
     State,
+    row,
     rows_of,
 )
 from penstock.types.dims import Dims
@@ -60,15 +62,17 @@ class _ZipStage(_ManyStage):
         super().__init__(inputs)
         self.stacked = all(i.stacked for i in inputs)
         self._ended = False
+        # of each input: columns that were taken while another had none for them
+        self._left: list[Element | None] = [None] * len(inputs)
 
     def next(self) -> Element | None:
-        made: list[Array] = []
         if self._ended:
             return None
+        made: list[Array] = []
         failed: Exception | None = None
-        for each in self._inputs:  # all move on together, also where one of them fails
+        for number in range(len(self._inputs)):  # all move on, also where one of them fails
             try:
-                found = each.next()
+                found = self._one(number)
             except Exception as error:
                 failed = failed or error
                 continue
@@ -80,24 +84,55 @@ class _ZipStage(_ManyStage):
             raise failed
         return tuple(made)
 
+    def _one(self, number: int) -> Element | None:
+        """The next element of an input."""
+        left = self._left[number]
+        if left is None:
+            return self._inputs[number].next()
+        self._drop(number, 1)
+        return row(left, 0)
+
+    def _drop(self, number: int, count: int) -> None:
+        left = self._left[number]
+        if left is not None:
+            rest = tuple(column[count:] for column in left)
+            self._left[number] = rest if rows_of(rest) else None
+
     def columns(self, count: int) -> Element | None:
         if self._ended:
             return None
-        parts = [each.columns(count) for each in self._inputs]
-        if any(p is None for p in parts):
-            self._ended = True
-            return None
-        fewest = min(rows_of(p) for p in parts if p is not None)
-        if fewest < count:
-            self._ended = True
-        return tuple(column[:fewest] for p in parts if p is not None for column in p)
+        for number, each in enumerate(self._inputs):
+            if self._left[number] is not None:
+                continue
+            try:
+                self._left[number] = each.columns(count)
+            except Exception:
+                self._pass_over(number)
+                raise
+            if self._left[number] is None:
+                self._ended = True
+                return None
+        parts = [left for left in self._left if left is not None]
+        fewest = min(count, *map(rows_of, parts)) if parts else 0
+        for number in range(len(parts)):
+            self._drop(number, fewest)
+        return tuple(column[:fewest] for part in parts for column in part)
+
+    def _pass_over(self, failed: int) -> None:
+        """Passes over one element of every input but that which has failed."""
+        for number in range(len(self._inputs)):
+            if number != failed:
+                with contextlib.suppress(Exception):
+                    self._ended = self._one(number) is None or self._ended
 
     def save(self) -> State:
-        return {**super().save(), "ended": self._ended}
+        left = [None if each is None else list(each) for each in self._left]
+        return {**super().save(), "ended": self._ended, "left": left}
 
     def restore(self, state: State) -> None:
         super().restore(state)
         self._ended = bool(state["ended"])
+        self._left = [None if each is None else tuple(each) for each in state["left"]]
 
 
 ZIP = dataset_op(
@@ -135,11 +170,20 @@ class Concatenate(Description):
 class _ConcatenateStage(_ManyStage):
     def __init__(self, inputs: Sequence[Stage]) -> None:
         super().__init__(inputs)
+        self.stacked = all(i.stacked for i in inputs)
         self._at = 0
 
     def next(self) -> Element | None:
         while self._at < len(self._inputs):
             found = self._inputs[self._at].next()
+            if found is not None:
+                return found
+            self._at += 1
+        return None
+
+    def columns(self, count: int) -> Element | None:
+        while self._at < len(self._inputs):
+            found = self._inputs[self._at].columns(count)
             if found is not None:
                 return found
             self._at += 1

@@ -201,11 +201,28 @@ class _RepeatStage(Stage):
         self._given = False  # whether this round gave an element
         self._input: Stage | None = None
 
+    @property
+    def stacked(self) -> bool:  # type: ignore[override]
+        """Whether a round is."""
+        return self._count != 0 and self._current().stacked
+
+    def _current(self) -> Stage:
+        if self._input is None:
+            self._input, self._given = self._description.start(self._run), False
+        return self._input
+
     def next(self) -> Element | None:
         while self._count < 0 or self._round < self._count:
-            if self._input is None:
-                self._input, self._given = self._description.start(self._run), False
-            found = self._input.next()
+            found = self._current().next()
+            if found is not None:
+                self._given = True
+                return found
+            self._end_round()
+        return None
+
+    def columns(self, count: int) -> Element | None:
+        while self._count < 0 or self._round < self._count:
+            found = self._current().columns(count)
             if found is not None:
                 self._given = True
                 return found
@@ -227,6 +244,7 @@ class _RepeatStage(Stage):
     def restore(self, state: State) -> None:
         self._round, self._count = int(state["round"]), int(state["count"])
         self._given = bool(state["given"])
+        self.close()
         self._input = None
         if state["input"] is not None:
             self._input = self._description.start(self._run)

@@ -8,13 +8,15 @@ from penstock.data import autographing
 from penstock.data.base import DatasetBase, DatasetSpec, install_class
 from penstock.data.iterator import NumpyIterator, OwnedIterator
 from penstock.data.methods_basic import BasicMethods
+from penstock.data.methods_choosing import ChoosingMethods
+from penstock.data.methods_grouping import GroupingMethods
 from penstock.data.methods_options import OptionMethods
 from penstock.data.methods_sources import SourceMethods
 
 # Any: elements are of whatever structure the dataset has.
 
 
-class Dataset(BasicMethods, OptionMethods, SourceMethods):
+class Dataset(BasicMethods, ChoosingMethods, GroupingMethods, OptionMethods, SourceMethods):
     """A sequence of elements, each a structure of tensors, that may be too long for memory.
 
     A dataset is immutable: a method makes another dataset of it, and each iterator begins at the

@@ -23,16 +23,15 @@ from penstock.data.stages import (
     Stage,
     State,
     UnaryStage,
-    row,
+    rows_from,
     rows_of,
     stack,
-    up_to,
 )
-from penstock.data.vectorize import vectorized
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
-BLOCK = 64  # elements that a function of rows is given at once where nobody asks for more
+BLOCK = 64  # elements that a function of rows is given at once where nobody asks for more, ...
+BLOCK_BYTES = 1 << 18  # ... of this size at most, but one
 AUTOTUNE = -1
 
 
@@ -49,7 +48,7 @@ class Map(Description):
     """
 
     kind = "MapDataset"
-    __slots__ = ("_rows", "deterministic", "function", "parallel")
+    __slots__ = ("deterministic", "function", "parallel")
 
     def __init__(
         self,
@@ -64,7 +63,6 @@ class Map(Description):
         self.function = function
         self.parallel = parallel
         self.deterministic = deterministic
-        self._rows: Any = False  # not looked for yet
 
     def cardinality(self) -> int:
         """That of the elements."""
@@ -73,10 +71,7 @@ class Map(Description):
     @property
     def of_rows(self) -> Mapped | None:
         """The function for many elements at once, where there is one."""
-        if self._rows is False:
-            body = vectorized(self.function.body, len(self.inputs[0].types))
-            self._rows = None if body is None else Mapped(body, self.function.captured)
-        return self._rows  # type: ignore[no-any-return]
+        return self.function.of_rows(len(self.inputs[0].types))
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
@@ -106,79 +101,134 @@ class _MapStage(UnaryStage):
         return None if found is None else tuple(self._function(found))
 
 
-class _RowsStage(UnaryStage):
-    """Calls a function of rows for many elements at once.
+class BlockStage(UnaryStage):
+    """Works on many elements of a stacked input at once.
 
-    A block is what was taken of the input at once: results where the function of rows gave them,
-    else the elements themselves, of which each is given to the function by itself.
+    A block is what was taken of the input at once: results, where all could be made at once, else
+    the elements themselves, each of which is then worked on by itself.
     """
 
     stacked = True
 
-    def __init__(
-        self, input: Stage, function: Bound, of_rows: Bound, types: Sequence[DType]
-    ) -> None:
+    def __init__(self, input: Stage, types: Sequence[DType]) -> None:
         super().__init__(input)
-        self._function = function
-        self._of_rows = of_rows
-        self._types = types
-        self._before: State = None  # where the input was before the block
+        self._types = types  # of the results
         self._block: Element | None = None
-        self._mapped = False  # whether the block holds results
+        self._rows: list[Element] | None = None  # the block as elements, once one was asked for
+        self._made = False  # whether the block holds results
         self._at = 0
+        self._next_size = 1  # of a block where nobody says: the first one is soon there
+
+    def of_block(self, found: Element) -> Element:
+        """The results for a block of elements; raises where one of them fails."""
+        raise NotImplementedError(type(self).__name__)
+
+    def of_one(self, found: Element) -> Element | None:
+        """The result for one element; None where it is left out."""
+        raise NotImplementedError(type(self).__name__)
 
     def _take(self, count: int) -> bool:
         """Takes a block; False when there are no more elements."""
-        self._before = self.input.save()
         found = self.input.columns(count)
-        self._block, self._at = found, 0
         if found is None:
             return False
+        self._made = True
         try:
-            made = [np.asarray(r) for r in self._of_rows(found)]
-            self._mapped = all(len(m) == rows_of(found) for m in made)
+            made = self.of_block(found)
         except Exception:  # whichever element it was: it will say so itself
-            self._mapped = False
-        if self._mapped:
-            self._block = tuple(made)
+            made, self._made = found, False
+        self._block, self._rows, self._at = made, None, 0
         return True
 
-    def next(self) -> Element | None:
-        if self._block is None and not self._take(BLOCK):
+    def _take_some(self) -> bool:
+        """Takes a block of a size of our own."""
+        size = self._next_size
+        if not self._take(size):
+            return False
+        assert self._block is not None
+        room = BLOCK_BYTES * rows_of(self._block) // (1 + sum(c.nbytes for c in self._block))
+        self._next_size = max(1, min(2 * size, BLOCK, room))
+        return True
+
+    def _pop(self) -> Element | None:
+        """The next of the block; None at its end."""
+        block = self._block
+        if block is None:
             return None
-        block, at = self._block, self._at
-        assert block is not None
+        if self._rows is None:
+            self._rows = rows_from(block)
+        at = self._at
+        if at == len(self._rows):
+            self._block = self._rows = None
+            return None
         self._at = at + 1
-        if self._at == rows_of(block):
-            self._block = None
-        found = row(block, at)
-        return found if self._mapped else tuple(self._function(found))
+        return self._rows[at]
+
+    def next(self) -> Element | None:
+        """The next result."""
+        while True:
+            found = self._pop()
+            if found is None:
+                if not self._take_some():
+                    return None
+            elif self._made:
+                return found
+            elif (made := self.of_one(found)) is not None:
+                return made
 
     def columns(self, count: int) -> Element | None:
-        if self._block is None and not self._take(count):
-            return None
-        assert self._block is not None
-        if self._mapped and self._at == 0 and rows_of(self._block) <= count:
-            found, self._block = self._block, None
-            if rows_of(found) == count or not self._take(count - rows_of(found)):
+        """The next results."""
+        while True:
+            if self._block is None and not self._take(count):
+                return None
+            assert self._block is not None
+            if not self._made:
+                found = self.next()
+                return None if found is None else stack([found], self._types)
+            block, at = self._block, self._at
+            self._at = at + count
+            if self._at >= rows_of(block):
+                self._block = self._rows = None
+            if at == 0 and rows_of(block) <= count:
+                found = block
+            else:
+                found = tuple(column[at : at + count] for column in block)
+            if rows_of(found):
                 return found
-            rest = self.columns(count - rows_of(found))
-            assert rest is not None
-            return tuple(np.concatenate(pair) for pair in zip(found, rest, strict=True))
-        rows = up_to(self, count)
-        return stack(rows, self._types) if rows else None
 
     def save(self) -> State:
-        if self._block is None:
-            return {"input": self.input.save(), "at": -1, "rows": 0}
-        return {"input": self._before, "at": self._at, "rows": rows_of(self._block)}
+        """Where the input is, and what is left of the block."""
+        block = self._block
+        left = None if block is None else [column[self._at :] for column in block]
+        return {**super().save(), "block": left, "made": self._made}
 
     def restore(self, state: State) -> None:
+        """Puts the input there, and has the block again."""
         super().restore(state)
-        self._block = None
-        if state["at"] >= 0:
-            self._take(int(state["rows"]))
-            self._at = int(state["at"])
+        block = state["block"]
+        self._block = None if block is None else tuple(block)
+        self._rows, self._made, self._at = None, bool(state["made"]), 0
+
+
+class _RowsStage(BlockStage):
+    """Calls a function of rows for many elements at once."""
+
+    def __init__(
+        self, input: Stage, function: Bound, of_rows: Bound, types: Sequence[DType]
+    ) -> None:
+        super().__init__(input, types)
+        self._function = function
+        self._of_rows = of_rows
+
+    def of_block(self, found: Element) -> Element:
+        made = tuple(map(np.asarray, self._of_rows(found)))
+        count = rows_of(found)
+        if any(len(column) != count for column in made):
+            raise ValueError("no row for each element")
+        return made
+
+    def of_one(self, found: Element) -> Element | None:
+        return tuple(self._function(found))
 
 
 class ParallelStage(UnaryStage):
@@ -350,7 +400,15 @@ class Filter(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
-        return _FilterStage(self.inputs[0].start(run), self.predicate.bind(run))
+        inner, predicate = self.inputs[0].start(run), self.predicate.bind(run)
+        if inner.stacked and self.of_rows is not None:
+            return _FilterRowsStage(inner, predicate, self.of_rows.bind(run), self.types)
+        return _FilterStage(inner, predicate)
+
+    @property
+    def of_rows(self) -> Mapped | None:
+        """The function for many elements at once, where there is one."""
+        return self.predicate.of_rows(len(self.types))
 
 
 class _FilterStage(UnaryStage):
@@ -363,6 +421,26 @@ class _FilterStage(UnaryStage):
             if bool(self._predicate(found)[0]):
                 return found
         return None
+
+
+class _FilterRowsStage(BlockStage):
+    """Chooses among many elements at once."""
+
+    def __init__(
+        self, input: Stage, predicate: Bound, of_rows: Bound, types: Sequence[DType]
+    ) -> None:
+        super().__init__(input, types)
+        self._predicate = predicate
+        self._of_rows = of_rows
+
+    def of_block(self, found: Element) -> Element:
+        chosen = np.asarray(self._of_rows(found)[0])
+        if chosen.shape != (rows_of(found),):
+            raise ValueError("no boolean for each element")
+        return found if chosen.all() else tuple(column[chosen] for column in found)
+
+    def of_one(self, found: Element) -> Element | None:
+        return found if bool(self._predicate(found)[0]) else None
 
 
 FILTER = dataset_op(

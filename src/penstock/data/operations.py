@@ -21,6 +21,7 @@ from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.data.run import Bound, Run
 from penstock.data.stages import Description
+from penstock.data.vectorize import rows_of_body
 from penstock.graph.body import CallBody
 
 HOST = 1 << 62  # datasets are host values, whatever their size
@@ -86,11 +87,19 @@ def texts_of(value: Any) -> list[bytes]:
 class Mapped:
     """A function of elements with its captured values. Immutable."""
 
-    __slots__ = ("body", "captured")
+    __slots__ = ("_rows", "body", "captured")
 
     def __init__(self, body: CallBody, captured: Sequence[Any]) -> None:
         self.body = body
         self.captured = tuple(captured)
+        self._rows: Any = False  # not looked for yet
+
+    def of_rows(self, mapped: int) -> "Mapped | None":
+        """The function for many elements of `mapped` components at once, where there is one."""
+        if self._rows is False:
+            body = rows_of_body(self.body, mapped)
+            self._rows = None if body is None else Mapped(body, self.captured)
+        return self._rows  # type: ignore[no-any-return]
 
     def bind(self, run: Run) -> Bound:
         """The function in a run."""
@@ -100,15 +109,20 @@ class Mapped:
 FAMILIES = (
     "batching",
     "base",
+    "choosing",
     "combining",
     "counting",
+    "grouping",
     "iterating",
     "mapping",
     "nesting",
     "old_iterators",
     "options_dataset",
     "prefetching",
+    "rebatching",
+    "reading",
     "sources",
+    "writing",
 )
 
 

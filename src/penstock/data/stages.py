@@ -5,9 +5,10 @@ takes its elements from. `start` makes a `Stage` of it for one iterator: state t
 element after the other, says where it is, and goes on from there. An element is a tuple of arrays,
 one for each component.
 
-A stage that gives several elements at once as cheaply as one is `stacked`: `columns(n)` gives up to
-`n` elements as one array for each component, with a row for each element. So a `batch` of a range
-is an `arange`, and a function that works on rows runs once for a batch.
+A stage that gives several elements at once as cheaply as one is `stacked`: `columns(n)` gives at
+least one element and up to `n` as one array for each component, with a row for each element. So a
+`batch` of a range is an `arange`, and a function that works on rows runs once for a batch. Where an
+element fails, those before it come first: a call that raises has passed over that element alone.
 
 A stage belongs to one consumer, who calls it from one thread at a time. After an error the stage
 goes on with the element behind the one that failed.
@@ -80,7 +81,7 @@ class Stage:
         raise NotImplementedError(type(self).__name__)
 
     def columns(self, count: int) -> Element | None:
-        """Up to `count` elements as columns: fewer at the end alone, None behind the last."""
+        """At least one element and up to `count` as columns, as many as suit; None behind the last."""
         raise NotImplementedError(type(self).__name__)
 
     def skip(self, count: int) -> int:
@@ -142,6 +143,45 @@ def up_to(stage: Stage, count: int) -> list[Element]:
     return found
 
 
+def columns_up_to(stage: Stage, count: int) -> Element | None:
+    """Up to `count` elements of a stacked stage as columns, fewer at the end alone; None for none.
+
+    Where an element fails, those before it are lost, as in a batch.
+    """
+    found = stage.columns(count)
+    if found is None or rows_of(found) == count:
+        return found
+    parts, size = [found], rows_of(found)
+    while size < count:
+        more = stage.columns(count - size)
+        if more is None:
+            break
+        parts.append(more)
+        size += rows_of(more)
+    return joined(parts)
+
+
+def joined(parts: Sequence[Element]) -> Element:
+    """Columns one below the other.
+
+    Raises:
+      InvalidArgumentError: the rows of a component have several shapes.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    for number, pieces in enumerate(zip(*parts, strict=True)):
+        _check_shapes([p.shape[1:] for p in pieces], [len(p) for p in pieces], number)
+    return tuple(np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+
+
+def _check_shapes(shapes: Sequence[Any], counts: Sequence[int], number: int) -> None:
+    at = 0
+    for shape, count in zip(shapes, counts, strict=True):
+        if shape != shapes[0]:
+            raise _unequal(number, shapes[0], at, shape, "batch")
+        at += count
+
+
 def rows_of(columns: Element) -> int:
     """How many elements columns hold."""
     return len(columns[0]) if columns else 0
@@ -157,6 +197,17 @@ def _cell(column: Array, number: int) -> Array:
     if column.dtype == object and not isinstance(value, np.ndarray):
         return np.array(value, object) if isinstance(value, bytes) else value
     return value if isinstance(value, np.ndarray) else np.asarray(value)
+
+
+def rows_from(columns: Element) -> list[Element]:
+    """The elements of columns."""
+    return list(zip(*map(_cells, columns), strict=True))
+
+
+def _cells(column: Array) -> list[Array]:
+    if column.dtype == object:
+        return [_cell(column, i) for i in range(len(column))]
+    return list(map(np.asarray, column)) if column.ndim == 1 else list(column)
 
 
 def stack(found: Sequence[Element], types: Sequence[DType], what: str = "batch") -> Element:
@@ -181,13 +232,7 @@ def stack_values(values: Sequence[Array], dtype: DType, number: int, what: str) 
     first = np.shape(values[0])
     for i, value in enumerate(values):
         if np.shape(value) != first:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Cannot batch tensors with different shapes in component {number}. First element "
-                f"had shape {d.text(first)} and element {i} had shape {d.text(np.shape(value))}. "
-                f"Use padded_batch, or ragged_batch, in place of {what}.",
-            )
+            raise _unequal(number, first, i, np.shape(value), what)
     storage = dtype.numpy_dtype
     if first == () and storage.kind != "O":
         return np.array(values, storage)
@@ -195,3 +240,13 @@ def stack_values(values: Sequence[Array], dtype: DType, number: int, what: str) 
     for i, value in enumerate(values):
         made[i] = value[()] if isinstance(value, np.ndarray) and first == () else value
     return made
+
+
+def _unequal(number: int, first: Any, at: int, shape: Any, what: str) -> errors.OpError:
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"Cannot batch tensors with different shapes in component {number}. First element "
+        f"had shape {d.text(first)} and element {at} had shape {d.text(shape)}. "
+        f"Use padded_batch, or ragged_batch, in place of {what}.",
+    )
