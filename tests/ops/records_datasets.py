@@ -26,6 +26,20 @@ _BY_FILE = {
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync
         IteratorGetNextAsOptional SerializeIterator DeserializeIterator
+        AnonymousIterator AnonymousIteratorV2 DeleteIterator
+    """,
+    "tests/data/test_iterators_v1.py": """
+        OneShotIterator IteratorToStringHandle IteratorFromStringHandle IteratorFromStringHandleV2
+        IteratorGetDevice ExperimentalIteratorGetDevice
+    """,
+    "tests/data/test_options.py": """
+        OptionsDataset ModelDataset FinalizeDataset OptimizeDataset OptimizeDatasetV2
+        RewriteDataset AssertNextDataset AssertPrevDataset LatencyStatsDataset
+        BytesProducedStatsDataset NonSerializableDataset PrivateThreadPoolDataset
+        MaxIntraOpParallelismDataset ExperimentalPrivateThreadPoolDataset
+        ExperimentalMaxIntraOpParallelismDataset ExperimentalNonSerializableDataset
+        ExperimentalAssertNextDataset ExperimentalLatencyStatsDataset
+        ExperimentalBytesProducedStatsDataset
     """,
 }
 RECORDS = [

@@ -12,6 +12,7 @@ from penstock.data.methods_choosing import ChoosingMethods
 from penstock.data.methods_files import FileMethods
 from penstock.data.methods_generator import GeneratorMethods
 from penstock.data.methods_grouping import GroupingMethods
+from penstock.data.methods_options import OptionMethods
 from penstock.data.methods_sources import SourceMethods
 
 # Any: elements are of whatever structure the dataset has.
@@ -20,6 +21,7 @@ from penstock.data.methods_sources import SourceMethods
 class Dataset(
     BasicMethods, ChoosingMethods, FileMethods, GeneratorMethods, GroupingMethods, SourceMethods
 ):
+class Dataset(BasicMethods, ChoosingMethods, GroupingMethods, OptionMethods, SourceMethods):
     """A sequence of elements, each a structure of tensors, that may be too long for memory.
 
     A dataset is immutable: a method makes another dataset of it, and each iterator begins at the

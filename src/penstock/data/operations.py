@@ -119,6 +119,8 @@ FAMILIES = (
     "listing",
     "mapping",
     "nesting",
+    "old_iterators",
+    "options_dataset",
     "prefetching",
     "rebatching",
     "random_numbers",
