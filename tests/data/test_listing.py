@@ -1,5 +1,5 @@
-"""Datasets of names, lists and random numbers: MatchingFilesDataset ExperimentalMatchingFilesDataset
-ListDataset RandomDataset ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator
+"""Datasets of names, lists and random numbers: MatchingFilesDataset ListDataset RandomDataset
+ExperimentalMatchingFilesDataset ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator
 DummySeedGenerator DeleteSeedGenerator.
 """
 

@@ -12,13 +12,20 @@ from penstock.data.methods_choosing import ChoosingMethods
 from penstock.data.methods_files import FileMethods
 from penstock.data.methods_generator import GeneratorMethods
 from penstock.data.methods_grouping import GroupingMethods
+from penstock.data.methods_saving import SavingMethods
 from penstock.data.methods_sources import SourceMethods
 
 # Any: elements are of whatever structure the dataset has.
 
 
 class Dataset(
-    BasicMethods, ChoosingMethods, FileMethods, GeneratorMethods, GroupingMethods, SourceMethods
+    BasicMethods,
+    ChoosingMethods,
+    FileMethods,
+    GeneratorMethods,
+    GroupingMethods,
+    SavingMethods,
+    SourceMethods,
 ):
     """A sequence of elements, each a structure of tensors, that may be too long for memory.
 

@@ -122,6 +122,7 @@ FAMILIES = (
     "rebatching",
     "random_numbers",
     "reading",
+    "saving",
     "sources",
     "writing",
 )

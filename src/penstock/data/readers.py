@@ -14,11 +14,10 @@ from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.data.base import DatasetBase
 from penstock.data.dataset import Dataset
-from penstock.data.methods_basic import trace_dataset
-from penstock.data.nesting import INTERLEAVE
 from penstock.data.pool import processors
 from penstock.data.reading import FIXED_LENGTH_V2, TEXT_LINE, TFRECORD
 from penstock.data.structure import Structure
+from penstock.data.turns import in_turns
 from penstock.types import dtypes as dt
 from penstock.types.tensor_spec import TensorSpec
 
@@ -96,15 +95,8 @@ def read(
     else:
         automatic = isinstance(num_parallel_reads, int) and num_parallel_reads == AUTOTUNE
         cycle = processors() if automatic else num_parallel_reads
-        made = _in_turns(found, each, cycle, name)
+        made = in_turns(found, each, cycle, name)
     return made._variant_tensor, [found]
-
-
-def _in_turns(found: Any, each: Callable[[Any], Any], cycle: Any, name: str | None) -> Any:
-    traced, structure = trace_dataset(each, found._structure, "interleave")
-    length, block = (convert_to_tensor(n, dt.int64) for n in (cycle, 1))
-    inputs = (found._variant_tensor, traced.captured, length, block)
-    return found._derived(INTERLEAVE, inputs, structure, {"f": traced.body}, name)
 
 
 def _flat(found: Tensor) -> Tensor:
