@@ -15,14 +15,14 @@ X = RNG.normal(size=(4, 3)).astype(np.float32)
 
 
 def jacobian(x, pfor=True):
-    with tf.GradientTape() as tape:
+    with tf.GradientTape(persistent=not pfor) as tape:
         tape.watch(x)
         y = tf.tanh(tf.matmul(x, W)) * tf.reduce_sum(x)
     return tape.jacobian(y, x, experimental_use_pfor=pfor)
 
 
 def batch_jacobian(x, pfor=True):
-    with tf.GradientTape() as tape:
+    with tf.GradientTape(persistent=not pfor) as tape:
         tape.watch(x)
         y = tf.tanh(tf.matmul(x, W))
     return tape.batch_jacobian(y, x, experimental_use_pfor=pfor)
@@ -184,6 +184,28 @@ def test_a_tape_that_is_not_persistent_gives_one_jacobian():
         for method in (tape.jacobian, tape.batch_jacobian, tape.gradient):
             with pytest.raises(RuntimeError, match="one set of gradients"):
                 method(y, x)
+
+
+@pytest.mark.parametrize("method", ["jacobian", "batch_jacobian"])
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"experimental_use_pfor": False}, RuntimeError),
+        ({"parallel_iterations": 0}, ValueError),
+        ({"parallel_iterations": "2"}, TypeError),
+    ],
+)
+def test_options_that_are_refused(method, options, error):
+    def call(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        return getattr(tape, method)(y, x, **options)
+
+    with pytest.raises(error, match=r"persistent=True|parallel_iterations"):
+        call(tf.constant([[1.0, 2.0]]))
+    if error is RuntimeError:  # one loop in a graph takes one set of gradients
+        assert tf.function(call)(tf.constant([[1.0, 2.0]])).shape.num_elements() == 4
 
 
 @pytest.mark.parametrize("pfor", [True, False])

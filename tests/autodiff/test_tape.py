@@ -107,6 +107,9 @@ def test_stop_recording_and_reset():
         y = x * x
         tape.reset()
     assert tape.gradient(y, x) is None
+    for method in (tape.reset, lambda: tape.stop_recording().__enter__()):
+        with pytest.raises(ValueError, match="not recording"):
+            method()
 
 
 def test_variables_are_watched_when_read():

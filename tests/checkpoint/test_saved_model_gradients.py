@@ -1,5 +1,6 @@
 """Gradients of `tf.custom_gradient` in SavedModels: those of TensorFlow, and there and back."""
 
+import gc
 import math
 import pathlib
 
@@ -157,3 +158,23 @@ def test_rules_in_rules(tmp_path, rule, wanted):
     tf.saved_model.save(model, str(tmp_path))
     np.testing.assert_allclose(two_orders(model.f, 2.0), wanted, rtol=1e-6)
     np.testing.assert_allclose(two_orders(tf.saved_model.load(tmp_path).f, 2.0), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_a_model_of_a_session_has_its_gradients_where_it_was_made(tmp_path, within):
+    v1 = tf.compat.v1
+    square = tf.custom_gradient(lambda x: (x * x, lambda g: g * 100.0))
+
+    def save():
+        with tf.Graph().as_default(), v1.Session() as session:
+            x = v1.placeholder(tf.float32, [], name="x")
+            y = tf.cond(x > 0.0, lambda: square(x), lambda: -x) if within else square(x)
+            y = tf.identity(y, name="y")
+            v1.saved_model.simple_save(session, str(tmp_path / "model"), {"x": x}, {"y": y})
+
+    save()
+    gc.collect()  # the graph
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        v1.saved_model.load(session, ["serve"], str(tmp_path / "model"))
+        x, y = (graph.get_tensor_by_name(f"{name}:0") for name in "xy")
+        assert session.run([y, *tf.gradients(y, x)], {x: 3.0}) == [9.0, 100.0]

@@ -170,7 +170,8 @@ def test_the_definition():
         ({"a": ["x:0"]}, {"task_index": 3}, tf.errors.InternalError, "Task 3"),
         ({"a": ["x:0"]}, {"protocol": "b"}, tf.errors.NotFoundError, "factory registered"),
         ({"a": ["x"]}, {}, tf.errors.InvalidArgumentError, 'from "x"'),
-        ({"a": ["x:70000"]}, {}, tf.errors.InvalidArgumentError, 'from "x:70000"'),
+        ({"a": ["x:" + "9" * 5000]}, {}, tf.errors.InvalidArgumentError, 'from "x:9999'),
+        ({"a": ["x:70000"]}, {}, tf.errors.UnknownError, "free port, got x:70000"),
         ({"a": ["x:0"]}, {"config": 3}, TypeError, "ConfigProto"),
         (
             {"a": ["x:0", "y:0"]},
@@ -183,6 +184,14 @@ def test_the_definition():
 def test_what_cannot_be_is_refused(given, settings, kind, text):
     with pytest.raises(kind, match=text):
         tf.distribute.Server(given, **settings)
+
+
+@pytest.mark.parametrize("port", [70000, -1])
+def test_a_port_that_cannot_be_is_refused(port):
+    described = LOCAL(start=False).server_def
+    described.port = port
+    with pytest.raises(tf.errors.UnknownError, match=f"free port, got localhost:{port}"):
+        tf.distribute.Server(described)
 
 
 def test_a_taken_port_is_refused(server):

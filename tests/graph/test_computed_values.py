@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.graph import computed_values
 from penstock.graph.computed_values import MAX_OPERATIONS, known_value
 
 v1 = tf.compat.v1
@@ -97,3 +98,29 @@ def test_what_fails_is_unknown_and_fails_when_it_runs():
         wrong = tf.zeros(tf.raw_ops.InvertPermutation(x=[1, 1]))
         with v1.Session(graph=graph) as session, pytest.raises(tf.errors.InvalidArgumentError):
             session.run(wrong)
+
+
+def test_each_value_is_computed_once_however_long_the_way(monkeypatch):
+    ran = []
+    run = computed_values.run_host
+    monkeypatch.setattr(
+        computed_values, "run_host", lambda prepared, *given: ran.append(1) or run(prepared, *given)
+    )
+    with tf.Graph().as_default():
+        size = tf.constant(1)
+        for i in range(2, 2 * MAX_OPERATIONS):
+            size = tf.reduce_max(tf.sort([size, i]))
+            assert tf.zeros([size]).shape == [i]
+    assert len(ran) < 16 * MAX_OPERATIONS  # a few each, not all those before
+
+
+def test_what_is_kept_is_forgotten_when_an_operation_changes():
+    with tf.Graph().as_default() as graph:
+        first, second = tf.constant([1, 2]), tf.constant([3, 4])
+        largest = tf.reduce_max(first)
+        assert known_value(largest) == 2
+        with pytest.raises(ValueError, match="read-only"):
+            known_value(largest)[...] = 5
+        largest.op._update_input(0, second)
+        assert known_value(largest) == 4
+        assert graph.edits

@@ -1,5 +1,6 @@
 """What functions make of tensors of a graph that is not the default one goes to that graph."""
 
+import numpy as np
 import pytest
 
 import penstock as tf
@@ -123,3 +124,13 @@ def test_a_call_of_a_function_goes_there(home):
         assert total.graph is home
         with v1.Session(graph=home) as session:
             assert session.run(total, {a: [[1.0] * 4] * 3}).tolist() == [[3.0] * 4] * 3
+
+
+def test_arrays_beside_tensors_of_another_graph_become_its_constants(home):
+    add = tf.function(lambda x, y, z=0.0: x + y + z)
+    a, rows = get(home, "a"), np.ones([3, 4], np.float32)
+    for call in (lambda: add(a, rows), lambda: add(rows, a), lambda: add(rows, z=rows, y=a)):
+        total = call()
+        assert total.graph is home
+        with v1.Session(graph=home) as session:
+            assert session.run(total, {a: rows}).sum() in (24.0, 36.0)

@@ -118,3 +118,15 @@ def test_a_scope_without_a_name_is_the_outermost_one():
                 pass
     with tf.name_scope("outer"), v1.name_scope(None) as scope:
         assert (scope, tf.Variable(1.0, name="v").name) == ("", "v:0")
+
+
+def test_a_name_of_nothing_but_a_slash_is_refused():
+    with tf.Graph().as_default() as graph:
+        for make in (
+            tf.no_op,
+            lambda name: tf.constant(1.0, name=name),
+            lambda name: v1.placeholder(tf.int32, name=name),
+        ):
+            with pytest.raises(ValueError, match="not a valid node name"):
+                make(name="/")
+        assert graph.get_operations() == []

@@ -11,7 +11,7 @@ _BY_FILE = {
     "tests/data/test_grouping.py": """
         GroupByWindowDataset GroupByReducerDataset ExperimentalGroupByReducerDataset
         DirectedInterleaveDataset ExperimentalDirectedInterleaveDataset AssertCardinalityDataset
-        RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
+        DatasetFingerprint RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
     """,
     "tests/data/test_files.py": """
         TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset
@@ -27,6 +27,20 @@ _BY_FILE = {
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync
         IteratorGetNextAsOptional SerializeIterator DeserializeIterator
+        AnonymousIterator AnonymousIteratorV2 DeleteIterator
+    """,
+    "tests/data/test_iterators_v1.py": """
+        OneShotIterator IteratorToStringHandle IteratorFromStringHandle IteratorFromStringHandleV2
+        IteratorGetDevice ExperimentalIteratorGetDevice
+    """,
+    "tests/data/test_options.py": """
+        OptionsDataset ModelDataset FinalizeDataset OptimizeDataset OptimizeDatasetV2
+        RewriteDataset AssertNextDataset AssertPrevDataset LatencyStatsDataset
+        BytesProducedStatsDataset NonSerializableDataset PrivateThreadPoolDataset
+        MaxIntraOpParallelismDataset ExperimentalPrivateThreadPoolDataset
+        ExperimentalMaxIntraOpParallelismDataset ExperimentalNonSerializableDataset
+        ExperimentalAssertNextDataset ExperimentalLatencyStatsDataset
+        ExperimentalBytesProducedStatsDataset
     """,
 }
 RECORDS = [

@@ -136,6 +136,18 @@ def test_case_without_a_true_predicate():
             way(tf.constant(F(50)))
 
 
+@pytest.mark.parametrize("default", [None, lambda: tf.constant(3)])
+def test_a_case_that_is_exclusive_allows_one_true_predicate(default):
+    def choose(x):
+        pairs = [(x > 0, lambda: tf.constant(1)), (x > 5, lambda: tf.constant(2))]
+        return tf.case(pairs, default=default, exclusive=True)
+
+    for way in (choose, tf.function(choose)):
+        assert int(way(tf.constant(4))) == 1
+        with pytest.raises(tf.errors.InvalidArgumentError, match="more than one condition is true"):
+            way(tf.constant(9))
+
+
 @pytest.mark.parametrize("bound", [None, 3, 100])
 @pytest.mark.parametrize("x", [F(1.5), BIG])
 def test_while_loop(x, bound):

@@ -173,6 +173,19 @@ def test_refusals(error, text, call):
         tf.function(call, autograph=False)()
 
 
+@pytest.mark.parametrize(
+    ("way", "error"), [(lambda f: f, tf.errors.InvalidArgumentError), (tf.function, ValueError)]
+)
+def test_a_result_that_is_no_row_names_the_signature(way, error):
+    rows = tf.ragged.constant([[1, 2], [3]])
+    with pytest.raises(error, match=r"shape \(None,\).*Give fn_output_signature"):
+        way(lambda: tf.map_fn(tf.reduce_sum, rows))()
+    sums = way(lambda: tf.map_fn(tf.reduce_sum, rows, fn_output_signature=tf.int32))()
+    assert sums.numpy().tolist() == [3, 3]
+    same = way(lambda: tf.map_fn(lambda row: row * 2, rows))()
+    assert same.to_list() == [[2, 4], [6]]
+
+
 def test_a_map_in_a_function_is_one_region():
     @tf.function(autograph=False)
     def run(x):

@@ -1,5 +1,6 @@
 """Queues: order, batches, waiting, closing, sharing, contents in checkpoints."""
 
+import contextlib
 import gc
 import random
 import threading
@@ -13,6 +14,7 @@ from penstock import errors
 from penstock.core.kernels import KernelContext
 from penstock.core.resources import eager_resources
 from penstock.ops.queue_kinds import FifoQueue, PaddingFifoQueue, PriorityQueue, ShuffleQueue
+from penstock.ops.queue_state import own_copy
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
 
@@ -50,6 +52,19 @@ def test_what_is_put_is_copied():
     queue.enqueue_many(array)
     array[:] = 0
     assert queue.dequeue().numpy().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "float32", "complex128", "bfloat16", "string"])
+@pytest.mark.parametrize("rows", [0, 1, 2, 700, 70_000])  # by way of NumPy, and without
+def test_copies_of_every_size_are_their_own(dtype, rows):
+    wanted = tf.as_dtype(dtype).as_numpy_dtype
+    given = np.arange(3 * rows).reshape(rows, 3).astype(wanted)
+    for array in (given, given[::2], given.T, given[:, 1]):
+        copied = own_copy(array)
+        assert copied.dtype == array.dtype
+        np.testing.assert_array_equal(copied, array)
+        assert copied.flags.writeable
+        assert not np.shares_memory(copied, given)
 
 
 def test_closing():
@@ -104,6 +119,17 @@ def test_components_that_do_not_fit():
         raw(handle=queue.queue_ref, components=[1, [1.0]])
     with pytest.raises(errors.InvalidArgumentError, match="specified shapes"):
         tf.queue.FIFOQueue(3, tf.int32).dequeue_many(1)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [("a", TypeError), (tf.constant(1.0), ValueError), ([1], ValueError)]
+)
+@pytest.mark.parametrize("eager", [True, False])
+def test_what_does_not_fit_is_named_by_its_component(value, kind, eager):
+    with contextlib.nullcontext() if eager else tf.Graph().as_default():
+        queue = tf.queue.FIFOQueue(2, [tf.string, tf.int32], [(), ()], name="pairs")
+        with pytest.raises(kind, match="component 1 of queue 'pairs"):
+            queue.enqueue(("a", value))
 
 
 def test_padding():

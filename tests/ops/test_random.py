@@ -318,3 +318,14 @@ def test_a_few_blocks_are_the_first_of_many(low, high) -> None:
     for long, short in zip(many, few, strict=True):
         assert short.dtype == long.dtype == np.uint32
         np.testing.assert_array_equal(short, long[: philox.FEW])
+
+
+@pytest.mark.parametrize("jit_compile", [None, True])
+@pytest.mark.parametrize("draw", [tf.random.stateless_normal, tf.random.stateless_uniform])
+def test_many_numbers_from_a_known_seed_in_a_compiled_function(draw, jit_compile):
+    shape = [400, 200]  # more than NumPy draws faster than an executable of their own
+    scale = tf.Variable(2.0)
+    function = tf.function(lambda: draw(shape, [1, 2]) * scale, jit_compile=jit_compile)
+    wanted = draw(shape, [1, 2]).numpy() * 2.0
+    for _ in range(3):
+        np.testing.assert_allclose(function().numpy(), wanted, rtol=1e-6)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.core.kernels import KernelContext
 from penstock.ops import unbatching
 from penstock.runtime.batching import Batcher, Limits
 
@@ -154,7 +155,7 @@ def joined(op_name, timeout=60.0, size=3):
     """A batcher of the runtime, and what calls it for a row of its own."""
     made = Batcher(Limits(size, timeout, (), 10, 1, splits=False))
     return made, lambda step, row: made.call(
-        SimpleNamespace(step=step, op_name=op_name), [np.full(1, row)], lambda columns: columns
+        KernelContext(op_name, {}, None, "", step), [np.full(1, row)], lambda columns, _: columns
     )
 
 
@@ -197,7 +198,7 @@ def test_what_nobody_comes_for_is_dropped_in_time(monkeypatch):
     exchange = unbatching._Exchange()
     with exchange.lock:
         exchange.leave(1, "rows", 5.0)
-        exchange.give_up(2, 5.0)
+        exchange.give_up([2], 5.0)
         now[0] = 104.0
         exchange.leave(1, "newer", 5.0)  # a number that is used again
         exchange.leave(3, "others", 5.0)
@@ -227,3 +228,36 @@ def test_gradients_for_a_batch_that_failed_are_not_kept():
         (exchange,) = [r for _, r in session._direct.resources.items()]
         assert exchange.rows == {}
         assert exchange.gone == set()
+
+
+def _gradients():
+    """The gradient of a batch: its index and number are fed."""
+    index = v1.placeholder(tf.int64, [None, 3])
+    number = v1.placeholder(tf.int64, [])
+    rows = np.ones((1, 1), np.float32)
+    return index, number, raw.UnbatchGrad(
+        original_input=rows, batch_index=index, grad=rows, id=number
+    )  # fmt: skip
+
+
+def test_gradients_that_nobody_takes_are_dropped_in_time(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(unbatching, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    nothing = np.zeros((0, 3))
+    with tf.Graph().as_default(), v1.Session() as session:
+        index, number, grad = _gradients()
+        for i in range(3):
+            session.run(grad, {index: nothing, number: i})  # the call with the batch failed
+        (exchange,) = [r for _, r in session._direct.resources.items()]
+        assert sorted(exchange.rows) == [0, 1, 2]
+        now[0] += unbatching.UNCLAIMED + 1.0
+        session.run(grad, {index: nothing, number: 3})
+        assert sorted(exchange.rows) == [3]
+
+
+def test_a_batch_does_not_wait_for_ever_for_gradients(monkeypatch):
+    monkeypatch.setattr(unbatching, "UNCLAIMED", 0.05)
+    with tf.Graph().as_default(), v1.Session() as session:
+        index, number, grad = _gradients()
+        with pytest.raises(tf.errors.DeadlineExceededError, match="did not arrive within"):
+            session.run(grad, {index: [[1, 0, 1], [2, 1, 2]], number: 1})

@@ -28,6 +28,27 @@ def test_eagerly_there_is_no_initialized_value():
             variable.initialized_value()
 
 
+def test_a_caching_device_reads_once_on_the_variables_device_and_keeps_the_value_there():
+    with tf.Graph().as_default() as graph, graph.device("/cpu:1"):
+        variable = v1.Variable(2.0, name="v", caching_device="/cpu:0")
+        doubled = variable + variable
+    read, kept = doubled.op.inputs[0].op.inputs[0].op, doubled.op.inputs[0].op
+    assert (read.name, read.device) == ("v/Read/ReadVariableOp", "/device:CPU:1")
+    assert (kept.name, kept.device) == ("v/Read/Identity", "/device:CPU:0")
+    assert doubled.op.inputs[1] is doubled.op.inputs[0]
+
+
+@pytest.mark.parametrize(
+    ("device", "error"),
+    [("nonsense", ValueError), (5, ValueError), (b"/cpu:0", ValueError), (str, RuntimeError)],
+)
+def test_an_eager_variable_refuses_a_caching_device_that_is_none(device, error):
+    for make in (tf.Variable, v1.Variable):
+        with pytest.raises(error):
+            make(1.0, caching_device=device)
+    assert tf.Variable(1.0, caching_device="/cpu:0").numpy() == 1.0
+
+
 PROGRAM = """
 import penstock.compat.v1 as tf
 assert tf.resource_variables_enabled()

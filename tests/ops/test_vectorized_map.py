@@ -128,7 +128,27 @@ def test_refusals():
         tf.vectorized_map(1, X)
     with pytest.raises(ValueError, match="scalar"):
         tf.vectorized_map(lambda r: r, 1.0)
-    with pytest.raises(ValueError, match=r"got \[2, 3\]"):
-        tf.vectorized_map(lambda r: r[0], (X, X[:2]))
     with pytest.raises(ValueError, match="at least one tensor"):
         tf.vectorized_map(lambda r: r, [])
+
+
+def test_none_stays_where_it_was():
+    for rows in (X, tf.ragged.constant([[1.0], [2.0, 3.0]])):
+        assert tf.vectorized_map(lambda r: None, rows) is None
+        found = tf.vectorized_map(
+            lambda r: {"a": tf.reduce_sum(r) * 2.0, "b": (None, None)}, rows, warn=False
+        )
+        assert found["b"] == (None, None)
+        assert float(tf.reduce_sum(found["a"])) == 2.0 * float(tf.reduce_sum(rows))
+    values, nothing = tf.vectorized_map(lambda r: (tf.unique(r)[0], None), X, warn=False)
+    assert (values.shape, nothing) == (X.shape, None)
+
+
+def test_lengths_that_differ_have_tensorflows_class():
+    def call():
+        return tf.vectorized_map(lambda r: r[0] + r[1], (X, X[:2]))
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"same number of rows, got \[2, 3\]"):
+        call()
+    with pytest.raises(ValueError, match=r"same number of rows, got \[2, 3\]"):
+        tf.function(call)()

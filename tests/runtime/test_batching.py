@@ -1,6 +1,7 @@
 """Calls of several threads joined into one: `tf.nondifferentiable_batch_function`."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -181,7 +182,7 @@ def test_no_more_batches_wait_than_may():
     batcher, ctx = Batcher(_limits()), KernelContext("batch", {}, ResourceManager())
     runs, may_end = threading.Event(), threading.Event()
 
-    def run(columns):
+    def run(columns, step):
         runs.set()
         may_end.wait(60)
         return columns
@@ -202,3 +203,80 @@ def test_no_more_batches_wait_than_may():
     first.join()
     second.join()
     assert call().outputs[0].tolist() == [1.0]
+
+
+def _slow(seconds, ran):
+    """A graph's call of a function that takes a while, joined with others'."""
+
+    def wait(rows):
+        ran.append(len(rows))
+        time.sleep(seconds)
+        return rows
+
+    @tf.nondifferentiable_batch_function(1, 2, MINUTE)
+    def function(x):
+        y = tf.numpy_function(wait, [x], tf.float32)
+        y.set_shape([None])
+        return tf.identity(y) * 2.0
+
+    x = v1.placeholder(tf.float32, [None])
+    return x, function(x)
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_deadline_of_one_call_is_no_matter_of_the_others(late):
+    ran = []
+    with tf.Graph().as_default(), v1.Session() as session:
+        x, y = _slow(0.5, ran)
+
+        def call(i):
+            options = v1.RunOptions(timeout_in_ms=250) if i == late else None
+            return session.run(y, {x: [i]}, options=options)
+
+        found = _in_threads([lambda: call(0), lambda: call(1)])
+    assert type(found[late]) is tf.errors.DeadlineExceededError
+    assert found[1 - late].tolist() == [2.0 * (1 - late)]
+    assert ran == [2]
+
+
+def test_a_batch_ends_when_all_who_called_have_ended():
+    with tf.Graph().as_default():
+        queue = tf.queue.FIFOQueue(1, [tf.float32], [[]])  # nobody puts anything into it
+        begun = threading.Event()
+
+        @tf.nondifferentiable_batch_function(1, 2, MINUTE)
+        def function(x):
+            ready = tf.numpy_function(lambda a: (begun.set(), a)[1], [x], tf.float32)
+            with tf.control_dependencies([ready]):
+                return x + queue.dequeue()
+
+        x = v1.placeholder(tf.float32, [None])
+        y = function(x)
+        session = v1.Session()
+        calls = [lambda: session.run(y, {x: [1.0]})] * 2
+
+        def close():
+            assert begun.wait(60)
+            session.close()
+
+        found = _in_threads([*calls, close])
+    assert [type(problem) for problem in found[:2]] == [tf.errors.CancelledError] * 2
+
+
+def test_an_interrupt_is_for_the_call_that_ran_the_batch():
+    batcher = Batcher(_limits(max_batch_size=2, timeout=60.0))
+    ctx = KernelContext("batch", {}, ResourceManager())
+
+    def run(columns, step):
+        raise KeyboardInterrupt
+
+    def call():
+        try:
+            return batcher.call(ctx, [np.ones(1)], run)
+        except KeyboardInterrupt:
+            return "interrupted"
+
+    found = sorted(_in_threads([call, call]), key=str)
+    assert found[1] == "interrupted"
+    assert type(found[0]) is tf.errors.CancelledError
+    assert "was interrupted" in str(found[0])

@@ -1,10 +1,12 @@
 """The executor: order, parallel work, waiting kernels, errors, Ctrl-C, deadlines."""
 
+import itertools
 import json
 import os
 import signal
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -28,7 +30,7 @@ from penstock.core.execute import execute
 from penstock.graph.graph import Graph
 from penstock.runtime import executor as executors
 from penstock.runtime.client import Session
-from penstock.runtime.executor import Executor, _independent
+from penstock.runtime.executor import Executor, _independent, _ParallelRun
 from penstock.runtime.items import Item
 from penstock.runtime.pool import pools
 from penstock.runtime.step import Step
@@ -363,3 +365,26 @@ def test_a_traced_step_tells_what_ran(session):
     plain = proto.config_pb2.RunMetadata()
     session.run(end, {x: [1, 2]}, None, plain)
     assert not plain.step_stats.dev_stats
+
+
+class Wavering(Executor):
+    """What is long changes from one question to the next, as measurements of other runs do it."""
+
+    def is_long(self, index):
+        return next(self.answers)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_each_item_runs_once_whatever_other_runs_measure_meanwhile(first):
+    ran = []
+    items = [
+        types.SimpleNamespace(
+            name=str(i), waits=False, may_wait=False, run=lambda slots, step, i=i: ran.append(i)
+        )
+        for i in range(6)
+    ]
+    executor = Wavering(items, [set(), set(), {0}, {0, 1}, {2}, {3}])
+    # A list is asked about once for each item; a second question gets the other answer.
+    executor.answers = itertools.cycle([first, first, not first, not first])
+    _ParallelRun(executor, [], Step(None)).run()
+    assert sorted(ran) == list(range(6))

@@ -1,6 +1,7 @@
 """`Session.run`: fetches, feeds, results, errors, life."""
 
 import collections
+import sys
 import threading
 import time
 
@@ -24,6 +25,7 @@ from tests.runtime.toys import (
 from penstock import errors
 from penstock.graph.graph import Graph
 from penstock.runtime.client import InteractiveSession, Session, get_default_session
+from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
 
 X = np.ones((2, 3), np.float32)
@@ -516,3 +518,25 @@ def test_closing_a_session_cancels_its_steps(graph):
     session.close()
     thread.join(5)
     assert [c.op for c in caught] == [blocked.op]
+
+
+def test_leases_of_several_threads_are_all_kept():
+    step = Step(None)
+    leases = [object() for _ in range(400)]
+
+    def hold(first):
+        for lease in leases[first::4]:
+            step.hold(lease)
+            step.hold(lease)  # of a loop, say
+
+    threads = [threading.Thread(target=hold, args=(i,)) for i in range(4)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert sorted(map(id, step.leases)) == sorted(map(id, leases))

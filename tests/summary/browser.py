@@ -31,8 +31,15 @@ DEEP = """
 
 
 def find_browser():
-    """The path of a Chromium, or None."""
-    return next(filter(None, map(shutil.which, NAMES)), None)
+    """The path of a Chromium that runs, or None: some systems have a script that only says no."""
+    return next(filter(_runs, filter(None, map(shutil.which, NAMES))), None)
+
+
+def _runs(path):
+    try:
+        return subprocess.run([path, "--version"], capture_output=True, timeout=30).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 class Page:
@@ -66,18 +73,25 @@ class Page:
             os.close(end)
         self._buffer = b""
         self._session = None
-        (found,) = [
-            each
-            for each in self._call("Target.getTargets")["targetInfos"]
-            if each["type"] == "page"
-        ]
-        attached = {"targetId": found["targetId"], "flatten": True}
-        self._session = self._call("Target.attachToTarget", attached)["sessionId"]
 
     def __enter__(self):
+        try:
+            self._attach()
+        except BaseException:
+            self._end()
+            raise
         return self
 
     def __exit__(self, *unused):
+        self._end()
+
+    def _attach(self):
+        found = self._call("Target.getTargets")["targetInfos"]
+        (page,) = [each for each in found if each["type"] == "page"]
+        attached = {"targetId": page["targetId"], "flatten": True}
+        self._session = self._call("Target.attachToTarget", attached)["sessionId"]
+
+    def _end(self):
         os.killpg(self._process, signal.SIGKILL)
         os.waitpid(self._process, 0)
         os.close(self._read)
@@ -100,9 +114,10 @@ class Page:
     def _receive(self, seconds):
         while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._read], [], [], max(seconds, 0))
-            data = os.read(self._read, 1 << 20) if ready else b""
-            if not data:
+            if not ready:
                 return None
+            data = os.read(self._read, 1 << 20)
+            assert data, "the browser ended"
             self._buffer += data
         text, _, self._buffer = self._buffer.partition(b"\0")
         return json.loads(text)

@@ -219,3 +219,10 @@ def test_no_warning_while_open(tmp_path):
         warnings.simplefilter("error")
         writer.add_event(proto.event_pb2.Event(step=1))
     assert len(events(tmp_path)) == 1
+
+
+def test_numbers_of_audio_stand_in_its_scope():
+    with tf.Graph().as_default() as graph:
+        v1.summary.audio("a", np.zeros([2, 4, 1], np.float32), 8.0)
+        names = {op.name for op in graph.get_operations()}
+    assert names == {"a/tag", "a/tensor", "a/sample_rate", "a"}

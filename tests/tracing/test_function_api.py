@@ -306,8 +306,29 @@ def test_copies_are_traced_anew() -> None:
     for made in (copy.copy(function), copy.deepcopy(function)):
         assert made.experimental_get_tracing_count() == 0
         assert float(made(1.0)) == 2.0
-    with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.dumps(function)
+
+
+def doubled(x):
+    return x * 2.0
+
+
+class Doubling:
+    @tf.function
+    def method(self, x):
+        return doubled(x)
+
+
+def test_pickles_are_traced_anew() -> None:
+    function = tf.function(doubled, input_signature=[tf.TensorSpec([None])], jit_compile=True)
+    function(tf.constant([1.0]))
+    made = pickle.loads(pickle.dumps(function))
+    assert made.experimental_get_tracing_count() == 0
+    assert made.input_signature == function.input_signature
+    assert made(tf.constant([1.0, 2.0])).numpy().tolist() == [2.0, 4.0]
+    with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
+        pickle.dumps(tf.function(lambda x: x))
+    with pytest.raises(TypeError, match="pickle the instance"):
+        pickle.dumps(Doubling().method)
 
 
 # ---- the tracing protocol ------------------------------------------------------------------------

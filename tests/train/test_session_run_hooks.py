@@ -269,10 +269,22 @@ def test_timelines_are_written(tmp_path):
     train.create_global_step()
     run_steps([train.ProfilerHook(save_steps=2, output_dir=tmp_path)], 6, tf.constant(1) + 1)
     names = [n for n in os.listdir(tmp_path) if n.startswith("timeline-")]
-    assert len(names) >= 2
+    assert sorted(names) == [f"timeline-{step}.json" for step in (2, 4, 6)]  # as in TensorFlow
     assert json.loads((tmp_path / names[0]).read_text())["traceEvents"]
     tagged = [e for e in events(tmp_path) if e.WhichOneof("what") == "tagged_run_metadata"]
     assert len(tagged) == len(names)
+
+
+def test_programs_may_do_something_else_with_counted_steps():
+    seen = []
+
+    class Counter(train.StepCounterHook):
+        def _log_and_record(self, elapsed_steps, elapsed_time, global_step):
+            seen.append((elapsed_steps, elapsed_time > 0, global_step))
+
+    train.create_global_step()
+    run_steps([Counter(every_n_steps=2)], 5, tf.constant(1) + 1)
+    assert seen == [(2, True, 3), (2, True, 5)]
 
 
 def every_hook(folder, loss):

@@ -171,10 +171,9 @@ class GradientTape:
         """Operations inside are not recorded.
 
         Raises:
-          RuntimeError: the tape is not recording.
+          ValueError: the tape is not recording.
         """
-        if not self._recording:
-            raise RuntimeError("Tape is not recording.")
+        self._check_recording("stop_recording")
         self._stop()
         try:
             yield
@@ -183,9 +182,20 @@ class GradientTape:
             self._recording = True
 
     def reset(self) -> None:
-        """Forgets everything recorded and watched."""
+        """Forgets everything recorded and watched.
+
+        Raises:
+          ValueError: the tape is not recording.
+        """
+        self._check_recording("reset")
         self._clear()
         self._used = False
+
+    def _check_recording(self, method: str) -> None:
+        if not self._recording:
+            raise ValueError(
+                f"GradientTape.{method}: Tape is not recording. Call it inside of `with tape:`."
+            )
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables watched so far, in the order of their first read."""
@@ -316,13 +326,19 @@ class GradientTape:
           target: a tensor of shape T.
           sources: a nest of tensors or variables of shapes S.
           unconnected_gradients: as for `gradient`.
-          parallel_iterations: accepted for compatibility.
+          parallel_iterations: accepted for compatibility; at least 1.
           experimental_use_pfor: while a graph is built, compute all rows at the same time, where
             every operation allows it; else, and eagerly unless they are many, one by one.
 
         Returns:
           A nest like `sources` of tensors of shape T + S, or None.
+
+        Raises:
+          RuntimeError: a tape that is not persistent is used a second time, or eagerly without
+            `experimental_use_pfor`.
+          TypeError, ValueError: `parallel_iterations` is no positive number.
         """
+        self._check_rows(parallel_iterations, experimental_use_pfor)
         flat_sources = nest.flatten(sources)
         with self._several():
             rows = jacobian_of(
@@ -336,6 +352,26 @@ class GradientTape:
             for found, source in zip(rows, flat_sources, strict=True)
         ]
         return nest.pack_sequence_as(sources, list(map(like_source, flat_sources, results)))
+
+    def _check_rows(self, parallel_iterations: Any, at_once: bool) -> None:
+        """Refuses what `jacobian` cannot mean, and what TensorFlow does not take."""
+        if parallel_iterations is not None:
+            if not isinstance(parallel_iterations, int):
+                raise TypeError(
+                    f"GradientTape: expected parallel_iterations to be an int or None, got"
+                    f" {parallel_iterations!r}."
+                )
+            if parallel_iterations < 1:
+                raise ValueError(
+                    f"GradientTape: parallel_iterations must be at least 1, got"
+                    f" {parallel_iterations}."
+                )
+        if not at_once and not self._persistent and state.graph is None:
+            raise RuntimeError(
+                "GradientTape must be created with persistent=True to compute the jacobian eagerly"
+                " with experimental_use_pfor=False, got a tape that is not persistent. Leave"
+                " experimental_use_pfor at True, or make the tape persistent."
+            )
 
     @contextlib.contextmanager
     def _several(self) -> Iterator[None]:
@@ -372,9 +408,10 @@ class GradientTape:
           A tensor of shape [B, T..., S...]; zeros where `target` does not depend on `source`.
 
         Raises:
-          RuntimeError: a tape that is not persistent is used a second time.
+          RuntimeError, TypeError: as `jacobian`.
           ValueError: a rank is unknown or 0, or the first dimensions differ.
         """
+        self._check_rows(parallel_iterations, experimental_use_pfor)
         t, s = target.dims, source.dims
         if not t or not s or (None not in (t[0], s[0]) and t[0] != s[0]):
             raise ValueError(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.autodiff.calls import call
 from penstock.autodiff.gradients import gradients
 from penstock.autodiff.walk import Record, as_dense, is_trainable, named_rules
@@ -37,7 +38,7 @@ def vectorized_map(
     """Calls `fn` on each row of tensors, all rows at the same time.
 
     Args:
-      fn: takes a row, in the structure of `elems`; returns a nest of tensors.
+      fn: takes a row, in the structure of `elems`; returns a nest of tensors and None.
       elems: a nest of tensors [N, ...]; those with one row are given to every call.
       fallback_to_while_loop: whether to call `fn` row by row (`tf.map_fn`) when it holds an
         operation that cannot be vectorised: random numbers, writes to variables, strings.
@@ -48,8 +49,9 @@ def vectorized_map(
 
     Raises:
       TypeError: `fn` is not callable.
-      ValueError: `elems` is empty, holds a scalar or tensors of different lengths; or an operation
-        cannot be vectorised and there is no fallback.
+      ValueError: `elems` is empty, holds a scalar or, in a graph, tensors of different lengths; or
+        an operation cannot be vectorised and there is no fallback.
+      InvalidArgumentError: eagerly, the lengths differ.
 
     Example:
       >>> import penstock as tf
@@ -65,7 +67,13 @@ def vectorized_map(
     graph, result, outputs = _rows(fn, elems, flat)
     if outputs is None:
         return _fall_back(fn, elems, flat, result, fallback_to_while_loop, warn, graph)
-    return nest.pack_sequence_as(result, outputs)
+    return _packed(result, outputs)
+
+
+def _packed(result: Any, outputs: Sequence[Any]) -> Any:
+    """The structure that `fn` returned, of the rows of its tensors; None stays where it was."""
+    left = iter(outputs)
+    return nest.map_structure(lambda v: None if v is None else next(left), result)
 
 
 def _map_encoded(fn: Callable[..., Any], elems: Any, fall_back: bool, warn: bool) -> Any:
@@ -151,7 +159,8 @@ def _single_rows(flat: Sequence[Any]) -> list[bool]:
     """For each tensor whether its only row is given to every call.
 
     Raises:
-      ValueError: there is no tensor, one is a scalar, or the lengths differ.
+      ValueError: there is no tensor, one is a scalar, or the lengths differ in a graph.
+      InvalidArgumentError: they differ eagerly.
     """
     if not flat:
         raise ValueError("vectorized_map: expected elems to hold at least one tensor, got none.")
@@ -162,9 +171,10 @@ def _single_rows(flat: Sequence[Any]) -> list[bool]:
     lengths = {None if t.dims is None else t.dims[0] for t in flat}
     sizes = {n for n in lengths if n is not None}
     if len(sizes - {1}) > 1:
-        raise ValueError(
-            f"vectorized_map: expected elems with the same number of rows, got {sorted(sizes)}."
-        )
+        text = f"vectorized_map: expected elems with the same number of rows, got {sorted(sizes)}."
+        if state.graph is None:
+            raise errors.InvalidArgumentError(None, None, text)
+        raise ValueError(text)
     if lengths == {1}:
         return [False] * len(flat)
     return [t.dims is not None and t.dims[0] == 1 for t in flat]
@@ -186,7 +196,7 @@ def _fall_back(
         )
     if warn:
         logging.warning("Using a while_loop for converting %s", what)
-    signature = nest.map_structure(lambda t: t.dtype, result)
+    signature = [v.dtype for v in nest.flatten(result) if v is not None]
     count = max((t.dims[0] or 0 for t in flat if t.dims is not None), default=0)
     wide = [
         execute("Tile", (t, [count, *[1] * (t.shape.rank - 1)]))
@@ -194,7 +204,12 @@ def _fall_back(
         else t
         for t in flat
     ]
-    return map_fn(fn, nest.pack_sequence_as(elems, wide), fn_output_signature=signature)
+
+    def tensors(rows: Any) -> list[Any]:
+        return [v for v in nest.flatten(fn(rows)) if v is not None]
+
+    given = nest.pack_sequence_as(elems, wide)
+    return _packed(result, map_fn(tensors, given, fn_output_signature=signature))
 
 
 def _vectorized(body: CallBody, mapped: Sequence[Any], shared: Sequence[Any]) -> list[Any]:

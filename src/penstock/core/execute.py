@@ -117,6 +117,10 @@ def convert_inputs(
                 break
         else:
             return tuple(inputs), None
+        if not attrs and len(inputs) == len(op.inputs):
+            found = _ready_lists(op, inputs)
+            if found is not None:
+                return found
     if len(inputs) != len(op.inputs):
         raise TypeError(
             f"{op.name}: expected {len(op.inputs)} inputs ({', '.join(a.name for a in op.inputs)}),"
@@ -144,6 +148,28 @@ def convert_inputs(
             flat.append(_convert(op, arg, item, known, inputs, wanted, f"{arg.name}_{i}"))
         counts.append(len(items))
     return tuple(flat), tuple(counts) if listed else None
+
+
+def _ready_lists(
+    op: OpDef, inputs: Sequence[Any]
+) -> tuple[tuple[EagerTensor, ...], tuple[int, ...]] | None:
+    """`convert_inputs` where nothing is converted: eager tensors, and lists of them that fit."""
+    flat: list[EagerTensor] = []
+    counts: list[int] = []
+    for arg, value in zip(op.inputs, inputs, strict=True):
+        if not arg.is_list and value.__class__ is EagerTensor:
+            flat.append(value)
+            counts.append(1)
+            continue
+        if not arg.is_list or value.__class__ is not list or not value:
+            return None
+        dtype = getattr(value[0], "_dtype", None) if arg.type_list_attr is None else None
+        for item in value:
+            if item.__class__ is not EagerTensor or dtype not in (None, item._dtype):
+                return None
+        flat += value
+        counts.append(len(value))
+    return tuple(flat), tuple(counts)
 
 
 def _list_items(op: OpDef, arg: ArgDef, value: Any) -> list[Any]:

@@ -4,6 +4,7 @@ The shape rule of the operation checks the inputs first. What it allowed is reme
 and the few numbers that it read.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
@@ -11,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import effects
+from penstock.core import determinism, effects
 from penstock.core.kernels import HOST_LIMIT, ErrorClass, KernelContext, quiet
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import PreparedOp
-from penstock.core.resources import VariableCell, eager_resources
+from penstock.core.resources import ResourceHandle, VariableCell, eager_resources
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
 from penstock.types.dims import Dims
@@ -96,14 +97,15 @@ def _small_locked(
     prepared: PreparedOp, arrays: list[Any], cells: list[VariableCell], size: int
 ) -> list[EagerTensor] | None:
     """The same while the variables' locks are held; `size` is that of the other inputs."""
-    for cell in cells:
-        value = cell.value
-        if value.__class__ is np.ndarray:
-            size += value.size
-        elif not _reads_few_rows(prepared, value, arrays[prepared.refs[0] + 1 :]):
+    if not changes_rows_in_place(prepared, cells):
+        for cell in cells:
+            value = cell.value
+            if value.__class__ is np.ndarray and value.size <= prepared.small_limit:
+                size += value.size
+            elif not _reads_few_rows(prepared, value, arrays[prepared.refs[0] + 1 :]):
+                return None
+        if size > prepared.small_limit:
             return None
-    if size > prepared.small_limit:
-        return None
     try:
         results = quiet.run(prepared.host, *_head(prepared), *arrays)  # type: ignore[arg-type]
     except Exception:  # variables have their old values: kernels write when all is computed
@@ -114,6 +116,20 @@ def _small_locked(
         return None
     dtypes = prepared.out_dtypes
     return [wrap(a, t) for a, t in zip(conform(prepared, results), dtypes, strict=True)]
+
+
+def changes_rows_in_place(prepared: PreparedOp, cells: Sequence[Any]) -> bool:
+    """Whether an operation changes some rows of a variable where the host has them.
+
+    Its work does not depend on the variable's size then. The variable's lock is held, or another
+    thread may make the answer wrong: the kernel asks again.
+    """
+    kernel = prepared.host_kernel
+    if not prepared.writes or kernel is None or not kernel.by_rows:
+        return False
+    if determinism.switch.fixed:  # compiled code has other results below the least normal number
+        return False
+    return all(cell.__class__ is VariableCell and cell.holds_alone() for cell in cells)
 
 
 def _reads_few_rows(prepared: PreparedOp, value: Any, indices: list[Any]) -> bool:
@@ -181,22 +197,48 @@ def run_host(
     return conform(prepared, results)
 
 
-def is_plain(prepared: PreparedOp) -> bool:
-    """Whether the host kernel takes arrays and gives arrays, and nothing else happens."""
-    kernel = prepared.host_kernel
-    if kernel is None or prepared.host is None or prepared.refs or prepared.op.stateful:
-        return False
-    return not (kernel.wants_context or kernel.reentrant) and prepared.op.step_input is None
+def plain_kernel(prepared: PreparedOp) -> Callable[..., Any] | None:
+    """The host kernel, if it takes arrays and gives arrays and nothing else happens; else None.
+
+    What asks for a context of its step although it has no effects only wants to check its inputs.
+    """
+    kernel, function = prepared.host_kernel, prepared.host
+    if kernel is None or function is None or prepared.refs or prepared.op.stateful:
+        return None
+    if kernel.reentrant or prepared.op.step_input is not None:
+        return None
+    if not kernel.wants_context:
+        return function
+    checks = KernelContext(prepared.op.name, prepared.attrs, eager_resources, prepared.device)
+    return functools.partial(function, checks)
 
 
-def run_plain(prepared: PreparedOp, arrays: Sequence[Any]) -> Sequence[Any]:
-    """`run_host` of an operation that `is_plain`; an error is what the kernel raised itself."""
+def run_plain(
+    prepared: PreparedOp,
+    arrays: Sequence[Any],
+    function: Callable[..., Any],
+    allowed: set[tuple[Dims, ...]],
+    fixed: frozenset[int],
+) -> Sequence[Any]:
+    """`run_host` of an operation that has a plain kernel; an error is what it raised itself.
+
+    Args:
+      prepared: the operation.
+      arrays: its inputs.
+      function: its `plain_kernel`.
+      allowed: the shapes that are known to be allowed in this place; new ones are added.
+      fixed: positions of inputs that are always the same here.
+    """
     arguments = [a if a.__class__ is np.ndarray else _host_value(a) for a in arrays]
     if prepared.op.shape_rule is not None:
         key = tuple([getattr(a, "shape", ()) for a in arguments])
-        if key not in prepared.validated:
+        if key not in allowed:
             validate(prepared, arguments)
-    results = quiet.run(prepared.host, *arguments)  # type: ignore[arg-type]
+            if fixed.issuperset(prepared.reads) and _is_known(prepared, key, arguments):
+                if len(allowed) > VALIDATED_SHAPES:
+                    allowed.clear()
+                allowed.add(key)
+    results = quiet.run(function, *arguments)
     if prepared.single and results.__class__ is np.ndarray:
         wanted = prepared.out_numpy[0]
         if results.dtype is wanted or wanted is None:
@@ -205,6 +247,8 @@ def run_plain(prepared: PreparedOp, arrays: Sequence[Any]) -> Sequence[Any]:
 
 
 def _host_value(array: Any) -> Any:
+    if array.__class__ is ResourceHandle:
+        return array
     if isinstance(array, np.generic):
         return np.asarray(array)
     return np.asarray(array) if hasattr(array, "addressable_shards") else array
@@ -214,7 +258,6 @@ def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContex
     kernel, function = prepared.host_kernel, prepared.host
     assert kernel is not None
     assert function is not None
-    touched = [arguments[i] for i in prepared.refs]
     if kernel.wants_context:
         if context is None:
             context = KernelContext(
@@ -222,10 +265,12 @@ def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContex
             )
         if kernel.reentrant:
             return function(context, *arguments)
+        touched = [arguments[i] for i in prepared.refs]
         with np.errstate(all="ignore"):
             return locked(touched, lambda: function(context, *arguments))
     if kernel.reentrant:
         return function(*arguments)
+    touched = [arguments[i] for i in prepared.refs]
     if touched:
         return locked(touched, lambda: quiet.run(function, *arguments))
     return quiet.run(function, *arguments)

@@ -428,16 +428,10 @@ class EagerTensor(Tensor, Exporter):
         return eager_tensor, (host_array(self), self._dtype)
 
     def __copy__(self) -> "EagerTensor":
-        copied = wrap(self._array, self._dtype)
-        if hasattr(self, "_lease"):
-            copied._lease = self._lease
-        copied.__dict__.update(self.__dict__)
-        return copied
+        return self  # it never changes, and tapes know it by itself
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "EagerTensor":
-        if self._dtype in (dtypes.resource, dtypes.variant):
-            return wrap(self._array, self._dtype)
-        return wrap(host_array(self).copy(), self._dtype)
+        return self
 
     def __str__(self) -> str:
         text = _own_lines(value_text(self, False))

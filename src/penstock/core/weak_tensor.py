@@ -151,7 +151,7 @@ class WeakTensor(BatchableExtensionType):
         return WeakTensor(self.tensor)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "WeakTensor":
-        return WeakTensor(self.tensor.__deepcopy__(memo))  # type: ignore[attr-defined]
+        return WeakTensor(self.tensor)
 
     def __format__(self, spec: str) -> str:
         return f"{format(self.tensor, spec)} weakly typed"

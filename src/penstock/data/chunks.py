@@ -58,7 +58,7 @@ def compression_of(op: str, found: str) -> str:
 def component_to_bytes(value: Array, dtype: DType) -> bytes:
     """A component as a TensorProto."""
     if dtype == dt.variant:
-        return _variants(np.asarray(value, object)).SerializeToString(deterministic=True)
+        return bytes(_variants(np.asarray(value, object)).SerializeToString(deterministic=True))
     array = np.asarray(value)
     message = proto.tensor_pb2.TensorProto(dtype=_number(dtype))
     message.tensor_shape.CopyFrom(dims_to_proto(array.shape))

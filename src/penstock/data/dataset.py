@@ -12,6 +12,7 @@ from penstock.data.methods_choosing import ChoosingMethods
 from penstock.data.methods_files import FileMethods
 from penstock.data.methods_generator import GeneratorMethods
 from penstock.data.methods_grouping import GroupingMethods
+from penstock.data.methods_options import OptionMethods
 from penstock.data.methods_saving import SavingMethods
 from penstock.data.methods_sources import SourceMethods
 
@@ -24,6 +25,7 @@ class Dataset(
     FileMethods,
     GeneratorMethods,
     GroupingMethods,
+    OptionMethods,
     SavingMethods,
     SourceMethods,
 ):

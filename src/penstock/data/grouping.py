@@ -117,10 +117,12 @@ class _WindowsStage(UnaryStage):
         self._begin(key, self._groups.pop(key))
         self._sizes.pop(key, None)
 
-    def _begin(self, key: int, group: list[Element]) -> None:
+    def _begin(self, key: int, group: list[Element]) -> Stage:
         window = HeldElements(group, self._source.types, self._source.shapes)
         made = held(self._reduce((np.asarray(key, np.int64), window))[0])
-        self._current, self._made_of = made.start(self._run), (key, group)
+        stage = self._current = made.start(self._run)
+        self._made_of = key, group
+        return stage
 
     def save(self) -> State:
         current = None
@@ -145,9 +147,8 @@ class _WindowsStage(UnaryStage):
         self._current = None
         current = state["current"]
         if current is not None:
-            self._begin(int(current["key"]), [tuple(e) for e in current["group"]])
-            assert self._current is not None
-            self._current.restore(current["stage"])
+            stage = self._begin(int(current["key"]), [tuple(e) for e in current["group"]])
+            stage.restore(current["stage"])
 
     def close(self) -> None:
         current = self._current

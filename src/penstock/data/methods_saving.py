@@ -51,7 +51,8 @@ class SavingMethods(DatasetBase):
           In a graph the operation that writes; else None.
 
         Raises:
-          InvalidArgumentError: `shard_func` returns something else, or there is no such compression.
+          InvalidArgumentError: `shard_func` returns something else, or there is no such
+            compression.
           UnimplementedError: `checkpoint_args` are given, or elements hold what cannot be written.
 
         Example:

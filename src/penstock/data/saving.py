@@ -19,6 +19,7 @@ from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import no_output
 from penstock.data import chunks, codec
+from penstock.data.fingerprints import fingerprint
 from penstock.data.operations import (
     HOST,
     TYPES,
@@ -28,7 +29,6 @@ from penstock.data.operations import (
     held,
     text_of,
 )
-from penstock.data.prints import print_of
 from penstock.data.run import Bound, Run
 from penstock.data.sources import Rows
 from penstock.data.stages import (
@@ -491,7 +491,7 @@ def _snapshot(
     reader_func: Any, shard_func: Any, output_types: Any, output_shapes: Any,
 ) -> Description:  # fmt: skip
     description = held(input_dataset)
-    number = hash & 0xFFFFFFFFFFFFFFFF if hash_valid else print_of(description)
+    number = hash & 0xFFFFFFFFFFFFFFFF if hash_valid else fingerprint(description)
     folder = os.path.join(files.local_path(text_of(path)), str(number))
     packed = chunks.compression_of("SnapshotDatasetV2", _text(compression))
     shard = Mapped(shard_func, shard_func_other_args)

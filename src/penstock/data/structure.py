@@ -34,10 +34,7 @@ from penstock.util.nest_kinds import sorted_keys
 
 
 def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
-    """`value` with `function` of each leaf: what is no tuple, dictionary or class of fields.
-
-    The function is called in the order of `nest.flatten`: a dictionary's leaves by sorted keys.
-    """
+    """`value` with `function` of each leaf: what is no tuple, dictionary or class of fields."""
     if isinstance(value, tuple):
         parts = [map_leaves(function, v) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)

@@ -23,6 +23,7 @@ from penstock.runtime.tasks import GRPC, Task, add_task
 PROTOCOL = "grpc"
 LOCAL_JOB = "localhost"
 LOOPBACK = "127.0.0.1"
+LONGEST_PORT = 10  # digits
 
 
 class Server:
@@ -46,7 +47,7 @@ class Server:
       InvalidArgumentError: its address has no port.
       NotFoundError: another protocol.
       UnimplementedError: a cluster of several tasks.
-      UnknownError: the port is taken.
+      UnknownError: the port is taken, or there is no such port.
 
     Example:
       >>> server = tf.distribute.Server.create_local_server()
@@ -222,11 +223,11 @@ def _checked_address(described: Any) -> tuple[str, int]:
 
 def _host_and_port(address: str, instead: int) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
-    if not colon or not (port.isascii() and port.isdecimal() and int(port) < 1 << 16):
+    if not colon or not (port.isascii() and port.isdecimal() and len(port) <= LONGEST_PORT):
         raise errors.InvalidArgumentError(
             None,
             None,
-            f'Could not parse port for local server from "{address}": expected host:port, as'
+            f'Could not parse port for local server from "{address[:100]}": expected host:port, as'
             " localhost:0 for any free port.",
         )
     return host, instead or int(port)
@@ -237,7 +238,7 @@ def _held_port(host: str, port: int) -> socket.socket:
     held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         held.bind((LOOPBACK, port))
-    except OSError as problem:
+    except (OSError, OverflowError) as problem:  # the second: there is no such port
         with contextlib.suppress(OSError):
             held.close()
         raise errors.UnknownError(

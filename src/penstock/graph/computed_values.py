@@ -4,6 +4,8 @@
 too. A shape that `tf.reduce_max(lengths)` or `tf.sort(sizes)` decides follows from constants just
 as well: here the host kernels of the operations in between run, on few elements, for shape rules
 alone. What is stateful, can be fed, belongs to control flow or moves no plain arrays is left alone.
+A value that was found stays with its graph until operations of the graph are changed: where one
+size is the sum of all before it, no question goes back to the first.
 """
 
 import math
@@ -13,8 +15,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.host_runs import run_host
-from penstock.core.kernels import NoKernel
-from penstock.core.prepared import PreparedOp
+from penstock.core.prepared import prepare
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import Tensor
 from penstock.graph.static_values import MAX_ELEMENTS, MAX_RANK, constant_value, shape_value
@@ -43,7 +44,7 @@ def known_value(tensor: Tensor) -> Array | None:
     found = constant_value(tensor)
     if found is not None or not isinstance(tensor, SymbolicTensor) or tensor.op.type in _DECIDED:
         return found
-    return _Question().value(tensor)
+    return _Question(tensor.graph).value(tensor)
 
 
 def known_shape(tensor: Tensor) -> Dims:
@@ -53,26 +54,57 @@ def known_shape(tensor: Tensor) -> Dims:
         return found
     if found is not None and None not in found:
         return found
-    value = _Question().value(tensor)
+    value = _Question(tensor.graph).value(tensor)
     if value is None or value.size > MAX_RANK:
         return found
     return tuple(None if v < 0 else int(v) for v in value.reshape(-1))
 
 
-class _Question:
-    """One question: what it has found so far, and how many operations it may still look at."""
+class _Kept:
+    """The values that were found in a graph. Thread-safe: each entry is set in one step.
 
-    def __init__(self) -> None:
-        self._found: dict[int, Array | None] = {}
+    Attributes:
+      edits: of the graph when they were found.
+      values: by id of the operation and number of the output; the operation keeps its id.
+    """
+
+    __slots__ = ("edits", "values")
+
+    def __init__(self, edits: int) -> None:
+        self.edits = edits
+        self.values: dict[tuple[int, int], tuple[Any, Array]] = {}
+
+
+def _kept(graph: Any) -> _Kept:
+    found: _Kept | None = graph.notes.get("computed values")
+    if found is None or found.edits != graph.edits:
+        found = graph.notes["computed values"] = _Kept(graph.edits)
+    return found
+
+
+class _Question:
+    """One question: what it has looked at so far, and at how many operations it may still look."""
+
+    def __init__(self, graph: Any) -> None:
+        self._kept = _kept(graph).values
+        self._unknown: set[tuple[int, int]] = set()
         self._left = MAX_OPERATIONS
 
     def value(self, tensor: SymbolicTensor) -> Array | None:
         """The value of a tensor of which `constant_value` says nothing."""
-        key = id(tensor)
-        if key not in self._found:
-            self._left -= 1
-            self._found[key] = self._computed(tensor) if self._left >= 0 else None
-        return self._found[key]
+        key = (id(tensor.op), tensor.value_index)
+        kept = self._kept.get(key)
+        if kept is not None:
+            return kept[1]
+        self._left -= 1
+        if self._left < 0 or key in self._unknown:
+            return None
+        found = self._computed(tensor)
+        if found is None:
+            self._unknown.add(key)
+        else:
+            self._kept[key] = (tensor.op, found)
+        return found
 
     def _computed(self, tensor: SymbolicTensor) -> Array | None:
         op = tensor.op
@@ -105,12 +137,14 @@ def _is_small(dims: Dims) -> bool:
 
 
 def _run(op: Any, arguments: list[Array], index: int) -> Array | None:
-    counts = op.input_counts or (1,) * len(op.op_def.inputs)
+    attrs = {name: value for name, value in op.attrs.items() if name[0] != "_"}
     try:
-        prepared = PreparedOp(op.op_def, tuple(t.dtype for t in op.inputs), counts, op.attrs, "CPU")
+        prepared = prepare(op.op_def, op.inputs, op.input_counts, attrs, "CPU")
         kernel = prepared.host_kernel
         if kernel is None or kernel.reentrant:
             return None
-        return np.asarray(run_host(prepared, arguments)[index])
-    except (NoKernel, errors.OpError):
+        value = np.asarray(run_host(prepared, arguments)[index]).view()
+    except (TypeError, ValueError, errors.OpError):
         return None  # it fails when it runs, with its own message
+    value.flags.writeable = False  # it is kept, and many ask for it
+    return value

@@ -169,6 +169,8 @@ class Graph(GraphScopes, GraphCollections):
     def _operation_name(self, name: Any) -> str:  # any: users pass all sorts
         if isinstance(name, str) and name.endswith("/"):
             name = name[:-1]
+            if not name:
+                check_node_name(name, self._names.prefix)
             if name in self._ops:
                 raise ValueError(
                     f"Duplicate node name in graph: '{name}', created at "

@@ -5,6 +5,7 @@ axis is an `IndexedSlices`, so that an update touches only the rows that were re
 it is dense.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -107,13 +108,15 @@ def take(xp: Any, params: Array, indices: Array, axis: int, batch: int) -> Array
             if xp is np
             else xp.take(params, indices, axis, mode="clip")
         )
-    front = xp.moveaxis(params, axis, batch)
+    front = params if axis == batch else xp.moveaxis(params, axis, batch)
     sizes, rest = front.shape[:batch], front.shape[batch + 1 :]
-    count, rows = int(np.prod(sizes)), front.shape[batch]
+    count, rows = math.prod(sizes), front.shape[batch]
     flat = front.reshape((count * rows, *rest))
     offsets = (np.arange(count) * rows).reshape((*sizes, *(1,) * (indices.ndim - batch)))
     places = indices + offsets
     taken = flat[places] if xp is np else xp.take(flat, places, 0, mode="clip")
+    if axis == batch:
+        return taken
     inner = indices.ndim - batch
     outer = axis - batch
     order = [

@@ -6,6 +6,7 @@ removes its axis. `dense_index` turns them into a NumPy index of exactly one sli
 each axis, which is what shape rules and kernels share.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -265,6 +266,8 @@ def _length(item: slice, n: int | None) -> int | None:
 
 # ---- StridedSlice
 
+INDICES = 1024  # that are remembered, by their bounds
+
 STRIDED_SLICE = define_op(
     f"StridedSlice(input: T, begin: Index, end: Index, strides: Index; T: type, Index: {{int16, "
     f"int32, int64}}, {MASK_TEXT}) -> output: T",
@@ -289,9 +292,14 @@ def _strided_slice(
     shrink_axis_mask: int,
 ) -> Array:
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
-    return x[
-        (*dense_index(x.ndim, begin.tolist(), end.tolist(), strides.tolist(), masks), Ellipsis)
-    ]
+    bounds = (tuple(begin.tolist()), tuple(end.tolist()), tuple(strides.tolist()))
+    return x[_index(x.ndim, *bounds, masks)]
+
+
+@functools.lru_cache(INDICES)
+def _index(rank: int, begin: Any, end: Any, strides: Any, masks: tuple[int, ...]) -> Any:
+    """The NumPy index for certain bounds: programs slice with the same ones again and again."""
+    return (*dense_index(rank, begin, end, strides, masks), Ellipsis)
 
 
 @compiled_kernel(STRIDED_SLICE)

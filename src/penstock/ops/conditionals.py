@@ -213,7 +213,7 @@ def case(
     Args:
       pred_fn_pairs: a list of (bool[], function), or a dict of such.
       default: runs when no predicate is true; without it that is an error.
-      exclusive: whether more than one true predicate is an error (in a graph).
+      exclusive: whether more than one true predicate is an error.
       strict: accepted; results keep their structure either way.
       name: the name of the operations in a graph.
 
@@ -232,9 +232,15 @@ def case(
             " as `lambda: value`."
         )
     if state.graph is None:
-        chosen = next((f for p, f in pairs if bool(p)), default)
+        true = [f for p, f in pairs if bool(p)]
+        if exclusive and len(true) > 1:
+            raise _refused(
+                pairs, "more than one condition is true", "at most one", "exclusive=False"
+            )
+        chosen = true[0] if true else default
         if chosen is None:
-            raise _none_true(pairs)
+            text = "None of conditions evaluated as True"
+            raise _refused(pairs, text, "one", "a default")
         return chosen()
     with scope(name, "case"):
         return _case(pairs, default, exclusive)
@@ -303,13 +309,15 @@ def _pairs(pred_fn_pairs: Any) -> list[tuple[Any, Branch]]:
     return [(p.deref() if hasattr(p, "deref") else p, f) for p, f in pred_fn_pairs]
 
 
-def _none_true(pairs: Sequence[tuple[Any, Branch]]) -> Exception:
+def _refused(
+    pairs: Sequence[tuple[Any, Branch]], what: str, expected: str, instead: str
+) -> Exception:
     got = ", ".join(str(bool(p)) for p, _ in pairs)
     return errors.InvalidArgumentError(
         None,
         None,
-        f"tf.case{_at()}: Input error: None of conditions evaluated as True: expected one to be "
-        f"true, got {got}. Give a default.",
+        f"tf.case{_at()}: Input error: {what}: expected {expected} to be true, got {got}. Give "
+        f"{instead}.",
     )
 
 

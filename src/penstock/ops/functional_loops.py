@@ -21,6 +21,7 @@ from penstock.ops.composing import scope
 from penstock.ops.loops import while_loop
 from penstock.ops.tensor_array import TensorArray
 from penstock.types.dtypes import as_dtype
+from penstock.types.ragged_spec import RaggedTensorSpec
 from penstock.types.tensor_shape import TensorShape
 from penstock.util import nest
 
@@ -218,7 +219,9 @@ def _map_encoded(
     def inner(parts: Sequence[Any]) -> list[Any]:
         result = fn(rows.row(parts))
         nest.assert_same_structure(signature, result)
-        flat = zip(wanted, nest.flatten(result), strict=True)
+        flat = list(zip(wanted, nest.flatten(result), strict=True))
+        for spec, value in flat:
+            _check_row(spec, value)
         return [part for w, v in flat for part in row_encoding.encode_row(w, v)]
 
     found = map_fn(
@@ -230,6 +233,21 @@ def _map_encoded(
         fn_output_signature=[part for w in wanted for part in row_encoding.part_specs(w)],
     )
     return row_encoding.decode_results(signature, wanted, found)
+
+
+def _check_row(spec: Any, value: Any) -> None:
+    """Refuses what cannot be a row of a ragged tensor: a sum, where rows were expected, say."""
+    if not isinstance(spec, RaggedTensorSpec) or not hasattr(value, "shape"):
+        return
+    if not spec.shape.is_compatible_with(value.shape):
+        text = (
+            f"map_fn: expected fn to return a value of shape {spec.shape}, as the rows of elems "
+            f"are where fn_output_signature does not say otherwise, got {value!r}. Give "
+            "fn_output_signature: its dtype or spec."
+        )
+        if state.graph is None:
+            raise errors.InvalidArgumentError(None, None, text)
+        raise ValueError(text)
 
 
 def _dtype_and_shape(spec: Any) -> tuple[Any, Any]:

@@ -44,7 +44,7 @@ def _range_shape(c: ShapeContext) -> Dims:
         for v in values
     )
     if delta == 0:
-        c.fail("delta != 0", "Requires delta != 0: 0")
+        c.refuse("Requires delta != 0: 0")
     if delta > 0 and not start <= limit:
         c.refuse(f"Requires start <= limit when delta > 0: {start}/{limit}")
     if delta < 0 and not start >= limit:

@@ -38,8 +38,8 @@ def _shifted(xp: Any, logits: Array) -> tuple[Array, Array]:
     wide = _widened(xp, logits)
     if wide.shape[-1] == 0:
         return wide, xp.zeros((*wide.shape[:-1], 1), wide.dtype)
-    shifted = wide - xp.max(wide, axis=-1, keepdims=True)
-    return shifted, xp.sum(xp.exp(shifted), axis=-1, keepdims=True)
+    shifted = wide - wide.max(axis=-1, keepdims=True)
+    return shifted, xp.exp(shifted).sum(axis=-1, keepdims=True)
 
 
 SOFTMAX = define_op(

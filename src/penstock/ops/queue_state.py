@@ -28,6 +28,21 @@ from penstock.types.dtypes import DType
 Array = Any  # numpy.ndarray
 Row = tuple[Array, ...]  # one element: an array for each component
 
+# NumPy lets go of the interpreter while it copies more elements than the first number. The thread
+# at the other end of the queue then takes it, and this one waits for it back: more than the copy of
+# fewer bytes than the second number takes.
+SMALLEST_HELD = 500
+LARGEST_HELD = 1 << 18
+
+
+def own_copy(array: Array) -> Array:
+    """A copy, made without handing the interpreter over where that costs more than the copy."""
+    other = array.size < SMALLEST_HELD or array.nbytes > LARGEST_HELD
+    if other or array.dtype.hasobject or not array.flags.c_contiguous:
+        return array.copy()
+    data = bytearray(array.reshape(-1).view(np.uint8))
+    return np.ndarray(array.shape, array.dtype, data)
+
 
 class _Attempt:
     """Something that waits in line. `advance` does what it can; True when something changed."""
@@ -122,7 +137,11 @@ class _Take(_Attempt):
 
 
 class QueueState:
-    """A queue. Thread-safe; `capacity` is -1 for none."""
+    """A queue. Thread-safe; `capacity` is -1 for none.
+
+    Attributes:
+      has_sizes: whether elements have known shapes, so that they can become batches.
+    """
 
     kind: ClassVar[str] = "Queue"
 
@@ -132,6 +151,7 @@ class QueueState:
         self.name = name
         self.dtypes = tuple(dtypes)
         self.shapes = tuple(shapes)
+        self.has_sizes = bool(shapes) and not any(d.num_elements(s) is None for s in shapes)
         self.capacity = capacity if capacity >= 0 else -1
         self.closed = False
         self.lock = threading.RLock()  # guards: closed, _puts, _takes and the elements
@@ -190,7 +210,7 @@ class QueueState:
         for i, (shape, value) in enumerate(zip(self.shapes, components, strict=False)):
             if not d.compatible(shape, value.shape):
                 self._mismatch(i, d.text(shape), value.shape)
-        self._wait(ctx, _Put(tuple([v[None].copy() for v in components]), 1), self._puts)
+        self._wait(ctx, _Put(tuple([own_copy(v[None]) for v in components]), 1), self._puts)
 
     def enqueue_many(self, ctx: KernelContext, components: Sequence[Array]) -> None:
         """Adds elements, those along the first dimension; waits for room.
@@ -212,7 +232,7 @@ class QueueState:
             if i < len(self.shapes) and not d.compatible(self.shapes[i], value.shape[1:]):
                 wanted = None if self.shapes[i] is None else (count, *self.shapes[i])  # type: ignore[misc]
                 self._mismatch(i, d.text(wanted), value.shape)
-        self._wait(ctx, _Put(tuple([v.copy() for v in components]), count), self._puts)
+        self._wait(ctx, _Put(tuple([own_copy(v) for v in components]), count), self._puts)
 
     def dequeue(self, ctx: KernelContext) -> list[Array]:
         """Takes one element; waits for it.
@@ -269,7 +289,7 @@ class QueueState:
 
     def check_batches(self) -> None:
         """Raises InvalidArgumentError unless elements can become batches."""
-        if not self.shapes or any(d.num_elements(s) is None for s in self.shapes):
+        if not self.has_sizes:
             shapes = [d.text(s) for s in self.shapes]
             self.refuse(
                 "components of specified shapes, as DequeueMany and DequeueUpTo require",
@@ -315,12 +335,20 @@ class QueueState:
 
     def _wait(self, ctx: KernelContext, attempt: _Attempt, line: Any) -> None:
         with section(ctx, self):
-            line.append(attempt)
-            self._settle()
-            if not attempt.done:
-                self._wait_in_line(ctx, attempt, line)
+            if line or not self._runs_at_once(attempt):
+                line.append(attempt)
+                self._settle()
+                if not attempt.done:
+                    self._wait_in_line(ctx, attempt, line)
         if attempt.error is not None:
             raise attempt.error
+
+    def _runs_at_once(self, attempt: _Attempt) -> bool:
+        """Runs what has nobody before it; whether it is done."""
+        attempt.advance(self)
+        if attempt.done and (self._puts or self._takes):
+            self._settle()
+        return attempt.done
 
     def _wait_in_line(self, ctx: KernelContext, attempt: _Attempt, line: Any) -> None:
         attempt.condition = threading.Condition(self.lock)

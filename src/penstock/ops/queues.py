@@ -104,6 +104,7 @@ class QueueBase(Trackable):
 
     def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Tensor) -> None:
         self._dtypes = _as_types(dtypes)
+        self._types = tuple(self._dtypes)  # what attributes are found by
         count = len(self._dtypes)
         given = [None] * count if shapes is None else shapes
         self._shapes = [TensorShape(s) for s in given]
@@ -118,7 +119,7 @@ class QueueBase(Trackable):
         self._queue_ref = queue_ref
         self._is_reference = queue_ref.dtype.base_dtype is dt.string  # as in TensorFlow 1
         if isinstance(queue_ref, EagerTensor):
-            self._name: str = queue_ref._array.name
+            self._name: str = getattr(queue_ref._array.resource, "name", queue_ref._array.name)
         else:
             assert isinstance(queue_ref, SymbolicTensor)
             self._name = queue_ref.op.name.rpartition("/")[2]
@@ -304,13 +305,13 @@ class QueueBase(Trackable):
     def _run(
         self, op: OpDef, inputs: list[Any], suffix: str, name: str | None, attrs: Any = None
     ) -> Any:
-        wanted = name or f"{self._name}_{suffix}"
+        wanted = None if state.graph is None else name or f"{self._name}_{suffix}"
         if self._is_reference:
             op = lookup(op.name.removesuffix("V2"))
         return execute(op, (self._queue_ref, *inputs), attrs, wanted)
 
     def _take(self, op: OpDef, suffix: str, inputs: Any, batch: Any, name: str | None) -> Any:
-        attrs = {"component_types": self._dtypes}
+        attrs = {"component_types": self._types}
         found = self._run(op, inputs, suffix, name, attrs)
         for value, shape in zip(found, self._shapes, strict=True):
             if isinstance(value, SymbolicTensor):
@@ -321,6 +322,13 @@ class QueueBase(Trackable):
 
     def _components(self, vals: Any, where: str) -> list[Any]:
         """What is put, a tensor for each component."""
+        if (
+            vals.__class__ is EagerTensor
+            and self._names is None
+            and self._types == (vals._dtype,)
+            and state.graph is None
+        ):
+            return [vals]
         if isinstance(vals, dict):
             if self._names is None:
                 raise ValueError(
@@ -346,9 +354,19 @@ class QueueBase(Trackable):
                 "one value for each dtype of the queue."
             )
         return [
-            convert_to_tensor(value, dtype, name=f"component_{i}")
+            self._component(i, value, dtype)
             for i, (value, dtype) in enumerate(zip(given, self._dtypes, strict=False))
         ]
+
+    def _component(self, index: int, value: Any, dtype: DType) -> Any:
+        """A tensor of what is put as one component."""
+        try:
+            return convert_to_tensor(value, dtype, name=f"component_{index}")
+        except (TypeError, ValueError) as problem:
+            if type(problem) not in (TypeError, ValueError):  # classes with words of their own
+                raise
+            place = f"It is component {index} of queue '{self.name}'."
+            raise type(problem)(f"{problem} {place}") from problem
 
     def _check_many(self, tensors: list[Any]) -> None:
         """Raises ValueError when components of several elements do not fit."""
@@ -416,6 +434,7 @@ def _make(
     made: Tensor = execute(op, (), attrs, name)
     if isinstance(made, EagerTensor):
         handle: Any = made._array
+        handle.resource.name = handle.name.replace(op.name, name)  # errors name it as it was named
         weakref.finalize(made, eager_resources.delete, handle.container, handle.name)
     return made
 

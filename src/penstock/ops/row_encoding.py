@@ -63,7 +63,7 @@ class EncodedRows:
 def decode_results(structure: Any, specs: list[Any], parts: list[Any]) -> Any:
     """The stacks of what a function returned, from its parts in order, each [N, ...]."""
     left = list(parts)
-    count = dimension_value(next((p.shape[0] for p in left), None))
+    count = dimension_value(next((p.shape[0] for p in left if p is not None), None))
     stacks = []
     for spec in specs:
         size = len(part_specs(spec))

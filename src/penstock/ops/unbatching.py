@@ -25,6 +25,7 @@ from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray
 _HOST = 1 << 62
+UNCLAIMED = 3600.0  # seconds that gradients, and who needs them, wait for each other
 _SHARED = "container: string = '', shared_name: string = ''"
 
 
@@ -53,7 +54,7 @@ class _Exchange:
 
     A call whose step failed may never come for its rows, nor rows for a call that gave up. What
     nobody came for in time is dropped when the next call comes; not while effects are recorded or
-    replayed, whose log has no clock.
+    replayed, whose log has no clock. Gradients have no time of their own: they have `UNCLAIMED`.
     """
 
     def __init__(self) -> None:
@@ -64,7 +65,7 @@ class _Exchange:
         self._left: deque[tuple[float, int]] = deque()  # until when, the call; the oldest first
         self._until: dict[int, float] = {}  # by call: the last time that is in `_left`
 
-    def leave(self, number: int, rows: Array, seconds: float | None = None) -> None:
+    def leave(self, number: int, rows: Array, seconds: float) -> None:
         """Leaves rows for a call, for so many seconds; the caller holds the lock."""
         if number in self.gone:
             self.gone.remove(number)
@@ -73,14 +74,16 @@ class _Exchange:
             self.forget_after(number, seconds)
         self.changed.notify_all()
 
-    def give_up(self, number: int, seconds: float | None = None) -> None:
-        """Notes that a call will not come for its rows; the caller holds the lock."""
-        self.gone.add(number)
-        self.forget_after(number, seconds)
+    def give_up(self, numbers: list[int], seconds: float) -> None:
+        """Notes that nobody will come for the rows of calls; the caller holds the lock."""
+        for number in numbers:
+            if self.rows.pop(number, None) is None:
+                self.gone.add(number)
+                self.forget_after(number, seconds)
 
-    def forget_after(self, number: int, seconds: float | None) -> None:
+    def forget_after(self, number: int, seconds: float) -> None:
         """Drops in so many seconds what there is of a call, and now what is over."""
-        if seconds is None or switch.log is not None:
+        if switch.log is not None:
             return
         now = time.monotonic()
         while self._left and self._left[0][0] < now:
@@ -151,13 +154,15 @@ def _unbatch(
             exchange.leave(call, rows[start:stop], timeout_micros / 1e6)
         found = exchange.rows.pop(mine, None)
         if found is None:
-            _wait(ctx, exchange, mine, timeout_micros)
+            _wait(ctx, exchange, [mine], timeout_micros / 1e6, "its part of a batch")
             found = exchange.rows.pop(mine)
     return found
 
 
-def _wait(ctx: KernelContext, exchange: _Exchange, number: int, micros: int) -> None:
-    """Waits for a call's rows; the caller holds the lock.
+def _wait(
+    ctx: KernelContext, exchange: _Exchange, numbers: list[int], seconds: float, what: str
+) -> None:
+    """Waits for the rows of calls; the caller holds the lock.
 
     Raises:
       DeadlineExceededError: they did not come in time.
@@ -169,30 +174,29 @@ def _wait(ctx: KernelContext, exchange: _Exchange, number: int, micros: int) -> 
             expired.set()
             exchange.changed.notify_all()
 
-    timer = threading.Timer(micros / 1e6, ring)
+    def all_there() -> bool:
+        return all(number in exchange.rows for number in numbers)
+
+    timer = threading.Timer(min(max(seconds, 0.0), threading.TIMEOUT_MAX), ring)
     timer.daemon = True
     timer.name = "unbatch timeout"  # effects know threads by rank among those of one name
     timer.start()
     try:
-        wait_until(
-            ctx,
-            exchange.changed,
-            lambda: number in exchange.rows or expired.is_set(),
-            "its part of a batch",
-        )
-    except BaseException:
-        exchange.give_up(number, micros / 1e6)
-        raise
-    finally:
-        timer.cancel()
-    if number not in exchange.rows:
-        exchange.give_up(number, micros / 1e6)
+        wait_until(ctx, exchange.changed, lambda: all_there() or expired.is_set(), what)
+        if all_there():
+            return
         raise errors.DeadlineExceededError(
             None,
             None,
-            f"Batched data did not arrive within timeout window: {micros} microseconds. Give a "
-            "longer timeout_micros, and let each step run both Batch and Unbatch.",
+            f"Batched data did not arrive within timeout window: {seconds * 1e6:.0f} microseconds."
+            " Let each step run both Batch and Unbatch, with a timeout_micros that is long enough;"
+            f" for gradients it is {UNCLAIMED:.0f} seconds.",
         )
+    except BaseException:
+        exchange.give_up(numbers, seconds)
+        raise
+    finally:
+        timer.cancel()
 
 
 def _unbatch_grad_shape(c: ShapeContext) -> Dims:
@@ -221,21 +225,11 @@ def _unbatch_grad(
     exchange = _exchange(ctx, container, shared_name)
     calls = index[:, 0].tolist()
     with section(ctx, exchange):
-        exchange.leave(mine, grad)
+        exchange.leave(mine, grad, UNCLAIMED)
         if not calls:
             return np.zeros((0, *original.shape[1:]), original.dtype)
-        try:
-            wait_until(
-                ctx,
-                exchange.changed,
-                lambda: all(call in exchange.rows for call in calls),
-                "the gradients of its batch",
-            )
-        except BaseException:  # nobody else will take them
-            for call in calls:
-                if exchange.rows.pop(call, None) is None:
-                    exchange.give_up(call)
-            raise
+        if not all(call in exchange.rows for call in calls):
+            _wait(ctx, exchange, calls, UNCLAIMED, "the gradients of its batch")
         parts = [exchange.rows.pop(call) for call in calls]
     return np.concatenate(parts)
 

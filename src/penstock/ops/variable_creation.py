@@ -16,7 +16,7 @@ from penstock.core.execute import execute
 from penstock.core.resources import ResourceHandle, VariableCell
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import Tensor, wrap
-from penstock.graph.behavior import current_name_scope, init_scope, name_scope_v1
+from penstock.graph.behavior import current_name_scope, device_v1, init_scope, name_scope_v1
 from penstock.ops.conditionals import cond
 from penstock.ops.lifting import NeedsArgument, lift
 from penstock.ops.state_variables import ASSIGN, READ, VAR_HANDLE, VAR_IS_INITIALIZED
@@ -106,6 +106,9 @@ def initialize(
                 args = (initial_value, dtype, shape, scope, caching_device, validate_shape)
                 _initialize_in_graph(variable, *args)
             else:
+                if caching_device is not None:
+                    with device_v1(caching_device):  # refuses what is no device
+                        pass
                 _initialize_eagerly(variable, initial_value, dtype, shape)
     if later is not None:
         _assign_in_first_call(variable, later)
@@ -194,18 +197,17 @@ def _initialize_in_graph(
     with graph.name_scope("IsInitialized"):
         variable._is_initialized_op = execute(VAR_IS_INITIALIZED, (handle,))
     here = current_name_scope()
-    with graph.colocate_with(None, ignore_existing=True), _on(graph, None, handle):
+    with graph.colocate_with(None, ignore_existing=True), graph.device(handle.op.device):
         variable._initializer_op = execute(
             ASSIGN, (handle, tensor), {"validate_shape": False}, f"{here}Assign/"
         )
-    with graph.name_scope("Read"), _on(graph, caching_device, handle):
-        value = execute(READ, (handle,), {"dtype": tensor.dtype})
+    with graph.name_scope("Read"):
+        with graph.device(handle.op.device):
+            value = execute(READ, (handle,), {"dtype": tensor.dtype})
+        if caching_device is not None:
+            with graph.device(caching_device):
+                value = variable._cached_value = execute("Identity", (value,))
     variable._graph_element = value
-    variable._cached_value = value if caching_device is not None else None
-
-
-def _on(graph: Any, caching_device: Any, handle: Any) -> Any:
-    return graph.device(handle.op.device if caching_device is None else caching_device)
 
 
 @contextlib.contextmanager

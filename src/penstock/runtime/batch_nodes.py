@@ -47,7 +47,7 @@ def _batch(
     name = "/".join(_text(n) or ctx.op_name for n in (shared_name, batching_queue))
     batcher = ctx.resources.lookup_or_create(_text(container), name, Batcher, lambda: _made(limits))
     numbers = np.full(size, number, np.int64)
-    part = batcher.call(ctx, [*in_tensors, numbers], lambda columns: columns)
+    part = batcher.call(ctx, [*in_tensors, numbers], lambda columns, step: columns)
     if not part.keeps:
         return _without_rows(in_tensors, number)
     return [*part.outputs[:-1], _index(part.outputs[-1][: part.size]), np.asarray(number, np.int64)]

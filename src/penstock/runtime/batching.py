@@ -4,6 +4,9 @@ A `Batcher` belongs to a function. A call adds its rows to the batch that is ope
 when it is full or its time is up, and whichever of its callers wakes first runs it for all of them.
 There are no threads of its own: a batch whose callers have all given up is never run.
 
+A batch is run in a step of its own, which ends when the steps of all who called have ended: what
+ends one of them is no matter of the others.
+
 Who is in time for a batch follows from the clock. So a log of effects has for each call whether it
 came to the batch that was open, and whether it ran its batch; a replay has no clock.
 """
@@ -23,9 +26,10 @@ from penstock.core.kernels import KernelContext, register_kernel
 from penstock.graph.body import CallBody
 from penstock.runtime.bodies import run_body
 from penstock.runtime.control_flow import ON_HOST, with_handles
+from penstock.runtime.step import Step
 
 Array = Any
-Run = Callable[[list[Array]], list[Array]]
+Run = Callable[[list[Array], Step], list[Array]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +118,15 @@ class _Batch:
     """Rows of several calls, and then what came of them."""
 
     __slots__ = (
-        "callers", "closed", "done", "error", "keeper", "outputs", "size", "started", "tasks",
-        "timer",
+        "callers", "closed", "done", "error", "keeper", "outputs", "size", "started", "step",
+        "tasks", "timer",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.tasks: list[Sequence[Array]] = []
         self.size = 0
-        self.callers: set[int] = set()  # where the rows of those that have not given up start
+        self.callers: dict[int, Step | None] = {}  # who has not given up, by where its rows start
+        self.step: Step | None = None  # in which it is run
         self.keeper = -1  # the last of them when it was started
         self.timer: threading.Timer | None = None
         self.closed = self.started = self.done = False
@@ -153,11 +158,12 @@ class Batcher:
             start = batch.size
             batch.tasks.append(tensors)
             batch.size += size
-            batch.callers.add(start)
+            batch.callers[start] = ctx.step
             if batch.size >= self._limits.largest or not self._waits():
                 self._close(batch)
             try:
                 runs = self._await(ctx, batch)
+                step = _step_for(ctx, list(batch.callers.values())) if runs else None
             except BaseException:
                 self._leave(batch, start)
                 raise
@@ -165,10 +171,13 @@ class Batcher:
                 batch.started = True
                 self._close(batch)
                 batch.keeper = max(batch.callers)
+                batch.step = step
                 self._waiting -= 1
                 self._running += 1
         if runs:
-            self._finish(batch, run)
+            self._run(ctx, batch, start, run)
+        if ctx.step is not None and (runs or batch.error is not None):
+            ctx.step.check(f"{ctx.op_name} at its batch")  # its own reason comes first
         if batch.error is not None:
             raise batch.error
         return Part(batch.outputs, start, start + size, batch.size, batch.keeper == start)
@@ -238,23 +247,47 @@ class Batcher:
 
     def _leave(self, batch: _Batch, start: int) -> None:
         """A caller gives up; its rows stay for the others."""
-        batch.callers.discard(start)
-        if not batch.callers and not batch.started:
+        batch.callers.pop(start, None)
+        if batch.callers:
+            return
+        if not batch.started:
             batch.started = True
             self._waiting -= 1
             self._close(batch)
+        elif batch.step is not None and not batch.done:
+            batch.step.cancel("all who called have ended")
 
-    def _finish(self, batch: _Batch, run: Run) -> None:
+    def _run(self, ctx: KernelContext, batch: _Batch, start: int, run: Run) -> None:
+        """Runs a batch; the step of the call that does it may end meanwhile."""
+        step = batch.step
+        assert step is not None
+
+        def leave() -> None:
+            with self.lock:
+                self._leave(batch, start)
+
+        forget = None if ctx.step is None else ctx.step.on_cancel(leave)
         try:
-            batch.outputs = self._outputs(batch, run)
-        except BaseException as problem:
+            batch.outputs = self._outputs(batch, lambda columns: run(columns, step))
+            if step.leases:  # the steps of others hold none on what is a variable's
+                batch.outputs = [np.array(output) for output in batch.outputs]
+        except Exception as problem:
             batch.error = problem
-        with self._changed:
-            self._running -= 1
-            batch.done = True
-            self._changed.notify_all()
+        except BaseException:  # Ctrl-C is for this thread alone
+            batch.error = errors.CancelledError(
+                None, None, "The call that ran this batch was interrupted. Call again."
+            )
+            raise
+        finally:
+            if forget is not None:
+                forget()
+            with self._changed:
+                self._running -= 1
+                batch.done = True
+                self._changed.notify_all()
+        _keep_events(ctx.step, step)
 
-    def _outputs(self, batch: _Batch, run: Run) -> list[Array]:
+    def _outputs(self, batch: _Batch, run: Callable[[list[Array]], list[Array]]) -> list[Array]:
         padded = self._limits.padded(batch.size)
         missing = padded - batch.size
         columns = []
@@ -279,6 +312,30 @@ class Batcher:
                     padded,
                 )
         return outputs
+
+
+def _step_for(ctx: KernelContext, callers: Sequence[Step | None]) -> Step:
+    """A step for a batch: it has as much time as one of its callers has."""
+    mine = ctx.step
+    if mine is None:
+        return Step(ctx.resources)
+    left = [None if step is None else step.remaining() for step in callers]
+    times = [seconds for seconds in left if seconds is not None]
+    step = Step(
+        mine.resources,
+        mine.state,
+        max(max(times), 1e-9) if len(times) == len(left) else None,
+        traced=mine.events is not None,
+        counted=False,
+    )
+    step.who = mine.who
+    return step
+
+
+def _keep_events(mine: Step | None, step: Step) -> None:
+    """Notes what a batch ran among what the step that ran it did, if that is traced."""
+    if mine is not None and mine.events is not None:
+        mine.events += step.events or ()
 
 
 def _not_by_rows(text: str, size: int) -> errors.FailedPreconditionError:
@@ -365,12 +422,13 @@ def _batch_function(
     batcher = _batcher(f, limits)
     size = rows_of(in_tensors)
 
-    def run(columns: list[Array]) -> list[Array]:
-        with inside(ctx.step, ctx.op_name):
-            return run_body(ctx, f, with_handles([*columns, *captured_tensors], (f,)))
+    def run(columns: list[Array], step: Step | None) -> list[Array]:
+        inner = KernelContext(ctx.op_name, ctx.attrs, ctx.resources, ctx.device, step, ctx.graph)
+        with inside(step, ctx.op_name):
+            return run_body(inner, f, with_handles([*columns, *captured_tensors], (f,)))
 
     if not size:
-        return run(list(in_tensors))
+        return run(list(in_tensors), ctx.step)
     found = []
     start = 0
     for count in limits.pieces(size):

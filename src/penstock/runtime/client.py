@@ -58,9 +58,9 @@ class BaseSession:
         self._target = "" if task is None else task.target
         self._config = config
         options = read_config(config)
-        take_name(self, options.metadata)
         bound_threads(options.kernel_threads)
         self._direct = DirectSession(self._graph, options, task)
+        take_name(self, options.metadata)  # last: nobody gives it back for a session that failed
         self._costs = CostModel(*options.cost_model) if options.cost_model[0] else None
         self._runners: dict[Any, tuple[int, Runner, Any]] = {}
 

@@ -14,9 +14,9 @@ from penstock.core.kernels import kernels_of, select
 from penstock.graph.func_graph import bodies_of
 from penstock.runtime.bodies import compiles_inside
 from penstock.runtime.executable import LARGE_CONSTANT
+from penstock.runtime.host_choice import runs_alone
 from penstock.runtime.program import FEED, Node, Program
 from penstock.types import dtypes as dt
-from penstock.types.dims import num_elements
 
 BIND_ONCE = frozenset({"VarHandleOp"})  # their value is the same in every step of a session
 
@@ -35,16 +35,7 @@ def compiles(node: Node, device: str) -> bool:
 
 def _in_region(node: Node, device: str) -> bool:
     """Whether a node is compiled with its neighbours where a plan is free to choose."""
-    return compiles(node, device) and not _runs_alone(node, device)
-
-
-def _runs_alone(node: Node, device: str) -> bool:
-    """Whether a node is large work that its host kernel does several times as fast as XLA."""
-    host = None if device != "CPU" else select(node.type, "host", device, node.attrs)
-    if host is None or host.alone_from is None:
-        return False
-    shapes = [*node.shapes, *(source.shapes[index] for source, index in node.inputs)]
-    return max((num_elements(dims) or 0 for dims in shapes), default=0) >= host.alone_from
+    return compiles(node, device) and not runs_alone(node, device)
 
 
 def _bodies_compile(node: Node, device: str) -> bool:

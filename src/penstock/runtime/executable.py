@@ -277,7 +277,8 @@ def trace_node(
         known = known and isinstance(value, np.ndarray)
         arguments.append(value)
     if known and node.inputs:
-        results: Sequence[Any] = [np.asarray(r) for r in run_host(prepared, arguments)]
+        with jax.ensure_compile_time_eval():  # some host kernels call executables of their own
+            results: Sequence[Any] = [np.asarray(r) for r in run_host(prepared, arguments)]
     else:
         results = _trace_compiled(node, prepared, arguments, collected, step_value)
     for i, result in enumerate(results):

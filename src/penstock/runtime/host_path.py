@@ -14,7 +14,7 @@ import numpy as np
 from penstock import errors
 from penstock.core import effects, shapes
 from penstock.core.eager import resources_of, run_prepared
-from penstock.core.host_runs import is_plain, run_host, run_plain
+from penstock.core.host_runs import plain_kernel, run_host, run_plain
 from penstock.core.kernels import KernelContext, quiet
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import PreparedOp
@@ -22,6 +22,7 @@ from penstock.runtime.host_work import Budget
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
 
 
 def run_node(
@@ -112,12 +113,21 @@ def _run_on_variables(
                 continue
             for cell in cells:
                 if getattr(cell, "value", None) is result:
-                    lease, held = cell.lease(), step.leases or []
-                    if lease not in held:  # a loop reads what it has read before
-                        step.leases = [*held, lease]
+                    step.hold(cell.lease())
         return results
     finally:
         drain(back)
+
+
+# The plain kernel of a call, the shapes it has been allowed, and which inputs are constants.
+_Plain = tuple[Callable[..., Any], set[tuple[Dims, ...]], frozenset[int]]
+
+
+def _plain(prepared: PreparedOp, sources: Sequence[int], fixed: set[int]) -> _Plain | None:
+    kernel = plain_kernel(prepared)
+    if kernel is None:
+        return None
+    return kernel, set(), frozenset(i for i, slot in enumerate(sources) if slot in fixed)
 
 
 class HostPath:
@@ -136,14 +146,16 @@ class HostPath:
             slots.setdefault((id(source), index), len(slots))
         self._given = len(slots)
         constants: list[tuple[int, Any]] = []
-        self._calls: list[tuple[Node, PreparedOp, list[int], list[int], bool]] = []
+        self._calls: list[tuple[Node, PreparedOp, list[int], list[int], _Plain | None]] = []
+        fixed: set[int] = set()
         for node, ready in zip(nodes, prepared, strict=True):
             targets = [slots.setdefault((id(node), i), len(slots)) for i in range(len(node.dtypes))]
             if node.type == "Const":
                 constants.append((targets[0], node.attrs["value"].array))
+                fixed.add(targets[0])
             else:
                 sources = [slots[id(s), i] for s, i in node.inputs]
-                self._calls.append((node, ready, sources, targets, is_plain(ready)))
+                self._calls.append((node, ready, sources, targets, _plain(ready, sources, fixed)))
         self._outputs = [slots[id(n), i] for n, i in outputs]
         self._template: list[Any] = [None] * len(slots)
         for slot, value in constants:
@@ -168,7 +180,7 @@ class HostPath:
         for node, prepared, sources, targets, plain in self._calls:
             arguments = [slots[i] for i in sources]
             try:
-                results = run_plain(prepared, arguments) if plain else None
+                results = None if plain is None else run_plain(prepared, arguments, *plain)
             except Exception:
                 results = None  # once more below, for the error's text
             if results is None:

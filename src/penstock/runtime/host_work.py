@@ -8,6 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 COMPILATION = 1 << 28  # work that costs clearly less than any compilation ...
 EACH_NODE = 1 << 20  # ... and what each node more that is compiled adds to it
 XLA_LOOPS = 3  # about what XLA takes for loops, by what any compilation takes
@@ -38,9 +40,9 @@ class Budget:
         """Notes the work of a node of type `kind`."""
         given = made = 0
         for value in arguments:
-            given += getattr(value, "size", 0)
+            given += value.size if value.__class__ is np.ndarray else getattr(value, "size", 0)
         for value in results:
-            made += getattr(value, "size", 0)
+            made += value.size if value.__class__ is np.ndarray else getattr(value, "size", 0)
         self.left -= OVERHEAD + (given if given > made else made)
         if kind in _MULTIPLIES and len(arguments) >= 2:
             # [m, k] x [k, n] -> [m, n]: the root of the sizes' product is m k n

@@ -23,12 +23,11 @@ from penstock import errors
 from penstock.config import env
 from penstock.core import determinism, effects
 from penstock.core.lazy import jax, wide_types
-from penstock.core.leases import Snapshot
-from penstock.core.locks import Locks, call, drain
-from penstock.core.prepared import UNBOUNDED, PreparedOp
-from penstock.core.resources import lease_all, owned_copy
+from penstock.core.locks import call, drain
+from penstock.core.prepared import PreparedOp
 from penstock.core.tensor_list import form_of, stacked
 from penstock.core.traced import NotStatic, raise_failed
+from penstock.runtime.bindings import Binding, leased, on_device, put_back
 from penstock.runtime.bodies import hosted
 from penstock.runtime.executable import (
     Executable,
@@ -36,6 +35,7 @@ from penstock.runtime.executable import (
     VariesByShapeError,
 )
 from penstock.runtime.first_runs import at_once, compilation, pays
+from penstock.runtime.host_choice import is_best_on_host
 from penstock.runtime.host_path import HostPath, located, run_node
 from penstock.runtime.host_work import Budget
 from penstock.runtime.needed_values import (
@@ -54,7 +54,6 @@ from penstock.types.dims import is_full, num_elements
 
 TINY_NODES = 6  # regions up to this size ...
 TINY_ELEMENTS = 4096  # ... on values up to this size run on the host: a compiled call costs more
-MEASURED = 1 << 20  # host kernels of a higher limit take less time than XLA's code up to there
 VARIANTS = 64  # executables kept per region
 COMPILE_AT = 2  # a size that varies is compiled when it is met for this time, ...
 MORE_SIZES = 4  # ... twice as often for each group of so many others that were compiled
@@ -110,7 +109,7 @@ class Region:
         self._variants: OrderedDict[Any, Executable] = OrderedDict()
         self._met: dict[Any, int] = {}
         self._worked: dict[Any, int] = {}  # by sizes: the work that loops did on the host
-        self._bound: _Binding | None = None
+        self._bound: Binding | None = None
         self._known = KnownValues(self.inputs, None if must_compile else MOST_VALUES)
         self._never: NotStatic | None = None  # found while effects are recorded or replayed
         self.compiled_count = 0
@@ -148,7 +147,7 @@ class Region:
             return True  # an initializer runs once: compiling it costs more than running it
         if self._on_host and all(map(is_size, self.nodes)):
             return True
-        best = map(_best_on_host, self.nodes, self.prepared)
+        best = map(is_best_on_host, self.nodes, self.prepared)
         if self._on_host and not self.variables and all(best):
             return True
         if len(self.nodes) > TINY_NODES or self._calls or not self._on_host:
@@ -302,11 +301,11 @@ class Region:
         """The inputs whose values are to be constants for what a trace lacked."""
         return self._known.fitting(signal, inputs, calls=bool(self._calls))
 
-    def _bind(self, handles: Sequence[Any]) -> "_Binding":
+    def _bind(self, handles: Sequence[Any]) -> Binding:
         """The variables' cells and what follows from them, kept while the handles stay the same."""
         bound = self._bound
         if bound is None or bound.handles != handles:
-            bound = self._bound = _Binding(self, handles)
+            bound = self._bound = Binding(handles, self.writes)
         return bound
 
     def _run_reading(
@@ -318,9 +317,9 @@ class Region:
         """
         bound = self._bind(handles)
         if effects.switch.log is None:
-            values, leases = bound.snapshot.held or _leased(bound)
+            values, leases = bound.snapshot.held or leased(bound)
         else:
-            values, leases = self._in_turn(bound, step, lambda: _leased(bound))
+            values, leases = self._in_turn(bound, step, lambda: leased(bound))
         results = self._call(key, inputs, values, [], bound, step)
         del leases
         return results
@@ -337,20 +336,18 @@ class Region:
             return self._write(key, inputs, bound, step)
         return self._in_turn(bound, step, lambda: self._write(key, inputs, bound, step))  # type: ignore[no-any-return]
 
-    def _in_turn(self, bound: "_Binding", step: Step, run: Callable[[], Any]) -> Any:
+    def _in_turn(self, bound: Binding, step: Step, run: Callable[[], Any]) -> Any:
         """Runs what touches the variables while effects are recorded or replayed."""
         last = self.nodes[-1]
         return effects.run(step, last.name, last.where(), bound.cells, run)
 
-    def _write(
-        self, key: Any, inputs: Sequence[Any], bound: "_Binding", step: Step
-    ) -> Sequence[Any]:
+    def _write(self, key: Any, inputs: Sequence[Any], bound: Binding, step: Step) -> Sequence[Any]:
         locks = bound.locks
         held: list[Any] = []
         back = map(call, iter(held))
         try:
             held.extend(compress(locks.releases, map(call, locks.acquires)))
-            kept = _on_device(bound.kept)
+            kept = on_device(bound.kept)
             taken = [c.value if c.free else c.take() for c in bound.written]
             return self._call(key, inputs, kept, taken, bound, step)
         finally:
@@ -362,7 +359,7 @@ class Region:
         inputs: Sequence[Any],
         kept: list[Any],
         taken: list[Any],
-        bound: "_Binding | None",
+        bound: Binding | None,
         step: Step,
     ) -> Sequence[Any]:
         """Runs the executable on the values of the variables and puts the new ones back."""
@@ -400,7 +397,7 @@ class Region:
         inputs: Sequence[Any],
         kept: list[Any],
         taken: list[Any],
-        bound: "_Binding | None",
+        bound: Binding | None,
     ) -> Sequence[Any]:
         given = self._stacked(inputs) if self._lists else list(inputs)
         arguments = (variant.constants, steps, given, kept, taken)
@@ -412,10 +409,10 @@ class Region:
                 assert bound is not None
                 try:
                     results.extend(starmap(variant.function, (arguments,)))
-                    _put_back(bound.written, results[0][1])
+                    put_back(bound.written, results[0][1])
                 except BaseException:  # Ctrl-C after the call: the old arrays are gone
                     if results:
-                        _put_back(bound.written, results[0][1])
+                        put_back(bound.written, results[0][1])
                     raise
         outputs, _, conditions, held, drew = results[0]
         if reserved:
@@ -459,7 +456,7 @@ class Region:
                 raise NotStatic(user, "a list cannot be one array")
         return result
 
-    def _check_initialized(self, bound: "_Binding") -> None:
+    def _check_initialized(self, bound: Binding) -> None:
         """Raises for the first variable that is read and has no value; nothing has run yet."""
         for cell, reads, node in zip(bound.cells, self.reads, self._readers, strict=True):
             if reads and cell.value is None:
@@ -481,77 +478,6 @@ class Region:
                 if len(self._variants) > VARIANTS:
                     self._variants.popitem(last=False)
             return found
-
-
-class _Binding:
-    """The cells of a region's variables for certain handles. Immutable.
-
-    Attributes:
-      cells: in the order of the region's variables.
-      written, kept: those that may be written, and the others.
-      locks: in the one order in which locks are taken.
-      loose: cells whose shape is part of the executable's key.
-      snapshot: what those who only read leave to each other.
-    """
-
-    __slots__ = ("cells", "handles", "kept", "locks", "loose", "snapshot", "written")
-
-    def __init__(self, region: Region, handles: Sequence[Any]) -> None:
-        self.handles = handles
-        self.cells = [h.resource for h in handles]
-        if len({id(c) for c in self.cells}) != len(self.cells) and region._written:
-            raise NotStatic(None, "two resource inputs are the same variable")
-        self.written = [c for c, w in zip(self.cells, region.writes, strict=True) if w]
-        self.kept = [c for c, w in zip(self.cells, region.writes, strict=True) if not w]
-        self.locks = Locks(self.cells)
-        self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
-        self.snapshot = Snapshot()
-
-
-def _leased(bound: _Binding) -> tuple[list[Any], list[Any]]:
-    """The variables' arrays, and leases on them; kept in the binding's snapshot."""
-    locks = bound.locks
-    held: list[Any] = []
-    back = map(call, iter(held))
-    try:
-        held.extend(compress(locks.releases, map(call, locks.acquires)))
-        return bound.snapshot.keep(_on_device(bound.cells), lease_all(bound.cells))
-    finally:
-        drain(back)
-
-
-def _on_device(cells: Sequence[Any]) -> list[Any]:
-    """The variables' arrays; their locks are held.
-
-    One that still has the host's array gets one on the device, to be brought there only once.
-    """
-    values = [c.value for c in cells]
-    if np.ndarray in map(type, values):
-        for i, value in enumerate(values):
-            if value.__class__ is np.ndarray:
-                values[i] = owned_copy(value)
-                cells[i].write(values[i], fresh=True)
-    return values
-
-
-def _put_back(cells: Sequence[Any], values: Sequence[Any]) -> None:
-    """Gives variables their new arrays; their locks are held. Stopped half-way, it is repeated."""
-    for cell, value in zip(cells, values, strict=True):
-        cell.value = value  # as `VariableCell.write` with fresh=True
-        cell._lease = None
-        cell._owned = cell.free = value is not None
-
-
-def _best_on_host(node: Node, prepared: PreparedOp) -> bool:
-    """Whether a CPU runs the operation's host kernel on arrays as large as these."""
-    if prepared.device != "CPU" or prepared.op.calls or prepared.op.step_input is not None:
-        return False
-    if prepared.limit >= UNBOUNDED or node.type == "Const":
-        return True
-    sizes = [num_elements(source.shapes[index]) for source, index in node.inputs]
-    if prepared.limit <= MEASURED or None in sizes:
-        return False
-    return sum(filter(None, sizes)) <= prepared.limit
 
 
 def _effect(node: Node, position: int) -> str:

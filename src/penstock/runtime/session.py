@@ -102,6 +102,7 @@ class DirectSession:
         if options.log_placement:
             log_placement(made.program.nodes)
         with self._lock:
+            self.check_open()  # a closed session would keep it for good
             found = self._plans.setdefault(key, (made, (fetches, feeds, targets)))
             if len(self._plans) > self._capacity:
                 self._plans.popitem(last=False)
@@ -179,12 +180,12 @@ def reset_sessions(containers: list[str] | None, task: Task | None = None) -> No
 
     And closes the sessions. Without a task: of those that are of none.
     """
-    if task is not None:
-        task.resources.clear(containers)
     for session in list(_sessions):
         if session.task is not task:
             continue
-        if not session.closed:
+        if not session.closed:  # first: what waits for a resource ends with its session
             session._was_reset = True
             session.close()
         session.resources.clear(containers)
+    if task is not None:
+        task.resources.clear(containers)

@@ -16,7 +16,8 @@ from penstock.core.effects import switch
 
 _ids = itertools.count(1)
 _FAR_S = 1e8
-_callbacks_lock = threading.Lock()  # guards: the callbacks of all steps, and `drawn`
+_NOTHING = object()
+_callbacks_lock = threading.Lock()  # guards: the callbacks of all steps, `drawn` and `leases`
 
 
 class Event:
@@ -139,10 +140,19 @@ class Step:
 
     def take(self, node: Any, step_input: Callable[[Any, Any], Any]) -> Any:
         """What a node takes from the host now; what it drew before and did not use, if it did."""
-        if self.drawn and id(node) in self.drawn:
+        if self.drawn:
             with _callbacks_lock:
-                return self.drawn.pop(id(node))
+                found = self.drawn.pop(id(node), _NOTHING)
+            if found is not _NOTHING:  # another round may have been faster
+                return found
         return step_input(self, node)
+
+    def hold(self, lease: Any) -> None:
+        """Keeps a lease until the step ends. Thread-safe."""
+        with _callbacks_lock:
+            held = self.leases or []
+            if lease not in held:  # a loop reads what it has read before
+                self.leases = [*held, lease]
 
     def end(self, failed: bool = False) -> None:
         """Tells a log of effects, if there is one, that nothing of the step runs any more."""

@@ -116,9 +116,8 @@ def audio(
     Returns:
       A string scalar: a serialised Summary.
     """
-    rate = convert_to_tensor(sample_rate, dt.float32)
     attrs = {"max_outputs": max_outputs}
-    return _summary(ops.AUDIO, name, family, collections, (tensor, rate), attrs)
+    return _summary(ops.AUDIO, name, family, collections, (tensor, sample_rate), attrs)
 
 
 def tensor_summary(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from penstock.config import env
-from penstock.core.context import state
+from penstock.core.context import at_home, state
 from penstock.core.effects import switch as effects
 from penstock.core.tracebacks import filter_traceback
 from penstock.core.trackable import Trackable
@@ -262,13 +262,17 @@ class Function(callables.PolymorphicFunction, Trackable):
         """Runs the trace for these arguments, making it first when there is none."""
         if _run_eagerly["on"]:
             return self._python_function(*args, **kwargs)
+        graph = state.graph
         try:
+            if graph is not None and graph.home_of((*args, *kwargs.values())) is not graph:
+                with at_home(*args, *kwargs.values()):  # arrays become its constants, too
+                    return self(*args, **kwargs)
             args, kwargs = self._parameters.bind(args, kwargs)
             key, tensors = self._key_and_tensors(args, kwargs)
             if state.observer is not None:
                 key = observed(key)
-            if state.graph is not None:
-                key = self._key_in_graph(key, state.graph)
+            if graph is not None:
+                key = self._key_in_graph(key, graph)
             concrete = self._known.get(key)
             if concrete is None or effects.log is not None:
                 concrete = self._find_or_trace(key, args, kwargs)
@@ -491,10 +495,15 @@ class Function(callables.PolymorphicFunction, Trackable):
     def _with(self, python_function: Callable[..., Any]) -> "Function":
         return Function(python_function, self._name, self._input_signature, self._options)
 
-    def __getstate__(self) -> Any:
-        raise TypeError(
-            f"tf.function {self._name} cannot be pickled; pickle the Python function instead"
-        )
+    def __reduce__(self) -> Any:
+        """What makes it again, not traced yet, where the Python function can be pickled."""
+        if isinstance(self._python_function, Method):
+            raise TypeError(
+                f"tf.function {self._name} is a method of an instance, which cannot be pickled:"
+                " pickle the instance."
+            )
+        made = (self._python_function, self._name, self._input_signature, self._options)
+        return Function, made
 
     def __repr__(self) -> str:
         return f"<penstock.tracing.function.Function {self._name}, {self._count} traces>"

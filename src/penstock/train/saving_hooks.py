@@ -209,7 +209,7 @@ class StepCounterHook(SessionRunHook):
             return
         seconds, steps = self._timer.update_last_triggered_step(step)
         if seconds and steps is not None:
-            self._report(step, steps / seconds)
+            self._log_and_record(steps, seconds, step)
 
     def end(self, session: BaseSession) -> None:
         """See SessionRunHook."""
@@ -228,12 +228,14 @@ class StepCounterHook(SessionRunHook):
             )
         self._seen = step
 
-    def _report(self, step: int, rate: float) -> None:
+    def _log_and_record(self, elapsed_steps: int, elapsed_time: float, global_step: int) -> None:
+        """What happens every so often; programs override it, as with TensorFlow."""
+        rate = elapsed_steps / elapsed_time
         get_logger().info("%s: %g", self._tag, rate)
         if self._writer is not None:
             summary = proto.summary_pb2.Summary()
             summary.value.add(tag=self._tag, simple_value=rate)
-            self._writer.add_summary(summary, step)
+            self._writer.add_summary(summary, global_step)
 
 
 class SummarySaverHook(SessionRunHook):
@@ -360,9 +362,10 @@ class ProfilerHook(SessionRunHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """See SessionRunHook."""
-        step = int(run_values.results) + 1
+        before = int(run_values.results)
         if self._next_step is None:
-            self._timer.update_last_triggered_step(step)
+            self._timer.update_last_triggered_step(before)
+        step = before + 1
         if self._due:
             step = int(run_context.session.run(self._step))
             self._timer.update_last_triggered_step(step)

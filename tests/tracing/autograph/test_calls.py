@@ -429,3 +429,15 @@ def test_sorted_compares_one_value_for_each_element():
 
     with pytest.raises(ValueError, match=r"only supports only 1D tensors.*got int32\(2, 2\)"):
         in_order(tf.constant([[1, 2], [0, 1]]))
+
+
+def test_len_of_a_tensor_array_is_its_size():
+    @tf.function
+    def f(n):
+        array = tf.TensorArray(tf.int32, 2, dynamic_size=True)
+        for i in tf.range(n):
+            array = array.write(i, i)
+        return len(array), len(array.stack())
+
+    assert [int(v) for v in f(5)] == [5, 5]
+    assert [int(v) for v in f(1)] == [2, 2]

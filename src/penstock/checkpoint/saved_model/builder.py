@@ -8,6 +8,7 @@ from penstock import errors, proto
 from penstock.checkpoint.meta_graph import export_meta_graph
 from penstock.checkpoint.saved_model import constants as c
 from penstock.checkpoint.saved_model import folder
+from penstock.checkpoint.saved_model.gradients import keep_rules
 from penstock.checkpoint.saved_model.signature_defs import check_tensor_info, predict_signature_def
 from penstock.checkpoint.saver import Saver
 from penstock.core import files
@@ -187,6 +188,7 @@ class SavedModelBuilder:
         self, tags: Iterable[str], signatures: Mapping[str, Any] | None, assets: dict[str, str],
         main: Any, clear_devices: bool, strip_default_attrs: bool, saver: Saver,
     ) -> None:  # fmt: skip
+        keep_rules(get_default_graph())
         meta_graph = self._message.meta_graphs.add()
         exported = export_meta_graph(
             saver_def=saver.saver_def if saver.saver_def is not None else None,

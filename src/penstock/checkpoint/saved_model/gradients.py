@@ -4,9 +4,10 @@ A function with such a gradient holds an IdentityN around results and arguments 
 the rule is a function of the library. It takes the gradients of what the IdentityN gives, and then
 what the Python function closed over: variables, and values of the function that holds the IdentityN
 (objects of the kind `captured_tensor`). `trace_rules` and `write_rules` save them, `install` gives
-them to what was loaded.
+them to what was loaded. Models of sessions name rules without having them: `keep_rules`.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from penstock.core.tensor import EagerTensor
 from penstock.data import structure_messages as structures
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
+from penstock.graph.graph import Graph
 from penstock.graph.graph_def import functions_of
 from penstock.graph.operation import Operation
 from penstock.types import dtypes as dt
@@ -30,6 +32,8 @@ from penstock.util import nest
 
 RULE = "_gradient_op_type"
 LEVELS = 3  # rules, rules in rules, ...: a rule that calls its own function has no end of them
+KEPT = 1024  # rules of graphs that models of sessions were made of
+_kept: deque[RuleName] = deque(maxlen=KEPT)
 Find = Callable[[FuncGraph, int], Any]  # what the object of a number is inside of a function
 
 
@@ -131,6 +135,19 @@ def trace_rules(bodies: Sequence[CallBody]) -> list[TracedRule]:
     return list(found.values())
 
 
+def keep_rules(graph: Graph) -> None:
+    """Keeps the rules that a graph's operations have, for models of it that this process loads.
+
+    A model of a session has no functions for them. The last `KEPT` stay when their graphs go.
+    """
+    ops = graph.get_operations()
+    bodies, _ = functions_of(ops)
+    for op in (*ops, *(op for body in bodies for op in body.graph.get_operations())):
+        name = op.attrs.get(RULE)
+        if isinstance(name, RuleName) and name not in _kept:
+            _kept.append(name)
+
+
 def _with_rules(bodies: Sequence[CallBody]) -> Iterator[tuple[Operation, RuleName, CallBody]]:
     for body in bodies:
         for op in body.graph.get_operations():
@@ -225,4 +242,4 @@ def _bound(
     return len(objects.nodes) - 1
 
 
-__all__ = ["RULE", "CapturedTensor", "install", "trace_rules", "write_rules"]
+__all__ = ["RULE", "CapturedTensor", "install", "keep_rules", "trace_rules", "write_rules"]

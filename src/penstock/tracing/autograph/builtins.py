@@ -12,6 +12,7 @@ from penstock.ops.array_select import where
 from penstock.ops.array_sort import argsort
 from penstock.ops.math_range import range as tensor_range
 from penstock.ops.py_functions import numpy_function
+from penstock.ops.tensor_array import TensorArray
 from penstock.tracing.autograph.values import at, condition, is_staged
 from penstock.types import dtypes as dt
 
@@ -68,12 +69,16 @@ def _number(x: Any, dtype: Any) -> Any:
 def len_(x: Any) -> Any:
     """`len`: of a tensor the size of its first dimension, an int where it is known.
 
+    Of a TensorArray it is the number of its elements, a tensor.
+
     Raises:
       ValueError: a scalar.
     """
     registered = _registered(len, x)
     if registered is not None:
         return registered(x)
+    if isinstance(x, TensorArray):
+        return x.size()
     if not is_staged(x):
         return len(x)
     x = convert_to_tensor(x)
