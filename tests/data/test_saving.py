@@ -6,7 +6,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from tests.data.file_checks import check_everywhere, in_session, outcomes, values
+from tests.data.file_checks import check_everywhere, in_session, outcomes, saved, values
 
 import penstock as tf
 from penstock.core import snappy
@@ -130,7 +130,7 @@ def test_elements_that_pass_are_saved(tmp_path):
 
     first = iter(passing(tmp_path / "s"))
     assert [int(next(first)) for _ in range(3)] == [0, 1, 2]
-    state = first._state.save()
+    state = saved(first)
     assert [int(x) for x in first] == [3, 4]
     again = iter(passing(tmp_path / "s"))
     again._state.restore(state)
@@ -189,7 +189,7 @@ def test_a_snapshot_goes_on_from_a_saved_place(tmp_path):
     dataset = counting(log).snapshot(str(tmp_path))
     first = iter(dataset)
     assert [int(next(first)) for _ in range(2)] == [0, 1]
-    state = first._state.save()
+    state = saved(first)
     assert [int(x) for x in first] == [2, 3, 4]
     second = iter(dataset)  # reads, and then goes on writing
     second._state.restore(state)

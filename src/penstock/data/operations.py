@@ -112,6 +112,7 @@ FAMILIES = (
     "choosing",
     "combining",
     "counting",
+    "csv_records",
     "fingerprints",
     "generator",
     "grouping",
@@ -127,6 +128,7 @@ FAMILIES = (
     "reading",
     "saving",
     "sources",
+    "sql_rows",
     "writing",
 )
 

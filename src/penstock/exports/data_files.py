@@ -20,6 +20,8 @@ EXPORTS = {
         ],
     },
     "penstock.data.readers": {
+        "CsvDataset": ["data.experimental.CsvDataset"],
+        "SqlDataset": ["data.experimental.SqlDataset"],
         "FixedLengthRecordDataset": ["data.FixedLengthRecordDataset"],
         "TFRecordDataset": ["data.TFRecordDataset"],
         "TextLineDataset": ["data.TextLineDataset"],
