@@ -112,6 +112,7 @@ FAMILIES = (
     "choosing",
     "combining",
     "counting",
+    "csv_records",
     "fingerprints",
     "generator",
     "grouping",
@@ -125,7 +126,9 @@ FAMILIES = (
     "rebatching",
     "random_numbers",
     "reading",
+    "saving",
     "sources",
+    "sql_rows",
     "writing",
 )
 
