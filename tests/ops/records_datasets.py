@@ -11,11 +11,17 @@ _BY_FILE = {
     "tests/data/test_grouping.py": """
         GroupByWindowDataset GroupByReducerDataset ExperimentalGroupByReducerDataset
         DirectedInterleaveDataset ExperimentalDirectedInterleaveDataset AssertCardinalityDataset
-        RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
+        DatasetFingerprint RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
     """,
     "tests/data/test_files.py": """
         TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset
         FixedLengthRecordDatasetV2 DatasetToTFRecord ExperimentalDatasetToTFRecord
+    """,
+    "tests/data/test_generator.py": "GeneratorDataset",
+    "tests/data/test_listing.py": """
+        MatchingFilesDataset ExperimentalMatchingFilesDataset ListDataset RandomDataset
+        ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator DummySeedGenerator
+        DeleteSeedGenerator
     """,
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync

@@ -9,6 +9,8 @@ from penstock.data.base import DatasetBase, DatasetSpec, install_class
 from penstock.data.iterator import NumpyIterator, OwnedIterator
 from penstock.data.methods_basic import BasicMethods
 from penstock.data.methods_choosing import ChoosingMethods
+from penstock.data.methods_files import FileMethods
+from penstock.data.methods_generator import GeneratorMethods
 from penstock.data.methods_grouping import GroupingMethods
 from penstock.data.methods_options import OptionMethods
 from penstock.data.methods_sources import SourceMethods
@@ -16,6 +18,9 @@ from penstock.data.methods_sources import SourceMethods
 # Any: elements are of whatever structure the dataset has.
 
 
+class Dataset(
+    BasicMethods, ChoosingMethods, FileMethods, GeneratorMethods, GroupingMethods, SourceMethods
+):
 class Dataset(BasicMethods, ChoosingMethods, GroupingMethods, OptionMethods, SourceMethods):
     """A sequence of elements, each a structure of tensors, that may be too long for memory.
 

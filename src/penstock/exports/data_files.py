@@ -1,6 +1,13 @@
 """Public names of datasets of files."""
 
 EXPORTS = {
+    "penstock.data.methods_files": {
+        "counter": ["data.experimental.Counter"],
+        "from_list": [
+            "data.experimental.from_list",
+            "compat.v1.data.experimental.from_list",
+        ],
+    },
     "penstock.data.writing": {
         "TFRecordWriter": [
             "data.experimental.TFRecordWriter",
