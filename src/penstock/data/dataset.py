@@ -19,9 +19,14 @@ from penstock.data.methods_sources import SourceMethods
 
 
 class Dataset(
-    BasicMethods, ChoosingMethods, FileMethods, GeneratorMethods, GroupingMethods, SourceMethods
+    BasicMethods,
+    ChoosingMethods,
+    FileMethods,
+    GeneratorMethods,
+    GroupingMethods,
+    OptionMethods,
+    SourceMethods,
 ):
-class Dataset(BasicMethods, ChoosingMethods, GroupingMethods, OptionMethods, SourceMethods):
     """A sequence of elements, each a structure of tensors, that may be too long for memory.
 
     A dataset is immutable: a method makes another dataset of it, and each iterator begins at the
