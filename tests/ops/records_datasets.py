@@ -36,6 +36,12 @@ _BY_FILE = {
         OneShotIterator IteratorToStringHandle IteratorFromStringHandle IteratorFromStringHandleV2
         IteratorGetDevice ExperimentalIteratorGetDevice
     """,
+    "tests/data/test_experimental.py": """
+        IteratorGetModelProto WrapDatasetVariant UnwrapDatasetVariant InitializeTableFromDataset
+    """,
+    "tests/data/test_saving.py": """
+        PenstockIteratorState PenstockIteratorStateFromString
+    """,
     "tests/data/test_options.py": """
         OptionsDataset ModelDataset FinalizeDataset OptimizeDataset OptimizeDatasetV2
         RewriteDataset AssertNextDataset AssertPrevDataset LatencyStatsDataset
