@@ -39,7 +39,7 @@ _BY_FILE = {
     "tests/data/test_experimental.py": """
         IteratorGetModelProto WrapDatasetVariant UnwrapDatasetVariant InitializeTableFromDataset
     """,
-    "tests/data/test_saving.py": """
+    "tests/data/test_checkpoints.py": """
         PenstockIteratorState PenstockIteratorStateFromString
     """,
     "tests/data/test_options.py": """
