@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -219,6 +220,51 @@ void require_features(const Batch &batch, std::size_t row, const Spans &lists,
   require(there == wanted.size(), "a key was not found");
 }
 
+// What penstock_wire_dense finds in every row of a batch of the features of one of them, in memory of
+// exactly their size. What it takes holds what was put into the row.
+void check_dense(const Batch &batch, long field, const std::vector<Feature> &wanted, int64_t sound) {
+  std::string joined;
+  std::vector<int64_t> lengths, kinds, sizes, addresses;
+  std::vector<Exact<int64_t>> places;
+  std::vector<Exact<float>> floats;
+  places.reserve(wanted.size());
+  floats.reserve(wanted.size());
+  for (const Feature &each : wanted) {
+    joined += each.key;
+    lengths.push_back(static_cast<int64_t>(each.key.size()));
+    kinds.push_back(each.kind);
+    const std::size_t sizes_of[] = {0, each.strings.size(), each.floats.size(), each.integers.size()};
+    sizes.push_back(static_cast<int64_t>(sizes_of[each.kind]));
+    const std::size_t total = batch.rows() * sizes_of[each.kind];
+    places.emplace_back(each.kind == 1 ? 2 * total : each.kind == 3 ? total : 0);
+    floats.emplace_back(each.kind == 2 ? total : 0);
+    addresses.push_back(each.kind == 2 ? reinterpret_cast<int64_t>(floats.back().get())
+                                       : reinterpret_cast<int64_t>(places.back().get()));
+  }
+  const Exact<char> keys = exactly<char>(joined);
+  const Exact<int64_t> a = exactly<int64_t>(lengths), b = exactly<int64_t>(kinds),
+                       c = exactly<int64_t>(sizes), d = exactly<int64_t>(addresses);
+  const int64_t other = penstock_wire_dense(
+      batch.data.get(), batch.starts.get(), batch.ends.get(), batch.rows(), field, keys.get(),
+      a.get(), wanted.size(), b.get(), c.get(), d.get());
+  require(other >= -1 && other < static_cast<int64_t>(batch.rows()), "no such row is otherwise");
+  if (other >= 0 && other <= sound) return;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    for (int64_t k = 0; k < sizes[i]; ++k) {
+      const int64_t at = sound * sizes[i] + k;
+      if (kinds[i] == 2) {
+        require(std::memcmp(&floats[i][at], &wanted[i].floats[k], 4) == 0, "a float is another");
+      } else if (kinds[i] == 3) {
+        require(places[i][at] == wanted[i].integers[k], "an integer is another");
+      } else {
+        const std::string found(batch.data.get() + places[i][2 * at],
+                                batch.data.get() + places[i][2 * at + 1]);
+        require(found == wanted[i].strings[k], "a string is another");
+      }
+    }
+  }
+}
+
 std::atomic<long> read{0}, refused{0};
 
 // A damaged message between two sound ones, of which it must change nothing; and alone, where the
@@ -239,6 +285,8 @@ void check_batch(long field, const std::vector<std::string> &messages,
     for (std::size_t i = 1; i < lists.starts.size() && broken_feature == -1; i += 3)
       if (lists.starts[i] >= 0) all_lists(alone(batch, lists.starts[i], lists.ends[i]));
   }
+  check_dense(batch, field, wanted[0], 0);
+  check_dense(batch_of({messages[2], messages[1]}), field, wanted[1], 0);
   const Batch single = batch_of({messages[1]});
   int64_t broken_alone = -1;
   values_of_keys(single, field, broken_alone);

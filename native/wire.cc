@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace {
 
@@ -75,9 +76,76 @@ int64_t ForEachRow(const uint8_t *data, const int64_t *starts, const int64_t *en
   return -1;
 }
 
+// The numbers of keys. Entries tend to come in the order of the keys, so the next one is tried first.
+class Keys {
+ public:
+  Keys(const char *keys, const int64_t *lengths, int64_t count) {
+    for (int64_t i = 0; i < count; keys += lengths[i++]) {
+      keys_.emplace_back(keys, lengths[i]);
+      numbers_.emplace(keys_.back(), i);
+    }
+  }
+
+  int64_t Find(std::string_view key) {
+    if (next_ < keys_.size() && keys_[next_] == key) return next_++;
+    const auto found = numbers_.find(key);
+    if (found == numbers_.end()) return -1;
+    next_ = found->second + 1;
+    return found->second;
+  }
+
+  void Begin() { next_ = 0; }
+
+ private:
+  std::vector<std::string_view> keys_;
+  std::unordered_map<std::string_view, int64_t> numbers_;
+  size_t next_ = 0;
+};
+
+// Writes the `size` values of a list of a kind; false when there are others, or they are broken.
+bool ReadList(int kind, const Field &list, int64_t size, uint8_t *out, const uint8_t *data) {
+  int64_t left = size;
+  const bool whole = ForEach(list.begin, list.end, [&](const Field &field) {
+    if (kind == 1) {
+      if (field.tag != Tag(1, kBytes)) return true;
+      if (left-- == 0) return false;
+      const int64_t span[2] = {field.begin - data, field.end - data};
+      std::memcpy(out, span, sizeof span);
+      out += sizeof span;
+    } else if (kind == 2) {
+      if (field.tag != Tag(1, kBytes) && field.tag != Tag(1, kFixed32)) return true;
+      const int64_t bytes = field.end - field.begin;
+      if (bytes & 3 || bytes >> 2 > left) return false;
+      std::memcpy(out, field.begin, bytes);
+      out += bytes;
+      left -= bytes >> 2;
+    } else {
+      if (field.tag != Tag(1, kBytes) && field.tag != Tag(1, kVarint)) return true;
+      for (const uint8_t *at = field.begin; at < field.end; out += 8) {
+        uint64_t value;
+        if (left-- == 0 || !ReadVarint(at, field.end, value)) return false;
+        std::memcpy(out, &value, 8);
+      }
+    }
+    return true;
+  });
+  return whole && left == 0;
+}
+
+// The only list of a Feature, of a kind; false where there are several, or it is of another.
+bool OnlyList(const Field &feature, int kind, Field &list) {
+  int lists = 0;
+  const bool whole = ForEach(feature.begin, feature.end, [&](const Field &field) {
+    if ((field.tag & 7) != kBytes || field.tag >> 3 > 3) return true;
+    list = field;
+    return ++lists == 1 && field.tag >> 3 == static_cast<uint64_t>(kind);
+  });
+  return whole && lists == 1;
+}
+
 }  // namespace
 
-EXPORT int penstock_wire_version() { return 1; }
+EXPORT int penstock_wire_version() { return 2; }
 
 EXPORT int64_t penstock_wire_map_values(const uint8_t *data, const int64_t *starts,
                                         const int64_t *ends, int64_t rows, int64_t field,
@@ -181,4 +249,43 @@ EXPORT int64_t penstock_wire_integers(const uint8_t *data, const int64_t *starts
     }
     return true;
   });
+}
+
+EXPORT int64_t penstock_wire_dense(const uint8_t *data, const int64_t *starts, const int64_t *ends,
+                                   int64_t rows, int64_t field, const char *keys,
+                                   const int64_t *lengths, int64_t count, const int64_t *kinds,
+                                   const int64_t *sizes, const int64_t *outputs) {
+  Keys numbers(keys, lengths, count);
+  std::vector<int64_t> seen(count, -1);  // the last row that had each key
+  constexpr int64_t kBytesOf[] = {0, 16, 4, 8};  // of a value of each kind, as it is written
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t found = 0;
+    numbers.Begin();
+    const auto in_map = [&](const Field &entry) {
+      if (entry.tag != Tag(1, kBytes)) return true;
+      Field key{}, value{};
+      const bool whole = ForEach(entry.begin, entry.end, [&](const Field &part) {
+        if (part.tag == Tag(1, kBytes)) key = part;
+        if (part.tag == Tag(2, kBytes)) value = part;
+        return true;
+      });
+      if (!whole || key.begin == nullptr || value.begin == nullptr) return false;
+      const int64_t number = numbers.Find({reinterpret_cast<const char *>(key.begin),
+                                           static_cast<size_t>(key.end - key.begin)});
+      if (number < 0) return true;
+      if (seen[number] == row) return false;
+      seen[number] = row;
+      const int kind = static_cast<int>(kinds[number]);
+      auto *out = reinterpret_cast<uint8_t *>(outputs[number]);
+      Field list{};
+      ++found;
+      return OnlyList(value, kind, list) &&
+             ReadList(kind, list, sizes[number], out + row * sizes[number] * kBytesOf[kind], data);
+    };
+    const auto in_message = [&](const Field &outer) {
+      return outer.tag != Tag(field, kBytes) || ForEach(outer.begin, outer.end, in_map);
+    };
+    if (!ForEach(data + starts[row], data + ends[row], in_message) || found != count) return row;
+  }
+  return -1;
 }

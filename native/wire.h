@@ -36,3 +36,12 @@ EXPORT int64_t penstock_wire_floats(const uint8_t *data, const int64_t *starts, 
 EXPORT int64_t penstock_wire_integers(const uint8_t *data, const int64_t *starts,
                                       const int64_t *ends, int64_t rows, int64_t *counts,
                                       int64_t *values);
+
+// The features of `count` keys, each of them a list of `sizes` values of one of `kinds` (1 strings, 2
+// floats, 3 integers) in every row: outputs are the addresses of [rows, size] floats or integers, or
+// of [rows, size, 2] places of strings. The first row that is otherwise - a key that is missing or
+// there twice, another kind or number of values, broken bytes - or -1.
+EXPORT int64_t penstock_wire_dense(const uint8_t *data, const int64_t *starts, const int64_t *ends,
+                                   int64_t rows, int64_t field, const char *keys,
+                                   const int64_t *lengths, int64_t count, const int64_t *kinds,
+                                   const int64_t *sizes, const int64_t *outputs);

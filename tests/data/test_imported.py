@@ -1,12 +1,8 @@
 """Functions for `apply`, and operations that imported graphs hold.
 
-NonSerializableDataset ExperimentalNonSerializableDataset LatencyStatsDataset
-ExperimentalLatencyStatsDataset BytesProducedStatsDataset ExperimentalBytesProducedStatsDataset
 SetStatsAggregatorDataset ExperimentalSetStatsAggregatorDataset ThreadPoolDataset
-ExperimentalThreadPoolDataset MaxIntraOpParallelismDataset ExperimentalMaxIntraOpParallelismDataset
-PrivateThreadPoolDataset ExperimentalPrivateThreadPoolDataset AssertNextDataset
-ExperimentalAssertNextDataset AssertPrevDataset SleepDataset ExperimentalSleepDataset
-SamplingDataset ChooseFastestDataset ExperimentalChooseFastestDataset MapAndBatchDataset
+ExperimentalThreadPoolDataset SleepDataset ExperimentalSleepDataset SamplingDataset
+ChooseFastestDataset ExperimentalChooseFastestDataset MapAndBatchDataset
 ExperimentalMapAndBatchDataset BatchDataset ParallelBatchDataset ParallelMapDataset
 ExperimentalMapDataset ParallelFilterDataset FilterByLastComponentDataset GetElementAtIndex
 """
@@ -153,34 +149,20 @@ def test_structures_and_variants():
 def test_elements_pass(first):
     variant, pool = D.range(3)._variant_tensor, execute("AnonymousMemoryCache", ())[0]
     for name, rest in (
-        ("NonSerializableDataset", ()),
-        ("LatencyStatsDataset", ("tag",)),
-        ("BytesProducedStatsDataset", ("tag",)),
         ("SetStatsAggregatorDataset", (pool, "tag", "prefix")),
         ("ThreadPoolDataset", (pool,)),
-        ("MaxIntraOpParallelismDataset", (int64(1),)),
-        ("PrivateThreadPoolDataset", (int64(2),)),
-        ("AssertNextDataset", (tf.constant([], tf.string),)),
         ("SleepDataset", (int64(3),)),
     ):
         found = made(first + name, (variant, *rest))
         assert values(found) == [0, 1, 2], name
         assert len(found) == 3
-    for name in ("MaxIntraOpParallelismDataset", "PrivateThreadPoolDataset", "SleepDataset"):
-        with pytest.raises(tf.errors.InvalidArgumentError, match=">= 0"):
-            made(first + name, (variant, int64(-3)))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Asserted transformation"):
-        iter(made(first + "AssertNextDataset", (variant, tf.constant(["Map"]))))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=">= 0"):
+        made(first + "SleepDataset", (variant, int64(-3)))
     chosen = made(first + "ChooseFastestDataset", ([variant, variant],), num_experiments=2)
     assert values(chosen) == [0, 1, 2]
     other = D.range(4)._variant_tensor
     with pytest.raises(tf.errors.InvalidArgumentError, match="cardinalities"):
         made(first + "ChooseFastestDataset", ([variant, other],), num_experiments=2)
-
-
-def test_assertions_on_what_is_before():
-    variant = D.range(3)._variant_tensor
-    assert values(made("AssertPrevDataset", (variant, tf.constant([], tf.string)))) == [0, 1, 2]
 
 
 def test_sampling():

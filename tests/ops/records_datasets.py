@@ -11,7 +11,7 @@ _BY_FILE = {
     "tests/data/test_grouping.py": """
         GroupByWindowDataset GroupByReducerDataset ExperimentalGroupByReducerDataset
         DirectedInterleaveDataset ExperimentalDirectedInterleaveDataset AssertCardinalityDataset
-        RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
+        DatasetFingerprint RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
     """,
     "tests/data/test_files.py": """
         TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset
@@ -23,6 +23,10 @@ _BY_FILE = {
         ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator DummySeedGenerator
         DeleteSeedGenerator
     """,
+    "tests/data/test_tables.py": """
+        CSVDataset CSVDatasetV2 ExperimentalCSVDataset SqlDataset ExperimentalSqlDataset
+    """,
+    "tests/data/test_saving.py": "SaveDataset SaveDatasetV2 LoadDataset SnapshotDatasetV2",
     "tests/data/test_ordering.py": """
         ShuffleDataset ShuffleDatasetV2 ShuffleDatasetV3 ShuffleAndRepeatDataset
         ShuffleAndRepeatDatasetV2 AnonymousRandomSeedGenerator DeleteRandomSeedGenerator
@@ -46,20 +50,35 @@ _BY_FILE = {
         ScanDataset ExperimentalScanDataset ReduceDataset DatasetToSingleElement
     """,
     "tests/data/test_imported.py": """
-        NonSerializableDataset ExperimentalNonSerializableDataset LatencyStatsDataset
-        ExperimentalLatencyStatsDataset BytesProducedStatsDataset
-        ExperimentalBytesProducedStatsDataset SetStatsAggregatorDataset
-        ExperimentalSetStatsAggregatorDataset ThreadPoolDataset ExperimentalThreadPoolDataset
-        MaxIntraOpParallelismDataset ExperimentalMaxIntraOpParallelismDataset
-        PrivateThreadPoolDataset ExperimentalPrivateThreadPoolDataset AssertNextDataset
-        ExperimentalAssertNextDataset AssertPrevDataset SleepDataset ExperimentalSleepDataset
-        SamplingDataset ChooseFastestDataset ExperimentalChooseFastestDataset MapAndBatchDataset
+        SetStatsAggregatorDataset ExperimentalSetStatsAggregatorDataset ThreadPoolDataset
+        ExperimentalThreadPoolDataset SleepDataset ExperimentalSleepDataset SamplingDataset
+        ChooseFastestDataset ExperimentalChooseFastestDataset MapAndBatchDataset
         ExperimentalMapAndBatchDataset BatchDataset ParallelBatchDataset ParallelMapDataset
         ExperimentalMapDataset ParallelFilterDataset FilterByLastComponentDataset GetElementAtIndex
     """,
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync
         IteratorGetNextAsOptional SerializeIterator DeserializeIterator
+        AnonymousIterator AnonymousIteratorV2 DeleteIterator
+    """,
+    "tests/data/test_iterators_v1.py": """
+        OneShotIterator IteratorToStringHandle IteratorFromStringHandle IteratorFromStringHandleV2
+        IteratorGetDevice ExperimentalIteratorGetDevice
+    """,
+    "tests/data/test_experimental.py": """
+        IteratorGetModelProto WrapDatasetVariant UnwrapDatasetVariant InitializeTableFromDataset
+    """,
+    "tests/data/test_checkpoints.py": """
+        PenstockIteratorState PenstockIteratorStateFromString
+    """,
+    "tests/data/test_options.py": """
+        OptionsDataset ModelDataset FinalizeDataset OptimizeDataset OptimizeDatasetV2
+        RewriteDataset AssertNextDataset AssertPrevDataset LatencyStatsDataset
+        BytesProducedStatsDataset NonSerializableDataset PrivateThreadPoolDataset
+        MaxIntraOpParallelismDataset ExperimentalPrivateThreadPoolDataset
+        ExperimentalMaxIntraOpParallelismDataset ExperimentalNonSerializableDataset
+        ExperimentalAssertNextDataset ExperimentalLatencyStatsDataset
+        ExperimentalBytesProducedStatsDataset
     """,
 }
 RECORDS = [

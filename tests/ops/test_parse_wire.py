@@ -199,3 +199,31 @@ def test_a_library_that_does_not_load_is_not_used(tmp_path: Any) -> None:
         assert state.library is None
         assert problem in state.problem
         assert "five times as long" in state.problem
+
+
+SOUND = dict(x=[1.0, 2.0], y=[7], s=[b"ab"])
+ODD = [
+    example(**{**SOUND, "x": [1.0]}),
+    example(**{**SOUND, "x": [1, 2]}),
+    example(x=[1.0, 2.0], y=[7]),
+    example(**SOUND) + example(y=[8]),
+    example(**{**SOUND, "s": [b"a", b"b"]}),
+    example(**SOUND)[:-1],
+]
+ASKED = ([b"x", b"y", b"s"], [wire.FLOATS, wire.INTEGERS, wire.STRINGS], [2, 1, 1])
+
+
+def test_features_of_one_form_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "SMALL", -1)
+    if native_wire.LIBRARY.library() is None:
+        pytest.skip("the native library was not built")
+    strings = [example(**SOUND), example(s=[b""], y=[-1], x=[0.5, -0.0], more=[b"no"])]
+    data, spans = wire.spans_of(strings)
+    found = wire.dense(data, spans, 1, *ASKED)
+    assert found is not None
+    x, y, s = found
+    assert (x.tolist(), y.tolist(), x.dtype) == ([[1.0, 2.0], [0.5, -0.0]], [[7], [-1]], np.float32)
+    assert [data[a:b] for a, b in s.reshape(-1, 2)] == [b"ab", b""]
+    for odd in ODD:
+        data, spans = wire.spans_of([strings[0], odd])
+        assert wire.dense(data, spans, 1, *ASKED) is None

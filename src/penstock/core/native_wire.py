@@ -17,13 +17,14 @@ LIBRARY = HostLibrary(
     "wire",
     what="native parsing of Examples",
     without="batches of Examples take some five times as long to parse",
-    version=1,
+    version=2,
     functions={
         "map_values": "pppnnppnpp",
         "kinds": "pppnppp",
         "repeated": "pppnppp",
         "floats": "pppnpp",
         "integers": "pppnpp",
+        "dense": "pppnnppnppp",
     },
 )
 Array = Any  # numpy.ndarray
@@ -112,3 +113,29 @@ def numbers(
     _checked(function(*given, address(counts), address(values)))
     del alive
     return counts, values
+
+
+def dense(
+    native: ctypes.CDLL, data: bytes, starts: Array, ends: Array, field: int, keys: Sequence[bytes],
+    kinds: Sequence[int], sizes: Sequence[int],
+) -> list[Array] | None:  # fmt: skip
+    """See `parse_wire.dense`."""
+    rows = len(starts)
+    outputs = [_output(kind, rows, n) for kind, n in zip(kinds, sizes, strict=True)]
+    *given, alive = _messages(data, starts, ends)
+    numbers = np.array(
+        [[len(k) for k in keys], kinds, sizes, [address(o) for o in outputs]], np.int64
+    )
+    lengths, *described = (address(each) for each in numbers)
+    broken = native.penstock_wire_dense(
+        *given, field, b"".join(keys), lengths, len(keys), *described
+    )
+    del alive
+    return outputs if broken < 0 else None
+
+
+_DTYPES = {1: np.int64, 2: np.float32, 3: np.int64}
+
+
+def _output(kind: int, rows: int, size: int) -> Array:
+    return np.empty((rows, size, 2) if kind == 1 else (rows, size), _DTYPES[kind])

@@ -16,25 +16,6 @@ from penstock.ops.sparse_messages import HeldTensor
 from penstock.types import dtypes as dt
 
 _KIND = "kind"
-_registered: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {}
-
-
-def register(
-    kind: str,
-    of: type,
-    to_state: Callable[[Any], dict[str, Any]],
-    from_state: Callable[[dict[str, Any]], Any],
-) -> None:
-    """Has values of a class be written, as the state that a function gives.
-
-    Args:
-      kind: what they are called in the bytes.
-      of: the class.
-      to_state: gives the state of a value, a dictionary.
-      from_state: makes the value of it.
-    """
-    _registered[of] = kind, to_state
-    _OBJECTS[kind] = from_state
 
 
 def encode(state: Any) -> bytes:
@@ -97,11 +78,11 @@ def _write_object(value: Any, message: Any) -> None:
         _write({_KIND: "error", "class": type(value).__name__, "message": str(value)}, message)
     elif isinstance(value, RaggedVariant):
         _write({_KIND: "ragged", "splits": list(value.splits), "values": value.values}, message)
+    elif type(value) in _registered:
+        name, fields_of = _registered[type(value)]
+        _write({_KIND: name, **fields_of(value)}, message)
     elif isinstance(value, HeldTensor):
         _write({_KIND: "held", "array": value.array}, message)
-    elif type(value) in _registered:
-        kind, to_state = _registered[type(value)]
-        _write({_KIND: kind, **to_state(value)}, message)
     elif isinstance(value, np.ndarray) and value.dtype == object and not _is_text(value):
         kept: dict[str, Any] = {
             _KIND: "objects",
@@ -118,7 +99,8 @@ def _write_object(value: Any, message: Any) -> None:
             None,
             None,
             f"The state of the iterator holds {value!r} of type {type(value).__name__}, which"
-            " cannot be written: expected numbers, strings, ragged or sparse tensors, or windows.",
+            " cannot be written: expected numbers, strings, ragged or sparse tensors. Save before"
+            " windows, or without a buffer of them.",
         )
 
 
@@ -167,3 +149,22 @@ _OBJECTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "held": _held,
     "objects": _objects,
 }
+_registered: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {}
+
+
+def register(
+    kind: type,
+    name: str,
+    fields_of: Callable[[Any], dict[str, Any]],
+    made_of: Callable[[dict[str, Any]], Any],
+) -> None:
+    """Says how values of a class are written, and made of what was.
+
+    Args:
+      kind: the class, as it is.
+      name: what stands for it.
+      fields_of: gives what is written: values that `encode` takes.
+      made_of: makes one of these again; raises KeyError, TypeError or ValueError where it cannot.
+    """
+    _registered[kind] = name, fields_of
+    _OBJECTS[name] = made_of

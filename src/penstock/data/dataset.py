@@ -13,7 +13,9 @@ from penstock.data.methods_files import FileMethods
 from penstock.data.methods_generator import GeneratorMethods
 from penstock.data.methods_grouping import GroupingMethods
 from penstock.data.methods_looping import LoopingMethods
+from penstock.data.methods_options import OptionMethods
 from penstock.data.methods_ordering import OrderingMethods
+from penstock.data.methods_saving import SavingMethods
 from penstock.data.methods_sources import SourceMethods
 from penstock.data.methods_stacking import StackingMethods
 
@@ -27,7 +29,9 @@ class Dataset(
     GeneratorMethods,
     GroupingMethods,
     LoopingMethods,
+    OptionMethods,
     OrderingMethods,
+    SavingMethods,
     SourceMethods,
     StackingMethods,
 ):

@@ -10,9 +10,8 @@ import numpy as np
 
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import Tensor
 from penstock.data import structure as st
-from penstock.data.base import DatasetBase, DatasetSpec, dataset_class
+from penstock.data.base import dataset_class
 from penstock.data.functions import Traced, trace
 from penstock.data.imported import AT, MAP_AND_BATCH
 from penstock.data.mapping import AUTOTUNE
@@ -86,19 +85,6 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Apply:
 def enumerate_dataset(start: Any = 0) -> Apply:
     """Deprecated: `Dataset.enumerate`, as a function for `Dataset.apply`."""
     return lambda dataset: dataset.enumerate(start)
-
-
-def get_single_element(dataset: Any) -> Any:
-    """Deprecated: `Dataset.get_single_element`.
-
-    Raises:
-      TypeError: it is no dataset.
-    """
-    if not isinstance(dataset, DatasetBase):
-        raise TypeError(
-            f"Invalid `dataset`. Expected a `tf.data.Dataset` object but got {type(dataset)}."
-        )
-    return dataset.get_single_element()  # type: ignore[attr-defined]
 
 
 def group_by_window(
@@ -340,24 +326,6 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Apply:
 # ---- numbers of elements
 
 
-def cardinality(dataset: Any) -> Tensor:
-    """How many elements a dataset has.
-
-    Args:
-      dataset: the dataset.
-
-    Returns:
-      int64[]; `INFINITE_CARDINALITY` for infinitely many, `UNKNOWN_CARDINALITY` where that is not
-      known without running.
-
-    Example:
-      >>> import penstock as tf
-      >>> int(tf.data.experimental.cardinality(tf.data.Dataset.range(4)))
-      4
-    """
-    return dataset.cardinality()  # type: ignore[no-any-return]
-
-
 def at(dataset: Any, index: Any) -> Any:
     """The element of a dataset with a number.
 
@@ -438,57 +406,3 @@ def _zero(spec: Any) -> Any:
     empty: Any = "" if spec.dtype == dt.string else (False if spec.dtype == dt.bool_ else 0)
     scalar = convert_to_tensor(empty, spec.dtype)
     return execute("Fill", (convert_to_tensor(np.array(dims, np.int32)), scalar))
-
-
-# ---- datasets as variants
-
-
-def get_structure(dataset_or_iterator: Any) -> Any:
-    """The structure of TypeSpecs of the elements of a dataset or an iterator.
-
-    Raises:
-      TypeError: it is neither.
-
-    Example:
-      >>> import penstock as tf
-      >>> tf.data.experimental.get_structure(tf.data.Dataset.range(3))
-      TensorSpec(shape=(), dtype=tf.int64, name=None)
-    """
-    try:
-        return dataset_or_iterator.element_spec
-    except AttributeError:
-        raise TypeError(
-            "Invalid `dataset_or_iterator`. `dataset_or_iterator` must be a `tf.data.Dataset` or"
-            f" tf.data.Iterator object, but got {type(dataset_or_iterator)}."
-        ) from None
-
-
-def to_variant(dataset: Any) -> Tensor:
-    """The variant tensor of a dataset.
-
-    Returns:
-      variant[].
-    """
-    return dataset._variant_tensor  # type: ignore[no-any-return]
-
-
-def from_variant(variant: Any, structure: Any) -> Any:
-    """The dataset in a variant tensor.
-
-    Args:
-      variant: variant[].
-      structure: of TypeSpecs, of the elements.
-
-    Example:
-      >>> import penstock as tf
-      >>> dataset = tf.data.Dataset.range(3)
-      >>> variant = tf.data.experimental.to_variant(dataset)
-      >>> [int(x) for x in tf.data.experimental.from_variant(variant, dataset.element_spec)]
-      [0, 1, 2]
-    """
-    return DatasetSpec(structure)._from_components(variant)
-
-
-def get_next_as_optional(iterator: Any) -> Any:
-    """Deprecated: `Iterator.get_next_as_optional`."""
-    return iterator.get_next_as_optional()

@@ -56,7 +56,7 @@ class HeldElements(Description):
         return HeldElements([tuple(e) for e in found["elements"]], types, shapes)
 
 
-codec.register("window", HeldElements, HeldElements.to_state, HeldElements.from_state)
+codec.register(HeldElements, "window", HeldElements.to_state, HeldElements.from_state)
 
 
 class _HeldStage(Stage):

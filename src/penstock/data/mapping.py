@@ -5,12 +5,14 @@ before it gives them at once. Where it fails so, they are given to it one by one
 is that of the element that fails, and no other is lost.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.core.kernels import host_kernel
 from penstock.data.operations import HOST, NAMED, Mapped, dataset_op, held, number
 from penstock.data.pool import Task
@@ -33,6 +35,9 @@ from penstock.types.dtypes import DType
 BLOCK = 64  # elements that a function of rows is given at once where nobody asks for more, ...
 BLOCK_BYTES = 1 << 18  # ... of this size at most, but one
 AUTOTUNE = -1
+CHEAP_S = 5e-4  # a call that takes less is not worth a thread
+TRIES = 3  # calls whose quickest says what one takes
+TRIED_AGAIN = 256  # calls on threads before others are tried here again
 
 
 class Map(Description):
@@ -85,7 +90,8 @@ class Map(Description):
             ordered = (
                 run.options.deterministic if self.deterministic is None else (self.deterministic)
             )
-            return ParallelStage(inner, function, run, count, ordered)
+            pure = not self.function.body.stateful
+            return ParallelStage(inner, function, run, count, ordered, pure)
         return _MapStage(inner, function)
 
 
@@ -234,22 +240,31 @@ class _RowsStage(BlockStage):
 class ParallelStage(UnaryStage):
     """Calls a function for several elements at once.
 
+    A function that neither waits nor has effects is called here, for one element after the other,
+    as long as a call takes less than a thread costs.
+
     Args:
       input: the elements.
       function: what is called with each.
       run: its threads are used.
       count: how many calls are under way.
       ordered: whether results come in the order of the elements, or as they are made.
+      pure: whether the function neither waits nor has effects.
     """
 
     def __init__(
-        self, input: Stage, function: Callable[[Element], Any], run: Run, count: int, ordered: bool
-    ) -> None:
+        self, input: Stage, function: Callable[[Element], Any], run: Run, count: int,
+        ordered: bool, pure: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(input)
         self._function = function
         self._run = run
         self._count = count
         self._ordered = ordered
+        self._pure = pure
+        self._here = pure  # whether elements are worked on by whoever asks for them
+        self._costs: list[float] = []  # seconds of the last calls here
+        self._calls = 0  # since calls were last made here
         self._tasks: deque[Task] = deque()
         self._ended = False
 
@@ -267,13 +282,32 @@ class ParallelStage(UnaryStage):
 
     def next(self) -> Element | None:
         """The next result."""
-        self._fill()
+        if not self._here:
+            self._fill()
+            self._calls += 1
+            self._here = self._pure and self._calls > TRIED_AGAIN
         if not self._tasks:
-            return None
+            return self._call() if self._here and not self._ended else None
         if not self._ordered:
             done = next((i for i, task in enumerate(self._tasks) if task.done), 0)
             self._tasks.rotate(-done)
         return tuple(self._tasks.popleft().get())
+
+    def _call(self) -> Element | None:
+        """Calls the function for the next element."""
+        found = self.input.next()
+        if found is None:
+            self._ended = True
+            return None
+        start = time.perf_counter()
+        try:
+            return tuple(self._function(found))
+        finally:
+            self._costs.append(time.perf_counter() - start)
+            if len(self._costs) == TRIES:
+                self._here = min(self._costs) < CHEAP_S
+                self._costs.clear()
+                self._calls = 0
 
     def save(self) -> State:
         """Where the input is, and the results that were made ahead."""
@@ -292,8 +326,11 @@ class ParallelStage(UnaryStage):
         self._tasks = deque(from_outcome(each) for each in state["made"])
 
     def close(self) -> None:
-        """Takes no more elements."""
+        """Takes no more elements, and begins no call for those that were taken."""
         self._ended = True
+        for task in tuple(self._tasks):
+            if task.cancel():
+                task.error = errors.CancelledError(None, None, "The iterator was closed.")
         super().close()
 
 

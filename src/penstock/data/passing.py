@@ -1,20 +1,17 @@
-"""Datasets that give elements as they are: operations of imported graphs that measure or check."""
+"""Datasets that give elements as they are, or some of them: operations of imported graphs."""
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock import errors
 from penstock.core.op_def import OpDef
-from penstock.data.operations import TYPES, dataset_kernel, dataset_op, held, number, texts_of
+from penstock.data.operations import TYPES, dataset_kernel, dataset_op, held, number
 from penstock.data.random_numbers import chosen
 from penstock.data.run import Run
 from penstock.data.seeds import Words
 from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage
-from penstock.types.dims import Dims
-from penstock.types.dtypes import DType
 
 _MANTISSA = (1 << 23) - 1
 
@@ -46,15 +43,6 @@ _END = f"{TYPES}) -> handle: variant"
 
 # ---- what nothing is done for
 
-NON_SERIALIZABLE = _both(f"NonSerializableDataset({_INPUT}; {_END}", "The elements as they are.")
-LATENCY = _both(
-    f"LatencyStatsDataset({_INPUT}, tag: string; {_END}",
-    "The elements as they are; nothing is recorded.",
-)
-BYTES_PRODUCED = _both(
-    f"BytesProducedStatsDataset({_INPUT}, tag: string; {_END}",
-    "The elements as they are; nothing is recorded.",
-)
 STATS = _both(
     f"SetStatsAggregatorDataset({_INPUT}, stats_aggregator: resource, tag: string, counter_prefix:"
     f" string; {_END}",
@@ -66,14 +54,6 @@ THREAD_POOL = _both(
     "The elements as they are, made by the shared threads.",
     stateful=True,
 )
-MAX_PARALLELISM = _both(
-    f"MaxIntraOpParallelismDataset({_INPUT}, max_intra_op_parallelism: int64; {_END}",
-    "The elements as they are; operations choose their threads themselves.",
-)
-PRIVATE_POOL = _both(
-    f"PrivateThreadPoolDataset({_INPUT}, num_threads: int64; {_END}",
-    "The elements as they are, made by the shared threads.",
-)
 
 
 class _Same(Passing):
@@ -82,25 +62,6 @@ class _Same(Passing):
     def __init__(self, kind: str, input: Description, types: Any, shapes: Any) -> None:
         super().__init__((input,), types, shapes)
         self.kind = kind  # type: ignore[misc]
-
-
-@dataset_kernel(NON_SERIALIZABLE[0])
-@dataset_kernel(NON_SERIALIZABLE[1])
-def _non_serializable(
-    input_dataset: Array, *, output_types: Any, output_shapes: Any
-) -> Description:
-    return _Same("NonSerializableDataset", held(input_dataset), output_types, output_shapes)
-
-
-@dataset_kernel(LATENCY[0])
-@dataset_kernel(LATENCY[1])
-@dataset_kernel(BYTES_PRODUCED[0])
-@dataset_kernel(BYTES_PRODUCED[1])
-def _measured(
-    input_dataset: Array, tag: Array, *, output_types: Any, output_shapes: Any
-) -> Description:
-    del tag
-    return _Same("LatencyStatsDataset", held(input_dataset), output_types, output_shapes)
 
 
 @dataset_kernel(STATS[0])
@@ -122,79 +83,11 @@ def _thread_pool(
     return _Same("ThreadPoolDataset", held(input_dataset), output_types, output_shapes)
 
 
-@dataset_kernel(MAX_PARALLELISM[0])
-@dataset_kernel(MAX_PARALLELISM[1])
-def _max_parallelism(
-    input_dataset: Array, max_intra_op_parallelism: Array, *, output_types: Any, output_shapes: Any
-) -> Description:
-    _not_negative("max_intra_op_parallelism", max_intra_op_parallelism)
-    return _Same("MaxIntraOpParallelismDataset", held(input_dataset), output_types, output_shapes)
-
-
-@dataset_kernel(PRIVATE_POOL[0])
-@dataset_kernel(PRIVATE_POOL[1])
-def _private_pool(
-    input_dataset: Array, num_threads: Array, *, output_types: Any, output_shapes: Any
-) -> Description:
-    _not_negative("num_threads", num_threads)
-    return _Same("PrivateThreadPoolDataset", held(input_dataset), output_types, output_shapes)
-
-
 def _not_negative(name: str, value: Array) -> int:
     found = number(value)
     if found < 0:
         raise errors.InvalidArgumentError(None, None, f"`{name}` must be >= 0, got {found}.")
     return found
-
-
-# ---- assertions on the rewriting of datasets
-
-ASSERT_NEXT = _both(
-    f"AssertNextDataset({_INPUT}, transformations: string; {_END}",
-    "The elements, where the datasets behind are as expected.",
-)
-ASSERT_PREV = dataset_op(
-    f"AssertPrevDataset({_INPUT}, transformations: string; {_END}",
-    "The elements, where the datasets before are as expected.",
-)
-
-
-class _Asserting(Passing):
-    """Fails where something is said of the datasets around: they are never rewritten."""
-
-    kind = "AssertNextDataset"
-    __slots__ = ("names",)
-
-    def __init__(
-        self,
-        input: Description,
-        names: Sequence[bytes],
-        types: Sequence[DType],
-        shapes: Sequence[Dims],
-    ) -> None:
-        super().__init__((input,), types, shapes)
-        self.names = [name.decode() for name in names]
-
-    def start(self, run: Run) -> Stage:
-        if self.names:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Asserted transformation matching {self.names[0]} at offset 0 but encountered none"
-                " of a rewritten dataset: Penstock runs datasets as they were written. Leave the"
-                " assertion out.",
-            )
-        return super().start(run)
-
-
-@dataset_kernel(ASSERT_NEXT[0])
-@dataset_kernel(ASSERT_NEXT[1])
-@dataset_kernel(ASSERT_PREV)
-def _asserting(
-    input_dataset: Array, transformations: Array, *, output_types: Any, output_shapes: Any
-) -> Description:
-    names = texts_of(transformations)
-    return _Asserting(held(input_dataset), names, output_types, output_shapes)
 
 
 # ---- sleeping

@@ -5,13 +5,13 @@ has begun it. So a wait is only ever for something that runs, and stages may wai
 however few threads there are.
 """
 
+import contextlib
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable
-from typing import Any
-
-Wait = Callable[[threading.Condition, Callable[[], bool]], None]
+from typing import Any, Protocol
 
 
 class Task:
@@ -86,19 +86,20 @@ class Pool:
     def __init__(self, size: int) -> None:
         self.size = size
         self._tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
-        self._lock = threading.Lock()  # guards: _threads, _idle
+        self._lock = threading.Lock()  # guards: _threads, _idle, _left
         self._threads = 0
         self._idle = 0
+        self._left = 0  # tasks that no thread has taken
 
     def submit(self, function: Callable[[], Any]) -> Task:
         """Has a function run by a thread when there is one."""
         task = Task(function)
-        self._tasks.put(task)
         with self._lock:
-            if self._idle == 0 and self._threads < self.size:
+            self._left += 1
+            if self._left > self._idle and self._threads < self.size:
+                threading.Thread(target=self._work, daemon=True, name="penstock-data").start()
                 self._threads += 1
-                thread = threading.Thread(target=self._work, daemon=True, name="penstock-data")
-                thread.start()
+        self._tasks.put(task)
         return task
 
     def _work(self) -> None:
@@ -108,11 +109,54 @@ class Pool:
             task = self._tasks.get()
             with self._lock:
                 self._idle -= 1
-            task.run()
+                self._left -= 1
+            with contextlib.suppress(BaseException):  # the task has it for whoever waits
+                task.run()
+            del task  # what it gave is kept by nobody while the thread is idle
 
 
+class Watched(Protocol):
+    """What a `Watch` looks at."""
+
+    def look(self) -> bool:
+        """Called again and again until it gives False. It returns soon."""
+
+
+class Watch:
+    """A thread that looks at things every millisecond, as long as there are any. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()  # guards: _all, _started
+        self._all: list[Watched] = []
+        self._started = False
+
+    def add(self, item: Watched) -> None:
+        """Has something looked at."""
+        with self._changed:
+            self._all.append(item)
+            if not self._started:
+                self._started = True
+                threading.Thread(target=self._work, daemon=True, name="penstock-data-watch").start()
+            elif len(self._all) == 1:
+                self._changed.notify()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not self._all:
+                    self._changed.wait()
+                taken, self._all = self._all, []
+            time.sleep(LOOK_S)
+            kept = [item for item in taken if item.look()]
+            with self._changed:
+                self._all += kept
+            del taken, kept
+
+
+LOOK_S = 1e-3
 _pools: dict[int, Pool] = {}
-_pools_lock = threading.Lock()  # guards: _pools
+_watches: list[Watch] = []
+_pools_lock = threading.Lock()  # guards: _pools, _watches
 _SPARE = 2  # threads beside one for each processor: for those that wait for files
 
 
@@ -125,13 +169,24 @@ def shared_pool(threads: int = 0) -> Pool:
         return _pools[size]
 
 
+def shared_watch() -> Watch:
+    """The watch of the process."""
+    with _pools_lock:
+        if not _watches:
+            _watches.append(Watch())
+        return _watches[0]
+
+
 def processors() -> int:
     """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _forget_pools() -> None:
+    global _pools_lock  # another thread may have held it
+    _pools_lock = threading.Lock()
     _pools.clear()  # a forked child has none of the threads
+    _watches.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -186,10 +186,38 @@ def bound(op: str, elements: int, size: int) -> None:
 
 def _strings(data: bytes, spans: Spans) -> tuple[Array, Array]:
     counts, found = wire.repeated(data, spans)
-    both = zip(found.starts.tolist(), found.ends.tolist(), strict=True)
-    values = np.empty(len(found.starts), object)
-    values[:] = [data[start:end] for start, end in both]
-    return counts, values
+    return counts, _pieces(data, found.starts, found.ends)
+
+
+def _pieces(data: bytes, starts: Array, ends: Array) -> Array:
+    values = np.empty(len(starts), object)
+    values[:] = [data[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return values
+
+
+Dense = tuple[bytes, DType, Sequence[int | None], Array]  # key, dtype, shape, default
+
+
+def read_dense(data: bytes, spans: Spans, wanted: Sequence[Dense]) -> list[Array] | None:
+    """Features of fixed shapes that every message has: each [N, *shape].
+
+    None where a message lacks one or is wrong, which `read_features` and `Batch` see to.
+    """
+    keys = [each[0] for each in wanted]
+    sizes = [math.prod(n for n in dims if n is not None) for _, _, dims, _ in wanted]
+    if len(set(keys)) < len(keys) or any(None in dims for _, _, dims, _ in wanted):
+        return None
+    kinds = [KINDS[dtype] for _, dtype, _, _ in wanted]
+    found = wire.dense(data, spans, 1, keys, kinds, sizes)
+    if found is None:
+        return None
+    rows = len(spans.starts)
+    return [
+        (_pieces(data, *column.reshape(-1, 2).T) if kind == wire.STRINGS else column).reshape(
+            rows, *dims
+        )
+        for column, kind, (_, _, dims, _) in zip(found, kinds, wanted, strict=True)
+    ]
 
 
 _READERS: dict[DType, Callable[[bytes, Spans], tuple[Array, Array]]] = {

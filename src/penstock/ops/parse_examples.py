@@ -12,7 +12,13 @@ from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops import parse_wire as wire
-from penstock.ops.parse_columns import Array, Batch, read_features, splits_of
+from penstock.ops.parse_columns import (
+    Array,
+    Batch,
+    read_dense,
+    read_features,
+    splits_of,
+)
 from penstock.ops.string_arrays import HOST, as_bytes, invalid
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -86,6 +92,10 @@ def parse_rows(op: str, serialized: Array, names: Array, wanted: Wanted) -> list
         return f"Key: {shown}.  " if single else f"{row_name(row)}Key: {shown}, Index: {row}.  "
 
     data, spans = wire.spans_of(strings)
+    if wanted.dense and not wanted.sparse and not wanted.ragged:
+        dense = read_dense(data, spans, wanted.dense)
+        if dense is not None:
+            return [values[0] for values in dense] if single else dense
     batch = read_features(op, data, spans, wanted.keys, row_name, where)
     return assemble(batch, wanted, single)
 

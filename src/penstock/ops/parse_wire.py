@@ -188,6 +188,31 @@ def integers(data: bytes, spans: Spans) -> tuple[Array, Array]:
     return counts, np.array(values, np.int64)
 
 
+def dense(
+    data: bytes, spans: Spans, field: int, keys: Sequence[bytes], kinds: Sequence[int],
+    sizes: Sequence[int],
+) -> list[Array] | None:  # fmt: skip
+    """Features of which every message has one list of one kind and size, in one pass.
+
+    Args:
+      data: the bytes.
+      spans: N messages.
+      field: the field with the message that holds the map of features, as for `map_values`.
+      keys: K different keys.
+      kinds: for each the list: STRINGS, FLOATS or INTEGERS.
+      sizes: how many values each list has.
+
+    Returns:
+      For each key float32[N, size], int64[N, size], or of strings where they are,
+      int64[N, size, 2]. None where a message is not so, or native code is not in use: the other
+      functions say what is wrong.
+    """
+    native = _native(data)
+    if native is None:
+        return None
+    return native_wire.dense(native, data, *spans, field, keys, kinds, sizes)
+
+
 def _rows(spans: Spans) -> Any:
     """(row, start, end) of the messages that are there."""
     both = zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)
