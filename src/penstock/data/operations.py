@@ -122,6 +122,7 @@ FAMILIES = (
     "nesting",
     "old_iterators",
     "options_dataset",
+    "origins",
     "tables",
     "prefetching",
     "rebatching",
