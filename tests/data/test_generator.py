@@ -4,7 +4,14 @@ import gc
 
 import numpy as np
 import pytest
-from tests.data.file_checks import check_everywhere, in_function, in_session, outcomes, values
+from tests.data.file_checks import (
+    check_everywhere,
+    in_function,
+    in_session,
+    outcomes,
+    saved,
+    values,
+)
 
 import penstock as tf
 
@@ -186,10 +193,17 @@ def test_saved_in_each_place():
     next(iterator)
     with pytest.raises(tf.errors.InvalidArgumentError):
         next(iterator)
-    state = iterator._state.save()
+    state = saved(iterator)
     again = iter(G(failing, output_signature=INT))
     again._state.restore(state)
     assert [int(x) for x in again] == [3]
+
+
+def test_a_place_is_not_saved_unasked():
+    iterator = iter(counted([]))
+    next(iterator)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="PyFunc is stateful"):
+        iterator._state.save()
 
 
 def test_functions_and_graphs():

@@ -1,10 +1,17 @@
-"""Datasets of names, lists and random numbers: MatchingFilesDataset ExperimentalMatchingFilesDataset
-ListDataset RandomDataset ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator
+"""Datasets of names, lists and random numbers: MatchingFilesDataset ListDataset RandomDataset
+ExperimentalMatchingFilesDataset ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator
 DummySeedGenerator DeleteSeedGenerator.
 """
 
 import pytest
-from tests.data.file_checks import check_everywhere, in_function, in_session, outcomes, values
+from tests.data.file_checks import (
+    check_everywhere,
+    in_function,
+    in_session,
+    outcomes,
+    saved,
+    values,
+)
 
 import penstock as tf
 from penstock.data.base import dataset_class
@@ -154,7 +161,7 @@ def test_other_numbers_each_time(seed):
     assert values(dataset.repeat(2)) == [1683472663, 2279948892, 3140632116, 4291497019]
     iterator = iter(dataset)
     before = int(next(iterator))
-    state = iterator._state.save()
+    state = saved(iterator)
     other = iter(dataset)
     assert int(next(other)) != before
     other._state.restore(state)

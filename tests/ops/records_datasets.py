@@ -23,6 +23,10 @@ _BY_FILE = {
         ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator DummySeedGenerator
         DeleteSeedGenerator
     """,
+    "tests/data/test_tables.py": """
+        CSVDataset CSVDatasetV2 ExperimentalCSVDataset SqlDataset ExperimentalSqlDataset
+    """,
+    "tests/data/test_saving.py": "SaveDataset SaveDatasetV2 LoadDataset SnapshotDatasetV2",
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync
         IteratorGetNextAsOptional SerializeIterator DeserializeIterator
@@ -35,7 +39,7 @@ _BY_FILE = {
     "tests/data/test_experimental.py": """
         IteratorGetModelProto WrapDatasetVariant UnwrapDatasetVariant InitializeTableFromDataset
     """,
-    "tests/data/test_saving.py": """
+    "tests/data/test_checkpoints.py": """
         PenstockIteratorState PenstockIteratorStateFromString
     """,
     "tests/data/test_origins.py": """

@@ -13,6 +13,7 @@ from penstock.data.methods_files import FileMethods
 from penstock.data.methods_generator import GeneratorMethods
 from penstock.data.methods_grouping import GroupingMethods
 from penstock.data.methods_options import OptionMethods
+from penstock.data.methods_saving import SavingMethods
 from penstock.data.methods_sources import SourceMethods
 
 # Any: elements are of whatever structure the dataset has.
@@ -25,6 +26,7 @@ class Dataset(
     GeneratorMethods,
     GroupingMethods,
     OptionMethods,
+    SavingMethods,
     SourceMethods,
 ):
     """A sequence of elements, each a structure of tensors, that may be too long for memory.

@@ -1,5 +1,6 @@
 """Datasets of the names of files, and of elements in a list."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ class _MatchingStage(Stage):
         while not self._names and self._number < len(self._patterns):
             self._number += 1
             found = files.glob(self._patterns[self._number - 1])
-            self._names = [name if isinstance(name, bytes) else name.encode() for name in found]
+            self._names = [os.fsencode(name) for name in found]
         if self._names:
             self._found = True
             return (np.array(self._names.pop(0), object),)

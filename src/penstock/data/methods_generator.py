@@ -50,8 +50,9 @@ class GeneratorMethods(DatasetBase):
 
         Each iterator calls `generator` once, when the first element is asked for. The generator is
         closed behind its last element, and when nobody wants more. Python runs it, so it cannot be
-        in a graph that another process is to run. An iterator that goes on from a saved place has
-        a new generator, whose first elements are passed over.
+        in a graph that another process is to run. An iterator's place is saved only where the
+        options' `experimental_external_state_policy` allows it: whoever goes on from there has a
+        new generator, whose first elements are passed over.
 
         Args:
           generator: returns what `iter` takes; called with `args` as NumPy arrays.

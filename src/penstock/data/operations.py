@@ -112,6 +112,7 @@ FAMILIES = (
     "choosing",
     "combining",
     "counting",
+    "csv_records",
     "fingerprints",
     "generator",
     "grouping",
@@ -128,7 +129,9 @@ FAMILIES = (
     "rebatching",
     "random_numbers",
     "reading",
+    "saving",
     "sources",
+    "sql_rows",
     "writing",
 )
 

@@ -183,8 +183,9 @@ OLD_RANDOM = dataset_op(
     stateful=True,
 )
 RANDOM_V2 = dataset_op(
-    "RandomDatasetV2(seed: int64, seed2: int64, seed_generator: resource; rerandomize_each_iteration"
-    f": bool = False, {NAMED}) -> handle: variant",
+    "RandomDatasetV2(seed: int64, seed2: int64, seed_generator: resource;"
+    " rerandomize_each_iteration: bool = False,"
+    f" {NAMED}) -> handle: variant",
     "Random numbers of 32 bits without an end, others for each iteration where that is asked for.",
     stateful=True,
 )
