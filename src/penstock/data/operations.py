@@ -132,6 +132,7 @@ FAMILIES = (
     "nesting",
     "old_iterators",
     "options_dataset",
+    "origins",
     "tables",
     "prefetching",
     "rebatching",
