@@ -4,7 +4,14 @@ import gc
 
 import numpy as np
 import pytest
-from tests.data.file_checks import check_everywhere, in_function, in_session, outcomes, saved, values
+from tests.data.file_checks import (
+    check_everywhere,
+    in_function,
+    in_session,
+    outcomes,
+    saved,
+    values,
+)
 
 import penstock as tf
 

@@ -4,7 +4,14 @@ DummySeedGenerator DeleteSeedGenerator.
 """
 
 import pytest
-from tests.data.file_checks import check_everywhere, in_function, in_session, outcomes, saved, values
+from tests.data.file_checks import (
+    check_everywhere,
+    in_function,
+    in_session,
+    outcomes,
+    saved,
+    values,
+)
 
 import penstock as tf
 from penstock.data.base import dataset_class

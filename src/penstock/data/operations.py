@@ -113,6 +113,7 @@ FAMILIES = (
     "combining",
     "counting",
     "csv_records",
+    "example_rows",
     "fingerprints",
     "generator",
     "grouping",

@@ -255,7 +255,7 @@ class FixedLengthRecordDataset(Dataset):
 
 
 class CsvDataset(Dataset):
-    """The records of CSV files, each a tuple of its fields.
+    r"""The records of CSV files, each a tuple of its fields.
 
     Args:
       filenames: string[] or string[N], the files.
@@ -320,7 +320,9 @@ _CSV_BUFFER = 4 * 1024 * 1024  # bytes
 
 
 def _default(value: Any) -> Tensor:
-    found = convert_to_tensor([], value) if isinstance(value, dt.DType) else convert_to_tensor(value)
+    found = (
+        convert_to_tensor([], value) if isinstance(value, dt.DType) else convert_to_tensor(value)
+    )
     if found.dtype not in _CSV_TYPES:
         raise ValueError(
             f"CsvDataset: expected defaults of {[t.name for t in _CSV_TYPES]}, got {found.dtype!r}."
