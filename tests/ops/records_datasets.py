@@ -23,6 +23,10 @@ _BY_FILE = {
         ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator DummySeedGenerator
         DeleteSeedGenerator
     """,
+    "tests/data/test_ready_made.py": """
+        ParseExampleDataset ParseExampleDatasetV2 ExperimentalParseExampleDataset
+        SparseTensorSliceDataset
+    """,
     "tests/data/test_tables.py": """
         CSVDataset CSVDatasetV2 ExperimentalCSVDataset SqlDataset ExperimentalSqlDataset
     """,

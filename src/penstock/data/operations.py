@@ -122,6 +122,7 @@ FAMILIES = (
     "combining",
     "counting",
     "csv_records",
+    "example_rows",
     "fingerprints",
     "generator",
     "grouping",
