@@ -320,7 +320,7 @@ _CSV_BUFFER = 4 * 1024 * 1024  # bytes
 
 
 def _default(value: Any) -> Tensor:
-    found = (
+    found: Tensor = (
         convert_to_tensor([], value) if isinstance(value, dt.DType) else convert_to_tensor(value)
     )
     if found.dtype not in _CSV_TYPES:
