@@ -338,3 +338,8 @@ def test_errors_name_the_line_of_the_function():
 
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"test_functions\.py"):
         list(D.range(2).map(bad))
+
+
+def test_a_pair_whose_second_part_is_a_dictionary_of_one():
+    (found,) = D.zip((D.range(1), {"y": D.range(5, 6)}))
+    assert (int(found[0]), int(found[1]["y"])) == (0, 5)

@@ -134,7 +134,9 @@ def test_sparse_stacks():
 def test_fingerprints():
     def made(count, add, name="a"):
         rows = D.from_tensor_slices({name: np.arange(count)})
-        return rows.map(lambda x: tf.cond(x[name] > 1, lambda: x[name] + add, lambda: x[name])).batch(2)
+        return rows.map(
+            lambda x: tf.cond(x[name] > 1, lambda: x[name] + add, lambda: x[name])
+        ).batch(2)
 
     known = made(4, 1).fingerprint()
     assert known.dtype == tf.uint64

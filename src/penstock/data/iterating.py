@@ -47,6 +47,11 @@ class IteratorState:
         self._run: Run | None = None
         self._stage: Stage | None = None
 
+    @property
+    def description(self) -> Description | None:
+        """The dataset, once it has one."""
+        return self._description
+
     def begin(
         self, description: Description, resources: ResourceManager, device: str = "CPU"
     ) -> None:

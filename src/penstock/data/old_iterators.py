@@ -209,8 +209,10 @@ def _check_kind(found: IteratorState, types: Sequence[DType], wanted: Sequence[D
     fits = not types or tuple(types) == found.types
     fits = fits and (
         not wanted
-        or (len(wanted) == len(found.shapes)
-        and all(d.compatible(a, b) for a, b in zip(wanted, found.shapes, strict=True)))
+        or (
+            len(wanted) == len(found.shapes)
+            and all(d.compatible(a, b) for a, b in zip(wanted, found.shapes, strict=True))
+        )
     )
     if not fits:
         raise errors.InvalidArgumentError(

@@ -100,7 +100,7 @@ class Structure:
       shapes: their static shapes.
     """
 
-    __slots__ = ("_counts", "_plain", "flat", "leaves", "shapes", "spec", "types")
+    __slots__ = ("_counts", "_is_flat", "_plain", "flat", "leaves", "shapes", "spec", "types")
 
     def __init__(self, spec: Any) -> None:
         self.spec = spec
@@ -111,6 +111,7 @@ class Structure:
         self.types: tuple[DType, ...] = tuple(s.dtype for s in self.flat)
         self.shapes: tuple[Dims, ...] = tuple(s.shape.dims_tuple for s in self.flat)
         self._plain = all(isinstance(leaf, TensorSpec) for leaf in self.leaves)
+        self._is_flat = spec.__class__ is tuple and all(isinstance(s, TensorSpec) for s in spec)
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -143,7 +144,7 @@ class Structure:
         if self._plain:
             if spec.__class__ is TensorSpec:
                 return components[0]
-            if spec.__class__ is tuple and len(spec) == len(components):
+            if self._is_flat:
                 return tuple(components)
             return nest.pack_sequence_as(spec, list(components))
         values, at = [], 0
