@@ -75,6 +75,9 @@ _BY_FILE = {
     "tests/data/test_checkpoints.py": """
         PenstockIteratorState PenstockIteratorStateFromString
     """,
+    "tests/data/test_origins.py": """
+        DatasetToGraph DatasetToGraphV2 DatasetFromGraph
+    """,
     "tests/data/test_options.py": """
         OptionsDataset ModelDataset FinalizeDataset OptimizeDataset OptimizeDatasetV2
         RewriteDataset AssertNextDataset AssertPrevDataset LatencyStatsDataset

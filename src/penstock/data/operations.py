@@ -133,6 +133,7 @@ FAMILIES = (
     "nesting",
     "old_iterators",
     "options_dataset",
+    "origins",
     "tables",
     "prefetching",
     "rebatching",
