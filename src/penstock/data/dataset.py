@@ -12,9 +12,12 @@ from penstock.data.methods_choosing import ChoosingMethods
 from penstock.data.methods_files import FileMethods
 from penstock.data.methods_generator import GeneratorMethods
 from penstock.data.methods_grouping import GroupingMethods
+from penstock.data.methods_looping import LoopingMethods
 from penstock.data.methods_options import OptionMethods
+from penstock.data.methods_ordering import OrderingMethods
 from penstock.data.methods_saving import SavingMethods
 from penstock.data.methods_sources import SourceMethods
+from penstock.data.methods_stacking import StackingMethods
 
 # Any: elements are of whatever structure the dataset has.
 
@@ -25,9 +28,12 @@ class Dataset(
     FileMethods,
     GeneratorMethods,
     GroupingMethods,
+    LoopingMethods,
     OptionMethods,
+    OrderingMethods,
     SavingMethods,
     SourceMethods,
+    StackingMethods,
 ):
     """A sequence of elements, each a structure of tensors, that may be too long for memory.
 

@@ -66,6 +66,17 @@ class SeedGenerator:
             self._drawn += 2
         return first, second
 
+    def save(self) -> State:
+        """Its seeds, and how many words it gave."""
+        with self._lock:
+            return [*self.seeds, self._drawn]
+
+    def restore(self, state: State) -> None:
+        """Goes on from there."""
+        first, second, drawn = map(int, state)
+        with self._lock:
+            self.seeds, self._drawn = (first, second), drawn
+
 
 def generator_of(handle: Any) -> SeedGenerator | None:
     """The generator that a handle refers to; None for the dummy, which refers to none.
@@ -94,6 +105,18 @@ DUMMY_GENERATOR = define_op(
     stateful=True,
     doc="A handle that refers to no generator of seeds: the dataset has its own.",
 ).not_differentiable(_WHY)
+RANDOM_GENERATOR = define_op(
+    "AnonymousRandomSeedGenerator(seed: int64, seed2: int64) -> handle: resource, deleter: variant",
+    shape=lambda c: [(), ()],
+    stateful=True,
+    doc="A generator that gives other seeds each time.",
+).not_differentiable(_WHY)
+DELETE_RANDOM_GENERATOR = define_op(
+    "DeleteRandomSeedGenerator(handle: resource, deleter: variant) -> ()",
+    shape=shapes.no_output,
+    stateful=True,
+    doc="Says that a generator is not needed; it goes with its last handle.",
+).not_differentiable(_WHY)
 DELETE_GENERATOR = define_op(
     "DeleteSeedGenerator(handle: resource, deleter: variant) -> ()",
     shape=shapes.no_output,
@@ -113,7 +136,14 @@ def _dummy_generator() -> ResourceHandle:
     return ResourceHandle("", "DummySeedGenerator", None)
 
 
+@host_kernel(RANDOM_GENERATOR, limit=HOST)
+def _random_generator(seed: Array, seed2: Array) -> tuple[Any, Any]:
+    made = SeedGenerator(chosen(seed, seed2), True)
+    return ResourceHandle("", "AnonymousRandomSeedGenerator", made), made
+
+
 @host_kernel(DELETE_GENERATOR, limit=HOST)
+@host_kernel(DELETE_RANDOM_GENERATOR, limit=HOST)
 def _delete_generator(handle: Any, deleter: Any) -> None:
     pass
 
