@@ -101,9 +101,8 @@ def main() -> None:
 
     print(f"{len(whole)} steps, loss {whole[0]:.4f} -> {whole[-1]:.4f}")
     print(f"slope {float(resumed.slope):.3f}, offset {float(resumed.offset):.3f}")
-    print(
-        f"stopped after {len(first)} steps; the same losses to the last bit: {first + rest == whole}"
-    )
+    same = first + rest == whole
+    print(f"stopped after {len(first)} steps; the same losses to the last bit: {same}")
 
 
 if __name__ == "__main__":

@@ -216,3 +216,19 @@ def test_a_step_that_waits_for_an_element_ends_in_time():
 def _ends(session, element):
     with pytest.raises((tf.errors.CancelledError, RuntimeError)):
         session.run(element)
+
+
+def test_datasets_of_files_have_the_old_methods(tmp_path):
+    path = tmp_path / "lines.csv"
+    path.write_text("1,a\n2,b\n")
+    lines = v1.data.TextLineDataset(str(path))
+    rows = v1.data.experimental.CsvDataset(str(path), [tf.int32, tf.string])
+    pairs = v1.data.FixedLengthRecordDataset(str(path), 4)
+    counted = v1.data.experimental.Counter(5)
+    assert isinstance(lines, tf.data.TextLineDataset)
+    assert all(isinstance(d.take(1), D) for d in (lines, rows, pairs, counted))
+    elements = [
+        d.make_one_shot_iterator().get_next() for d in (lines, rows, pairs, counted.take(1))
+    ]
+    with v1.Session() as session:
+        assert session.run(elements) == [b"1,a", (1, b"a"), b"1,a\n", 5]

@@ -81,6 +81,12 @@ _BY_FILE = {
     "tests/data/test_origins.py": """
         DatasetToGraph DatasetToGraphV2 DatasetFromGraph
     """,
+    "tests/data/test_multi_device.py": """
+        MultiDeviceIterator AnonymousMultiDeviceIterator AnonymousMultiDeviceIteratorV3
+        MultiDeviceIteratorInit MultiDeviceIteratorGetNextFromShard
+        MultiDeviceIteratorToStringHandle MultiDeviceIteratorFromStringHandle
+        DeleteMultiDeviceIterator
+    """,
     "tests/data/test_options.py": """
         OptionsDataset ModelDataset FinalizeDataset OptimizeDataset OptimizeDatasetV2
         RewriteDataset AssertNextDataset AssertPrevDataset LatencyStatsDataset

@@ -173,6 +173,8 @@ class IteratorState:
         """Ends what runs ahead for it."""
         _close(self._run, self._stage)
 
+    close_with_session = close
+
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
             self.close()

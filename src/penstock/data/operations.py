@@ -130,6 +130,7 @@ FAMILIES = (
     "listing",
     "mapping",
     "describing",
+    "multi_device",
     "nesting",
     "old_iterators",
     "options_dataset",

@@ -64,8 +64,9 @@ def _rebuilt(description: Description, made: dict[int, Tensor]) -> Tensor:
             " it outside, or inside of the function that uses it.",
         )
     op, inputs, attrs = description.origin
-    found = made[id(description)] = execute(op, [_input(v, made) for v in inputs], attrs)
-    return found
+    variant: Tensor = execute(op, [_input(v, made) for v in inputs], attrs)
+    made[id(description)] = variant
+    return variant
 
 
 def _input(value: Any, made: dict[int, Tensor]) -> Any:
