@@ -13,6 +13,10 @@ _BY_FILE = {
         DirectedInterleaveDataset ExperimentalDirectedInterleaveDataset AssertCardinalityDataset
         RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
     """,
+    "tests/data/test_parallel_forms.py": """
+        BatchDataset ParallelBatchDataset ParallelMapDataset MapAndBatchDataset
+        ExperimentalMapAndBatchDataset ParallelFilterDataset FilterByLastComponentDataset
+    """,
     "tests/data/test_files.py": """
         TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset
         FixedLengthRecordDatasetV2 DatasetToTFRecord ExperimentalDatasetToTFRecord

@@ -116,6 +116,7 @@ FAMILIES = (
     "iterating",
     "mapping",
     "nesting",
+    "parallel_forms",
     "prefetching",
     "rebatching",
     "reading",

@@ -6,11 +6,12 @@ iterators of one dataset draw the same numbers where seeds say so, whoever comes
 """
 
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from penstock import errors
-from penstock.core.resources import ResourceManager
+from penstock.core.resources import ResourceManager, eager_resources
 from penstock.data.options import NO_OPTIONS, RunOptions
 from penstock.data.pool import Pool, shared_pool
 from penstock.graph.body import CallBody
@@ -61,14 +62,30 @@ class Run:
             )
 
     def plan_of(self, body: CallBody) -> Any:
-        """The plan of a function in this run, made once."""
+        """The plan of a function in this run, made once.
+
+        That of a function without effects and random numbers is made once for all eager runs.
+        """
+        if self.resources is eager_resources and not body.stateful:
+            with _shared_lock:
+                plans = _shared.setdefault(body, {})
+                if self.device not in plans:
+                    plans[self.device] = self._plan(body)
+                return plans[self.device]
         with self._lock:
             found = self._plans.get(id(body))
             if found is None:
-                program = build(body.outputs, body.inputs, body.control_outputs)
-                plan = make_plan(program, self.resources, self.device, threads=1)
-                found = self._plans[id(body)] = (body, plan)
+                found = self._plans[id(body)] = (body, self._plan(body))
         return found[1]
+
+    def _plan(self, body: CallBody) -> Any:
+        program = build(body.outputs, body.inputs, body.control_outputs)
+        return make_plan(program, self.resources, self.device, threads=1)
+
+
+# of functions without effects: by device, the plan
+_shared: "weakref.WeakKeyDictionary[CallBody, dict[str, Any]]" = weakref.WeakKeyDictionary()
+_shared_lock = threading.RLock()  # guards: _shared
 
 
 class Bound:
