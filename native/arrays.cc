@@ -11,6 +11,14 @@
 
 #include "threads.h"
 
+// Compiled once for each instruction set, with all that it calls, as in special.cc.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12 && \
+    !defined(__SANITIZE_THREAD__)
+#define EACH_SET __attribute__((flatten, target_clones("arch=x86-64-v3", "default")))
+#else
+#define EACH_SET
+#endif
+
 namespace penstock {
 namespace {
 
@@ -193,6 +201,7 @@ inline Element combined(Element a, Element b) {
   using Whole = typename Wrapping<Element>::Type;
   if (operation == 0) return static_cast<Element>(static_cast<Whole>(a) + static_cast<Whole>(b));
   if (operation == 1) return static_cast<Element>(static_cast<Whole>(a) * static_cast<Whole>(b));
+  if (operation == 4) return static_cast<Element>(static_cast<Whole>(a) - static_cast<Whole>(b));
   if (operation == 2) return a > b || a != a ? a : b;
   return a < b || a != a ? a : b;
 }
@@ -249,11 +258,34 @@ int64_t combine_runs(const Rows &given) {
   return -1;
 }
 
+// Rows in order, each with an id in [0, count).
+template <int64_t operation, typename Element, typename Index>
+int64_t combine_rows(const Rows &given) {
+  constexpr int64_t kAhead = 16, kLine = 64, kFetched = 4 * kLine;  // rows, and bytes
+  const Index *ids = static_cast<const Index *>(given.ids);
+  const Element *__restrict row = static_cast<const Element *>(given.rows);
+  Element *__restrict result = static_cast<Element *>(given.result);
+  const int64_t width = given.width, bytes = width * static_cast<int64_t>(sizeof(Element));
+  for (int64_t i = 0; i < given.number; ++i, row += width) {
+    if (ids[i] < 0 || ids[i] >= given.count) return i;
+    const int64_t next = i + kAhead < given.number ? ids[i + kAhead] : -1;
+    if (next >= 0 && next < given.count)  // rows far apart would wait for memory one by one
+      for (int64_t at = 0; at < std::min(bytes, kFetched); at += kLine)
+        __builtin_prefetch(reinterpret_cast<const char *>(result) + next * bytes + at, 1);
+    Element *__restrict to = result + ids[i] * width;
+    for (int64_t j = 0; j < width; ++j) to[j] = combined<operation>(to[j], row[j]);
+  }
+  return -1;
+}
+
 template <int64_t operation, typename Element>
 int64_t combine(const Rows &given) {
   if (given.order == 1 && given.width == 1 && !given.from)
     return given.wide ? combine_runs<operation, Element, int64_t>(given)
                       : combine_runs<operation, Element, int32_t>(given);
+  if (given.order == 0 && !given.from && !given.sizes)
+    return given.wide ? combine_rows<operation, Element, int64_t>(given)
+                      : combine_rows<operation, Element, int32_t>(given);
   const Element *rows = static_cast<const Element *>(given.rows);
   Element *result = static_cast<Element *>(given.result);
   int64_t last = 0;
@@ -278,7 +310,7 @@ int64_t combine(const Rows &given) {
 }
 
 template <int64_t operation>
-int64_t combine(int64_t kind, const Rows &given) {
+EACH_SET int64_t combine(int64_t kind, const Rows &given) {
   switch (kind) {
     case 0: return combine<operation, float>(given);
     case 1: return combine<operation, double>(given);
@@ -545,7 +577,7 @@ void level(const double *row, int64_t width, std::vector<double> &totals,
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 8; }
+EXPORT int penstock_arrays_version() { return 9; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -568,8 +600,9 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
     case 0: return combine<0>(kind, given);
     case 1: return combine<1>(kind, given);
     case 2: return combine<2>(kind, given);
+    case 3: return combine<3>(kind, given);
   }
-  return combine<3>(kind, given);
+  return combine<4>(kind, given);
 }
 
 EXPORT int64_t penstock_arrays_merge(const int64_t *a, int64_t a_count, const int64_t *b,

@@ -22,11 +22,11 @@ EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t 
                                       int64_t *counts);
 
 // Rows of `width` elements combined by id into result[ids[i]]: added (0), multiplied (1), the
-// largest (2) or the smallest (3), where NaN wins. Row i is rows[from[i]], of `sources` rows; rows[i]
-// where `from` is null. `result` has `count` rows and is begun by the caller; sizes[k], where there
-// are any, counts k's rows, and is begun too. `order` says which ids are right: those in [0, count)
-// (0); the same, never falling (1); below count, where negative ones are left out (2); 0 and more, where those
-// from count on are (3).
+// largest (2) or the smallest (3), where NaN wins, or subtracted (4). Row i is rows[from[i]], of
+// `sources` rows; rows[i] where `from` is null. `result`, apart from them, has `count` rows and is
+// begun by the caller; sizes[k], where there are any, counts k's rows, and is begun too. `order` says
+// which ids are right: those in [0, count) (0); the same, never falling (1); below count, where
+// negative ones are left out (2); 0 and more, where those from count on are (3).
 EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const void *rows,
                                        int64_t width, const void *from, int64_t from_wide,
                                        int64_t sources, const void *ids, int64_t wide, int64_t number,

@@ -78,6 +78,28 @@ bool check_combine(Random &random) {
                                  2, count, result.data(), nullptr) == number - 1;
 }
 
+// Whole rows taken from those that their ids name, twice from one that is named twice.
+bool check_subtract(Random &random) {
+  const int64_t number = below(random, 60), width = below(random, 150), count = 1 + below(random, 40);
+  std::vector<float> rows(static_cast<size_t>(number * width) + 1), result(count * width + 1);
+  std::vector<int32_t> ids(number + 1);
+  for (float &each : rows) each = static_cast<float>(below(random, 100));
+  for (float &each : result) each = static_cast<float>(below(random, 100));
+  for (int32_t &each : ids) each = static_cast<int32_t>(below(random, count));
+  std::vector<float> wanted = result;
+  for (int64_t i = 0; i < number; ++i)
+    for (int64_t j = 0; j < width; ++j) wanted[ids[i] * width + j] -= rows[i * width + j];
+  const auto subtract = [&] {
+    return penstock_arrays_combine(4, 0, rows.data(), width, nullptr, 0, number, ids.data(), 0, number,
+                                   0, count, result.data(), nullptr);
+  };
+  if (subtract() >= 0 || result != wanted) return false;
+  if (!number) return true;
+  const int64_t place = below(random, number);
+  ids[place] = random() % 2 ? -1 : static_cast<int32_t>(count);
+  return subtract() == place;
+}
+
 bool check_runs(Random &random) {
   const int64_t number = 1 + below(random, 400), count = 1 + below(random, 20);
   std::vector<float> rows(number), result(count), wanted(count);
@@ -351,8 +373,8 @@ bool check_level(Random &random) {
 int main(int count, char **arguments) {
   const int rounds = count > 1 ? 10 * std::atoi(arguments[1]) : 100;
   Random random(1);
-  bool (*const checks[])(Random &) = {check_unique, check_floats, check_combine, check_deal,
-                                      check_invert, check_top,    check_extreme, check_nth,
+  bool (*const checks[])(Random &) = {check_unique, check_floats, check_combine, check_subtract,
+                                      check_deal,   check_invert, check_top,    check_extreme, check_nth,
                                       check_among,  check_edits,   check_places,
                                       check_level,  check_runs,    check_pad,
                                       check_merge,  check_apart};

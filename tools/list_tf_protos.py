@@ -28,9 +28,9 @@ from tf_facts import render, write
 # our file -> TensorFlow's module. What these import is listed through their descriptors.
 _CORE = {
     "framework": (
-        "allocation_description attr_value cost_graph device_attributes full_type function graph "
-        "graph_debug_info node_def op_def resource_handle step_stats summary tensor "
-        "tensor_description tensor_shape tensor_slice types variable versions"
+        "allocation_description attr_value cost_graph dataset_options device_attributes full_type "
+        "function graph graph_debug_info model node_def op_def resource_handle step_stats "
+        "summary tensor tensor_description tensor_shape tensor_slice types variable versions"
     ),
     "protobuf": (
         "cluster composite_tensor_variant config control_flow debug debug_event device_filters "

@@ -14,8 +14,8 @@ import pytest
 
 import penstock as tf
 from penstock import proto
-from penstock.checkpoint.saved_model import structures
 from penstock.checkpoint.saved_model.folder import asset_path
+from penstock.data import structure_messages as structures
 
 v1 = tf.compat.v1
 RECORDED = pathlib.Path(__file__).parents[1] / "data" / "saved_models" / "module"

@@ -81,3 +81,15 @@ def test_what_does_not_fit_is_refused(path, initial, text):
         v1.get_variable("a", initializer=initial)
         with pytest.raises(tf.errors.InvalidArgumentError, match=text):
             v1.train.Saver().restore(session, path)
+
+
+def test_a_damaged_name_in_an_imported_graph_is_not_found(path):
+    with tf.Graph().as_default():
+        variables()
+        meta = v1.train.Saver().export_meta_graph()
+    (names,) = [n for n in meta.graph_def.node if n.name == "save/RestoreV2/tensor_names"]
+    names.attr["value"].tensor.string_val[0] = b"\xff"
+    with tf.Graph().as_default(), v1.Session() as session:
+        saver = v1.train.import_meta_graph(meta)
+        with pytest.raises(tf.errors.NotFoundError, match=r"\\xff"):
+            saver.restore(session, path)

@@ -211,6 +211,7 @@ def test_an_asynchronous_scope_ends_with_the_setting_before() -> None:
             tf.linalg.inv(tf.zeros([2, 2]))
     assert experimental.get_synchronous_execution()
     tf.experimental.async_clear_error()
+    tf.experimental.enable_strict_mode()
 
 
 def test_executors_of_functions_have_known_names() -> None:

@@ -159,7 +159,7 @@ def test_builtins():
         zipped = mapped = filtered = tf.constant(0, tf.int64)
         for x, y in zip(dataset, dataset):  # noqa: B905
             zipped += x * y
-        for x in map(lambda a: a + 1, dataset):
+        for x in map(lambda a: a + 1, dataset):  # noqa: C417
             mapped += x
         for x in filter(lambda a: a > 2, dataset):
             filtered += x
@@ -336,5 +336,10 @@ def test_errors_name_the_line_of_the_function():
     def bad(x):
         return tf.debugging.check_numerics(1.0 / tf.cast(x, tf.float32), "inverse")
 
-    with pytest.raises(tf.errors.InvalidArgumentError, match="test_functions.py"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"test_functions\.py"):
         list(D.range(2).map(bad))
+
+
+def test_a_pair_whose_second_part_is_a_dictionary_of_one():
+    (found,) = D.zip((D.range(1), {"y": D.range(5, 6)}))
+    assert (int(found[0]), int(found[1]["y"])) == (0, 5)

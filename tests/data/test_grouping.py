@@ -2,7 +2,7 @@
 
 GroupByWindowDataset GroupByReducerDataset ExperimentalGroupByReducerDataset
 DirectedInterleaveDataset ExperimentalDirectedInterleaveDataset AssertCardinalityDataset
-RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
+DatasetFingerprint RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
 """
 
 import numpy as np
@@ -129,3 +129,19 @@ def test_sparse_stacks():
         list(D.range(6).map(tf.range).sparse_batch(3, [4]))
     with pytest.raises(TypeError, match="single"):
         D.from_tensors((1, 2)).sparse_batch(2, [1])
+
+
+def test_fingerprints():
+    def made(count, add, name="a"):
+        rows = D.from_tensor_slices({name: np.arange(count)})
+        return rows.map(
+            lambda x: tf.cond(x[name] > 1, lambda: x[name] + add, lambda: x[name])
+        ).batch(2)
+
+    known = made(4, 1).fingerprint()
+    assert known.dtype == tf.uint64
+    assert known.shape == []
+    assert int(made(4, 1).fingerprint()) == int(known)
+    others = [made(5, 1), made(4, 2), made(4, 1).take(1), made(4, 1).batch(2)]
+    found = {int(known), *(int(each.fingerprint()) for each in others)}
+    assert len(found) == 5

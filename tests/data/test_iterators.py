@@ -1,6 +1,9 @@
 """Iterators: Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext
-IteratorGetNextSync IteratorGetNextAsOptional SerializeIterator DeserializeIterator.
+IteratorGetNextSync IteratorGetNextAsOptional SerializeIterator DeserializeIterator
+AnonymousIterator AnonymousIteratorV2 DeleteIterator.
 """
+
+import pytest
 
 import penstock as tf
 
@@ -15,3 +18,21 @@ def test_a_checkpoint_has_the_position(tmp_path):
     assert [int(next(iterator)) for _ in range(3)] == [2, 3, 4]
     checkpoint.read(path).assert_consumed()
     assert [int(x) for x in iterator] == [2, 3, 4, 5, 6, 7, 8, 9, 10]
+
+
+def test_anonymous_iterators():
+    attrs = {"output_types": [tf.int64], "output_shapes": [[]]}
+    made = tf.raw_ops.AnonymousIteratorV2(**attrs)
+    dataset = tf.data.Dataset.range(3)._variant_tensor
+    for resource in (made[0], tf.raw_ops.AnonymousIterator(**attrs)):
+        tf.raw_ops.MakeIterator(dataset=dataset, iterator=resource)
+        assert int(tf.raw_ops.IteratorGetNext(iterator=resource, **attrs)[0]) == 0
+    tf.raw_ops.DeleteIterator(handle=made[0], deleter=made[1])
+
+
+def test_iterators_of_graphs_are_plain_ones_eagerly():
+    iterator = tf.compat.v1.data.make_one_shot_iterator(D.range(2))
+    assert isinstance(iterator, tf.data.Iterator)
+    assert [int(x) for x in iterator] == [0, 1]
+    with pytest.raises(RuntimeError, match="not supported in eager mode"):
+        tf.compat.v1.data.make_initializable_iterator(D.range(2))

@@ -176,7 +176,10 @@ def test_an_interrupt_leaves_the_iterator_usable() -> None:
 def test_states_do_not_depend_on_time() -> None:
     def make() -> Any:
         source = D.range(30).map(slow(0.0)).prefetch(3)
-        return source.map(lambda x: x * 2, num_parallel_calls=2).prefetch(tf.data.AUTOTUNE)
+        made = source.map(lambda x: x * 2, num_parallel_calls=2).prefetch(tf.data.AUTOTUNE)
+        options = tf.data.Options()
+        options.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
+        return made.with_options(options)
 
     for position in range(0, 30, 7):
         iterator = iter(make())

@@ -50,8 +50,7 @@ _BY_REASON = {
         CTCGreedyDecoder shape 2, CTCGreedyDecoder value 1, CumulativeLogsumexp value 2,
         FakeQuantWithMinMaxVarsPerChannel gradient 1, ImageProjectiveTransformV2 gradient
         2, ImageProjectiveTransformV2 value 1, ImageProjectiveTransformV3 gradient 2,
-        ImageProjectiveTransformV3 value 2, LRN value 1, LRNGrad value 1, NonMaxSuppressionV4
-        shape 1, NonMaxSuppressionWithOverlaps shape 1, RGBToHSV
+        ImageProjectiveTransformV3 value 2, LRN value 1, LRNGrad value 1, RGBToHSV
         value 5, Relu6Grad value 1, SparseSlice value 1, StatelessMultinomial value 1
     """,
     "TensorFlow's derivative fails with bands beyond the corner, and loses an axis of one row.": """

@@ -523,3 +523,37 @@ def test_saturated_casts_to_narrower_exponents_stay_finite():
     for run in (tf.saturate_cast, tf.function(tf.saturate_cast)):
         found = run(x, tf.float16).numpy().tolist()
         assert found == [-65280, -65280, -5, 65280, 65280]
+
+
+@pytest.mark.parametrize("source", [tf.bfloat16, tf.float16, tf.float32, tf.float64])
+def test_saturated_casts_leave_no_infinity(source):
+    x = tf.constant([np.inf, -np.inf, np.nan, 2.5], source)
+    for wanted in (tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64):
+        for run in (tf.saturate_cast, tf.function(tf.saturate_cast)):
+            found = run(x, wanted).numpy().real.astype(np.float64)
+            assert (np.isfinite(found) == [True, True, False, True]).all()
+            assert found[0] == -found[1] > 60000
+    found = tf.saturate_cast(tf.constant([complex(np.inf, 1e300)]), tf.complex64).numpy()
+    assert found.real == found.imag == np.finfo(np.float32).max
+
+
+def test_unsigned_integers_saturate_to_signed_ones():
+    x = tf.constant([2**64 - 1, 7], tf.uint64)
+    assert tf.saturate_cast(x, tf.int64).numpy().tolist() == [2**63 - 1, 7]
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_lists_of_numbers_beyond_a_narrow_dtype_become_infinite_in_silence(dtype):
+    for made in (tf.constant, tf.convert_to_tensor):
+        assert made([1e39, -1e300, 2.0], dtype).numpy().tolist() == [np.inf, -np.inf, 2]
+
+
+def test_eager_bools_over_arrays_are_numpy_s():
+    x = tf.constant([True, False])
+    for divisor in (np.int8(2), np.float64(2), np.array([2, 1])):
+        assert (x / divisor).tolist() == [0.5, 0.0]
+    for divisor in (2, x, tf.constant([2, 1])):
+        with pytest.raises(TypeError):
+            x / divisor
+    with pytest.raises(TypeError):
+        tf.function(lambda: x / np.float64(2))()

@@ -169,8 +169,18 @@ def test_parts_of_variables_and_queues_of_the_first_kind():
         assert session.run(tf.gradients(same * 3.0, v)[0]).tolist() == np.full((3, 3), 3).tolist()
         queue = raw.FIFOQueueV2(component_types=["float"])
         old = raw.FakeQueue(resource=queue)
+        assert session.run(old).tolist() == [b"localhost", b"FIFOQueueV2"]
         session.run(raw.QueueEnqueueV2(handle=queue, components=[4.0]))
         assert session.run(raw.QueueDequeue(handle=old, component_types=["float"])) == [4.0]
+
+
+def test_references_to_queues_tables_and_readers_are_their_names():
+    with tf.Graph().as_default(), v1.Session() as session:
+        queue = raw.FIFOQueue(component_types=["float"], shared_name="words")
+        table = raw.HashTable(key_dtype=tf.int64, value_dtype=tf.int64, shared_name="ids")
+        for reference, name in ((queue, b"words"), (table, b"ids"), (raw.IdentityReader(), None)):
+            found = session.run(reference).tolist()
+            assert found == [b"localhost", name or b"IdentityReader"]
 
 
 def test_a_reader_that_tensorflow_left_out():

@@ -152,3 +152,83 @@ def test_drawing_refuses(depth):
         tf.image.draw_bounding_boxes(images, np.zeros((2, 1, 4)), [[1.0, 1.0, 1.0]])
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.image.draw_bounding_boxes(images, np.zeros((1, 1, 4), np.float32), None)
+
+
+def _apart(places: list[tuple[int, int]]) -> np.ndarray:
+    """Three boxes, the first two of which overlap, with NaN in these places."""
+    boxes = np.float32([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 5, 1, 6]])
+    for place in places:
+        boxes[place] = np.nan
+    return boxes
+
+
+@pytest.mark.parametrize(
+    ("place", "kept"),
+    [((0, 0), [0, 1, 2]), ((1, 0), [0, 2, 1]), ((2, 1), [0, 2]), ((1, 3), [0, 1, 2])],
+)
+def test_a_box_whose_overlap_is_nan_loses_its_score(place, kept):
+    scores = np.float32([0.9, 0.8, 0.7])
+    found = tf.image.non_max_suppression(_apart([place]), scores, 3).numpy().tolist()
+    assert found == kept
+    found = tf.image.non_max_suppression(_apart([place]), scores, 3, score_threshold=0.1)
+    zero = {(0, 0): [0], (1, 0): [0, 2], (2, 1): [0], (1, 3): kept}
+    assert found.numpy().tolist() == zero[place]
+
+
+def test_softly_suppressed_boxes_with_nan():
+    scores = np.float32([0.9, 0.8, 0.7])
+    for place, kept in (((0, 0), [0]), ((1, 1), [0, 2]), ((0, 3), [0, 1, 2])):
+        found, _ = tf.image.non_max_suppression_with_scores(
+            _apart([place]), scores, 3, soft_nms_sigma=0.5
+        )
+        assert found.numpy().tolist() == kept
+
+
+@pytest.mark.parametrize("pad", [True, False])
+@pytest.mark.parametrize("traced", [True, False])
+def test_padded_suppression_leaves_out_padding_and_drops_what_is_just_at_the_limit(pad, traced):
+    def run(boxes, scores, limit):
+        return tf.image.non_max_suppression_padded(
+            boxes, scores, 3, iou_threshold=limit, pad_to_max_output_size=pad
+        )
+
+    run = tf.function(run) if traced else run
+    half, whole = [0, 0, 1, 0.5], [0, 0, 1, 1]
+    for boxes, limit, kept in (
+        ([[0] * 4, whole, [0.5] * 4], 0.5, [1, 2]),
+        ([[-1, -1, 0, 0], half], 0.5, [1]),
+        ([half, whole], 0.5, [0]),
+        ([half, whole], 0.51, [0, 1]),
+        ([[0] * 4], 0.5, []),
+    ):
+        boxes = tf.constant(boxes, tf.float32)
+        found, count = run(boxes, tf.linspace(0.9, 0.5, len(boxes)), tf.constant(limit))
+        assert found.numpy().tolist() == kept + [0] * (3 - len(kept)) * pad
+        assert count.numpy() == len(kept)
+
+
+def test_padded_suppression_where_the_rank_is_unknown():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        boxes, scores = (tf.compat.v1.placeholder(tf.float32) for _ in range(2))
+        for pad in (True, False):
+            found = tf.image.non_max_suppression_padded(
+                boxes, scores, 2, pad_to_max_output_size=pad
+            )
+            feeds = {boxes: [[0, 0, 1, 1]], scores: [0.5]}
+            kept, count = session.run(found, feeds)
+            assert kept.tolist() == [0] + [0] * pad
+            assert count == 1
+
+
+def test_padded_suppression_of_no_boxes_and_of_wrong_ones():
+    found, counts = tf.image.non_max_suppression_padded(
+        np.zeros((2, 0, 4), np.float32),
+        np.zeros((2, 0), np.float32),
+        1,
+        pad_to_max_output_size=True,
+    )
+    assert found.numpy().tolist() == [[0], [0]]
+    assert counts.numpy().tolist() == [0, 0]
+    for boxes, scores in ((np.zeros((2, 3)), np.zeros(2)), (np.zeros((2, 4)), np.zeros(1))):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            tf.image.non_max_suppression_padded(np.float32(boxes), np.float32(scores), 1)

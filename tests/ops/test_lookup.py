@@ -558,3 +558,21 @@ def test_buckets_do_not_remember_every_change(monkeypatch):
         if number > 3:
             same.remove(int64([number - 3]))
     assert [value(x) for x in same.export()] == [value(x) for x in table.export()]
+
+
+@pytest.mark.parametrize("dtype", [tf.int64, tf.string])
+def test_a_static_table_without_keys_is_refused_when_it_is_filled(dtype):
+    def size(keys):
+        table = tf.lookup.KeyValueTensorInitializer(keys, tf.ones_like(keys, tf.int64))
+        return tf.lookup.StaticHashTable(table, -1).size()
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be empty tensors"):
+        size(tf.constant([], dtype))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        size(tf.constant([], dtype))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be empty tensors"):
+            session.run(tf.compat.v1.tables_initializer())
+    handle = tf.raw_ops.MutableHashTableV2(key_dtype=dtype, value_dtype=tf.int64)
+    none = {"keys": tf.constant([], dtype), "values": tf.constant([], tf.int64)}
+    tf.raw_ops.LookupTableImportV2(table_handle=handle, **none)
+    assert tf.raw_ops.LookupTableSizeV2(table_handle=handle).numpy() == 0

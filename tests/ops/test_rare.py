@@ -331,3 +331,13 @@ def test_sparse_tensors_that_do_not_fit_a_map() -> None:
             r.AddManySparseToTensorsMap(
                 sparse_indices=indices, sparse_values=[1.0] * len(indices), sparse_shape=shape
             )
+
+
+@pytest.mark.parametrize("shape", [[0, 3], [2, 0, 3]])
+def test_edit_distances_of_no_rows_are_refused(shape: list[int]) -> None:
+    none = tf.SparseTensor(np.zeros((0, len(shape)), np.int64), tf.constant([], tf.string), shape)
+    for run in (tf.edit_distance, tf.function(tf.edit_distance)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="which has 0 elements"):
+            run(none, none)
+    empty = tf.SparseTensor(np.zeros((0, 2), np.int64), tf.constant([], tf.string), [2, 0])
+    assert tf.edit_distance(empty, empty).numpy().tolist() == [0, 0]

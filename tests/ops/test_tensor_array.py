@@ -259,3 +259,12 @@ def test_static_shapes_after_a_loop():
         return stacked
 
     np.testing.assert_allclose(run(), [[1, 2]] * 3)
+
+
+def test_a_scalar_has_no_rows_to_set():
+    def unstack():
+        return tf.TensorArray(tf.float32, 1).unstack(1.0).stack()
+
+    for call in (unstack, tf.function(unstack)):
+        with pytest.raises(ValueError, match="with rows, got the scalar"):
+            call()

@@ -30,9 +30,16 @@ def descriptor_facts() -> Any:
     return module
 
 
+def _in_file(name: str) -> str:
+    """The name of a message without the packages that it is in."""
+    for package in ("error.", "tfprof.", "data.model.", "data."):
+        name = name.removeprefix(package)
+    return name
+
+
 def message_class(name: str, files: str = "penstock.proto") -> Any:
     found: Any = importlib.import_module(f"{files}.{FACTS['messages'][name]['file']}_pb2")
-    for part in name.removeprefix("error.").removeprefix("tfprof.").split("."):
+    for part in _in_file(name).split("."):
         found = getattr(found, part)
     return found
 
@@ -53,7 +60,13 @@ def test_every_file_has_exactly_the_recorded_messages_and_enums() -> None:
 def test_nothing_is_registered_under_another_package() -> None:
     for name in proto.__all__:
         file = getattr(proto, name).DESCRIPTOR
-        assert file.package in {"penstock", "penstock.error", "penstock.tfprof"}
+        assert file.package in {
+            "penstock",
+            "penstock.data",
+            "penstock.data.model",
+            "penstock.error",
+            "penstock.tfprof",
+        }
         assert file.name.startswith("penstock/")
 
 

@@ -14,6 +14,7 @@ from penstock.ops.dispatch_for import dispatch_for_api as dispatch_for_api
 from penstock.ops.dispatch_for import dispatch_for_binary_elementwise_apis as dispatch_for_binary_elementwise_apis
 from penstock.ops.dispatch_for import dispatch_for_binary_elementwise_assert_apis as dispatch_for_binary_elementwise_assert_apis
 from penstock.ops.dispatch_for import dispatch_for_unary_elementwise_apis as dispatch_for_unary_elementwise_apis
+from penstock.core.execution_scopes import enable_strict_mode as enable_strict_mode
 from penstock.types.dtypes import float4_e2m1fn as float4_e2m1fn
 from penstock.types.dtypes import float8_e4m3b11fnuz as float8_e4m3b11fnuz
 from penstock.types.dtypes import float8_e4m3fn as float8_e4m3fn

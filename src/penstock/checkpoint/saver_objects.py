@@ -111,7 +111,12 @@ def _names_and_slices(op: Operation) -> tuple[list[str], list[str]]:
             f"{op.name}: expected names that are constants of the graph, to restore a checkpoint"
             " of objects by them, got computed ones. Restore it with tf.train.Checkpoint.",
         )
-    return [n.decode() for n in names.tolist()], [p.decode() for p in parts.tolist()]
+    return _texts(names), _texts(parts)
+
+
+def _texts(names: Any) -> list[str]:
+    """As text; bytes that are none, of a damaged graph, are shown as they are."""
+    return [name.decode(errors="backslashreplace") for name in names.reshape(-1).tolist()]
 
 
 def _read(contents: Any, key: str, part: str, tensor: Any) -> Array:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from penstock import errors
-from penstock.checkpoint.saved_model import folder, structures
+from penstock.checkpoint.saved_model import folder
 from penstock.checkpoint.saved_model.loader import assets_of
 from penstock.cli.text import format_bytes, format_count, format_table
 from penstock.core.op_def import find
+from penstock.data import structure_messages as structures
 from penstock.graph.shape_proto import dims_from_proto
 from penstock.types.dtypes import as_dtype
 

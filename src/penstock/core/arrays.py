@@ -348,7 +348,8 @@ def from_plain_numbers(
     if array.dtype == np.float64 and kind is float and _all_of(value, float):
         if dtype is None and array.size:
             _check_float32(float(array.max()), float(array.min()))
-        return array.astype(wanted.numpy_dtype), wanted
+        with np.errstate(over="ignore"):  # as a number alone
+            return array.astype(wanted.numpy_dtype), wanted
     if array.dtype == np.int64 and kind is int and _all_of(value, int):
         if array.min() < wanted.min or array.max() > wanted.max:
             if dtype is not None:

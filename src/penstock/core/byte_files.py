@@ -9,7 +9,7 @@ import zlib
 from typing import Any, BinaryIO
 
 from penstock import errors
-from penstock.core import files
+from penstock.core import files, snappy
 
 COMPRESSIONS = ("", "ZLIB", "GZIP")
 _PIECE = 1 << 18  # bytes that are read, and passed over, at a time
@@ -21,7 +21,7 @@ def open_bytes(path: Any, compression: str = "", offset: int = 0) -> Any:
 
     Args:
       path: the file.
-      compression: "GZIP", "ZLIB" or "".
+      compression: "GZIP", "ZLIB", "SNAPPY" or "".
       offset: where to begin.
 
     Returns:
@@ -39,7 +39,11 @@ def open_bytes(path: Any, compression: str = "", offset: int = 0) -> Any:
             return plain
     except OSError as problem:
         raise files.translated(problem, local) from problem
-    made = Inflating(plain, local, _BITS[compression])
+    made = (
+        snappy.Unpacking(plain, local)
+        if compression == "SNAPPY"
+        else Inflating(plain, local, _BITS[compression])
+    )
     while offset > 0 and (passed := made.read(min(offset, _PIECE))):
         offset -= len(passed)
     return made

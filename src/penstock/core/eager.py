@@ -18,6 +18,7 @@ from penstock.core import determinism, effects, lapack
 from penstock.core.compiling import compile_function, is_elementwise
 from penstock.core.context import state, watching
 from penstock.core.host_runs import (
+    changes_rows_in_place,
     few_rows,
     located,
     locked,
@@ -168,12 +169,16 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
     """
     total = 0
     looked_at = []
+    if prepared.writes and changes_rows_in_place(
+        prepared, [arrays[i].resource for i in prepared.refs]
+    ):
+        return not on_accelerator(arrays)
     for i, array in enumerate(arrays):
         if i in prepared.refs:
             array = getattr(array.resource, "value", None)
             if prepared.limit >= UNBOUNDED:
                 continue
-            if prepared.host_kernel.by_rows and few_rows(array, arrays[i + 1 :]):  # type: ignore[union-attr]
+            if _reads_rows(prepared) and few_rows(array, arrays[i + 1 :]):
                 return not on_accelerator([array])
         total += getattr(array, "size", 0)
         if array.__class__ is not np.ndarray:
@@ -189,6 +194,11 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
         prepared.seen.clear()
     prepared.seen.add(key)
     return not any(isinstance(a, jax.Array) for a in arrays) if _jax_loaded() else True
+
+
+def _reads_rows(prepared: PreparedOp) -> bool:
+    kernel = prepared.host_kernel
+    return kernel is not None and kernel.by_rows and not prepared.writes
 
 
 def _runs_user_code(prepared: PreparedOp) -> bool:

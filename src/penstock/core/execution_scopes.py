@@ -34,6 +34,10 @@ def async_clear_error() -> None:
     """Forgets the errors of operations that nobody waited for: there are none here."""
 
 
+def enable_strict_mode() -> None:
+    """Makes functions that warn of being deprecated raise `RuntimeError`: none here does."""
+
+
 @contextlib.contextmanager
 def function_executor_type(executor_type: str | None) -> Iterator[None]:
     """Says what runs the functions that are called inside; one executor runs all of them here.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import effects
+from penstock.core import determinism, effects
 from penstock.core.kernels import HOST_LIMIT, ErrorClass, KernelContext, quiet
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import PreparedOp
@@ -97,14 +97,15 @@ def _small_locked(
     prepared: PreparedOp, arrays: list[Any], cells: list[VariableCell], size: int
 ) -> list[EagerTensor] | None:
     """The same while the variables' locks are held; `size` is that of the other inputs."""
-    for cell in cells:
-        value = cell.value
-        if value.__class__ is np.ndarray:
-            size += value.size
-        elif not _reads_few_rows(prepared, value, arrays[prepared.refs[0] + 1 :]):
+    if not changes_rows_in_place(prepared, cells):
+        for cell in cells:
+            value = cell.value
+            if value.__class__ is np.ndarray and value.size <= prepared.small_limit:
+                size += value.size
+            elif not _reads_few_rows(prepared, value, arrays[prepared.refs[0] + 1 :]):
+                return None
+        if size > prepared.small_limit:
             return None
-    if size > prepared.small_limit:
-        return None
     try:
         results = quiet.run(prepared.host, *_head(prepared), *arrays)  # type: ignore[arg-type]
     except Exception:  # variables have their old values: kernels write when all is computed
@@ -115,6 +116,20 @@ def _small_locked(
         return None
     dtypes = prepared.out_dtypes
     return [wrap(a, t) for a, t in zip(conform(prepared, results), dtypes, strict=True)]
+
+
+def changes_rows_in_place(prepared: PreparedOp, cells: Sequence[Any]) -> bool:
+    """Whether an operation changes some rows of a variable where the host has them.
+
+    Its work does not depend on the variable's size then. The variable's lock is held, or another
+    thread may make the answer wrong: the kernel asks again.
+    """
+    kernel = prepared.host_kernel
+    if not prepared.writes or kernel is None or not kernel.by_rows:
+        return False
+    if determinism.switch.fixed:  # compiled code has other results below the least normal number
+        return False
+    return all(cell.__class__ is VariableCell and cell.holds_alone() for cell in cells)
 
 
 def _reads_few_rows(prepared: PreparedOp, value: Any, indices: list[Any]) -> bool:

@@ -40,7 +40,7 @@ class Kernel:
       limit: elements up to which a host kernel is preferred, see `penstock.runtime.host_choice`.
       when: the inputs that it serves; None for all.
       otherwise: what serves the other inputs; set by `select` on a kernel with `when`.
-      by_rows: of a variable it reads only the rows that its other inputs name.
+      by_rows: of a variable it reads or changes only the rows that its other inputs name.
       blocks: it waits for what other operations of its step may do.
       alone_from: elements of an input or output from which XLA's code takes so much longer that a
         plan runs this host kernel between regions; None for never.
@@ -125,8 +125,9 @@ def register_kernel(
       reentrant: it runs user code, or waits.
       when: `when(attrs, *inputs)` says whether it serves inputs of these shapes; all when None.
         Its function must want a context where the kernel next in line does.
-      by_rows: of a variable it reads only the rows that its other inputs name, so that a few are
-        read on the host however large the variable is.
+      by_rows: of a variable it reads, or changes, only the rows that its other inputs name, so that
+        a few are read on the host however large the variable is, and those of an array that the
+        host has and nobody else refers to are changed there.
       blocks: it waits for what other operations of its step may do, so nothing that does not
         depend on it may be made to wait for it. Then it is reentrant too.
       alone_from: elements of an input or output from which a plan on a CPU takes the operation out

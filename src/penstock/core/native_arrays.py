@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=8,
+    version=9,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -38,7 +38,7 @@ LIBRARY = HostLibrary(
         "level": "pnnpp",
     },
 )
-ADD, MULTIPLY, LARGEST, SMALLEST = range(4)
+ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT = range(5)
 INSIDE, RISING, NEGATIVE_TOO, LARGE_TOO = range(4)  # which ids are right, see `combined`
 _KINDS = {"f4": 0, "f8": 1, "i4": 2, "i8": 3}
 _ALONE = 1 << 14  # elements up to which one thread works
@@ -104,7 +104,7 @@ def combined(
     """`result`, with rows combined into it by id: result[id] = result[id] op row.
 
     Args:
-      operation: ADD, MULTIPLY, LARGEST or SMALLEST.
+      operation: ADD, MULTIPLY, LARGEST, SMALLEST or SUBTRACT.
       rows: numbers [N, ...].
       ids: int32 or int64[M].
       result: begun [K, ...], of the dtype of `rows`; written to.

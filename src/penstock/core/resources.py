@@ -8,9 +8,11 @@ Buffers. A compiled region that updates a variable may take the array by donatio
 old array is gone. That is allowed only when the cell is the array's sole holder (`donatable`):
 values read from the variable carry the cell's `Lease` as long as they live, and a value that came
 from outside is never given away. NumPy and DLPack views need no lease: JAX copies instead of
-updating in place while such a view lives.
+updating in place while such a view lives. Some rows of an array that the host has are updated where
+they are when nothing else refers to the array (`holds_alone`), as Python counts references.
 """
 
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -142,6 +144,23 @@ class VariableCell:
         self._recall()
         return self._lease is None or self._lease() is None
 
+    def holds_alone(self) -> bool:
+        """Whether the array is the host's and nothing else has it, or a view of it.
+
+        The lock is held, and so it stays until the caller has written to the array. A caller that
+        has the array in a variable of its own holds it too.
+        """
+        if self.value.__class__ is not np.ndarray or _holders(self) != _ALONE:
+            return False
+        self._recall()
+        if self._lease is not None and self._lease() is not None:
+            return False
+        if self.value.base is None:
+            return self.value.flags.owndata
+        # of an array with elements from a place on; views of a view refer to the whole
+        whole = self.value.base.__class__ is np.ndarray and self.value.base.base is None
+        return whole and sys.getrefcount(self.value.base) == _ALONE
+
     @property
     def initialized(self) -> bool:
         """Whether the variable has a value."""
@@ -149,6 +168,23 @@ class VariableCell:
 
     def __repr__(self) -> str:
         return f"<VariableCell {self.name} {self.dtype.name}{text(self.dims)}>"
+
+
+def _holders(cell: Any) -> int:
+    """How many references there are to a cell's array, that of this question among them."""
+    return sys.getrefcount(cell.value)
+
+
+class _Alone:
+    """Stands for a cell whose array nothing else has."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = np.empty(1)
+
+
+_ALONE = _holders(_Alone())
 
 
 def owned_copy(value: Any) -> Any:

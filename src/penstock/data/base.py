@@ -10,7 +10,7 @@ from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
-from penstock.core.op_def import OpDef, define_op
+from penstock.core.op_def import OpDef, define_op, lookup
 from penstock.core.shapes import scalar
 from penstock.core.tensor import Tensor
 from penstock.core.trackable import Trackable
@@ -120,7 +120,9 @@ class DatasetBase(CompositeTensor, Trackable):
           others: the other datasets that it takes.
         """
         structure = spec if isinstance(spec, Structure) else Structure(spec)
-        variant = execute(op, inputs, {**structure.attrs, **(attrs or {})}, name)
+        definition = lookup(op) if isinstance(op, str) else op
+        given = {k: v for k, v in structure.attrs.items() if k in definition.attrs}
+        variant = execute(op, inputs, {**given, **(attrs or {})}, name)
         kind = type(self)._class_of_results or dataset_class()
         made = kind(variant, structure, (self, *others))
         made._made_by = op if isinstance(op, str) else op.name

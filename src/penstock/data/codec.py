@@ -4,6 +4,7 @@ The bytes are a StructuredValue message; arrays are TensorProtos in it, and an e
 and message. They come from files, so nothing in them is run: only what is named here is made.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,9 @@ def _write_object(value: Any, message: Any) -> None:
         _write({_KIND: "error", "class": type(value).__name__, "message": str(value)}, message)
     elif isinstance(value, RaggedVariant):
         _write({_KIND: "ragged", "splits": list(value.splits), "values": value.values}, message)
+    elif type(value) in _registered:
+        name, fields_of = _registered[type(value)]
+        _write({_KIND: name, **fields_of(value)}, message)
     elif isinstance(value, HeldTensor):
         _write({_KIND: "held", "array": value.array}, message)
     elif isinstance(value, np.ndarray) and value.dtype == object and not _is_text(value):
@@ -139,9 +143,28 @@ def _held(found: dict[str, Any]) -> HeldTensor:
     return HeldTensor(array, dt.string if array.dtype == object else dt.from_numpy(array.dtype))
 
 
-_OBJECTS = {
+_OBJECTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "error": _error,
     "ragged": lambda found: RaggedVariant(found["splits"], found["values"]),
     "held": _held,
     "objects": _objects,
 }
+_registered: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {}
+
+
+def register(
+    kind: type,
+    name: str,
+    fields_of: Callable[[Any], dict[str, Any]],
+    made_of: Callable[[dict[str, Any]], Any],
+) -> None:
+    """Says how values of a class are written, and made of what was.
+
+    Args:
+      kind: the class, as it is.
+      name: what stands for it.
+      fields_of: gives what is written: values that `encode` takes.
+      made_of: makes one of these again; raises KeyError, TypeError or ValueError where it cannot.
+    """
+    _registered[kind] = name, fields_of
+    _OBJECTS[name] = made_of

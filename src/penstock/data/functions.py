@@ -10,9 +10,24 @@ from penstock.core.tensor import Tensor
 from penstock.data.structure import Structure, normalized, spec_of
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
+from penstock.ops.py_functions import py_function
 from penstock.tracing.autograph import calls as autograph
+from penstock.types import dtypes as dt
 
 _numbers = itertools.count()
+
+
+class Debugging:
+    """Whether functions of elements run as Python.
+
+    Attributes:
+      on: whether they do, in datasets that are made from now on.
+    """
+
+    on = False
+
+
+debugging = Debugging()
 
 
 class Traced:
@@ -58,6 +73,51 @@ def trace(
             f"Dataset.{name}: the function must be a callable: expected one of elements, got"
             f" {function!r} of type {type(function).__name__}."
         )
+    traced = _traced(function, arguments, name, convert, unpack)
+    hidden = any(t in (dt.variant, dt.resource) for t in traced.output.types)
+    if not debugging.on or state.graph is not None or hidden:
+        return traced
+    python = _as_python(function, arguments, traced.output, convert, unpack)
+    return _traced(python, arguments, name, None, unpack=False)
+
+
+def _as_python(
+    function: Callable[..., Any],
+    arguments: Sequence[Structure],
+    output: Structure,
+    convert: Callable[[Any], Any] | None,
+    unpack: bool,
+) -> Callable[..., Any]:
+    """The same function, which runs as Python for each element."""
+
+    def run(*flat: Any) -> Any:
+        parts, values = iter(flat), []
+        for each in arguments:
+            values.append(each.pack([next(parts) for _ in each.flat]))
+        if unpack and len(values) == 1 and type(values[0]) is tuple:
+            values = list(values[0])
+        result = function(*values)
+        result = tuple(result) if isinstance(result, list) else result
+        return output.flatten(normalized(result if convert is None else convert(result)))
+
+    def called(*values: Any) -> Any:
+        pairs = zip(arguments, values, strict=True)
+        flat = [t for structure, value in pairs for t in structure.flatten(value)]
+        found = py_function(run, flat, list(output.types))
+        for tensor, dims in zip(found, output.shapes, strict=True):
+            tensor.set_shape(dims)
+        return output.pack(found)
+
+    return called
+
+
+def _traced(
+    function: Callable[..., Any],
+    arguments: Sequence[Structure],
+    name: str,
+    convert: Callable[[Any], Any] | None,
+    unpack: bool,
+) -> Traced:
     graph = FuncGraph(_name_of(function, name))
     with context.graph_scope(graph), context.no_recording():
         values = [_placeholders(graph, each) for each in arguments]

@@ -1,9 +1,12 @@
 """A dataset of elements that are in memory: a window of another dataset."""
 
 from collections.abc import Sequence
+from typing import Any
 
+from penstock.data import codec
 from penstock.data.run import Run
 from penstock.data.stages import Description, Element, Stage, State
+from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
@@ -33,6 +36,27 @@ class HeldElements(Description):
     def start(self, run: Run) -> Stage:
         """A state before the first."""
         return _HeldStage(self.elements)
+
+    def to_state(self) -> dict[str, Any]:
+        """What `codec` writes."""
+        return {
+            "elements": [list(e) for e in self.elements],
+            "types": [t.as_datatype_enum for t in self.types],
+            "shapes": [None if s is None else list(s) for s in self.shapes],
+        }
+
+    @staticmethod
+    def from_state(found: dict[str, Any]) -> "HeldElements":
+        """What `to_state` was asked of."""
+        shapes = [
+            None if s is None else tuple(None if n is None else int(n) for n in s)
+            for s in found["shapes"]
+        ]
+        types = [dt.as_dtype(int(t)) for t in found["types"]]
+        return HeldElements([tuple(e) for e in found["elements"]], types, shapes)
+
+
+codec.register(HeldElements, "window", HeldElements.to_state, HeldElements.from_state)
 
 
 class _HeldStage(Stage):

@@ -14,7 +14,9 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.resources import ResourceHandle, ResourceManager
 from penstock.core.shapes import ShapeContext
 from penstock.data import codec
+from penstock.data.external import check_external
 from penstock.data.operations import HOST, TYPES, held
+from penstock.data.options import ExternalStatePolicy
 from penstock.data.options_dataset import options_of
 from penstock.data.run import Run
 from penstock.data.stages import Array, Description, Element, Stage
@@ -44,6 +46,11 @@ class IteratorState:
         self._description: Description | None = None
         self._run: Run | None = None
         self._stage: Stage | None = None
+
+    @property
+    def description(self) -> Description | None:
+        """The dataset, once it has one."""
+        return self._description
 
     def begin(
         self, description: Description, resources: ResourceManager, device: str = "CPU"
@@ -93,10 +100,21 @@ class IteratorState:
                 )
             return stage.next()
 
-    def save(self) -> bytes:
-        """Where it is."""
+    def save(self, policy: ExternalStatePolicy = ExternalStatePolicy.FAIL) -> bytes:
+        """Where it is.
+
+        Args:
+          policy: what is done about states that functions keep elsewhere, where the dataset's
+            options do not say.
+
+        Raises:
+          FailedPreconditionError: there are such, and they are to be refused.
+        """
         with self.lock:
             stage = self._stage
+            if self._description is not None and self._run is not None:
+                chosen = self._run.options.external_state or policy
+                check_external(self._description, chosen, self.name)
             return codec.encode(None if stage is None else stage.save())
 
     def restore(self, data: bytes) -> None:
@@ -335,8 +353,9 @@ DESERIALIZE = _define(
 
 
 @host_kernel(SERIALIZE, limit=HOST, reentrant=True)
-def _serialize(resource_handle: Any) -> SavedState:
-    return SavedState(state_of(resource_handle).save())
+def _serialize(resource_handle: Any, *, external_state_policy: int) -> SavedState:
+    policy = ExternalStatePolicy(external_state_policy)
+    return SavedState(state_of(resource_handle).save(policy))
 
 
 @host_kernel(DESERIALIZE, limit=HOST, reentrant=True)

@@ -26,6 +26,7 @@ from penstock.data.iterating import (
 )
 from penstock.data.operations import held
 from penstock.data.structure import Structure
+from penstock.graph.behavior import device
 from penstock.ops.optional import Optional
 from penstock.ops.sparse_tensors import to_dense
 from penstock.types import dtypes as dt
@@ -100,6 +101,7 @@ class OwnedIterator(IteratorBase):
             self._structure = dataset._structure
             self._iterator_resource = self._made(dataset)
         self._dataset = dataset
+        self._device = getattr(dataset, "_target_device", None)  # where elements are to be
         found = getattr(self._iterator_resource, "_array", None)
         self._state: IteratorState | None = None if found is None else state_of(found)
 
@@ -125,6 +127,9 @@ class OwnedIterator(IteratorBase):
             raise StopIteration
         structure = self._structure
         tensors = [wrap(v, t) for v, t in zip(found, structure.types, strict=True)]
+        if self._device is not None:
+            with device(self._device):
+                tensors = [execute("Identity", (t,)) for t in tensors]
         return structure.pack(tensors)
 
     def next(self) -> Any:

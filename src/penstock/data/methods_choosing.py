@@ -8,6 +8,7 @@ from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.data.base import DatasetBase, dataset_class
 from penstock.data.choosing import ASSERT_CARDINALITY, DIRECTED_INTERLEAVE
+from penstock.data.fingerprints import FINGERPRINT
 from penstock.data.structure import most_general
 from penstock.ops.array_fill import one_hot
 from penstock.ops.random_ops import random_uniform
@@ -103,6 +104,20 @@ class ChoosingMethods(DatasetBase):
         else:
             drawn = seeds.map(_drawing(_logits(weights)))
         return directed(drawn, datasets, stop_on_empty_dataset)  # type: ignore[no-any-return]
+
+    def fingerprint(self) -> Any:
+        """A number that is the same for datasets that are made alike.
+
+        Returns:
+          uint64[].
+
+        Example:
+          >>> import penstock as tf
+          >>> a, b, c = (tf.data.Dataset.range(n).fingerprint() for n in (3, 3, 4))
+          >>> bool(a == b), bool(a == c)
+          (True, False)
+        """
+        return execute(FINGERPRINT, (self._variant_tensor,))
 
     def rejection_resample(
         self,

@@ -5,7 +5,19 @@ from typing import Any
 
 from penstock import errors
 from penstock.core.kernels import host_kernel
-from penstock.data.operations import HOST, NAMED, Mapped, dataset_op, held, number
+from penstock.data.mapping import AUTOTUNE, DETERMINISTIC
+from penstock.data.operations import (
+    HOST,
+    NAMED,
+    TYPES,
+    Mapped,
+    dataset_op,
+    held,
+    number,
+    text_of,
+)
+from penstock.data.pool import processors
+from penstock.data.prefetching import PrefetchStage
 from penstock.data.run import Bound, Run
 from penstock.data.stages import (
     Array,
@@ -27,12 +39,15 @@ class Interleave(Description):
       function: what makes it.
       cycle: how many datasets are open at once.
       block: how many elements are taken of one before the next has its turn.
+      parallel: whether open datasets are read ahead of their turn.
+      ordered: whether a dataset has its turn also where it has no element yet; None leaves it to
+        options.
       types: the dtypes of the elements.
       shapes: their shapes.
     """
 
     kind = "InterleaveDataset"
-    __slots__ = ("block", "cycle", "function")
+    __slots__ = ("block", "cycle", "function", "ordered", "parallel")
 
     def __init__(
         self,
@@ -42,11 +57,15 @@ class Interleave(Description):
         block: int,
         types: Sequence[DType],
         shapes: Sequence[Dims],
+        parallel: bool = False,
+        ordered: bool | None = True,
     ) -> None:
         super().__init__((input,), types, shapes)
         self.function = function
-        self.cycle = cycle
+        self.cycle = cycle if cycle > 0 else processors()
         self.block = block
+        self.parallel = parallel
+        self.ordered = ordered
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
@@ -69,6 +88,9 @@ class _InterleaveStage(UnaryStage):
         self._function = function
         self._block = description.block
         self._run = run
+        self._parallel = description.parallel
+        ordered = description.ordered
+        self._ordered = run.options.deterministic if ordered is None else ordered
         self._open: list[_Open | None] = [None] * description.cycle
         self._turn = 0
         self._taken = 0  # elements of this turn
@@ -76,6 +98,8 @@ class _InterleaveStage(UnaryStage):
 
     def next(self) -> Element | None:
         while True:
+            if not self._ordered:
+                self._turn_to_ready()
             current = self._open[self._turn]
             if current is not None:
                 found = self._from(current)
@@ -97,7 +121,8 @@ class _InterleaveStage(UnaryStage):
         try:
             found = current.stage.next()
         except Exception:
-            self._count()
+            if self._parallel:  # as in TensorFlow: an error is an element of its turn there
+                self._count()
             raise
         if found is None:
             current.stage.close()
@@ -116,9 +141,24 @@ class _InterleaveStage(UnaryStage):
         self._taken = 0
         self._turn = (self._turn + 1) % len(self._open)
 
-    def _opened(self, element: Element) -> _Open:
-        made = held(self._function(element)[0])
-        return _Open(element, made.start(self._run))
+    def _turn_to_ready(self) -> None:
+        """Gives the turn to a dataset with an element, where the one whose turn it is has none."""
+        count = len(self._open)
+        if self._taken or (not self._ended and None in self._open):
+            return
+        for turn in range(self._turn, self._turn + count):
+            found = self._open[turn % count]
+            if found is not None and isinstance(found.stage, PrefetchStage) and found.stage.ready:
+                self._turn = turn % count
+                return
+
+    def _opened(self, element: Element, begins: bool = True) -> _Open:
+        stage = held(self._function(element)[0]).start(self._run)
+        if self._parallel:
+            ahead = stage = PrefetchStage(stage, 2 * self._block, self._run)
+            if begins:
+                ahead.begin()
+        return _Open(element, stage)
 
     def save(self) -> State:
         open_ = [
@@ -137,7 +177,7 @@ class _InterleaveStage(UnaryStage):
         self._open = [None if saved is None else self._reopened(saved) for saved in state["open"]]
 
     def _reopened(self, saved: State) -> _Open:
-        made = self._opened(tuple(saved["element"]))
+        made = self._opened(tuple(saved["element"]), begins=False)
         made.stage.restore(saved["stage"])
         return made
 
@@ -175,11 +215,175 @@ def _interleave(
     input_dataset: Array, other_arguments: list[Array], cycle_length: Array, block_length: Array,
     *, f: Any, output_types: Any, output_shapes: Any,
 ) -> Description:  # fmt: skip
-    cycle, block = number(cycle_length), number(block_length)
-    for name, value in (("cycle_length", cycle), ("block_length", block)):
-        if value <= 0 and not (name == "cycle_length" and value == -1):
-            raise errors.InvalidArgumentError(
-                None, None, f"`{name}` must be > 0, got {value}. Give a larger one."
-            )
+    cycle, block = _checked(cycle_length, block_length)
     function = Mapped(f, other_arguments)
     return Interleave(held(input_dataset), function, cycle, block, output_types, output_shapes)
+
+
+def _checked(cycle_length: Array, block_length: Array) -> tuple[int, int]:
+    cycle, block = number(cycle_length), number(block_length)
+    if cycle <= 0 and cycle != AUTOTUNE:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"cycle_length must be greater than zero, or `tf.data.AUTOTUNE` ({AUTOTUNE}), got"
+            f" {cycle}.",
+        )
+    if block <= 0:
+        raise errors.InvalidArgumentError(
+            None, None, f"block_length must be greater than zero, got {block}."
+        )
+    return cycle, block
+
+
+# ---- several at a time
+
+_ARGUMENTS = (
+    "input_dataset: variant, other_arguments: [Targuments], cycle_length: int64, block_length:"
+    " int64"
+)
+_AHEAD = "buffer_output_elements: int64, prefetch_input_elements: int64"
+_CHOICE = "f: func, deterministic: string = 'default', Targuments: list(type) >= 0"
+_DOC = "The elements of the datasets that a function makes, several datasets in turn and at once."
+PARALLEL_V2 = dataset_op(
+    f"ParallelInterleaveDatasetV2({_ARGUMENTS}, num_parallel_calls: int64; {_FUNCTION},"
+    f" {TYPES}, sloppy: bool = False, metadata: string = '') -> handle: variant",
+    _DOC,
+)
+PARALLEL_V3 = dataset_op(
+    f"ParallelInterleaveDatasetV3({_ARGUMENTS}, num_parallel_calls: int64; {_CHOICE}, {NAMED}) ->"
+    " handle: variant",
+    _DOC,
+)
+PARALLEL_INTERLEAVE = dataset_op(
+    f"ParallelInterleaveDatasetV4({_ARGUMENTS}, {_AHEAD}, num_parallel_calls: int64; {_CHOICE},"
+    f" {NAMED}) -> handle: variant",
+    _DOC,
+)
+
+
+@host_kernel(PARALLEL_V2, limit=HOST)
+def _parallel_interleave_v2(
+    input_dataset: Array, other_arguments: list[Array], cycle_length: Array, block_length: Array,
+    num_parallel_calls: Array, *, f: Any, output_types: Any, output_shapes: Any, sloppy: bool,
+) -> Description:  # fmt: skip
+    return _parallel(
+        input_dataset, Mapped(f, other_arguments), (cycle_length, block_length),
+        num_parallel_calls, False if sloppy else None, output_types, output_shapes,
+    )  # fmt: skip
+
+
+@host_kernel(PARALLEL_V3, limit=HOST)
+def _parallel_interleave_v3(
+    input_dataset: Array, other_arguments: list[Array], cycle_length: Array, block_length: Array,
+    num_parallel_calls: Array, *, f: Any, output_types: Any, output_shapes: Any, deterministic: Any,
+) -> Description:  # fmt: skip
+    return _parallel(
+        input_dataset, Mapped(f, other_arguments), (cycle_length, block_length),
+        num_parallel_calls, DETERMINISTIC[text_of(deterministic)], output_types, output_shapes,
+    )  # fmt: skip
+
+
+@host_kernel(PARALLEL_INTERLEAVE, limit=HOST)
+def _parallel_interleave(
+    input_dataset: Array, other_arguments: list[Array], cycle_length: Array, block_length: Array,
+    buffer_output_elements: Array, prefetch_input_elements: Array, num_parallel_calls: Array, *,
+    f: Any, output_types: Any, output_shapes: Any, deterministic: Any,
+) -> Description:  # fmt: skip
+    return _parallel(
+        input_dataset, Mapped(f, other_arguments), (cycle_length, block_length),
+        num_parallel_calls, DETERMINISTIC[text_of(deterministic)], output_types, output_shapes,
+    )  # fmt: skip
+
+
+def _parallel(
+    input_dataset: Array,
+    function: Mapped,
+    lengths: tuple[Array, Array],
+    num_parallel_calls: Array,
+    ordered: bool | None,
+    types: Sequence[DType],
+    shapes: Sequence[Dims],
+) -> Description:
+    cycle, block = _checked(*lengths)
+    calls = number(num_parallel_calls)
+    if calls <= 0 and calls != AUTOTUNE:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"num_parallel_calls must be greater than zero, or `tf.data.AUTOTUNE` ({AUTOTUNE}), got"
+            f" {calls}.",
+        )
+    if cycle > 0 and calls > cycle:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "If `cycle_length` is set to a fixed value, `num_parallel_calls` must be at most"
+            f" `cycle_length`, got {calls} and {cycle}. Give a larger cycle_length.",
+        )
+    return Interleave(
+        held(input_dataset), function, cycle, block, types, shapes, parallel=True, ordered=ordered
+    )
+
+
+_SLOPPY = f"{_ARGUMENTS}, sloppy: bool, {_AHEAD}; {_FUNCTION}"
+PARALLEL_V1 = dataset_op(f"ParallelInterleaveDataset({_SLOPPY}, {NAMED}) -> handle: variant", _DOC)
+PARALLEL_V0 = dataset_op(
+    f"ExperimentalParallelInterleaveDataset({_SLOPPY}, {TYPES}) -> handle: variant", _DOC
+)
+LEGACY = dataset_op(
+    f"LegacyParallelInterleaveDatasetV2({_ARGUMENTS}, {_AHEAD}; {_CHOICE}, {NAMED}) -> handle:"
+    " variant",
+    _DOC,
+)
+
+
+@host_kernel(PARALLEL_V1, limit=HOST)
+@host_kernel(PARALLEL_V0, limit=HOST)
+def _sloppy(
+    input_dataset: Array, other_arguments: list[Array], cycle_length: Array, block_length: Array,
+    sloppy: Array, buffer_output_elements: Array, prefetch_input_elements: Array, *, f: Any,
+    output_types: Any, output_shapes: Any,
+) -> Description:  # fmt: skip
+    lengths = cycle_length, block_length, buffer_output_elements, prefetch_input_elements
+    return _legacy_dataset(
+        input_dataset, Mapped(f, other_arguments), lengths, not bool(sloppy), output_types,
+        output_shapes,
+    )  # fmt: skip
+
+
+@host_kernel(LEGACY, limit=HOST)
+def _legacy(
+    input_dataset: Array, other_arguments: list[Array], cycle_length: Array, block_length: Array,
+    buffer_output_elements: Array, prefetch_input_elements: Array, *, f: Any, deterministic: Any,
+    output_types: Any, output_shapes: Any,
+) -> Description:  # fmt: skip
+    lengths = cycle_length, block_length, buffer_output_elements, prefetch_input_elements
+    return _legacy_dataset(
+        input_dataset, Mapped(f, other_arguments), lengths, DETERMINISTIC[text_of(deterministic)],
+        output_types, output_shapes,
+    )  # fmt: skip
+
+
+_LENGTHS = ("cycle_length", "block_length", "buffer_output_elements", "prefetch_input_elements")
+
+
+def _legacy_dataset(
+    input_dataset: Array,
+    function: Mapped,
+    lengths: Sequence[Array],
+    ordered: bool | None,
+    types: Sequence[DType],
+    shapes: Sequence[Dims],
+) -> Description:
+    found = [number(n) for n in lengths]
+    for place, (name, value) in enumerate(zip(_LENGTHS, found, strict=True)):
+        least = 0 if name == "prefetch_input_elements" else 1
+        if value < least and not (place > 1 and value == AUTOTUNE):
+            raise errors.InvalidArgumentError(
+                None, None, f"`{name}` must be >= {least}, got {value}. Give a larger one."
+            )
+    return Interleave(
+        held(input_dataset), function, found[0], found[1], types, shapes, parallel=True,
+        ordered=ordered,
+    )  # fmt: skip

@@ -93,6 +93,18 @@ class PrefetchStage(UnaryStage):
         self._span = _FIRST_SPAN
         self._full = 0  # elements in a row for which nobody waited
 
+    @property
+    def ready(self) -> bool:
+        """Whether the next element is there, or that there is none."""
+        return bool(self._ready) or self._ended
+
+    def begin(self) -> None:
+        """Begins to read ahead before the first element is asked for."""
+        with self._changed:
+            if not (self._pumping or self._ended or self._closed):
+                self._pumping = True
+                self._pump = self._run.pool.submit(self._run_ahead)
+
     def next(self) -> Element | None:
         """The next element, waited for where it is being made."""
         return self._next(None)

@@ -13,12 +13,13 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.data.base import DatasetBase
+from penstock.data.csv_records import CSV_V2
 from penstock.data.dataset import Dataset
-from penstock.data.methods_basic import trace_dataset
-from penstock.data.nesting import INTERLEAVE
 from penstock.data.pool import processors
 from penstock.data.reading import FIXED_LENGTH_V2, TEXT_LINE, TFRECORD
-from penstock.data.structure import Structure
+from penstock.data.sql_rows import SQL
+from penstock.data.structure import Structure, map_leaves
+from penstock.data.turns import in_turns
 from penstock.types import dtypes as dt
 from penstock.types.tensor_spec import TensorSpec
 
@@ -96,15 +97,8 @@ def read(
     else:
         automatic = isinstance(num_parallel_reads, int) and num_parallel_reads == AUTOTUNE
         cycle = processors() if automatic else num_parallel_reads
-        made = _in_turns(found, each, cycle, name)
+        made = in_turns(found, each, cycle, name)
     return made._variant_tensor, [found]
-
-
-def _in_turns(found: Any, each: Callable[[Any], Any], cycle: Any, name: str | None) -> Any:
-    traced, structure = trace_dataset(each, found._structure, "interleave")
-    length, block = (convert_to_tensor(n, dt.int64) for n in (cycle, 1))
-    inputs = (found._variant_tensor, traced.captured, length, block)
-    return found._derived(INTERLEAVE, inputs, structure, {"f": traced.body}, name)
 
 
 def _flat(found: Tensor) -> Tensor:
@@ -258,3 +252,116 @@ class FixedLengthRecordDataset(Dataset):
 
         variant, inputs = read(one, filenames, num_parallel_reads, name)
         super().__init__(variant, Structure(STRING), inputs)
+
+
+class CsvDataset(Dataset):
+    """The records of CSV files, each a tuple of its fields.
+
+    Args:
+      filenames: string[] or string[N], the files.
+      record_defaults: for each field a dtype, where it is required; or a tensor of rank 1 with its
+        default, whose dtype it has.
+      compression_type: "", "ZLIB" or "GZIP".
+      buffer_size: int64[], how many bytes are read at a time; 4 MiB by default.
+      header: bool[], whether the first record of each file is left out.
+      field_delim: string[], the character between fields.
+      use_quote_delim: bool[], whether quotes around fields are no part of them.
+      na_value: string[], what stands for a missing field, beside nothing.
+      select_cols: the numbers of the fields that are wanted, in order; all by default.
+      exclude_cols: the numbers of those that are not.
+
+    Raises:
+      InvalidArgumentError: an argument does not fit; or, while it runs, a record.
+
+    Example:
+      >>> import os, tempfile
+      >>> import penstock as tf
+      >>> path = os.path.join(tempfile.mkdtemp(), "some.csv")
+      >>> with open(path, "w") as file:
+      ...     _ = file.write("1,one\\n2,\\n")
+      >>> dataset = tf.data.experimental.CsvDataset(path, [tf.int32, ["none"]])
+      >>> [(int(n), s.numpy()) for n, s in dataset]
+      [(1, b'one'), (2, b'none')]
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_defaults: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        header: Any = False,
+        field_delim: Any = ",",
+        use_quote_delim: Any = True,
+        na_value: Any = "",
+        select_cols: Any = None,
+        exclude_cols: Any = None,
+    ) -> None:
+        defaults = [_default(each) for each in record_defaults]
+        given = (
+            convert_to_tensor(_as_text(filenames), dt.string),
+            convert_to_tensor(_or(compression_type, ""), dt.string),
+            convert_to_tensor(_or(buffer_size, _CSV_BUFFER), dt.int64),
+            convert_to_tensor(header, dt.bool_),
+            convert_to_tensor(field_delim, dt.string),
+            convert_to_tensor(use_quote_delim, dt.bool_),
+            convert_to_tensor(na_value, dt.string),
+            convert_to_tensor(_or(select_cols, []), dt.int64),
+            defaults,
+            convert_to_tensor(_or(exclude_cols, []), dt.int64),
+        )
+        structure = Structure(tuple(TensorSpec((), each.dtype) for each in defaults))
+        attrs = {"output_shapes": structure.shapes}
+        super().__init__(execute(CSV_V2, given, attrs), structure)
+
+
+_CSV_TYPES = (dt.float32, dt.float64, dt.int32, dt.int64, dt.string)
+_CSV_BUFFER = 4 * 1024 * 1024  # bytes
+
+
+def _default(value: Any) -> Tensor:
+    found = (
+        convert_to_tensor([], value) if isinstance(value, dt.DType) else convert_to_tensor(value)
+    )
+    if found.dtype not in _CSV_TYPES:
+        raise ValueError(
+            f"CsvDataset: expected defaults of {[t.name for t in _CSV_TYPES]}, got {found.dtype!r}."
+            " Cast with map."
+        )
+    return found
+
+
+class SqlDataset(Dataset):
+    """The rows that a query gives.
+
+    Args:
+      driver_name: string[], "sqlite".
+      data_source_name: string[], the file of the database.
+      query: string[], the query.
+      output_types: a structure of dtypes, of the columns: string, integers up to int64, bool or
+        float64.
+
+    Raises:
+      InvalidArgumentError: there is no such driver, or the dtypes do not fit.
+
+    Example:
+      >>> import os, sqlite3, tempfile
+      >>> import penstock as tf
+      >>> path = os.path.join(tempfile.mkdtemp(), "some.db")
+      >>> base = sqlite3.connect(path)
+      >>> _ = base.execute("create table names (name text, age integer)")
+      >>> _ = base.execute("insert into names values ('Ada', 36)")
+      >>> base.commit(); base.close()
+      >>> query = "select name, age from names"
+      >>> rows = tf.data.experimental.SqlDataset("sqlite", path, query, (tf.string, tf.int32))
+      >>> [(s.numpy(), int(n)) for s, n in rows]
+      [(b'Ada', 36)]
+    """
+
+    def __init__(
+        self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any
+    ) -> None:
+        given = (driver_name, data_source_name, query)
+        inputs = tuple(convert_to_tensor(_as_text(each), dt.string) for each in given)
+        structure = Structure(map_leaves(lambda t: TensorSpec((), dt.as_dtype(t)), output_types))
+        super().__init__(execute(SQL, inputs, structure.attrs), structure)

@@ -76,17 +76,22 @@ class Range(Description):
         self.numbers = numbers
 
     def cardinality(self) -> int:
-        """How many numbers there are."""
-        return len(self.numbers)
+        """How many numbers there are; a number that fits."""
+        return min(_count(self.numbers), np.iinfo(np.int64).max)
 
     def start(self, run: Run) -> Stage:
         """A state before the first number."""
         return _RangeStage(self.numbers, self.types[0].numpy_dtype)
 
 
+def _count(numbers: range) -> int:
+    """The length of a range, also where it is too long for `len`."""
+    return max(0, -((numbers.start - numbers.stop) // numbers.step))
+
+
 class _RangeStage(CountedStage):
     def __init__(self, numbers: range, dtype: Any) -> None:
-        super().__init__(len(numbers))
+        super().__init__(_count(numbers))
         self._numbers = numbers
         self._dtype = dtype
 

@@ -34,10 +34,7 @@ from penstock.util.nest_kinds import sorted_keys
 
 
 def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
-    """`value` with `function` of each leaf: what is no tuple, dictionary or class of fields.
-
-    The function is called in the order of `nest.flatten`: a dictionary's leaves by sorted keys.
-    """
+    """`value` with `function` of each leaf: what is no tuple, dictionary or class of fields."""
     if isinstance(value, tuple):
         parts = [map_leaves(function, v) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
@@ -103,7 +100,7 @@ class Structure:
       shapes: their static shapes.
     """
 
-    __slots__ = ("_counts", "_plain", "flat", "leaves", "shapes", "spec", "types")
+    __slots__ = ("_counts", "_is_flat", "_plain", "flat", "leaves", "shapes", "spec", "types")
 
     def __init__(self, spec: Any) -> None:
         self.spec = spec
@@ -114,6 +111,7 @@ class Structure:
         self.types: tuple[DType, ...] = tuple(s.dtype for s in self.flat)
         self.shapes: tuple[Dims, ...] = tuple(s.shape.dims_tuple for s in self.flat)
         self._plain = all(isinstance(leaf, TensorSpec) for leaf in self.leaves)
+        self._is_flat = spec.__class__ is tuple and all(isinstance(s, TensorSpec) for s in spec)
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -146,7 +144,7 @@ class Structure:
         if self._plain:
             if spec.__class__ is TensorSpec:
                 return components[0]
-            if spec.__class__ is tuple and len(spec) == len(components):
+            if self._is_flat:
                 return tuple(components)
             return nest.pack_sequence_as(spec, list(components))
         values, at = [], 0

@@ -15,7 +15,12 @@ EXPORTS = {
     },
     "penstock.core.execution_scopes": {
         name: [f"experimental.{name}"]
-        for name in ("async_clear_error", "async_scope", "function_executor_type")
+        for name in (
+            "async_clear_error",
+            "async_scope",
+            "enable_strict_mode",
+            "function_executor_type",
+        )
     },
     "penstock.config.placement_log": {
         name: [f"debugging.{name}"]

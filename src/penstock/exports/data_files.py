@@ -1,6 +1,18 @@
 """Public names of datasets of files."""
 
 EXPORTS = {
+    "penstock.data.methods_saving": {
+        "load": ["data.experimental.load"],
+        "save": ["data.experimental.save"],
+        "snapshot": ["data.experimental.snapshot", "compat.v1.data.experimental.snapshot"],
+    },
+    "penstock.data.methods_files": {
+        "counter": ["data.experimental.Counter"],
+        "from_list": [
+            "data.experimental.from_list",
+            "compat.v1.data.experimental.from_list",
+        ],
+    },
     "penstock.data.writing": {
         "TFRecordWriter": [
             "data.experimental.TFRecordWriter",
@@ -8,6 +20,8 @@ EXPORTS = {
         ],
     },
     "penstock.data.readers": {
+        "CsvDataset": ["data.experimental.CsvDataset"],
+        "SqlDataset": ["data.experimental.SqlDataset"],
         "FixedLengthRecordDataset": ["data.FixedLengthRecordDataset"],
         "TFRecordDataset": ["data.TFRecordDataset"],
         "TextLineDataset": ["data.TextLineDataset"],

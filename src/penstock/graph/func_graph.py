@@ -338,7 +338,7 @@ def effects_of(op: Operation) -> list[tuple[Any, bool]] | None:
             touched.append((id(handle_of(tensor)), True))
     if definition.calls and any(body.orders_all for body in bodies_of(op.attrs)):
         touched.append((GLOBAL_EFFECT, True))
-    if touched or definition.calls:
+    if touched or (definition.calls and definition.outputs):  # without any, its effects are its own
         return touched
     if definition.step_input is not None or not definition.stateful or definition.name in UNORDERED:
         return None

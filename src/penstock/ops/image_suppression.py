@@ -34,10 +34,15 @@ Overlap = Callable[[Array, Array], Array]
 _BLOCK = 128  # boxes that are compared at once; more waste comparisons, fewer calls of NumPy
 
 
+def _corners(boxes: Array) -> tuple[Array, Array]:
+    """The lower and the upper ones; a NaN beside a number counts where it comes first alone."""
+    first, second = boxes[:, :2], boxes[:, 2:]
+    return np.where(second < first, second, first), np.where(first < second, second, first)
+
+
 def _overlap(boxes: Array) -> Overlap:
     """How much of the union of two boxes their intersection is."""
-    low = np.minimum(boxes[:, :2], boxes[:, 2:])
-    high = np.maximum(boxes[:, :2], boxes[:, 2:])
+    low, high = _corners(boxes)
     area = (high[:, 0] - low[:, 0]) * (high[:, 1] - low[:, 1])
     low, high = low.T.copy(), high.T.copy()
 
@@ -56,16 +61,9 @@ def _overlap(boxes: Array) -> Overlap:
 
 
 def _select(
-    overlap: Overlap,
-    scores: Array,
-    most: int,
-    limit: float,
-    least: float,
-    sigma: float = 0.0,
+    overlap: Overlap, scores: Array, most: int, limit: float, least: float
 ) -> tuple[list[int], list[float]]:
-    """The boxes taken, in order, and their scores when they were."""
-    if sigma > 0:
-        return _select_softly(overlap, scores, most, least, sigma)
+    """The boxes taken, in order, and their scores."""
     left = np.flatnonzero(scores > least)
     left = left[np.argsort(-scores[left], kind="stable")]
     taken = np.zeros(0, np.int64)
@@ -92,10 +90,30 @@ def _apart(covers: Array) -> list[int]:
     return found
 
 
-def _select_softly(
-    overlap: Overlap, scores: Array, most: int, least: float, sigma: float
+# Takes how much a box has in common with each taken before, gives by what its score is multiplied.
+Weight = Callable[[Array], Any]
+
+
+def _softened(sigma: float) -> Weight:
+    """Boxes that overlap lose a part of their score."""
+    return lambda parts: np.prod(np.exp(np.float32(-0.5 / sigma) * parts * parts))
+
+
+def _unless_covered(limit: float) -> Weight:
+    """Boxes that overlap are dropped; those where NaN leaves it open lose their score."""
+
+    def weight(parts: Array) -> float:
+        if (parts > limit).any():
+            return np.nan
+        return 1.0 if (parts <= limit).all() else 0.0
+
+    return weight
+
+
+def _select_weighted(
+    overlap: Overlap, scores: Array, most: int, least: float, weight: Weight
 ) -> tuple[list[int], list[float]]:
-    """The same where boxes that overlap only lose a part of their score."""
+    """The same where boxes lose a part of their score to those taken before, and wait again."""
     left = [(-float(s), i, 0) for i, s in enumerate(scores) if s > least]
     heapq.heapify(left)
     taken: list[int] = []
@@ -104,8 +122,7 @@ def _select_softly(
         before, box, seen = heapq.heappop(left)
         score = np.float32(-before)
         if seen < len(taken):
-            parts = overlap(np.array([box]), np.array(taken[seen:]))[0]
-            score *= np.prod(np.exp(np.float32(-0.5 / sigma) * parts * parts))
+            score *= np.float32(weight(overlap(np.array([box]), np.array(taken[seen:]))[0]))
         if score == -before:
             taken.append(box)
             found.append(float(score))
@@ -209,13 +226,24 @@ def _taken(
 ) -> tuple[Array, Array]:
     """The boxes taken, in order, and their scores when they were."""
     wide, values = boxes.astype(np.float32, copy=False), scores.astype(np.float32, copy=False)
-    if not sigma > 0:
-        taken = native_arrays.apart(wide, values, int(most), float(limit), float(least))
-        if taken is not None:
-            return taken, values[taken]
-    given = int(most), float(limit), float(least), float(sigma)
-    found, left = _select(_overlap(wide), values, *given)
+    if not sigma > 0 and np.isfinite(wide).all() and not np.isnan(limit):
+        return _taken_plainly(wide, values, most, limit, least)
+    weight = _softened(float(sigma)) if sigma > 0 else _unless_covered(float(limit))
+    with np.errstate(invalid="ignore", over="ignore"):
+        found, left = _select_weighted(_overlap(wide), values, int(most), float(least), weight)
     return np.array(found, np.int64), np.array(left, np.float32)
+
+
+def _taken_plainly(
+    boxes: Array, scores: Array, most: Array, limit: Any, least: Any
+) -> tuple[Array, Array]:
+    """The same in one pass, where NaN is no overlap."""
+    given = int(most), float(limit), float(least)
+    taken = native_arrays.apart(boxes, scores, *given)
+    if taken is None:
+        with np.errstate(invalid="ignore", over="ignore"):
+            taken = np.array(_select(_overlap(boxes), scores, *given)[0], np.int64)
+    return taken, scores[taken]
 
 
 def _filled(values: Array, most: Array, pad: bool, dtype: Any) -> Array:
@@ -300,13 +328,19 @@ def _with_overlaps(
     def overlap(some: Array, others: Array) -> Array:
         return overlaps[np.ix_(some, others)]
 
-    found = _select(overlap, scores, int(most), float(limit), float(least))[0]
+    if np.isnan(limit) or np.isnan(overlaps).any():
+        weight = _unless_covered(float(limit))
+        found = _select_weighted(overlap, scores, int(most), float(least), weight)[0]
+    else:
+        found = _select(overlap, scores, int(most), float(limit), float(least))[0]
     return np.array(found, np.int32)
 
 
 def _batches_shape(c: ShapeContext) -> list[Dims]:
-    boxes = c.rank(0, 3, "boxes") or (None,) * 3
-    c.rank(1, 2, "scores")
+    boxes, scores = c.rank(0, 3, "boxes") or (None,) * 3, c.rank(1, 2, "scores")
+    if boxes[2] not in (None, 4):
+        c.fail("boxes must have 4 columns", f"{boxes[2]}")
+    _same(c, boxes[1], scores[1] if scores else None)
     most = c.constant(2)
     return [(boxes[0], None if most is None else int(most)), (boxes[0],)]
 
@@ -325,8 +359,11 @@ def _of_batches(
 ) -> tuple[Array, Array]:
     indices = np.zeros((len(boxes), int(most)), np.int32)
     counts = np.zeros(len(boxes), np.int32)
+    if limit > 0:  # boxes that have just as much in common overlap, too
+        limit = np.nextafter(limit, np.float32(-1))
     for i in range(len(boxes)):
-        found = _taken(boxes[i], scores[i], most, limit, least)[0]
+        there = np.flatnonzero((boxes[i] > 0).any(-1))  # the others are padding
+        found = there[_taken_plainly(boxes[i, there], scores[i, there], most, limit, least)[0]]
         indices[i, : len(found)], counts[i] = found, len(found)
     return indices, counts
 
@@ -379,7 +416,9 @@ def _combined(
     counts = np.zeros(batch, np.int32)
     for i in range(batch):
         found = [
-            _taken(boxes[i, :, k % boxes.shape[2]], scores[i, :, k], per_class, limit, least)
+            _taken_plainly(
+                boxes[i, :, k % boxes.shape[2]], scores[i, :, k], per_class, limit, least
+            )
             for k in range(classes)
         ]
         kinds = np.repeat(np.arange(classes), [len(taken) for taken, _ in found])
@@ -519,25 +558,27 @@ def non_max_suppression_padded(
       ValueError: batches are not to be padded.
     """
     boxes, scores = _inputs(boxes, scores)
-    limits = (max_output_size, iou_threshold, score_threshold)
-    if boxes.dims is not None and len(boxes.dims) <= 2:
-        attrs = {"pad_to_max_output_size": pad_to_max_output_size}
-        return tuple(execute(V4, (boxes, scores, *limits), attrs, name))
-    if not pad_to_max_output_size:
+    rank = None if boxes.dims is None else len(boxes.dims)
+    if not pad_to_max_output_size and rank not in (None, 2):
         raise ValueError(
             "non_max_suppression_padded: expected pad_to_max_output_size=True with batches of"
             f" boxes, got boxes {d.text(boxes.dims)}. Set it."
         )
-    outer = execute("Shape", (scores,))[:-1]
-    flat = execute("Reshape", (boxes, _joined([-1], execute("Shape", (boxes,))[-2:])))
-    rows = execute("Reshape", (scores, _joined([-1], execute("Shape", (scores,))[-1:])))
+    shape = execute("Shape", (scores,))
+    outer, batch = shape[:-1], execute("Prod", (shape[:-1], np.int32(0)), {"keep_dims": True})
+    flat = execute("Reshape", (boxes, _joined(batch, execute("Shape", (boxes,))[-2:])))
+    rows = execute("Reshape", (scores, _joined(batch, shape[-1:])))
+    limits = (max_output_size, iou_threshold, score_threshold)
     found, counts = execute(BATCHES, (flat, rows, *limits), None, name)
-    shape = _joined(outer, execute("Shape", (found,))[1:])
-    return execute("Reshape", (found, shape)), execute("Reshape", (counts, outer))
+    if not pad_to_max_output_size:
+        count = execute("Reshape", (counts, np.zeros(0, np.int32)))
+        return found[0, :count], count
+    found = execute("Reshape", (found, _joined(outer, execute("Shape", (found,))[1:])))
+    return found, execute("Reshape", (counts, outer))
 
 
 def _joined(a: Any, b: Any) -> Any:
-    return execute("ConcatV2", ([convert_to_tensor(a, dt.int32), b], np.int32(0)))
+    return execute("ConcatV2", ([a, b], np.int32(0)))
 
 
 def combined_non_max_suppression(

@@ -66,7 +66,7 @@ def _in_plain_graph() -> bool:
     return state.graph is not None and not state.graph.building_function
 
 
-def _registered(operation: Any) -> Any:
+def registered(operation: Any) -> Any:
     """An operation that fills a table, in the graph's collection of such."""
     if _in_plain_graph():
         add_to_collection(TABLE_INITIALIZERS, operation)
@@ -114,7 +114,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
         self._check_table(table)
         inputs = (table.resource_handle, self._keys, self._values)
         with scope(self._name, self._name):
-            return _registered(execute(IMPORT, inputs))
+            return registered(execute(IMPORT, inputs))
 
 
 class TextFileIndex:
@@ -190,7 +190,7 @@ class TextFileInitializer(TableInitializerBase):
             if _in_plain_graph() and isinstance(self._filename, Asset):
                 add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)
             inputs = (table.resource_handle, filename)
-            return _registered(execute(INITIALIZE_FROM_FILE, inputs, self._attrs))
+            return registered(execute(INITIALIZE_FROM_FILE, inputs, self._attrs))
 
 
 def _check_index(what: str, index: int, dtype: DType) -> None:

@@ -299,14 +299,28 @@ def _export(
 def _import(
     ctx: KernelContext, handle: Any, keys: Array, values: Array, *, Tin: DType, Tout: DType
 ) -> None:
-    _typed(ctx, handle, Tin, Tout).replace(keys, values)
+    table = _typed(ctx, handle, Tin, Tout)
+    _not_empty(table, keys)
+    table.replace(keys, values)
 
 
 @host_kernel(INITIALIZE, limit=_HOST)
 def _initialize(
     ctx: KernelContext, handle: Any, keys: Array, values: Array, *, Tkey: DType, Tval: DType
 ) -> None:
-    _typed(ctx, handle, Tkey, Tval).initialize(keys, values)
+    table = _typed(ctx, handle, Tkey, Tval)
+    _not_empty(table, keys)
+    table.initialize(keys, values)
+
+
+def _not_empty(table: LookupTable, keys: Array) -> None:
+    """Refuses to fill a table for good with nothing."""
+    if isinstance(table, StaticTable) and keys.size == 0:
+        raise invalid(
+            f"Table {table.name}: expected at least one key, got keys of shape"
+            f" {list(keys.shape)}: keys and values cannot be empty tensors. Use a MutableHashTable"
+            " for content that may be empty."
+        )
 
 
 @host_kernel(INITIALIZE_FROM_FILE, limit=_HOST)

@@ -12,7 +12,7 @@ from penstock.core.kernels import compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import lax
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext, broadcast, same
-from penstock.core.tensor import EagerTensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.ops.composing import composed
 from penstock.ops.factories import operand
 from penstock.ops.math_arithmetic import reduce_to
@@ -134,7 +134,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
         )
     if source.is_complex:
         if wanted.is_complex:
-            return execute(CAST, (value,), {"DstT": wanted}, name)
+            return _saturated_parts(value, wanted, name)
         value = real(value)
         source = value.dtype.base_dtype
     low, high = _common_range(source, wanted)
@@ -145,12 +145,19 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
     return cast(value, wanted, name)
 
 
+def _saturated_parts(value: Tensor, wanted: DType, name: str | None) -> Any:
+    """A complex number whose real and imaginary parts are clipped where they may not fit."""
+    if wanted.size < value.dtype.size:
+        part = wanted.real_dtype
+        parts = saturate_cast(real(value), part), saturate_cast(imag(value), part)
+        return execute("Complex", parts, {"Tout": wanted}, name)
+    return execute(CAST, (value,), {"DstT": wanted}, name)
+
+
 def _common_range(source: DType, wanted: DType) -> tuple[Any, Any]:
     """Bounds of `wanted` as values of `source`; None where all of `source` fits."""
-    if wanted.is_bool or wanted.is_complex or source.is_bool:
-        return None, None
-    # Infinities fit into no integer dtype, however narrow the floating one is.
-    always = source.is_floating and wanted.is_integer
+    wanted = wanted.real_dtype
+    always = source.is_floating  # infinities become the last number, whatever fits
     least = _number(wanted.min), _number(source.min)
     most = _number(wanted.max), _number(source.max)
     low = max(least) if always or least[1] < least[0] else None
@@ -164,7 +171,8 @@ def _inner(bound: Any, source: DType, wanted: DType) -> Any:
         return None
     numpy_type = source.numpy_dtype.type
     found = numpy_type(_holdable(bound, source))
-    if not _number(wanted.min) <= float(found) <= _number(wanted.max):
+    inside = _number(wanted.min) <= float(found) <= _number(wanted.max)
+    if source.is_floating and not inside:
         found = np.nextafter(found, numpy_type(0), dtype=source.numpy_dtype)
     return found
 

@@ -8,6 +8,8 @@ tensor's dtype; nothing is promoted. `==` and `!=` compare by value, and by iden
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from penstock import errors
 from penstock.core.context import at_home, state
 from penstock.core.convert import convert_to_tensor
@@ -139,6 +141,20 @@ def _times_reflected(reflected: Function) -> Function:
     return operator
 
 
+def _over(forward: Function) -> Function:
+    """`x / y`: an eager tensor of bools by an array is NumPy's, as no operation divides bools."""
+
+    def operator(x: Any, y: Any) -> Any:
+        if y.__class__ is EagerTensor and x.__class__ is EagerTensor:
+            return division.truediv(x, y)
+        numbers = isinstance(y, (np.generic, np.ndarray)) and y.dtype.kind in "biufc"
+        if numbers and x.__class__ is EagerTensor and x.dtype.is_bool and state.graph is None:
+            return NotImplemented
+        return forward(x, y)
+
+    return operator
+
+
 _BINARY: dict[str, Function] = {
     "add": arithmetic.add,
     "sub": arithmetic.subtract,
@@ -195,6 +211,7 @@ def attach() -> None:
     for name, function in _BINARY.items():
         attach_method(f"__{name}__", _forward(function, name))
         attach_method(f"__r{name}__", _reflected(function, name))
+    attach_method("__truediv__", _over(_forward(division.truediv, "truediv")))
     attach_method("__mul__", _times(_forward(arithmetic.multiply, "mul")))
     attach_method("__rmul__", _times_reflected(_reflected(arithmetic.multiply, "mul")))
     for name, function in _ORDER.items():

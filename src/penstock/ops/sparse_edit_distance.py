@@ -107,6 +107,12 @@ def _edit_distance(
             f"{hypothesis_shape.tolist()} and {truth_shape.tolist()}."
         )
     sizes = tuple(np.maximum(hypothesis_shape[:-1], truth_shape[:-1]).tolist())
+    if 0 in sizes:
+        raise invalid(
+            "EditDistance: expected at least one pair of sequences, got shapes "
+            f"{hypothesis_shape.tolist()} and {truth_shape.tolist()}: Got output shape "
+            f"{list(sizes)} which has 0 elements. Leave the call out for an empty batch."
+        )
     one = _rows_of(hypothesis_indices, sizes, "hypothesis")
     other = _rows_of(truth_indices, sizes, "truth")
     numbers = _numbered(np.concatenate([hypothesis_values, truth_values]))

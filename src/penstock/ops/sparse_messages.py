@@ -72,7 +72,7 @@ class HeldTensor:
         return int(self.array.nbytes)
 
 
-def _lengths(strings: list[bytes]) -> bytes:
+def lengths_of(strings: list[bytes]) -> bytes:
     """The lengths of strings, seven bits a byte, low bits first."""
     result = bytearray()
     for text in strings:
@@ -89,7 +89,7 @@ def _message(array: Array, dtype: DType) -> bytes:
     head = array_to_proto(array[:0], dtype)
     if dtype is dtypes.string:
         strings = array.reshape(-1).tolist()
-        content = _lengths(strings) + b"".join(strings)
+        content = lengths_of(strings) + b"".join(strings)
     else:
         swapped = array.astype(array.dtype.newbyteorder("<"), copy=False)
         content = np.ascontiguousarray(swapped).tobytes()
@@ -160,8 +160,8 @@ DESERIALIZE_MANY = define_op(
 ).not_differentiable("strings have no gradients")
 
 
-def _strings_in(content: bytes, count: int) -> list[bytes]:
-    """`count` strings from their lengths and bytes; the inverse of `_lengths` and what follows."""
+def strings_in(content: bytes, count: int) -> list[bytes]:
+    """`count` strings from their lengths and bytes; the inverse of `lengths_of` and what follows."""
     lengths, at = [], 0
     for _ in range(count):
         value = shift = 0
@@ -198,7 +198,7 @@ def _array(data: Any) -> tuple[Array, DType]:
             count = math.prod(sizes)
             if min(sizes, default=0) < 0 or count > len(message.tensor_content):
                 raise ValueError(f"shape {list(sizes)} does not fit its content")
-            found = np.array(_strings_in(message.tensor_content, count), object)
+            found = np.array(strings_in(message.tensor_content, count), object)
             return found.reshape(sizes), dtypes.string
         return proto_to_array(message, "serialized_sparse", MAX_FILL_BYTES)
     except (proto.message.DecodeError, TypeError, ValueError) as problem:

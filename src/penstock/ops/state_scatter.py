@@ -1,6 +1,7 @@
 """Operations on some rows of a variable: gathers and scatters.
 
-A scatter touches only the rows it names. Its indices are checked in the kernel; where a check
+A scatter touches only the rows it names: on the host where the array is the variable's alone, else
+a copy is made of it. Its indices are checked in the kernel; where a check
 fails in a compiled region, the rows are masked instead of selecting between two whole variables
 (`write_rows`), so that a table of any size is updated in place at the cost of the rows.
 """
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_arrays
 from penstock.core.composite import IndexedSlices
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
@@ -320,6 +322,22 @@ def _set(new: Array, index: Any, updates: Array) -> None:
     new[index] = updates
 
 
+def _change_rows(kind: str, array: Array, indices: Array, updates: Array) -> None:
+    """Changes rows of an array of NumPy."""
+    operation = NATIVE_UPDATES.get(kind)
+    if operation is not None:
+        rows = updates.reshape((indices.size, *array.shape[1:]))
+        done = native_arrays.combined(operation, rows, indices.reshape(-1), array)
+        if done is not None:
+            return
+    HOST_UPDATES[kind](array, indices, updates)
+
+
+NATIVE_UPDATES = {  # those whose bits are NumPy's
+    "Add": native_arrays.ADD,
+    "Sub": native_arrays.SUBTRACT,
+    "Mul": native_arrays.MULTIPLY,
+}
 HOST_UPDATES: dict[str, Callable[..., None]] = {
     "Add": np.add.at,
     "Sub": np.subtract.at,
@@ -352,13 +370,16 @@ def _define_scatter(kind: str, doc: str) -> OpDef:
         doc=doc,
     ).not_differentiable("it has no outputs")
 
-    @host_kernel(op, limit=HOST_ROWS_LIMIT)
+    @host_kernel(op, limit=HOST_ROWS_LIMIT, by_rows=kind != "Div")
     def _on_host(ctx: KernelContext, resource: Any, indices: Array, updates: Array) -> None:
-        params, full = _prepare_rows(ctx, np, resource, indices, updates)
-        if kind == "Div":
+        full = _prepare_rows(ctx, np, resource, indices, updates)[1]
+        if kind == "Div":  # row after row, which may be stopped half-way
             _check_divisors(ctx, np, full)
-        new = np.array(params)
-        HOST_UPDATES[kind](new, indices, full)
+        elif resource.holds_alone():
+            _change_rows(kind, resource.value, indices, full)
+            return
+        new = np.array(resource.value)
+        _change_rows(kind, new, indices, full)
         resource.write(new)
 
     @compiled_kernel(op)

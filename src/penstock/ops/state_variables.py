@@ -122,6 +122,9 @@ READ = define_op(
 
 @kernel(READ, limit=1 << 62)
 def _read(xp: Any, resource: Any, *, dtype: Any) -> Array:
+    if dtype is dt.string and not isinstance(resource, VariableCell):
+        # The reference to a queue, a table or a reader, fetched: where it is kept, and its name.
+        return np.array([b"localhost", resource.name.encode()], object)
     value = resource.read()
     if value.dtype != dtype.numpy_dtype:
         raise errors.InvalidArgumentError(

@@ -337,9 +337,14 @@ class TensorArray(CompositeTensor):
           The array to go on with.
 
         Raises:
-          ValueError: there are more rows than elements (eager).
+          ValueError: a scalar; there are more rows than elements (eager).
         """
         value = self._element(value)
+        if value.dims == ():
+            raise ValueError(
+                f"TensorArray.unstack: expected a value with rows, got the scalar {value!r}. Use"
+                " write for one element."
+            )
         now = self._now()
         if now is not None:
             rows = execute("Unpack", (value,), {"num": value.dims[0], "axis": 0})

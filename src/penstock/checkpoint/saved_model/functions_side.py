@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from penstock import errors
-from penstock.checkpoint.saved_model import structures
 from penstock.checkpoint.saved_model.restored import RestoredConcreteFunction, fill
 from penstock.core import context
+from penstock.data import structure_messages as structures
 from penstock.graph.function_import import called_by, read_library
 from penstock.graph.graph_def import MIN_PRODUCER, PRODUCER
 from penstock.graph.import_graph import Importer

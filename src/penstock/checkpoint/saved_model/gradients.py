@@ -16,10 +16,10 @@ from penstock.autodiff.calls import ReverseGraph, call
 from penstock.autodiff.custom import own_rule
 from penstock.autodiff.walk import Record, RuleName, as_dense
 from penstock.autodiff.widening import zeros_for
-from penstock.checkpoint.saved_model import structures
 from penstock.config.logging import get_logger
 from penstock.core import context
 from penstock.core.tensor import EagerTensor
+from penstock.data import structure_messages as structures
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
 from penstock.graph.graph import Graph

@@ -18,7 +18,7 @@ from penstock import errors, proto
 from penstock.checkpoint.options import CheckpointOptions, check_io_device
 from penstock.checkpoint.restoring import Restoration, read_object_graph
 from penstock.checkpoint.saved_model import constants as c
-from penstock.checkpoint.saved_model import folder, structures
+from penstock.checkpoint.saved_model import folder
 from penstock.checkpoint.saved_model.functions_side import Functions
 from penstock.checkpoint.saved_model.gradients import CapturedTensor, install
 from penstock.checkpoint.saved_model.load_session import choose_graph, load_session_model
@@ -41,6 +41,7 @@ from penstock.core.bundle.single_file import open_checkpoint
 from penstock.core.context import state
 from penstock.core.tensor import wrap
 from penstock.core.trackable import DictWrapper, ListWrapper, Trackable
+from penstock.data import structure_messages as structures
 from penstock.graph.behavior import init_scope
 from penstock.graph.shape_proto import dims_from_proto
 from penstock.graph.tensor_proto import proto_to_array

@@ -7,7 +7,7 @@ from penstock.checkpoint import object_graph, saving
 from penstock.checkpoint.meta_graph import TENSORFLOW_VERSION, finish_info
 from penstock.checkpoint.options import check_io_device
 from penstock.checkpoint.saved_model import constants as c
-from penstock.checkpoint.saved_model import debugging, fingerprint, folder, structures
+from penstock.checkpoint.saved_model import debugging, fingerprint, folder
 from penstock.checkpoint.saved_model.counted_loops import add_counters
 from penstock.checkpoint.saved_model.gradients import trace_rules, write_rules
 from penstock.checkpoint.saved_model.graph_side import GraphSide
@@ -18,6 +18,7 @@ from penstock.checkpoint.saved_model.walking import View
 from penstock.core import files
 from penstock.core.context import state
 from penstock.core.trackable import Container, DictWrapper, ListWrapper, Trackable
+from penstock.data import structure_messages as structures
 from penstock.graph.graph_def import as_graph_def, functions_of
 from penstock.graph.shape_proto import dims_to_proto
 from penstock.ops.trackable_resource import Asset, TrackableResource

@@ -5,11 +5,11 @@ from typing import Any
 
 from penstock import proto
 from penstock.checkpoint.saved_model import constants as c
-from penstock.checkpoint.saved_model import structures
 from penstock.core.composite import CompositeTensor, SparseTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import EagerTensor
+from penstock.data import structure_messages as structures
 from penstock.graph.default_graph import get_default_graph
 from penstock.graph.operation import Operation
 from penstock.graph.shape_proto import dims_from_proto, dims_to_proto

@@ -13,12 +13,12 @@ from typing import Any
 from penstock import errors
 from penstock.checkpoint import object_graph
 from penstock.checkpoint.object_graph import ObjectGraph
-from penstock.checkpoint.saved_model import structures
 from penstock.checkpoint.saved_model.objects import Constant, SignatureMap
 from penstock.checkpoint.saved_model.resources import Saving, saving_functions
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import EagerTensor
 from penstock.core.trackable import AutoTrackable
+from penstock.data import structure_messages as structures
 from penstock.graph.body import CallBody
 from penstock.ops.trackable_resource import Asset, TrackableResource
 from penstock.tracing.concrete import ConcreteFunction

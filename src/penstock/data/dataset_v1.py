@@ -1,0 +1,115 @@
+"""`tf.compat.v1.data.Dataset`: the dataset with the methods of the old API."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from penstock.data import legacy
+from penstock.data.base import DatasetBase
+from penstock.data.dataset import Dataset
+from penstock.data.iterator_v1 import Iterator, make_initializable_iterator, make_one_shot_iterator
+
+# Any: elements are of whatever structure the dataset has.
+
+
+class DatasetV1(Dataset):
+    """A sequence of elements, with the iterators of graphs.
+
+    Example:
+      >>> import penstock as tf
+      >>> with tf.Graph().as_default():
+      ...     dataset = tf.compat.v1.data.Dataset.range(2).map(lambda x: x + 1)
+      ...     element = dataset.make_one_shot_iterator().get_next()
+      ...     with tf.compat.v1.Session() as session:
+      ...         [int(session.run(element)) for _ in range(2)]
+      [1, 2]
+    """
+
+    def make_one_shot_iterator(self) -> Any:
+        """An iterator that needs no initializer: see `tf.compat.v1.data.make_one_shot_iterator`."""
+        return make_one_shot_iterator(self)
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
+        """An iterator that is begun: see `tf.compat.v1.data.make_initializable_iterator`.
+
+        Args:
+          shared_name: iterators of that name share their position between sessions of a task.
+        """
+        return make_initializable_iterator(self, shared_name)
+
+    @property
+    def output_types(self) -> Any:
+        """The structure of the dtypes of elements."""
+        return legacy.legacy_types(self.element_spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The structure of the shapes of elements."""
+        return legacy.legacy_shapes(self.element_spec)
+
+    @property
+    def output_classes(self) -> Any:
+        """The structure of the classes of elements."""
+        return legacy.legacy_classes(self.element_spec)
+
+    def map_with_legacy_function(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+    ) -> "DatasetV1":
+        """As `map`, of which it is another name here.
+
+        Args:
+          map_func: takes an element, returns a structure of tensors.
+          num_parallel_calls: int64[], how many elements are worked on at once.
+          deterministic: whether results come in the order of the elements.
+        """
+        return self.map(map_func, num_parallel_calls, deterministic)  # type: ignore[return-value]
+
+    def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> "DatasetV1":
+        """As `filter`, of which it is another name here.
+
+        Args:
+          predicate: takes an element, returns bool[].
+        """
+        return self.filter(predicate)  # type: ignore[return-value]
+
+    @classmethod
+    def _adapted(cls, dataset: Any) -> Any:
+        """The same dataset with the methods of this class."""
+        if isinstance(dataset, cls) or not isinstance(dataset, DatasetBase):
+            return dataset
+        made = cls(dataset._variant_tensor, dataset._structure, dataset._inputs())
+        for name in ("_made_by", "_own_options"):
+            if getattr(dataset, name, None) is not None:
+                setattr(made, name, getattr(dataset, name))
+        return made
+
+
+def _adapting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose dataset is one of the old API."""
+
+    @functools.wraps(function)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        return DatasetV1._adapted(function(*args, **kwargs))
+
+    return made
+
+
+def _adapt_all() -> None:
+    """Has every method of the datasets give one of the old API."""
+    for kind in reversed(Dataset.__mro__):
+        if not issubclass(kind, DatasetBase) or kind is DatasetBase:
+            continue
+        for name, value in vars(kind).items():
+            if name.startswith("_"):
+                continue
+            if isinstance(value, staticmethod):
+                setattr(DatasetV1, name, staticmethod(_adapting(value.__func__)))
+            elif callable(value) and name not in vars(DatasetV1):
+                setattr(DatasetV1, name, _adapting(value))
+
+
+_adapt_all()
+DatasetV1._class_of_results = DatasetV1
