@@ -135,7 +135,8 @@ BODIES: dict[str, tuple[Any, tuple[Any, ...]]] = {
             tf.expand_dims(x, 0), tf.expand_dims(x, -1), tf.transpose(x), x[1], x[..., 2:0:-1],
             x[:, tf.newaxis, 1:], tf.slice(x, [1, 0], [-1, 2]), tf.tile(x, [1, 2]),
             tf.pad(x, [[1, 0], [0, 2]]), tf.pad(x, [[0, 1], [0, 0]], constant_values=7.0),
-            tf.pad(x, [[0, 1], [1, 0]], "REFLECT"), tf.reverse(x, [0, -1]), tf.ensure_shape(x, [3, None]),
+            tf.pad(x, [[0, 1], [1, 0]], "REFLECT"), tf.reverse(x, [0, -1]),
+            tf.ensure_shape(x, [3, None]),
             tf.broadcast_to(x, [2, 3, 4]), tf.squeeze(x[:1], [0]), tf.squeeze(x[:1]),
         ),
         (F,),
@@ -143,7 +144,8 @@ BODIES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "joined": (
         lambda x, y: (
             tf.concat([x, tf.constant(I[0])], 0), tf.stack([x, y], -1), tf.stack([x, x + 1], 1),
-            *tf.unstack(x), *tf.split(x, 3), *tf.split(x, [1, 2], -1), tf.concat([x[None], y[None]], -1),
+            *tf.unstack(x), *tf.split(x, 3), *tf.split(x, [1, 2], -1),
+            tf.concat([x[None], y[None]], -1),
         ),
         (I, I[::-1].copy()),
     ),
@@ -151,7 +153,8 @@ BODIES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         lambda x, i: (
             tf.gather(tf.constant(F), i - 1), tf.gather(x, [2, 0]), tf.gather(x, i - 1),
             tf.gather(x, [1], axis=-1), op("Gather", tf.constant(F), i - 1),
-            tf.gather_nd(tf.constant(F), [[i - 1, 0]]), tf.one_hot(i, 4), tf.one_hot([i, i], 4, axis=0),
+            tf.gather_nd(tf.constant(F), [[i - 1, 0]]), tf.one_hot(i, 4),
+            tf.one_hot([i, i], 4, axis=0),
         ),
         (F, J),
     ),

@@ -13,10 +13,6 @@ _BY_FILE = {
         DirectedInterleaveDataset ExperimentalDirectedInterleaveDataset AssertCardinalityDataset
         DatasetFingerprint RebatchDatasetV2 DenseToSparseBatchDataset ExperimentalDenseToSparseBatchDataset
     """,
-    "tests/data/test_parallel_forms.py": """
-        BatchDataset ParallelBatchDataset ParallelMapDataset MapAndBatchDataset
-        ExperimentalMapAndBatchDataset ParallelFilterDataset FilterByLastComponentDataset
-    """,
     "tests/data/test_files.py": """
         TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset
         FixedLengthRecordDatasetV2 DatasetToTFRecord ExperimentalDatasetToTFRecord
@@ -26,6 +22,10 @@ _BY_FILE = {
         MatchingFilesDataset ExperimentalMatchingFilesDataset ListDataset RandomDataset
         ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator DummySeedGenerator
         DeleteSeedGenerator
+    """,
+    "tests/data/test_ready_made.py": """
+        ParseExampleDataset ParseExampleDatasetV2 ExperimentalParseExampleDataset
+        SparseTensorSliceDataset
     """,
     "tests/data/test_tables.py": """
         CSVDataset CSVDatasetV2 ExperimentalCSVDataset SqlDataset ExperimentalSqlDataset
@@ -74,6 +74,9 @@ _BY_FILE = {
     """,
     "tests/data/test_checkpoints.py": """
         PenstockIteratorState PenstockIteratorStateFromString
+    """,
+    "tests/data/test_origins.py": """
+        DatasetToGraph DatasetToGraphV2 DatasetFromGraph
     """,
     "tests/data/test_options.py": """
         OptionsDataset ModelDataset FinalizeDataset OptimizeDataset OptimizeDatasetV2

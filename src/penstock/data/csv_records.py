@@ -4,6 +4,7 @@ A record ends with a line, where no quotes are open. Of each record the fields t
 converted to the dtypes of their defaults; a record that does not fit is an error in its place.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -373,6 +374,6 @@ def _numbers(name: str, value: Any) -> list[int]:
     found = [int(n) for n in np.reshape(value, -1)]
     if any(n < 0 for n in found):
         raise _invalid(f"CSVDataset: {name} should be non-negative indices, got {found}.")
-    if any(b <= a for a, b in zip(found, found[1:], strict=False)):
+    if any(b <= a for a, b in itertools.pairwise(found)):
         raise _invalid(f"CSVDataset: {name} should be strictly increasing indices, got {found}.")
     return found

@@ -175,6 +175,13 @@ OLD_MAP_AND_BATCH = dataset_op(
 )
 
 
+class MapAndBatch(Batch):
+    """Stacks of what a function makes of elements."""
+
+    kind = "MapAndBatchDataset"
+    __slots__ = ()
+
+
 @host_kernel(OLD_PARALLEL_MAP, limit=HOST)
 def _old_parallel_map(
     input_dataset: Array, other_arguments: list[Array], num_parallel_calls: Array, *, f: Any,
@@ -194,8 +201,8 @@ def _map_and_batch(
 ) -> Description:  # fmt: skip
     function, calls = Mapped(f, other_arguments), calls_of(num_parallel_calls)
     inner = [None if dims is None else dims[1:] for dims in output_shapes]
-    mapped = Map(held(input_dataset), function, calls, True, output_types, inner)
-    return Batch(mapped, _size(batch_size), bool(drop_remainder), output_types, output_shapes)
+    mapped = Map(held(input_dataset), function, calls, None, output_types, inner)
+    return MapAndBatch(mapped, _size(batch_size), bool(drop_remainder), output_types, output_shapes)
 
 
 # ---- filter

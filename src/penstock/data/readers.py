@@ -255,7 +255,7 @@ class FixedLengthRecordDataset(Dataset):
 
 
 class CsvDataset(Dataset):
-    """The records of CSV files, each a tuple of its fields.
+    r"""The records of CSV files, each a tuple of its fields.
 
     Args:
       filenames: string[] or string[N], the files.

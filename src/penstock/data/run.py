@@ -5,9 +5,10 @@ run ahead for it, and whether it was closed. Plans and random counters belong to
 iterators of one dataset draw the same numbers where seeds say so, whoever comes first.
 """
 
+import contextlib
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock import errors
@@ -43,12 +44,48 @@ class Run:
         self.options = options
         self.closed = threading.Event()
         self.pool: Pool = shared_pool(options.threads)
+        self.active: dict[
+            int, Step
+        ] = {}  # steps of functions that run now; no lock: one entry each
         self._lock = threading.Lock()  # guards: _plans
         self._plans: dict[int, tuple[CallBody, Any]] = {}
 
     def close(self) -> None:
         """Says that nobody will take another element."""
         self.closed.set()
+
+    def interrupt(self) -> None:
+        """Ends the functions that run now: whoever waits for their elements does not any more."""
+        for step in list(self.active.values()):
+            step.cancel("the step that waited for the element has ended")
+
+    @contextlib.contextmanager
+    def within(self, step: Any, where: str) -> Iterator[None]:
+        """A scope in which functions end when a step does that waits for their elements.
+
+        Args:
+          step: the step.
+          where: what waits in it.
+
+        Raises:
+          CancelledError, DeadlineExceededError: the step ended.
+        """
+        left = step.remaining()
+        timer = None
+        if left is not None and left < threading.TIMEOUT_MAX / 2:
+            timer = threading.Timer(max(left, 0.0), self.interrupt)
+            timer.daemon = True
+            timer.start()
+        forget = step.on_cancel(self.interrupt)
+        try:
+            yield
+        except errors.OpError:
+            step.check(where)
+            raise
+        finally:
+            forget()
+            if timer is not None:
+                timer.cancel()
 
     def check_open(self) -> None:
         """Fails once the run was closed.
@@ -109,11 +146,15 @@ class Bound:
     def __call__(self, arguments: Sequence[Array]) -> Sequence[Array]:
         """Its flat outputs for the arrays of its first inputs."""
         step = Step(self._run.resources, self._state)
+        active = self._run.active
+        active[step.id] = step
         try:
             results: Sequence[Array] = self._plan.run([*arguments, *self._captured], step)
         except BaseException:
             step.end(failed=True)
             raise
+        finally:
+            active.pop(step.id, None)
         if step.who:
             step.end()
         return results

@@ -1,0 +1,35 @@
+# Written by tools/make_stubs.py.
+# ruff: noqa
+from penstock.data.mapping import AUTOTUNE as AUTOTUNE
+from penstock.data.options import AutoShardPolicy as AutoShardPolicy
+from penstock.data.options import AutotuneAlgorithm as AutotuneAlgorithm
+from penstock.data.options import AutotuneOptions as AutotuneOptions
+from penstock.data.methods_files import counter as Counter
+from penstock.data.tables import DatasetInitializer as DatasetInitializer
+from penstock.data.options import DistributeOptions as DistributeOptions
+from penstock.data.options import ExternalStatePolicy as ExternalStatePolicy
+from penstock.data.stages import INFINITE as INFINITE_CARDINALITY
+from penstock.data.options import OptimizationOptions as OptimizationOptions
+from penstock.ops.optional import Optional as Optional
+from penstock.data.options import SHARD_HINT as SHARD_HINT
+from penstock.data.options import ServiceOptions as ServiceOptions
+from penstock.data.writing import TFRecordWriter as TFRecordWriter
+from penstock.data.options import ThreadingOptions as ThreadingOptions
+from penstock.data.stages import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock.data.methods_choosing import assert_cardinality as assert_cardinality
+from penstock.data.describing import cardinality as cardinality
+from penstock.data.describing import copy_to_device as copy_to_device
+from penstock.data.service import distributed_save as distributed_save
+from penstock.data.describing import enable_debug_mode as enable_debug_mode
+from penstock.data.methods_files import from_list as from_list
+from penstock.data.describing import from_variant as from_variant
+from penstock.data.describing import get_model_proto as get_model_proto
+from penstock.data.describing import get_next_as_optional as get_next_as_optional
+from penstock.data.describing import get_single_element as get_single_element
+from penstock.data.describing import get_structure as get_structure
+from penstock.data.tables import index_table_from_dataset as index_table_from_dataset
+from penstock.checkpoint.iterators import make_saveable_from_iterator as make_saveable_from_iterator
+from penstock.data.describing import prefetch_to_device as prefetch_to_device
+from penstock.data.tables import table_from_dataset as table_from_dataset
+from penstock.data.describing import to_variant as to_variant
+from penstock._stubs import data_experimental_service as service
