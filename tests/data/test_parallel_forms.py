@@ -43,7 +43,7 @@ def test_stacks(make: Any, calls: int) -> None:
     whole = make(5).batch(2, True, calls)
     assert numbers(whole) == [[0, 1], [2, 3]]
     assert whole.element_spec == tf.TensorSpec([2], tf.int64)
-    assert int(whole.cardinality()) == 2
+    assert int(whole.cardinality()) == (2 if make is D.range else -2)
     loose = make(8).batch(2, num_parallel_calls=calls, deterministic=False)
     assert sorted(numbers(loose)) == [[0, 1], [2, 3], [4, 5], [6, 7]]
 
@@ -74,7 +74,7 @@ def test_stacks_go_on_from_anywhere(position: int) -> None:
 def test_calls_are_some() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="greater than zero, got 0"):
         D.range(3).batch(2, num_parallel_calls=0)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Batch size .* got 0"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Batch size .* got 0"):
         D.range(3).batch(0, num_parallel_calls=1)
 
 
@@ -97,7 +97,7 @@ def test_older_forms(make: Any) -> None:
         for drops, wanted in ((False, [[0, 2], [4]]), (True, [[0, 2]])):
             made = derived(name, make(3), ([], 2, 2, drops), many, f=double)
             assert numbers(made) == wanted
-            assert int(made.cardinality()) == len(wanted)
+            assert int(made.cardinality()) == (len(wanted) if make is D.range else -2)
     for calls in (1, 2):
         made = derived("ParallelFilterDataset", make(5), ([], calls), one, predicate=even)
         assert numbers(made) == [0, 2, 4]
