@@ -17,7 +17,9 @@ from penstock.data.options import NO_OPTIONS, RunOptions
 from penstock.data.pool import Pool, shared_pool
 from penstock.graph.body import CallBody
 from penstock.runtime.plan import make_plan
-from penstock.runtime.program import build
+from penstock.runtime.program import FEED, Node, build
+from penstock.runtime.reference import ReferencePlan
+from penstock.runtime.simplify import prepared_op, simplify
 from penstock.runtime.step import Step
 
 Array = Any  # numpy.ndarray, or a Python object
@@ -117,7 +119,23 @@ class Run:
 
     def _plan(self, body: CallBody) -> Any:
         program = build(body.outputs, body.inputs, body.control_outputs)
+        if body.graph in _one_by_one and all(map(_has_host_kernel, program.nodes)):
+            return ReferencePlan(simplify(program))
         return make_plan(program, self.resources, self.device, threads=1)
+
+
+def _has_host_kernel(node: Node) -> bool:
+    return node.type == FEED or prepared_op(node).host is not None
+
+
+# graphs of rows with floating-point numbers: their operations are not compiled together, which
+# would round otherwise as soon as some number of rows has come twice
+_one_by_one: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+
+def run_one_by_one(body: CallBody) -> None:
+    """Has the operations of a function run one by one, with the same results at any time."""
+    _one_by_one.add(body.graph)
 
 
 # of functions without effects: by device, the plan
