@@ -374,3 +374,15 @@ def test_generators_are_not_read_ahead() -> None:
     iterator = iter(source.map(lambda x: x + 1).filter(lambda x: x > 1))
     assert int(next(iterator)) == 2
     assert asked == [0, 1]
+
+
+def test_floating_point_bodies_give_the_same_in_every_block() -> None:
+    def long(x: Any) -> Any:
+        for _ in range(6):
+            x = x * 1.1 + tf.sin(x) / 3
+        return x
+
+    values = np.linspace(-3, 3, 64).astype(np.float32)
+    dataset = tf.data.Dataset.from_tensor_slices(values).repeat(6).map(long).batch(64)
+    first, *others = [x.numpy() for x in dataset]
+    assert all(same(first, other) for other in others)
