@@ -130,7 +130,6 @@ FAMILIES = (
     "listing",
     "looping",
     "mapping",
-    "describing",
     "multi_device",
     "nesting",
     "old_iterators",
