@@ -15,6 +15,7 @@ from penstock.data.options import OptimizationOptions as OptimizationOptions
 from penstock.ops.optional import Optional as Optional
 from penstock.ops.optional import OptionalSpec as OptionalStructure
 from penstock.data.structures_v1 import ragged_tensor_structure as RaggedTensorStructure
+from penstock.data.sources_v1 import RandomDatasetV1 as RandomDataset
 from penstock.data.applying import Reducer as Reducer
 from penstock.data.options import SHARD_HINT as SHARD_HINT
 from penstock.data.options import ServiceOptions as ServiceOptions
@@ -52,6 +53,7 @@ from penstock.data.sources_v1 import make_batched_features_dataset as make_batch
 from penstock.data.sources_v1 import make_csv_dataset as make_csv_dataset
 from penstock.checkpoint.iterators import make_saveable_from_iterator as make_saveable_from_iterator
 from penstock.data.applying import map_and_batch as map_and_batch
+from penstock.data.sources_v1 import map_and_batch_with_legacy_function as map_and_batch_with_legacy_function
 from penstock.data.applying import pad_to_cardinality as pad_to_cardinality
 from penstock.data.applying import parallel_interleave as parallel_interleave
 from penstock.data.ready_made import parse_example_dataset as parse_example_dataset

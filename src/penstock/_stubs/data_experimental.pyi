@@ -12,6 +12,7 @@ from penstock.data.options import ExternalStatePolicy as ExternalStatePolicy
 from penstock.data.stages import INFINITE as INFINITE_CARDINALITY
 from penstock.data.options import OptimizationOptions as OptimizationOptions
 from penstock.ops.optional import Optional as Optional
+from penstock.data.sources_v1 import RandomDataset as RandomDataset
 from penstock.data.applying import Reducer as Reducer
 from penstock.data.options import SHARD_HINT as SHARD_HINT
 from penstock.data.options import ServiceOptions as ServiceOptions
