@@ -30,7 +30,10 @@ _BY_FILE = {
     "tests/data/test_tables.py": """
         CSVDataset CSVDatasetV2 ExperimentalCSVDataset SqlDataset ExperimentalSqlDataset
     """,
-    "tests/data/test_saving.py": "SaveDataset SaveDatasetV2 LoadDataset SnapshotDatasetV2",
+    "tests/data/test_saving.py": """
+        SaveDataset SaveDatasetV2 LoadDataset SnapshotDatasetV2 SnapshotChunkDataset
+        SnapshotDatasetReader SnapshotNestedDatasetReader
+    """,
     "tests/data/test_ordering.py": """
         ShuffleDataset ShuffleDatasetV2 ShuffleDatasetV3 ShuffleAndRepeatDataset
         ShuffleAndRepeatDatasetV2 AnonymousRandomSeedGenerator DeleteRandomSeedGenerator

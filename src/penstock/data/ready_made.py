@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core import files
 from penstock.core.convert import convert_to_tensor
-from penstock.data.prefetching import AUTOTUNE
+from penstock.data.mapping import AUTOTUNE
 from penstock.data.readers import CsvDataset, TFRecordDataset
 from penstock.data.turns import in_turns
 from penstock.ops.parse_functions import parse_example
@@ -245,7 +245,7 @@ def make_csv_dataset(
         row = collections.OrderedDict(zip(wanted, columns, strict=True))
         return row if label_name is None else _with_label(row, label_name)
 
-    found = TFRecordDataset.from_tensor_slices(paths)
+    found: Any = TFRecordDataset.from_tensor_slices(paths)
     if shuffle:
         found = found.shuffle(len(paths), shuffle_seed)
     dataset = in_turns(found, read, num_parallel_reads or 1)
@@ -274,7 +274,7 @@ class _Form:
     def __init__(
         self, delimiter: str, quotes: bool, header: bool, compression: str | None, encoding: str
     ) -> None:
-        self.quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+        self.quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
         self.delimiter, self.header = delimiter, header
         self.compression, self.encoding = compression, encoding
 

@@ -83,7 +83,7 @@ class Stage:
         raise NotImplementedError(type(self).__name__)
 
     def columns(self, count: int) -> Element | None:
-        """At least one element and up to `count` as columns, as many as suit; None behind the last."""
+        """From one to `count` elements as columns, as many as suit; None behind the last."""
         raise NotImplementedError(type(self).__name__)
 
     def skip(self, count: int) -> int:
