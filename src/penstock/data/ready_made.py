@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core import files
 from penstock.core.convert import convert_to_tensor
-from penstock.data.prefetching import AUTOTUNE
+from penstock.data.mapping import AUTOTUNE
 from penstock.data.readers import CsvDataset, TFRecordDataset
 from penstock.data.turns import in_turns
 from penstock.ops.parse_functions import parse_example
