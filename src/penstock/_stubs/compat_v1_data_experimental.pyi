@@ -50,6 +50,7 @@ from penstock.data.tables import index_table_from_dataset as index_table_from_da
 from penstock.data.methods_saving import load as load
 from penstock.checkpoint.iterators import make_saveable_from_iterator as make_saveable_from_iterator
 from penstock.data.experimental import map_and_batch as map_and_batch
+from penstock.data.experimental import map_and_batch_with_legacy_function as map_and_batch_with_legacy_function
 from penstock.data.experimental import pad_to_cardinality as pad_to_cardinality
 from penstock.data.experimental import parallel_interleave as parallel_interleave
 from penstock.data.describing import prefetch_to_device as prefetch_to_device

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock import errors
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
-from penstock.core.shapes import ShapeContext
+from penstock.core.shapes import ShapeContext, scalar
 from penstock.data.batching import Batch, batch_size
 from penstock.data.mapping import AUTOTUNE, DETERMINISTIC, Filter, Map
 from penstock.data.operations import (
@@ -176,6 +178,21 @@ def _parallel_filter(
         )
     function = Mapped(predicate, other_arguments)
     return Filter(held(input_dataset), function, output_types, output_shapes)
+
+
+# ---- numbers
+
+OLD_CARDINALITY = define_op(
+    "ExperimentalDatasetCardinality(input_dataset: variant) -> cardinality: int64",
+    shape=scalar,
+    fallible=True,
+    doc="How many elements a dataset has; -1 for infinitely many, -2 where it is not known.",
+).not_differentiable("the result is an integer")
+
+
+@host_kernel(OLD_CARDINALITY, limit=HOST)
+def _cardinality(input_dataset: Array) -> Array:
+    return np.asarray(held(input_dataset).cardinality(), np.int64)
 
 
 # ---- an element by its number
