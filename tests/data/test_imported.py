@@ -125,12 +125,14 @@ def test_pad_to_cardinality():
     def two():
         return D.from_tensor_slices({"a": [[1, 2], [3, 4]], "s": ["x", "y"]})
 
-    assert values(two().apply(E.pad_to_cardinality(3, mask_key="m"))) == [
-        {"a": [1, 2], "s": b"x", "m": True},
-        {"a": [3, 4], "s": b"y", "m": True},
-        {"a": [0, 0], "s": b"", "m": False},
-    ]
-    check_iterator_checkpointing(lambda: two().apply(E.pad_to_cardinality(3)))
+    check_dataset(
+        lambda: two().apply(E.pad_to_cardinality(3, mask_key="m")),
+        [
+            {"a": [1, 2], "s": b"x", "m": True},
+            {"a": [3, 4], "s": b"y", "m": True},
+            {"a": [0, 0], "s": b"", "m": False},
+        ],
+    )
     assert len(two().apply(E.pad_to_cardinality(4))) == 4
     for dataset, count in (
         (two(), 1), (D.range(3), 4), (two().repeat(), 4), (two().filter(lambda x: True), 4),
