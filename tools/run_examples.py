@@ -39,6 +39,7 @@ QUICK = (
     ),
     Quick("custom_operation.py", (), 30),
     Quick("graph_session.py", (), 30),
+    Quick("pipeline.py", (), 30),
 )
 
 

@@ -343,3 +343,24 @@ def test_errors_name_the_line_of_the_function():
 def test_a_pair_whose_second_part_is_a_dictionary_of_one():
     (found,) = D.zip((D.range(1), {"y": D.range(5, 6)}))
     assert (int(found[0]), int(found[1]["y"])) == (0, 5)
+
+
+def test_a_loop_of_python_in_a_graph_ends():
+    @tf.function
+    @tf.autograph.experimental.do_not_convert
+    def f(dataset):
+        return list(dataset)
+
+    with pytest.raises(RuntimeError, match="would never end"):
+        f(D.range(3))
+
+
+def test_enumerate_in_a_function():
+    @tf.function
+    def f(dataset):
+        found = tf.constant(0, tf.int64)
+        for i, x in enumerate(dataset, 3):
+            found += i * x
+        return found
+
+    assert int(f(D.range(5))) == 60

@@ -4,6 +4,9 @@ OneShotIterator IteratorToStringHandle IteratorFromStringHandle IteratorFromStri
 IteratorGetDevice ExperimentalIteratorGetDevice
 """
 
+import threading
+import time
+
 import pytest
 
 import penstock as tf
@@ -187,3 +190,45 @@ def test_a_graph_is_written_and_read(graph):
         (out,) = tf.import_graph_def(message, return_elements=["out:0"])
         with v1.Session() as session:
             assert [session.run(out).tolist() for _ in range(2)] == [[0, 3], [6, 9]]
+
+
+def test_a_step_that_waits_for_an_element_ends_in_time():
+    queue = tf.queue.FIFOQueue(2, [tf.int64], [[]])
+    element = queue.enqueue(7)
+    plain = D.range(3).map(lambda x: x + queue.dequeue())
+    ahead = D.range(3).map(lambda x: x + queue.dequeue(), num_parallel_calls=2).prefetch(2)
+    for dataset in (plain, ahead):
+        iterator = v1.data.make_initializable_iterator(dataset)
+        taken_ = iterator.get_next()
+        with v1.Session() as session:
+            session.run(iterator.initializer)
+            with pytest.raises(tf.errors.DeadlineExceededError):
+                session.run(taken_, options=v1.RunOptions(timeout_in_ms=200))
+            waiting = threading.Thread(target=_ends, args=(session, taken_))
+            waiting.start()
+            time.sleep(0.1)
+            session.close()
+            waiting.join(20)
+            assert not waiting.is_alive()
+    del element
+
+
+def _ends(session, element):
+    with pytest.raises((tf.errors.CancelledError, RuntimeError)):
+        session.run(element)
+
+
+def test_datasets_of_files_have_the_old_methods(tmp_path):
+    path = tmp_path / "lines.csv"
+    path.write_text("1,a\n2,b\n")
+    lines = v1.data.TextLineDataset(str(path))
+    rows = v1.data.experimental.CsvDataset(str(path), [tf.int32, tf.string])
+    pairs = v1.data.FixedLengthRecordDataset(str(path), 4)
+    counted = v1.data.experimental.Counter(5)
+    assert isinstance(lines, tf.data.TextLineDataset)
+    assert all(isinstance(d.take(1), D) for d in (lines, rows, pairs, counted))
+    elements = [
+        d.make_one_shot_iterator().get_next() for d in (lines, rows, pairs, counted.take(1))
+    ]
+    with v1.Session() as session:
+        assert session.run(elements) == [b"1,a", (1, b"a"), b"1,a\n", 5]

@@ -1,4 +1,4 @@
-"""Stages that read ahead: what they give does not depend on time, and they end when they are left."""
+"""Stages that read ahead: what they give does not depend on time; they end when they are left."""
 
 import gc
 import os

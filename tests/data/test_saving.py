@@ -1,4 +1,5 @@
-"""Datasets in folders: SaveDataset SaveDatasetV2 LoadDataset SnapshotDatasetV2."""
+"""Datasets in folders: SaveDataset SaveDatasetV2 LoadDataset SnapshotDatasetV2
+SnapshotChunkDataset SnapshotDatasetReader SnapshotNestedDatasetReader."""
 
 import io
 import os
@@ -138,6 +139,32 @@ def test_elements_that_pass_are_saved(tmp_path):
     assert len(list((tmp_path / "s").glob("*"))) == 2  # one run, and the metadata
     loaded = D.load(str(tmp_path / "s"), tf.TensorSpec([], tf.int64))
     assert sorted(values(loaded)) == list(range(5))
+
+
+def test_parts_of_what_was_saved(tmp_path):
+    D.range(7).save(tmp_path, "SNAPPY", shard_func=lambda x: x % 2)
+    number = tf.TensorSpec([], tf.int64)
+    kinds = {"output_types": [tf.int64], "output_shapes": [[]]}
+    shards = sorted(str(p) for p in tmp_path.glob("*/*.shard"))
+
+    def read(folder, start=0):
+        return tf.raw_ops.SnapshotDatasetReader(
+            shard_dir=folder, start_index=start, compression="SNAPPY", version=2, **kinds
+        )
+
+    def dataset_of(variant, spec=number):
+        return dataset_class()(variant, Structure(spec))
+
+    assert check_everywhere(lambda: dataset_of(read(shards[0]))) == [0, 2, 4, 6]
+    assert check_everywhere(lambda: dataset_of(read(shards[1], 2))) == [5]
+    with pytest.raises(tf.errors.NotFoundError, match="folder of a shard"):
+        read(str(tmp_path / "no"))
+    (chunk,) = tmp_path.glob("*/00000001.shard/*")
+    variant = tf.raw_ops.SnapshotChunkDataset(chunk_file=str(chunk), compression="SNAPPY", **kinds)
+    assert values(dataset_of(variant)) == [1, 3, 5]
+    nested = tf.raw_ops.SnapshotNestedDatasetReader(inputs=[read(s) for s in shards], **kinds)
+    both = dataset_of(nested, tf.data.DatasetSpec(number))
+    assert values(both.flat_map(lambda x: x)) == [0, 2, 4, 6, 1, 3, 5]
 
 
 # ---- snapshots

@@ -78,7 +78,7 @@ def test_numbers(write):
     assert values(Csv(write(good), kinds)) == [[1, -9999999999, 2.5, 1e3], [1, 0, np.inf, 0.5]]
     for text in ("x,1,1,1", "9999999999,1,1,1", "1.0,1,1,1", "1,1,1_0,1", "1,1,1,0x1", "1,1,--1,1"):
         assert outcomes(Csv(write(text), kinds)) == [BAD]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Field 1 .* not a valid int64: y"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Field 1 .* not a valid int64: y"):
         values(Csv(write("1,y,1,1"), kinds))
     missing = Csv(write("NA,1\n2,NA\n"), [[9], [8]], na_value="NA")
     assert values(missing) == [[9, 1], [2, 8]]

@@ -23,10 +23,17 @@ _BY_FILE = {
         ExperimentalRandomDataset RandomDatasetV2 AnonymousSeedGenerator DummySeedGenerator
         DeleteSeedGenerator
     """,
+    "tests/data/test_ready_made.py": """
+        ParseExampleDataset ParseExampleDatasetV2 ExperimentalParseExampleDataset
+        SparseTensorSliceDataset
+    """,
     "tests/data/test_tables.py": """
         CSVDataset CSVDatasetV2 ExperimentalCSVDataset SqlDataset ExperimentalSqlDataset
     """,
-    "tests/data/test_saving.py": "SaveDataset SaveDatasetV2 LoadDataset SnapshotDatasetV2",
+    "tests/data/test_saving.py": """
+        SaveDataset SaveDatasetV2 LoadDataset SnapshotDatasetV2 SnapshotChunkDataset
+        SnapshotDatasetReader SnapshotNestedDatasetReader
+    """,
     "tests/data/test_ordering.py": """
         ShuffleDataset ShuffleDatasetV2 ShuffleDatasetV3 ShuffleAndRepeatDataset
         ShuffleAndRepeatDatasetV2 AnonymousRandomSeedGenerator DeleteRandomSeedGenerator
@@ -71,6 +78,15 @@ _BY_FILE = {
     """,
     "tests/data/test_checkpoints.py": """
         PenstockIteratorState PenstockIteratorStateFromString
+    """,
+    "tests/data/test_origins.py": """
+        DatasetToGraph DatasetToGraphV2 DatasetFromGraph
+    """,
+    "tests/data/test_multi_device.py": """
+        MultiDeviceIterator AnonymousMultiDeviceIterator AnonymousMultiDeviceIteratorV3
+        MultiDeviceIteratorInit MultiDeviceIteratorGetNextFromShard
+        MultiDeviceIteratorToStringHandle MultiDeviceIteratorFromStringHandle
+        DeleteMultiDeviceIterator
     """,
     "tests/data/test_options.py": """
         OptionsDataset ModelDataset FinalizeDataset OptimizeDataset OptimizeDatasetV2

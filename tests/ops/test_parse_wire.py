@@ -201,7 +201,7 @@ def test_a_library_that_does_not_load_is_not_used(tmp_path: Any) -> None:
         assert "five times as long" in state.problem
 
 
-SOUND = dict(x=[1.0, 2.0], y=[7], s=[b"ab"])
+SOUND = {"x": [1.0, 2.0], "y": [7], "s": [b"ab"]}
 ODD = [
     example(**{**SOUND, "x": [1.0]}),
     example(**{**SOUND, "x": [1, 2]}),

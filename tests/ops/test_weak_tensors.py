@@ -9,6 +9,7 @@ import pytest
 
 import penstock as tf
 from penstock.core import dispatch
+from penstock.core.weak_tensor import WeakTensor
 from penstock.ops import numpy_behavior
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -195,3 +196,25 @@ def test_a_weak_tensor_times_a_sparse_one(mode):
         for product in (weak * sparse, sparse * weak):
             assert product.values.numpy().tolist() == [6]
             assert product.dtype == tf.int32
+
+
+@in_mode("all", "safe")
+def test_numbers_that_branches_give_are_weak(mode):
+    yes, row = tf.constant([True])[0], tf.constant(np.array([1], np.float16))
+    found = []
+
+    @tf.function
+    def run(choose):
+        found.append(tf.cond(choose, lambda: (1.0, None), lambda: (2.0, None))[0])
+        found.append(tf.case([(choose, lambda: 1.0)], default=lambda: 2.0))
+        if choose:
+            y = 1.0
+        else:
+            y = 2.0
+        return [value + row for value in (*found, y, 1.0 if choose else 2.0)]
+
+    assert [(v.dtype, v.numpy().tolist()) for v in run(yes)] == [(tf.float16, [2.0])] * 4
+    assert all(isinstance(v, WeakTensor) for v in found)
+    strong = tf.constant(np.float32(3))
+    with pytest.raises(TypeError, match="structure"):
+        tf.function(lambda: tf.cond(yes, lambda: 1.0, lambda: strong))()

@@ -167,3 +167,12 @@ def test_what_was_fed_and_what_was_fetched_may_be_written_to(session):
     assert got.tolist() == [2, 8, 18]
     got[:] = 100
     assert session.partial_run(handle, third, {c: fed}).tolist() == [102, 108, 118]
+
+
+def test_what_is_fed_in_a_call_may_be_fetched_in_it(session, parts):
+    a, b, c, first, second = parts
+    handle = session.partial_run_setup([first, second], [a, b, c])
+    assert session.partial_run(handle, a, {a: 1.0}) == 1.0
+    refused(session, handle, [a], {}, "a:0 was not specified in partial_run_setup")
+    assert session.partial_run(handle, [b, first], {b: 2.0}) == [2.0, 3.0]
+    assert session.partial_run(handle, second, {c: 5.0}) == 15.0

@@ -3,14 +3,14 @@
 from penstock.data.mapping import AUTOTUNE as AUTOTUNE
 from penstock.data.dataset_v1 import DatasetV1 as Dataset
 from penstock.data.base import DatasetSpec as DatasetSpec
-from penstock.data.readers import FixedLengthRecordDataset as FixedLengthRecordDataset
+from penstock.data.sources_v1 import FixedLengthRecordDatasetV1 as FixedLengthRecordDataset
 from penstock.data.stages import INFINITE as INFINITE_CARDINALITY
 from penstock.data.iterator_v1 import Iterator as Iterator
 from penstock.data.iterator import IteratorSpec as IteratorSpec
 from penstock.data.iterator import NumpyIterator as NumpyIterator
 from penstock.data.options import Options as Options
-from penstock.data.readers import TFRecordDataset as TFRecordDataset
-from penstock.data.readers import TextLineDataset as TextLineDataset
+from penstock.data.sources_v1 import TFRecordDatasetV1 as TFRecordDataset
+from penstock.data.sources_v1 import TextLineDatasetV1 as TextLineDataset
 from penstock.data.options import ThreadingOptions as ThreadingOptions
 from penstock.data.stages import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock.data.legacy import get_legacy_output_classes as get_output_classes

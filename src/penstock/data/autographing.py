@@ -6,7 +6,7 @@ follow: so after `break` an iterator stands behind the last element that a round
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.core.context import state
@@ -191,7 +191,7 @@ def install() -> None:
     """Registers all of it; called once, by the module with the class of datasets."""
     register_for(DatasetBase, _for)
     register_for(OwnedIterator, _for)
-    overloads = {
+    overloads: dict[Any, Callable[..., Any]] = {
         enumerate: _enumerate,
         zip: _zip,
         map: _map,

@@ -12,10 +12,11 @@ from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef, define_op, lookup
 from penstock.core.shapes import scalar
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.core.trackable import Trackable
 from penstock.data.iterator import NumpyIterator, OwnedIterator
 from penstock.data.operations import HOST, held
+from penstock.data.origins import VariantTracker, remember
 from penstock.data.stages import INFINITE, UNKNOWN, Array
 from penstock.data.structure import Structure
 from penstock.types import dtypes as dt
@@ -121,8 +122,10 @@ class DatasetBase(CompositeTensor, Trackable):
         """
         structure = spec if isinstance(spec, Structure) else Structure(spec)
         definition = lookup(op) if isinstance(op, str) else op
-        given = {k: v for k, v in structure.attrs.items() if k in definition.attrs}
-        variant = execute(op, inputs, {**given, **(attrs or {})}, name)
+        known = {k: v for k, v in structure.attrs.items() if k in definition.attrs}
+        given = {**known, **(attrs or {})}
+        variant = execute(op, inputs, given, name)
+        remember(variant, op, inputs, given)
         kind = type(self)._class_of_results or dataset_class()
         made = kind(variant, structure, (self, *others))
         made._made_by = op if isinstance(op, str) else op.name
@@ -213,6 +216,14 @@ class DatasetBase(CompositeTensor, Trackable):
         return True
 
     __nonzero__ = __bool__
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        if save_type != "savedmodel" or not isinstance(self._variant_tensor, EagerTensor):
+            return {}
+        tracker = self.__dict__.get("_tracker")
+        if tracker is None:
+            tracker = self.__dict__["_tracker"] = VariantTracker(self._variant_tensor)
+        return {"_variant_tracker": tracker}
 
     @property
     def _type_spec(self) -> "DatasetSpec":

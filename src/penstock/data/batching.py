@@ -58,7 +58,11 @@ class Batch(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
-        return _BatchStage(self.inputs[0].start(run), self)
+        return self.over(self.inputs[0].start(run))
+
+    def over(self, inner: Stage) -> Stage:
+        """A state that stacks what another gives."""
+        return _BatchStage(inner, self)
 
 
 class _BatchStage(UnaryStage):

@@ -4,6 +4,7 @@ A record ends with a line, where no quotes are open. Of each record the fields t
 converted to the dtypes of their defaults; a record that does not fit is an error in its place.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from penstock import errors
 from penstock.core.byte_files import open_bytes
 from penstock.data.file_stage import FilesStage, Open, check_scalar, check_vector, shown
-from penstock.data.operations import TYPES, dataset_kernel, dataset_op, number, text_of, texts_of
+from penstock.data.operations import dataset_kernel, dataset_op, number, text_of, texts_of
 from penstock.data.reading import compression_of
 from penstock.data.run import Run
 from penstock.data.stages import Array, Description, Element, Stage
@@ -285,21 +286,27 @@ class _CsvStage(FilesStage):
 
 # ---- operations
 
+_TYPES = (
+    "output_types: list({float, double, int32, int64, string}) >= 1, output_shapes: list(shape)"
+    " >= 1"
+)
 _INPUTS = (
     "filenames: string, compression_type: string, buffer_size: int64, header: bool, field_delim:"
     " string, use_quote_delim: bool, na_value: string, select_cols: int64, record_defaults:"
     " [output_types]"
 )
 CSV = dataset_op(
-    f"CSVDataset({_INPUTS}; {TYPES}) -> handle: variant", "The records of CSV files.", stateful=True
+    f"CSVDataset({_INPUTS}; {_TYPES}) -> handle: variant",
+    "The records of CSV files.",
+    stateful=True,
 )
 OLD_CSV = dataset_op(
-    f"ExperimentalCSVDataset({_INPUTS}; {TYPES}) -> handle: variant",
+    f"ExperimentalCSVDataset({_INPUTS}; {_TYPES}) -> handle: variant",
     "The records of CSV files.",
     stateful=True,
 )
 CSV_V2 = dataset_op(
-    f"CSVDatasetV2({_INPUTS}, exclude_cols: int64; {TYPES}) -> handle: variant",
+    f"CSVDatasetV2({_INPUTS}, exclude_cols: int64; {_TYPES}) -> handle: variant",
     "The records of CSV files, without some of their fields.",
     stateful=True,
 )
@@ -373,6 +380,6 @@ def _numbers(name: str, value: Any) -> list[int]:
     found = [int(n) for n in np.reshape(value, -1)]
     if any(n < 0 for n in found):
         raise _invalid(f"CSVDataset: {name} should be non-negative indices, got {found}.")
-    if any(b <= a for a, b in zip(found, found[1:], strict=False)):
+    if any(b <= a for a, b in itertools.pairwise(found)):
         raise _invalid(f"CSVDataset: {name} should be strictly increasing indices, got {found}.")
     return found

@@ -87,7 +87,7 @@ class DatasetV1(Dataset):
         return made
 
 
-def _adapting(function: Callable[..., Any]) -> Callable[..., Any]:
+def adapting(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose dataset is one of the old API."""
 
     @functools.wraps(function)
@@ -106,9 +106,9 @@ def _adapt_all() -> None:
             if name.startswith("_"):
                 continue
             if isinstance(value, staticmethod):
-                setattr(DatasetV1, name, staticmethod(_adapting(value.__func__)))
+                setattr(DatasetV1, name, staticmethod(adapting(value.__func__)))
             elif callable(value) and name not in vars(DatasetV1):
-                setattr(DatasetV1, name, _adapting(value))
+                setattr(DatasetV1, name, adapting(value))
 
 
 _adapt_all()

@@ -26,6 +26,7 @@ from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
+_LOOK_S = 0.05  # from look to look whether a step that waits for its turn has ended
 _WHY = "what an iterator gives is no function of its handle"
 
 
@@ -100,6 +101,25 @@ class IteratorState:
                 )
             return stage.next()
 
+    def next_in(self, ctx: KernelContext) -> Element | None:
+        """As `next`, in a step: it ends when the step is cancelled, or its time is over.
+
+        Raises:
+          CancelledError, DeadlineExceededError: the step ended.
+        """
+        step = ctx.step
+        if step is None:
+            return self.next()
+        while not self.lock.acquire(timeout=_LOOK_S):
+            step.check(ctx.op_name)
+        try:
+            if self._run is None:
+                return self.next()
+            with self._run.within(step, ctx.op_name):
+                return self.next()
+        finally:
+            self.lock.release()
+
     def save(self, policy: ExternalStatePolicy = ExternalStatePolicy.FAIL) -> bytes:
         """Where it is.
 
@@ -152,6 +172,8 @@ class IteratorState:
     def close(self) -> None:
         """Ends what runs ahead for it."""
         _close(self._run, self._stage)
+
+    close_with_session = close
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
@@ -277,10 +299,14 @@ def end_of_sequence() -> errors.OpError:
 @host_kernel(GET_NEXT, limit=HOST, blocks=True)
 @host_kernel(GET_NEXT_SYNC, limit=HOST, blocks=True)
 def _get_next(
-    iterator: Any, *, output_types: Sequence[DType], output_shapes: Sequence[Dims]
+    ctx: KernelContext,
+    iterator: Any,
+    *,
+    output_types: Sequence[DType],
+    output_shapes: Sequence[Dims],
 ) -> Sequence[Array]:
     state = state_of(iterator)
-    found = state.next()
+    found = state.next_in(ctx)
     if found is None:
         raise end_of_sequence()
     check_element(state, found, output_types, output_shapes)
@@ -314,10 +340,14 @@ def check_element(
 
 @host_kernel(GET_NEXT_OPTIONAL, limit=HOST, blocks=True)
 def _get_next_optional(
-    iterator: Any, *, output_types: Sequence[DType], output_shapes: Sequence[Dims]
+    ctx: KernelContext,
+    iterator: Any,
+    *,
+    output_types: Sequence[DType],
+    output_shapes: Sequence[Dims],
 ) -> Any:
     state = state_of(iterator)
-    found = state.next()
+    found = state.next_in(ctx)
     if found is None:
         return OptionalValue(None)
     check_element(state, found, output_types, output_shapes)

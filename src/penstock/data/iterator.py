@@ -36,6 +36,8 @@ from penstock.util import nest
 
 # Any: elements are of whatever structure the dataset has.
 
+_MOST_TRACED = 2048
+
 
 class IteratorBase(PythonIterator[Any], Trackable, CompositeTensor, abc.ABC):
     """What `iter(dataset)` gives: the elements of a dataset, one after the other.
@@ -101,6 +103,7 @@ class OwnedIterator(IteratorBase):
             self._structure = dataset._structure
             self._iterator_resource = self._made(dataset)
         self._dataset = dataset
+        self._traced = 0  # calls of `next` in graphs
         self._device = getattr(dataset, "_target_device", None)  # where elements are to be
         found = getattr(self._iterator_resource, "_array", None)
         self._state: IteratorState | None = None if found is None else state_of(found)
@@ -121,6 +124,7 @@ class OwnedIterator(IteratorBase):
 
     def __next__(self) -> Any:
         if state.graph is not None or self._state is None:
+            self._check_traced()
             return self.get_next()
         found = self._state.next()
         if found is None:
@@ -131,6 +135,17 @@ class OwnedIterator(IteratorBase):
             with device(self._device):
                 tensors = [execute("Identity", (t,)) for t in tensors]
         return structure.pack(tensors)
+
+    def _check_traced(self) -> None:
+        """Refuses a loop of Python that would add elements to a graph for ever."""
+        self._traced += 1
+        if self._traced > _MOST_TRACED:
+            raise RuntimeError(
+                f"next(iterator) was called {_MOST_TRACED} times while a function is traced:"
+                " expected a loop that AutoGraph converts, got one of Python, which would never"
+                " end. Define the function in a file, without do_not_convert, or use"
+                " Dataset.reduce."
+            )
 
     def next(self) -> Any:
         """As `next(iterator)`."""

@@ -59,7 +59,7 @@ class Iterator(Trackable):
         self._iterator_resource = iterator_resource
         self._initializer = initializer
         self._structure = Structure(spec_of_legacy(output_types, output_shapes, output_classes))
-        self._string_handle = execute(old.TO_STRING, (iterator_resource,))
+        self._string_handle: Tensor = execute(old.TO_STRING, (iterator_resource,))
         self._get_next_calls = 0
         self._attach()
 
@@ -276,13 +276,13 @@ def _of_methods(dataset: Any) -> Any:
     return dataset
 
 
-def _factory(variant: Tensor) -> CallBody:
+def _factory(variant: Any) -> CallBody:
     """A function without arguments that makes a dataset: a copy of what makes it in the graph.
 
     Raises:
       ValueError: it depends on what cannot be copied.
     """
-    op: Any = variant.op
+    op = variant.op
     message = extract_sub_graph(op.graph.as_graph_def(), [op.name])
     for node in message.node:
         _check_copied(node)

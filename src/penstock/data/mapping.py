@@ -437,7 +437,11 @@ class Filter(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
-        inner, predicate = self.inputs[0].start(run), self.predicate.bind(run)
+        return self.over(self.inputs[0].start(run), run)
+
+    def over(self, inner: Stage, run: Run) -> Stage:
+        """A state that chooses among what another gives."""
+        predicate = self.predicate.bind(run)
         if inner.stacked and self.of_rows is not None:
             return _FilterRowsStage(inner, predicate, self.of_rows.bind(run), self.types)
         return _FilterStage(inner, predicate)

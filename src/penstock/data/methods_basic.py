@@ -1,5 +1,6 @@
 """Methods of datasets that make another one of the same elements, or of what becomes of them."""
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from penstock.data.counting import REPEAT, SKIP, TAKE
 from penstock.data.functions import Traced, trace
 from penstock.data.mapping import FILTER, MAP, PARALLEL_MAP
 from penstock.data.nesting import FLAT_MAP
+from penstock.data.parallel_forms import PARALLEL_BATCH
 from penstock.data.prefetching import PREFETCH
 from penstock.graph.static_values import constant_value
 from penstock.types import dtypes as dt
@@ -64,6 +66,7 @@ class BasicMethods(DatasetBase):
             )
         traced = trace(map_func, [self._structure], "map")
         if num_parallel_calls is None:
+            warn_of_order(deterministic)
             attrs = {"f": traced.body, "force_synchronous": bool(synchronous)}
             inputs = (self._variant_tensor, traced.captured)
             return self._derived(MAP, inputs, traced.output, attrs, name)  # type: ignore[no-any-return]
@@ -125,7 +128,13 @@ class BasicMethods(DatasetBase):
         known = constant_value(size) if constant_value(drops) else None
         rows = int(known) if known is not None and int(known) > 0 else None
         spec = st.batched(self.element_spec, rows)
-        return self._derived(BATCH, (self._variant_tensor, size, drops), spec, None, name)  # type: ignore[no-any-return]
+        if num_parallel_calls is None:
+            warn_of_order(deterministic)
+            return self._derived(BATCH, (self._variant_tensor, size, drops), spec, None, name)  # type: ignore[no-any-return]
+        attrs = {"deterministic": as_text(deterministic)}
+        calls = convert_to_tensor(num_parallel_calls, dt.int64)
+        inputs = (self._variant_tensor, size, calls, drops)
+        return self._derived(PARALLEL_BATCH, inputs, spec, attrs, name)  # type: ignore[no-any-return]
 
     def take(self, count: Any, name: str | None = None) -> "Dataset":
         """At most the first elements.
@@ -281,6 +290,16 @@ def trace_dataset(
             f" {type(spec).__name__} {spec}."
         )
     return traced, st.Structure(spec.element_spec)
+
+
+def warn_of_order(deterministic: bool | None) -> None:
+    """Warns that `deterministic` was given without `num_parallel_calls`."""
+    if deterministic is not None:
+        warnings.warn(
+            "The `deterministic` argument has no effect unless the `num_parallel_calls` argument"
+            " is specified.",
+            stacklevel=3,
+        )
 
 
 def as_text(deterministic: bool | None) -> str:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.execute import execute
 from penstock.data.base import DatasetBase, dataset_class
+from penstock.data.origins import remember
 from penstock.data.sources import RANGE, TENSOR, TENSOR_SLICE
 from penstock.data.structure import Structure, normalized, spec_of, to_batched_components, unbatched
 from penstock.types import dtypes as dt
@@ -19,7 +20,9 @@ def made(op: Any, inputs: Any, spec: Any, attrs: Any = None, name: str | None = 
     """The dataset that an operation makes without others."""
     structure = spec if isinstance(spec, Structure) else Structure(spec)
     given = structure.attrs if attrs is None else attrs
-    dataset = dataset_class()(execute(op, inputs, given, name), structure)
+    variant = execute(op, inputs, given, name)
+    remember(variant, op, inputs, given)
+    dataset = dataset_class()(variant, structure)
     dataset._made_by = op.name
     return dataset
 

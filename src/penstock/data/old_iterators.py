@@ -172,7 +172,7 @@ def _from_string(
     output_types: Sequence[DType],
     output_shapes: Sequence[Dims],
 ) -> ResourceHandle:
-    data = np.asarray(string_handle, object).reshape(())[()]
+    data: Any = np.asarray(string_handle, object).reshape(())[()]
     try:
         message = proto.resource_handle_pb2.ResourceHandleProto.FromString(data)
         if not message.name:
@@ -256,4 +256,5 @@ def _state_to_string(serialized: Any) -> Any:
 
 @host_kernel(STATE_FROM_STRING, limit=HOST)
 def _state_from_string(state: Any) -> SavedState:
-    return SavedState(np.asarray(state, object).reshape(())[()])
+    data: Any = np.asarray(state, object).reshape(())[()]
+    return SavedState(data)

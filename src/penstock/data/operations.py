@@ -19,7 +19,7 @@ from penstock import errors
 from penstock.core import shapes
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef, define_op
-from penstock.data.run import Bound, Run
+from penstock.data.run import Bound, Run, run_one_by_one
 from penstock.data.stages import Description
 from penstock.data.vectorize import rows_of_body
 from penstock.graph.body import CallBody
@@ -115,6 +115,12 @@ class Mapped:
         """The function for many elements of `mapped` components at once, where there is one."""
         if self._rows is False:
             body = rows_of_body(self.body, mapped)
+            if body is not None and any(
+                t.dtype.is_floating or t.dtype.is_complex
+                for op in body.graph.get_operations()
+                for t in op.outputs
+            ):
+                run_one_by_one(body)
             self._rows = None if body is None else Mapped(body, self.captured)
         return self._rows  # type: ignore[no-any-return]
 
@@ -124,39 +130,43 @@ class Mapped:
 
 
 FAMILIES = (
-    "batching",
     "base",
+    "batching",
     "caching",
-    "imported",
-    "looping",
-    "passing",
-    "padding",
-    "selecting",
-    "shuffling",
-    "unbatching",
-    "windowing",
     "choosing",
     "combining",
     "counting",
     "csv_records",
+    "describing",
+    "example_rows",
     "fingerprints",
     "generator",
     "grouping",
+    "imported",
     "iterating",
     "listing",
+    "looping",
     "mapping",
-    "describing",
+    "multi_device",
     "nesting",
     "old_iterators",
     "options_dataset",
-    "tables",
+    "origins",
+    "padding",
+    "parallel_forms",
+    "passing",
     "prefetching",
-    "rebatching",
     "random_numbers",
     "reading",
+    "rebatching",
     "saving",
+    "selecting",
+    "shuffling",
     "sources",
     "sql_rows",
+    "tables",
+    "unbatching",
+    "windowing",
     "writing",
 )
 

@@ -58,7 +58,7 @@ class _Option:
       alias: the option that this is another name of.
     """
 
-    def __init__(self, kind: type, default: Any = None, alias: str = "") -> None:
+    def __init__(self, kind: Any, default: Any = None, alias: str = "") -> None:
         self.kind = kind
         self.default = default
         self.alias = alias
@@ -113,7 +113,7 @@ class OptionsBase:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self._to_proto() == other._to_proto()  # type: ignore[attr-defined, no-any-return]
+        return self._to_proto() == other._to_proto()  # type: ignore[no-any-return]
 
     __hash__ = None  # type: ignore[assignment]
 

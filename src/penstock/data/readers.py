@@ -175,7 +175,7 @@ class TextLineDataset(Dataset):
       >>> import penstock as tf
       >>> path = os.path.join(tempfile.mkdtemp(), "some.txt")
       >>> with open(path, "w") as file:
-      ...     _ = file.write("one\\ntwo\\n")
+      ...     _ = file.write("one\ntwo\n")
       >>> list(tf.data.TextLineDataset(path).as_numpy_iterator())
       [b'one', b'two']
     """
@@ -255,7 +255,7 @@ class FixedLengthRecordDataset(Dataset):
 
 
 class CsvDataset(Dataset):
-    """The records of CSV files, each a tuple of its fields.
+    r"""The records of CSV files, each a tuple of its fields.
 
     Args:
       filenames: string[] or string[N], the files.
@@ -278,7 +278,7 @@ class CsvDataset(Dataset):
       >>> import penstock as tf
       >>> path = os.path.join(tempfile.mkdtemp(), "some.csv")
       >>> with open(path, "w") as file:
-      ...     _ = file.write("1,one\\n2,\\n")
+      ...     _ = file.write("1,one\n2,\n")
       >>> dataset = tf.data.experimental.CsvDataset(path, [tf.int32, ["none"]])
       >>> [(int(n), s.numpy()) for n, s in dataset]
       [(1, b'one'), (2, b'none')]
@@ -320,7 +320,7 @@ _CSV_BUFFER = 4 * 1024 * 1024  # bytes
 
 
 def _default(value: Any) -> Tensor:
-    found = (
+    found: Tensor = (
         convert_to_tensor([], value) if isinstance(value, dt.DType) else convert_to_tensor(value)
     )
     if found.dtype not in _CSV_TYPES:

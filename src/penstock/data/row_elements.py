@@ -12,16 +12,17 @@ UNARY = (
     " Sigmoid Tanh Sin Cos Tan Atan Sinh Cosh Asinh Acosh Atanh Ceil Floor Rint Round Sign Abs Cast"
     " Real Imag Angle ComplexAbs Conj ZerosLike OnesLike PopulationCount Erf Erfc Erfinv Ndtri"
     " Lgamma Digamma BesselI0 BesselI1 BesselI0e BesselI1e Spence Expint Dawsn FresnelCos"
-    " FresnelSin Relu Relu6 Elu Selu LeakyRelu Softplus Softsign Bitcast Bucketize StringToHashBucket"
-    " StringToHashBucketFast StringToHashBucketStrong AsString StringToNumber StringLower"
-    " StringUpper StringStrip StringLength EncodeBase64 DecodeBase64 DecodeCompressed"
-    " StaticRegexFullMatch StaticRegexReplace UnicodeTranscode UnicodeScript DecodeRaw"
+    " FresnelSin Relu Relu6 Elu Selu LeakyRelu Softplus Softsign Bitcast Bucketize"
+    " StringToHashBucket StringToHashBucketFast StringToHashBucketStrong AsString"
+    " StringToNumber StringLower StringUpper StringStrip StringLength EncodeBase64"
+    " DecodeBase64 DecodeCompressed StaticRegexFullMatch StaticRegexReplace"
+    " UnicodeTranscode UnicodeScript DecodeRaw"
 )
 BROADCAST = (
     "AddV2 Add Sub Mul MulNoNan SquaredDifference Maximum Minimum Pow Less LessEqual Greater"
     " GreaterEqual LogicalAnd LogicalOr BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift"
-    " RealDiv Div DivNoNan TruncateDiv FloorDiv FloorMod TruncateMod Mod Xlogy Xlog1py Xdivy Complex"
-    " Zeta Polygamma Igamma Igammac Atan2 NextAfter SelectV2"
+    " RealDiv Div DivNoNan TruncateDiv FloorDiv FloorMod TruncateMod Mod Xlogy Xlog1py Xdivy"
+    " Complex Zeta Polygamma Igamma Igammac Atan2 NextAfter SelectV2"
 )
 
 

@@ -5,17 +5,21 @@ run ahead for it, and whether it was closed. Plans and random counters belong to
 iterators of one dataset draw the same numbers where seeds say so, whoever comes first.
 """
 
+import contextlib
 import threading
-from collections.abc import Sequence
+import weakref
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock import errors
-from penstock.core.resources import ResourceManager
+from penstock.core.resources import ResourceManager, eager_resources
 from penstock.data.options import NO_OPTIONS, RunOptions
 from penstock.data.pool import Pool, shared_pool
 from penstock.graph.body import CallBody
 from penstock.runtime.plan import make_plan
-from penstock.runtime.program import build
+from penstock.runtime.program import FEED, Node, build
+from penstock.runtime.reference import ReferencePlan
+from penstock.runtime.simplify import prepared_op, simplify
 from penstock.runtime.step import Step
 
 Array = Any  # numpy.ndarray, or a Python object
@@ -42,12 +46,48 @@ class Run:
         self.options = options
         self.closed = threading.Event()
         self.pool: Pool = shared_pool(options.threads)
+        self.active: dict[
+            int, Step
+        ] = {}  # steps of functions that run now; no lock: one entry each
         self._lock = threading.Lock()  # guards: _plans
         self._plans: dict[int, tuple[CallBody, Any]] = {}
 
     def close(self) -> None:
         """Says that nobody will take another element."""
         self.closed.set()
+
+    def interrupt(self) -> None:
+        """Ends the functions that run now: whoever waits for their elements does not any more."""
+        for step in list(self.active.values()):
+            step.cancel("the step that waited for the element has ended")
+
+    @contextlib.contextmanager
+    def within(self, step: Any, where: str) -> Iterator[None]:
+        """A scope in which functions end when a step does that waits for their elements.
+
+        Args:
+          step: the step.
+          where: what waits in it.
+
+        Raises:
+          CancelledError, DeadlineExceededError: the step ended.
+        """
+        left = step.remaining()
+        timer = None
+        if left is not None and left < threading.TIMEOUT_MAX / 2:
+            timer = threading.Timer(max(left, 0.0), self.interrupt)
+            timer.daemon = True
+            timer.start()
+        forget = step.on_cancel(self.interrupt)
+        try:
+            yield
+        except errors.OpError:
+            step.check(where)
+            raise
+        finally:
+            forget()
+            if timer is not None:
+                timer.cancel()
 
     def check_open(self) -> None:
         """Fails once the run was closed.
@@ -61,14 +101,46 @@ class Run:
             )
 
     def plan_of(self, body: CallBody) -> Any:
-        """The plan of a function in this run, made once."""
+        """The plan of a function in this run, made once.
+
+        That of a function without effects and random numbers is made once for all eager runs.
+        """
+        if self.resources is eager_resources and not body.stateful:
+            with _shared_lock:
+                plans = _shared.setdefault(body, {})
+                if self.device not in plans:
+                    plans[self.device] = self._plan(body)
+                return plans[self.device]
         with self._lock:
             found = self._plans.get(id(body))
             if found is None:
-                program = build(body.outputs, body.inputs, body.control_outputs)
-                plan = make_plan(program, self.resources, self.device, threads=1)
-                found = self._plans[id(body)] = (body, plan)
+                found = self._plans[id(body)] = (body, self._plan(body))
         return found[1]
+
+    def _plan(self, body: CallBody) -> Any:
+        program = build(body.outputs, body.inputs, body.control_outputs)
+        if body.graph in _one_by_one and all(map(_has_host_kernel, program.nodes)):
+            return ReferencePlan(simplify(program))
+        return make_plan(program, self.resources, self.device, threads=1)
+
+
+def _has_host_kernel(node: Node) -> bool:
+    return node.type == FEED or prepared_op(node).host is not None
+
+
+# graphs of rows with floating-point numbers: their operations are not compiled together, which
+# would round otherwise as soon as some number of rows has come twice
+_one_by_one: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+
+def run_one_by_one(body: CallBody) -> None:
+    """Has the operations of a function run one by one, with the same results at any time."""
+    _one_by_one.add(body.graph)
+
+
+# of functions without effects: by device, the plan
+_shared: "weakref.WeakKeyDictionary[CallBody, dict[str, Any]]" = weakref.WeakKeyDictionary()
+_shared_lock = threading.RLock()  # guards: _shared
 
 
 class Bound:
@@ -92,11 +164,15 @@ class Bound:
     def __call__(self, arguments: Sequence[Array]) -> Sequence[Array]:
         """Its flat outputs for the arrays of its first inputs."""
         step = Step(self._run.resources, self._state)
+        active = self._run.active
+        active[step.id] = step
         try:
             results: Sequence[Array] = self._plan.run([*arguments, *self._captured], step)
         except BaseException:
             step.end(failed=True)
             raise
+        finally:
+            active.pop(step.id, None)
         if step.who:
             step.end()
         return results

@@ -19,6 +19,7 @@ from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import no_output
 from penstock.data import chunks, codec
+from penstock.data.counting import Skip
 from penstock.data.fingerprints import fingerprint
 from penstock.data.operations import (
     HOST,
@@ -27,6 +28,7 @@ from penstock.data.operations import (
     dataset_kernel,
     dataset_op,
     held,
+    number,
     text_of,
 )
 from penstock.data.run import Bound, Run
@@ -406,6 +408,54 @@ def _load(
     reader = Mapped(reader_func, reader_func_other_args)
     packed = chunks.compression_of("LoadDataset", _text(compression))
     return Loaded("LoadDataset", folder, metadata, packed, reader, output_types, output_shapes)
+
+
+CHUNK = dataset_op(
+    f"SnapshotChunkDataset(chunk_file: string; {TYPES}, compression: string = '') -> handle:"
+    " variant",
+    "The elements of one chunk of a saved dataset.",
+)
+READER = dataset_op(
+    f"SnapshotDatasetReader(shard_dir: string, start_index: int64; {TYPES}, compression: string ="
+    " '', version: int) -> handle: variant",
+    "The elements of one shard of a saved dataset.",
+)
+NESTED = dataset_op(
+    f"SnapshotNestedDatasetReader(inputs: N * variant; {TYPES}, N: int >= 1) -> handle: variant",
+    "Datasets as the elements of one.",
+)
+
+
+@dataset_kernel(CHUNK)
+def _chunk(
+    chunk_file: Array, *, compression: Any, output_types: Any, output_shapes: Any
+) -> Description:
+    packed = chunks.compression_of("SnapshotChunkDataset", _text(compression))
+    path = files.local_path(text_of(chunk_file))
+    return Chunks([path], packed, output_types, output_shapes)
+
+
+@dataset_kernel(READER)
+def _reader(
+    shard_dir: Array, start_index: Array, *, compression: Any, output_types: Any,
+    output_shapes: Any,
+) -> Description:  # fmt: skip
+    packed = chunks.compression_of("SnapshotDatasetReader", _text(compression))
+    folder = files.local_path(text_of(shard_dir))
+    if not os.path.isdir(folder):
+        raise errors.NotFoundError(
+            None, None, f"{folder}; expected the folder of a shard of a saved dataset, got none."
+        )
+    made = Chunks(chunks.chunks_of(folder), packed, output_types, output_shapes)
+    first = number(start_index)
+    return made if first <= 0 else Skip(made, first, output_types, output_shapes)
+
+
+@dataset_kernel(NESTED)
+def _nested(inputs: list[Array], *, output_types: Any, output_shapes: Any) -> Description:
+    column = np.empty(len(inputs), object)
+    column[:] = [held(each) for each in inputs]
+    return Rows([column], [dt.variant], [()])
 
 
 # ---- written first, then read

@@ -43,10 +43,11 @@ class Description:
 
     Attributes:
       kind: the name of the operation that makes it.
+      origin: the operation that made it eagerly, its inputs and attributes; see `origins`.
     """
 
     kind: ClassVar[str] = ""
-    __slots__ = ("__weakref__", "inputs", "shapes", "types")
+    __slots__ = ("__weakref__", "inputs", "origin", "shapes", "types")
 
     def __init__(
         self, inputs: Sequence["Description"], types: Sequence[DType], shapes: Sequence[Dims]
@@ -54,6 +55,7 @@ class Description:
         self.inputs = tuple(inputs)
         self.types = tuple(types)
         self.shapes = tuple(shapes)
+        self.origin: Any = None
 
     def cardinality(self) -> int:
         """How many elements there are; INFINITE or UNKNOWN."""
@@ -81,7 +83,7 @@ class Stage:
         raise NotImplementedError(type(self).__name__)
 
     def columns(self, count: int) -> Element | None:
-        """At least one element and up to `count` as columns, as many as suit; None behind the last."""
+        """From one to `count` elements as columns, as many as suit; None behind the last."""
         raise NotImplementedError(type(self).__name__)
 
     def skip(self, count: int) -> int:

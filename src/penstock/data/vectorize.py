@@ -7,9 +7,10 @@ hold may change between elements.
 
 What is guaranteed: an operation gives for rows, bit for bit, what it gives for one element after
 the other. Sums and products of floating-point numbers along an axis, and what is built on them,
-depend on the order of additions, and have no rule. Where elements are so many that several
-operations are compiled into one, those of floating-point numbers are rounded as in any compiled
-function.
+depend on the order of additions, and have no rule. Bodies for rows with floating-point numbers run
+operation by operation: compiled together they would be rounded otherwise, as soon as a number of
+rows has come twice, and a restored iterator would not give the same. Functions of large elements,
+for which a call is cheap, are left one by one and compiled as everywhere.
 
 Rules are in the modules `row_elements`, `row_layout` and `row_examples`.
 """
@@ -30,7 +31,7 @@ from penstock.types import dtypes as dt
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _CHECKS = ("CheckNumerics", "CheckNumericsV2")  # their only effect is to fail
-LARGEST = 1 << 16  # elements of a value: of larger ones a call each costs nothing to speak of
+LARGEST = 1 << 12  # elements of a value: of larger ones a call each costs nothing to speak of
 
 
 def vectorized(body: CallBody, mapped: int) -> CallBody | None:

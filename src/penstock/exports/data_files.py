@@ -1,6 +1,14 @@
 """Public names of datasets of files."""
 
 EXPORTS = {
+    "penstock.data.ready_made": {
+        "make_batched_features_dataset": ["data.experimental.make_batched_features_dataset"],
+        "make_csv_dataset": ["data.experimental.make_csv_dataset"],
+        "parse_example_dataset": [
+            "data.experimental.parse_example_dataset",
+            "compat.v1.data.experimental.parse_example_dataset",
+        ],
+    },
     "penstock.data.methods_saving": {
         "load": ["data.experimental.load"],
         "save": ["data.experimental.save"],

@@ -24,7 +24,7 @@ _SAME = (
 )
 
 EXPORTS = {
-    "penstock.data.experimental": {
+    "penstock.data.applying": {
         **{
             name: [f"data.experimental.{name}", f"compat.v1.data.experimental.{name}"]
             for name in _SAME

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock import errors
+from penstock.core import dispatch
 from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.core.user_code import converted
@@ -348,12 +350,23 @@ def _trace_branches(
 
     In the place of an operation that a branch returns comes `selector`, which chose the branch.
     """
-    results = [trace(g, converted(f), selector) for g, f in zip(graphs, functions, strict=True)]
+    branches = [functools.partial(_values, converted(f)) for f in functions]
+    results = [trace(g, f, selector) for g, f in zip(graphs, branches, strict=True)]
     for i in range(1, len(results)):
         _check_same(results[0], results[i], (labels[0], labels[i]), what)
     captured = share_captures(graphs)
     note_uses(graphs)
     return results[0], captured
+
+
+def _values(branch: Branch) -> Any:
+    """What a branch returns, with numbers as what a mode of promotion makes of them."""
+    return nest.map_structure(_value, branch())
+
+
+def _value(found: Any) -> Any:
+    number = type(found) in (int, float, complex)
+    return dispatch.promoted(convert_to_tensor, found) if number else found
 
 
 def _check_same(a: Any, b: Any, labels: Sequence[str], what: str) -> None:

@@ -161,7 +161,7 @@ DESERIALIZE_MANY = define_op(
 
 
 def strings_in(content: bytes, count: int) -> list[bytes]:
-    """`count` strings from their lengths and bytes; the inverse of `lengths_of` and what follows."""
+    """`count` strings from lengths and bytes: the inverse of `lengths_of` and what follows."""
     lengths, at = [], 0
     for _ in range(count):
         value = shift = 0

@@ -111,7 +111,7 @@ class PartialRuns:
             )
         with partial.lock:
             _check(partial, fetches.tensors, feeds.tensors)
-            refs = [partial.wanted[id(t)] for t in fetches.tensors]
+            refs = [partial.wanted.get(id(t)) or (partial.feeds[id(t)], 0) for t in fetches.tensors]
             given = {(id(partial.feeds[t]), 0): _kept(array) for t, array in arrays.items()}
             self._check_fed(partial, fetches.tensors, refs, given)
             partial.values.update(given)
@@ -121,7 +121,7 @@ class PartialRuns:
                 with self._lock:
                     self._open.pop(handle, None)
                 raise
-            partial.fetched.update(id(t) for t in fetches.tensors)
+            partial.fetched.update(id(t) for t in fetches.tensors if id(t) in partial.wanted)
             if len(partial.fetched) == len(partial.wanted) and all(
                 (id(n), 0) in partial.values for n in partial.feeds.values()
             ):
@@ -205,8 +205,11 @@ def _check(
             raise errors.InvalidArgumentError(
                 None, None, f"The feed {tensor.name} has already been fed."
             )
+    fed_now = set(map(id, feeds))
     for tensor in fetches:
         if id(tensor) not in partial.wanted:
+            if id(tensor) in fed_now:
+                continue  # it is what was just given
             raise errors.InvalidArgumentError(
                 None, None, f"The fetch {tensor.name} was not specified in partial_run_setup."
             )

@@ -162,12 +162,19 @@ class DirectSession:
             )
 
     def close(self) -> None:
-        """Cancels the steps under way and refuses new ones. A second call does nothing."""
+        """Cancels the steps under way and refuses new ones. A second call does nothing.
+
+        What only the session can use, and holds files or threads (`close_with_session`), ends.
+        """
         with self._lock:
             self._closed = True
             self._plans.clear()
         for step in list(self._steps):
             step.cancel("the session was closed")
+        for _, resource in self.state.get(OWN, self.resources).items():
+            end = getattr(resource, "close_with_session", None)
+            if end is not None:
+                end()
 
     @property
     def closed(self) -> bool:

@@ -8,7 +8,8 @@ two functions. Both branches start from the state before the statement; what the
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.core import context
+from penstock.core import context, dispatch
+from penstock.core.convert import convert_to_tensor
 from penstock.ops.bodies import BodyGraph, as_predicate, note_uses, share_captures, trace
 from penstock.ops.conditionals import branch_graphs, emit_if
 from penstock.tracing.autograph.values import (
@@ -117,6 +118,7 @@ class _Branches:
         """The values of both branches as tensors of their graphs, which become their outputs."""
         wanted = (left, right)
         order = (1, 0) if any(isinstance(v, _Filled) for v in left) else (0, 1)
+        numbers = {i for i in places if all(type(v[i]) in (int, float, complex) for v in wanted)}
         results: list[list[Any]] = [[], []]
         for side in order:
             values, made = wanted[side], results[1 - side]
@@ -125,6 +127,8 @@ class _Branches:
                 return [
                     zeros_like_structure(made[k])
                     if isinstance(values[i], _Filled)
+                    else dispatch.promoted(convert_to_tensor, values[i])
+                    if i in numbers
                     else self._as_tensors(i, values[i], side)
                     for k, i in enumerate(places)
                 ]

@@ -14,13 +14,14 @@ from penstock.core.tensor import EagerTensor
 from penstock.data import structure as st
 from penstock.data.base import dataset_class
 from penstock.data.functions import Traced, trace
-from penstock.data.imported import AT, MAP_AND_BATCH
+from penstock.data.imported import AT
 from penstock.data.mapping import AUTOTUNE
 from penstock.data.methods_basic import trace_dataset
 from penstock.data.methods_grouping import trace_key
 from penstock.data.methods_looping import trace_states
 from penstock.data.methods_ordering import owns_state
 from penstock.data.nesting import LEGACY
+from penstock.data.parallel_forms import MAP_AND_BATCH
 from penstock.data.random_numbers import DUMMY_GENERATOR
 from penstock.data.seeds import seeds_of
 from penstock.data.shuffling import SHUFFLE_AND_REPEAT, SHUFFLE_AND_REPEAT_V1
