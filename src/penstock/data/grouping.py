@@ -173,8 +173,16 @@ GROUP_BY_WINDOW = dataset_op(
     "What a function makes of windows of elements with one key.",
 )
 
+GROUP_BY_WINDOW_V0 = dataset_op(
+    f"ExperimentalGroupByWindowDataset(input_dataset: variant, {_captures(*_WINDOW)}; key_func:"
+    f" func, reduce_func: func, window_size_func: func, {_capture_types(*_WINDOW)}, {TYPES}) ->"
+    " handle: variant",
+    "What a function makes of windows of elements with one key.",
+)
+
 
 @host_kernel(GROUP_BY_WINDOW, limit=HOST)
+@host_kernel(GROUP_BY_WINDOW_V0, limit=HOST)
 def _group_by_window(
     input_dataset: Array, key_other: list[Array], reduce_other: list[Array],
     size_other: list[Array], *, key_func: Any, reduce_func: Any, window_size_func: Any,
