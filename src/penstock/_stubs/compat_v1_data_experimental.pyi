@@ -54,7 +54,6 @@ from penstock.data.sources_v1 import make_csv_dataset as make_csv_dataset
 from penstock.checkpoint.iterators import make_saveable_from_iterator as make_saveable_from_iterator
 from penstock.data.applying import map_and_batch as map_and_batch
 from penstock.data.sources_v1 import map_and_batch_with_legacy_function as map_and_batch_with_legacy_function
-from penstock.data.applying import map_and_batch_with_legacy_function as map_and_batch_with_legacy_function
 from penstock.data.applying import pad_to_cardinality as pad_to_cardinality
 from penstock.data.applying import parallel_interleave as parallel_interleave
 from penstock.data.ready_made import parse_example_dataset as parse_example_dataset

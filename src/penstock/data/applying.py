@@ -207,19 +207,6 @@ def map_and_batch(
     return apply
 
 
-def map_and_batch_with_legacy_function(
-    map_func: Callable[..., Any],
-    batch_size: Any,
-    num_parallel_batches: int | None = None,
-    drop_remainder: Any = False,
-    num_parallel_calls: Any = None,
-) -> Apply:
-    """Deprecated: as `map_and_batch`."""
-    return map_and_batch(
-        map_func, batch_size, num_parallel_batches, drop_remainder, num_parallel_calls
-    )
-
-
 def parallel_interleave(
     map_func: Callable[..., Any],
     cycle_length: Any,

@@ -29,8 +29,5 @@ EXPORTS = {
             name: [f"data.experimental.{name}", f"compat.v1.data.experimental.{name}"]
             for name in _SAME
         },
-        "map_and_batch_with_legacy_function": [
-            "compat.v1.data.experimental.map_and_batch_with_legacy_function"
-        ],
     },
 }
