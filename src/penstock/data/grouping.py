@@ -14,7 +14,16 @@ from penstock.core.kernels import host_kernel
 from penstock.data.held import HeldElements
 from penstock.data.operations import HOST, NAMED, TYPES, Mapped, dataset_op, held
 from penstock.data.run import Bound, Run
-from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage
+from penstock.data.stages import (
+    INFINITE,
+    UNKNOWN,
+    Array,
+    Description,
+    Element,
+    Stage,
+    State,
+    UnaryStage,
+)
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
@@ -51,6 +60,10 @@ class GroupByWindow(Description):
         self.key = key
         self.reduce = reduce
         self.size = size
+
+    def cardinality(self) -> int:
+        """Known for infinitely many elements alone."""
+        return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
