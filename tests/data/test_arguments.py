@@ -103,3 +103,13 @@ def test_datasets_are_shown(dataset, name):
 
 def test_numpy_iterator_is_shown():
     assert repr(D.range(3).as_numpy_iterator()).startswith("NumpyIterator(iterator=")
+
+
+def test_numpy_iterator_in_a_checkpoint(tmp_path):
+    numbers = D.range(5).as_numpy_iterator()
+    assert next(numbers) == 0
+    checkpoint = tf.train.Checkpoint(numbers=numbers)
+    path = checkpoint.save(str(tmp_path / "c"))
+    assert [next(numbers), next(numbers)] == [1, 2]
+    checkpoint.restore(path)
+    assert list(numbers) == [1, 2, 3, 4]

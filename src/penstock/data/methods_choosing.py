@@ -92,7 +92,7 @@ class ChoosingMethods(DatasetBase):
             weights = _as_weights(weights, len(datasets))
             kept = _positive(weights)
             if kept == []:
-                return datasets[0].take(0)
+                return datasets[0].take(0)  # type: ignore[no-any-return]
             if kept is not None and len(kept) < len(datasets):
                 datasets = [datasets[i] for i in kept]
                 weights = execute("GatherV2", (weights, kept, 0))
