@@ -1,5 +1,6 @@
 """Where datasets are unusual: very deep ones, ones that give nothing, damaged states."""
 
+import gc
 import time
 
 import pytest
@@ -8,6 +9,7 @@ import penstock as tf
 from penstock import errors
 from penstock.data import codec, mapping
 from penstock.data.sources import _RangeStage
+from penstock.graph.body import CallBody
 
 v1 = tf.compat.v1
 
@@ -60,3 +62,19 @@ def test_what_gives_nothing_ends_in_time(passes):
             with pytest.raises(errors.DeadlineExceededError):
                 session.run(wanted, options=v1.RunOptions(timeout_in_ms=300))
             assert time.monotonic() - start < 20
+
+
+def test_functions_of_datasets_that_are_gone_are_forgotten():
+    def run_once(k):
+        dataset = tf.data.Dataset.range(3)
+        list(dataset.flat_map(lambda x: tf.data.Dataset.range(x).map(lambda y: y * k)))
+
+    def count():
+        gc.collect()
+        return sum(isinstance(each, CallBody) for each in gc.get_objects())
+
+    run_once(1)
+    before = count()
+    for k in range(5):
+        run_once(k)
+    assert count() <= before

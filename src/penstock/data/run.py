@@ -134,7 +134,7 @@ class Run:
         """
         if self.resources is eager_resources and not body.stateful:
             with _shared_lock:
-                plans = _shared.setdefault(body, {})
+                plans = body.plans
                 if self.device not in plans:
                     plans[self.device] = self._plan(body)
                 return plans[self.device]
@@ -165,9 +165,9 @@ def run_one_by_one(body: CallBody) -> None:
     _one_by_one.add(body.graph)
 
 
-# of functions without effects: by device, the plan
-_shared: "weakref.WeakKeyDictionary[CallBody, dict[str, Any]]" = weakref.WeakKeyDictionary()
-_shared_lock = threading.RLock()  # guards: _shared
+# Plans of functions without effects are on their bodies: a plan has the bodies around it, so that a
+# table of plans would keep all of them for ever.
+_shared_lock = threading.RLock()  # guards: the plans of bodies
 
 
 class Bound:
