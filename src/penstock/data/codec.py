@@ -16,6 +16,7 @@ from penstock.ops.sparse_messages import HeldTensor
 from penstock.types import dtypes as dt
 
 _KIND = "kind"
+_DEEPEST = 16  # nests in one message: protobuf reads 100 levels, each nest is three of them
 
 
 def encode(state: Any) -> bytes:
@@ -48,8 +49,11 @@ def decode(data: bytes) -> Any:
         ) from None
 
 
-def _write(value: Any, message: Any) -> None:
-    if value is None:
+def _write(value: Any, message: Any, depth: int = 0) -> None:
+    if depth >= _DEEPEST and isinstance(value, (list, tuple, dict)):
+        # a message of its own: pipelines have as many stages as they like
+        _write({_KIND: "nested", "data": encode(value)}, message)
+    elif value is None:
         message.none_value.SetInParent()
     elif isinstance(value, bool):
         message.bool_value = value
@@ -62,11 +66,11 @@ def _write(value: Any, message: Any) -> None:
     elif isinstance(value, (list, tuple)):
         message.list_value.SetInParent()
         for each in value:
-            _write(each, message.list_value.values.add())
+            _write(each, message.list_value.values.add(), depth + 1)
     elif isinstance(value, dict):
         message.dict_value.SetInParent()
         for key, each in value.items():
-            _write(each, message.dict_value.fields[key])
+            _write(each, message.dict_value.fields[key], depth + 1)
     else:
         _write_object(value, message)
 
@@ -147,6 +151,7 @@ _OBJECTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "error": _error,
     "ragged": lambda found: RaggedVariant(found["splits"], found["values"]),
     "held": _held,
+    "nested": lambda found: decode(found["data"].item()),
     "objects": _objects,
 }
 _registered: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {}

@@ -158,7 +158,10 @@ class IteratorState:
             try:
                 if state is not None:
                     stage.restore(state)
-            except (KeyError, IndexError, TypeError, ValueError) as problem:
+            except errors.OpError:
+                stage.close()
+                raise
+            except Exception as problem:  # states come from files: whatever may be wrong with them
                 stage.close()
                 raise errors.DataLossError(
                     None,
