@@ -36,3 +36,15 @@ def test_iterators_of_graphs_are_plain_ones_eagerly():
     assert [int(x) for x in iterator] == [0, 1]
     with pytest.raises(RuntimeError, match="not supported in eager mode"):
         tf.compat.v1.data.make_initializable_iterator(D.range(2))
+
+
+def test_states_of_deep_datasets_are_read_again(tmp_path):
+    dataset = D.range(100)
+    for _ in range(60):  # protobuf reads no message with so many levels
+        dataset = dataset.skip(1)
+    iterator = iter(dataset)
+    assert int(next(iterator)) == 60
+    path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "c")
+    other = iter(dataset)
+    tf.train.Checkpoint(iterator=other).read(path).assert_consumed()
+    assert int(next(other)) == 61
