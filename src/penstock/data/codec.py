@@ -79,9 +79,13 @@ def _write_object(value: Any, message: Any, depth: int) -> None:
     if isinstance(value, bytes):
         value = np.array(value, object)
     if isinstance(value, BaseException):
-        _write({_KIND: "error", "class": type(value).__name__, "message": str(value)}, message, depth)
+        _write(
+            {_KIND: "error", "class": type(value).__name__, "message": str(value)}, message, depth
+        )
     elif isinstance(value, RaggedVariant):
-        _write({_KIND: "ragged", "splits": list(value.splits), "values": value.values}, message, depth)
+        _write(
+            {_KIND: "ragged", "splits": list(value.splits), "values": value.values}, message, depth
+        )
     elif type(value) in _registered:
         name, fields_of = _registered[type(value)]
         _write({_KIND: name, **fields_of(value)}, message, depth)
