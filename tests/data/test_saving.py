@@ -1,9 +1,11 @@
 """Datasets in folders: SaveDataset SaveDatasetV2 LoadDataset SnapshotDatasetV2
 SnapshotChunkDataset SnapshotDatasetReader SnapshotNestedDatasetReader."""
 
+import contextlib
 import io
 import os
 import pathlib
+import threading
 
 import numpy as np
 import pytest
@@ -116,6 +118,64 @@ def test_damaged_folders(tmp_path):
     chunks.write_metadata(str(path), evil)
     with pytest.raises(tf.errors.DataLossError, match="a run called"):
         D.load(str(path), tf.TensorSpec([], tf.int64))
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        b"",
+        b"\x10\x05",  # the run as a number
+        b"\x12\x01a\x28\x05",  # a number for the types
+        b"\x12\x01a\x32\x01z",  # text for the count
+        b"\x12\x01a\x30" + b"\xff" * 9 + b"\x7f",  # more than can be
+        b"\x12\x01a\xc2\x3e\x01z",
+        b"\x12\x01a\x18",
+        b"\x12\x02..",
+    ],
+)
+def test_damaged_metadata(tmp_path, metadata):
+    (tmp_path / chunks.METADATA).write_bytes(metadata)
+    with pytest.raises(tf.errors.DataLossError, match="expected the metadata of a saved dataset"):
+        tf.data.Dataset.load(str(tmp_path), tf.TensorSpec([], tf.int64))
+
+
+def test_metadata_that_cannot_be_read(tmp_path):
+    (tmp_path / chunks.METADATA).mkdir()
+    with pytest.raises(tf.errors.FailedPreconditionError, match="directory"):
+        tf.data.Dataset.load(str(tmp_path), tf.TensorSpec([], tf.int64))
+
+
+def test_threads_that_write_the_same_metadata(tmp_path):
+    made = [chunks.Metadata(str(i) * 2000, i, (9,), i, True) for i in range(4)]
+    failed = []
+
+    def write(metadata):
+        try:
+            for _ in range(50):
+                chunks.write_metadata(str(tmp_path), metadata)
+        except Exception as problem:
+            failed.append(problem)
+
+    threads = [threading.Thread(target=write, args=(each,)) for each in made]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert chunks.read_metadata(str(tmp_path)) in made
+    assert os.listdir(tmp_path) == [chunks.METADATA]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no full device")
+@pytest.mark.parametrize("kind", ["SNAPPY", ""])
+def test_chunks_on_a_full_device(kind):
+    writer = chunks.ChunkWriter("/dev/full", kind, [tf.int64])
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        writer.write((np.zeros(100_000, np.int64),))
+    with contextlib.suppress(tf.errors.ResourceExhaustedError):
+        writer.close()
+    with pytest.raises(tf.errors.NotFoundError):
+        chunks.ChunkWriter("/no/such/folder", kind, [tf.int64])
 
 
 def test_elements_that_pass_are_saved(tmp_path):
