@@ -12,6 +12,7 @@ import pytest
 from tests.data.file_checks import check_everywhere, in_session, outcomes, saved, values
 
 import penstock as tf
+from penstock import proto
 from penstock.core import snappy
 from penstock.data import chunks
 from penstock.data.base import dataset_class
@@ -137,6 +138,22 @@ def test_damaged_metadata(tmp_path, metadata):
     (tmp_path / chunks.METADATA).write_bytes(metadata)
     with pytest.raises(tf.errors.DataLossError, match="expected the metadata of a saved dataset"):
         tf.data.Dataset.load(str(tmp_path), tf.TensorSpec([], tf.int64))
+
+
+def test_damaged_structures(tmp_path):
+    dataset = tf.data.Dataset.range(3)
+    dataset.save(str(tmp_path))
+    where = tmp_path / chunks.SPEC
+    nothing = proto.struct_pb2.StructuredValue()
+    nothing.tuple_value.values.add().none_value.SetInParent()
+    for wrong in (nothing.SerializeToString(), b"\xff\xff"):
+        where.write_bytes(wrong)
+        with pytest.raises(tf.errors.DataLossError, match="expected the structure of elements"):
+            tf.data.Dataset.load(str(tmp_path))
+    where.unlink()
+    where.mkdir()
+    with pytest.raises(tf.errors.FailedPreconditionError, match="directory"):
+        tf.data.Dataset.load(str(tmp_path))
 
 
 def test_metadata_that_cannot_be_read(tmp_path):
