@@ -301,6 +301,27 @@ def test_a_snapshot_goes_on_from_a_saved_place(tmp_path):
     assert values(dataset) == list(range(5))
 
 
+def test_other_files_beside_chunks_stay_when_a_run_goes_on(tmp_path):
+    dataset = tf.data.Dataset.range(6).snapshot(str(tmp_path))
+    iterator = iter(dataset)
+    assert [int(next(iterator)) for _ in range(2)] == [0, 1]
+    place = saved(iterator)
+    shard = next(tmp_path.glob("*/*/*.shard"))
+    (shard / "note.snapshot").write_bytes(b"")
+    assert int(next(iterator)) == 2
+    iterator._state.restore(place)
+    assert [int(x) for x in iterator] == [2, 3, 4, 5]
+    assert (shard / "note.snapshot").exists()
+
+
+def test_a_shard_that_is_no_folder(tmp_path):
+    tf.data.Dataset.range(3).save(str(tmp_path))
+    run = next(path for path in tmp_path.iterdir() if path.is_dir())
+    (run / "00000001.shard").write_bytes(b"")
+    with pytest.raises(tf.errors.FailedPreconditionError, match=r"00000001\.shard; Not a dir"):
+        values(tf.data.Dataset.load(str(tmp_path)))
+
+
 def test_shards_of_snapshots(tmp_path):
     def made():
         return D.range(6).snapshot(

@@ -363,11 +363,15 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 def shards_of(folder: str, run: str) -> list[str]:
     """The folders of the shards of a run, in order."""
     place = os.path.join(folder, run)
-    names = sorted(os.listdir(place)) if os.path.isdir(place) else []
+    names = _names(place) if os.path.isdir(place) else []
     return [os.path.join(place, name) for name in names if name.endswith(".shard")]
 
 
 def chunks_of(shard: str) -> list[str]:
     """The chunks of a shard, in order."""
-    names = sorted(os.listdir(shard))
-    return [os.path.join(shard, name) for name in names if name.endswith(".snapshot")]
+    return [os.path.join(shard, name) for name in _names(shard) if name.endswith(".snapshot")]
+
+
+def _names(folder: str) -> list[str]:
+    with files.translating(folder):
+        return sorted(os.listdir(folder))
