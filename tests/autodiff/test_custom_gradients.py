@@ -222,3 +222,18 @@ def test_an_overridden_gradient_gets_zeros_for_results_that_nothing_uses(traced)
         run = tf.function(derivative) if traced else derivative
         found = session.run(run(tf.constant(1.0), tf.constant(2.0)))
     assert found == [11.0, 20.0]
+
+
+@pytest.mark.parametrize("way", [lambda f: f, lambda f: tf.function(f, autograph=False)])
+def test_second_derivatives_of_a_py_function(way):
+    def run(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.py_function(lambda z: z * z * z, [x], tf.float32)
+            slope = inner.gradient(y, x)
+        return slope, outer.gradient(slope, x)
+
+    first, second = way(run)(tf.constant([1.0, 2.0]))
+    assert (first.numpy().tolist(), second.numpy().tolist()) == ([3.0, 12.0], [6.0, 12.0])

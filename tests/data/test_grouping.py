@@ -48,6 +48,19 @@ def test_windows():
     assert int(windows(window_size=2).cardinality()) == tf.data.UNKNOWN_CARDINALITY
 
 
+def test_what_is_infinite_stays_so():
+    endless = D.range(3).repeat()
+    grouped = endless.group_by_window(lambda x: x, lambda k, w: w, window_size=2)
+    assert int(grouped.cardinality()) == tf.data.INFINITE_CARDINALITY
+    chosen = D.choose_from_datasets([endless, D.range(2)], D.range(2).repeat())
+    assert int(chosen.cardinality()) == tf.data.INFINITE_CARDINALITY
+
+
+def test_ragged_rows_in_other_stacks():
+    rows = D.from_tensor_slices(tf.ragged.constant([[1], [2, 3], [], [4]])).batch(3)
+    assert [x.to_list() for x in rows.rebatch(2)] == [[[1], [2, 3]], [[], [4]]]
+
+
 def test_positions_of_windows():
     check_positions(windows(window_size=2))
     unstacked = D.range(7).group_by_window(lambda x: x % 3, lambda k, w: w, window_size=2)
@@ -71,6 +84,12 @@ def test_positions_of_windows():
             "int64",
         ),
         (lambda: D.range(3).group_by_window(lambda x: x, lambda k, w: k, 2), TypeError, "Dataset"),
+        (
+            lambda: D.range(3).group_by_window(lambda x: x, lambda k, w: w, [1, 2]),
+            ValueError,
+            "window_size_func",
+        ),
+        (lambda: D.sample_from_datasets([D.range(1)] * 2, [1, 2]), TypeError, "weights"),
     ],
 )
 def test_windows_that_are_refused(call, error, text):

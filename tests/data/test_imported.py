@@ -5,6 +5,7 @@ ExperimentalThreadPoolDataset SleepDataset ExperimentalSleepDataset SamplingData
 ChooseFastestDataset ExperimentalChooseFastestDataset MapAndBatchDataset
 ExperimentalMapAndBatchDataset BatchDataset ParallelBatchDataset ParallelMapDataset
 ExperimentalMapDataset ParallelFilterDataset FilterByLastComponentDataset GetElementAtIndex
+ExperimentalDatasetCardinality ExperimentalGroupByWindowDataset
 """
 
 import numpy as np
@@ -47,6 +48,8 @@ def test_map_and_batch():
     for size, calls in ((0, 1), (2, 0)):
         with pytest.raises(tf.errors.InvalidArgumentError, match="greater than zero"):
             D.range(3).apply(E.map_and_batch(lambda x: x, size, num_parallel_calls=calls))
+    legacy = tf.compat.v1.data.experimental.map_and_batch_with_legacy_function
+    assert values(D.range(3).apply(legacy(lambda x: x, 2))) == [[0, 1], [2]]
     inputs = (D.range(3)._variant_tensor, [], int64(2), int64(1), False)
     old = made("ExperimentalMapAndBatchDataset", inputs, VECTOR, f=body_of(lambda x: x + 1))
     assert values(old) == [[1, 2], [3]]
@@ -122,12 +125,14 @@ def test_pad_to_cardinality():
     def two():
         return D.from_tensor_slices({"a": [[1, 2], [3, 4]], "s": ["x", "y"]})
 
-    assert values(two().apply(E.pad_to_cardinality(3, mask_key="m"))) == [
-        {"a": [1, 2], "s": b"x", "m": True},
-        {"a": [3, 4], "s": b"y", "m": True},
-        {"a": [0, 0], "s": b"", "m": False},
-    ]
-    check_iterator_checkpointing(lambda: two().apply(E.pad_to_cardinality(3)))
+    check_dataset(
+        lambda: two().apply(E.pad_to_cardinality(3, mask_key="m")),
+        [
+            {"a": [1, 2], "s": b"x", "m": True},
+            {"a": [3, 4], "s": b"y", "m": True},
+            {"a": [0, 0], "s": b"", "m": False},
+        ],
+    )
     assert len(two().apply(E.pad_to_cardinality(4))) == 4
     for dataset, count in (
         (two(), 1), (D.range(3), 4), (two().repeat(), 4), (two().filter(lambda x: True), 4),
@@ -188,5 +193,14 @@ def test_older_operations():
     some = body_of(lambda x: x > 2)
     found = made("ParallelFilterDataset", (variant, [], int64(2)), predicate=some)
     assert values(found) == [3, 4]
+    assert int(execute("ExperimentalDatasetCardinality", (variant,))) == 5
+    windows = tf.TensorSpec([], tf.variant)
+    functions = {
+        "key_func": body_of(lambda x: x % 2),
+        "reduce_func": body_of(lambda key, window: window, SCALAR, windows),
+        "window_size_func": body_of(lambda key: key * 0 + 2),
+    }
+    found = made("ExperimentalGroupByWindowDataset", (variant, [], [], []), **functions)
+    assert values(found) == [0, 2, 1, 3, 4]
     marked = D.range(5).map(lambda x: (x, x % 2 == 0))._variant_tensor
     assert values(made("FilterByLastComponentDataset", (marked,))) == [0, 2, 4]

@@ -232,3 +232,34 @@ def test_datasets_of_files_have_the_old_methods(tmp_path):
     ]
     with v1.Session() as session:
         assert session.run(elements) == [b"1,a", (1, b"a"), b"1,a\n", 5]
+
+
+def test_random_numbers():
+    experimental = v1.data.experimental
+    dataset = experimental.RandomDataset(3)
+    assert isinstance(dataset, tf.data.experimental.RandomDataset)
+    element = dataset.take(2).make_one_shot_iterator().get_next()
+    with v1.Session() as session:
+        one, other = taken(session, element, 2)
+        assert one != other
+    legacy = experimental.map_and_batch_with_legacy_function(lambda x: x + 1, 2)
+    element = D.range(4).apply(legacy).make_one_shot_iterator().get_next()
+    with v1.Session() as session:
+        assert session.run(element).tolist() == [1, 2]
+
+
+def test_one_shot_iterators_of_shuffled_and_cached_datasets():
+    dataset = D.range(4).cache().shuffle(4, seed=1).repeat(2)
+    element = dataset.make_one_shot_iterator().get_next()
+    with v1.Session() as session:
+        assert sorted(taken(session, element, 8)) == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_rows_of_a_sparse_tensor():
+    sparse = tf.sparse.SparseTensor([[0, 0], [0, 1], [2, 0]], [1, 2, 3], [3, 2])
+    element = D.from_sparse_tensor_slices(sparse).make_one_shot_iterator().get_next()
+    with v1.Session() as session:
+        found = [[x.tolist() for x in session.run(element)] for _ in range(3)]
+    assert found == [[[[0], [1]], [1, 2], [2]], [[], [], [2]], [[[0]], [3], [2]]]
+    with pytest.raises(TypeError, match="Invalid `sparse_tensor`"):
+        D.from_sparse_tensor_slices([[1]])

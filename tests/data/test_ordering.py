@@ -108,6 +108,8 @@ def test_shuffle_errors():
     for size in (0, -1, -3):
         with pytest.raises(tf.errors.InvalidArgumentError, match=f"greater than zero.*{size}"):
             D.range(3).shuffle(size)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="scalar"):
+        D.range(3).shuffle([2])
     for seed in ("a", 1.5):
         with pytest.raises(TypeError):
             D.range(3).shuffle(2, seed=seed)

@@ -206,6 +206,8 @@ def test_older_operations():
         assert found == [[0, 1], [2, 3], [4, 5], [6, 7], [8], [9]]
     three = made("RebatchDataset", (D.range(4).batch(2)._variant_tensor, two + 1), VECTOR)
     assert values(three) == [[0], [1], [], [2], [3], []]
+    three = made("RebatchDataset", (variant, two + 1), VECTOR)
+    assert values(three) == [[0, 1], [2, 3], [], [4, 5], [6, 7], [], [8], [9], []]
     with pytest.raises(tf.errors.InvalidArgumentError):
         made("RebatchDataset", (variant, two - 2), VECTOR)
     assert values(made("ExperimentalUnbatchDataset", (variant,))) == list(range(10))

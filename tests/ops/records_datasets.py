@@ -62,6 +62,7 @@ _BY_FILE = {
         ChooseFastestDataset ExperimentalChooseFastestDataset MapAndBatchDataset
         ExperimentalMapAndBatchDataset BatchDataset ParallelBatchDataset ParallelMapDataset
         ExperimentalMapDataset ParallelFilterDataset FilterByLastComponentDataset GetElementAtIndex
+        ExperimentalDatasetCardinality ExperimentalGroupByWindowDataset
     """,
     "tests/data/test_iterators.py": """
         Iterator IteratorV2 AnonymousIteratorV3 MakeIterator IteratorGetNext IteratorGetNextSync

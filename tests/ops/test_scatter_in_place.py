@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -131,3 +132,26 @@ def test_a_table_of_the_host_needs_no_compiler():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "False", done.stderr
+
+
+def test_readers_on_other_threads_see_whole_updates():
+    variable, every = tf.Variable(tf.zeros(SHAPE)), tf.range(SHAPE[0])
+    one, mixed, stop = tf.ones(SHAPE), [], threading.Event()
+
+    def read():
+        while not stop.is_set():
+            held = variable.read_value()
+            first = np.unique(held.numpy())
+            mixed.extend(first[1:])
+            mixed.extend(np.setdiff1d(held.numpy(), first))  # later it is what it was
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for _ in range(200):
+        variable.scatter_add(tf.IndexedSlices(one, every))
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert mixed == []
+    assert np.unique(variable.numpy()).tolist() == [200]

@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
+from penstock.core.tensor import EagerTensor
 from penstock.data import structure as st
 from penstock.data.base import dataset_class
 from penstock.data.functions import Traced, trace
@@ -363,7 +364,8 @@ def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Apply:
       A function for `Dataset.apply`.
 
     Raises:
-      ValueError: elements are no dictionaries, their number is not known, or there are more.
+      ValueError: elements are no dictionaries; or, in eager code, their number is not known, or
+        there are more.
 
     Example:
       >>> import penstock as tf
@@ -374,25 +376,31 @@ def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Apply:
     """
 
     def apply(dataset: Any) -> Any:
-        count = int(dataset.cardinality())
+        count = dataset.cardinality()
         if not isinstance(dataset.element_spec, dict):
             raise ValueError("`pad_to_cardinality` requires its input dataset to be a dictionary.")
-        if count in (INFINITE, UNKNOWN):
-            raise ValueError(
-                "The dataset passed into `pad_to_cardinality` must have a known cardinalty, but has"
-                f" cardinality {count}"
-            )
-        if count > cardinality:
-            raise ValueError(
-                "The dataset passed into `pad_to_cardinality` must have a cardinalty less than the"
-                f" target cardinality ({cardinality}), but has cardinality {count}"
-            )
+        if isinstance(count, EagerTensor):
+            _check_count(int(count), cardinality)
         zeros = st.map_leaves(_zero, dataset.element_spec)
         filler = dataset_class().from_tensors({**zeros, mask_key: False})
         marked = dataset.map(lambda element: {**element, mask_key: True})
-        return marked.concatenate(filler.repeat(cardinality - count))
+        target = convert_to_tensor(cardinality, dt.int64)
+        return marked.concatenate(filler.repeat(execute("Sub", (target, count))))
 
     return apply
+
+
+def _check_count(count: int, cardinality: int) -> None:
+    if count in (INFINITE, UNKNOWN):
+        raise ValueError(
+            "The dataset passed into `pad_to_cardinality` must have a known cardinalty, but has"
+            f" cardinality {count}"
+        )
+    if count > cardinality:
+        raise ValueError(
+            "The dataset passed into `pad_to_cardinality` must have a cardinalty less than the"
+            f" target cardinality ({cardinality}), but has cardinality {count}"
+        )
 
 
 def _zero(spec: Any) -> Any:

@@ -48,6 +48,11 @@ class DirectedInterleave(Description):
         super().__init__((selector, *inputs), types, shapes)
         self.stops = stops
 
+    def cardinality(self) -> int:
+        """Infinite where one that is chosen from is."""
+        found = [each.cardinality() for each in self.inputs[1:]]
+        return INFINITE if INFINITE in found else UNKNOWN
+
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
         selector, *others = [each.start(run) for each in self.inputs]

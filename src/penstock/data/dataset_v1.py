@@ -4,10 +4,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from penstock.core.composite import SparseTensor
+from penstock.core.op_def import lookup
 from penstock.data import legacy
 from penstock.data.base import DatasetBase
 from penstock.data.dataset import Dataset
 from penstock.data.iterator_v1 import Iterator, make_initializable_iterator, make_one_shot_iterator
+from penstock.data.methods_sources import made
+from penstock.types import dtypes as dt
+from penstock.types.tensor_spec import TensorSpec
 
 # Any: elements are of whatever structure the dataset has.
 
@@ -74,6 +79,34 @@ class DatasetV1(Dataset):
           predicate: takes an element, returns bool[].
         """
         return self.filter(predicate)  # type: ignore[return-value]
+
+    @staticmethod
+    def from_sparse_tensor_slices(sparse_tensor: Any) -> "DatasetV1":
+        """The rows of a sparse tensor: `from_tensor_slices` takes sparse tensors too.
+
+        Args:
+          sparse_tensor: a tf.sparse.SparseTensor [N, ...].
+
+        Returns:
+          A dataset of N elements (indices, values, dense_shape).
+
+        Raises:
+          TypeError: it is something else.
+        """
+        if not isinstance(sparse_tensor, SparseTensor):
+            raise TypeError(
+                "Invalid `sparse_tensor`. `sparse_tensor` must be a `tf.sparse.SparseTensor`. Got"
+                f" {type(sparse_tensor)}."
+            )
+        rank = sparse_tensor.shape.rank
+        inner = None if rank is None else rank - 1
+        spec = (
+            TensorSpec([None, inner], dt.int64),
+            TensorSpec([None], sparse_tensor.dtype),
+            TensorSpec([inner], dt.int64),
+        )
+        parts = (sparse_tensor.indices, sparse_tensor.values, sparse_tensor.dense_shape)
+        return DatasetV1._adapted(made(lookup("SparseTensorSliceDataset"), parts, spec, {}))  # type: ignore[no-any-return]
 
     @classmethod
     def _adapted(cls, dataset: Any) -> Any:

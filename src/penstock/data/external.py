@@ -17,6 +17,7 @@ _HARMLESS = frozenset(
     " HashTableV2 AnonymousHashTable IteratorGetNext ReduceDataset DatasetToSingleElement"
     " AnonymousIteratorV3 MakeIterator".split()
 )
+_PARTS = ("Dataset", "SeedGenerator", "MemoryCache")  # of datasets that functions make
 
 
 def stateful_operations(description: Description) -> Iterator[str]:
@@ -37,7 +38,7 @@ def _functions(description: Description) -> Iterator[Mapped]:
 
 def _stateful(function: Mapped) -> Iterator[str]:
     for op in function.body.graph.get_operations():
-        harmless = op.type in _HARMLESS or op.type.endswith("Dataset") or "Dataset" in op.type
+        harmless = op.type in _HARMLESS or any(part in op.type for part in _PARTS)
         if op.op_def.stateful and op.type != "Placeholder" and not harmless:
             yield op.type
 

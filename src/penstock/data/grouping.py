@@ -14,7 +14,16 @@ from penstock.core.kernels import host_kernel
 from penstock.data.held import HeldElements
 from penstock.data.operations import HOST, NAMED, TYPES, Mapped, dataset_op, held
 from penstock.data.run import Bound, Run
-from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage
+from penstock.data.stages import (
+    INFINITE,
+    UNKNOWN,
+    Array,
+    Description,
+    Element,
+    Stage,
+    State,
+    UnaryStage,
+)
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
@@ -51,6 +60,10 @@ class GroupByWindow(Description):
         self.key = key
         self.reduce = reduce
         self.size = size
+
+    def cardinality(self) -> int:
+        """Known for infinitely many elements alone."""
+        return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
@@ -173,8 +186,16 @@ GROUP_BY_WINDOW = dataset_op(
     "What a function makes of windows of elements with one key.",
 )
 
+GROUP_BY_WINDOW_V0 = dataset_op(
+    f"ExperimentalGroupByWindowDataset(input_dataset: variant, {_captures(*_WINDOW)}; key_func:"
+    f" func, reduce_func: func, window_size_func: func, {_capture_types(*_WINDOW)}, {TYPES}) ->"
+    " handle: variant",
+    "What a function makes of windows of elements with one key.",
+)
+
 
 @host_kernel(GROUP_BY_WINDOW, limit=HOST)
+@host_kernel(GROUP_BY_WINDOW_V0, limit=HOST)
 def _group_by_window(
     input_dataset: Array, key_other: list[Array], reduce_other: list[Array],
     size_other: list[Array], *, key_func: Any, reduce_func: Any, window_size_func: Any,

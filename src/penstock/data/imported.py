@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock import errors
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
-from penstock.core.shapes import ShapeContext
+from penstock.core.shapes import ShapeContext, scalar
 from penstock.data.mapping import Map
 from penstock.data.operations import (
     HOST,
@@ -45,6 +47,21 @@ def _map_v0(
 ) -> Description:  # fmt: skip
     function = Mapped(f, other_arguments)
     return Map(held(input_dataset), function, 0, True, output_types, output_shapes)
+
+
+# ---- numbers
+
+OLD_CARDINALITY = define_op(
+    "ExperimentalDatasetCardinality(input_dataset: variant) -> cardinality: int64",
+    shape=scalar,
+    fallible=True,
+    doc="How many elements a dataset has; -1 for infinitely many, -2 where it is not known.",
+).not_differentiable("the result is an integer")
+
+
+@host_kernel(OLD_CARDINALITY, limit=HOST)
+def _cardinality(input_dataset: Array) -> Array:
+    return np.asarray(held(input_dataset).cardinality(), np.int64)
 
 
 # ---- an element by its number

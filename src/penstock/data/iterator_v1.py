@@ -28,6 +28,7 @@ from penstock.util import nest
 # Any: elements are of whatever structure the dataset has.
 
 GET_NEXT_CALL_WARNING_THRESHOLD = 32
+_COPIED = ("Dataset", "SeedGenerator", "MemoryCache")  # a copy of them is as good
 _TOO_MANY = (
     "An unusually high number of `Iterator.get_next()` calls was detected. This often means that"
     " it is called in a training loop, where each call adds an operation to the graph. Call"
@@ -303,7 +304,7 @@ def _check_copied(node: Any) -> None:
             f"Cannot capture a placeholder (name:{node.name}, type:{node.op}) by value: expected a"
             " dataset of constants. Use make_initializable_iterator."
         )
-    if lookup(node.op).stateful and "Dataset" not in node.op:
+    if lookup(node.op).stateful and not any(part in node.op for part in _COPIED):
         raise ValueError(
             f"Cannot capture a stateful node (name:{node.name}, type:{node.op}) by value: expected"
             " a dataset that captures no variable, table or the like. Use"

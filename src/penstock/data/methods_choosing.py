@@ -245,8 +245,6 @@ def _as_weights(weights: Any, count: int) -> Tensor:
     if weights is None:
         weights = [1.0] * count
     tensor: Tensor = convert_to_tensor(weights)
-    if tensor.dtype.is_integer:
-        tensor = execute("Cast", (tensor,), {"DstT": dt.float32})
     if tensor.dtype not in (dt.float32, dt.float64):
         raise TypeError(
             "Invalid `weights`. `weights` type must be either `tf.float32` or `tf.float64` but is"

@@ -95,6 +95,11 @@ class GroupingMethods(DatasetBase):
             window_size_func, [Structure(KEY)], "group_by_window",
             convert=lambda value: convert_to_tensor(value, dt.int64),
         )  # fmt: skip
+        if not KEY.is_compatible_with(size.output.spec):
+            raise ValueError(
+                "Invalid `window_size_func`. Expected `window_size_func` to return a single"
+                f" tf.int64 scalar, but it returns {size.output.spec}."
+            )
         given = [Structure(KEY), Structure(DatasetSpec(self.element_spec))]
         reduced = trace(reduce_func, given, "group_by_window", unpack=False)
         spec = reduced.output.spec
@@ -271,6 +276,8 @@ class GroupingMethods(DatasetBase):
         """
         sizes = convert_to_tensor(batch_size, dt.int64)
         drops = convert_to_tensor(drop_remainder, dt.bool_)
+        if sizes.shape.rank == 0 and not all(map(_is_dense, nest.flatten(self.element_spec))):
+            return self.unbatch().batch(sizes, drops, name=name)  # type: ignore[attr-defined,no-any-return]
         known = constant_value(sizes) if constant_value(drops) else None
         same = None if known is None else set(np.asarray(known).reshape(-1).tolist())
         rows = same.pop() if same is not None and len(same) == 1 else None
@@ -346,6 +353,10 @@ def _ragged_row(value: Any, spec: RaggedTensorSpec) -> Any:
     return RaggedTensor.from_tensor(
         value, ragged_rank=spec.ragged_rank, row_splits_dtype=spec.row_splits_dtype
     )
+
+
+def _is_dense(spec: Any) -> bool:
+    return isinstance(spec, TensorSpec)
 
 
 def _with_rows(spec: Any, rows: int | None) -> Any:

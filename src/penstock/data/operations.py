@@ -66,13 +66,30 @@ def held(value: Any) -> Description:
 
 
 def number(value: Any) -> int:
-    """A scalar input as a Python integer."""
-    return int(np.asarray(value).reshape(()))
+    """A scalar input as a Python integer.
+
+    Raises:
+      InvalidArgumentError: it is no scalar.
+    """
+    return int(_scalar(value, None))
+
+
+def _scalar(value: Any, dtype: Any) -> Any:
+    found = np.asarray(value, dtype)
+    if found.ndim:
+        raise errors.InvalidArgumentError(
+            None, None, f"expected a scalar, got {value!r} of shape {list(found.shape)}."
+        )
+    return found[()]
 
 
 def text_of(value: Any) -> str:
-    """A scalar string input."""
-    found: Any = np.asarray(value, object).reshape(())[()]
+    """A scalar string input.
+
+    Raises:
+      InvalidArgumentError: it is no scalar.
+    """
+    found: Any = _scalar(value, object)
     return found.decode() if isinstance(found, bytes) else str(found)
 
 

@@ -340,10 +340,6 @@ class IgnoreErrors(Description):
         super().__init__((input,), types, shapes)
         self.warns = warns
 
-    def cardinality(self) -> int:
-        """Known for infinitely many alone."""
-        return -1 if self.inputs[0].cardinality() == -1 else UNKNOWN
-
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
         return _IgnoreErrorsStage(self.inputs[0].start(run), self.warns)

@@ -1,6 +1,9 @@
 """The datasets of files and the ready-made ones, with the methods of the old API."""
 
-from penstock.data import methods_files, readers, ready_made
+from typing import Any
+
+from penstock.data import applying, methods_files, readers, ready_made
+from penstock.data.dataset import Dataset
 from penstock.data.dataset_v1 import DatasetV1, adapting
 
 
@@ -27,3 +30,27 @@ class SqlDatasetV1(DatasetV1, readers.SqlDataset):
 counter = adapting(methods_files.counter)
 make_batched_features_dataset = adapting(ready_made.make_batched_features_dataset)
 make_csv_dataset = adapting(ready_made.make_csv_dataset)
+map_and_batch_with_legacy_function = applying.map_and_batch
+
+
+class RandomDataset(Dataset):
+    """Random numbers without end, int64[]: see `tf.data.Dataset.random`.
+
+    Args:
+      seed: where they begin; None for another place each time.
+      rerandomize_each_iteration: whether each iterator has others.
+      name: the operation's name in a graph.
+    """
+
+    def __init__(
+        self,
+        seed: Any = None,
+        rerandomize_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        inner = Dataset.random(seed, rerandomize_each_iteration, name)
+        super().__init__(inner._variant_tensor, inner._structure)
+
+
+class RandomDatasetV1(DatasetV1, RandomDataset):
+    """Random numbers without end, with the methods of the old API."""

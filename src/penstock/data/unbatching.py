@@ -9,6 +9,7 @@ from penstock import errors
 from penstock.data.operations import NAMED, TYPES, dataset_kernel, dataset_op, held
 from penstock.data.run import Run
 from penstock.data.stages import (
+    UNKNOWN,
     Array,
     Description,
     Element,
@@ -32,11 +33,11 @@ class Unbatch(Description):
     def cardinality(self) -> int:
         """The elements by their rows, where a shape says how many those are."""
         found = self.inputs[0].cardinality()
-        if found <= 0:
+        if found < 0:
             return found
         sizes = [s[0] for s in self.inputs[0].shapes if s]
         known = [n for n in sizes if n is not None]
-        return found * known[0] if known else -2
+        return found * known[0] if known else UNKNOWN
 
     def start(self, run: Run) -> Stage:
         """A state before the first row."""
@@ -117,7 +118,7 @@ def _unbatch(
 
 
 class ReplicaBatches(Description):
-    """Each element's rows in a number of pieces, the first of which have one more where need be."""
+    """Each element's rows in a number of pieces, of which the last have fewer where need be."""
 
     kind = "RebatchDataset"
     __slots__ = ("count",)
@@ -148,9 +149,8 @@ class _ReplicaStage(UnaryStage):
             check_rows(found)
             self._held, self._piece = found, 0
         held, piece = self._held, self._piece
-        size, longer = divmod(rows_of(held), self._count)
-        start = piece * size + min(piece, longer)
-        stop = start + size + (piece < longer)
+        size = -(-rows_of(held) // self._count)
+        start, stop = piece * size, (piece + 1) * size
         self._piece = piece + 1
         if self._piece == self._count:
             self._held = None

@@ -25,6 +25,9 @@ _SAME = (
 
 EXPORTS = {
     "penstock.data.applying": {
-        name: [f"data.experimental.{name}", f"compat.v1.data.experimental.{name}"] for name in _SAME
+        **{
+            name: [f"data.experimental.{name}", f"compat.v1.data.experimental.{name}"]
+            for name in _SAME
+        },
     },
 }

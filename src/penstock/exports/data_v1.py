@@ -8,6 +8,11 @@ EXPORTS = {
         "FixedLengthRecordDatasetV1": ["compat.v1.data.FixedLengthRecordDataset"],
         "CsvDatasetV1": ["compat.v1.data.experimental.CsvDataset"],
         "SqlDatasetV1": ["compat.v1.data.experimental.SqlDataset"],
+        "RandomDataset": ["data.experimental.RandomDataset"],
+        "RandomDatasetV1": ["compat.v1.data.experimental.RandomDataset"],
+        "map_and_batch_with_legacy_function": [
+            "compat.v1.data.experimental.map_and_batch_with_legacy_function"
+        ],
         "counter": ["compat.v1.data.experimental.Counter"],
         "make_batched_features_dataset": [
             "compat.v1.data.experimental.make_batched_features_dataset"

@@ -231,6 +231,8 @@ def _eager_py_func_gradient(op: Any, *grads: Any) -> list[Any]:
 
     def backward(*values: Any) -> list[Any]:
         entry = held.take(_step.current)
+        if state.recorders:  # for a second derivative: by the tensors that this tape watches
+            entry = None
         tape, tensors, outputs = (
             entry[1:] if entry is not None else _record(held, list(values[: len(inputs)]))
         )
