@@ -31,14 +31,22 @@ def open_bytes(path: Any, compression: str = "", offset: int = 0) -> Any:
       OpError: a subclass: the file cannot be read.
     """
     local = files.local_path(path)
-    try:
+    with files.translating(local):
         file = open(local, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
-        plain = _Plain(file, local)
-        if not compression:
-            file.seek(offset)
-            return plain
-    except OSError as problem:
-        raise files.translated(problem, local) from problem
+    try:
+        with files.translating(local):
+            return _at(file, local, compression, offset)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _at(file: Any, local: str, compression: str, offset: int) -> Any:
+    """What reads an open file from an offset on."""
+    plain = _Plain(file, local)
+    if not compression:
+        file.seek(offset)
+        return plain
     made = (
         snappy.Unpacking(plain, local)
         if compression == "SNAPPY"

@@ -158,11 +158,10 @@ class IteratorState:
             try:
                 if state is not None:
                     stage.restore(state)
-            except errors.OpError:
+            except Exception as problem:
                 stage.close()
-                raise
-            except Exception as problem:  # states come from files: whatever may be wrong with them
-                stage.close()
+                if isinstance(problem, errors.OpError):
+                    raise
                 raise errors.DataLossError(
                     None,
                     None,
