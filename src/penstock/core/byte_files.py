@@ -5,6 +5,7 @@ is in it. A compressed file may be made of several, one behind the other; no mor
 decompressed at a time than is asked for.
 """
 
+import io
 import zlib
 from typing import Any, BinaryIO
 
@@ -39,6 +40,41 @@ def open_bytes(path: Any, compression: str = "", offset: int = 0) -> Any:
     except BaseException:
         file.close()
         raise
+
+
+def open_text(path: Any, compression: str, encoding: str) -> io.TextIOWrapper:
+    """Opens a file to be read as text, with the ends of lines as they are.
+
+    Args:
+      path: the file.
+      compression: "GZIP", "ZLIB", "SNAPPY" or "".
+      encoding: of the text.
+
+    Raises:
+      OpError: a subclass: the file cannot be read; also while it is.
+    """
+    raw = io.BufferedReader(_Raw(open_bytes(path, compression)), _PIECE)
+    return io.TextIOWrapper(raw, encoding=encoding, newline="")
+
+
+class _Raw(io.RawIOBase):
+    """What `open_bytes` gives, for the classes of `io`. Not thread-safe."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__()
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._file.read(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def _at(file: Any, local: str, compression: str, offset: int) -> Any:
