@@ -9,6 +9,7 @@ import penstock as tf
 from penstock import errors
 from penstock.data import codec, mapping
 from penstock.data.sources import _RangeStage
+from penstock.data.vectorize import LARGEST
 from penstock.graph.body import CallBody
 
 v1 = tf.compat.v1
@@ -78,3 +79,21 @@ def test_functions_of_datasets_that_are_gone_are_forgotten():
     for k in range(5):
         run_once(k)
     assert count() <= before
+
+
+def test_numbers_of_a_range_that_do_not_fit_wrap():
+    dataset = tf.data.Dataset.range(254, 258, output_type=tf.uint8)
+    assert [int(x) for x in dataset] == [254, 255, 0, 1]
+    assert [x.tolist() for x in dataset.batch(2).as_numpy_iterator()] == [[254, 255], [0, 1]]
+
+
+def test_functions_with_large_values_inside_are_called_one_by_one():
+    def largest(size):
+        return tf.data.Dataset.range(4).map(lambda x: tf.reduce_max(x * tf.ones([size], tf.int64)))
+
+    def of_rows(dataset):
+        return dataset._variant_tensor._array.of_rows
+
+    assert of_rows(largest(LARGEST)) is not None
+    assert of_rows(largest(LARGEST + 1)) is None
+    assert list(largest(LARGEST + 1).as_numpy_iterator()) == [0, 1, 2, 3]
