@@ -3,6 +3,7 @@
 import gc
 import time
 
+import numpy as np
 import pytest
 
 import penstock as tf
@@ -97,3 +98,15 @@ def test_functions_with_large_values_inside_are_called_one_by_one():
     assert of_rows(largest(LARGEST)) is not None
     assert of_rows(largest(LARGEST + 1)) is None
     assert list(largest(LARGEST + 1).as_numpy_iterator()) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("call", [tf.numpy_function, tf.py_function])
+def test_a_function_may_return_the_same_array_each_time(call):
+    kept = np.zeros(2)
+
+    def filled(x):
+        kept[:] = x
+        return kept
+
+    dataset = tf.data.Dataset.range(3).map(lambda x: call(filled, [x], tf.float64)).batch(3)
+    assert next(dataset.as_numpy_iterator()).tolist() == [[0, 0], [1, 1], [2, 2]]
