@@ -110,3 +110,13 @@ def test_a_function_may_return_the_same_array_each_time(call):
 
     dataset = tf.data.Dataset.range(3).map(lambda x: call(filled, [x], tf.float64)).batch(3)
     assert next(dataset.as_numpy_iterator()).tolist() == [[0, 0], [1, 1], [2, 2]]
+
+
+def test_checkpoints_hold_iterators_of_arrays(tmp_path):
+    dataset = tf.data.Dataset.range(4)
+    iterator = dataset.as_numpy_iterator()
+    assert next(iterator) == 0
+    path = tf.train.Checkpoint(it=iterator).save(str(tmp_path / "ck"))
+    again = dataset.as_numpy_iterator()
+    tf.train.Checkpoint(it=again).restore(path).assert_consumed()
+    assert list(again) == [1, 2, 3]
