@@ -49,6 +49,17 @@ def test_a_filter_that_lets_little_pass_takes_many_at_once(monkeypatch):
     assert len(taken) < 120
 
 
+def test_equality_with_a_number_has_rows():
+    dataset = tf.data.Dataset.range(10).filter(lambda x: x % 4 == 0)
+    assert dataset._variant_tensor._array.of_rows is not None
+    assert list(dataset.as_numpy_iterator()) == [0, 4, 8]
+    rows = tf.data.Dataset.from_tensor_slices([[1, 2], [2, 2]])
+    assert [x.tolist() for x in rows.map(lambda x: x == 2).as_numpy_iterator()] == [
+        [False, True],
+        [True, True],
+    ]
+
+
 @pytest.mark.parametrize("passes", ["rows", "one by one", "reduce"])
 def test_what_gives_nothing_ends_in_time(passes):
     with tf.Graph().as_default():
