@@ -237,10 +237,8 @@ class IteratorSpec(TypeSpec):
         return OwnedIterator(components=components, element_spec=self._element_spec)
 
 
-class NumpyIterator(PythonIterator[Any]):
+class NumpyIterator(PythonIterator[Any], Trackable):
     """The elements of a dataset as NumPy arrays; what `as_numpy_iterator` gives."""
-
-    __slots__ = ("_iterator",)
 
     def __init__(self, dataset: Any) -> None:
         self._iterator = iter(dataset)
@@ -253,6 +251,9 @@ class NumpyIterator(PythonIterator[Any]):
 
     def _serialize_to_tensors(self) -> dict[str, Any]:
         return self._iterator._serialize_to_tensors()  # type: ignore[no-any-return]
+
+    def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> Any:
+        return self._iterator._restore_from_tensors(restored_tensors)  # type: ignore[attr-defined]
 
 
 def _as_numpy(value: Any) -> Any:
