@@ -48,6 +48,15 @@ def _cardinality(input_dataset: Array) -> Array:
 _classes: dict[str, type] = {}
 _AS_ARRAYS = (TensorSpec, RaggedTensorSpec, SparseTensorSpec, NoneTensorSpec)
 _VERSION = re.compile(r"V\d+$")
+_SHOWN = {  # TensorFlow's classes, where they are not called as the operations
+    "CacheDataset": "CacheDataset",
+    "CsvDataset": "CsvDatasetV2",
+    "FixedLengthRecordDataset": "FixedLengthRecordDatasetV2",
+    "GeneratorDataset": "_FlatMapDataset",
+    "SqlDataset": "SqlDatasetV2",
+    "TextLineDataset": "TextLineDatasetV2",
+    "TFRecordDataset": "TFRecordDatasetV2",
+}
 
 
 def install_class(kind: type) -> None:
@@ -230,8 +239,12 @@ class DatasetBase(CompositeTensor, Trackable):
         return DatasetSpec(self.element_spec)
 
     def __repr__(self) -> str:
-        name = _VERSION.sub("", self._made_by) if self._made_by else type(self).__name__
-        return f"<_{name} element_spec={self.element_spec}>"
+        made_by = _VERSION.sub("", self._made_by)
+        if not made_by and type(self) is not dataset_class():
+            name = _SHOWN.get(type(self).__name__, type(self).__name__)
+        else:
+            name = _SHOWN.get(made_by, f"_{made_by or 'VariantDataset'}")
+        return f"<{name} element_spec={self.element_spec}>"
 
     def __debug_string__(self) -> str:
         """The operations that make it, as a tree."""

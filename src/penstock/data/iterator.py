@@ -249,6 +249,9 @@ class NumpyIterator(PythonIterator[Any], Trackable):
     def __next__(self) -> Any:
         return nest.map_structure(_as_numpy, next(self._iterator))
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(iterator={self._iterator!r})"
+
     def _serialize_to_tensors(self) -> dict[str, Any]:
         return self._iterator._serialize_to_tensors()  # type: ignore[no-any-return]
 

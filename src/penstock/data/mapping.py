@@ -411,6 +411,23 @@ def _map(
 DETERMINISTIC = {"default": None, "true": True, "false": False}
 
 
+def calls_of(value: Any) -> int:
+    """How many calls run at once.
+
+    Raises:
+      InvalidArgumentError: it is below 1, and not AUTOTUNE.
+    """
+    count = number(value)
+    if count < 1 and count != AUTOTUNE:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"num_parallel_calls must be greater than zero, got {count}. Give a larger one, or"
+            " tf.data.AUTOTUNE.",
+        )
+    return count
+
+
 @host_kernel(PARALLEL_MAP, limit=HOST)
 def _parallel_map(
     input_dataset: Array, other_arguments: list[Array], num_parallel_calls: Array, *, f: Any,
@@ -418,7 +435,7 @@ def _parallel_map(
 ) -> Description:  # fmt: skip
     function = Mapped(f, other_arguments)
     ordered = DETERMINISTIC[_text(deterministic)]
-    count = number(num_parallel_calls)
+    count = calls_of(num_parallel_calls)
     return Map(held(input_dataset), function, count, ordered, output_types, output_shapes)
 
 

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from penstock import errors
 from penstock.core.convert import convert_to_tensor
 from penstock.data import structure as st
 from penstock.data.base import DatasetBase, DatasetSpec
@@ -11,7 +12,7 @@ from penstock.data.batching import BATCH
 from penstock.data.combining import CONCATENATE, ZIP
 from penstock.data.counting import REPEAT, SKIP, TAKE
 from penstock.data.functions import Traced, trace
-from penstock.data.mapping import FILTER, MAP, PARALLEL_MAP
+from penstock.data.mapping import AUTOTUNE, FILTER, MAP, PARALLEL_MAP
 from penstock.data.nesting import FLAT_MAP
 from penstock.data.parallel_forms import PARALLEL_BATCH
 from penstock.data.prefetching import PREFETCH
@@ -171,10 +172,11 @@ class BasicMethods(DatasetBase):
         """The same elements, taken on other threads before they are asked for.
 
         Args:
-          buffer_size: int64[], how many are kept at most; `tf.data.AUTOTUNE` leaves it to Penstock.
+          buffer_size: int64[], how many are kept at most; `tf.data.AUTOTUNE` and
+            None leave it to Penstock.
           name: the operation's name in a graph.
         """
-        return self._counted(PREFETCH, buffer_size, name)
+        return self._counted(PREFETCH, AUTOTUNE if buffer_size is None else buffer_size, name)
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> "Dataset":
         """The elements of the datasets that a function makes, one dataset after the other.
@@ -255,6 +257,12 @@ def _zipped(args: Any, datasets: Any, name: str | None) -> Any:
         return leaf.element_spec
 
     spec_of = st.map_leaves(spec, found)
+    if not inputs:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"zip: expected at least one dataset, got {found!r}. Give a tuple or a dict of some.",
+        )
     first = inputs[0]
     variants = [each._variant_tensor for each in inputs]
     return first._derived(ZIP, (variants,), spec_of, None, name, inputs[1:])

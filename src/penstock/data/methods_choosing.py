@@ -91,6 +91,8 @@ class ChoosingMethods(DatasetBase):
         if not isinstance(weights, DatasetBase):
             weights = _as_weights(weights, len(datasets))
             kept = _positive(weights)
+            if kept == []:
+                return datasets[0].take(0)
             if kept is not None and len(kept) < len(datasets):
                 datasets = [datasets[i] for i in kept]
                 weights = execute("GatherV2", (weights, kept, 0))

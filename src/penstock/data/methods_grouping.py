@@ -18,6 +18,7 @@ from penstock.ops.debug_asserts import assert_less
 from penstock.ops.ragged_class import RaggedTensor
 from penstock.types import dtypes as dt
 from penstock.types.composite_specs import SparseTensorSpec
+from penstock.types.dims import Dims
 from penstock.types.dtypes import as_dtype
 from penstock.types.ragged_spec import RaggedTensorSpec
 from penstock.types.tensor_shape import TensorShape
@@ -278,9 +279,7 @@ class GroupingMethods(DatasetBase):
         drops = convert_to_tensor(drop_remainder, dt.bool_)
         if sizes.shape.rank == 0 and not all(map(_is_dense, nest.flatten(self.element_spec))):
             return self.unbatch().batch(sizes, drops, name=name)  # type: ignore[attr-defined,no-any-return]
-        known = constant_value(sizes) if constant_value(drops) else None
-        same = None if known is None else set(np.asarray(known).reshape(-1).tolist())
-        rows = same.pop() if same is not None and len(same) == 1 else None
+        rows = _rows_of_all(constant_value(sizes), constant_value(drops), self._structure.shapes)
         spec = map_leaves(lambda leaf: _with_rows(leaf, rows), self.element_spec)
         return self._derived(REBATCH, (self._variant_tensor, sizes, drops), spec, None, name)  # type: ignore[no-any-return]
 
@@ -357,6 +356,22 @@ def _ragged_row(value: Any, spec: RaggedTensorSpec) -> Any:
 
 def _is_dense(spec: Any) -> bool:
     return isinstance(spec, TensorSpec)
+
+
+def _rows_of_all(sizes: Any, drops: Any, shapes: Sequence[Dims]) -> int | None:
+    """How many rows each of the other stacks has, where it is the same number for all.
+
+    Args:
+      sizes: int64[] or int64[N] that were asked for; None where they are not known.
+      drops: whether a last stack that is not full is left out.
+      shapes: of the stacks that there are.
+    """
+    same = set() if sizes is None else set(np.asarray(sizes).reshape(-1).tolist())
+    if len(same) != 1:
+        return None
+    (rows,) = same
+    full = all(dims and dims[0] is not None and rows > 0 and dims[0] % rows == 0 for dims in shapes)
+    return int(rows) if drops or full else None
 
 
 def _with_rows(spec: Any, rows: int | None) -> Any:

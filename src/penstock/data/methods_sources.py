@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.data.base import DatasetBase, dataset_class
 from penstock.data.origins import remember
@@ -95,7 +96,7 @@ class SourceMethods(DatasetBase):
 
         Raises:
           ValueError: there are no arguments, or more than three.
-          InvalidArgumentError: the step is 0.
+          InvalidArgumentError: the step is 0, or `output_type` is no dtype of real numbers.
 
         Example:
           >>> import penstock as tf
@@ -110,5 +111,6 @@ class SourceMethods(DatasetBase):
                 f" {len(args)}."
             )
         start, stop, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}[len(args)]
+        limits = [convert_to_tensor(n, dt.int64) for n in (start, stop, step)]
         spec = TensorSpec((), output_type)
-        return made(RANGE, (start, stop, step), spec, None, name)  # type: ignore[no-any-return]
+        return made(RANGE, limits, spec, None, name)  # type: ignore[no-any-return]

@@ -181,7 +181,7 @@ def _up_to(spec: Any, value: Any) -> list[Any]:
       TypeError, ValueError: it has another structure.
     """
     if isinstance(spec, tuple):
-        if not isinstance(value, Sequence) or isinstance(value, str):
+        if not isinstance(value, Sequence) or isinstance(value, (str, list)):
             raise TypeError(_other_structure(spec, value))
         if len(spec) != len(value):
             raise ValueError(_other_structure(spec, value))

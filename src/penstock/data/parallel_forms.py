@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from penstock import errors
 from penstock.core.kernels import host_kernel
 from penstock.data.batching import Batch, batch_size
-from penstock.data.mapping import AUTOTUNE, DETERMINISTIC, Filter, Map, ParallelStage
-from penstock.data.operations import HOST, NAMED, TYPES, Mapped, dataset_op, held, number, text_of
+from penstock.data.mapping import AUTOTUNE, DETERMINISTIC, Filter, Map, ParallelStage, calls_of
+from penstock.data.operations import HOST, NAMED, TYPES, Mapped, dataset_op, held, text_of
 from penstock.data.run import Run
 from penstock.data.stages import (
     UNKNOWN,
@@ -27,23 +26,6 @@ from penstock.data.stages import (
 )
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
-
-
-def calls_of(value: Any) -> int:
-    """How many calls run at once.
-
-    Raises:
-      InvalidArgumentError: it is below 1, and not AUTOTUNE.
-    """
-    count = number(value)
-    if count < 1 and count != AUTOTUNE:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"num_parallel_calls must be greater than zero, got {count}. Give a larger one, or"
-            " tf.data.AUTOTUNE.",
-        )
-    return count
 
 
 def resolved(count: int, run: Run) -> int:

@@ -112,6 +112,13 @@ def _range(
     start: Array, stop: Array, step: Array, *, output_types: Any, output_shapes: Any
 ) -> Description:
     by = number(step)
+    if not (output_types[0].is_integer or output_types[0].is_floating):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"RangeDataset: expected a dtype of integers or of floating-point numbers, got"
+            f" {output_types[0].name}. Change the elements with map.",
+        )
     if by == 0:
         raise errors.InvalidArgumentError(
             None, None, "RangeDataset: step must be a non-zero integer, got 0."

@@ -78,11 +78,14 @@ def to_dense(
       >>> to_dense(SparseTensor([[0, 1]], [7], [1, 3])).numpy()
       array([[0, 7, 0]], dtype=int32)
     """
-    indices, values, sizes = components(sparse(sp_input))
+    given = sparse(sp_input)
+    indices, values, sizes = components(given)
     default = _zero(values.dtype.base_dtype) if default_value is None else default_value
     default = convert_to_tensor(default, values.dtype.base_dtype)
     attrs = {"validate_indices": validate_indices}
     result: Tensor = execute(TO_DENSE, (indices, sizes, values, default), attrs, name)
+    if state.graph is not None:  # a spec may tell more than the tensor of sizes
+        result.set_shape(given.shape)
     return result
 
 
