@@ -254,11 +254,7 @@ class ThreadingOptions(OptionsBase):
     """Which threads a dataset uses.
 
     Attributes:
-    <<<<<<< HEAD
       max_intra_op_parallelism: int; without effect: a function of elements has one thread.
-    =======
-      max_intra_op_parallelism: int; accepted, without effect: functions of elements run on one.
-    >>>>>>> rev3
       private_threadpool_size: int, threads of the iterator's own; 0 for the shared ones.
     """
 
