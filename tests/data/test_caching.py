@@ -138,3 +138,16 @@ def test_a_memory_that_is_named():
     assert values(made("CacheDataset", (D.range(3)._variant_tensor, ""))) == [0, 1, 2]
     dummy = execute("DummyMemoryCache", ())
     assert values(made("CacheDatasetV2", (D.range(9)._variant_tensor, "", dummy)))[-1] == 8
+
+
+def test_a_cache_is_named_with_a_scheme(tmp_path):
+    dataset = tf.data.Dataset.range(3).cache(f"file://{tmp_path}/c")
+    for _ in range(2):
+        assert [int(x) for x in dataset] == [0, 1, 2]
+    assert (tmp_path / "c.index").exists()
+
+
+def test_a_lock_file_of_other_bytes(tmp_path):
+    (tmp_path / "c_0.lockfile").write_bytes(b"\xff\xfe")
+    with pytest.raises(tf.errors.AlreadyExistsError, match="concurrent caching iterator"):
+        next(iter(tf.data.Dataset.range(3).cache(str(tmp_path / "c"))))

@@ -2,7 +2,9 @@
 FixedLengthRecordDatasetV2 DatasetToTFRecord ExperimentalDatasetToTFRecord.
 """
 
+import contextlib
 import gzip
+import os
 import pathlib
 import zlib
 
@@ -12,6 +14,7 @@ from tests.data.file_checks import check_everywhere, in_function, in_session, ou
 
 import penstock as tf
 from penstock.core import native_records
+from penstock.data import reading
 from penstock.data.base import dataset_class
 from penstock.data.structure import Structure
 
@@ -227,6 +230,47 @@ def test_lines(tmp_path):
     assert check_everywhere(make) == in_function(make, 8) == in_session(make) == wanted
     turns = tf.data.TextLineDataset(paths[:2], num_parallel_reads=2)
     assert values(turns)[:4] == [b"one", b"x", b"two", b"yz"]
+
+
+@pytest.mark.parametrize("fails_at", range(1, 9))
+def test_an_error_that_passes_loses_no_bytes(monkeypatch, tmp_path, fails_at):
+    path = tmp_path / "f"
+    path.write_bytes(b"abcdef\nghijkl\n")
+
+    def open_flaky(path, compression="", offset=0):
+        file, calls = open(path, "rb"), []  # noqa: SIM115 - the reader closes it
+        file.seek(offset)
+
+        class Flaky:
+            close = file.close
+
+            def read(self, size):
+                calls.append(size)
+                if len(calls) == fails_at:
+                    raise tf.errors.UnavailableError(None, None, "later")
+                return file.read(min(size, 3))
+
+        return Flaky()
+
+    monkeypatch.setattr(reading, "open_bytes", open_flaky)
+    layout = reading._Layout(0, 7, 0, "", 3)
+    for reader in (reading.Lines(path, "", 0, 3), reading._Pieces(os.fsencode(path), 0, layout)):
+        found = []
+        while len(found) < 2:
+            with contextlib.suppress(tf.errors.UnavailableError):
+                found += reader.take(5)
+        assert [item.strip() for item in found] == [b"abcdef", b"ghijkl"]
+        assert reader.offset == 14
+        reader.close()
+
+
+def test_many_small_records_of_a_large_block(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(b"h" + b"".join(n.to_bytes(3, "big") for n in range(5000)) + b"ff")
+    make = lambda: tf.data.FixedLengthRecordDataset(str(path), 3, 1, 2, 10_000)  # noqa: E731
+    wanted = [n.to_bytes(3, "big") for n in range(5000)]
+    assert [x.numpy() for x in make()] == wanted
+    assert [y for x in make().batch(999) for y in x.numpy()] == wanted
 
 
 def test_compressed_lines(tmp_path):

@@ -6,6 +6,7 @@ AnonymousIterator AnonymousIteratorV2 DeleteIterator.
 import pytest
 
 import penstock as tf
+from penstock.data import codec
 
 D = tf.data.Dataset
 
@@ -36,3 +37,35 @@ def test_iterators_of_graphs_are_plain_ones_eagerly():
     assert [int(x) for x in iterator] == [0, 1]
     with pytest.raises(RuntimeError, match="not supported in eager mode"):
         tf.compat.v1.data.make_initializable_iterator(D.range(2))
+
+
+def test_states_of_deep_datasets_are_read_again(tmp_path):
+    dataset = D.range(100)
+    for _ in range(60):  # protobuf reads no message with so many levels
+        dataset = dataset.skip(1)
+    iterator = iter(dataset)
+    assert int(next(iterator)) == 60
+    path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "c")
+    other = iter(dataset)
+    tf.train.Checkpoint(iterator=other).read(path).assert_consumed()
+    assert int(next(other)) == 61
+
+
+def test_damaged_states():
+    iterator = iter(D.range(9).take(5))
+    next(iterator)
+    state = codec.decode(iterator._state.save())
+    for wrong in (float("inf"), "x", [1.5]):
+        for damaged in (wrong, {**state, "input": wrong}):
+            with pytest.raises(tf.errors.DataLossError, match="iterator"):
+                iterator._state.restore(codec.encode(damaged))
+
+
+def test_a_damaged_state_of_a_shared_generator_is_not_taken():
+    dataset = D.range(9).shuffle(3, seed=4)
+    iterator = iter(dataset)
+    state = codec.decode(iterator._state.save())
+    state["random"]["generator"][2] = -1
+    with pytest.raises(tf.errors.DataLossError):
+        iterator._state.restore(codec.encode(state))
+    assert sorted(int(x) for x in dataset) == list(range(9))

@@ -218,3 +218,28 @@ def test_slices_of_a_sparse_tensor():
             slices(indices, [1, 2], [3, 2])
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected indices"):
         slices([[0, 0]], [1, 2], [3, 2])
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "error"),
+    [
+        (b"a,b\n1,2\n", "GZIP", tf.errors.DataLossError),
+        (b"a,b\n1,2\n", "ZLIB", tf.errors.DataLossError),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "GZIP", tf.errors.DataLossError),
+        (zlib.compress(b"a,b\n1,2\n")[:-5], "ZLIB", tf.errors.DataLossError),
+        (None, "", tf.errors.FailedPreconditionError),
+    ],
+)
+def test_csv_files_that_cannot_be_looked_at(tmp_path, content, kind, error):
+    path = tmp_path / "f"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(error, match=str(path)):
+        make_csv(str(path), 2, compression_type=kind, **ONCE)
+
+
+def test_of_a_compressed_file_only_what_is_looked_at_is_decompressed(tmp_path):
+    path = tmp_path / "f"
+    rows = b"a,b\n" + b"1,2\n" * 200_000
+    path.write_bytes(zlib.compress(rows)[:-9])  # the damage is far behind
+    dataset = make_csv(str(path), 2, compression_type="ZLIB", num_rows_for_inference=3, **ONCE)
+    assert int(next(iter(dataset))["b"][0]) == 2

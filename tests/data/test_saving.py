@@ -1,15 +1,18 @@
 """Datasets in folders: SaveDataset SaveDatasetV2 LoadDataset SnapshotDatasetV2
 SnapshotChunkDataset SnapshotDatasetReader SnapshotNestedDatasetReader."""
 
+import contextlib
 import io
 import os
 import pathlib
+import threading
 
 import numpy as np
 import pytest
 from tests.data.file_checks import check_everywhere, in_session, outcomes, saved, values
 
 import penstock as tf
+from penstock import proto
 from penstock.core import snappy
 from penstock.data import chunks
 from penstock.data.base import dataset_class
@@ -118,6 +121,80 @@ def test_damaged_folders(tmp_path):
         D.load(str(path), tf.TensorSpec([], tf.int64))
 
 
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        b"",
+        b"\x10\x05",  # the run as a number
+        b"\x12\x01a\x28\x05",  # a number for the types
+        b"\x12\x01a\x32\x01z",  # text for the count
+        b"\x12\x01a\x30" + b"\xff" * 9 + b"\x7f",  # more than can be
+        b"\x12\x01a\xc2\x3e\x01z",
+        b"\x12\x01a\x18",
+        b"\x12\x02..",
+    ],
+)
+def test_damaged_metadata(tmp_path, metadata):
+    (tmp_path / chunks.METADATA).write_bytes(metadata)
+    with pytest.raises(tf.errors.DataLossError, match="expected the metadata of a saved dataset"):
+        tf.data.Dataset.load(str(tmp_path), tf.TensorSpec([], tf.int64))
+
+
+def test_damaged_structures(tmp_path):
+    dataset = tf.data.Dataset.range(3)
+    dataset.save(str(tmp_path))
+    where = tmp_path / chunks.SPEC
+    nothing = proto.struct_pb2.StructuredValue()
+    nothing.tuple_value.values.add().none_value.SetInParent()
+    for wrong in (nothing.SerializeToString(), b"\xff\xff"):
+        where.write_bytes(wrong)
+        with pytest.raises(tf.errors.DataLossError, match="expected the structure of elements"):
+            tf.data.Dataset.load(str(tmp_path))
+    where.unlink()
+    where.mkdir()
+    with pytest.raises(tf.errors.FailedPreconditionError, match="directory"):
+        tf.data.Dataset.load(str(tmp_path))
+
+
+def test_metadata_that_cannot_be_read(tmp_path):
+    (tmp_path / chunks.METADATA).mkdir()
+    with pytest.raises(tf.errors.FailedPreconditionError, match="directory"):
+        tf.data.Dataset.load(str(tmp_path), tf.TensorSpec([], tf.int64))
+
+
+def test_threads_that_write_the_same_metadata(tmp_path):
+    made = [chunks.Metadata(str(i) * 2000, i, (9,), i, True) for i in range(4)]
+    failed = []
+
+    def write(metadata):
+        try:
+            for _ in range(50):
+                chunks.write_metadata(str(tmp_path), metadata)
+        except Exception as problem:
+            failed.append(problem)
+
+    threads = [threading.Thread(target=write, args=(each,)) for each in made]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert chunks.read_metadata(str(tmp_path)) in made
+    assert os.listdir(tmp_path) == [chunks.METADATA]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no full device")
+@pytest.mark.parametrize("kind", ["SNAPPY", ""])
+def test_chunks_on_a_full_device(kind):
+    writer = chunks.ChunkWriter("/dev/full", kind, [tf.int64])
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        writer.write((np.zeros(100_000, np.int64),))
+    with contextlib.suppress(tf.errors.ResourceExhaustedError):
+        writer.close()
+    with pytest.raises(tf.errors.NotFoundError):
+        chunks.ChunkWriter("/no/such/folder", kind, [tf.int64])
+
+
 def test_elements_that_pass_are_saved(tmp_path):
     dataset = D.range(5)
 
@@ -222,6 +299,27 @@ def test_a_snapshot_goes_on_from_a_saved_place(tmp_path):
     second._state.restore(state)
     assert [int(x) for x in second] == [2, 3, 4]
     assert values(dataset) == list(range(5))
+
+
+def test_other_files_beside_chunks_stay_when_a_run_goes_on(tmp_path):
+    dataset = tf.data.Dataset.range(6).snapshot(str(tmp_path))
+    iterator = iter(dataset)
+    assert [int(next(iterator)) for _ in range(2)] == [0, 1]
+    place = saved(iterator)
+    shard = next(tmp_path.glob("*/*/*.shard"))
+    (shard / "note.snapshot").write_bytes(b"")
+    assert int(next(iterator)) == 2
+    iterator._state.restore(place)
+    assert [int(x) for x in iterator] == [2, 3, 4, 5]
+    assert (shard / "note.snapshot").exists()
+
+
+def test_a_shard_that_is_no_folder(tmp_path):
+    tf.data.Dataset.range(3).save(str(tmp_path))
+    run = next(path for path in tmp_path.iterdir() if path.is_dir())
+    (run / "00000001.shard").write_bytes(b"")
+    with pytest.raises(tf.errors.FailedPreconditionError, match=r"00000001\.shard; Not a dir"):
+        values(tf.data.Dataset.load(str(tmp_path)))
 
 
 def test_shards_of_snapshots(tmp_path):

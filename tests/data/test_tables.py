@@ -3,6 +3,7 @@ ExperimentalSqlDataset.
 """
 
 import gzip
+import os
 import sqlite3
 
 import numpy as np
@@ -84,6 +85,33 @@ def test_numbers(write):
     assert values(missing) == [[9, 1], [2, 8]]
 
 
+@pytest.mark.filterwarnings("error")
+def test_long_numbers(write):
+    """One that is refused takes no longer than one that is read."""
+    nines = "9" * 300_000
+    for kind in (tf.int64, tf.float64):
+        assert outcomes(Csv(write(f"{nines}x\n1\n"), [kind])) == [BAD, [1]]
+    assert outcomes(Csv(write(f"{nines}\n-{nines}\n"), [tf.int64])) == [BAD, BAD]
+    zeros = "0" * 5000
+    assert values(Csv(write(f"-{zeros}12\n"), [tf.int64])) == [[-12]]
+    assert values(Csv(write("1e300\n3.4028234e38\n"), [tf.float32])) == [
+        [np.inf],
+        [float(np.finfo(np.float32).max)],
+    ]
+
+
+def test_a_header_that_cannot_be_read_leaves_no_file_open(write):
+    path = write(b"none", "z")
+    before = len(os.listdir("/proc/self/fd"))
+    iterator = iter(Csv([path] * 3, [tf.int32], "GZIP", header=True))
+    kept = []
+    for _ in range(3):
+        with pytest.raises(tf.errors.DataLossError) as caught:
+            next(iterator)
+        kept.append(caught)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_compressed_records(write):
     path = write(gzip.compress(TEXT.encode()), "z")
     make = lambda: Csv(path, [[7], [0.5], ["q"]], "GZIP", 3)  # noqa: E731
@@ -151,6 +179,35 @@ def test_rows_of_a_query(base):
     assert values(Sql("sqlite", base, "select 300", tf.int8)) == [44]
     assert values(Sql("sqlite", base, "select c from t", tf.int64)) == [0, 12, 0]
     assert values(Sql("sqlite", base, "select a from t", tf.string)) == [b"1", b"2", b""]
+
+
+@pytest.mark.parametrize(
+    ("field", "whole", "real"),
+    [
+        ("nan", 0, 0.0),
+        ("inf", 0, 0.0),
+        ("9007199254740993", 9007199254740993, 9007199254740992.0),
+        (" 1e3", 1, 1000.0),
+        ("1_0", 1, 1.0),
+        ("0x10", 0, 0.0),
+        ("1.9", 1, 1.9),
+        (".5.", 0, 0.5),
+        ("9" * 5000, 2**63 - 1, np.inf),
+        ("-" + "9" * 20 + "x" * 100_000, -(2**63), -1e20),
+        (float("inf"), 2**63 - 1, np.inf),
+        (-1e30, -(2**63), -1e30),
+        (1e19, 2**63 - 1, 1e19),
+    ],
+)
+def test_numbers_of_a_query(tmp_path, field, whole, real):
+    path = str(tmp_path / "some.db")
+    connection = sqlite3.connect(path)
+    connection.execute("create table t (a)")
+    connection.execute("insert into t values (?)", (field,))
+    connection.commit()
+    connection.close()
+    query = "select a, a from t"
+    assert values(Sql("sqlite", path, query, (tf.int64, tf.float64))) == [[whole, real]]
 
 
 def test_queries_that_fail(base, tmp_path):

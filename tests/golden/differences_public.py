@@ -146,7 +146,6 @@ _BY_REASON = {
         "tf.RaggedTensor.from_row_starts([1, 2, 3], <<[1, 2] || [0, 5]>>)",
         "tf.RaggedTensor.from_row_limits([1, 2, 3], <<[1, 2] || []>>)",
         "tf.RaggedTensor.from_uniform_row_length([1, 2, 3, 4], 0)",
-        "tf.map_fn(tf.<<reduce_sum || size>>, rt)",
         "tf.nn.softmax(rf, 0)",
     ],
     "A zero divides as numbers do: infinity, or 0 for integers.": [

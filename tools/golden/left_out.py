@@ -89,7 +89,7 @@ _BY_REASON = {
     """,
 }
 
-_OF_DATASETS = re.compile("Dataset|Iterator|SeedGenerator|MemoryCache")
+_OF_DATASETS = re.compile("Dataset|Iterator|SeedGenerator|MemoryCache|GetElementAtIndex|GetOptions")
 
 NOT_RECORDED = {op: reason for reason, ops in _BY_REASON.items() for op in ops.split()} | {
     op: "makes or takes datasets, see tests/data"

@@ -5,6 +5,7 @@ is in it. A compressed file may be made of several, one behind the other; no mor
 decompressed at a time than is asked for.
 """
 
+import io
 import zlib
 from typing import Any, BinaryIO
 
@@ -31,14 +32,57 @@ def open_bytes(path: Any, compression: str = "", offset: int = 0) -> Any:
       OpError: a subclass: the file cannot be read.
     """
     local = files.local_path(path)
-    try:
+    with files.translating(local):
         file = open(local, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
-        plain = _Plain(file, local)
-        if not compression:
-            file.seek(offset)
-            return plain
-    except OSError as problem:
-        raise files.translated(problem, local) from problem
+    try:
+        with files.translating(local):
+            return _at(file, local, compression, offset)
+    except BaseException:
+        file.close()
+        raise
+
+
+def open_text(path: Any, compression: str, encoding: str) -> io.TextIOWrapper:
+    """Opens a file to be read as text, with the ends of lines as they are.
+
+    Args:
+      path: the file.
+      compression: "GZIP", "ZLIB", "SNAPPY" or "".
+      encoding: of the text.
+
+    Raises:
+      OpError: a subclass: the file cannot be read; also while it is.
+    """
+    raw = io.BufferedReader(_Raw(open_bytes(path, compression)), _PIECE)
+    return io.TextIOWrapper(raw, encoding=encoding, newline="")
+
+
+class _Raw(io.RawIOBase):
+    """What `open_bytes` gives, for the classes of `io`. Not thread-safe."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__()
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._file.read(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _at(file: Any, local: str, compression: str, offset: int) -> Any:
+    """What reads an open file from an offset on."""
+    plain = _Plain(file, local)
+    if not compression:
+        file.seek(offset)
+        return plain
     made = (
         snappy.Unpacking(plain, local)
         if compression == "SNAPPY"

@@ -6,6 +6,7 @@ the error class that TensorFlow raises for them, with the path in the message. `
 `file_object`, the names of compat.v1 in `files_v1`.
 """
 
+import contextlib
 import errno
 import fnmatch
 import os
@@ -75,6 +76,15 @@ def translated(problem: OSError, path: Path) -> errors.OpError:
     """The error that stands for one of the operating system, as `path; reason`."""
     kind = CLASSES.get(problem.errno or 0, errors.UnknownError)
     return kind(None, None, f"{os.fsdecode(path)}; {problem.strerror or problem}")
+
+
+@contextlib.contextmanager
+def translating(path: Path) -> Iterator[None]:
+    """Failures of the operating system while it is open become our errors about a path."""
+    try:
+        yield
+    except OSError as problem:
+        raise translated(problem, path) from problem
 
 
 def _done(path: Path, function: Callable[..., Any], *arguments: Any) -> Any:

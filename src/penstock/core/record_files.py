@@ -139,6 +139,7 @@ class TFRecordWriter:
         Raises:
           TypeError: it is not bytes.
           FailedPreconditionError: the writer is closed.
+          OpError: a subclass: the file cannot be written.
         """
         if isinstance(record, str):
             record = record.encode()
@@ -148,22 +149,25 @@ class TFRecordWriter:
                 "Serialize it."
             )
         data = frame(bytes(record))
-        self._open_file("write").write(data if self._pack is None else self._pack.compress(data))
+        file = self._open_file("write")
+        with files.translating(self._path):
+            file.write(data if self._pack is None else self._pack.compress(data))
 
     def flush(self) -> None:
         """Hands what was written to the system, as far as the compression's flush mode lets it."""
         file = self._open_file("flush")
-        if self._pack is not None and self._flush_mode != zlib.Z_NO_FLUSH:
-            file.write(self._pack.flush(self._flush_mode))
-        file.flush()
+        with files.translating(self._path):
+            if self._pack is not None and self._flush_mode != zlib.Z_NO_FLUSH:
+                file.write(self._pack.flush(self._flush_mode))
+            file.flush()
 
     def close(self) -> None:
         """Writes what is left and closes the file; a second call does nothing."""
         file, self._file = self._file, None
         if file is not None:
-            if self._pack is not None:
-                file.write(self._pack.flush())
-            file.close()
+            with files.translating(self._path), file:
+                if self._pack is not None:
+                    file.write(self._pack.flush())
 
     def _open_file(self, what: str) -> BinaryIO:
         if self._file is None:

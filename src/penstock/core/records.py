@@ -184,13 +184,15 @@ class RecordReader:
         """Has a record whole in the block, as far as the file goes; whether it is."""
         self._move(place)
         pieces, have = [self._block], len(self._block)
-        while have < needed:
-            piece = self._file.read(max(_BLOCK_BYTES, min(needed, 2 * have) - have))
-            if not piece:
-                break
-            pieces.append(piece)
-            have += len(piece)
-        self._block = b"".join(pieces)
+        try:
+            while have < needed:
+                piece = self._file.read(max(_BLOCK_BYTES, min(needed, 2 * have) - have))
+                if not piece:
+                    break
+                pieces.append(piece)
+                have += len(piece)
+        finally:  # what was read before an error is not read again
+            self._block = b"".join(pieces)
         return have >= needed
 
     def _corrupted(self) -> errors.OpError:

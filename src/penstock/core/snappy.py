@@ -44,6 +44,7 @@ class Unpacking:
     def __init__(self, file: Any, name: str) -> None:
         self._file, self._name = file, name
         self._ready = b""
+        self._at = 0  # of what was not read of it
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes; none at the end alone.
@@ -51,7 +52,7 @@ class Unpacking:
         Raises:
           DataLossError: the bytes are no such blocks.
         """
-        while not self._ready:
+        while self._at == len(self._ready):
             head = self._exactly(_LENGTH.size)
             if not head:
                 return b""
@@ -62,11 +63,11 @@ class Unpacking:
             if len(block) < length:
                 raise self._lost("the end of the file inside of a block")
             try:
-                self._ready = unpacked(block)
+                self._ready, self._at = unpacked(block), 0
             except (IndexError, ValueError) as problem:
                 raise self._lost(f"a block that is none ({problem})") from None
-        found, self._ready = self._ready[:size], self._ready[size:]
-        return found
+        first, self._at = self._at, min(self._at + size, len(self._ready))
+        return self._ready[first : self._at]
 
     def _exactly(self, size: int) -> bytes:
         pieces, missing = [], size

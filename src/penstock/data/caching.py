@@ -18,7 +18,7 @@ from penstock import errors
 from penstock.core import shapes
 from penstock.core.bundle.reader import BundleReader
 from penstock.core.bundle.writer import BundleWriter
-from penstock.core.files import translated
+from penstock.core.files import local_path, translated
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.resources import ResourceHandle
@@ -260,7 +260,10 @@ class _Lock:
         try:
             file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         except FileExistsError:
-            with contextlib.suppress(OSError), open(path, encoding="utf-8") as other:
+            with (
+                contextlib.suppress(OSError),
+                open(path, encoding="utf-8", errors="replace") as other,
+            ):
                 raise errors.AlreadyExistsError(
                     None,
                     None,
@@ -357,7 +360,7 @@ def _cache(
     input_dataset: Array, filename: Array, cache: Any = None, *, output_types: Any,
     output_shapes: Any,
 ) -> Description:  # fmt: skip
-    prefix = text_of(filename)
+    prefix = local_path(text_of(filename))
     memory = getattr(cache, "resource", None) or MemoryCache()
     if not isinstance(memory, MemoryCache):
         raise errors.InvalidArgumentError(

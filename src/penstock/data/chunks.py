@@ -8,8 +8,10 @@ A chunk is a file of records, compressed or not, with one TensorProto for each c
 element. The layout and the messages are TensorFlow's, which reads what is written here.
 """
 
+import contextlib
 import math
 import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +35,7 @@ METADATA = "snapshot.metadata"
 SPEC = "dataset_spec.pb"
 COMPRESSIONS = ("", "GZIP", "ZLIB", "SNAPPY")
 _VERSION = 2
+_MOST = 2**63 - 1  # elements
 _RAGGED, _TENSOR = "RaggedTensorVariant", "tensorflow::Tensor"
 
 
@@ -162,10 +165,12 @@ class ChunkWriter:
     """
 
     def __init__(self, path: str, compression: str, types: Sequence[DType]) -> None:
+        self._path = path
         self._types = tuple(types)
         self._packed: Any = None
         if compression == "SNAPPY":
-            self._packed = open(path, "wb")  # noqa: SIM115 - closed by `close`
+            with files.translating(path):
+                self._packed = open(path, "wb")  # noqa: SIM115 - closed by `close`
         else:
             self._plain = TFRecordWriter(path, compression)
 
@@ -173,14 +178,16 @@ class ChunkWriter:
         """Writes an element."""
         records = [component_to_bytes(v, t) for v, t in zip(element, self._types, strict=True)]
         if self._packed is not None:
-            self._packed.write(snappy.pack(b"".join(map(frame, records))))
+            with files.translating(self._path):
+                self._packed.write(snappy.pack(b"".join(map(frame, records))))
             return
         for record in records:
             self._plain.write(record)
 
     def close(self) -> None:
         """Writes what is left."""
-        (self._plain if self._packed is None else self._packed).close()
+        with files.translating(self._path):
+            (self._plain if self._packed is None else self._packed).close()
 
 
 class ChunkReader:
@@ -267,12 +274,14 @@ def replace_file(path: str, data: bytes) -> None:
     Raises:
       OpError: a subclass: it cannot be written.
     """
-    new = f"{path}.{os.getpid()}.new"
+    new = f"{path}.{secrets.token_hex(8)}.new"  # its own, though threads write at once
     try:
         with open(new, "wb") as file:
             file.write(data)
         os.replace(new, path)
     except OSError as problem:
+        with contextlib.suppress(OSError):
+            os.remove(new)
         raise files.translated(problem, path) from problem
 
 
@@ -280,13 +289,17 @@ def read_metadata(folder: str) -> Metadata | None:
     """What is known of the elements in a folder; None where nothing is.
 
     Raises:
-      DataLossError: the file is damaged.
+      OpError: a subclass: the file cannot be read.
+      DataLossError: it is damaged.
     """
     path = os.path.join(folder, METADATA)
-    if not os.path.exists(path):
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
         return None
-    with open(path, "rb") as file:
-        data = file.read()
+    except OSError as problem:
+        raise files.translated(problem, path) from problem
     try:
         return _parsed(data)
     except (IndexError, ValueError, KeyError) as problem:
@@ -310,11 +323,16 @@ def _parsed(data: bytes) -> Metadata:
             value, at = data[at : at + value], at + value
         elif tag & 7:
             raise ValueError(f"a field of kind {tag & 7}")
-        found[_FIELDS.get(tag >> 3, "other")] = value
+        name = _FIELDS.get(tag >> 3, "other")
+        if name != "other" and type(value) is not type(found.get(name, 0)):
+            raise ValueError(f"a {name} of kind {tag & 7}")
+        found[name] = value
     numbers, at = [], 0
     while at < len(found["types"]):
         number, at = _read_varint(found["types"], at)
         numbers.append(number)
+    if found["count"] > _MOST:
+        raise ValueError(f"{found['count']} elements")
     run = found["run"].decode()
     if os.path.basename(run) != run or run in ("", ".", ".."):
         raise ValueError(f"a run called {run!r}")
@@ -345,11 +363,15 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 def shards_of(folder: str, run: str) -> list[str]:
     """The folders of the shards of a run, in order."""
     place = os.path.join(folder, run)
-    names = sorted(os.listdir(place)) if os.path.isdir(place) else []
+    names = _names(place) if os.path.isdir(place) else []
     return [os.path.join(place, name) for name in names if name.endswith(".shard")]
 
 
 def chunks_of(shard: str) -> list[str]:
     """The chunks of a shard, in order."""
-    names = sorted(os.listdir(shard))
-    return [os.path.join(shard, name) for name in names if name.endswith(".snapshot")]
+    return [os.path.join(shard, name) for name in _names(shard) if name.endswith(".snapshot")]
+
+
+def _names(folder: str) -> list[str]:
+    with files.translating(folder):
+        return sorted(os.listdir(folder))

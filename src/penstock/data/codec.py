@@ -1,7 +1,8 @@
 """States of iterators as bytes: nests of numbers, text, bytes, lists, dictionaries and arrays.
 
 The bytes are a StructuredValue message; arrays are TensorProtos in it, and an error is its class
-and message. They come from files, so nothing in them is run: only what is named here is made.
+and message. What is nested deeper than messages are read is a message of its own, as bytes. They
+come from files, so nothing in them is run: only what is named here is made.
 """
 
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from penstock.ops.sparse_messages import HeldTensor
 from penstock.types import dtypes as dt
 
 _KIND = "kind"
+_DEEPEST = 24  # levels of one message: each is up to three of the hundred that protobuf reads
 
 
 def encode(state: Any) -> bytes:
@@ -48,7 +50,7 @@ def decode(data: bytes) -> Any:
         ) from None
 
 
-def _write(value: Any, message: Any) -> None:
+def _write(value: Any, message: Any, depth: int = 0) -> None:
     if value is None:
         message.none_value.SetInParent()
     elif isinstance(value, bool):
@@ -59,37 +61,43 @@ def _write(value: Any, message: Any) -> None:
         message.float64_value = value
     elif isinstance(value, str):
         message.string_value = value
+    elif depth >= _DEEPEST and isinstance(value, (list, tuple, dict)):
+        _write({_KIND: "packed", "bytes": encode(value)}, message)
     elif isinstance(value, (list, tuple)):
         message.list_value.SetInParent()
         for each in value:
-            _write(each, message.list_value.values.add())
+            _write(each, message.list_value.values.add(), depth + 1)
     elif isinstance(value, dict):
         message.dict_value.SetInParent()
         for key, each in value.items():
-            _write(each, message.dict_value.fields[key])
+            _write(each, message.dict_value.fields[key], depth + 1)
     else:
-        _write_object(value, message)
+        _write_object(value, message, depth)
 
 
-def _write_object(value: Any, message: Any) -> None:
+def _write_object(value: Any, message: Any, depth: int) -> None:
     if isinstance(value, bytes):
         value = np.array(value, object)
     if isinstance(value, BaseException):
-        _write({_KIND: "error", "class": type(value).__name__, "message": str(value)}, message)
+        _write(
+            {_KIND: "error", "class": type(value).__name__, "message": str(value)}, message, depth
+        )
     elif isinstance(value, RaggedVariant):
-        _write({_KIND: "ragged", "splits": list(value.splits), "values": value.values}, message)
+        _write(
+            {_KIND: "ragged", "splits": list(value.splits), "values": value.values}, message, depth
+        )
     elif type(value) in _registered:
         name, fields_of = _registered[type(value)]
-        _write({_KIND: name, **fields_of(value)}, message)
+        _write({_KIND: name, **fields_of(value)}, message, depth)
     elif isinstance(value, HeldTensor):
-        _write({_KIND: "held", "array": value.array}, message)
+        _write({_KIND: "held", "array": value.array}, message, depth)
     elif isinstance(value, np.ndarray) and value.dtype == object and not _is_text(value):
         kept: dict[str, Any] = {
             _KIND: "objects",
             "shape": list(value.shape),
             "values": list(value.reshape(-1)),
         }
-        _write(kept, message)
+        _write(kept, message, depth)
     elif isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
         array = np.asarray(value)
         dtype = dt.string if array.dtype == object else dt.from_numpy(array.dtype)
@@ -148,6 +156,7 @@ _OBJECTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "ragged": lambda found: RaggedVariant(found["splits"], found["values"]),
     "held": _held,
     "objects": _objects,
+    "packed": lambda found: decode(found["bytes"][()]),
 }
 _registered: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {}
 

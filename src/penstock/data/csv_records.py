@@ -24,9 +24,9 @@ from penstock.types.dtypes import DType
 
 _LARGEST = 1 << 26  # bytes that are read at a time
 _END = re.compile(rb"[\r\n]")
-_INTEGER = re.compile(rb"\s*[+-]?\d+\s*\Z")
+_INTEGER = re.compile(rb"\s*([+-]?)0*(\d{1,20})\s*\Z")  # what is longer fits into no dtype
 _FLOAT = re.compile(
-    rb"\s*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|inf(inity)?|nan)\s*\Z", re.IGNORECASE
+    rb"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)\s*\Z", re.IGNORECASE
 )
 
 
@@ -61,7 +61,16 @@ class CsvReader:
         self._text = b""
         self._at = 0
         self._ended = False
-        if layout.header and offset == 0 and not self._records(1):
+        if layout.header and offset == 0:
+            self._pass_header()
+
+    def _pass_header(self) -> None:
+        try:
+            found = self._records(1)
+        except BaseException:
+            self.close()
+            raise
+        if not found:
             self.close()
             raise _invalid(f"Can't read header of file {self._path}: it is empty.")
 
@@ -228,12 +237,16 @@ class Columns:
             return default
         if dtype == dt.string:
             return np.array(field, object)
-        if dtype.is_integer and _INTEGER.match(field):
-            value = int(field)
-            if dtype.min <= value <= dtype.max:
-                return np.array(value, dtype.numpy_dtype)
+        if dtype.is_integer and (found := _INTEGER.match(field)):
+            whole = int(b"".join(found.groups()))
+            if dtype.min <= whole <= dtype.max:
+                return np.array(whole, dtype.numpy_dtype)
         elif dtype.is_floating and _FLOAT.match(field):
-            return np.array(float(field), dtype.numpy_dtype)
+            value = float(field)
+            if abs(value) < float(dtype.max):
+                return np.array(value, dtype.numpy_dtype)
+            with np.errstate(over="ignore"):  # infinity, as in TensorFlow
+                return np.array(value, dtype.numpy_dtype)
         kind = "float" if dtype == dt.float32 else "double" if dtype == dt.float64 else dtype.name
         text = field.decode(errors="replace")
         raise _invalid(f"Field {number_} in record {where} is not a valid {kind}: {text}")

@@ -158,8 +158,10 @@ class IteratorState:
             try:
                 if state is not None:
                     stage.restore(state)
-            except (KeyError, IndexError, TypeError, ValueError) as problem:
+            except Exception as problem:
                 stage.close()
+                if isinstance(problem, errors.OpError):
+                    raise
                 raise errors.DataLossError(
                     None,
                     None,

@@ -238,10 +238,7 @@ class IteratorSpec(TypeSpec):
 
 
 class NumpyIterator(PythonIterator[Any], Trackable):
-    """The elements of a dataset as NumPy arrays; what `as_numpy_iterator` gives.
-
-    Checkpoints save and restore where it is.
-    """
+    """The elements of a dataset as NumPy arrays; what `as_numpy_iterator` gives."""
 
     def __init__(self, dataset: Any) -> None:
         self._iterator = iter(dataset)

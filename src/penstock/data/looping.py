@@ -1,5 +1,6 @@
 """Functions that hand a state from element to element: scan and reduce; and a single element."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -133,9 +134,12 @@ def _reduce(
     function = Mapped(f, other_arguments).bind(run)
     stage = description.start(run)
     state: Sequence[Array] = list(initial_state)
+    step, name = ctx.step, ctx.op_name
     try:
-        while (found := stage.next()) is not None:
-            state = function([*state, *found])
+        with contextlib.nullcontext() if step is None else run.within(step, name):
+            while (found := stage.next()) is not None:
+                state = function([*state, *found])
+                run.check_wanted()
     finally:
         run.close()
         stage.close()

@@ -124,6 +124,7 @@ class BlockStage(UnaryStage):
         self._made = False  # whether the block holds results
         self._at = 0
         self._next_size = 1  # of a block where nobody says: the first one is soon there
+        self._taken = 1, 0  # elements that were taken last, and their bytes
 
     def of_block(self, found: Element) -> Element:
         """The results for a block of elements; raises where one of them fails."""
@@ -133,17 +134,22 @@ class BlockStage(UnaryStage):
         """The result for one element; None where it is left out."""
         raise NotImplementedError(type(self).__name__)
 
+    def check_wanted(self) -> None:
+        """Fails when nobody waits for a result any more; see `Run.check_wanted`."""
+
     def _take(self, count: int) -> bool:
         """Takes a block; False when there are no more elements."""
         found = self.input.columns(count)
         if found is None:
             return False
-        self._made = True
+        self._taken = rows_of(found), sum(c.nbytes for c in found)
+        # the elements are there, also where Ctrl-C ends the function
+        self._block, self._rows, self._at, self._made = found, None, 0, False
         try:
             made = self.of_block(found)
         except Exception:  # whichever element it was: it will say so itself
-            made, self._made = found, False
-        self._block, self._rows, self._at = made, None, 0
+            return True
+        self._block, self._made = made, True
         return True
 
     def _take_some(self) -> bool:
@@ -152,7 +158,9 @@ class BlockStage(UnaryStage):
         if not self._take(size):
             return False
         assert self._block is not None
-        room = BLOCK_BYTES * rows_of(self._block) // (1 + sum(c.nbytes for c in self._block))
+        taken, before = self._taken
+        after = sum(c.nbytes for c in self._block)  # nothing, where no element was chosen
+        room = BLOCK_BYTES * taken // (1 + max(before, after))
         self._next_size = max(1, min(2 * size, BLOCK, room))
         return True
 
@@ -181,6 +189,7 @@ class BlockStage(UnaryStage):
                 return found
             elif (made := self.of_one(found)) is not None:
                 return made
+            self.check_wanted()
 
     def columns(self, count: int) -> Element | None:
         """The next results."""
@@ -201,6 +210,7 @@ class BlockStage(UnaryStage):
                 found = tuple(column[at : at + count] for column in block)
             if rows_of(found):
                 return found
+            self.check_wanted()
 
     def save(self) -> State:
         """Where the input is, and what is left of the block."""
@@ -478,6 +488,7 @@ class _FilterStage(UnaryStage):
         while (found := self.input.next()) is not None:
             if bool(self._predicate(found)[0]):
                 return found
+            self._predicate.check_wanted()
         return None
 
 
@@ -499,6 +510,9 @@ class _FilterRowsStage(BlockStage):
 
     def of_one(self, found: Element) -> Element | None:
         return found if bool(self._predicate(found)[0]) else None
+
+    def check_wanted(self) -> None:
+        self._predicate.check_wanted()
 
 
 FILTER = dataset_op(

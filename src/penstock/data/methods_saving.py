@@ -208,12 +208,14 @@ def _read_spec(path: Any) -> Any:
             f"tf.data snapshot element_spec file not found: {where}. Expected a folder that"
             " Dataset.save wrote; or give element_spec.",
         )
-    with open(where, "rb") as file:
+    with files.translating(where), open(where, "rb") as file:
         data = file.read()
     try:
         message = proto.struct_pb2.StructuredValue.FromString(data)
-        return structure_messages.decode(message, where)
-    except (ValueError, TypeError, proto.message.DecodeError) as problem:
+        found = structure_messages.decode(message, where)
+        Structure(found)  # of what has components, each leaf of it
+        return found
+    except (AttributeError, ValueError, TypeError, proto.message.DecodeError) as problem:
         raise errors.DataLossError(
             None, None, f"{where}: expected the structure of elements, got {problem}."
         ) from None

@@ -254,7 +254,7 @@ class ThreadingOptions(OptionsBase):
     """Which threads a dataset uses.
 
     Attributes:
-      max_intra_op_parallelism: int; accepted, without effect: functions of elements run on one.
+      max_intra_op_parallelism: int; without effect: a function of elements has one thread.
       private_threadpool_size: int, threads of the iterator's own; 0 for the shared ones.
     """
 

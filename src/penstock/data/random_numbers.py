@@ -74,6 +74,8 @@ class SeedGenerator:
     def restore(self, state: State) -> None:
         """Goes on from there."""
         first, second, drawn = map(int, state)
+        if drawn < 0:  # other iterators have this generator too
+            raise ValueError(f"{drawn} words were drawn")
         with self._lock:
             self.seeds, self._drawn = (first, second), drawn
 

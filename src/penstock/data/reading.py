@@ -151,10 +151,14 @@ class Lines:
         if self._ended:
             return False
         pieces = [self._rest]
-        while piece := self._file.read(self._block):
-            pieces.append(piece)
-            if b"\n" in piece:
-                break
+        try:
+            while piece := self._file.read(self._block):
+                pieces.append(piece)
+                if b"\n" in piece:
+                    break
+        except BaseException:  # what was read before it is not read again
+            self._rest = b"".join(pieces)
+            raise
         self._ended = not piece
         self._lines = b"".join(pieces).split(b"\n")
         self._rest = self._lines.pop()
@@ -230,6 +234,7 @@ class _Pieces:
         self.offset = max(offset, layout.header)
         self._file = open_bytes(path, layout.compression, self.offset)
         self._bytes = b""
+        self._at = 0  # of the next record in these
 
     def _check(self, size: int) -> None:
         layout = self._layout
@@ -248,20 +253,30 @@ class _Pieces:
     def take(self, count: int) -> list[bytes]:
         """At least one and up to `count` records; none at the end."""
         size, footer = self._layout.record, self._layout.footer
-        pieces, have = [self._bytes], len(self._bytes)
-        while have < footer + size:
-            piece = self._file.read(max(self._layout.block, min(footer + size, 2 * have) - have))
-            if not piece:
-                break
-            pieces.append(piece)
-            have += len(piece)
-        data = b"".join(pieces)
+        have = self._fill(footer + size)
         whole = max(0, min(count, (have - footer) // size))
-        self._bytes = data[whole * size :]
+        if not whole and have != footer:
+            self._check(self.offset + have)
+        first, self._at = self._at, self._at + whole * size
         self.offset += whole * size
-        if not whole and len(self._bytes) != footer:
-            self._check(self.offset + len(self._bytes))
-        return [data[i * size : (i + 1) * size] for i in range(whole)]
+        return [self._bytes[i : i + size] for i in range(first, self._at, size)]
+
+    def _fill(self, needed: int) -> int:
+        """Reads until there are so many bytes, as far as the file goes; how many there are."""
+        have = len(self._bytes) - self._at
+        if have >= needed:
+            return have
+        pieces, self._at = [self._bytes[self._at :]], 0
+        try:
+            while have < needed:
+                piece = self._file.read(max(self._layout.block, min(needed, 2 * have) - have))
+                if not piece:
+                    break
+                pieces.append(piece)
+                have += len(piece)
+        finally:  # what was read before an error is not read again
+            self._bytes = b"".join(pieces)
+        return have
 
     def close(self) -> None:
         """Closes the file."""

@@ -2,13 +2,11 @@
 
 import collections
 import csv
-import gzip
-import io
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.core import files
+from penstock.core.byte_files import COMPRESSIONS, open_text
 from penstock.core.convert import convert_to_tensor
 from penstock.data.mapping import AUTOTUNE
 from penstock.data.readers import CsvDataset, TFRecordDataset
@@ -280,17 +278,9 @@ class _Form:
 
     def records(self, path: str) -> Any:
         """The records of a file, its header included."""
-        local = files.local_path(path)
-        text: Any
-        if self.compression == "GZIP":
-            text = gzip.open(local, "rt", encoding=self.encoding, newline="")  # noqa: SIM115
-        elif self.compression == "ZLIB":
-            with open(local, "rb") as file:
-                data = zlib.decompress(file.read())
-            text = io.StringIO(data.decode(self.encoding), newline="")
-        else:
-            text = open(local, encoding=self.encoding, newline="")  # noqa: SIM115 - closed below
-        with text:
+        # CsvDataset says what is wrong with another compression.
+        compression = self.compression if self.compression in COMPRESSIONS else ""
+        with open_text(path, compression, self.encoding) as text:
             yield from csv.reader(text, delimiter=self.delimiter, quoting=self.quoting)
 
     def kinds(

@@ -47,7 +47,7 @@ def _broadcast(rows: RowGraph, op: Operation, values: Sequence[Value]) -> list[V
 
 @rule("Equal", "NotEqual")
 def _equality(rows: RowGraph, op: Operation, values: Sequence[Value]) -> list[Value]:
-    if not op.attrs["incompatible_shape_error"]:
+    if not op.attrs["incompatible_shape_error"] and all(v.dims != () for v in values):
         raise NoRule  # shapes that do not broadcast make it a single boolean
     return rows.again(op, rows.aligned(values))
 

@@ -25,6 +25,9 @@ from penstock.runtime.step import Step
 Array = Any  # numpy.ndarray, or a Python object
 
 
+_OVER = "the step that waited for the element has ended"
+
+
 class Run:
     """What the stages of one iterator share. Thread-safe.
 
@@ -49,6 +52,9 @@ class Run:
         self.active: dict[
             int, Step
         ] = {}  # steps of functions that run now; no lock: one entry each
+        self._scope_lock = threading.RLock()  # guards: _scope, _over
+        self._scope: object = None  # the step that waits for an element now
+        self._over = False  # whether it does not any more
         self._lock = threading.Lock()  # guards: _plans
         self._plans: dict[int, tuple[CallBody, Any]] = {}
 
@@ -59,7 +65,18 @@ class Run:
     def interrupt(self) -> None:
         """Ends the functions that run now: whoever waits for their elements does not any more."""
         for step in list(self.active.values()):
-            step.cancel("the step that waited for the element has ended")
+            step.cancel(_OVER)
+
+    def check_wanted(self) -> None:
+        """Fails when whoever waits for an element does not any more.
+
+        What passes over elements for as long as it takes calls it from time to time.
+
+        Raises:
+          CancelledError: so it is.
+        """
+        if self._over:
+            raise errors.CancelledError(None, None, f"The iterator: {_OVER}.")
 
     @contextlib.contextmanager
     def within(self, step: Any, where: str) -> Iterator[None]:
@@ -72,13 +89,21 @@ class Run:
         Raises:
           CancelledError, DeadlineExceededError: the step ended.
         """
+        scope = self._scope = object()
+
+        def end() -> None:
+            with self._scope_lock:  # a timer may fire when the next step waits already
+                if self._scope is scope:
+                    self._over = True
+                    self.interrupt()
+
         left = step.remaining()
         timer = None
         if left is not None and left < threading.TIMEOUT_MAX / 2:
-            timer = threading.Timer(max(left, 0.0), self.interrupt)
+            timer = threading.Timer(max(left, 0.0), end)
             timer.daemon = True
             timer.start()
-        forget = step.on_cancel(self.interrupt)
+        forget = step.on_cancel(end)
         try:
             yield
         except errors.OpError:
@@ -88,6 +113,8 @@ class Run:
             forget()
             if timer is not None:
                 timer.cancel()
+            with self._scope_lock:
+                self._scope, self._over = None, False
 
     def check_open(self) -> None:
         """Fails once the run was closed.
@@ -107,7 +134,7 @@ class Run:
         """
         if self.resources is eager_resources and not body.stateful:
             with _shared_lock:
-                plans = _shared.setdefault(body, {})
+                plans = body.plans
                 if self.device not in plans:
                     plans[self.device] = self._plan(body)
                 return plans[self.device]
@@ -138,9 +165,9 @@ def run_one_by_one(body: CallBody) -> None:
     _one_by_one.add(body.graph)
 
 
-# of functions without effects: by device, the plan
-_shared: "weakref.WeakKeyDictionary[CallBody, dict[str, Any]]" = weakref.WeakKeyDictionary()
-_shared_lock = threading.RLock()  # guards: _shared
+# Plans of functions without effects are on their bodies: a plan has the bodies around it, so that a
+# table of plans would keep all of them for ever.
+_shared_lock = threading.RLock()  # guards: the plans of bodies
 
 
 class Bound:
@@ -160,6 +187,10 @@ class Bound:
         self._run = run
         self._plan = run.plan_of(body)
         self._state = self._plan.state
+
+    def check_wanted(self) -> None:
+        """As `Run.check_wanted`."""
+        self._run.check_wanted()
 
     def __call__(self, arguments: Sequence[Array]) -> Sequence[Array]:
         """Its flat outputs for the arrays of its first inputs."""

@@ -178,8 +178,9 @@ class SavingStage(UnaryStage):
         if run and not self._ended:
             for shard in chunks.shards_of(self._folder, run):
                 for path in chunks.chunks_of(shard):
-                    if int(os.path.basename(path).partition(".")[0]) >= self._chunk:
-                        os.remove(path)
+                    number = os.path.basename(path).partition(".")[0]
+                    if number.isdecimal() and int(number) >= self._chunk:  # others are not ours
+                        files.remove(path)
 
     def close(self) -> None:
         """Closes the chunks."""

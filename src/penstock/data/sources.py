@@ -100,7 +100,7 @@ class _RangeStage(CountedStage):
         if at >= self._count:
             return None
         self._at = at + 1
-        return (np.array(self._numbers[at], self._dtype),)
+        return (np.array(self._numbers[at], np.int64).astype(self._dtype),)  # wraps, as in rows
 
     def rows(self, start: int, stop: int) -> Element:
         part = self._numbers[start:stop]

@@ -1,6 +1,8 @@
 """Datasets of the rows that a query gives: of SQLite's files, by Python's `sqlite3`."""
 
+import math
 import os
+import re
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
@@ -122,25 +124,35 @@ def _value(value: Any, dtype: DType) -> Array:
         if isinstance(value, (int, float)):
             value = str(value).encode()
         return np.array(value or b"", object)
-    if isinstance(value, bytes):
-        value = _leading_number(value)
     if dtype == dt.float64:
-        return np.array(float(value or 0), np.float64)
-    whole = int(value or 0)
+        return np.array(_real(value) if isinstance(value, bytes) else float(value or 0))
+    whole = _whole(value)
     if dtype == dt.bool_:
         return np.array(whole != 0)
     return np.array(whole & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(dtype.numpy_dtype)
 
 
-def _leading_number(text: bytes) -> float:
-    for end in range(len(text), 0, -1):
-        try:
-            return float(text[:end])
-        except ValueError:
-            continue
-    return 0
+def _whole(value: Any) -> int:
+    """A field as an integer of 64 bits, the nearest that there is."""
+    if isinstance(value, bytes):
+        digits = _INTEGER.match(value)
+        sign, text = digits.groups() if digits else (b"", b"0")
+        value = int(sign + text[:_DIGITS])
+    elif isinstance(value, float) and math.isinf(value):
+        value = _LARGEST if value > 0 else -_LARGEST - 1
+    return max(-_LARGEST - 1, min(int(value or 0), _LARGEST))
 
 
+def _real(text: bytes) -> float:
+    found = _REAL.match(text)
+    return float(found[0]) if found else 0.0
+
+
+_LARGEST = 2**63 - 1
+_DIGITS = 20  # numbers with more are all too large
+_SPACE = rb"[ \t\n\v\f\r]*"
+_INTEGER = re.compile(_SPACE + rb"([+-]?)0*(\d+)")
+_REAL = re.compile(_SPACE + rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _SQL = f"(driver_name: string, data_source_name: string, query: string; {TYPES}) -> handle: variant"
 SQL = dataset_op(f"SqlDataset{_SQL}", "The rows of a query.", stateful=True)
 OLD_SQL = dataset_op(f"ExperimentalSqlDataset{_SQL}", "The rows of a query.", stateful=True)

@@ -92,6 +92,8 @@ def _outputs(rows: RowGraph, body: CallBody, given: Sequence[Value]) -> list[Val
         if any(id(t) in found for t in op.outputs):
             continue  # an input
         made = _made(rows, op, [found[id(t)] for t in op.inputs])
+        if any(v.rows and _is_large(v.dims) for v in made):
+            raise NoRule  # a block of them would take as much memory as its elements together
         found.update((id(t), value) for t, value in zip(op.outputs, made, strict=True))
     return [found[id(t)] for t in body.outputs]
 

@@ -34,6 +34,7 @@ class CallBody:
         "named",
         "outputs",
         "plan",
+        "plans",
         "shared",
         "traced",
     )
@@ -55,6 +56,7 @@ class CallBody:
         self.shared = False  # others have it too: what adds to a body adds to one of its own
         self.draws: bool | None = None  # the runtime's note: whether it draws random numbers
         self.plan: Any = None  # the runtime's plan for eager calls
+        self.plans: dict[str, Any] = {}  # those of iterators, by the type of the device
         self.traced: Any = None  # the runtime's nodes, for use inside compiled regions
         self._effects: tuple[dict[int, str], bool] | None = None
 

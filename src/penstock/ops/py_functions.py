@@ -170,6 +170,8 @@ def _as_output(value: Any, dtype: DType, index: int, name: str) -> Array:
                 "Cast it.",
             )
         array = to_array(value, dtype)[0]
+    if isinstance(value, np.ndarray) and np.may_share_memory(array, value):
+        return array.copy()  # the function may fill the same one again when it is called next
     return array
 
 
