@@ -253,7 +253,7 @@ class NumpyIterator(PythonIterator[Any], Trackable):
         return self._iterator._serialize_to_tensors()  # type: ignore[no-any-return]
 
     def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> Any:
-        return self._iterator._restore_from_tensors(restored_tensors)  # type: ignore[attr-defined]
+        return self._iterator._restore_from_tensors(restored_tensors)
 
 
 def _as_numpy(value: Any) -> Any:
