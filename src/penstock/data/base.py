@@ -320,8 +320,3 @@ class DatasetSpec(BatchableTypeSpec):
         if self._dataset_shape.rank == 0:
             raise ValueError("Slicing dataset elements is not supported for rank 0.")
         return self._to_tensor_list(value)
-
-
-def flat_specs(dataset: Any) -> list[Any]:
-    """The TypeSpecs of a dataset's elements, in order."""
-    return nest.flatten(dataset.element_spec)

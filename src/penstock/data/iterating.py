@@ -15,7 +15,7 @@ from penstock.core.resources import ResourceHandle, ResourceManager
 from penstock.core.shapes import ShapeContext
 from penstock.data import codec
 from penstock.data.external import check_external
-from penstock.data.operations import HOST, TYPES, held
+from penstock.data.operations import HOST, TYPES, attr_text, held
 from penstock.data.options import ExternalStatePolicy
 from penstock.data.options_dataset import options_of
 from penstock.data.run import Run
@@ -247,11 +247,7 @@ def _iterator(
     def create(name: str) -> IteratorState:
         return IteratorState(name, output_types, output_shapes)
 
-    return make_handle(ctx, _text(container), _text(shared_name), IteratorState, create)
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
+    return make_handle(ctx, attr_text(container), attr_text(shared_name), IteratorState, create)
 
 
 @host_kernel(ANONYMOUS, limit=HOST)

@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import host_kernel
-from penstock.data.operations import HOST, NAMED, Mapped, dataset_op, held, number
+from penstock.data.operations import HOST, NAMED, Mapped, attr_text, dataset_op, held, number
 from penstock.data.pool import Task
 from penstock.data.run import Bound, Run
 from penstock.data.stages import (
@@ -434,13 +434,9 @@ def _parallel_map(
     output_types: Any, output_shapes: Any, deterministic: str,
 ) -> Description:  # fmt: skip
     function = Mapped(f, other_arguments)
-    ordered = DETERMINISTIC[_text(deterministic)]
+    ordered = DETERMINISTIC[attr_text(deterministic)]
     count = calls_of(num_parallel_calls)
     return Map(held(input_dataset), function, count, ordered, output_types, output_shapes)
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 # ---- filter

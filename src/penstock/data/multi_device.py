@@ -17,7 +17,7 @@ from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.resources import OWN, ResourceHandle
 from penstock.data.iterating import IteratorState, end_of_sequence
-from penstock.data.operations import HOST, TYPES, held, number
+from penstock.data.operations import HOST, TYPES, attr_text, held, number
 from penstock.data.stages import Array, Element
 from penstock.ops.queue_waiting import make_handle
 from penstock.types.dims import Dims
@@ -142,11 +142,7 @@ def _shared(
     def create(name: str) -> MultiDeviceState:
         return MultiDeviceState(name, devices, output_types, output_shapes)
 
-    return make_handle(ctx, _text(container), _text(shared_name), MultiDeviceState, create)
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
+    return make_handle(ctx, attr_text(container), attr_text(shared_name), MultiDeviceState, create)
 
 
 def _made(devices: Any, types: Any, shapes_: Any) -> ResourceHandle:

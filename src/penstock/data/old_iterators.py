@@ -15,7 +15,7 @@ from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.resources import OWN, ResourceHandle
 from penstock.data.iterating import IteratorState, SavedState, anonymous, state_of
-from penstock.data.operations import HOST, TYPES, Mapped, held
+from penstock.data.operations import HOST, TYPES, Mapped, attr_text, held
 from penstock.data.run import Run
 from penstock.ops.queue_waiting import make_handle
 from penstock.types import dims as d
@@ -46,11 +46,7 @@ def _one_shot(
         state.begin(held(made[0]), ctx.resources)
         return state
 
-    return make_handle(ctx, _text(container), _text(shared_name), IteratorState, create)
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
+    return make_handle(ctx, attr_text(container), attr_text(shared_name), IteratorState, create)
 
 
 ANONYMOUS_V1 = define_op(

@@ -83,6 +83,11 @@ def _scalar(value: Any, dtype: Any) -> Any:
     return found[()]
 
 
+def attr_text(value: Any) -> str:
+    """An attribute that is text, which imported graphs have as bytes."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
 def text_of(value: Any) -> str:
     """A scalar string input.
 

@@ -25,6 +25,7 @@ from penstock.data.operations import (
     HOST,
     TYPES,
     Mapped,
+    attr_text,
     dataset_kernel,
     dataset_op,
     held,
@@ -212,14 +213,10 @@ def _saved(
 ) -> Saved:
     description = held(input_dataset)
     shard = Mapped(attrs["shard_func"], arguments) if attrs["use_shard_func"] else None
-    compression = chunks.compression_of(op, _text(attrs["compression"]))
+    compression = chunks.compression_of(op, attr_text(attrs["compression"]))
     folder = files.local_path(text_of(path))
     types, shapes = description.types, description.shapes
     return Saved(op, description, folder, compression, shard, types, shapes)
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 @host_kernel(SAVE, limit=HOST, reentrant=True)
@@ -407,7 +404,7 @@ def _load(
             " Dataset.save wrote.",
         )
     reader = Mapped(reader_func, reader_func_other_args)
-    packed = chunks.compression_of("LoadDataset", _text(compression))
+    packed = chunks.compression_of("LoadDataset", attr_text(compression))
     return Loaded("LoadDataset", folder, metadata, packed, reader, output_types, output_shapes)
 
 
@@ -431,7 +428,7 @@ NESTED = dataset_op(
 def _chunk(
     chunk_file: Array, *, compression: Any, output_types: Any, output_shapes: Any
 ) -> Description:
-    packed = chunks.compression_of("SnapshotChunkDataset", _text(compression))
+    packed = chunks.compression_of("SnapshotChunkDataset", attr_text(compression))
     path = files.local_path(text_of(chunk_file))
     return Chunks([path], packed, output_types, output_shapes)
 
@@ -441,7 +438,7 @@ def _reader(
     shard_dir: Array, start_index: Array, *, compression: Any, output_types: Any,
     output_shapes: Any,
 ) -> Description:  # fmt: skip
-    packed = chunks.compression_of("SnapshotDatasetReader", _text(compression))
+    packed = chunks.compression_of("SnapshotDatasetReader", attr_text(compression))
     folder = files.local_path(text_of(shard_dir))
     if not os.path.isdir(folder):
         raise errors.NotFoundError(
@@ -544,7 +541,7 @@ def _snapshot(
     description = held(input_dataset)
     number = hash & 0xFFFFFFFFFFFFFFFF if hash_valid else fingerprint(description)
     folder = os.path.join(files.local_path(text_of(path)), str(number))
-    packed = chunks.compression_of("SnapshotDatasetV2", _text(compression))
+    packed = chunks.compression_of("SnapshotDatasetV2", attr_text(compression))
     shard = Mapped(shard_func, shard_func_other_args)
     saved = Saved(
         "SnapshotDatasetV2", description, folder, packed, shard, output_types, output_shapes
