@@ -65,13 +65,19 @@ class ShapeContext:
         """Flat input `index` read as a shape (int vector, -1 is unknown), as far as known.
 
         Raises:
-          ValueError: it is no vector, nor the scalar -1, which stands for an unknown rank.
+          ValueError: it is no vector, nor the scalar -1, which stands for an unknown rank; in a
+            graph also a scalar that may be anything.
         """
         given = self.shapes[index]
         if given is not None and len(given) != 1:
             value = self.constant(index) if not given else None
             if given or (value is not None and value != -1):
                 self.fail("a shape as a vector of integers", f"one of shape {d.text(given)}")
+            if value is None and not self.running:
+                self.fail(
+                    "a shape as a vector of integers, or the scalar -1",
+                    "a scalar that is not known while the graph is built",
+                )
         return None if given == () else self._shape_values(index)
 
     def variable_shape(self, index: int) -> Dims:

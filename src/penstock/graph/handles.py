@@ -1,7 +1,8 @@
 """What a handle, a tensor of dtype resource, says of the variable that it refers to.
 
 A symbolic handle carries `_handle_data`: the variable's dtype and static shape. Those who make
-operations note it here, and shape rules ask here.
+operations note it here, and shape rules ask here. A list of tensors, a variant, carries the dtype
+and shape of its elements; a table's handle says the shape of its values.
 """
 
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import EagerTensor, Tensor
+from penstock.graph.list_shapes import RULES as LISTS
 from penstock.graph.operation import Operation
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -23,6 +25,8 @@ def set_handle_data(op: Operation) -> None:
     """
     outputs = op._outputs
     if not outputs or outputs[0].dtype is not dt.resource:
+        if op.type in LISTS and outputs[0].dtype is dt.variant:
+            outputs[0]._handle_data = (op.attrs.get("element_dtype"), LISTS[op.type](op))
         return
     if op.type in _HAND_ON:
         for output in outputs:
@@ -64,8 +68,20 @@ def check_variable_dtypes(op: OpDef, tensors: Sequence[Tensor], attrs: dict[str,
 
 
 def handle_dims(tensor: Tensor) -> Dims:
-    """The static shape of the variable that a resource tensor refers to, None when unknown."""
+    """The static shape of the variable that a resource tensor refers to, None when unknown.
+
+    Of a table it is the shape of a value, of a list of tensors that of an element.
+    """
     if isinstance(tensor, EagerTensor):
         return getattr(getattr(tensor._array, "resource", None), "dims", None)
     data = getattr(tensor, "_handle_data", None)
-    return data[1] if data is not None else None
+    if data is not None:
+        return data[1]  # type: ignore[no-any-return]
+    return _value_dims(tensor.op) if tensor.dtype is dt.resource else None  # type: ignore[attr-defined]
+
+
+def _value_dims(op: Operation) -> Dims:
+    """The shape of a value of the table that an operation makes, whose keys are scalars."""
+    if "value_dtype" not in op.attrs or any(t.dims != () for t in op.inputs):
+        return None
+    return op.attrs.get("value_shape", ())  # type: ignore[no-any-return]

@@ -16,6 +16,7 @@ from penstock.core import shapes
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.resources import ResourceHandle
+from penstock.core.shapes import ShapeContext
 from penstock.ops.lookup_files import read_table
 from penstock.ops.lookup_state import (
     DenseTable,
@@ -29,6 +30,7 @@ from penstock.ops.lookup_state import (
     same_types,
 )
 from penstock.ops.queue_waiting import make_handle
+from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
@@ -236,9 +238,15 @@ def _define_use(
     return _define(f"{name}V2(table_handle: resource{rest}) -> {result}", doc, shape)
 
 
+def _found_shape(c: ShapeContext) -> Dims:
+    """A value for each key, where the handle says the shape of a value."""
+    value = c.variable_shape(0)
+    return None if value is None else d.concat(c.shape(1), value)
+
+
 FIND = _define_use(
     "LookupTableFind", ", keys: Tin, default_value: Tout; Tin: type, Tout: type", "values: Tout",
-    "The values of keys; a default where there are none.", shapes.unknown, old_pure=True,
+    "The values of keys; a default where there are none.", _found_shape, old_pure=True,
 )  # fmt: skip
 INSERT = _define_use(
     "LookupTableInsert", f", {_PAIR}", "()", "Sets the values of keys.", shapes.no_output

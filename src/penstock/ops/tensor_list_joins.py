@@ -19,9 +19,9 @@ from penstock.ops.tensor_lists import (
     OPEN,
     check_item,
     dims_of,
-    element_dims,
     filling,
     invalid,
+    item_dims,
     list_of,
     merged,
     rows_of,
@@ -37,17 +37,20 @@ Array = Any
 
 
 def _concat_shape(c: ShapeContext) -> list[Dims]:
-    dims = element_dims(c, 1)
+    dims = item_dims(c, 1)
+    return [None if dims is None else (None, *dims[1:]), (None,)]
+
+
+def _old_concat_shape(c: ShapeContext) -> list[Dims]:
+    held, wanted = c.variable_shape(0), c.attr("element_shape")
+    dims = d.merge(held, wanted) if d.compatible(held, wanted) else held
     return [None if dims is None else (None, *dims[1:]), (None,)]
 
 
 CONCAT = define_op(
     "TensorListConcat(input_handle: variant; element_dtype: type, element_shape: shape = ?) "
     "-> (tensor: element_dtype, lengths: int64)",
-    shape=lambda c: [
-        None if c.attr("element_shape") is None else (None, *c.attr("element_shape")[1:]),
-        (None,),
-    ],
+    shape=_old_concat_shape,
     doc="The elements one after the other, and their lengths.",
 )
 CONCAT_V2 = define_op(

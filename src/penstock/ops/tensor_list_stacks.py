@@ -25,6 +25,7 @@ from penstock.ops.tensor_lists import (
     element_dims,
     filling,
     invalid,
+    item_dims,
     known_count,
     list_of,
     merged,
@@ -66,7 +67,7 @@ def _from_rows(c: ShapeContext, rows: int, element: int) -> Dims:
 
 
 def _stack_shape(c: ShapeContext) -> Dims:
-    dims = element_dims(c, 1)
+    dims = item_dims(c, 1)
     count = c.attr("num_elements")
     return None if dims is None else (None if count < 0 else count, *dims)
 
@@ -181,7 +182,7 @@ def _from_tensor_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 def _gather_shape(c: ShapeContext) -> Dims:
-    dims, rows = element_dims(c, 2), c.rank(1, 1)
+    dims, rows = item_dims(c, 2), c.rank(1, 1)
     assert rows is not None
     return None if dims is None else (*rows, *dims)
 

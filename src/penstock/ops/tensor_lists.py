@@ -50,6 +50,12 @@ def element_dims(c: ShapeContext, index: int) -> Dims:
     return None if dims is None else c.shape_value(index)  # a scalar -1 is an unknown rank
 
 
+def item_dims(c: ShapeContext, index: int) -> Dims:
+    """What is known of an element of list input 0: by its list, and by flat input `index`."""
+    held, wanted = c.variable_shape(0), element_dims(c, index)
+    return d.merge(held, wanted) if d.compatible(held, wanted) else held
+
+
 def shape_input(dims: Dims) -> Any:
     """Dimensions as an `element_shape` input."""
     if dims is None:
@@ -58,14 +64,20 @@ def shape_input(dims: Dims) -> Any:
 
 
 def scalar_input(index: int) -> Any:
-    """A shape rule's check that a flat input is a scalar, and the first an element's shape."""
+    """The rule of a list or a number whose flat input `index` is a scalar."""
 
     def rule(c: ShapeContext) -> Dims:
         c.rank(index, 0)
-        element_dims(c, 0)
         return ()
 
     return rule
+
+
+def _made_shape(c: ShapeContext) -> Dims:
+    """The rule of a new list: input 0 is an element's shape, input 1 a scalar."""
+    c.rank(1, 0)
+    element_dims(c, 0)
+    return ()
 
 
 # ---- help for host kernels ---------------------------------------------------------------------
@@ -206,7 +218,7 @@ def check_index(ctx: TraceContext, held: StackedList, index: Any, doing: str) ->
 EMPTY = define_op(
     f"EmptyTensorList(element_shape: shape_type, max_num_elements: int32; {OPEN}) "
     "-> handle: variant",
-    shape=scalar_input(1),
+    shape=_made_shape,
     doc="A list without elements.",
 ).not_differentiable("its inputs are sizes")
 
@@ -228,7 +240,7 @@ def _empty_compiled(
 
 RESERVE = define_op(
     f"TensorListReserve(element_shape: shape_type, num_elements: int32; {OPEN}) -> handle: variant",
-    shape=scalar_input(1),
+    shape=_made_shape,
     doc="A list of elements that are not set yet.",
 ).not_differentiable("its inputs are sizes")
 
@@ -310,7 +322,7 @@ def _push_back_gradient(op: Any, grad: Any) -> list[Any]:
 POP_BACK = define_op(
     "TensorListPopBack(input_handle: variant, element_shape: int32; element_dtype: type) "
     "-> (output_handle: variant, tensor: element_dtype)",
-    shape=lambda c: [c.rank(0, 0), element_dims(c, 1)],
+    shape=lambda c: [c.rank(0, 0), item_dims(c, 1)],
     fallible=True,
     doc="The list without its last element, and that element.",
 )
@@ -426,7 +438,7 @@ def _set_item_gradient(op: Any, grad: Any) -> list[Any]:
 GET_ITEM = define_op(
     "TensorListGetItem(input_handle: variant, index: int32, element_shape: Tshape; element_dtype: "
     "type, Tshape: {int32, int64} = int32) -> item: element_dtype",
-    shape=lambda c: (c.rank(1, 0), element_dims(c, 2))[1],
+    shape=lambda c: (c.rank(1, 0), item_dims(c, 2))[1],
     fallible=True,
     doc="The element at an index.",
 )
@@ -560,10 +572,15 @@ def _resize_gradient(op: Any, grad: Any) -> list[Any]:
     return [execute(RESIZE, (grad, execute(LENGTH, (op.inputs[0],)))), None]
 
 
+def _length_of_shape(c: ShapeContext) -> Dims:
+    held = c.variable_shape(0)
+    return None if held is None else (len(held),)
+
+
 ELEMENT_SHAPE = define_op(
     "TensorListElementShape(input_handle: variant; shape_type: {int32, int64}) "
     "-> element_shape: shape_type",
-    shape=lambda c: None,
+    shape=_length_of_shape,
     doc="What is known of the shape of the elements, -1 for what is not.",
 ).not_differentiable("it is an integer vector")
 
