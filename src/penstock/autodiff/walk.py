@@ -18,6 +18,7 @@ from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import Tensor
+from penstock.types import dims as d
 from penstock.types import dtypes as dt
 
 Gradient = Any  # Tensor | IndexedSlices | None
@@ -329,4 +330,14 @@ def _distribute(record: Record, results: Any, sums: Sums, wanted: set[int]) -> N
         if gradient is not None and id(tensor) in wanted:
             if not isinstance(gradient, (Tensor, IndexedSlices)) and hasattr(gradient, "__array__"):
                 gradient = execute("Identity", (gradient,))
+            _tell_shape(gradient, tensor)
             sums.add(tensor, gradient)
+
+
+def _tell_shape(gradient: Gradient, tensor: Any) -> None:
+    """A gradient has the shape of its tensor, whatever the rules along the way could see."""
+    if not isinstance(gradient, SymbolicTensor) or gradient.dtype in (dt.resource, dt.variant):
+        return
+    held, wanted = gradient.dims, tensor.dims
+    if tensor.dtype is not dt.resource and held != wanted and d.compatible(held, wanted):
+        gradient.set_shape(tensor.shape)

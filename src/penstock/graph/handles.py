@@ -48,11 +48,14 @@ _OF_GENERATORS = frozenset(  # their dtype is of the numbers, the state's is alw
 
 
 def check_variable_dtypes(op: OpDef, tensors: Sequence[Tensor], attrs: dict[str, Any]) -> None:
-    """Refuses an operation of another dtype than that of the variable it is on.
+    """Refuses an operation of another dtype than that of the variable or list it is on.
 
     Raises:
       ValueError: the dtypes differ.
     """
+    if "element_dtype" in attrs:
+        _check_list_dtype(op, tensors, attrs["element_dtype"])
+        return
     wanted = attrs.get("dtype", attrs.get("T"))
     if wanted.__class__ is not dt.DType or wanted is dt.resource:
         return
@@ -64,6 +67,17 @@ def check_variable_dtypes(op: OpDef, tensors: Sequence[Tensor], attrs: dict[str,
             raise ValueError(
                 f"{op.name}: expected values of the variable's dtype {data[0].name}, got "
                 f"{wanted.name}. Cast them."
+            )
+
+
+def _check_list_dtype(op: OpDef, tensors: Sequence[Tensor], wanted: Any) -> None:
+    """Refuses to take a list of tensors for one of another dtype."""
+    for tensor in tensors:
+        data = getattr(tensor, "_handle_data", None) if tensor.dtype is dt.variant else None
+        if data.__class__ is tuple and data[0] not in (None, wanted):
+            raise ValueError(
+                f"{op.name}: Invalid data types; op elements {wanted.name} but list elements"
+                f" {data[0].name}. Use the dtype that the list was made with."
             )
 
 

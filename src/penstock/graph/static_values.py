@@ -322,6 +322,9 @@ def _partial_scalar(tensor: SymbolicTensor) -> int | None:
     op = tensor.op
     if op.type in ("Cast", "Identity"):
         return _partial_scalar(op.inputs[0])
+    if op.type == "Unpack":
+        sizes = shape_value(op.inputs[0]) if len(op.inputs[0].dims or ()) == 1 else None
+        return None if sizes is None else sizes[tensor.value_index]
     if op.type != "StridedSlice" or op.attrs["shrink_axis_mask"] != 1:
         return None
     begin, dims = constant_value(op.inputs[1]), shape_value(op.inputs[0])

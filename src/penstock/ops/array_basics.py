@@ -7,7 +7,7 @@ same array.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -138,7 +138,7 @@ def reshape_shape(c: ShapeContext) -> Dims:
     if wanted is None:
         return None
     if value is None:
-        return _reshape_partial(wanted, d.num_elements(dims))
+        return _reshape_partial(c, wanted, d.num_elements(dims))
     if (value < -1).any() or (value == -1).sum() > 1:
         fact = _wrong_sizes(value.reshape(-1).tolist(), c.running)
         c.fail("sizes >= 0 and at most one -1", f"shape {value.tolist()}: {fact}")
@@ -146,22 +146,14 @@ def reshape_shape(c: ShapeContext) -> Dims:
     known = int(np.prod([n for n in wanted if n is not None], dtype=np.int64))
     if None not in wanted:
         _check_total(c, wanted, total, known)
+        _check_rest(c, wanted, known)
         return wanted
     if total is None:
         return _reshape_unknown(wanted, dims, known)
     if known == 0 == total:  # any size would do
         return tuple(1 if n is None else n for n in wanted)
     if known == 0 or total % known:
-        fact = f"Dimension size must be evenly divisible by {known} but is {total}"
-        if c.running:
-            fact = (
-                f"Input to reshape is a tensor with {total} values, but the requested shape"
-                f" requires a multiple of {known}"
-            )
-        c.fail(
-            f"known sizes whose product divides {total} elements",
-            f"{value.tolist()} for an input of shape {d.text(dims)}: {fact}",
-        )
+        _refuse_part(c, wanted, total, known)
     return tuple(total // known if n is None else n for n in wanted)
 
 
@@ -198,6 +190,35 @@ def _check_total(c: ShapeContext, wanted: Dims, total: int | None, known: int) -
     )
 
 
+def _check_rest(c: ShapeContext, wanted: Dims, known: int) -> None:
+    """Refuses a shape without -1 for an input whose one unknown size would be no integer."""
+    dims = c.shape(0)
+    if dims is None or dims.count(None) != 1:
+        return
+    rest = int(np.prod([n for n in dims if n is not None], dtype=np.int64))
+    if known % rest if rest else known:
+        c.fail(
+            f"a shape of a multiple of {rest} elements",
+            f"{d.text(wanted)} of {known} for an input of shape {d.text(dims)}: Dimension size"
+            f" must be evenly divisible by {rest} but is {known}",
+        )
+
+
+def _refuse_part(c: ShapeContext, wanted: Dims, total: int, known: int) -> NoReturn:
+    """Refuses a shape whose known sizes leave no size for the one that is not known."""
+    fact = f"Dimension size must be evenly divisible by {known} but is {total}"
+    if c.running:
+        fact = (
+            f"Input to reshape is a tensor with {total} values, but the requested shape"
+            f" requires a multiple of {known}"
+        )
+    sizes = [-1 if n is None else n for n in wanted or ()]
+    c.fail(
+        f"known sizes whose product divides {total} elements",
+        f"{sizes} for an input of shape {d.text(c.shape(0))}: {fact}",
+    )
+
+
 def _wrong_sizes(sizes: list[int], running: bool) -> str:
     """What is wrong with the sizes of a shape, as TensorFlow says it."""
     place, size = next(((i, n) for i, n in enumerate(sizes) if n < -1), (None, None))
@@ -211,10 +232,12 @@ def _wrong_sizes(sizes: list[int], running: bool) -> str:
     return f"Only one input size may be -1, not both {first} and {second}"
 
 
-def _reshape_partial(wanted: Any, total: int | None) -> Dims:
+def _reshape_partial(c: ShapeContext, wanted: Any, total: int | None) -> Dims:
     """A shape that is known in part only: one unknown size follows from the number of elements."""
     known = int(np.prod([n for n in wanted if n is not None], dtype=np.int64))
-    if total is not None and wanted.count(None) == 1 and known and total % known == 0:
+    if total is not None and wanted.count(None) == 1 and known:
+        if total % known:
+            _refuse_part(c, wanted, total, known)
         return tuple(total // known if n is None else n for n in wanted)
     return wanted  # type: ignore[no-any-return]
 

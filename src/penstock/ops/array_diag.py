@@ -114,7 +114,8 @@ def _diag_shape(c: ShapeContext) -> Dims:
     if diag is None:
         return None
     if k is None or rows is None or cols is None:
-        return None
+        one = c.shape(1) == () if k is None else k.min() == k.max()
+        return (*diag[:-1], None, None) if one else None
     low, high = _check_k(c, k, None, None)
     if low < high and (len(diag) < 2 or diag[-2] not in (None, high - low + 1)):
         c.fail(f"{high - low + 1} diagonals in the last but one axis", f"shape {d.text(diag)}")
@@ -296,6 +297,9 @@ def _main_part_gradient(op: Any, grad: Any) -> Any:
 def _set_shape(c: ShapeContext) -> Dims:
     dims, diag = c.rank_at_least(0, 2, "input"), c.rank_at_least(1, 1, "diagonal")
     k = c.constant(2) if len(c) > 2 else np.zeros((), np.int32)
+    one = c.shape(2) == () if k is None else k.min() == k.max()
+    if one and diag is not None:
+        dims = c.merge(dims, (*diag[:-1], None, None))
     if dims is None or diag is None or k is None or None in dims[-2:]:
         return dims
     low, high = _check_k(c, k, dims[-2], dims[-1])

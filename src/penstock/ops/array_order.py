@@ -192,6 +192,8 @@ def _marked_shape(c: ShapeContext) -> Dims:
     dims, marks = c.shape(0), c.rank(1, 1, "dims")
     if dims is not None and marks is not None and marks[0] not in (None, len(dims)):
         c.fail(f"a mark for each of {len(dims)} axes", f"dims of shape {d.text(marks)}")
+    if dims is None and marks is not None and marks[0] is not None:
+        return (None,) * marks[0]
     return dims
 
 

@@ -9,6 +9,8 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.core.symbolic_tensor import SymbolicTensor
+from penstock.graph.static_values import constant_value, value_source
 from penstock.ops.array_basics import reshape, shape_of
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -243,17 +245,30 @@ def pad(
             and not isinstance(constant_values, (list, tuple))
             and not constant_values
         ):
-            return execute(PAD, (tensor, paddings), None, name)
+            return _told(execute(PAD, (tensor, paddings), None, name))
         tensor = convert_to_tensor(tensor)
-        return execute(
-            PAD_V2, (tensor, paddings, convert_to_tensor(constant_values, tensor.dtype)), None, name
-        )
+        value = convert_to_tensor(constant_values, tensor.dtype)
+        return _told(execute(PAD_V2, (tensor, paddings, value), None, name))
     if kind not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(
             "Value of argument `mode` expected to be one of 'CONSTANT', 'REFLECT' or "
             f"'SYMMETRIC'. Received `mode` = {mode}"
         )
-    return execute(MIRROR_PAD, (tensor, paddings), {"mode": kind}, name)
+    return _told(execute(MIRROR_PAD, (tensor, paddings), {"mode": kind}, name))
+
+
+def _told(padded: Any) -> Any:
+    """A padded tensor with the sizes of those axes whose paddings are known."""
+    if not isinstance(padded, SymbolicTensor) or not padded.dims or d.is_full(padded.dims):
+        return padded
+    tensor, paddings = padded.op.inputs[:2]
+    rows = value_source(paddings).op
+    if rows.type != "Pack" or rows.attrs["axis"] != 0 or tensor.dims is None:
+        return padded  # all are known, or none
+    known = zip(tensor.dims, map(constant_value, rows.inputs), strict=True)
+    sizes = [None if n is None or p is None else n + int(p.sum()) for n, p in known]
+    padded.set_shape(sizes)
+    return padded
 
 
 def pad_v1(

@@ -234,7 +234,7 @@ def _index_shape(c: ShapeContext, dims: Dims, first: int) -> Dims:
                 f"slice index {item} of dimension {axis} out of bounds",
             )
         axis += 1
-    return tuple(result)
+    return (*result, *dims[axis:])
 
 
 class _Unknown:

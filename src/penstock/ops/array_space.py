@@ -137,7 +137,9 @@ _other_way(DEPTH_TO_SPACE, SPACE_TO_DEPTH)
 def _block_inputs(c: ShapeContext, block: Any, edges: Any, name: str) -> tuple[Dims, int | None]:
     """The input's shape and its number of spatial axes, after a check of the other inputs."""
     dims = c.rank_at_least(0, 1, "input")
-    count = None if block is None else len(block)
+    count = _block_count(c) if block is None else len(block)
+    if not c.running:
+        _check_edges(c, dims, count, name)
     if block is not None and (block < 1).any():
         c.fail("block sizes >= 1", f"{block.tolist()}")
     if edges is not None:
@@ -154,10 +156,33 @@ def _block_inputs(c: ShapeContext, block: Any, edges: Any, name: str) -> tuple[D
     return dims, count
 
 
+def _check_edges(c: ShapeContext, dims: Dims, count: int | None, name: str) -> None:
+    """Refuses paddings or crops whose shape cannot be right, whatever they are."""
+    pairs = c.rank(len(c) - 1, 2, name)
+    c.merge(pairs, (count, 2))
+    if "block_size" in c.attrs and dims is not None and len(dims) != 4:
+        c.fail("an input of rank 4", f"shape {d.text(dims)}")
+
+
+def _block_count(c: ShapeContext) -> int | None:
+    """How many block sizes input 1 has, whose values are not known."""
+    sizes = c.rank(1, 1, "block_shape")
+    return sizes[0] if sizes else None
+
+
+def _open_dims(c: ShapeContext, dims: Dims, count: int | None) -> Dims:
+    """The output's shape where the input's or the block sizes are not known."""
+    if dims is None:
+        return (None,) * 4 if "block_size" in c.attrs else None  # height and width alone
+    if count is None or count == 0:
+        return (None,) * len(dims) if count is None else dims
+    return (None,) * (1 + count) + dims[1 + count :]
+
+
 def _to_batch_dims(c: ShapeContext, block: Any, pads: Any) -> Dims:
     dims, count = _block_inputs(c, block, pads, "paddings")
-    if dims is None or count is None:
-        return None if dims is None else (None,) * len(dims)
+    if dims is None or count is None or block is None:
+        return _open_dims(c, dims, count)
     spatial: list[int | None] = []
     for i in range(count):
         n = dims[1 + i]
@@ -174,8 +199,8 @@ def _to_batch_dims(c: ShapeContext, block: Any, pads: Any) -> Dims:
 
 def _to_space_dims(c: ShapeContext, block: Any, crops: Any) -> Dims:
     dims, count = _block_inputs(c, block, crops, "crops")
-    if dims is None or count is None:
-        return None if dims is None else (None,) * len(dims)
+    if dims is None or count is None or block is None:
+        return _open_dims(c, dims, count)
     total = int(np.prod(block))
     if dims[0] is not None and dims[0] % total:
         c.fail(f"a batch that {total} divides", f"{dims[0]} in shape {d.text(dims)}")

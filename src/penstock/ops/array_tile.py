@@ -33,6 +33,8 @@ def _tile_shape(c: ShapeContext) -> Dims:
             f"{value.tolist()}: Expected multiples[{place}] >= 0, but got {value[place]}",
         )
     if dims is None:
+        if times is not None:
+            return tuple(0 if t == 0 else None for t in times)
         return None if length is None else (None,) * length
     if length is not None and length != len(dims):
         fact = f"Shape must be rank {len(dims)} but is rank {length}"
@@ -43,7 +45,7 @@ def _tile_shape(c: ShapeContext) -> Dims:
             )
         c.fail(f"{len(dims)} multiples for an input of shape {d.text(dims)}", f"{length}: {fact}")
     if times is None:
-        return (None,) * len(dims)
+        times = (None,) * len(dims)
     return tuple(
         0 if 0 in (n, t) else None if n is None or t is None else n * t
         for n, t in zip(dims, times, strict=True)

@@ -525,7 +525,11 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
     with scope(name, "grayscale_to_rgb"):
         images = convert_to_tensor(images, name="images")
         dims = images.dims
-        if dims is None or len(dims) < 1 or dims[-1] not in (None, 1):
+        if dims is None:
+            shape = execute("Shape", (images,))
+            times = execute("ConcatV2", ([execute("OnesLike", (shape[1:],)), [3]], 0))
+            return tile(images, times)
+        if len(dims) < 1 or dims[-1] not in (None, 1):
             raise ValueError(
                 "The last dimension of a grayscale image should be size 1, got shape"
                 f" {images.shape}."

@@ -169,7 +169,7 @@ def _image_grad_shape(c: ShapeContext) -> Dims:
     size = c.rank(3, 1, "image_size") or (None,)
     if size[0] not in (None, 4):
         c.fail("an image_size of four numbers", f"{size[0]} numbers")
-    return c.shape_value(3)
+    return c.merge(c.shape_value(3), (None,) * 4)
 
 
 IMAGE_GRAD = define_op(

@@ -244,8 +244,10 @@ def logm(input: Any, name: str | None = None) -> Any:
 def _least_squares_shape(c: ShapeContext) -> Dims:
     matrix, rhs = c.rank_at_least(0, 2, "matrix"), c.rank_at_least(1, 2, "rhs")
     c.rank(2, 0, "l2_regularizer")
-    if matrix is None or rhs is None:
-        return None
+    if matrix is None:
+        return None if rhs is None else (*rhs[:-2], None, rhs[-1])
+    if rhs is None:
+        return (*matrix[:-2], matrix[-1], None)
     rows, given = matrix[-2], rhs[-2]
     if rows is not None and given is not None and rows != given:
         c.fail(f"a right-hand side with {rows} rows", f"{d.text(matrix)} and {d.text(rhs)}")

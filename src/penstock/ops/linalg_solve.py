@@ -308,8 +308,10 @@ def lu(input: Any, output_idx_type: Any = dt.int32, name: str | None = None) -> 
 
 def _solve_shape(c: ShapeContext) -> Dims:
     matrix, rhs = square(c), c.rank_at_least(1, 2, "rhs")
-    if matrix is None or rhs is None:
+    if matrix is None:
         return rhs
+    if rhs is None:
+        return (*matrix[:-2], matrix[-1] if matrix[-2] is None else matrix[-2], None)
     if len(matrix) != len(rhs):
         c.fail(
             "All input tensors must have the same rank",

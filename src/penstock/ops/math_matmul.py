@@ -103,7 +103,14 @@ def _equal_batch_shape(c: ShapeContext) -> Dims:
     x, y = c.rank_at_least(0, 2, "x"), c.rank_at_least(1, 2, "y")
     if x is not None and y is not None and not d.compatible(x[:-2], y[:-2]):
         c.fail("equal batch dimensions", f"{d.text(x)} and {d.text(y)}", "Use BatchMatMulV2.")
-    return _batch_shape(c)
+    if x is not None and y is None:
+        return (*x[:-2], x[-1 if c.attr("adj_x") else -2], None)
+    if y is not None and x is None:
+        return (*y[:-2], None, y[-2 if c.attr("adj_y") else -1])
+    product = _batch_shape(c)
+    if x is None or y is None or product is None:
+        return product
+    return d.concat(d.merge(x[:-2], y[:-2]), product[-2:])
 
 
 def _batch_shape(c: ShapeContext) -> Dims:

@@ -142,13 +142,18 @@ _register(FUSED_V3, True)
 def _grad_shape(c: ShapeContext) -> list[Dims]:
     x = c.merge(c.shape(0), c.shape(1))
     layout = c.attr("data_format")
-    if x is not None and len(x) != len(layout):
+    if x is None:
+        x = (None,) * len(layout)
+    if len(x) != len(layout):
         c.fail(f"x of rank {len(layout)}", f"shape {d.text(x)}")
-    channels: Dims = (None if x is None else x[channel_axis(layout)],)
+    axis = channel_axis(layout)
+    channels: Dims = (x[axis],)
     for index in (2, 3, 4):
         if not d.compatible(c.shape(index), channels):
             c.fail("moments and scale with as many elements as channels", d.text(c.shape(index)))
-    return [x, channels, channels, (0,), (0,)]
+        channels = d.merge(channels, c.shape(index))
+    assert channels is not None
+    return [(*x[:axis], *channels, *x[axis + 1 :]), channels, channels, (0,), (0,)]
 
 
 FUSED_GRAD = define_op(

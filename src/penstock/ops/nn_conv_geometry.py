@@ -27,12 +27,14 @@ def output_size(
     size: Dim, window: Dim, stride: int, dilation: int, padding: str, pads: tuple[int, int]
 ) -> Dim:
     """The output size along one axis: None if unknown, -1 when the window does not fit."""
-    if size is None or window is None:
+    if size is None:
+        return None
+    if padding == "SAME":  # whatever the window is
+        return -(-size // stride)
+    if window is None:
         return None
     if size == 0 and window == 1 and pads == (0, 0):
         return 0
-    if padding == "SAME":
-        return -(-size // stride)
     room = size + pads[0] + pads[1] - (window - 1) * dilation - 1
     return room // stride + 1 if room >= 0 else -1
 

@@ -80,7 +80,8 @@ def _depthwise_shape(c: ShapeContext) -> Dims:
             "a filter whose third size is the input depth",
             f"filter {d.text(kernel)} for input {d.text(image)}",
         )
-    return sliding_shape(c, layout, image, kernel[:2], _times(kernel[2], kernel[3]))
+    depth = image[channel_axis(layout)] if kernel[2] is None else kernel[2]
+    return sliding_shape(c, layout, image, kernel[:2], _times(depth, kernel[3]))
 
 
 def given_shape(position: int) -> Callable[[ShapeContext], Dims]:
@@ -92,13 +93,14 @@ def given_shape(position: int) -> Callable[[ShapeContext], Dims]:
         c.rank(2, len(layout), "out_backprop")
         sizes = c.shape_value(position)
         if sizes is None:
-            return (None,) * len(layout)
+            sizes = (None,) * len(layout)
         if position == 0 and len(sizes) == len(layout) - 2:  # spatial sizes only
             sizes = _whole_shape(c, layout, sizes)
         if len(sizes) != len(layout):
             c.fail(f"a shape of {len(layout)} sizes", f"{list(sizes)}")
         check_backprop(c, layout, position, sizes)
-        return sizes
+        grad = c.shape(2)
+        return (grad[0], *sizes[1:]) if position == 0 and grad and sizes[0] is None else sizes
 
     return rule
 

@@ -101,7 +101,8 @@ def _grad_shape(c: ShapeContext) -> Dims:
     for index in (1, 2):
         if not d.compatible(c.shape(index), wanted):
             c.fail(f"input {index} of shape {d.text(wanted)}", d.text(c.shape(index)))
-    return c.shape(0)
+    assert wanted is not None
+    return c.rank(0, len(wanted))
 
 
 def _grad_sizes_v2(c: ShapeContext) -> Dims:

@@ -83,18 +83,20 @@ def _log_softmax_gradient(op: Any, grad: Any) -> Any:
 
 def _cross_entropy_shape(c: ShapeContext) -> list[Dims]:
     features, labels = c.shape(0), c.shape(1)
+    rows: Dims = (None, None)  # what one of an unknown rank is in the end
     try:
-        both = d.broadcast(features, labels)
+        both = d.broadcast(
+            rows if features is None else features, rows if labels is None else labels
+        )
     except ValueError:
         sizes = f"logits_size={d.text(features)} labels_size={d.text(labels)}"
         c.fail("logits and labels must be broadcastable", sizes)
-    if both is not None and len(both) != 2:
+    if both is None or len(both) != 2:
         c.fail(
             "logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional",
             f"{d.text(features)} and {d.text(labels)}",
             "Reshape them to [rows, classes].",
         )
-    both = (None, None) if both is None else both
     return [both[:1], both]
 
 

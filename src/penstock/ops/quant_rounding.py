@@ -240,6 +240,8 @@ def _grad_shape(c: ShapeContext) -> list[Dims]:
     axis = c.attr("axis")
     dims = c.merge(c.shape(0), c.shape(1))
     ends = _check_ends(c, (2, 3), dims, axis)
+    if axis == -1:
+        ends = ()
     return [dims, ends, ends]
 
 

@@ -202,7 +202,8 @@ def _fill_shape(c: ShapeContext) -> list[Dims]:
     if ids is not None and values is not None and not d.compatible(ids[:1], values[:1]):
         c.fail(f"a value for each of {ids[0]} value_rowids", f"values of shape {d.text(values)}")
     tail: tuple[int | None, ...] = () if values is None else tuple(values[1:])
-    return [(None,), (None, *tail), (count,), None if ids is None else (ids[0],)]
+    given = d.merge(None if ids is None else ids[:1], None if values is None else values[:1])
+    return [(None,), (None, *tail), (count,), given]
 
 
 FILL_EMPTY_ROWS = define_op(

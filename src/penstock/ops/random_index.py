@@ -25,10 +25,12 @@ LEAST_ROUNDS = 4
 
 def _shape(c: ShapeContext) -> Dims:
     sizes: set[int | None] = set()
+    unknown = False
     for i, name, least in ((0, "index", 0), (1, "seed", 1), (2, "max_index", 0)):
         dims = c.shape(i)
         if dims is None:
-            return None
+            unknown = True
+            continue
         if not least <= len(dims) <= least + 1:
             c.fail(f"{name} of rank {least} or {least + 1}", f"shape {list(dims)}")
         if least and dims[-1] not in (None, 3):
@@ -38,7 +40,9 @@ def _shape(c: ShapeContext) -> Dims:
     known = sizes - {None}
     if len(known) > 1:
         c.fail("index, seeds and max_index of one length", f"lengths {sorted(map(str, known))}")
-    return (known.pop() if known else None,) if sizes else ()
+    if not sizes:
+        return None if unknown else ()
+    return (known.pop() if known else None,)
 
 
 RANDOM_INDEX_SHUFFLE = define_op(

@@ -62,7 +62,7 @@ def _check(alg: Any, state: Array) -> None:
 
 READ_AND_SKIP = define_op(
     "RngReadAndSkip(resource: resource, alg: int32, delta: uint64) -> value: int64",
-    shape=lambda c: (None,),
+    shape=lambda c: c.merge(c.variable_shape(0), (None,)),
     stateful=True,
     effects={"resource": "rw"},
     host_inputs=("alg",),

@@ -48,6 +48,8 @@ def _from_sparse_shape(c: ShapeContext) -> Dims:
             c.fail(what, f"{b} and {a}")
     _matrix_rank(c, indices[1] if shape[0] is None else shape[0], "a SparseTensor")
     dims = c.shape_value(2)
+    if dims is None and indices[1] is not None:
+        dims = (None,) * indices[1]
     given = c.constant(2)
     if given is not None and np.min(given, initial=0) < 0:
         c.fail("dimensions >= 0", f"{given.tolist()}")

@@ -72,15 +72,17 @@ def _transpose_gradient(op: Any, grad: Any) -> Any:
 
 
 def _inner(c: ShapeContext, a: Dims, b: Dims) -> Dims:
-    """The shape of the product of two factors of which all or nothing is known."""
-    if a is None or b is None:
-        return None
+    """The shape of the product of two factors; of one may nothing be known."""
+    if a is None:
+        return None if b is None else (*b[:-2], None, b[-1])
+    if b is None:
+        return (*a[:-1], None)
     if len(a) != len(b):
         c.fail("factors of one rank", f"{len(a)} and {len(b)}")
     for one, other, what in ((a[-1], b[-2], "inner dimensions"), (*_batches(a, b),)):
         if None not in (one, other) and one != other:
             c.fail(f"{what} that agree", f"shapes {d.text(a)} and {d.text(b)}")
-    return (*a[:-1], b[-1])
+    return (*d.merge(a[:-2], b[:-2]), a[-2], b[-1])  # type: ignore[misc]
 
 
 def _batches(a: Dims, b: Dims) -> tuple[Any, Any, str]:

@@ -42,8 +42,7 @@ def _concat_shape(c: ShapeContext) -> list[Dims]:
 
 
 def _old_concat_shape(c: ShapeContext) -> list[Dims]:
-    held, wanted = c.variable_shape(0), c.attr("element_shape")
-    dims = d.merge(held, wanted) if d.compatible(held, wanted) else held
+    dims = c.merge(c.variable_shape(0), c.attr("element_shape"))
     return [None if dims is None else (None, *dims[1:]), (None,)]
 
 

@@ -52,8 +52,7 @@ def element_dims(c: ShapeContext, index: int) -> Dims:
 
 def item_dims(c: ShapeContext, index: int) -> Dims:
     """What is known of an element of list input 0: by its list, and by flat input `index`."""
-    held, wanted = c.variable_shape(0), element_dims(c, index)
-    return d.merge(held, wanted) if d.compatible(held, wanted) else held
+    return c.merge(c.variable_shape(0), element_dims(c, index))
 
 
 def shape_input(dims: Dims) -> Any:
@@ -319,10 +318,15 @@ def _push_back_gradient(op: Any, grad: Any) -> list[Any]:
     return list(execute(POP_BACK, (grad, shape_input(dims)), attrs))
 
 
+def _popped_shape(c: ShapeContext) -> list[Dims]:
+    held, wanted = c.variable_shape(0), element_dims(c, 1)
+    return [c.rank(0, 0), wanted if held is None else held]  # the kernel does not look at both
+
+
 POP_BACK = define_op(
     "TensorListPopBack(input_handle: variant, element_shape: int32; element_dtype: type) "
     "-> (output_handle: variant, tensor: element_dtype)",
-    shape=lambda c: [c.rank(0, 0), item_dims(c, 1)],
+    shape=_popped_shape,
     fallible=True,
     doc="The list without its last element, and that element.",
 )
