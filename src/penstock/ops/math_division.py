@@ -22,9 +22,9 @@ from penstock.ops.factories import (
     binary,
     binary_function,
     convert_binary,
-    convert_pair,
     convert_second,
     jnp_function,
+    pair_or_own,
 )
 from penstock.ops.math_arithmetic import (
     FLOATS_AND_COMPLEX,
@@ -337,7 +337,7 @@ _TRUEDIV = {
 
 
 def _true_divide(x: Any, y: Any, name: str | None) -> Any:
-    x, y = convert_pair(x, y)
+    x, y = pair_or_own(x, y)
     if x.dtype.base_dtype is not y.dtype.base_dtype:
         raise TypeError(
             f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}. "
