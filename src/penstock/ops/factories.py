@@ -301,6 +301,8 @@ def convert_pair(x: Any, y: Any) -> tuple[Any, Any]:
         return x, y if isinstance(y, Tensor) else as_dtype_of(x, y, "y")
     if isinstance(y, Tensor):
         return as_dtype_of(y, x, "x"), y
+    if is_variable(y) and not is_variable(x):
+        return as_dtype_of(y, x, "x"), convert_to_tensor(y, name="y")
     x = convert_to_tensor(x, name="x")
     return x, as_dtype_of(x, y, "y")
 

@@ -367,8 +367,7 @@ truediv = binary_function(
 def _divide(x: Any, y: Any, name: str | None) -> Any:
     if not isinstance(x, Tensor) and not isinstance(y, Tensor):
         x = convert_to_tensor(x)
-    quotient = x / y
-    return execute("Identity", (quotient,), None, name) if name is not None else quotient
+    return x / y if name is None else _true_divide(x, y, name)
 
 
 divide = binary_function(
