@@ -23,6 +23,7 @@ from penstock.ops.factories import (
     binary_function,
     convert_binary,
     convert_second,
+    is_variable,
     jnp_function,
     pair_or_own,
 )
@@ -365,7 +366,7 @@ truediv = binary_function(
 
 
 def _divide(x: Any, y: Any, name: str | None) -> Any:
-    if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+    if not (isinstance(x, Tensor) or isinstance(y, Tensor) or is_variable(y)):
         x = convert_to_tensor(x)
     return x / y if name is None else _true_divide(x, y, name)
 
