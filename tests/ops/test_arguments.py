@@ -132,7 +132,7 @@ def test_static_assertions_return_nothing_in_version_2() -> None:
         assert old.assert_type(1, tf.int32).type == "NoOp"
         assert old.debugging.assert_integer(1).type == "NoOp"
         assert old.assert_scalar(1).dtype is tf.int32
-        assert old.assert_shapes([(1, ())]).type == "NoOp"
+        assert old.debugging.assert_shapes([(1, ())]).type == "NoOp"
 
 
 def test_assertions_of_shapes_and_ranks() -> None:
@@ -147,6 +147,38 @@ def test_nothing_is_cast_to_a_resource() -> None:
     for dtype in (tf.resource, tf.variant):
         with pytest.raises(tf.errors.UnimplementedError, match=dtype.name):
             tf.cast([1.0], dtype)
+
+
+def test_a_constant_fills_parts_only_when_it_is_meant_to() -> None:
+    part = {"partition_shape": [1, 2], "partition_offset": [0, 0]}
+    whole = tf.constant_initializer(1.5)
+    with pytest.raises(ValueError, match="support_partition=True"):
+        whole([2, 2], **part)
+    assert tf.constant_initializer(1.5, support_partition=True)([2, 2], **part).shape == (1, 2)
+
+
+def test_gradients_of_eager_tensors_inside_a_function() -> None:
+    x, y = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
+
+    @tf.function
+    def derived() -> Any:
+        assert tf.gradients(x, []) == []
+        by_x, by_y = tf.gradients([x * x, x], [x, y])
+        assert by_y is None
+        return by_x
+
+    assert derived().numpy().tolist() == [3.0, 5.0]
+
+
+def test_tapes_say_what_is_wrong() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(ValueError, match="for each of 1 targets, got 2"):
+        tape.gradient(y, x, output_gradients=[1.0, 2.0])
+    with pytest.raises(RuntimeError, match="not recording"):
+        tf.GradientTape().stop_recording().__enter__()
 
 
 def test_an_optional_holds_tensors() -> None:

@@ -171,9 +171,9 @@ class GradientTape:
         """Operations inside are not recorded.
 
         Raises:
-          ValueError: the tape is not recording.
+          RuntimeError: the tape is not recording.
         """
-        self._check_recording("stop_recording")
+        self._check_recording("stop_recording", RuntimeError)
         self._stop()
         try:
             yield
@@ -191,9 +191,9 @@ class GradientTape:
         self._clear()
         self._used = False
 
-    def _check_recording(self, method: str) -> None:
+    def _check_recording(self, method: str, error: type[Exception] = ValueError) -> None:
         if not self._recording:
-            raise ValueError(
+            raise error(
                 f"GradientTape.{method}: Tape is not recording. Call it inside of `with tape:`."
             )
 
@@ -283,6 +283,11 @@ class GradientTape:
         )
         if len(given) == 1 and len(flat) > 1:
             given = given * len(flat)
+        if len(given) != len(flat):
+            raise ValueError(
+                f"GradientTape.gradient: expected one of output_gradients for each of {len(flat)} "
+                f"targets, got {len(given)}. A list counts as several: pass a tensor for one."
+            )
         for item, grad in zip(flat, given, strict=True):
             tensor = tracked(item, _GRADIENT, "target")
             if not is_trainable(tensor):

@@ -20,9 +20,12 @@ for _name in ("assert_equal", "assert_less", "assert_greater"):
         f"{_name}_v1": _both([_name])[f"{_name}_v1"]
     }
 _RANKS = _both(
-    "assert_rank_at_least assert_rank_in assert_scalar assert_integer assert_shapes "
-    "assert_type".split()
+    "assert_rank_at_least assert_rank_in assert_scalar assert_integer assert_type".split()
 )
+_RANKS |= {
+    "assert_shapes": ["debugging.assert_shapes"],
+    "assert_shapes_v1": ["compat.v1.debugging.assert_shapes"],
+}
 _RANKS |= {"assert_rank": ["assert_rank", "debugging.assert_rank"]} | {
     "assert_rank_v1": _both(["assert_rank"])["assert_rank_v1"]
 }
