@@ -171,9 +171,9 @@ class GradientTape:
         """Operations inside are not recorded.
 
         Raises:
-          RuntimeError: the tape is not recording.
+          ValueError: the tape is not recording.
         """
-        self._check_recording("stop_recording", RuntimeError)
+        self._check_recording("stop_recording")
         self._stop()
         try:
             yield
@@ -191,9 +191,9 @@ class GradientTape:
         self._clear()
         self._used = False
 
-    def _check_recording(self, method: str, error: type[Exception] = ValueError) -> None:
+    def _check_recording(self, method: str) -> None:
         if not self._recording:
-            raise error(
+            raise ValueError(
                 f"GradientTape.{method}: Tape is not recording. Call it inside of `with tape:`."
             )
 

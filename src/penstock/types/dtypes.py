@@ -93,7 +93,7 @@ class DType:
 
     def experimental_as_proto(self) -> SerializedDType:
         """The type as a message, whose one field is its number."""
-        return proto.types_pb2.SerializedDType(datatype=self.index)
+        return proto.types_pb2.SerializedDType(datatype=cast(Any, self.index))
 
     @classmethod
     def experimental_type_proto(cls) -> type[SerializedDType]:
