@@ -61,17 +61,6 @@ DIFFERENCES: dict[str, Callable[[Row], bool]] = {
     "every dtype that has a cast": lambda r: any(t in r.value for t in _WITH_TENSOR)
     and r.dtype in ("int4", "uint4", "string"),
     "range of every integer dtype": lambda r: r.value.startswith("range("),
-    # TensorFlow reads the bytes or pointers of such arrays as booleans and numbers.
-    "objects, text and dates are no numbers": lambda r: _refused(r.got)
-    and any(
-        t in r.value
-        for t in ("object", "datetime64", "np.array(['a'", "np.array([b'a'", "_('a')", "_(b'a')")
-    ),
-    "objects, text and dates are no hint": lambda r: r.section == "convert_hint"
-    and any(
-        t in r.value
-        for t in ("object", "datetime64", "np.array(['a'", "np.array([b'a'", "_('a')", "_(b'a')")
-    ),
     # Both refuse; the first element that does not fit says why.
     "class of error": lambda r: _refused(r.got) and _refused(r.wanted),
     "an error inside of TensorFlow": lambda r: r.wanted == "!SystemError",

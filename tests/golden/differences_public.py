@@ -32,8 +32,6 @@ _BY_REASON = {
         "tf.audio.encode_wav(i, [8000])",
         "tf.sparse.to_dense(si, default_value=c(7.0), validate_indices=<<True || False>>)",
         "tf.sparse.eye(2, dtype=tf.string)",
-        "f / sp",
-        "f + sp",
         "tf.strings.join(<<rt || rf || rs>>)",
         "tf.constant(1, shape=[2, 'a'])",
         "tf.while_loop(lambda n: n < 2, lambda n: n + 1, [])",

@@ -160,7 +160,7 @@ def test_unknown_shapes_are_checked_when_the_graph_runs():
         x = b.placeholder(dt.float32)
         wide = b.placeholder(dt.float32, [None, None])
         ranked = s.assert_rank(x, 1)
-        square = s.assert_shapes([(wide, ("N", "N"))])
+        square = s.assert_shapes_v1([(wide, ("N", "N"))])
     run(graph, [], [(x, np.float32([1]))], [ranked])
     with pytest.raises(BAD, match="must have rank"):
         run(graph, [], [(x, np.float32(1))], [ranked])

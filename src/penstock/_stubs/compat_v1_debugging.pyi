@@ -5,7 +5,7 @@ from penstock.ops.debug_asserts import verify_tensor_all_finite as assert_all_fi
 from penstock.ops.debug_asserts import assert_equal_v1 as assert_equal
 from penstock.ops.debug_asserts import assert_greater_v1 as assert_greater
 from penstock.ops.debug_asserts import assert_greater_equal_v1 as assert_greater_equal
-from penstock.ops.debug_shapes import assert_integer as assert_integer
+from penstock.ops.debug_shapes import assert_integer_v1 as assert_integer
 from penstock.ops.debug_asserts import assert_less_v1 as assert_less
 from penstock.ops.debug_asserts import assert_less_equal_v1 as assert_less_equal
 from penstock.ops.debug_asserts import assert_near_v1 as assert_near
@@ -20,8 +20,8 @@ from penstock.ops.debug_shapes import assert_rank_at_least_v1 as assert_rank_at_
 from penstock.ops.debug_shapes import assert_rank_in_v1 as assert_rank_in
 from penstock.ops.debug_shapes import assert_same_float_dtype as assert_same_float_dtype
 from penstock.ops.debug_shapes import assert_scalar_v1 as assert_scalar
-from penstock.ops.debug_shapes import assert_shapes as assert_shapes
-from penstock.ops.debug_shapes import assert_type as assert_type
+from penstock.ops.debug_shapes import assert_shapes_v1 as assert_shapes
+from penstock.ops.debug_shapes import assert_type_v1 as assert_type
 from penstock.ops.array_identity import check_numerics as check_numerics
 from penstock.ops.debug_numerics import disable_check_numerics as disable_check_numerics
 from penstock.core.tracebacks import disable_traceback_filtering as disable_traceback_filtering

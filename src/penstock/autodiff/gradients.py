@@ -19,7 +19,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.symbolic_tensor import SymbolicTensor
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.graph.behavior import graph_of
 from penstock.ops.grouping import tuple_
 from penstock.types import dtypes as dt
@@ -167,6 +167,8 @@ def _as_list(value: Any) -> list[Any]:
 def _tensor(value: Any) -> Any:
     if hasattr(value, "handle") and not isinstance(value, Tensor):
         return value.handle if not hasattr(value, "value") else convert_to_tensor(value)
+    if isinstance(value, EagerTensor):
+        return state.graph.as_tensor(value)
     return value if isinstance(value, (Tensor, IndexedSlices)) else convert_to_tensor(value)
 
 

@@ -283,6 +283,11 @@ class GradientTape:
         )
         if len(given) == 1 and len(flat) > 1:
             given = given * len(flat)
+        if len(given) != len(flat):
+            raise ValueError(
+                f"GradientTape.gradient: expected one of output_gradients for each of {len(flat)} "
+                f"targets, got {len(given)}. A list counts as several: pass a tensor for one."
+            )
         for item, grad in zip(flat, given, strict=True):
             tensor = tracked(item, _GRADIENT, "target")
             if not is_trainable(tensor):

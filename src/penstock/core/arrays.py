@@ -6,15 +6,15 @@ not fit), floats float32, text and bytes string.
 
 import collections
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from penstock.core.context import state
+from penstock.core.numpy_values import from_numpy, refusal
 from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.types import dtypes
-from penstock.types.dtypes import DType, as_dtype
+from penstock.types.dtypes import DType
 from penstock.types.tensor_shape import Dimension, TensorShape
 from penstock.util.kinds import one_kind
 
@@ -69,9 +69,9 @@ def to_array(value: Any, dtype: DType | None = None) -> tuple[np.ndarray[Any, An
       ValueError, TypeError: the value has no tensor form, is ragged, or does not fit `dtype`.
     """
     if isinstance(value, np.ndarray):
-        return _from_numpy(value, dtype)
+        return from_numpy(value, dtype)
     if isinstance(value, np.generic):
-        return _from_numpy(np.asarray(value), dtype)
+        return from_numpy(np.asarray(value), dtype)
     if isinstance(value, (bool, int, float, complex, str, bytes)):
         return _from_scalar(value, dtype)
     if isinstance(value, (TensorShape, tuple, list, range)):
@@ -79,14 +79,14 @@ def to_array(value: Any, dtype: DType | None = None) -> tuple[np.ndarray[Any, An
     if isinstance(value, (bytearray, memoryview, collections.deque)):
         return _from_sequence(list(value), dtype)
     if isinstance(value, EagerTensor):
-        return _from_numpy(host_array(value), dtype)
+        return from_numpy(host_array(value), dtype)
     if isinstance(value, Dimension):
         return _from_scalar(_known_dimension(value), dtype or dtypes.int32)
     if hasattr(value, "__array__"):
-        return _from_numpy(np.asarray(value), dtype)
+        return from_numpy(np.asarray(value), dtype)
     if hasattr(value, "__array_interface__"):
-        return _from_numpy(np.asarray(value), dtype)
-    raise _unsupported(value, ValueError if value is None else _refusal())
+        return from_numpy(np.asarray(value), dtype)
+    raise _unsupported(value, ValueError if value is None else refusal())
 
 
 def _unsupported(value: Any, error: type[Exception]) -> Exception:
@@ -94,11 +94,6 @@ def _unsupported(value: Any, error: type[Exception]) -> Exception:
         f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a"
         " Tensor."
     )
-
-
-def _refusal() -> type[Exception]:
-    """The class for values that cannot be tensors: another one in a graph, as in TensorFlow."""
-    return ValueError if state.graph is None else TypeError
 
 
 def _known_dimension(value: Dimension) -> int:
@@ -109,6 +104,8 @@ def _known_dimension(value: Dimension) -> int:
 
 def _from_scalar(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
     kind = _kind(value)
+    if kind is int and dtype in _NO_INTEGERS and state.graph is None:
+        _python_dtype(value)  # its size is looked at before its type
     if dtype is None:
         dtype = _python_dtype(value)
     elif not _accepts(dtype, kind):
@@ -121,6 +118,7 @@ def _from_scalar(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any],
         return np.asarray(value, dtype.numpy_dtype), dtype
 
 
+_NO_INTEGERS = (dtypes.bool_, dtypes.string, dtypes.bfloat16)
 _KINDS = (bool, int, float, complex, str, bytes)  # in this order: a bool is an int
 
 
@@ -162,9 +160,11 @@ def _python_dtype(value: Any) -> DType:
             return dtypes.int32
         if -(2**63) <= value < 2**63:
             return dtypes.int64
-        raise _refusal()(
+        if state.graph is not None and 0 <= value < 2**64:
+            return dtypes.uint64
+        raise refusal()(
             f"Can't convert Python integer {value} to a Tensor: expected a value that fits int64. "
-            "Pass dtype=tf.uint64 or a float dtype."
+            "Pass dtype=tf.uint64 or tf.float32 (with tf.cast for other dtypes)."
         )
     if isinstance(value, float):
         _check_float32(value)
@@ -219,63 +219,6 @@ def _string_array(value: Any) -> np.ndarray[Any, Any]:
     return result
 
 
-def _from_numpy(
-    array: np.ndarray[Any, Any], dtype: DType | None
-) -> tuple[np.ndarray[Any, Any], DType]:
-    if array.dtype.kind in "SUOT" or (dtype is dtypes.string):
-        return _from_object_array(array, dtype)
-    if array.dtype.names is not None and len(array.dtype.names) == 1:
-        found = as_dtype(array.dtype)
-        array = array[array.dtype.names[0]]
-    else:
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
-        if dtype is not None and array.dtype == np.longdouble:
-            return array.astype(dtype.numpy_dtype), dtype
-        found = _numpy_dtype(array)
-    if dtype is None or dtype is found:
-        return array, found
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # the caller asked for the dtype
-        return array.astype(dtype.numpy_dtype), dtype
-
-
-def _numpy_dtype(array: np.ndarray[Any, Any]) -> DType:
-    try:
-        return dtypes.from_numpy(array.dtype)
-    except (TypeError, KeyError):
-        raise ValueError(
-            f"Failed to convert a NumPy array to a Tensor (Unsupported numpy dtype {array.dtype})."
-        ) from None
-
-
-def _from_object_array(
-    array: np.ndarray[Any, Any], dtype: DType | None
-) -> tuple[np.ndarray[Any, Any], DType]:
-    """Arrays of text and of Python objects; without a dtype the objects are text."""
-    if dtype is not None and dtype is not dtypes.string:
-        if array.dtype == object and not any(isinstance(v, (str, bytes)) for v in array.flat):
-            return (
-                _from_sequence(array.tolist(), dtype) if array.ndim else to_array(array[()], dtype)
-            )
-        raise ValueError(
-            f"Can't convert a NumPy array of {array.dtype} to a Tensor of dtype {dtype.name}: "
-            f"expected numbers. "
-            "Use tf.strings.to_number for text."
-        )
-    result = np.empty(array.shape, object)
-    flat = result.reshape(-1)
-    for i, item in enumerate(array.reshape(-1)):
-        if not isinstance(item, (str, bytes)):
-            raise ValueError(
-                f"Failed to convert a NumPy array to a Tensor (Unsupported object type "
-                f"{type(item).__name__}): "
-                "expected str or bytes. Pass the dtype of the numbers, or an array of them."
-            )
-        flat[i] = item.encode() if isinstance(item, str) else bytes(item)
-    return result.reshape(array.shape), dtypes.string
-
-
 def _shape_sequence(value: TensorShape) -> list[int | None]:
     if not value.is_fully_defined():
         raise ValueError(f"Cannot convert a partially known TensorShape {value} to a Tensor.")
@@ -295,7 +238,7 @@ def _from_sequence(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any
         dtype = _graph_dtype(leaves) if state.graph is not None else None
         dtype = dtype or _common_dtype(leaves)
     elif len({isinstance(leaf, (str, bytes)) for leaf in leaves}) > 1:
-        raise _refusal()(
+        raise refusal()(
             f"Can't convert Python sequence with mixed types to Tensor: text and other values in "
             f"{value!r}."
         )
@@ -407,7 +350,7 @@ def _graph_dtype(leaves: list[Any]) -> DType | None:
     try:
         found = np.result_type(*kinds)
     except TypeError as problem:
-        raise _refusal()(
+        raise refusal()(
             f"Can't convert Python sequence with mixed types to Tensor: {problem}. Convert the"
             " elements to one type first."
         ) from None
@@ -452,7 +395,7 @@ def _leaf_dtype(leaf: Any) -> DType:
     if isinstance(leaf, Tensor):
         return leaf.dtype
     if leaf is None:
-        raise _unsupported(leaf, _refusal())
+        raise _unsupported(leaf, refusal())
     if isinstance(leaf, (np.ndarray, np.generic)):
         found = to_array(leaf)[1]
         if not found.is_integer:
@@ -479,7 +422,7 @@ def _wider(a: DType, b: DType, leaf: Any) -> DType:
             return a
     elif a.is_complex and (b.is_integer or b.is_floating or b.is_complex):
         return a
-    raise _refusal()(
+    raise refusal()(
         f"Can't convert Python sequence with mixed types to Tensor: {a.name}, then {b.name} (at "
         f"{leaf!r}). "
         "Convert the elements to one type first."
@@ -494,7 +437,7 @@ def _leaf(leaf: Any, dtype: DType, bool_is_number: bool) -> np.ndarray[Any, Any]
         else:
             leaf = bool(leaf)
     elif leaf is None:
-        raise _unsupported(leaf, _refusal())
+        raise _unsupported(leaf, refusal())
     elif isinstance(leaf, (np.ndarray, np.generic)):
         kind = _KIND_LETTERS.get(np.asarray(leaf).dtype.kind)
         if kind is not None and not _accepts(dtype, kind):

@@ -230,6 +230,8 @@ def _items(op: OpDef, attr: AttrDef, value: Any) -> tuple[Any, ...]:
 
 
 def _int(value: Any) -> int:
+    if hasattr(value, "read_value"):  # a variable
+        value = value.value()
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         if isinstance(value, float) and value.is_integer():
             return int(value)

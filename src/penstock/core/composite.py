@@ -326,24 +326,27 @@ class SparseTensor(CompositeTensor):
 
     def _with_dense(self, kind: str, dense: Any) -> "SparseTensor":
         """An element-wise operation with what broadcasts to the dense shape."""
-        dense = convert.convert_to_tensor(dense, self.dtype.base_dtype)
         inputs = (self._indices, self._values, self._dense_shape, dense)
-        result = self.with_values(convert.execute(f"SparseDenseCwise{kind}", inputs))
+        name = "mul" if kind == "Mul" else "truediv"
+        result = self.with_values(convert.execute(f"SparseDenseCwise{kind}", inputs, None, name))
         result._dense_shape_default = self._dense_shape_default
         return result
 
+    def _as_mine(self, value: Any) -> Any:
+        return convert.convert_to_tensor(value, self.dtype.base_dtype)
+
     def __mul__(self, other: Any) -> "SparseTensor":
-        return self._with_dense("Mul", other)
+        return self._with_dense("Mul", self._as_mine(other))
 
     def __rmul__(self, other: Any) -> "SparseTensor":
         return self._with_dense("Mul", other) if _is_dense(other) else NotImplemented
 
     def __truediv__(self, other: Any) -> "SparseTensor":
         if not self.dtype.is_integer:
-            return self._with_dense("Div", other)
+            return self._with_dense("Div", self._as_mine(other))
         wide = dtypes.float64 if self.dtype.size > 2 else dtypes.float32
-        other = convert.convert_to_tensor(other, self.dtype.base_dtype)
-        parts = (convert.execute("Cast", (t,), {"DstT": wide}) for t in (self._values, other))
+        dense = (self._values, self._as_mine(other))
+        parts = (convert.execute("Cast", (t,), {"DstT": wide}) for t in dense)
         values, dense = parts
         return self.with_values(values)._with_dense("Div", dense)
 

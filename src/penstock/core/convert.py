@@ -185,7 +185,8 @@ def convert_to_tensor(
         return array
     if array is value or (isinstance(value, np.ndarray) and array.base is not None):
         array = aligned_copy(array)
-    return constant_tensor(array, found, name or "Const")
+    is_shape = isinstance(value, (TensorShape, Dimension))
+    return constant_tensor(array, found, name or ("shape_as_tensor" if is_shape else "Const"))
 
 
 def _convert_value(value: Any, wanted: DType | None, name: str | None) -> tuple[Any, Any]:

@@ -88,7 +88,7 @@ def execute_flat(
                 record(op, flat, full, ())
             if current.observer is not None:
                 current.observer.observe(op, flat, (), node)
-            return node
+            return node if not op.outputs else attributes.group_outputs(op, full, ())
     if current.recorders:
         record(op, flat, full, tuple(outputs))
     if current.observer is not None:

@@ -117,7 +117,15 @@ class GFile:
         return found
 
     def write(self, file_content: Any) -> None:
-        """Writes text (as UTF-8) or bytes, whatever the mode."""
+        """Writes text (as UTF-8) or bytes, whatever the mode.
+
+        Raises:
+          TypeError: `file_content` is neither.
+        """
+        if isinstance(file_content, (int, float)) or file_content is None:
+            raise TypeError(
+                f"GFile.write: expected text or bytes, got {file_content!r}. Write str(value)."
+            )
         data = file_content.encode() if isinstance(file_content, str) else bytes(file_content)
         try:
             self._writer().write(data)

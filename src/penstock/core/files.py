@@ -172,9 +172,12 @@ def makedirs(path: Path) -> None:
     """Makes a folder and those that it is in, as far as they are missing.
 
     Raises:
-      AlreadyExistsError, FailedPreconditionError: there is a file where a folder is needed.
+      FailedPreconditionError: there is a file where a folder is needed.
     """
-    _done(path, lambda: os.makedirs(local_path(path), exist_ok=True))
+    local = local_path(path)
+    if os.path.exists(local) and not os.path.isdir(local):
+        raise translated(NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)), path)
+    _done(path, lambda: os.makedirs(local, exist_ok=True))
 
 
 def remove(path: Path) -> None:
@@ -276,6 +279,8 @@ def glob(pattern: Any) -> list[str]:
 
 def _matching(pattern: Path) -> list[str]:
     text = os.fsdecode(pattern)
+    if not text:
+        return []
     local = local_path(pattern)
     head = text[: len(text) - len(local)]
     first, *rest = local.split("/")

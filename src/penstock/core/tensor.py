@@ -118,6 +118,12 @@ class Tensor:
         dims = self.dims
         return None if dims is None else len(dims)
 
+    def _rank(self) -> int | None:
+        return self.ndim
+
+    def _shape_tuple(self) -> Dims:
+        return self.dims
+
     @property
     def name(self) -> str:
         """The name of a symbolic tensor."""
@@ -259,6 +265,11 @@ class EagerTensor(Tensor, Exporter):
     def backing_device(self) -> str:
         """The same as `device`."""
         return self.device
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it stands for tensors on several devices; never so."""
+        return False
 
     def cpu(self) -> "EagerTensor":
         """The same values in the host's memory, on the first CPU.

@@ -19,7 +19,13 @@ for _name in ("assert_equal", "assert_less", "assert_greater"):
     _PAIRS |= {_name: [_name, f"debugging.{_name}"]} | {
         f"{_name}_v1": _both([_name])[f"{_name}_v1"]
     }
-_RANKS = _both(["assert_rank_at_least", "assert_rank_in", "assert_scalar"])
+_RANKS = _both(
+    "assert_rank_at_least assert_rank_in assert_scalar assert_integer assert_type".split()
+)
+_RANKS |= {
+    "assert_shapes": ["debugging.assert_shapes"],
+    "assert_shapes_v1": ["compat.v1.debugging.assert_shapes"],
+}
 _RANKS |= {"assert_rank": ["assert_rank", "debugging.assert_rank"]} | {
     "assert_rank_v1": _both(["assert_rank"])["assert_rank_v1"]
 }
@@ -64,7 +70,6 @@ EXPORTS = {
     "penstock.ops.debug_print": {"print_v1": ["compat.v1.Print"], "print_v2": ["print"]},
     "penstock.ops.debug_shapes": {
         **_RANKS,
-        "assert_integer": ["debugging.assert_integer", "compat.v1.assert_integer"],
         "assert_proper_iterable": [
             "debugging.assert_proper_iterable",
             "compat.v1.assert_proper_iterable",
@@ -73,8 +78,6 @@ EXPORTS = {
             "debugging.assert_same_float_dtype",
             "compat.v1.assert_same_float_dtype",
         ],
-        "assert_shapes": ["debugging.assert_shapes"],
-        "assert_type": ["debugging.assert_type", "compat.v1.assert_type"],
         "is_numeric_tensor": ["debugging.is_numeric_tensor", "compat.v1.is_numeric_tensor"],
     },
     "penstock.ops.py_functions": {

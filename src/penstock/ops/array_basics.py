@@ -23,7 +23,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, Tensor, host_array, wrap
 from penstock.types import dims as d
 from penstock.types.dims import Dims
-from penstock.types.dtypes import as_dtype, int32, int64
+from penstock.types.dtypes import DType, as_dtype, int32, int64, string
 from penstock.types.tensor_shape import TensorShape
 from penstock.util import nest
 
@@ -380,7 +380,7 @@ def constant_v1(
     """
     if shape is None:
         return constant(value, dtype, None, name)
-    array, found = to_array(value, None if dtype is None else as_dtype(dtype).base_dtype)
+    array, found = _known(value, None if dtype is None else as_dtype(dtype).base_dtype, name)
     wanted = tuple(int(n) for n in _dims(shape))
     if array.shape == wanted:
         return constant_tensor(array.copy(), found, name)
@@ -391,12 +391,13 @@ def constant_v1(
     if state.graph is None:
         return constant_tensor(_with_shape(array, wanted).copy(), found)
     count, flat = int(np.prod(wanted, dtype=np.int64)), array.reshape(-1)
-    if flat.size > count or (flat.size == 0 and count):
+    if flat.size > count:
         raise ValueError(
             f"constant '{name}': expected at most {count} elements for shape {wanted}, got "
             f"{flat.size} elements."
         )
-    filled = np.concatenate([flat, np.repeat(flat[-1:], count - flat.size)]).reshape(wanted)
+    last = flat[-1:] if flat.size else np.array([b"" if found is string else 0], flat.dtype)
+    filled = np.concatenate([flat, np.repeat(last, count - flat.size)]).reshape(wanted)
     return constant_tensor(filled, found, name)
 
 
@@ -417,12 +418,22 @@ def _constant(value: Any, dtype: Any, shape: Any, name: str) -> Any:
             f"constant '{name}': expected a value that converts to {wanted.name}, got {value!r} of "
             f"dtype {value.dtype.name}. Use tf.cast."
         )
-    array, found = to_array(value, wanted)
+    array, found = _known(value, wanted, name)
     if array is value or array.base is not None:
         array = aligned_copy(array)
     if shape is not None:
         array = _with_shape(array, tuple(int(n) for n in _dims(shape)))
     return constant_tensor(array, found, name)
+
+
+def _known(value: Any, wanted: DType | None, name: str) -> tuple[Array, DType]:
+    try:
+        return to_array(value, wanted)
+    except NotImplementedError:
+        raise TypeError(
+            f"constant '{name}': expected values known now, got a symbolic tensor in {value!r}. "
+            "Use tf.stack."
+        ) from None
 
 
 def _with_shape(array: Array, wanted: tuple[int, ...]) -> Array:

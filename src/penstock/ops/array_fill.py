@@ -433,8 +433,7 @@ def eye(
         return constant_tensor(
             np.broadcast_to(matrix, (*batch, *matrix.shape)), kind, name or "eye"
         )
-    rows = execute("Range", (0, convert_to_tensor(num_rows, int32), 1))
-    cols = execute("Range", (0, convert_to_tensor(columns, int32), 1))
+    rows, cols = (execute("Range", (0, _size(n), 1)) for n in (num_rows, columns))
     same = execute("Equal", (execute("ExpandDims", (rows, 1)), execute("ExpandDims", (cols, 0))))
     matrix = execute("Cast", (same,), {"DstT": kind}, name)
     if batch_shape is None:
@@ -443,6 +442,13 @@ def eye(
         "ConcatV2", ([convert_to_tensor(batch_shape, int32), execute("Shape", (matrix,))], 0)
     )
     return execute("BroadcastTo", (matrix, sizes), None, name)
+
+
+def _size(value: Any) -> Any:
+    """A size that a graph computes, as int32."""
+    if isinstance(value, Tensor) and value.dtype.is_integer:
+        return execute("Cast", (value,), {"DstT": int32})
+    return convert_to_tensor(value, int32)
 
 
 def _known_size(value: Any) -> int | None:
@@ -510,6 +516,7 @@ def one_hot(
         convert_to_tensor(default, kind) if v is None else v
         for v, default in zip(given, (1, 0), strict=True)
     )
+    depth = convert_to_tensor(depth, int32)
     return execute(ONE_HOT, (indices, depth, on, off), {"axis": -1 if axis is None else axis}, name)
 
 

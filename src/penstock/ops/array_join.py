@@ -15,6 +15,7 @@ from penstock.core.tensor import EagerTensor, Tensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import identity, shape_of
 from penstock.ops.array_shape import expand_dims
+from penstock.ops.composing import scope
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import int32
@@ -394,7 +395,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
         axis_tensor = convert_to_tensor(axis, int32)
         if axis_tensor.dims not in ((), None):
             raise ValueError(f"concat: expected a scalar axis, got shape {axis_tensor.shape}.")
-        return identity(values[0], name=name)
+        with scope(name, "concat"):
+            return identity(values[0], name=name)
     return execute(CONCAT_V2, (values, axis), None, name)
 
 

@@ -276,6 +276,8 @@ def boolean_mask(
 def _axis_value(axis: Any, tensor: Any) -> int:
     if axis is None:
         return 0
+    if isinstance(axis, (float, str)):
+        raise TypeError(f"boolean_mask: expected an integer axis, got {axis!r}. Pass its number.")
     value = constant_value(convert_to_tensor(axis, dtype_hint=int32))
     if value is None:
         raise ValueError(

@@ -509,7 +509,9 @@ def _strided_slice_grad_gradient(op: Any, grad: Any) -> list[Any]:
 
 def _update_shape(c: ShapeContext) -> Dims:
     part, value = _index_shape(c, c.shape(0), 1), c.shape(4)
-    if part is not None and value is not None and len(value) > len(part):
+    if part is not None:
+        value = d.without_leading_ones(value, len(part))
+    if part is not None and value is not None and d.is_full(value) and len(value) > len(part):
         c.fail(f"a value that broadcasts to {d.text(part)}", f"shape {d.text(value)}")
     if d.is_full(part) and d.is_full(value) and d.broadcast(part, value) != part:
         c.fail(f"a value that broadcasts to {d.text(part)}", f"shape {d.text(value)}")
@@ -543,9 +545,9 @@ def _strided_update(
 ) -> Array:
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     result = x.copy()
-    result[
-        (*dense_index(x.ndim, begin.tolist(), end.tolist(), strides.tolist(), masks), Ellipsis)
-    ] = value
+    index = dense_index(x.ndim, begin.tolist(), end.tolist(), strides.tolist(), masks)
+    part = result[(*index, Ellipsis)]
+    part[...] = value.reshape(d.without_leading_ones(value.shape, part.ndim))
     return result
 
 
@@ -566,6 +568,9 @@ def _strided_update_compiled(
 ) -> Array:
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     moving = _moving_index(ctx, x, begin, end, strides, masks)
+    added = sum(item is None for item in moving)
+    dropped = len(moving) - 1 - added - sum(isinstance(item, slice) for item in moving)
+    value = value.reshape(d.without_leading_ones(value.shape, x.ndim + added - dropped))
     return jnp.asarray(x).at[moving].set(value)
 
 

@@ -329,9 +329,9 @@ def _refuse_axis(values: Any, axis: int, rank: int) -> NoReturn:
 def _mirrored(x: Any) -> Any:
     """A tensor whose order is the reverse of that of `x`, and whose mirror is `x` again."""
     if x.dtype.is_unsigned:
-        return execute("Sub", (convert_to_tensor(x.dtype.max, x.dtype), x))
+        return execute("Sub", (convert_to_tensor(x.dtype.max, x.dtype), x), None, "sub")
     if x.dtype.is_integer:  # -1 - x has no overflow
-        return execute("Sub", (convert_to_tensor(-1, x.dtype), x))
+        return execute("Sub", (convert_to_tensor(-1, x.dtype), x), None, "sub")
     return execute("Neg", (x,))
 
 

@@ -127,6 +127,11 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
       [1, 1, 2]
     """
     data = convert_to_tensor(input)
+    if isinstance(axis, (float, str)):
+        raise TypeError(
+            f"Argument `axis` must be an int. Received `axis` = {axis} of type "
+            f"{type(axis).__name__}. Pass the number of the axis."
+        )
     if axis is None:
         data, axis = reshape(data, [-1], "flat"), 0
     times = convert_to_tensor(repeats, None if hasattr(repeats, "dtype") else int32)

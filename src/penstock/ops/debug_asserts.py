@@ -25,7 +25,7 @@ from penstock.graph.static_values import constant_value
 from penstock.ops.array_identity import check_numerics, no_op
 from penstock.ops.composing import composed
 from penstock.ops.text_format import summarize, summarize_flat
-from penstock.types.dtypes import as_dtype
+from penstock.types.dtypes import DType, as_dtype
 
 Array = Any
 
@@ -167,6 +167,7 @@ def _compare(
             f" {x.dtype.name} of argument 'x'. Use tf.cast(y, tf.{x.dtype.name})."
         )
         raise attributes.user_error(op, problem, eager=state.graph is None)
+    _refuse_unordered(op, x.dtype)
     a, b = known(x), known(y)
     if a is not None and b is not None:
         try:
@@ -187,6 +188,17 @@ def _compare(
         head = [message or "", f"Condition x {sign} y did not hold element-wise:"]
         shown = data or [*head, f"x {_label(x)} = ", x, f"y {_label(y)} = ", y]
         return assert_that(condition, shown, summarize)
+
+
+def _refuse_unordered(op: str, dtype: DType) -> None:
+    """Only real numbers have an order."""
+    if op in ("Equal", "NotEqual") or dtype.is_integer or dtype.is_floating or dtype.is_quantized:
+        return
+    problem = TypeError(
+        f"Value passed to parameter 'x' has DataType {dtype.name} not in list of allowed values:"
+        " real numbers. Use tf.cast."
+    )
+    raise attributes.user_error(op, problem, eager=state.graph is None)
 
 
 def _everywhere(condition: Any) -> Any:
@@ -333,6 +345,9 @@ def _check_zero(
     """What one of `_UNARY` does: at once where the value is known, else by an operation."""
     sign, op, static = _UNARY[function]
     x = convert_to_tensor(x)
+    if x.dtype.is_bool:
+        raise TypeError(f"Cannot convert 0 to bool: {function} expects numbers. Use tf.cast.")
+    _refuse_unordered(op, x.dtype)
     value = known(x)
     if value is not None:
         if not static(value, np.zeros((), value.dtype)).all():
@@ -433,7 +448,8 @@ def assert_near_v1(
     precision = 10 * _precision(real)
     tolerances = [convert_to_tensor(precision if t is None else t, real) for t in (rtol, atol)]
     absolute = "ComplexAbs" if x.dtype.is_complex else "Abs"
-    gap, size = execute(absolute, (execute("Sub", (x, y)),)), execute(absolute, (y,))
+    attrs = {"Tout": real} if x.dtype.is_complex else None
+    gap, size = (execute(absolute, (v,), attrs) for v in (execute("Sub", (x, y)), y))
     allowed = execute("AddV2", (tolerances[1], execute("Mul", (tolerances[0], size))))
     text = f"x and y not equal to tolerance rtol = {tolerances[0]}, atol = {tolerances[1]}"
     shown = data or [message or "", text, f"x {_label(x)} = ", x, f"y {_label(y)} = ", y]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.composite import SparseTensor, is_sparse
+from penstock.core.composite import CompositeTensor, SparseTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -41,23 +41,30 @@ def _passed(name: str) -> Any:
 
 def assert_type(
     tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
-) -> Any:
+) -> None:
     """Asserts that a tensor has a dtype.
 
     Args:
-      tensor: a tensor or SparseTensor.
+      tensor: a tensor, SparseTensor or RaggedTensor.
       tf_type: the dtype.
       message: the beginning of the error's text.
       name: the name in a graph.
 
-    Returns:
-      None; in a graph an Operation that does nothing.
-
     Raises:
       TypeError: the dtype differs.
     """
+    assert_type_v1(tensor, tf_type, message, name)
+
+
+def assert_type_v1(
+    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+) -> Any:
+    """Asserts that a tensor has a dtype; in a graph gives an Operation that does nothing.
+
+    See `tf.debugging.assert_type`.
+    """
     wanted = as_dtype(tf_type)
-    tensor = tensor if is_sparse(tensor) else convert_to_tensor(tensor)
+    tensor = tensor if isinstance(tensor, CompositeTensor) else convert_to_tensor(tensor)
     if tensor.dtype != wanted:
         raise TypeError(
             f"{_prefix(message)}{_named(tensor) or 'tensor'} must be of type {wanted!r}; got "
@@ -66,7 +73,7 @@ def assert_type(
     return _passed(name or "statically_determined_correct_type")
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Any:
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
     """Asserts that a tensor has an integer dtype.
 
     Args:
@@ -74,11 +81,16 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
       message: the beginning of the error's text.
       name: the name in a graph.
 
-    Returns:
-      None; in a graph an Operation that does nothing.
-
     Raises:
       TypeError: the dtype is no integer dtype.
+    """
+    assert_integer_v1(x, message, name)
+
+
+def assert_integer_v1(x: Any, message: str | None = None, name: str | None = None) -> Any:
+    """Asserts that a tensor has an integer dtype; in a graph gives an Operation.
+
+    See `tf.debugging.assert_integer`.
     """
     x = convert_to_tensor(x)
     if not x.dtype.is_integer:
@@ -105,6 +117,8 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = N
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
     first = None
     for tensor in tensors or []:
+        if tensor is None:
+            continue
         found = tensor.dtype.base_dtype
         if wanted is None:
             wanted, first = found, tensor
@@ -144,20 +158,22 @@ def is_numeric_tensor(tensor: Any) -> bool:
 # ---- ranks
 
 
-def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Any:
-    """The tensor itself, after a check that it is a scalar as far as its static shape tells.
+def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> None:
+    """Asserts that a tensor is a scalar, as far as its static shape tells.
 
     Args:
       tensor: a tensor.
       message: the beginning of the error's text.
       name: the name of the tensor in the error's text.
 
-    Returns:
-      The tensor.
-
     Raises:
       ValueError: its rank is known and not 0.
     """
+    assert_scalar_v1(tensor, name, message)
+
+
+def assert_scalar_v1(tensor: Any, name: str | None = None, message: str | None = None) -> Any:
+    """The tensor itself, after a check that it is a scalar; see `tf.debugging.assert_scalar`."""
     tensor = convert_to_tensor(tensor)
     if tensor.dims is not None and tensor.dims:
         shown = f" {_named(tensor)}" if _named(tensor) else ""
@@ -166,11 +182,6 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
             f"{tensor.shape}."
         )
     return tensor
-
-
-def assert_scalar_v1(tensor: Any, name: str | None = None, message: str | None = None) -> Any:
-    """The tensor itself, after a check that it is a scalar; see `tf.debugging.assert_scalar`."""
-    return assert_scalar(tensor, message, name)
 
 
 def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> Any:
@@ -288,11 +299,13 @@ def _rank_check(
     name: str,
 ) -> Any:
     x = x if isinstance(x, SparseTensor) else convert_to_tensor(x)
+    if not ranks and x.dims is None:
+        raise ValueError(f"{_prefix(message)}Tensor {_named(x)} must have rank in (). Pass ranks.")
     values = [_known_rank(r) for r in ranks]
     dims = x.dims
-    shown = tuple(values) if words == "in " else values[0]
+    shown = tuple(values) if words == "in " else values[0]  # one rank, but for "in"
     if dims is not None and None not in values:
-        least = values[0]
+        least = values[0] if values else None
         at_least = op == "GreaterEqual" and least is not None and len(dims) >= least
         if not at_least and (op == "GreaterEqual" or len(dims) not in values):
             raise ValueError(
@@ -340,7 +353,7 @@ def assert_shapes(
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> None:
     """Asserts that tensors have shapes in which equal symbols stand for equal sizes.
 
     Args:
@@ -352,12 +365,23 @@ def assert_shapes(
       message: the beginning of the error's text.
       name: the name in a graph.
 
-    Returns:
-      None; in a graph an Operation.
-
     Raises:
       ValueError: a known shape does not fit.
       InvalidArgumentError: a shape does not fit when the graph runs.
+    """
+    assert_shapes_v1(shapes, data, summarize, message, name)
+
+
+def assert_shapes_v1(
+    shapes: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Asserts that tensors have shapes; in a graph gives an Operation.
+
+    See `tf.debugging.assert_shapes`.
     """
     pairs = shapes.items() if isinstance(shapes, dict) else shapes
     parsed = []
@@ -385,7 +409,7 @@ def _symbols(tensor: Any, wanted: Any, message: str | None) -> tuple[list[Any], 
             "iterable.  An iterable has the attribute "
             f"`__iter__` or `__getitem__`.  Received specified shape: {wanted}"
         )
-    symbols = list(wanted)
+    symbols = ["..." if s is ... else s for s in wanted]
     if symbols and symbols[0] in ("...", "*"):
         return symbols[1:], "front"
     if symbols and symbols[-1] in ("...", "*"):

@@ -301,6 +301,8 @@ def convert_pair(x: Any, y: Any) -> tuple[Any, Any]:
         return x, y if isinstance(y, Tensor) else as_dtype_of(x, y, "y")
     if isinstance(y, Tensor):
         return as_dtype_of(y, x, "x"), y
+    if is_variable(y) and not is_variable(x):
+        return as_dtype_of(y, x, "x"), convert_to_tensor(y, name="y")
     x = convert_to_tensor(x, name="x")
     return x, as_dtype_of(x, y, "y")
 
@@ -329,8 +331,25 @@ def convert_binary(
         x, y = pair(x, y)
         return execute(op, (x, y), None, name)
     with graph.name_scope(name or op.name) as scope:
-        x, y = pair(x, y)  # a constant made of an operand is named in the scope
+        x, y = pair_or_own(x, y, pair)  # a constant made of an operand is named in the scope
         return execute(op, (x, y), None, scope)
+
+
+def pair_or_own(
+    x: Any, y: Any, pair: Callable[[Any, Any], tuple[Any, Any]] = convert_pair
+) -> tuple[Any, Any]:
+    """`pair(x, y)`; an array that does not fit the other's dtype, text say, keeps its own.
+
+    The operation then names both dtypes.
+    """
+    try:
+        return pair(x, y)
+    except (TypeError, ValueError):
+        if not any(
+            isinstance(v, (np.ndarray, np.generic)) and v.dtype.kind in "SUO" for v in (x, y)
+        ):
+            raise
+        return convert_to_tensor(x, name="x"), convert_to_tensor(y, name="y")
 
 
 def as_dtype_of(tensor: Tensor, value: Any, name: str | None = None) -> Any:

@@ -106,8 +106,17 @@ class Constant(Initializer):
         self.support_partition = support_partition
 
     def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
-        """The first value."""
+        """The first value.
+
+        Raises:
+          ValueError: a part of a variable is asked for without `support_partition`.
+        """
         shape = self._shape(shape, kwargs)
+        if not self.support_partition and kwargs.keys() & {"partition_shape", "partition_offset"}:
+            raise ValueError(
+                "Constant initializer doesn't support partition-related arguments, got "
+                f"{sorted(kwargs)}. Make it with support_partition=True."
+            )
         return constant(self.value, None if dtype is None else as_dtype(dtype), shape)
 
     def get_config(self) -> dict[str, Any]:

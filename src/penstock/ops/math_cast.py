@@ -33,8 +33,11 @@ CAST = define_op(
 )
 
 
+_NO_NUMBERS = (dt.string, dt.resource, dt.variant)
+
+
 def _refuse_strings(source: Array, wanted: DType) -> None:
-    if source.dtype == object or wanted is dt.string:
+    if source.dtype == object or wanted in _NO_NUMBERS:
         name = "string" if source.dtype == object else dt.from_numpy(source.dtype).name
         raise errors.UnimplementedError(
             None,
@@ -496,7 +499,7 @@ def abs(x: Any, name: str | None = None) -> Any:
     """
     x = convert_to_tensor(x)
     if x.dtype.is_complex:
-        return execute(COMPLEX_ABS, (x,), {"Tout": x.dtype.real_dtype}, name)
+        return execute(COMPLEX_ABS, (x,), {"Tout": x.dtype.real_dtype}, name or "Abs")
     return execute(ABS, (x,), None, name)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
@@ -17,7 +18,14 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext, refuse_broadcast
 from penstock.core.tensor import Tensor
 from penstock.ops.composing import composed
-from penstock.ops.factories import as_dtype_of, binary, binary_function, unary, unary_function
+from penstock.ops.factories import (
+    as_dtype_of,
+    binary,
+    binary_function,
+    is_variable,
+    unary,
+    unary_function,
+)
 from penstock.ops.math_arithmetic import FLOATS, maximum, minimum, sum_like
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
@@ -156,6 +164,17 @@ LOGICAL_NOT = unary(
 logical_not = unary_function(LOGICAL_NOT, "logical_not", LOGICAL_NOT.doc)
 
 
+def _truths(x: Any, y: Any) -> tuple[Any, Any]:
+    """Both operands; eagerly what is no tensor is looked at first, as in TensorFlow."""
+    if state.graph is not None:
+        return x, y
+    left, right = (
+        v if isinstance(v, Tensor) or is_variable(v) else convert_to_tensor(v, dt.bool_)
+        for v in (x, y)
+    )
+    return left, right
+
+
 def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
     """Tells where both x and y hold.
 
@@ -167,7 +186,7 @@ def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
     Returns:
       Tensor bool of the broadcast shape.
     """
-    return execute(LOGICAL_AND, (x, y), None, name)
+    return execute(LOGICAL_AND, _truths(x, y), None, name)
 
 
 def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
@@ -181,7 +200,7 @@ def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
     Returns:
       Tensor bool of the broadcast shape.
     """
-    return execute(LOGICAL_OR, (x, y), None, name)
+    return execute(LOGICAL_OR, _truths(x, y), None, name)
 
 
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Any:

@@ -22,9 +22,10 @@ from penstock.ops.factories import (
     binary,
     binary_function,
     convert_binary,
-    convert_pair,
     convert_second,
+    is_variable,
     jnp_function,
+    pair_or_own,
 )
 from penstock.ops.math_arithmetic import (
     FLOATS_AND_COMPLEX,
@@ -337,7 +338,7 @@ _TRUEDIV = {
 
 
 def _true_divide(x: Any, y: Any, name: str | None) -> Any:
-    x, y = convert_pair(x, y)
+    x, y = pair_or_own(x, y)
     if x.dtype.base_dtype is not y.dtype.base_dtype:
         raise TypeError(
             f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}. "
@@ -365,10 +366,9 @@ truediv = binary_function(
 
 
 def _divide(x: Any, y: Any, name: str | None) -> Any:
-    if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+    if not (isinstance(x, Tensor) or isinstance(y, Tensor) or is_variable(y)):
         x = convert_to_tensor(x)
-    quotient = x / y
-    return execute("Identity", (quotient,), None, name) if name is not None else quotient
+    return x / y if name is None else _true_divide(x, y, name)
 
 
 divide = binary_function(

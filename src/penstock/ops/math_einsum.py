@@ -16,6 +16,7 @@ from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
+from penstock.graph.static_values import constant_value
 from penstock.ops.composing import composed
 from penstock.ops.math_arithmetic import conjugate
 from penstock.ops.math_matmul import matmul
@@ -317,7 +318,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     Args:
       a: tensor of a floating, complex or integer dtype.
       b: tensor of the same dtype.
-      axes: a number n (the last n axes of `a` with the first n of `b`), or two lists of axes.
+      axes: a number n (the last n axes of `a` with the first n of `b`), or two lists of axes; an
+        integer tensor [2, n] of them, whose value a graph may compute.
       name: the name of the operation in a graph.
 
     Returns:
@@ -340,7 +342,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     else:
         shape = execute("ConcatV2", ([a_shape, b_shape], np.int32(0)))
     result = execute("Reshape", (product, shape), None, name)
-    if state.graph is not None and a.dims is not None and b.dims is not None:
+    known = isinstance(of_a, list) and isinstance(of_b, list)
+    if known and state.graph is not None and a.dims is not None and b.dims is not None:
         left = [n for i, n in enumerate(a.dims) if i not in of_a]
         result.set_shape([*left, *(n for i, n in enumerate(b.dims) if i not in of_b)])
     return result
@@ -348,8 +351,10 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
 
 def _contracted(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
     """The axes of both tensors: lists, counted from the front, or vectors for unknown ranks."""
+    if isinstance(axes, (Tensor, np.ndarray)) or axes is None:
+        axes = _listed(convert_to_tensor(axes))
     if isinstance(axes, Tensor):
-        axes = np.asarray(axes).tolist()
+        return _counted(axes[0], a), _counted(axes[1], b)
     if isinstance(axes, (int, np.integer)):
         if axes < 0:
             raise ValueError(f"`axes` must be at least 0. Received: {axes}.")
@@ -373,6 +378,26 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
     return _axes_of(of_a, a), _axes_of(of_b, b)
 
 
+def _listed(axes: Any) -> Any:
+    """Axes given as a tensor, as lists; as they are where a graph computes them."""
+    value = constant_value(axes)
+    if value is None:
+        return axes
+    if value.ndim not in (1, 2) or value.dtype.kind not in "iu":
+        raise ValueError(
+            "`axes` must be an integer or two lists of integers. Received a tensor of "
+            f"{axes.dtype.name}{value.shape}. Pass a Python number, or a tensor int32[2, n]."
+        )
+    return value.tolist()
+
+
+def _counted(axes: Any, x: Any) -> Any:
+    """A vector of axes counted from the front."""
+    rank = execute("Rank", (x,))
+    axes = execute("Reshape", (execute("Cast", (axes,), {"DstT": rank.dtype}), np.array([-1])))
+    return execute("FloorMod", (execute("AddV2", (axes, rank)), rank))
+
+
 def _axes_of(axes: list[Any], x: Any) -> Any:
     if x.dims is not None:
         return [_axis(i, x) for i in axes]
@@ -389,7 +414,7 @@ def _axis(axis: Any, x: Any) -> int:
 
 def _as_matrix(x: Any, axes: Any, last: bool) -> tuple[Any, Any]:
     """The tensor as a matrix with `axes` last or first, and the shape of its other axes."""
-    if x.dims is None:
+    if x.dims is None or isinstance(axes, Tensor):
         every = execute("Range", (np.int32(0), execute("Rank", (x,)), np.int32(1)))
         axes = np.array(axes, np.int32) if isinstance(axes, list) else axes
         free = execute("ListDiff", (every, axes))[0]

@@ -403,7 +403,7 @@ def round(x: Any, name: str | None = None) -> Any:
     Returns:
       Tensor of the same dtype and shape; `x` itself when it is of integers.
     """
-    x = convert_to_tensor(x)
+    x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else execute(ROUND, (x,), None, name)
 
 

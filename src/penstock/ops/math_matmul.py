@@ -289,8 +289,18 @@ def matmul(
 
 
 def _operand(x: Any, other: Any) -> Any:
-    """`x` as an operand, of the dtype of `other` if it has none of its own."""
-    return operand(x) if other is None or is_variable(x) else as_dtype_of(other, x)
+    """`x` as an operand, of the dtype of `other` if it has none of its own.
+
+    What does not fit that dtype keeps its own eagerly, and the operation names both.
+    """
+    if other is None or is_variable(x):
+        return operand(x)
+    try:
+        return as_dtype_of(other, x)
+    except (TypeError, ValueError):
+        if state.graph is not None:
+            raise
+        return operand(x)
 
 
 def fast_matmul(a: Any, b: Any) -> Any:

@@ -12,6 +12,7 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import name_scope
+from penstock.graph.static_values import constant_value
 from penstock.ops.composing import composed
 from penstock.ops.math_arithmetic import add_v2, multiply, subtract
 from penstock.ops.math_cast import cast
@@ -194,7 +195,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
       stop: tensor of the same dtype, of a shape that broadcasts.
       num: how many numbers; 1 gives `start`.
       name: the name of the operation in a graph.
-      axis: where the new axis goes.
+      axis: where the new axis goes; an integer, or a scalar tensor whose value is known.
 
     Returns:
       Tensor with a new axis of size `num`.
@@ -208,6 +209,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     """
     start = convert_to_tensor(start)
     stop = stop if isinstance(stop, Tensor) else convert_to_tensor(stop, start.dtype)
+    axis = _known_axis(axis)
     if start.dtype.is_integer:
         start, stop = cast(start, dt.float64), cast(stop, dt.float64)
     count = convert_to_tensor(num, dtype_hint=dt.int32)
@@ -220,7 +222,18 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
 
 def _known(count: Any) -> int | None:
     array = getattr(count, "_array", None)
-    return None if array is None else int(array)
+    return None if array is None or array.ndim else int(array)
+
+
+def _known_axis(axis: Any) -> int:
+    if isinstance(axis, (int, np.integer)):
+        return int(axis)
+    value = constant_value(convert_to_tensor(axis, dtype_hint=dt.int32))
+    if value is None or value.ndim or value.dtype.kind not in "iu":
+        raise ValueError(
+            f"linspace: expected an axis that is an integer known now, got {axis!r}. Pass a number."
+        )
+    return int(value)
 
 
 def _linspace_rows(start: Any, stop: Any, count: Any, axis: int, name: str | None) -> Any:

@@ -114,12 +114,9 @@ def argmax(
 
     Raises:
       InvalidArgumentError, ValueError: there is no such axis, or it is empty.
-      TypeError: the axis is a string.
+      TypeError: the axis is a string or a list.
     """
-    dimension = 0 if axis is None else axis
-    if isinstance(dimension, str):
-        raise TypeError(f"axis must be int or Tensor with integer datatype, got {axis!r}.")
-    return execute(ARG_MAX, (input, dimension), {"output_type": output_type}, name)
+    return execute(ARG_MAX, (input, _one_axis(axis)), {"output_type": output_type}, name)
 
 
 def argmin(
@@ -139,8 +136,17 @@ def argmin(
     Raises:
       InvalidArgumentError, ValueError: there is no such axis, or it is empty.
     """
-    dimension = 0 if axis is None else axis
-    return execute(ARG_MIN, (input, dimension), {"output_type": output_type}, name)
+    return execute(ARG_MIN, (input, _one_axis(axis)), {"output_type": output_type}, name)
+
+
+def _one_axis(axis: Any) -> Any:
+    if axis is None:
+        return 0
+    if isinstance(axis, (str, list, tuple, range)):
+        raise TypeError(
+            f"axis must be int or Tensor with integer datatype, got {axis!r}. Pass one axis."
+        )
+    return axis
 
 
 def argmax_v1(

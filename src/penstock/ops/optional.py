@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.composite import CompositeTensor
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
@@ -184,18 +185,19 @@ class Optional(CompositeTensor):
           An Optional.
 
         Raises:
-          InvalidArgumentError: the value holds no tensor.
+          InvalidArgumentError, ValueError: the value holds no tensor.
         """
         value = _as_tensors(value)
         spec = nest.map_structure(type_spec_from_value, value)
         parts = nest.flatten(value, expand_composites=True)
         if not parts or any(p is None for p in parts):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            text = (
                 f"Optional.from_value expected a value with at least one tensor, got {value!r}. Use"
-                " Optional.empty for no value.",
+                " Optional.empty for no value."
             )
+            if state.graph is not None:
+                raise ValueError(text)
+            raise errors.InvalidArgumentError(None, None, text)
         return Optional(execute(FROM_VALUE, (parts,)), spec)
 
     @staticmethod
@@ -247,7 +249,10 @@ def _as_tensors(value: Any) -> Any:
     if value is None or hasattr(value, "_type_spec"):
         return value
     if not nest.is_nested(value):
-        return convert_to_tensor(value)
+        try:
+            return convert_to_tensor(value)
+        except ValueError as problem:
+            raise TypeError(f"Could not build a TypeSpec for {value!r}: {problem}") from None
     if isinstance(value, dict):
         return type(value)((k, _as_tensors(v)) for k, v in value.items())
     parts = [_as_tensors(v) for v in value]

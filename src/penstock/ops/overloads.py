@@ -27,16 +27,24 @@ from penstock.types import dtypes as dt
 Function = Callable[..., Any]
 
 
-def _yields(value: Any) -> bool:
-    """Whether a class of its own answers this operator: a Variable, a sparse or ragged tensor."""
-    return getattr(value, "__array_priority__", 0) > Tensor.__array_priority__
+def _yields(value: Any, method: str) -> bool:
+    """Whether a class of its own answers this operator: a sparse or ragged tensor, say.
+
+    Args:
+      value: the second operand.
+      method: the name of the method that Python asks next, `__radd__`, say.
+    """
+    if getattr(value, "__array_priority__", 0) <= Tensor.__array_priority__:
+        return False
+    found = getattr(value.__class__, method, None)
+    return found is not None and found is not getattr(object, method, None)
 
 
-def _forward(function: Function, name: str = "") -> Function:
+def _forward(function: Function, method: str, name: str = "") -> Function:
     def operator(x: Any, y: Any) -> Any:
         if y.__class__ is EagerTensor and x.__class__ is EagerTensor:
             return function(x, y)
-        if y.__class__ is not EagerTensor and _yields(y):
+        if y.__class__ is not EagerTensor and _yields(y, method):
             return NotImplemented
         if name and state.graph is not None:
             return _in_graph(function, x, y, name)
@@ -123,7 +131,7 @@ def _times(forward: Function) -> Function:
                 if not (_is_bool(x) or _is_bool(y)):
                     raise
                 return _truths(x, y)
-        if (_is_bool(x) or _is_bool(y)) and not _yields(y):
+        if (_is_bool(x) or _is_bool(y)) and not _yields(y, "__rmul__"):
             return _truths(x, y)
         return forward(x, y)
 
@@ -174,6 +182,7 @@ _ORDER: dict[str, Function] = {
     "gt": compare.greater,
     "ge": compare.greater_equal,
 }
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
 def by_value(*graphs: Any) -> bool:
@@ -188,6 +197,7 @@ def by_value(*graphs: Any) -> bool:
 
 def _equality(op: Any, function: Function, otherwise: bool) -> Function:
     """`==` or `!=`: `otherwise` is the answer for None, and for shapes that cannot be equal."""
+    method = "__ne__" if otherwise else "__eq__"
 
     def operator(x: Any, y: Any) -> Any:
         if y is None:
@@ -198,7 +208,7 @@ def _equality(op: Any, function: Function, otherwise: bool) -> Function:
             shape = getattr(x._array, "shape", None)
             if shape is not None and shape == getattr(y._array, "shape", None):
                 return function(x, y)
-        if _yields(y):
+        if _yields(y, method):
             return NotImplemented
         y = y if isinstance(y, Tensor) else as_dtype_of(x, y)
         return execute(op, (x, y), {"incompatible_shape_error": False})
@@ -209,13 +219,13 @@ def _equality(op: Any, function: Function, otherwise: bool) -> Function:
 def attach() -> None:
     """Gives every tensor its operators."""
     for name, function in _BINARY.items():
-        attach_method(f"__{name}__", _forward(function, name))
+        attach_method(f"__{name}__", _forward(function, f"__r{name}__", name))
         attach_method(f"__r{name}__", _reflected(function, name))
-    attach_method("__truediv__", _over(_forward(division.truediv, "truediv")))
-    attach_method("__mul__", _times(_forward(arithmetic.multiply, "mul")))
+    attach_method("__truediv__", _over(_forward(division.truediv, "__rtruediv__", "truediv")))
+    attach_method("__mul__", _times(_forward(arithmetic.multiply, "__rmul__", "mul")))
     attach_method("__rmul__", _times_reflected(_reflected(arithmetic.multiply, "mul")))
     for name, function in _ORDER.items():
-        attach_method(f"__{name}__", _forward(function))
+        attach_method(f"__{name}__", _forward(function, f"__{_MIRRORED[name]}__"))
     attach_method("__eq__", _equality(compare.EQUAL, compare.equal, otherwise=False))
     attach_method("__ne__", _equality(compare.NOT_EQUAL, compare.not_equal, otherwise=True))
     attach_method("__neg__", _negate)

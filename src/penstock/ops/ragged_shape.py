@@ -242,11 +242,11 @@ class DynamicRaggedShape(CompositeTensor):
 
         Args:
           t: the tensor.
-          dtype: int32 or int64; int64 for a dense tensor when None.
+          dtype: int32 or int64; int32 for a dense tensor when None.
         """
         t = ragged_or_tensor(t)
         partitions = t._nested_row_partitions if is_ragged(t) else ()
-        kind = dtype or (partitions[0].dtype if partitions else dt.int64)
+        kind = dtype or (partitions[0].dtype if partitions else dt.int32)
         flat = t.flat_values if is_ragged(t) else t
         inner = execute("Shape", (flat,), {"out_type": as_dtype(kind)})
         return cls(partitions, inner, kind, static_inner_shape=flat.shape)

@@ -36,8 +36,9 @@ def _slice_problem(held: tuple[int, ...], index: tuple[Any, ...], value: Dims) -
         wanted = np.broadcast_to(np.empty(()), held)[index].shape
     except IndexError as problem:
         return f"slice index out of bounds: {problem} for a variable of shape {d.text(held)}"
+    trimmed = d.without_leading_ones(value, len(wanted))
     try:
-        fits = d.broadcast(wanted, value) == wanted or not d.is_full(value)
+        fits = d.broadcast(wanted, trimmed) == wanted or not d.is_full(value)
     except ValueError:
         fits = False
     if fits:
@@ -87,6 +88,8 @@ def _strided_slice_assign(
     problem = _slice_problem(old.shape, index, value.shape)
     if problem is not None:
         raise errors.InvalidArgumentError(None, None, problem)
+    rank = np.broadcast_to(np.empty(()), old.shape)[index].ndim
+    value = value.reshape(d.without_leading_ones(value.shape, rank))
     if xp is np:
         new = np.array(old)
         new[index] = value

@@ -166,10 +166,10 @@ class Reads:
     __nonzero__ = __bool__
 
     def __int__(self) -> int:
-        return int(self.value().numpy())
+        return int(self.value())
 
     def __float__(self) -> float:
-        return float(self.value().numpy())
+        return float(self.value())
 
     def __complex__(self) -> complex:
-        return complex(self.value().numpy())
+        return complex(self.value())

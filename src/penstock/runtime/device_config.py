@@ -7,8 +7,7 @@ accelerators starts JAX's backend; listing CPUs does not.
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock import errors
 from penstock.core import determinism
@@ -25,24 +24,21 @@ from penstock.runtime.devices import (
 from penstock.runtime.pool import pools
 
 
-@dataclass(frozen=True, slots=True)
-class PhysicalDevice:
+class PhysicalDevice(NamedTuple):
     """A piece of hardware: `name` such as "/physical_device:GPU:0" and `device_type`."""
 
     name: str
     device_type: str
 
 
-@dataclass(frozen=True, slots=True)
-class LogicalDevice:
+class LogicalDevice(NamedTuple):
     """What programs place operations on: `name` such as "/device:CPU:1" and `device_type`."""
 
     name: str
     device_type: str
 
 
-@dataclass(frozen=True, slots=True)
-class LogicalDeviceConfiguration:
+class LogicalDeviceConfiguration(NamedTuple):
     """How a logical device is cut out of a physical one.
 
     Args:
@@ -160,9 +156,10 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
       ValueError: a device is unknown or of another type.
       RuntimeError: the runtime has started and the choice differs.
     """
-    chosen = (
-        list(devices) if isinstance(devices, Sequence) else [] if devices is None else [devices]
-    )
+    if devices is None:
+        devices = []
+    several = isinstance(devices, Sequence) and not isinstance(devices, PhysicalDevice)
+    chosen = list(devices) if several else [devices]
     known = list_physical_devices()
     for device in chosen:
         if device not in known:

@@ -159,6 +159,21 @@ def broadcast(a: Dims, b: Dims) -> Dims:
     )
 
 
+def without_leading_ones(dims: Dims, rank: int) -> Dims:
+    """The shape without axes of size 1 in front, as long as it has more than `rank` axes.
+
+    Example:
+      >>> without_leading_ones((1, 1, 3), 1), without_leading_ones((2, 3), 1)
+      ((3,), (2, 3))
+    """
+    if dims is None:
+        return None
+    extra = 0
+    while len(dims) - extra > rank and dims[extra] == 1:
+        extra += 1
+    return dims[extra:]
+
+
 def broadcast_all(shapes: Iterable[Dims]) -> Dims:
     """The shape of an element-wise operation on any number of tensors; () for none.
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from penstock import proto
 from penstock.types.dtype_facts import FACTS, Facts
 
 _REF_OFFSET = 100
@@ -26,6 +27,9 @@ _BY_NAME: dict[str, DType] = {}
 _BY_NUMPY: dict[np.dtype[Any], DType] = {}
 # Python types that stand for a dtype; int, str and complex do not, as in TensorFlow.
 _BY_CLASS: dict[Any, DType] = {}
+
+if TYPE_CHECKING:
+    from penstock.proto.types_pb2 import SerializedDType
 
 
 class DType:
@@ -66,7 +70,7 @@ class DType:
     _storage: str
 
     def __new__(cls, type_enum: int, handle_data: None = None) -> DType:
-        """Returns the object of the type numbered `type_enum`."""
+        """Returns the object of the type numbered `type_enum`, or `type_enum` if it is a type."""
         if handle_data is not None:
             raise TypeError(f"DType: expected handle_data=None, got {handle_data!r}. Leave it out.")
         number = int(type_enum)
@@ -83,6 +87,23 @@ class DType:
             _load_ml_dtypes()
             return self.__dict__[attribute]
         raise AttributeError(f"'DType' object has no attribute {attribute!r}")
+
+    def __int__(self) -> int:
+        return self.index
+
+    def experimental_as_proto(self) -> SerializedDType:
+        """The type as a message, whose one field is its number."""
+        return proto.types_pb2.SerializedDType(datatype=cast(Any, self.index))
+
+    @classmethod
+    def experimental_type_proto(cls) -> type[SerializedDType]:
+        """The class of the messages that stand for types."""
+        return proto.types_pb2.SerializedDType
+
+    @classmethod
+    def experimental_from_proto(cls, message: SerializedDType) -> DType:
+        """The type that a message says."""
+        return DType(message.datatype)
 
     @property
     def as_datatype_enum(self) -> int:

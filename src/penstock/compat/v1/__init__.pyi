@@ -117,7 +117,7 @@ from penstock.ops.math_elementwise import asinh as asinh
 from penstock.ops.debug_asserts import assert_equal_v1 as assert_equal
 from penstock.ops.debug_asserts import assert_greater_v1 as assert_greater
 from penstock.ops.debug_asserts import assert_greater_equal_v1 as assert_greater_equal
-from penstock.ops.debug_shapes import assert_integer as assert_integer
+from penstock.ops.debug_shapes import assert_integer_v1 as assert_integer
 from penstock.ops.debug_asserts import assert_less_v1 as assert_less
 from penstock.ops.debug_asserts import assert_less_equal_v1 as assert_less_equal
 from penstock.ops.debug_asserts import assert_near_v1 as assert_near
@@ -132,7 +132,7 @@ from penstock.ops.debug_shapes import assert_rank_at_least_v1 as assert_rank_at_
 from penstock.ops.debug_shapes import assert_rank_in_v1 as assert_rank_in
 from penstock.ops.debug_shapes import assert_same_float_dtype as assert_same_float_dtype
 from penstock.ops.debug_shapes import assert_scalar_v1 as assert_scalar
-from penstock.ops.debug_shapes import assert_type as assert_type
+from penstock.ops.debug_shapes import assert_type_v1 as assert_type
 from penstock.ops.variables_v1 import assert_variables_initialized as assert_variables_initialized
 from penstock.ops.state_functions import assign as assign
 from penstock.ops.state_functions import assign_add as assign_add

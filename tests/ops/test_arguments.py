@@ -1,0 +1,217 @@
+"""Arguments in forms that are seldom met: axes that are tensors, lists of nothing, odd dtypes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+CUBE = np.arange(24.0).reshape(2, 3, 4)
+
+
+def test_tensordot_takes_axes_that_a_graph_computes() -> None:
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        axes = tf.compat.v1.placeholder(tf.int64, [2, None])
+        product = tf.tensordot(CUBE, CUBE, axes)
+        found = session.run(product, {axes: [[1, 2], [1, -1]]})
+        known = tf.tensordot(CUBE, CUBE, tf.constant([[2], [2]]))
+        assert known.shape == (2, 3, 2, 3)
+        np.testing.assert_allclose(session.run(known), np.tensordot(CUBE, CUBE, [[2], [2]]))
+    np.testing.assert_allclose(found, np.tensordot(CUBE, CUBE, [[1, 2], [1, 2]]))
+
+
+@pytest.mark.parametrize("axes", [None, np.array(1), tf.constant(1)])
+def test_tensordot_refuses_axes_without_two_sides(axes: Any) -> None:
+    with pytest.raises(ValueError, match=r"`axes`|None"):
+        tf.tensordot(CUBE, CUBE, axes)
+
+
+def test_linspace_takes_an_axis_that_is_a_tensor() -> None:
+    wanted = tf.linspace([0.0, 1.0], [1.0, 2.0], 3, axis=1).numpy().tolist()
+    for axis in (tf.constant(1), tf.Variable(1), np.int64(-1)):
+        assert tf.linspace([0.0, 1.0], [1.0, 2.0], 3, axis=axis).numpy().tolist() == wanted
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="known now"):
+        tf.linspace([0.0], [1.0], 3, axis=tf.compat.v1.placeholder(tf.int32, []))
+
+
+def test_a_variable_is_an_attribute_eagerly() -> None:
+    axis = tf.Variable(1)
+    assert tf.stack([[1, 2], [3, 4]], axis=axis).numpy().tolist() == [[1, 3], [2, 4]]
+    with tf.Graph().as_default(), pytest.raises(TypeError):
+        tf.stack([[1], [2]], axis=tf.Variable(1))
+
+
+def test_unstack_of_nothing_is_an_empty_list_in_a_graph() -> None:
+    with tf.Graph().as_default():
+        assert tf.unstack(tf.zeros([0, 3])) == []
+
+
+@pytest.mark.parametrize("axis", [1.0, "1"])
+def test_axes_that_are_no_integers(axis: Any) -> None:
+    with pytest.raises(TypeError, match="axis"):
+        tf.repeat(CUBE, 2, axis)
+    with pytest.raises(TypeError, match="axis"):
+        tf.boolean_mask(CUBE, [True, False, True], axis=axis)
+
+
+def test_argmax_takes_one_axis() -> None:
+    for function in (tf.argmax, tf.argmin):
+        with tf.Graph().as_default(), pytest.raises(TypeError, match="axis must be int"):
+            function(CUBE, [0, 1])
+
+
+def test_one_hot_refuses_a_depth_of_another_dtype() -> None:
+    with pytest.raises(ValueError, match="int32 for Tensor with dtype int64"):
+        tf.one_hot([0, 1], tf.constant(2, tf.int64))
+
+
+def test_eye_takes_sizes_of_64_bits_in_a_graph() -> None:
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        size = tf.compat.v1.placeholder(tf.int64, [])
+        assert session.run(tf.eye(size), {size: 2}).tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("value", [[[7.0]], [[[7.0]]], [7.0], 7.0])
+def test_a_value_loses_leading_axes_of_one_when_a_slice_takes_it(value: Any) -> None:
+    variable = tf.Variable([1.0, 2.0])
+    variable[:1].assign(value)
+    assert variable.numpy().tolist() == [7.0, 2.0]
+    variable[1].assign(value)
+    assert variable.numpy().tolist() == [7.0, 7.0]
+    updated = tf.raw_ops.TensorStridedSliceUpdate(
+        input=[1.0, 2.0], begin=[0], end=[2], strides=[1], value=value
+    )
+    assert updated.numpy().tolist() == [7.0, 7.0]
+
+    @tf.function(jit_compile=True)
+    def compiled(x: Any) -> Any:
+        return tf.raw_ops.TensorStridedSliceUpdate(
+            input=x, begin=[1], end=[2], strides=[1], value=value, shrink_axis_mask=1
+        )
+
+    assert compiled(tf.constant([1.0, 2.0])).numpy().tolist() == [1.0, 7.0]
+
+
+def test_other_leading_axes_are_refused() -> None:
+    variable = tf.Variable([1.0, 2.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\(2, 1\) into final shape \(2,\)"):
+        variable[:2].assign([[1.0], [2.0]])
+
+
+def test_names_in_a_graph() -> None:
+    with tf.Graph().as_default():
+        assert tf.abs(tf.constant([1j])).op.name == "Abs"
+        assert tf.concat([[1, 2]], 0, name="c").op.name == "c/c"
+        assert tf.sort(tf.constant([2, 1])).op.name == "sort/sub_1"
+
+
+def test_assertions_of_order_want_real_numbers() -> None:
+    for x in ("a", True, 1j):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not in list of allowed"):
+            tf.debugging.assert_less_equal(x, x)
+        with tf.Graph().as_default(), pytest.raises(TypeError, match="not in list of allowed"):
+            tf.debugging.assert_greater(x, x)
+    with pytest.raises(TypeError, match="bool"):
+        tf.debugging.assert_positive(True)
+
+
+def test_assert_near_takes_complex_numbers() -> None:
+    tf.debugging.assert_near(1j, 1j)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.debugging.assert_near(1j, 2j)
+
+
+def test_static_assertions_return_nothing_in_version_2() -> None:
+    old = tf.compat.v1
+    with tf.Graph().as_default():
+        assert tf.debugging.assert_type(1, tf.int32) is None
+        assert tf.debugging.assert_integer(1) is None
+        assert tf.debugging.assert_scalar(1) is None
+        assert tf.debugging.assert_shapes([(1, ())]) is None
+        assert old.assert_type(1, tf.int32).type == "NoOp"
+        assert old.debugging.assert_integer(1).type == "NoOp"
+        assert old.assert_scalar(1).dtype is tf.int32
+        assert old.debugging.assert_shapes([(1, ())]).type == "NoOp"
+
+
+def test_assertions_of_shapes_and_ranks() -> None:
+    tf.debugging.assert_shapes([(CUBE, (..., 4))])
+    tf.debugging.assert_type(tf.ragged.constant([[1]]), tf.int32)
+    assert tf.debugging.assert_same_float_dtype([None, tf.constant(1.0)]) is tf.float32
+    with pytest.raises(ValueError, match=r"rank in \(\)"):
+        tf.debugging.assert_rank_in(1.0, [])
+
+
+def test_nothing_is_cast_to_a_resource() -> None:
+    for dtype in (tf.resource, tf.variant):
+        with pytest.raises(tf.errors.UnimplementedError, match=dtype.name):
+            tf.cast([1.0], dtype)
+
+
+def test_a_constant_fills_parts_only_when_it_is_meant_to() -> None:
+    part = {"partition_shape": [1, 2], "partition_offset": [0, 0]}
+    whole = tf.constant_initializer(1.5)
+    with pytest.raises(ValueError, match="support_partition=True"):
+        whole([2, 2], **part)
+    assert tf.constant_initializer(1.5, support_partition=True)([2, 2], **part).shape == (1, 2)
+
+
+def test_gradients_of_eager_tensors_inside_a_function() -> None:
+    x, y = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
+
+    @tf.function
+    def derived() -> Any:
+        assert tf.gradients(x, []) == []
+        by_x, by_y = tf.gradients([x * x, x], [x, y])
+        assert by_y is None
+        return by_x
+
+    assert derived().numpy().tolist() == [3.0, 5.0]
+
+
+def test_a_tape_wants_one_gradient_for_each_target() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(ValueError, match="for each of 1 targets, got 2"):
+        tape.gradient(y, x, output_gradients=[1.0, 2.0])
+
+
+def test_an_optional_holds_tensors() -> None:
+    with pytest.raises(TypeError, match="TypeSpec"):
+        tf.experimental.Optional.from_value(object())
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="at least one tensor"):
+        tf.experimental.Optional.from_value(None)
+
+
+def test_devices_are_named_tuples() -> None:
+    (name, kind), *_ = tf.config.list_physical_devices("CPU")
+    assert (name, kind) == ("/physical_device:CPU:0", "CPU")
+    assert tf.config.LogicalDevice("n", "CPU")._replace(name="m") == ("m", "CPU")
+    assert tf.config.LogicalDeviceConfiguration(1) == (1, None, None)
+
+
+def test_the_shape_of_a_dense_tensor_is_int32() -> None:
+    shape = tf.experimental.DynamicRaggedShape.from_tensor(tf.zeros([2, 3]))
+    assert shape.dtype is tf.int32
+    assert shape[0].dtype is tf.int32
+
+
+def test_types_have_numbers_and_messages() -> None:
+    assert int(tf.float16) == 19
+    assert tf.DType(tf.float16) is tf.float16
+    message = tf.float16.experimental_as_proto()
+    assert isinstance(message, tf.DType.experimental_type_proto())
+    assert tf.DType.experimental_from_proto(message) is tf.float16
+
+
+def test_files_take_text_and_folders(tmp_path: Any) -> None:
+    name = str(tmp_path / "file")
+    with tf.io.gfile.GFile(name, "w") as file, pytest.raises(TypeError, match="text or bytes"):
+        file.write(1)
+    (tmp_path / "file").touch()
+    with pytest.raises(tf.errors.FailedPreconditionError):
+        tf.io.gfile.makedirs(name)
+    assert tf.io.gfile.glob("") == []
