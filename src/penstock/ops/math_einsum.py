@@ -17,9 +17,11 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
 from penstock.ops.composing import composed
+from penstock.ops.conversion import get_static_value
 from penstock.ops.math_arithmetic import conjugate
 from penstock.ops.math_matmul import matmul
 from penstock.types.dims import Dims
+from penstock.types.dtypes import int32
 
 Array = Any  # numpy.ndarray or a JAX tracer
 
@@ -317,7 +319,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     Args:
       a: tensor of a floating, complex or integer dtype.
       b: tensor of the same dtype.
-      axes: a number n (the last n axes of `a` with the first n of `b`), or two lists of axes.
+      axes: a number n (the last n axes of `a` with the first n of `b`), two lists of axes, or an
+        integer tensor of either; one that is not known in a graph has shape [2, n].
       name: the name of the operation in a graph.
 
     Returns:
@@ -340,7 +343,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     else:
         shape = execute("ConcatV2", ([a_shape, b_shape], np.int32(0)))
     result = execute("Reshape", (product, shape), None, name)
-    if state.graph is not None and a.dims is not None and b.dims is not None:
+    fixed = isinstance(of_a, list) and isinstance(of_b, list)
+    if state.graph is not None and fixed and a.dims is not None and b.dims is not None:
         left = [n for i, n in enumerate(a.dims) if i not in of_a]
         result.set_shape([*left, *(n for i, n in enumerate(b.dims) if i not in of_b)])
     return result
@@ -349,15 +353,18 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
 def _contracted(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
     """The axes of both tensors: lists, counted from the front, or vectors for unknown ranks."""
     if isinstance(axes, Tensor):
-        axes = np.asarray(axes).tolist()
+        known = get_static_value(axes)
+        if known is None:
+            return _vectors(axes, a, b)
+        axes = known.tolist()
     if isinstance(axes, (int, np.integer)):
         if axes < 0:
             raise ValueError(f"`axes` must be at least 0. Received: {axes}.")
-        known = [len(x.dims) for x in (a, b) if x.dims is not None]
-        if axes > min([axes, *known]):
+        ranks = [len(x.dims) for x in (a, b) if x.dims is not None]
+        if axes > min([axes, *ranks]):
             raise ValueError(
                 "`axes` must not be larger than the number of dimensions of the tensors. Received "
-                f"{axes}, vs tensor dimensions {' and '.join(map(str, known))}."
+                f"{axes}, vs tensor dimensions {' and '.join(map(str, ranks))}."
             )
         last, first = list(range(-axes, 0)), list(range(axes))
         return _axes_of(last, a), first
@@ -373,11 +380,25 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
     return _axes_of(of_a, a), _axes_of(of_b, b)
 
 
+def _vectors(axes: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """The axes of both tensors as vectors, of which only a run of the graph knows the values."""
+    if axes.dims is not None and (len(axes.dims) != 2 or axes.dims[0] != 2):
+        raise ValueError(
+            "tensordot: expected `axes` of shape [2, n], as they are not known while the graph is "
+            f"built, got shape {axes.shape}. Pass a Python number, or two lists of axes."
+        )
+    pair = execute("Cast", (axes,), {"DstT": int32})
+    return tuple(_counted(pair[i], execute("Rank", (x,))) for i, x in enumerate((a, b)))  # type: ignore[return-value]
+
+
+def _counted(axes: Any, rank: Any) -> Any:
+    return execute("FloorMod", (execute("AddV2", (axes, rank)), rank))
+
+
 def _axes_of(axes: list[Any], x: Any) -> Any:
     if x.dims is not None:
         return [_axis(i, x) for i in axes]
-    rank = execute("Rank", (x,))
-    return execute("FloorMod", (execute("AddV2", (np.array(axes, np.int32), rank)), rank))
+    return _counted(np.array(axes, np.int32), execute("Rank", (x,)))
 
 
 def _axis(axis: Any, x: Any) -> int:
@@ -389,7 +410,7 @@ def _axis(axis: Any, x: Any) -> int:
 
 def _as_matrix(x: Any, axes: Any, last: bool) -> tuple[Any, Any]:
     """The tensor as a matrix with `axes` last or first, and the shape of its other axes."""
-    if x.dims is None:
+    if x.dims is None or isinstance(axes, Tensor):
         every = execute("Range", (np.int32(0), execute("Rank", (x,)), np.int32(1)))
         axes = np.array(axes, np.int32) if isinstance(axes, list) else axes
         free = execute("ListDiff", (every, axes))[0]

@@ -141,7 +141,7 @@ def _dropout(
             scaled = multiply(x, number(1 / (1 - rate), kind))
         else:
             scaled = execute("RealDiv", (x, subtract(number(1, kind), limit)))
-        drawn = sampler(_noise_shape(x, noise_shape), kind)
+        drawn = sampler(shape=_noise_shape(x, noise_shape), dtype=kind)
         keep = execute("GreaterEqual", (drawn, limit))
         return execute("SelectV2", (keep, scaled, number(0, kind)))
 
