@@ -242,3 +242,34 @@ def test_names_of_moments_in_graphs() -> None:
         assert [t.op.name.split("/")[-1] for t in sums] == ["mean_ss", "var_ss"]
         normal = tf.nn.normalize_moments(2.0, tf.ones(3), tf.ones(3), None)
         assert [t.name for t in normal] == ["normalize/mean:0", "normalize/variance:0"]
+
+
+def test_stateless_numbers_without_an_algorithm() -> None:
+    for draw in (
+        tf.random.stateless_normal,
+        tf.random.stateless_uniform,
+        tf.random.stateless_truncated_normal,
+    ):
+        np.testing.assert_array_equal(draw([2], [1, 2], alg=None), draw([2], [1, 2]))
+
+
+def test_unique_labels_are_a_list() -> None:
+    assert isinstance(tf.nn.ctc_unique_labels([[1, 2]]), list)
+
+
+def test_linspace_between_arrays_of_other_ranks() -> None:
+    tnp = tf.experimental.numpy
+    for ends in ((0.0, [1.0, 2.0]), ([1.0, 2.0], [[3.0], [5.0]]), ([[1.0], [2.0]], 4.0)):
+        for axis in (0, 1, -1):
+            for endpoint in (True, False):
+                wanted = np.linspace(*map(np.asarray, ends), 3, endpoint=endpoint, axis=axis)
+                arrays = [tf.constant(end) for end in ends]
+                got = tnp.linspace(*arrays, 3, endpoint=endpoint, axis=axis)
+                np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+def test_names_of_unsorted_means_in_graphs() -> None:
+    with tf.Graph().as_default():
+        mean = tf.math.unsorted_segment_mean(tf.ones(2), [0, 1], 2)
+        root = tf.math.unsorted_segment_sqrt_n(tf.ones(2), [0, 1], 2, name="k")
+        assert (mean.name, root.name) == ("UnsortedSegmentMean/truediv:0", "k/truediv:0")

@@ -388,7 +388,7 @@ def _vectors(axes: Any, a: Any, b: Any) -> tuple[Any, Any]:
             f"built, got shape {axes.shape}. Pass a Python number, or two lists of axes."
         )
     pair = execute("Cast", (axes,), {"DstT": int32})
-    return tuple(_counted(pair[i], execute("Rank", (x,))) for i, x in enumerate((a, b)))  # type: ignore[return-value]
+    return tuple(_counted(pair[i], execute("Rank", (x,))) for i, x in enumerate((a, b)))
 
 
 def _counted(axes: Any, rank: Any) -> Any:

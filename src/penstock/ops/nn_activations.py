@@ -456,6 +456,6 @@ def silu(features: Any, beta: Any = 1.0) -> Any:
     with scope(None, "swish"):
         features = tensor(features, name="features")
         inner = features
-        if not isinstance(beta, numbers.Number) or beta != 1:
+        if not isinstance(beta, numbers.Real) or float(beta) != 1:
             inner = multiply(like(beta, features), features)
         return multiply(features, execute("Sigmoid", (inner,)))

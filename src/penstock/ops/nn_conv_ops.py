@@ -297,7 +297,7 @@ def convolution_v1(
 
 
 def atrous_conv2d(
-    value: Any, filters: Any, rate: int, padding: Any, name: str | None = None
+    value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None
 ) -> Any:
     """A convolution whose filter has holes.
 

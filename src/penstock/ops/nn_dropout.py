@@ -11,7 +11,7 @@ from penstock.ops.math_arithmetic import multiply, subtract
 from penstock.ops.random_ops import random_uniform
 from penstock.ops.random_stateless_ops import stateless_random_uniform
 
-Sampler = Callable[[Any, Any], Any]
+Sampler = Callable[..., Any]  # called with shape= and dtype=
 
 
 def dropout(
