@@ -273,3 +273,20 @@ def test_names_of_unsorted_means_in_graphs() -> None:
         mean = tf.math.unsorted_segment_mean(tf.ones(2), [0, 1], 2)
         root = tf.math.unsorted_segment_sqrt_n(tf.ones(2), [0, 1], 2, name="k")
         assert (mean.name, root.name) == ("UnsortedSegmentMean/truediv:0", "k/truediv:0")
+
+
+def test_slopes_of_complex_signs() -> None:
+    x = tf.constant([1 + 2j, 0.5 - 1j, 0j], tf.complex64)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.sign(x)
+    wanted = [0.35777 - 0.17889j, 0.71554 + 0.35777j, 0]
+    np.testing.assert_allclose(tape.gradient(y, x), wanted, rtol=1e-4)
+
+
+def test_slices_that_gather_nd_gives_back_have_sizes_of_the_indices_dtype() -> None:
+    x = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.gather_nd(x, tf.constant([[1], [2]], tf.int64))
+    assert tape.gradient(y, x).dense_shape.dtype == tf.int64
