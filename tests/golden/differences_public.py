@@ -20,7 +20,6 @@ _BY_REASON = {
         "tf.strings.format('<<{} || a {} b || {{}}>>', <<(1, 'a') || [f, 1]>>)",
         "tf.strings.unicode_encode([], 'nonsense')",
         "tf.image.central_crop(pic, 'a')",
-        "tf.nn.atrous_conv2d(pic, kr, 0, 'SAME')",
         "tf.nn.depthwise_conv2d(pic, kr, [1, 1, 1, 1], 'SAME', dilations=[0, 1])",
         "tf.ragged.map_flat_values(tf.add, <<rt, rf || rf, rt>>)",
         "tf.ragged.row_splits_to_segment_ids([0, 2, 3], out_type=tf.float32)",

@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.core import attributes, shapes
 from penstock.core.aligned import aligned_full
+from penstock.core.composite import SparseTensor
 from penstock.core.context import state
 from penstock.core.convert import constant_tensor, convert_to_tensor
 from penstock.core.execute import execute
@@ -346,9 +347,12 @@ def ones_like_v1(
 
 
 def _like(input: Any, value: int, dtype: Any, name: str | None, optimize: bool = True) -> Any:
+    name = name or ("zeros_like" if value == 0 else "ones_like")
+    if (value == 1 or state.graph is not None) and isinstance(input, SparseTensor):
+        kind = input.dtype if dtype is None else as_dtype(dtype).base_dtype
+        return _filled(input.dense_shape, value, kind, name)
     tensor = convert_to_tensor(input)
     kind = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
-    name = name or ("zeros_like" if value == 0 else "ones_like")
     if kind is variant and value == 0:
         return execute(ZEROS_LIKE, (tensor,), None, name)
     if state.graph is None and kind is string and value:

@@ -315,7 +315,7 @@ def _gather_nd_gradient(op: Any, grad: Any) -> list[Any]:
     params, indices = op.inputs
     if indices.dims is not None and len(indices.dims) == 2 and indices.dims[-1] == 1:
         rows = execute("Squeeze", (indices,), {"squeeze_dims": [-1]})
-        return [IndexedSlices(grad, rows, shape_of(params)), None]
+        return [IndexedSlices(grad, rows, shape_of(params, indices.dtype)), None]
     sizes = execute("Cast", (shape_of(params),), {"DstT": indices.dtype})
     policy = op.get_attr("bad_indices_policy")
     return [execute("ScatterNd", (indices, grad, sizes), {"bad_indices_policy": policy}), None]

@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from penstock import errors
-from penstock.core import native_arrays
+from penstock.core import attributes, native_arrays
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import compiled_kernel, host_kernel
@@ -356,6 +357,7 @@ def searchsorted(
 
     Raises:
       ValueError: `side` is unknown.
+      InvalidArgumentError: an argument is a scalar (ValueError in a graph).
 
     Example:
       >>> searchsorted([1, 3, 5], [3, 4]).numpy().tolist()
@@ -368,6 +370,13 @@ def searchsorted(
             f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'."
         )
     op = LOWER_BOUND if side == "left" else UPPER_BOUND
+    for t, what in ((rows, "sorted_sequence"), (wanted, "values")):
+        if t.dims == ():
+            problem = ValueError(
+                f"searchsorted: expected `{what}` of rank at least 1, got a scalar: slice index -1 "
+                "of dimension 0 out of bounds. Pass a vector, and take element 0 of the result."
+            )
+            raise attributes.user_error(op.name, problem, eager=state.graph is None)
     flat = [reshape(t, _flat_shape(t)) for t in (rows, wanted)]
     found = execute(op, flat, {"out_type": out_type}, name)
     return reshape(found, shape_of(wanted, found.dtype))

@@ -425,6 +425,8 @@ def _square(block_size: Any, block_shape: Any) -> Any:
         if block_shape is None:
             raise ValueError("expected block_size or block_shape, got neither.")
         return block_shape
+    if block_shape is not None:
+        raise ValueError("Cannot specify both 'block_size' and 'block_shape'. Pass block_shape.")
     return np.array([block_size, block_size], np.int64)
 
 

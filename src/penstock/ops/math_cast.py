@@ -9,7 +9,7 @@ from penstock import errors
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import compiled_kernel, host_kernel, kernel
-from penstock.core.lazy import lax
+from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext, broadcast, same
 from penstock.core.tensor import EagerTensor, Tensor
@@ -70,6 +70,9 @@ def _cast_compiled(xp: Any, x: Array, *, DstT: DType, Truncate: bool) -> Array:
         return lax.bitcast_convert_type(bits.astype(np.uint16), wanted)
     if x.dtype.kind in "fV" and DstT.is_integer and wanted.itemsize < 4:
         return x.astype(np.int64).astype(wanted)
+    if x.dtype.kind == "b" and DstT.is_floating:
+        # XLA takes a converted bool times NaN, or divided by 0, for 0 where the bool is false.
+        return jnp.where(x, np.ones((), wanted), np.zeros((), wanted))
     return x.astype(wanted)
 
 

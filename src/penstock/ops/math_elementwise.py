@@ -415,7 +415,23 @@ SIGN = unary(
     "Returns -1, 0 or 1 as x is negative, zero or positive; x / abs(x) for complex x.",
 )
 sign = unary_function(SIGN, "sign", SIGN.doc)
-SIGN.gradient(lambda node, grad: execute("ZerosLike", (node.inputs[0],)))
+
+
+@SIGN.gradient
+def _sign_gradient(node: Any, grad: Any) -> Any:
+    """Zero; of x / abs(x) the part of the gradient across x, divided by abs(x)."""
+    x, y = node.inputs[0], node.outputs[0]
+    if not x.dtype.is_complex:
+        return execute("ZerosLike", (x,))
+    attrs = {"Tout": x.dtype.real_dtype}
+    along = execute("Real", (execute("Mul", (execute("Conj", (y,)), grad)),), attrs)
+    across = execute("Sub", (grad, execute("Mul", (y, _complex(along, x)))))
+    return execute("DivNoNan", (across, _complex(execute("ComplexAbs", (x,), attrs), x)))
+
+
+def _complex(real: Any, like: Any) -> Any:
+    return execute("Cast", (real,), {"DstT": like.dtype.base_dtype})
+
 
 ABS = unary(
     "Abs",

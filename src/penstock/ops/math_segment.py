@@ -18,6 +18,7 @@ from penstock.core.kernels import compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.composing import composed
 from penstock.ops.math_arithmetic import multiply
 from penstock.ops.math_cast import cast
 from penstock.ops.math_compare import equal
@@ -447,6 +448,7 @@ def _sizes(data: Any, ids: Any, number: Any) -> Any:
     return execute("Maximum", (counted, convert_to_tensor(1, data.dtype)))
 
 
+@composed("UnsortedSegmentMean", "truediv")
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Any:
@@ -457,6 +459,7 @@ def unsorted_segment_mean(
     return truediv(total, column, name)  # means of integers are float64
 
 
+@composed("UnsortedSegmentSqrtN", "truediv")
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Any:

@@ -4,6 +4,7 @@ An operation's gradient is an operation of its own (`ReluGrad`), as in TensorFlo
 again.
 """
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from penstock.core import shapes
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
-from penstock.core.tensor import Tensor
 from penstock.ops.composing import concat, like, number, scope, tensor
 from penstock.ops.math_arithmetic import add_v2, multiply, negative
 from penstock.types import dtypes
@@ -456,6 +456,6 @@ def silu(features: Any, beta: Any = 1.0) -> Any:
     with scope(None, "swish"):
         features = tensor(features, name="features")
         inner = features
-        if isinstance(beta, Tensor) or beta != 1:
+        if not isinstance(beta, numbers.Real) or float(beta) != 1:
             inner = multiply(like(beta, features), features)
         return multiply(features, execute("Sigmoid", (inner,)))

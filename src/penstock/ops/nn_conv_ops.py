@@ -11,6 +11,7 @@ from penstock.core.tensor import Tensor
 from penstock.ops import nn_fused as _fused  # noqa: F401  registers what the planner makes of them
 from penstock.ops.composing import concat, expand, reshape, scope, shape_of, squeeze, tensor
 from penstock.ops.factories import as_dtype_of
+from penstock.ops.math_reduce import one_of
 from penstock.ops.nn_conv_arguments import layout_of, padding_attrs, per_axis
 from penstock.ops.nn_convolution import CONV_2D, CONV_3D, DEPTHWISE
 from penstock.types import dims as d
@@ -222,9 +223,7 @@ def conv1d_v1(
     dilations: Any = None,
 ) -> Any:
     """`conv1d` with the arguments of compat.v1; `value` is the old name of `input`."""
-    if value is not None and input is not None:
-        raise ValueError("Cannot specify both 'value' and 'input'. Pass input.")
-    chosen = input if value is None else value
+    chosen = one_of("input", input, "value", value)
     return conv1d(chosen, filters, stride, padding, data_format, dilations, name)
 
 
@@ -292,13 +291,13 @@ def convolution_v1(
     dilations: Any = None,
 ) -> Any:
     """`convolution` with the arguments of compat.v1."""
-    rate = dilation_rate if dilations is None else dilations
+    rate = one_of("dilations", dilations, "dilation_rate", dilation_rate)
     chosen = _renamed(filter, filters)
     return convolution(input, chosen, strides, padding, data_format, rate, name)
 
 
 def atrous_conv2d(
-    value: Any, filters: Any, rate: int, padding: Any, name: str | None = None
+    value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None
 ) -> Any:
     """A convolution whose filter has holes.
 
@@ -311,7 +310,15 @@ def atrous_conv2d(
 
     Returns:
       float[B, OH, OW, O].
+
+    Raises:
+      ValueError: the rate is below 1.
     """
+    if not isinstance(rate, Tensor) and rate < 1:
+        raise ValueError(
+            f"atrous_conv2d: expected a rate of at least 1, got {rate}. Pass 1 for no holes: all "
+            "values of `dilation_rate` must be positive."
+        )
     return convolution(value, filters, None, padding, None, [rate, rate], name)
 
 
@@ -368,7 +375,7 @@ def depthwise_conv2d_v1(
     dilations: Any = None,
 ) -> Any:
     """`depthwise_conv2d` with the arguments of compat.v1; `rate` is the old `dilations`."""
-    chosen = rate if dilations is None else dilations
+    chosen = one_of("dilations", dilations, "rate", rate)
     return depthwise_conv2d(input, filter, strides, padding, data_format, chosen, name)
 
 
@@ -440,7 +447,7 @@ def separable_conv2d_v1(
     dilations: Any = None,
 ) -> Any:
     """`separable_conv2d` with the arguments of compat.v1; `rate` is the old `dilations`."""
-    chosen = rate if dilations is None else dilations
+    chosen = one_of("dilations", dilations, "rate", rate)
     return separable_conv2d(
         input, depthwise_filter, pointwise_filter, strides, padding, data_format, chosen, name
     )

@@ -6,8 +6,12 @@ its input, run forward, so its filter has output and input depth exchanged.
 
 from typing import Any
 
+import numpy as np
+
 from penstock.core.execute import execute
 from penstock.ops.composing import concat, expand, scope, squeeze, tensor
+from penstock.ops.conversion import get_static_value
+from penstock.ops.math_reduce import one_of
 from penstock.ops.nn_conv_arguments import layout_of, padding_attrs, per_axis
 from penstock.ops.nn_convolution import (
     CONV_2D_FILTER,
@@ -102,8 +106,8 @@ def conv2d_transpose_v1(
 ) -> Any:
     """`conv2d_transpose` with the arguments of compat.v1."""
     return conv2d_transpose(
-        value if input is None else input,
-        filter if filters is None else filters,
+        one_of("input", input, "value", value),
+        one_of("filters", filters, "filter", filter),
         output_shape,
         strides,
         padding,
@@ -157,8 +161,8 @@ def conv3d_transpose_v1(
 ) -> Any:
     """`conv3d_transpose` with the arguments of compat.v1."""
     return conv3d_transpose(
-        value if input is None else input,
-        filter if filters is None else filters,
+        one_of("input", input, "value", value),
+        one_of("filters", filters, "filter", filter),
         output_shape,
         strides,
         padding,
@@ -271,9 +275,33 @@ def atrous_conv2d_transpose(
 
     Returns:
       A tensor of `output_shape`.
+
+    Raises:
+      ValueError: the rate is below 1, `padding` is another text, `output_shape` is no vector of 4
+        sizes or has other channels than `filters`.
     """
     with scope(name, "atrous_conv2d_transpose"):
+        _check_atrous(filters, output_shape, rate, padding)
         return conv2d_transpose(value, filters, output_shape, 1, padding, "NHWC", rate)
+
+
+def _check_atrous(filters: Any, output_shape: Any, rate: Any, padding: Any) -> None:
+    if rate < 1:
+        raise ValueError(f"`rate` cannot be less than one. Received: rate={rate}")
+    if padding not in ("SAME", "VALID"):
+        raise ValueError(f"`padding` must be either 'VALID' or 'SAME'. Received: padding={padding}")
+    sizes = get_static_value(output_shape)
+    if sizes is None:
+        return
+    if np.shape(sizes) != (4,):
+        raise ValueError(f"`output_shape` must have shape (4,). Received: {np.shape(sizes)}")
+    dims = tensor(filters).dims
+    if dims is not None and len(dims) == 4 and dims[2] not in (None, int(sizes[3])):
+        raise ValueError(
+            "`output_shape` channel count must be compatible with `filters` output channel count. "
+            f"Received: output_shape={list(sizes)} with channel count {int(sizes[3])} and "
+            f"filters of shape {d.text(dims)} with channel count {dims[2]}."
+        )
 
 
 def _explicit(padding: Any, rank: int = 4) -> dict[str, Any]:
@@ -312,7 +340,7 @@ def conv2d_backprop_input(
         "data_format": data_format,
         **_explicit(padding),
     }
-    kernel = filter if filters is None else filters
+    kernel = one_of("filters", filters, "filter", filter)
     return execute(CONV_2D_INPUT, (input_sizes, kernel, out_backprop), attrs, name)
 
 

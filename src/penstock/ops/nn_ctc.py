@@ -478,7 +478,7 @@ def ctc_loss_v1(
     return execute(LOSS, (*parts, cast(sequence_length, dt.int32)), attrs)[0]
 
 
-def ctc_unique_labels(labels: Any, name: str | None = None) -> Any:
+def ctc_unique_labels(labels: Any, name: str | None = None) -> list[Any]:
     """The distinct labels of each row, in order, and where each label is among them.
 
     Args:
@@ -486,7 +486,8 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> Any:
       name: the name of the operations in a graph.
 
     Returns:
-      int64[batch, most labels]: the distinct labels, 0 behind them; int32 indices of that shape.
+      A list of int64[batch, most labels], the distinct labels with 0 behind them, and int32 indices
+      of that shape.
 
     Example:
       >>> [t.numpy().tolist() for t in ctc_unique_labels([[3, 4, 4, 3]])]
@@ -494,8 +495,7 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> Any:
     """
     with scope(name, "ctc_unique_labels"):
         labels = cast(convert_to_tensor(labels, name="labels"), dt.int64)
-        found, indices = execute(UNIQUE_LABELS, (labels,))
-        return found, indices
+        return list(execute(UNIQUE_LABELS, (labels,)))
 
 
 UNIQUE_LABELS = define_op(

@@ -17,6 +17,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.math_reduce import one_of
 from penstock.ops.math_segment import lowest
 from penstock.ops.nn_conv_geometry import output_size, same_pads
 from penstock.types import dims as d
@@ -245,8 +246,8 @@ def dilation2d_v1(
     name: str | None = None, filters: Any = None, dilations: Any = None,
 ) -> Any:  # fmt: skip
     """`dilation2d` with compat.v1's arguments: `filter` and `rates`, or their new names."""
-    kernel_ = filters if filter is None else filter
-    gaps = dilations if rates is None else rates
+    kernel_ = one_of("filters", filters, "filter", filter)
+    gaps = one_of("dilations", dilations, "rates", rates)
     return dilation2d(input, kernel_, strides, padding, "NHWC", gaps, name)
 
 

@@ -11,7 +11,7 @@ from penstock.ops.math_arithmetic import multiply, subtract
 from penstock.ops.random_ops import random_uniform
 from penstock.ops.random_stateless_ops import stateless_random_uniform
 
-Sampler = Callable[[Any, Any], Any]
+Sampler = Callable[..., Any]  # called with shape= and dtype=
 
 
 def dropout(
@@ -141,7 +141,7 @@ def _dropout(
             scaled = multiply(x, number(1 / (1 - rate), kind))
         else:
             scaled = execute("RealDiv", (x, subtract(number(1, kind), limit)))
-        drawn = sampler(_noise_shape(x, noise_shape), kind)
+        drawn = sampler(shape=_noise_shape(x, noise_shape), dtype=kind)
         keep = execute("GreaterEqual", (drawn, limit))
         return execute("SelectV2", (keep, scaled, number(0, kind)))
 

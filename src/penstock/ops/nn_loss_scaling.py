@@ -9,11 +9,11 @@ from typing import Any
 
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
-from penstock.ops.composing import cast, number, scope, tensor
+from penstock.ops.composing import cast, number, tensor
 from penstock.ops.debug_asserts import assert_non_negative
 from penstock.ops.debug_shapes import assert_integer, assert_scalar
 from penstock.ops.math_arithmetic import multiply
-from penstock.ops.math_division import truediv
+from penstock.ops.math_division import divide_no_nan, truediv
 from penstock.ops.math_reduce import reduce_sum
 from penstock.types import dtypes
 
@@ -43,7 +43,7 @@ def compute_average_loss(
         of replicas when None.
 
     Returns:
-      Scalar.
+      Scalar; 0 where there are no examples.
 
     Raises:
       ValueError: the losses are a scalar, or the batch size is none.
@@ -60,16 +60,17 @@ def compute_average_loss(
             "Invalid value passed for `per_example_loss`. Expected a tensor with at least rank 1. "
             f"Received per_example_loss={per_example_loss} with rank 0"
         )
-    with scope(None, "compute_average_loss"):
-        kind = losses.dtype
-        if sample_weight is not None:
-            losses = _weighted(losses, sample_weight)
-        if global_batch_size is None:
-            size = multiply(execute("Shape", (losses,))[0], _count())
-        else:
-            size = _checked(tensor(global_batch_size))
-        result = truediv(reduce_sum(losses), cast(size, losses.dtype))
-        return cast(result, kind) if kind.is_floating else result
+    kind = losses.dtype
+    if sample_weight is not None:
+        losses = _weighted(losses, sample_weight)
+    if global_batch_size is None:
+        size = multiply(execute("Shape", (losses,))[0], _count())
+    else:
+        size = _checked(tensor(global_batch_size))
+    if not losses.dtype.is_floating:
+        losses = cast(losses, dtypes.float64 if losses.dtype.size > 2 else dtypes.float32)
+    result = divide_no_nan(reduce_sum(losses), cast(size, losses.dtype))
+    return cast(result, kind) if kind.is_floating else result
 
 
 def _weighted(losses: Tensor, sample_weight: Any) -> Tensor:
@@ -103,5 +104,4 @@ def scale_regularization_loss(regularization_loss: Any) -> Any:
       Scalar of the same dtype.
     """
     losses = tensor(regularization_loss)
-    with scope(None, "scale_regularization_loss"):
-        return truediv(reduce_sum(losses), number(_count(), losses.dtype))
+    return truediv(reduce_sum(losses), number(_count(), losses.dtype))

@@ -13,7 +13,9 @@ from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import EagerTensor, Tensor
 from penstock.ops.composing import cast, like, number, reshape, scope, tensor, total, transpose
+from penstock.ops.conversion import get_static_value
 from penstock.ops.math_arithmetic import add_v2, multiply, negative, subtract
+from penstock.ops.math_reduce import one_of
 from penstock.ops.nn_softmax import CROSS_ENTROPY, LOG_SOFTMAX, SOFTMAX, SPARSE_CROSS_ENTROPY
 from penstock.types import dims as d
 from penstock.types import dtypes
@@ -76,11 +78,13 @@ def _one_of(axis: int | None, dim: int | None) -> int | None:
     return dim if axis is None else axis
 
 
-def _along(op: OpDef, logits: Any, axis: int, name: str | None) -> Any:
+def _along(op: OpDef, logits: Any, axis: Any, name: str | None) -> Any:
     logits = tensor(logits)
-    if axis == -1:
+    known = get_static_value(axis)
+    axis = axis if known is None else int(known)
+    if known == -1:
         return execute(op, (logits,), None, name)
-    if logits.dims is None:
+    if logits.dims is None or known is None:
         return _composed(op, logits, axis, name)
     rank = len(logits.dims)
     if not -rank <= axis < rank:
@@ -97,10 +101,10 @@ def _along(op: OpDef, logits: Any, axis: int, name: str | None) -> Any:
     return execute("Transpose", (rows, order), None, name or "transpose")
 
 
-def _composed(op: OpDef, logits: Tensor, axis: int, name: str | None) -> Any:
-    """Softmax or its logarithm along an inner axis of a tensor of unknown rank."""
+def _composed(op: OpDef, logits: Tensor, axis: Any, name: str | None) -> Any:
+    """Softmax or its logarithm of a tensor of unknown rank, or along an axis not known before."""
     with scope(name, op.name):
-        axes = tensor([axis], dtypes.int32)
+        axes = reshape(tensor(axis, dtypes.int32), [1])
         top = execute("StopGradient", (execute("Max", (logits, axes), {"keep_dims": True}),))
         shifted = subtract(logits, top)
         exponentials = execute("Exp", (shifted,))
@@ -304,13 +308,18 @@ def sigmoid_cross_entropy_with_logits(
         x = tensor(logits, name="logits")
         z = labels if isinstance(labels, Tensor) else like(labels, x)
         _check_same(x, z, "labels")
-        return add_v2(subtract(execute("Relu", (x,)), multiply(x, z)), _log1p_exp(x), name=full)
+        tail = _log1p_exp(x, "LessEqual")
+        return add_v2(subtract(execute("Relu", (x,)), multiply(x, z)), tail, name=full)
 
 
-def _log1p_exp(x: Tensor) -> Any:
-    """log(1 + exp(-abs(x))), with the slope that fits `relu(x)` at 0."""
-    falling = execute("Less", (x, number(0, x.dtype)))
-    minus_abs = execute("SelectV2", (falling, x, negative(x)))
+def _log1p_exp(x: Tensor, falling: str) -> Any:
+    """log(1 + exp(-abs(x))).
+
+    At 0, where `relu` has the slope 0, the slope is 1/2 with "LessEqual", as a sum with `relu(x)`
+    needs it, and -1/2 with "Less", for one with `relu(-x)`.
+    """
+    below = execute(falling, (x, number(0, x.dtype)))
+    minus_abs = execute("SelectV2", (below, x, negative(x)))
     return execute("Log1p", (execute("Exp", (minus_abs,)),))
 
 
@@ -345,7 +354,7 @@ def weighted_cross_entropy_with_logits(
         _check_same(x, z, "labels")
         one = number(1, x.dtype)
         weight = add_v2(one, multiply(subtract(like(pos_weight, x), one), z))
-        tail = add_v2(_log1p_exp(x), execute("Relu", (negative(x),)))
+        tail = add_v2(_log1p_exp(x, "Less"), execute("Relu", (negative(x),)))
         return add_v2(multiply(subtract(one, z), x), multiply(weight, tail), name=full)
 
 
@@ -357,9 +366,7 @@ def weighted_cross_entropy_with_logits_v1(
     targets: Any = None,
 ) -> Any:
     """`weighted_cross_entropy_with_logits`; `targets` is the old name of `labels`."""
-    if labels is not None and targets is not None:
-        raise ValueError("Cannot specify both 'labels' and 'targets'. `targets` is the old name.")
-    labels = targets if labels is None else labels
+    labels = one_of("labels", labels, "targets", targets)
     return weighted_cross_entropy_with_logits(labels, logits, pos_weight, name)
 
 

@@ -6,13 +6,15 @@ import numpy as np
 
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
-from penstock.ops.composing import cast, like, mean, number, reshape, scope, tensor, total
+from penstock.ops.composing import cast, like, number, reshape, scope, tensor, total
+from penstock.ops.conversion import get_static_value
 from penstock.ops.math_arithmetic import add_v2, multiply, negative, subtract
+from penstock.ops.math_reduce import one_of
 from penstock.types import dtypes
 
 
 def _axis_list(axes: Any) -> list[int]:
-    return [int(a) for a in np.asarray(axes).reshape(-1)]
+    return [int(a) for a in np.asarray(get_static_value(axes)).reshape(-1)]
 
 
 def _divide(x: Any, y: Any) -> Any:
@@ -22,6 +24,8 @@ def _divide(x: Any, y: Any) -> Any:
 
 def _drop(x: Tensor, axes: Any) -> Tensor:
     """`x` without the axes of size 1 that a sum kept."""
+    if get_static_value(axes) is None:
+        return total(x, axes)
     return execute("Squeeze", (x,), {"squeeze_dims": _axis_list(axes)})  # type: ignore[no-any-return]
 
 
@@ -32,7 +36,7 @@ def moments(
 
     Args:
       x: floating dtype, any shape; half precision is computed in float32.
-      axes: the axes.
+      axes: the axes; all when None.
       shift: not used.
       keepdims: whether the axes stay, with size 1.
       name: the name in a graph.
@@ -44,12 +48,19 @@ def moments(
         given = tensor(x, name="x")
         small = given.dtype in (dtypes.float16, dtypes.bfloat16)
         value = cast(given, dtypes.float32) if small else given
-        average = mean(value, axes, keep=True)
-        variance = mean(execute("SquaredDifference", (value, average)), axes, keep=True)
+        axes = _all_axes(value) if axes is None else axes
+        average = _kept_mean(value, axes, "mean")
+        squares = execute("SquaredDifference", (value, average))
+        variance = _kept_mean(squares, axes, "variance")
         if not keepdims:
             average, variance = _drop(average, axes), _drop(variance, axes)
         kind = given.dtype.base_dtype
         return cast(average, kind), cast(variance, kind)
+
+
+def _kept_mean(x: Any, axes: Any, name: str) -> Tensor:
+    axes = axes if isinstance(axes, Tensor) else np.asarray(axes, np.int32)
+    return execute("Mean", (x, axes), {"keep_dims": True}, name)  # type: ignore[no-any-return]
 
 
 def moments_v1(
@@ -61,7 +72,7 @@ def moments_v1(
     keepdims: bool | None = None,
 ) -> tuple[Any, Any]:
     """`moments` with the arguments of compat.v1."""
-    return moments(x, axes, shift, bool(keep_dims if keepdims is None else keepdims), name)
+    return moments(x, axes, shift, bool(one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
 
 
 def weighted_moments(
@@ -105,7 +116,7 @@ def weighted_moments_v1(
     keepdims: bool | None = None,
 ) -> tuple[Any, Any]:
     """`weighted_moments` with the arguments of compat.v1."""
-    keep = bool(keep_dims if keepdims is None else keepdims)
+    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     return weighted_moments(x, axes, frequency_weights, keep, name)
 
 
@@ -129,11 +140,17 @@ def sufficient_statistics(
         x = tensor(x, name="x")
         counts = _count(x, listed)
         if shift is None:
-            return counts, total(x, listed, keepdims), total(multiply(x, x), listed, keepdims), None
+            return counts, *_sums(x, multiply(x, x), listed, keepdims), None
         shift = like(shift, x)
         centred = subtract(x, shift)
         squares = execute("SquaredDifference", (x, shift))
-        return counts, total(centred, listed, keepdims), total(squares, listed, keepdims), shift
+        return counts, *_sums(centred, squares, listed, keepdims), shift
+
+
+def _sums(x: Any, squares: Any, axes: list[int], keep: bool) -> tuple[Any, Any]:
+    attrs, listed = {"keep_dims": keep}, np.array(axes, np.int32)
+    first = execute("Sum", (x, listed), attrs, "mean_ss")
+    return first, execute("Sum", (squares, listed), attrs, "var_ss")
 
 
 def _count(x: Tensor, axes: list[int]) -> Any:
@@ -153,7 +170,7 @@ def sufficient_statistics_v1(
     keepdims: bool | None = None,
 ) -> tuple[Any, Any, Any, Any]:
     """`sufficient_statistics` with the arguments of compat.v1."""
-    keep = bool(keep_dims if keepdims is None else keepdims)
+    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     return sufficient_statistics(x, axes, shift, keep, name)
 
 
@@ -175,11 +192,13 @@ def normalize_moments(
     with scope(name, "normalize"):
         mean_ss = tensor(mean_ss)
         part = execute("Reciprocal", (like(counts, mean_ss),))
-        average = shifted = multiply(mean_ss, part)
-        if shift is not None:
-            average = add_v2(shifted, like(shift, mean_ss))
+        if shift is None:
+            average = shifted = multiply(mean_ss, part, name="mean")
+        else:
+            shifted = multiply(mean_ss, part, name="shifted_mean")
+            average = add_v2(shifted, like(shift, mean_ss), name="mean")
         squares = multiply(like(variance_ss, mean_ss), part)
-        return average, subtract(squares, multiply(shifted, shifted))
+        return average, subtract(squares, multiply(shifted, shifted), name="variance")
 
 
 def batch_normalization(
@@ -188,7 +207,7 @@ def batch_normalization(
     variance: Any,
     offset: Any,
     scale: Any,
-    variance_epsilon: float,
+    variance_epsilon: Any,
     name: str | None = None,
 ) -> Any:
     """Gives scale * (x - mean) / sqrt(variance + epsilon) + offset.
@@ -197,7 +216,7 @@ def batch_normalization(
       x: floating dtype, any shape.
       mean, variance: broadcast with `x`.
       offset, scale: broadcast with `x`, or None.
-      variance_epsilon: a small number.
+      variance_epsilon: a small number, or a scalar tensor.
       name: the name in a graph.
 
     Returns:
@@ -207,7 +226,7 @@ def batch_normalization(
         x = tensor(x)
         kind = x.dtype.base_dtype
         variance = tensor(variance)
-        epsilon = number(variance_epsilon, variance.dtype)
+        epsilon = like(variance_epsilon, variance)
         factor = execute("Rsqrt", (add_v2(variance, epsilon, name="add"),))
         if scale is not None:
             factor = multiply(factor, like(scale, factor), name="mul")
@@ -261,9 +280,9 @@ def batch_norm_with_global_normalization_v1(
 ) -> Any:
     """`batch_norm_with_global_normalization` with the arguments of compat.v1."""
     return batch_norm_with_global_normalization(
-        t if input is None else input,
-        m if mean is None else mean,
-        v if variance is None else variance,
+        one_of("input", input, "t", t),
+        one_of("mean", mean, "m", m),
+        one_of("variance", variance, "v", v),
         beta,
         gamma,
         variance_epsilon,
@@ -287,7 +306,7 @@ def l2_normalize(
     Returns:
       A tensor of the same dtype and shape.
     """
-    axis = dim if axis is None else axis
+    axis = one_of("axis", axis, "dim", dim)
     with scope(name, "l2_normalize") as full:
         x = tensor(x, name="x")
         if not (x.dtype.is_floating or x.dtype.is_complex):

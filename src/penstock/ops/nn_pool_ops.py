@@ -8,6 +8,7 @@ from penstock.core.execute import execute
 from penstock.core.op_def import lookup
 from penstock.ops.composing import expand, named, number, scope, squeeze, tensor
 from penstock.ops.math_arithmetic import multiply
+from penstock.ops.math_reduce import one_of
 from penstock.ops.nn_conv_arguments import layout_of, padding_attrs, per_axis
 from penstock.ops.nn_conv_geometry import spatial_axes
 from penstock.types import dims as d
@@ -172,7 +173,7 @@ def max_pool_v1(
 ) -> Any:
     """`max_pool2d` with the arguments of compat.v1."""
     with scope(name, "MaxPool") as full:
-        chosen = value if input is None else input
+        chosen = one_of("input", input, "value", value)
         return _pool("MaxPool", chosen, ksize, strides, padding, data_format, 2, full)
 
 
@@ -273,7 +274,7 @@ def avg_pool_v1(
 ) -> Any:
     """`avg_pool2d` with the arguments of compat.v1."""
     with scope(name, "AvgPool") as full:
-        chosen = value if input is None else input
+        chosen = one_of("input", input, "value", value)
         return _pool("AvgPool", chosen, ksize, strides, padding, data_format, 2, full)
 
 
@@ -386,7 +387,7 @@ def pool_v1(
     dilations: Any = None,
 ) -> Any:
     """`pool` with the arguments of compat.v1."""
-    rate = dilation_rate if dilations is None else dilations
+    rate = one_of("dilations", dilations, "dilation_rate", dilation_rate)
     return pool(input, window_shape, pooling_type, strides, padding, data_format, rate, name)
 
 

@@ -442,15 +442,13 @@ def linspace(
 
 def _spaced(first: Any, last: Any, num: int, endpoint: bool, distance: Any) -> Any:
     """[num, ...]: the last one is `last` itself."""
-    rank = rank_of(first, "linspace")
-    shape = [num] + [1] * rank
+    shape = [num] + [1] * rank_of(distance, "linspace")
     index = reshape(cast(math_range.range(num, dtype=dtypes.int32), distance.dtype), shape)
-    steps = math_arithmetic.multiply(index, expand_dims(distance, 0))
-    found = math_arithmetic.add(expand_dims(first, 0), steps)
+    found = math_arithmetic.add(first, math_arithmetic.multiply(index, distance))
     if not endpoint or num < 2:
         return found
     at_end = reshape(math_compare.equal(math_range.range(num), num - 1), shape)
-    return _select(at_end, expand_dims(last, 0), found)
+    return _select(at_end, last, found)
 
 
 def logspace(

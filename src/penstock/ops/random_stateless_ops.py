@@ -65,12 +65,12 @@ def algorithm_of(alg: Any) -> Algorithm:
 
 
 def key_counter_alg(seed: Any, alg: Any) -> tuple[Any, Any, int]:
-    """Key, counter and algorithm number of a seed.
+    """Key, counter and algorithm number of a seed; `alg=None` leaves the choice.
 
     Raises:
       UnimplementedError: the algorithm is ThreeFry.
     """
-    if algorithm_of(alg) is Algorithm.THREEFRY:
+    if alg is not None and algorithm_of(alg) is Algorithm.THREEFRY:
         raise errors.UnimplementedError(
             None,
             None,

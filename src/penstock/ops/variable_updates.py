@@ -112,11 +112,7 @@ class Updates:
         return self._result(execute(ASSIGN_SUB, (self._handle, tensor), None, name), read_value)
 
     def _scatter(self, kind: str, sparse_delta: Any, name: str | None) -> Any:
-        if not isinstance(sparse_delta, IndexedSlices):
-            raise TypeError(
-                "Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: "
-                f"{sparse_delta}"
-            )
+        _check_slices(sparse_delta)
         values = convert_to_tensor(sparse_delta.values, self._dtype)
         return self._after(
             execute(SCATTER[kind], (self._handle, sparse_delta.indices, values), None, name)
@@ -188,6 +184,7 @@ class Updates:
           use_locking: accepted for compatibility.
           name: the name of the operation in a graph.
         """
+        _check_slices(sparse_delta)
         indices = convert_to_tensor(sparse_delta.indices)
         return self._scatter_nd("Update", batch_positions(indices), sparse_delta.values, name)
 
@@ -237,6 +234,13 @@ class Updates:
           OutOfRangeError: the value has reached `limit`.
         """
         return execute(COUNT_UP_TO, (self._handle,), {"limit": limit, "T": self._dtype})
+
+
+def _check_slices(sparse_delta: Any) -> None:
+    if not isinstance(sparse_delta, IndexedSlices):
+        raise TypeError(
+            f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {sparse_delta}"
+        )
 
 
 def store(cell: VariableCell, tensor: EagerTensor) -> None:
