@@ -616,3 +616,10 @@ def test_keys_that_hang_on_an_argument_are_refused():
 
     with pytest.raises(ValueError, match="tensor of keys that does not depend on the arg"):
         looked_up(tf.constant(["a", "b"]))
+
+
+def test_as_many_keys_as_values_are_asked_for_when_a_graph_is_built():
+    with tf.Graph().as_default():
+        init = lookup.KeyValueTensorInitializer(["a", "b"], [1])
+        with pytest.raises(ValueError, match="must be equal, but are 2 and 1"):
+            lookup.StaticHashTable(init, -1)
