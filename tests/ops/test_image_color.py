@@ -128,3 +128,11 @@ def test_three_channels_are_needed():
             getattr(tf.image, name)(IMAGE[..., :2])
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.image.adjust_contrast(IMAGE[0, 0], 2.0)
+
+
+def test_one_gamma_for_each_channel():
+    image = tf.constant([[[0.5, 0.25]]])
+    found = tf.image.adjust_gamma(image, tf.constant([2.0, 1.0]))
+    np.testing.assert_allclose(found, [[[0.25, 0.25]]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="non-negative"):
+        tf.image.adjust_gamma(image, tf.constant([2.0, -1.0]))

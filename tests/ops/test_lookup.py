@@ -576,3 +576,50 @@ def test_a_static_table_without_keys_is_refused_when_it_is_filled(dtype):
     none = {"keys": tf.constant([], dtype), "values": tf.constant([], tf.int64)}
     tf.raw_ops.LookupTableImportV2(table_handle=handle, **none)
     assert tf.raw_ops.LookupTableSizeV2(table_handle=handle).numpy() == 0
+
+
+def test_tables_made_in_a_function_from_its_tensors():
+    @tf.function
+    def looked_up(x):
+        init = tf.lookup.KeyValueTensorInitializer(tf.constant(["a", "b"]), tf.constant([1, 2]))
+        return tf.lookup.StaticHashTable(init, tf.constant(-1)).lookup(x)
+
+    assert looked_up(tf.constant(["b", "z"])).numpy().tolist() == [2, -1]
+    assert looked_up(tf.constant(["a"])).numpy().tolist() == [1]
+
+    @tf.function
+    def empty():
+        init = tf.lookup.KeyValueTensorInitializer(
+            tf.constant([], tf.string), tf.constant([], tf.int64)
+        )
+        return tf.lookup.StaticHashTable(init, -1).size()
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be empty"):
+        empty()
+
+    @tf.function
+    def inserted(x):
+        table = tf.lookup.experimental.DenseHashTable(
+            tf.int64, tf.int64, tf.constant(-1, tf.int64), tf.constant(0, tf.int64), -2
+        )
+        table.insert(x, x + 1)
+        return table.lookup(x)
+
+    assert inserted(tf.constant([5], tf.int64)).numpy().tolist() == [6]
+
+
+def test_keys_that_hang_on_an_argument_are_refused():
+    @tf.function
+    def looked_up(keys):
+        init = tf.lookup.KeyValueTensorInitializer(keys, tf.constant([1, 2]))
+        return tf.lookup.StaticHashTable(init, -1).size()
+
+    with pytest.raises(ValueError, match="tensor of keys that does not depend on the arg"):
+        looked_up(tf.constant(["a", "b"]))
+
+
+def test_as_many_keys_as_values_are_asked_for_when_a_graph_is_built():
+    with tf.Graph().as_default():
+        init = lookup.KeyValueTensorInitializer(["a", "b"], [1])
+        with pytest.raises(ValueError, match="must be equal, but are 2 and 1"):
+            lookup.StaticHashTable(init, -1)

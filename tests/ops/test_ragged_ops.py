@@ -234,3 +234,49 @@ def test_RaggedCross_hashes_as_TensorFlow_does():
 def test_RaggedCross_refuses(inputs, error):
     with pytest.raises(error):
         tf.ragged.cross(inputs)
+
+
+def test_as_many_positions_of_each_row_are_dense():
+    rows = tf.ragged.constant([[1, 2], [3]])
+    for gather in (tf.gather, tf.function(tf.gather)):
+        found = gather(rows, [[1, 0], [0, 0]], batch_dims=1)
+        assert found.numpy().tolist() == [[2, 1], [3, 3]]
+    deep = tf.ragged.constant([[[1, 2], [3]], [[4]]])
+    assert tf.gather(deep, [[1], [0]], batch_dims=1).to_list() == [[[3]], [[4]]]
+    with pytest.raises(ValueError, match="does not match params shape"):
+        tf.gather(rows, [[0]], batch_dims=1)
+
+
+def test_what_ragged_functions_take_and_refuse():
+    rows = tf.ragged.constant([[1, 2], [3]])
+    assert tf.split(rows, 1, axis=1)[0].to_list() == [[1, 2], [3]]
+    splits = tf.ragged.segment_ids_to_row_splits([0, 0, 2], num_segments=2)
+    assert splits.numpy().tolist() == [0, 2, 2]
+    with pytest.raises(TypeError, match="must be of type integer"):
+        tf.ragged.segment_ids_to_row_splits([0], num_segments=1.5)
+    stacked = tf.ragged.stack_dynamic_partitions([1.0, 2.0], [1, 0], np.int64(2))
+    assert stacked.to_list() == [[2.0], [1.0]]
+    with pytest.raises(TypeError, match="axis must be an int"):
+        tf.ragged.stack([rows, rows], axis="x")
+    with pytest.raises(TypeError, match="list of columns"):
+        tf.ragged.cross(None)
+    with pytest.raises(ValueError, match="expected fn to return a value of shape"):
+        tf.map_fn(tf.reduce_sum, tf.ragged.constant([[[1], [2, 3]], []]))
+
+
+def test_images_of_different_sizes_are_resized_to_one():
+    first = np.arange(6, dtype=np.float32).reshape(2, 3, 1)
+    second = np.ones([4, 2, 1], np.float32)
+    images = tf.ragged.stack([first, second])
+    for method in ("bilinear", "nearest"):
+        expected = tf.stack([tf.image.resize(i, [2, 2], method) for i in (first, second)])
+        assert expected.shape == [2, 2, 2, 1]
+        for resize in (tf.image.resize, tf.function(tf.image.resize)):
+            np.testing.assert_array_equal(resize(images, [2, 2], method), expected)
+    v1 = tf.compat.v1.image.resize
+    expected = tf.stack([v1(i, [3, 2], align_corners=True) for i in (first, second)])
+    np.testing.assert_array_equal(v1(images, [3, 2], align_corners=True), expected)
+    none = tf.RaggedTensor.from_tensor(np.ones([0, 3, 3, 1], np.float32))
+    assert tf.image.resize(none, [2, 2]).shape == [0, 2, 2, 1]
+    with pytest.raises(ValueError, match="rank must be 4 if images is ragged"):
+        tf.image.resize(tf.ragged.constant([[1.0]]), [2, 2])

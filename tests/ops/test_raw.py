@@ -57,3 +57,15 @@ def test_every_module_that_defines_operations_is_loaded():
     folder = pathlib.Path(ops.__file__).parent
     defining = {p.stem for p in folder.glob("*.py") if " = define_op(\n" in p.read_text()}
     assert defining - set(ops.FAMILIES) == set()
+
+
+def test_none_for_an_attribute_without_a_default():
+    for call in (
+        lambda: tf.raw_ops.DecodeRaw(bytes="a", out_type=None),
+        lambda: tf.strings.to_hash_bucket_fast(["a"], None),
+        lambda: tf.strings.to_hash_bucket_strong(["a"], 3, None),
+    ):
+        for mode in (call, tf.function(call)):
+            with pytest.raises(TypeError, match=r"Expected .* for argument .* not None"):
+                mode()
+    assert int(tf.raw_ops.Cast(x=1.5, DstT=tf.int32, Truncate=None)) == 1

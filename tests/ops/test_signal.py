@@ -272,3 +272,31 @@ def test_what_cosine_transforms_and_sums_refuse():
     assert later(frames, tf.constant(1)).numpy().tolist() == [1, 2, 2, 1]
     with pytest.raises(tf.errors.InvalidArgumentError, match="frame_step must be positive"):
         later(frames, tf.constant(0))
+
+
+def test_double_precision_stays():
+    assert tf.signal.fft([1 + 1j, 2]).dtype is tf.complex128
+    assert tf.signal.ifft(np.array([1 + 1j])).dtype is tf.complex128
+    assert tf.signal.fft(np.array([1 + 1j], np.complex64)).dtype is tf.complex64
+    assert tf.signal.dct(np.arange(4.0)).dtype is tf.float64
+    assert tf.signal.dct([1.0, 2.0]).dtype is tf.float32
+
+
+def test_shifts_along_axes_that_the_graph_computes():
+    x = np.arange(12.0).reshape(3, 4)
+    axes = tf.constant([0, 1])
+    for name in ("fftshift", "ifftshift"):
+        shift, expected = getattr(tf.signal, name), getattr(np.fft, name)(x)
+        along = tf.function(lambda v, a, shift=shift: shift(v, a))
+        np.testing.assert_array_equal(along(tf.constant(x), axes), expected)
+        np.testing.assert_array_equal(shift(x, axes), expected)
+        fixed = tf.function(lambda v, shift=shift: shift(v, tf.constant([0, 1])))
+        np.testing.assert_array_equal(fixed(tf.constant(x)), expected)
+
+
+def test_axes_that_a_transform_does_not_have():
+    with pytest.raises(ValueError, match=r"axes from -2 to 1, got \[3\]"):
+        tf.signal.fftnd(tf.ones([2, 2], tf.complex64), axes=[3])
+    given = tf.TensorSpec(None, tf.complex64)
+    with pytest.raises(ValueError, match="needs fft_length"):
+        tf.function(lambda v: tf.signal.fftnd(v, axes=[1])).get_concrete_function(given)

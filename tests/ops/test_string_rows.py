@@ -114,8 +114,17 @@ def test_split_of_any_rank():
     assert value(s.split(tf.ragged.constant([["a b", "c"], []]))) == [[[b"a", b"b"], [b"c"]], []]
     assert value(s.split(tf.zeros([0], tf.string))) == []
     assert value(s.bytes_split([b"h\xc3", b""])) == [[b"h", b"\xc3"], []]
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="known rank"):
-        s.split(v1.placeholder(tf.string))
+    with tf.Graph().as_default():
+        text = v1.placeholder(tf.string)
+        parts = s.split(text).to_sparse()  # a vector, if nothing says otherwise
+        with pytest.raises(ValueError, match="known rank"):
+            s.bytes_split(text)
+        with v1.Session() as session:
+            found = session.run(parts, {text: ["a b", "c"]})
+        assert found.values.tolist() == [b"a", b"b", b"c"]
+        # How many rows there are is known.
+        assert s.split(["a b", "c"]).shape == [2, None]
+        assert s.bytes_split(["a b", "c"]).row_splits.shape == [3]
 
 
 def test_split_of_characters():
@@ -329,5 +338,53 @@ def test_joining_ragged_strings():
     assert value(s.reduce_join(words)) == b"abc"
     deep = tf.ragged.constant([[["a", "b"], ["c"]], [["d"]]])
     assert value(s.reduce_join(deep, 2)) == [[b"ab", b"c"], [b"d"]]
-    with pytest.raises(NotImplementedError, match="one axis"):
-        s.reduce_join(deep, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("axis", "keepdims", "expected"),
+    [
+        (0, False, [[b"a-d", b"b"], [b"c"]]),
+        (0, True, [[[b"a-d", b"b"], [b"c"]]]),
+        (1, False, [[b"a-c", b"b"], [b"d"]]),
+        (1, True, [[[b"a-c", b"b"]], [[b"d"]]]),
+        ([0, 1], False, [b"a-c-d", b"b"]),
+        ([2, 0], False, [b"a-b-d", b"c"]),
+        ([2, 0], True, [[[b"a-b-d"], [b"c"]]]),
+        ([1, 2], True, [[[b"a-b-c"]], [[b"d"]]]),
+        ([-1, 0, 1], False, b"a-b-c-d"),
+        ([], True, [[[b"a", b"b"], [b"c"]], [[b"d"]]]),
+        (None, True, [[[b"a-b-c-d"]]]),
+    ],
+)
+def test_ragged_strings_are_joined_along_any_axes(axis, keepdims, expected):
+    deep = tf.ragged.constant([[["a", "b"], ["c"]], [["d"]]])
+    assert value(s.reduce_join(deep, axis, keepdims, "-")) == expected
+
+
+def test_axes_of_ragged_strings_that_are_refused():
+    words = tf.ragged.constant([["a", "b"], ["c"]])
+    with pytest.raises(ValueError, match="axis=5 out of bounds"):
+        s.reduce_join(words, 5)
+    with pytest.raises(TypeError, match="axis must be an int"):
+        s.reduce_join(words, tf.constant(1))
+
+
+def test_numbers_in_place_of_strings_are_refused_by_the_operation():
+    for call in (lambda x: s.bytes_split(x), lambda x: s.unicode_decode(x, "UTF-8")):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="expected to be a string"):
+            call(tf.constant([1]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected to be a int32"):
+        s.unicode_encode(tf.constant([1], tf.int64), "UTF-8")
+    with pytest.raises(ValueError, match="rank must be at least 1"):
+        s.unicode_encode("x", "UTF-8")
+
+
+def test_widths_and_paddings_of_n_grams():
+    assert value(s.ngrams(["a", "b"], np.int32(2), pad_values=["<", ">"])) == [
+        b"< a",
+        b"a b",
+        b"b >",
+    ]
+    assert value(s.ngrams(["a", "b"], tf.constant(1))) == [b"a", b"b"]
+    with pytest.raises(TypeError, match="pad_values"):
+        s.ngrams(["a"], 1, pad_values=("<",))

@@ -37,7 +37,7 @@ def complete(
 
     Raises:
       TypeError, ValueError: an attribute is unknown, missing, of the wrong kind, or contradicts the
-        inputs.
+        inputs; None without a default.
     """
     found = {
         name: canonical(op, _known(op, name), value)
@@ -51,6 +51,8 @@ def complete(
     result = {}
     for name, attr in op.attrs.items():
         value = found.get(name, attr.default)
+        if value is REQUIRED and name in given:
+            check_kind(op, attr, None)
         if value is REQUIRED:
             raise ValueError(
                 f"{op.name}: attribute {name!r} ({attr.kind}) is required. Pass {name}=..."
@@ -218,6 +220,22 @@ def _one(op: OpDef, attr: AttrDef, kind: str, value: Any) -> Any:
             f"Expected {_KINDS.get(kind, kind)} for argument '{attr.name}' not {value!r}: an"
             f" attribute of '{op.name}' Op ({problem})."
         ) from None
+
+
+def check_kind(op: OpDef, attr: AttrDef, value: Any) -> None:
+    """Refuses a value of the wrong kind, and None where there is no default.
+
+    Raises:
+      TypeError: in these cases.
+    """
+    if value is not None:
+        canonical(op, attr, value)
+    elif attr.default is REQUIRED and attr.kind != "shape":
+        what = "list" if attr.is_list else _KINDS.get(attr.kind, attr.kind)
+        raise TypeError(
+            f"Expected {what} for argument '{attr.name}' not None: an attribute of '{op.name}' Op"
+            " without a default."
+        )
 
 
 def _items(op: OpDef, attr: AttrDef, value: Any) -> tuple[Any, ...]:

@@ -96,9 +96,8 @@ def prepare(
         found = op.prepared.get(key)
     except TypeError:  # an attribute given as a list, say
         attrs = {
-            n: attributes.canonical(op, attributes._known(op, n), v)
+            n: v if v is None else attributes.canonical(op, attributes._known(op, n), v)
             for n, v in attrs.items()
-            if v is not None
         }
         key = (numbers, counts, tuple(attrs.items()), device)
         found = op.prepared.get(key)
@@ -107,8 +106,8 @@ def prepare(
         if len(op.prepared) > PREPARED:
             op.prepared.clear()
         for name, value in attrs.items():  # a value of the wrong kind is a TypeError here too
-            if value is not None and name in op.attrs:
-                attributes.canonical(op, op.attrs[name], value)
+            if name in op.attrs:
+                attributes.check_kind(op, op.attrs[name], value)
         try:
             in_dtypes = tuple([t._dtype for t in flat])
             found = PreparedOp(op, in_dtypes, counts or (1,) * len(op.inputs), attrs, device)

@@ -28,7 +28,7 @@ from penstock.ops.math_compare import equal
 from penstock.ops.math_division import div_no_nan, divide
 from penstock.ops.math_einsum import tensordot
 from penstock.ops.math_elementwise import log, rsqrt, square
-from penstock.ops.math_reduce import reduce_mean, reduce_prod
+from penstock.ops.math_reduce import reduce_all, reduce_mean, reduce_prod
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -392,7 +392,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
 def _not_negative(gamma: Any) -> list[Any]:
     if isinstance(gamma, Tensor):
         check = assert_that(
-            execute("GreaterEqual", (gamma, cast(0, gamma.dtype))),
+            reduce_all(execute("GreaterEqual", (gamma, cast(0, gamma.dtype)))),
             ["Gamma should be a non-negative real number"],
         )
         return [] if check is None else [check]

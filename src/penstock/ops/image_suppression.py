@@ -31,6 +31,7 @@ NO_GRADIENT = "indices have no gradient"
 
 # Takes places of boxes [N] and [M], gives the overlap of each pair [N, M].
 Overlap = Callable[[Array, Array], Array]
+_COORDINATES, _BOXES_RANK = 4, 2  # of one image's boxes
 _BLOCK = 128  # boxes that are compared at once; more waste comparisons, fewer calls of NumPy
 
 
@@ -564,6 +565,7 @@ def non_max_suppression_padded(
             "non_max_suppression_padded: expected pad_to_max_output_size=True with batches of"
             f" boxes, got boxes {d.text(boxes.dims)}. Set it."
         )
+    _check_rows(boxes, scores)
     shape = execute("Shape", (scores,))
     outer, batch = shape[:-1], execute("Prod", (shape[:-1], np.int32(0)), {"keep_dims": True})
     flat = execute("Reshape", (boxes, _joined(batch, execute("Shape", (boxes,))[-2:])))
@@ -575,6 +577,22 @@ def non_max_suppression_padded(
         return found[0, :count], count
     found = execute("Reshape", (found, _joined(outer, execute("Shape", (found,))[1:])))
     return found, execute("Reshape", (counts, outer))
+
+
+def _check_rows(boxes: Any, scores: Any) -> None:
+    """Refuses what cannot be a box for each score; eagerly with the class that graphs have, too."""
+    if boxes.dims is None or scores.dims is None:
+        return
+    coordinates = boxes.dims[-1] if boxes.dims else None
+    given = boxes.dims[-2] if len(boxes.dims) > 1 else None
+    wanted = scores.dims[-1] if scores.dims else None
+    unlike = None not in (given, wanted) and given != wanted
+    flat = len(boxes.dims) < _BOXES_RANK or not scores.dims
+    if flat or coordinates not in (None, _COORDINATES) or unlike:
+        raise ValueError(
+            "non_max_suppression_padded: expected boxes [..., n, 4] and scores [..., n], got boxes"
+            f" {d.text(boxes.dims)} and scores {d.text(scores.dims)}. Give a score for each box."
+        )
 
 
 def _joined(a: Any, b: Any) -> Any:

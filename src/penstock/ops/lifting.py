@@ -1,4 +1,4 @@
-"""Values of a function's body, computed outside of it: initial values of variables made inside.
+"""Values of a function's body, computed outside of it: first values of variables and tables.
 
 `lift` does the operations that a tensor needs once more where variables live. What depends on the
 function's arguments has no value there and is refused.
@@ -15,11 +15,24 @@ class NeedsArgument(ValueError):
     """A value that depends on an argument of the function."""
 
 
-def lift(tensor: SymbolicTensor) -> Any:
+def lifted(value: Any, what: str) -> Any:
+    """`value`, computed in the current context if it is a tensor of a function's body.
+
+    Args:
+      value: anything.
+      what: what it is for, in errors.
+    """
+    while isinstance(value, SymbolicTensor) and value.graph.building_function:
+        value = lift(value, what)
+    return value
+
+
+def lift(tensor: SymbolicTensor, what: str = "tf.Variable: expected an initial value") -> Any:
     """The value of a tensor of a function's body in the current context, outside of the body.
 
     Args:
       tensor: any tensor of a FuncGraph.
+      what: what it is for, in errors.
 
     Returns:
       A tensor of the same dtype, computed now (in a graph: by operations of that graph).
@@ -32,9 +45,9 @@ def lift(tensor: SymbolicTensor) -> Any:
     for op in _needed(tensor, values):
         if op.type == "Placeholder":
             raise NeedsArgument(
-                f"tf.Variable: expected an initial value that does not depend on the arguments of "
-                f"the function, got {tensor!r}, which needs '{op.name}'. Make the variable before "
-                "the function, or give the initial value as a function without arguments."
+                f"{what} that does not depend on the arguments of the function, got {tensor!r},"
+                f" which needs '{op.name}'. Make it before the function, or give the value as a"
+                " function without arguments."
             )
         inputs = tuple(values[id(t)] for t in op.inputs)
         made = execute_flat(op.op_def, inputs, op.input_counts, dict(op.attrs), op.name)

@@ -9,6 +9,7 @@ from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.trackable import Trackable
 from penstock.graph.behavior import add_to_collection, init_scope
 from penstock.ops.composing import scope
+from penstock.ops.lifting import lifted
 from penstock.ops.lookup_files import LINE_NUMBER as _LINE_NUMBER
 from penstock.ops.lookup_files import WHOLE_LINE as _WHOLE_LINE
 from penstock.ops.lookup_ops import IMPORT, INITIALIZE_FROM_FILE
@@ -100,6 +101,8 @@ class KeyValueTensorInitializer(TableInitializerBase):
         self._name = name or "key_value_init"
         if not _in_plain_graph():
             with init_scope():
+                keys = lifted(keys, "KeyValueTensorInitializer: expected a tensor of keys")
+                values = lifted(values, "KeyValueTensorInitializer: expected a tensor of values")
                 self._convert(keys, values, key_dtype, value_dtype)
         else:
             self._convert(keys, values, key_dtype, value_dtype)

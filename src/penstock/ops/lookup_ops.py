@@ -13,6 +13,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import shapes
+from penstock.core.context import state
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.resources import ResourceHandle
@@ -259,8 +260,21 @@ EXPORT = _define_use(
     "LookupTableExport", "; Tkeys: type, Tvalues: type", "keys: Tkeys, values: Tvalues",
     "All keys and values, in no order; the buckets of a dense table.", lambda c: [None, None],
 )  # fmt: skip
+
+
+def _import_shape(c: shapes.ShapeContext) -> list[Dims]:
+    keys, values = c.shape(1) or (), c.shape(2) or ()
+    known = bool(keys and values) and None not in (keys[0], values[0])
+    if state.graph is not None and known and keys[0] != values[0]:
+        c.fail(
+            "a value for each key",
+            f"Dimensions must be equal, but are {keys[0]} and {values[0]}",
+        )
+    return []
+
+
 IMPORT = _define_use(
-    "LookupTableImport", f", {_PAIR}", "()", "Replaces the content.", shapes.no_output
+    "LookupTableImport", f", {_PAIR}", "()", "Replaces the content.", _import_shape
 )
 INITIALIZE = _define_use(
     "InitializeTable", ", keys: Tkey, values: Tval; Tkey: type, Tval: type", "()",

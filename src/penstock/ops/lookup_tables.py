@@ -16,6 +16,7 @@ from penstock.core.execute import execute
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.behavior import colocate_with, init_scope
 from penstock.ops.composing import scope
+from penstock.ops.lifting import lifted
 from penstock.ops.lookup_initializers import TableInitializerBase
 from penstock.ops.lookup_ops import (
     DENSE,
@@ -169,6 +170,9 @@ class StaticHashTable(LookupInterface):
         self._name = name or "hash_table"
         self._init_op: Any = None
         with init_scope():
+            default_value = lifted(
+                default_value, f"{type(self).__name__}: expected a default value"
+            )
             self._default_value = convert_to_tensor(default_value, self._value_dtype)
             self._default_value.shape.assert_is_compatible_with(TensorShape([]))
             self._resource_handle = self._create_resource()
@@ -286,6 +290,9 @@ class MutableHashTable(LookupInterface):
         self._saved: Any = None  # what a Saver of the table's graph writes
         self._name = name
         with init_scope():
+            default_value = lifted(
+                default_value, f"{type(self).__name__}: expected a default value"
+            )
             self._default_value = convert_to_tensor(default_value, self._value_dtype)
             self._value_shape = self._default_value.shape
             self._resource_handle = self._create_resource()
@@ -446,6 +453,10 @@ class DenseHashTable(MutableHashTable):
         experimental_is_anonymous: bool = False,
     ) -> None:
         with init_scope():
+            default_value, empty_key, deleted_key = (
+                lifted(v, "DenseHashTable: expected a default value or special key")
+                for v in (default_value, empty_key, deleted_key)
+            )
             default_value = convert_to_tensor(
                 default_value, as_dtype(value_dtype), name="default_value"
             )

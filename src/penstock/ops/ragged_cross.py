@@ -166,7 +166,7 @@ def cross_hashed(
 
 def _public(inputs: Any, hashed: bool, buckets: int, key: int, name: str | None) -> Any:
     if not isinstance(inputs, (list, tuple)):
-        raise ValueError(f"Inputs must be a list of columns, got {inputs!r}.")
+        raise TypeError(f"Inputs must be a list of columns, got {inputs!r}.")
     with scope(name, "RaggedCross"):
         columns = [c if is_sparse(c) else ragged_or_tensor(c) for c in inputs]
         ragged = [c for c in columns if is_ragged(c)]

@@ -233,7 +233,7 @@ def stack_dynamic_partitions(
         while is_ragged(partitions) or partitions.shape.rank != 1:
             data, partitions = _one_level_less(data, partitions)
         data.shape[:1].assert_is_compatible_with(partitions.shape)
-        count = convert_to_tensor(num_partitions, partitions.dtype, name="num_partitions")
+        count = cast(convert_to_tensor(num_partitions, name="num_partitions"), partitions.dtype)
         checks = [
             asserts.assert_less_v1(
                 partitions, count, message="partitions must be less than num_partitions"
@@ -342,7 +342,15 @@ def segment_ids_to_row_splits(
             padded = execute("ConcatV2", ([ids, np.array([-1])], np.int32(0)))
             count = execute("Max", (padded, np.array([0], np.int32))) + 1
         else:
-            count = cast(convert_to_tensor(num_segments), dt.int64)
+            count = convert_to_tensor(num_segments)
+            if not count.dtype.is_integer:
+                raise TypeError(
+                    "Argument `tensor` (name: num_segments) must be of type integer. Received"
+                    f" dtype: {count.dtype!r}. Cast it."
+                )
+            count = cast(count, dt.int64)
+            # Negative ids count nowhere, so those behind the last row do not, either.
+            ids = execute("SelectV2", (execute("Less", (ids, count)), ids, np.int64(-1)))
         found = cast(lengths_to_splits(rowids_to_lengths(ids, count)), kind)
         known = constant_value(count)
         if known is not None and found.dims == (None,):

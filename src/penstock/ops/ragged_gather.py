@@ -7,6 +7,7 @@ import numpy as np
 from penstock.core import dispatch
 from penstock.core.execute import execute
 from penstock.ops import debug_asserts as asserts
+from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_gather import gather as dense_gather
 from penstock.ops.array_gather import gather_nd as dense_gather_nd
 from penstock.ops.array_select import boolean_mask as dense_boolean_mask
@@ -124,8 +125,18 @@ def _batches(params: Any, indices: Any, axis: int, batch: int) -> Any:
         if axis > 1 or batch > 1:
             raise ValueError("axis must be 1 where there is one index for each row.")
         return _first_axis(params.values, places)
-    indices = _ragged(indices, params)
+    if not params.shape[:1].is_compatible_with(indices.shape[:1]):
+        raise ValueError(
+            f"batch shape from indices {indices.shape[:1]} does not match params shape"
+            f" {params.shape}. Give a row of indices for each row of params."
+        )
     message = "params and indices must have equal batch dimensions"
+    if not is_ragged(indices) and axis == batch == 1:  # as many of each row: no new ragged rows
+        count = execute("GatherV2", (shape_of(indices), np.int32(0), np.int32(0)))
+        count = execute("Cast", (count,), {"DstT": params._row_partition.dtype})
+        check = asserts.assert_equal_v1(params.nrows(), count, message=message)
+        return _first_axis(params.values, after([check], _shifted(indices, params.row_starts())))
+    indices = _ragged(indices, params)
     check = asserts.assert_equal_v1(params.nrows(), indices.nrows(), message=message)
     partition = indices._row_partition._after([check])
     if batch > 1:

@@ -55,7 +55,12 @@ def _static(axis: Any) -> int:
     if isinstance(axis, Tensor):
         axis = constant_value(axis)
         if axis is None:
-            raise ValueError("axis must be known when the graph is built, for ragged tensors.")
+            raise TypeError(
+                "axis must be an int, known when the graph is built, for ragged tensors; got a"
+                " tensor of the graph."
+            )
+    if isinstance(axis, (str, bytes)):
+        raise TypeError(f"axis must be an int; got {axis!r}.")
     return int(axis)
 
 
@@ -242,6 +247,8 @@ def split(
     with scope(name, "RaggedSplit"):
         where = axis_of(_static(axis), value.shape.rank)
         size = _size_of(value, where)
+        if size is None and isinstance(num_or_size_splits, int) and num_or_size_splits == 1:
+            return [value]
         if size is None:
             raise ValueError(
                 f"Cannot split a ragged dimension. Got `value` with shape {value.shape} and `axis` "

@@ -5,6 +5,7 @@ one position in their rows. Inner axes are those of the values.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,22 +27,36 @@ from penstock.ops.ragged_rows import is_ragged
 from penstock.types import dtypes as dt
 
 Function = Callable[..., Any]
-_SEGMENT = {
-    "sum": "UnsortedSegmentSum",
-    "prod": "UnsortedSegmentProd",
-    "max": "UnsortedSegmentMax",
-    "min": "UnsortedSegmentMin",
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A way to combine elements: of a tensor by segment; along one axis of it, or all."""
+
+    segment: Function
+    dense: Function
+
+
+def _by(name: str, dense: Function) -> Kind:
+    return Kind(lambda data, ids, count: execute(name, (data, ids, count)), dense)
+
+
+_KINDS = {
+    "sum": _by("UnsortedSegmentSum", math_reduce.reduce_sum),
+    "prod": _by("UnsortedSegmentProd", math_reduce.reduce_prod),
+    "max": _by("UnsortedSegmentMax", math_reduce.reduce_max),
+    "min": _by("UnsortedSegmentMin", math_reduce.reduce_min),
 }
 
 
 # ---- segments
 
 
-def segment(kind: str, data: Any, ids: Any, count: Any) -> Any:
+def segment(kind: str | Kind, data: Any, ids: Any, count: Any) -> Any:
     """Rows combined by segment.
 
     Args:
-      kind: "sum", "prod", "max" or "min".
+      kind: "sum", "prod", "max", "min", or another way.
       data: a tensor or ragged tensor.
       ids: an integer vector; or ragged like the outer dimensions of `data`.
       count: the number of segments.
@@ -51,7 +66,7 @@ def segment(kind: str, data: Any, ids: Any, count: Any) -> Any:
         data, ids = _flat_alike(data, ids)
         return segment(kind, data, ids, count)
     if not is_ragged(data):
-        return execute(_SEGMENT[kind], (data, ids, count))
+        return _kind(kind).segment(data, ids, count)
     ids.shape.with_rank(1)
     dtype = data._row_partition.dtype
     ids = ids if ids.dtype is dtype else execute("Cast", (ids,), {"DstT": dtype})
@@ -63,6 +78,10 @@ def segment(kind: str, data: Any, ids: Any, count: Any) -> Any:
     place = execute("GatherV2", (target, partition.value_rowids(), np.int32(0)))
     inner = segment(kind, data.values, place + partition.offsets_in_rows(), splits[-1])
     return RaggedTensor.from_row_splits(inner, splits, validate=False)
+
+
+def _kind(kind: str | Kind) -> Kind:
+    return _KINDS[kind] if isinstance(kind, str) else kind
 
 
 def _flat_alike(data: Any, ids: Any) -> tuple[Any, Any]:
@@ -100,7 +119,7 @@ def _public_segment(kind: str) -> Function:
     def handle(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
         del name
         data = ragged_or_tensor(data)
-        if kind in _SEGMENT:
+        if kind in _KINDS:
             return segment(kind, data, segment_ids, num_segments)
         total = segment("sum", data, segment_ids, num_segments)
         sizes = _segment_counts(data, segment_ids, num_segments)
@@ -111,21 +130,20 @@ def _public_segment(kind: str) -> Function:
     return handle
 
 
-for _kind in (*_SEGMENT, "mean", "sqrt_n"):
-    dispatch.handler(f"math_segment.unsorted_segment_{_kind}", RaggedTensor)(_public_segment(_kind))
+for _word in (*_KINDS, "mean", "sqrt_n"):
+    dispatch.handler(f"math_segment.unsorted_segment_{_word}", RaggedTensor)(_public_segment(_word))
 
 
 # ---- reductions
 
 
-def reduce(kind: str, x: Any, axis: int) -> Any:
+def reduce(kind: str | Kind, x: Any, axis: int) -> Any:
     """One axis of a ragged tensor reduced."""
     axis = axis_of(axis, x.shape.rank)
     if axis > 1:
         values = x.values
-        inner = (
-            reduce(kind, values, axis - 1) if is_ragged(values) else _DENSE[kind](values, axis - 1)
-        )
+        dense = _kind(kind).dense
+        inner = reduce(kind, values, axis - 1) if is_ragged(values) else dense(values, axis - 1)
         return x.with_values(inner)
     partition = x._row_partition
     if axis == 1:
@@ -139,26 +157,19 @@ def _padded(lengths: Any) -> Any:
     return execute("ConcatV2", ([lengths, zero], np.int32(0)))
 
 
-_DENSE: dict[str, Function] = {
-    "sum": math_reduce.reduce_sum,
-    "prod": math_reduce.reduce_prod,
-    "max": math_reduce.reduce_max,
-    "min": math_reduce.reduce_min,
-}
-
-
-def _over(kind: str, x: Any, axes: list[int] | None) -> Any:
-    """Several axes reduced, the innermost first; all when None."""
+def over(kind: str | Kind, x: Any, axes: list[int] | None) -> Any:
+    """Several axes of a ragged tensor reduced, the innermost first; all when None."""
+    dense = _kind(kind).dense
     if axes is None:
-        return _DENSE[kind](x.flat_values)
+        return dense(x.flat_values, None)
     for axis in sorted(axes, reverse=True):
-        x = reduce(kind, x, axis) if is_ragged(x) else _DENSE[kind](x, axis)
+        x = reduce(kind, x, axis) if is_ragged(x) else dense(x, axis)
     return x
 
 
 def _mean(x: Any, axes: list[int] | None) -> Any:
     ones = unary(lambda v: execute("OnesLike", (v,)), x)
-    return _apply(truediv, _over("sum", x, axes), _over("sum", ones, axes))
+    return _apply(truediv, over("sum", x, axes), over("sum", ones, axes))
 
 
 def _variance(x: Any, axes: list[int] | None) -> Any:
@@ -168,7 +179,7 @@ def _variance(x: Any, axes: list[int] | None) -> Any:
 
 
 def _any(x: Any, axes: list[int] | None) -> Any:
-    count = _over("sum", unary(lambda v: cast(cast(v, dt.bool_), dt.int32), x), axes)
+    count = over("sum", unary(lambda v: cast(cast(v, dt.bool_), dt.int32), x), axes)
     return _apply_one(lambda v: execute("NotEqual", (v, np.int32(0))), count)
 
 
@@ -178,7 +189,7 @@ def _logsumexp(x: Any, axes: list[int] | None) -> Any:
     zero = execute("ZerosLike", (every[:1],))
     highest = execute("Max", (execute("ConcatV2", ([every, zero], np.int32(0))), np.int32(0)))
     highest = execute("StopGradient", (highest,))
-    total = _over("sum", unary(lambda v: exp(subtract(v, highest)), x), axes)
+    total = over("sum", unary(lambda v: exp(subtract(v, highest)), x), axes)
     return _apply_one(lambda v: add(log(v), highest), total)
 
 
@@ -198,11 +209,11 @@ _REDUCTIONS: dict[str, Function] = {
 
 
 def _plain(kind: str) -> Function:
-    return lambda x, axes: _over(kind, x, axes)
+    return lambda x, axes: over(kind, x, axes)
 
 
-for _kind in _SEGMENT:
-    _REDUCTIONS[f"reduce_{_kind}"] = _plain(_kind)
+for _word in _KINDS:
+    _REDUCTIONS[f"reduce_{_word}"] = _plain(_word)
 
 
 def axes_of(axis: Any, rank: int | None) -> list[int] | None:
@@ -239,13 +250,20 @@ def _handle(reduction: Function) -> Function:
         x = ragged_or_tensor(input_tensor)
         axes = axes_of(axis if reduction_indices is None else reduction_indices, x.shape.rank)
         result = reduction(x, axes)
-        if keepdims or keep_dims:
-            rank = x.shape.rank
-            for each in range(rank) if axes is None else axes:
-                result = keep_axis(result, each)
-        return result
+        return keep_axes(result, axes, x.shape.rank) if keepdims or keep_dims else result
 
     return handle
+
+
+def keep_axes(result: Any, axes: list[int] | None, rank: int | None) -> Any:
+    """Axes of size 1 where axes were reduced; for all `rank` when None."""
+    if axes is None and rank is None:
+        raise ValueError(
+            "keepdims: expected a ragged tensor of known rank, or the axes. Name them."
+        )
+    for each in range(rank or 0) if axes is None else axes:
+        result = keep_axis(result, each)
+    return result
 
 
 def keep_axis(x: Any, axis: int) -> Any:

@@ -6,6 +6,7 @@ Importing the class from here also registers what ordinary operations do with ra
 from penstock.ops import ragged_array as _array  # noqa: F401
 from penstock.ops import ragged_elementwise as _elementwise  # noqa: F401
 from penstock.ops import ragged_gather as _gather  # noqa: F401
+from penstock.ops import ragged_images as _images  # noqa: F401
 from penstock.ops import ragged_join as _join  # noqa: F401
 from penstock.ops import ragged_reduce as _reduce  # noqa: F401
 from penstock.ops import ragged_shape as _shape  # noqa: F401

@@ -74,6 +74,8 @@ def _make(op: OpDef) -> Callable[..., Any]:
     defaults = {n: p.default for n, p in signature.parameters.items() if p.default is not p.empty}
     possible = signature.parameters.keys()
     required = possible - defaults.keys()
+    # None is a shape, and is refused where there is no default; elsewhere it is the default.
+    no_default = {n for n, a in attrs.items() if a.kind == "shape" or a.default is REQUIRED}
     several = len(op.outputs) > 1
     result = result_type(op) if several else None
 
@@ -90,7 +92,7 @@ def _make(op: OpDef) -> Callable[..., Any]:
         chosen = {
             n: given[parameter]
             for n, parameter in named_attrs.items()
-            if given[parameter] is not None or attrs[n].kind == "shape"
+            if given[parameter] is not None or n in no_default
         }
         for n in flags & chosen.keys():
             attributes.canonical(op, attrs[n], chosen[n])

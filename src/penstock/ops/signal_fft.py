@@ -315,8 +315,8 @@ def inverse_real_gradient(grad: Any, x: Any, lengths: Any, axes: Any) -> Any:
 def _complex_function(op: OpDef, name: str, inverse: bool, count: int) -> Any:
     def transform(input: Any, name: str | None = None) -> Any:
         if not isinstance(input, Tensor):
-            input = convert_to_tensor(input, dtype_hint=dt.complex64)
-            if not input.dtype.is_complex:
+            input = convert_to_tensor(input)  # complex128 if it holds Python's complex numbers
+            if input.dtype.is_floating or input.dtype.is_integer:
                 input = cast(input, dt.complex64)
         return execute(op, (input,), None, name)
 

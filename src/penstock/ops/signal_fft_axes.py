@@ -248,9 +248,19 @@ def _known_axes(x: Any, lengths: Any, axes: Any) -> list[int]:
             "A transform over the last axes needs an input of known rank. Set it with"
             " tf.ensure_shape, or name the axes from the front."
         )
+    if x.dims is None and lengths is None:
+        raise ValueError(
+            "A transform of an input of unknown rank needs fft_length. Pass it, or set the rank"
+            " with tf.ensure_shape."
+        )
     if x.dims is None:
         return [int(a) for a in axes]
     rank = len(x.dims)
+    if axes is not None and lengths is None and not all(-rank <= int(a) < rank for a in axes):
+        raise ValueError(
+            f"A transform of a tensor of rank {rank} expected axes from {-rank} to {rank - 1}, got"
+            f" {list(axes)}. Count them from 0."
+        )
     if axes is None:
         count = rank if lengths is None else len(lengths)
         return list(range(rank - count, rank))

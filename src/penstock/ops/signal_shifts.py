@@ -8,8 +8,11 @@ from penstock import errors
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
+from penstock.core.tensor import Tensor
 from penstock.ops.array_basics import shape as shape_of
+from penstock.ops.array_gather import gather
 from penstock.ops.composing import scope
+from penstock.ops.conversion import get_static_value
 from penstock.types import dtypes as dt
 
 
@@ -30,7 +33,9 @@ def _shift(x: Any, axes: Any, name: str | None, default: str, back: bool) -> Any
                 f"{default}: expected axes, or a tensor of known rank, got one of unknown shape."
                 " Name the axes, or give it a rank with tf.ensure_shape."
             )
-        given = np.arange(x.shape.rank) if axes is None else np.asarray(axes)
+        if isinstance(axes, Tensor) and get_static_value(axes) is None:
+            return _shift_computed(x, axes, full or None, back)
+        given = np.arange(x.shape.rank) if axes is None else np.asarray(_known(axes))
         places = given.reshape(-1).tolist()
         _check_axes(places, x)
         sizes = shape_of(x)
@@ -41,6 +46,17 @@ def _shift(x: Any, axes: Any, name: str | None, default: str, back: bool) -> Any
             halves.append(execute("Neg", (half,)) if back else half)
         shift = convert_to_tensor(halves, dt.int32)
         return execute("Roll", (x, shift, np.array(places, np.int32)), None, full or None)
+
+
+def _known(axes: Any) -> Any:
+    return get_static_value(axes) if isinstance(axes, Tensor) else axes
+
+
+def _shift_computed(x: Any, axes: Any, name: str | None, back: bool) -> Any:
+    """A shift along axes that are known when the graph runs."""
+    halves = gather(shape_of(x), axes) // 2
+    shift = execute("Neg", (halves,)) if back else halves
+    return execute("Roll", (x, shift, axes), None, name)
 
 
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:

@@ -224,7 +224,7 @@ def dct(
     """
     _check_dct(type, norm, n, axis)
     with scope(name, "dct"):
-        x = convert_to_tensor(input, dtype_hint=dt.float32)
+        x = convert_to_tensor(input)
         _check_samples(x, type)
         if n is not None:
             x = _of_length(x, n)

@@ -11,8 +11,11 @@ from penstock.types import dtypes as dt
 
 
 def as_rows(value: Any) -> Any:
-    """A string tensor, or a ragged one as it is."""
-    return value if isinstance(value, RaggedTensor) else convert_to_tensor(value, dt.string)
+    """A tensor, or a ragged one as it is; the operation says what it thinks of another dtype."""
+    if isinstance(value, RaggedTensor):
+        return value
+    other = isinstance(value, (Tensor, int, float, complex))
+    return convert_to_tensor(value, None if other else dt.string)
 
 
 def over_rows(value: Any, function: Callable[[Tensor], list[RaggedTensor]]) -> list[Any]:

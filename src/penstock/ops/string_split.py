@@ -13,18 +13,22 @@ from penstock.ops.string_split_ops import NGRAMS, SPLIT, SPLIT_V2
 from penstock.ops.string_to_hash import either
 from penstock.types import dtypes as dt
 
+_ENDS = 2  # left and right
 RESULT_TYPES = ("SparseTensor", "RaggedTensor")
 
 
-def _rows(indices: Any, values: Any, shape: Any) -> RaggedTensor:
-    return RaggedTensor.from_value_rowids(values, indices[:, 0], nrows=shape[0], validate=False)
+def _rows(text: Tensor, indices: Any, values: Any, shape: Any) -> RaggedTensor:
+    """The parts of each string of a vector, as rows: their number is known where that is."""
+    known = text.dims[0] if text.dims else None
+    nrows = shape[0] if known is None else known
+    return RaggedTensor.from_value_rowids(values, indices[:, 0], nrows=nrows, validate=False)
 
 
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
     """Splits each string.
 
     Args:
-      input: string or ragged string, any shape of known rank.
+      input: string or ragged string, any shape; a vector if the rank is unknown.
       sep: the text that stands between parts; white space by default, of any length, and at the
         ends too.
       maxsplit: the most splits of a string; -1 for all.
@@ -33,9 +37,6 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     Returns:
       A RaggedTensor of one more dimension; for a scalar a string vector.
 
-    Raises:
-      ValueError: the rank is unknown.
-
     Example:
       >>> split(["hello world", "a b c"]).to_list()
       [[b'hello', b'world'], [b'a', b'b', b'c']]
@@ -43,9 +44,13 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     between = convert_to_tensor("" if sep is None else sep, dt.string)
 
     def parts(text: Tensor) -> list[RaggedTensor]:
-        return [_rows(*execute(SPLIT_V2, (text, between), {"maxsplit": maxsplit}, name))]
+        found = execute(SPLIT_V2, (text, between), {"maxsplit": maxsplit}, name)
+        return [_rows(text, *found)]
 
-    return over_rows(input, parts)[0]
+    text = as_rows(input)
+    if not isinstance(text, RaggedTensor) and text.dims is None:
+        return parts(text)[0]
+    return over_rows(text, parts)[0]
 
 
 def split_v1(
@@ -115,9 +120,10 @@ def string_split(
     attrs = {"skip_empty": skip_empty}
     marks = convert_to_tensor(" " if between is None else between, dt.string)
     _check_result_type(result_type)
-    parts = execute(SPLIT, (source, marks), attrs, name)
+    text = convert_to_tensor(source)
+    parts = execute(SPLIT, (text, marks), attrs, name)
     if result_type == "RaggedTensor":
-        return _rows(*parts)
+        return _rows(text, *parts)
     return SparseTensor(*parts)
 
 
@@ -137,7 +143,7 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
     """
 
     def parts(text: Tensor) -> list[RaggedTensor]:
-        return [_rows(*execute(SPLIT, (text, b""), {"skip_empty": False}, name))]
+        return [_rows(text, *execute(SPLIT, (text, b""), {"skip_empty": False}, name))]
 
     return over_rows(input, parts)[0]
 
@@ -177,7 +183,7 @@ def ngrams(
       [b'a b', b'b c']
     """
     left, right, pad = _padding(pad_values, padding_width)
-    widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
+    widths = list(ngram_width) if isinstance(ngram_width, (list, tuple)) else [ngram_width]
     if any(width < 1 for width in widths):
         raise ValueError(f"All ngram_widths must be greater than 0. Got {ngram_width}.")
     text = as_rows(data)
@@ -222,6 +228,6 @@ def _padding(values: Any, width: int | None) -> tuple[Any, Any, int]:
     pad = -1 if width is None else width
     if isinstance(values, (str, bytes)):
         return values, values, pad
-    if isinstance(values, tuple):
+    if isinstance(values, (list, tuple)) and len(values) == _ENDS:
         return values[0], values[1], pad
     raise TypeError(f"pad_values must be a string, tuple of strings, or None, got {values!r}.")

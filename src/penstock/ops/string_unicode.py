@@ -194,7 +194,9 @@ def unicode_encode(
       >>> unicode_encode([72, 105], "UTF-8").numpy()
       b'Hi'
     """
-    points = input if isinstance(input, RaggedTensor) else convert_to_tensor(input, dt.int32)
+    points = input
+    if not isinstance(input, RaggedTensor):
+        points = convert_to_tensor(input, dtype_hint=dt.int32)
     rank = points.shape.rank
     if rank is None:
         raise ValueError("Rank of input_tensor must be statically known. Use set_shape.")
