@@ -269,7 +269,11 @@ def schedule(seed: int) -> None:
             iterator._state.restore(state)
             del found[at:]
         else:
-            value = next(iterator, None)
+            try:
+                value = next(iterator, None)
+            except tf.errors.CancelledError:
+                assert closer.ident is not None
+                break
             if value is not None:
                 found.append(int(value))
         if rng.random() < 0.02:

@@ -3,8 +3,10 @@
 import contextlib
 from collections.abc import Sequence
 
+import numpy as np
+
 from penstock.data.operations import NAMED, dataset_kernel, dataset_op, held
-from penstock.data.run import Run
+from penstock.data.run import Run, UnwantedError
 from penstock.data.stages import (
     INFINITE,
     UNKNOWN,
@@ -13,6 +15,7 @@ from penstock.data.stages import (
     Element,
     Stage,
     State,
+    joined,
     row,
     rows_of,
 )
@@ -68,21 +71,30 @@ class _ZipStage(_ManyStage):
     def next(self) -> Element | None:
         if self._ended:
             return None
-        made: list[Array] = []
+        made: list[Element] = []
         failed: Exception | None = None
         for number in range(len(self._inputs)):  # all move on, also where one of them fails
             try:
                 found = self._one(number)
+            except UnwantedError:
+                self._put_back(made)
+                raise
             except Exception as error:
-                failed = failed or error
-                continue
+                failed, found = failed or error, ()
             if found is None:
                 self._ended = True
                 return None
-            made.extend(found)
+            made.append(found)
         if failed is not None:
             raise failed
-        return tuple(made)
+        return tuple(value for element in made for value in element)
+
+    def _put_back(self, made: list[Element]) -> None:
+        """Has the first inputs give again what they gave last."""
+        for number, element in enumerate(made):
+            left, found = self._left[number], tuple(map(_column, element))
+            if found:
+                self._left[number] = found if left is None else joined([found, left])
 
     def _one(self, number: int) -> Element | None:
         """The next element of an input."""
@@ -106,6 +118,8 @@ class _ZipStage(_ManyStage):
                 continue
             try:
                 self._left[number] = each.columns(count)
+            except UnwantedError:
+                raise
             except Exception:
                 self._pass_over(number)
                 raise
@@ -133,6 +147,14 @@ class _ZipStage(_ManyStage):
         super().restore(state)
         self._ended = bool(state["ended"])
         self._left = [None if each is None else tuple(each) for each in state["left"]]
+
+
+def _column(value: Array) -> Array:
+    if isinstance(value, np.ndarray):
+        return value[None]
+    column = np.empty(1, object)
+    column[0] = value
+    return column
 
 
 ZIP = dataset_op(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from penstock.data.operations import NAMED, dataset_kernel, dataset_op, held, number
-from penstock.data.run import Run
+from penstock.data.run import Run, UnwantedError
 from penstock.data.stages import (
     INFINITE,
     UNKNOWN,
@@ -74,7 +74,11 @@ class _TakeStage(UnaryStage):
         return found
 
     def skip(self, count: int) -> int:
-        done = self.input.skip(min(count, self._left))
+        try:
+            done = self.input.skip(min(count, self._left))
+        except UnwantedError as end:
+            self._left -= end.passed
+            raise
         self._left -= done
         return done
 
@@ -132,7 +136,11 @@ class _SkipStage(UnaryStage):
         if self._left < 0:
             return False
         while self._left:
-            done = self.input.skip(self._left)
+            try:
+                done = self.input.skip(self._left)
+            except UnwantedError as end:
+                self._left -= end.passed
+                raise
             if not done:
                 self._left = -1
                 return False
@@ -234,6 +242,7 @@ class _RepeatStage(Stage):
         self._input.close()
         self._input = None
         self._round += 1
+        self._run.check_wanted()  # rounds may be empty
         if self._count < 0 and not self._given:
             self._count = self._round  # empty rounds for ever would never end
 

@@ -12,7 +12,7 @@ from typing import Any
 from penstock import errors
 from penstock.data.operations import NAMED, Mapped, dataset_kernel, dataset_op
 from penstock.data.run import Run
-from penstock.data.stages import Array, Description, Element, Stage, State
+from penstock.data.stages import Array, Description, Element, SourceStage, Stage, State
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
@@ -58,8 +58,9 @@ class Generated(Description):
         return _GeneratorStage(self, run)
 
 
-class _GeneratorStage(Stage):
+class _GeneratorStage(SourceStage):
     def __init__(self, description: Generated, run: Run) -> None:
+        super().__init__(run)
         self._init = description.init.bind(run)
         self._following = description.following.bind(run)
         self._finalize = description.finalize.bind(run)
@@ -70,6 +71,7 @@ class _GeneratorStage(Stage):
     def next(self) -> Element | None:
         if self._ended:
             return None
+        self.check_wanted()
         if self._state is None:
             try:
                 self._state = list(self._init(()))

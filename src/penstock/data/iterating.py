@@ -18,7 +18,7 @@ from penstock.data.external import check_external
 from penstock.data.operations import HOST, TYPES, attr_text, held
 from penstock.data.options import ExternalStatePolicy
 from penstock.data.options_dataset import options_of
-from penstock.data.run import Run
+from penstock.data.run import Run, UnwantedError
 from penstock.data.stages import Array, Description, Element, Stage
 from penstock.ops.optional import OptionalValue
 from penstock.ops.queue_waiting import make_handle
@@ -43,6 +43,7 @@ class IteratorState:
         self.name = name
         self.types = tuple(types)
         self.shapes = tuple(shapes)
+        self._closed = False  # no lock: it is set once
         self.lock = threading.RLock()  # guards: all that follow
         self._description: Description | None = None
         self._run: Run | None = None
@@ -67,6 +68,7 @@ class IteratorState:
         with self.lock:
             before = self._run, self._stage
             self._description, self._run, self._stage = description, run, stage
+            self._closed = False
         _close(*before)
 
     def _check(self, description: Description) -> None:
@@ -88,18 +90,38 @@ class IteratorState:
 
         Raises:
           FailedPreconditionError: it was not initialized.
+          CancelledError: it was closed.
         """
-        with self.lock:
-            stage = self._stage
-            if stage is None:
-                raise errors.FailedPreconditionError(
-                    None,
-                    None,
-                    f"{self.name}: GetNext() failed because the iterator has not been initialized."
-                    " Ensure that you have run the initializer operation for this iterator before"
-                    " getting the next element.",
-                )
+        try:
+            with self.lock:
+                return self._held_next()
+        finally:
+            self._end_if_closed()
+
+    def _end_if_closed(self) -> None:
+        """Ends what `close` could not, as this thread had the stages; when it has left them."""
+        if self._closed:
+            self.close()
+
+    def _held_next(self) -> Element | None:
+        """As `next`; the lock is held."""
+        if self._closed:
+            raise errors.CancelledError(
+                None, None, f"{self.name}: expected an open iterator, got a closed one. Make a new."
+            )
+        stage = self._stage
+        if stage is None:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                f"{self.name}: GetNext() failed because the iterator has not been initialized."
+                " Ensure that you have run the initializer operation for this iterator before"
+                " getting the next element.",
+            )
+        try:
             return stage.next()
+        except UnwantedError as end:
+            raise errors.CancelledError(None, None, end.message) from None
 
     def next_in(self, ctx: KernelContext) -> Element | None:
         """As `next`, in a step: it ends when the step is cancelled, or its time is over.
@@ -114,11 +136,12 @@ class IteratorState:
             step.check(ctx.op_name)
         try:
             if self._run is None:
-                return self.next()
+                return self._held_next()
             with self._run.within(step, ctx.op_name):
-                return self.next()
+                return self._held_next()
         finally:
             self.lock.release()
+            self._end_if_closed()
 
     def save(self, policy: ExternalStatePolicy = ExternalStatePolicy.FAIL) -> bytes:
         """Where it is.
@@ -172,8 +195,19 @@ class IteratorState:
         _close(None, before)
 
     def close(self) -> None:
-        """Ends what runs ahead for it."""
-        _close(self._run, self._stage)
+        """Ends what runs ahead for it, and whoever waits for an element.
+
+        Where another thread has the stages, that thread ends them when it leaves.
+        """
+        self._closed = True
+        run = self._run
+        if run is not None:
+            run.close()
+        if self.lock.acquire(blocking=False):
+            try:
+                _close(None, self._stage)
+            finally:
+                self.lock.release()
 
     close_with_session = close
 

@@ -113,17 +113,18 @@ class Listed(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
-        return _ListStage(self.elements)
+        return _ListStage(self.elements, run)
 
 
 class _ListStage(CountedStage):
     stacked = False  # elements may have several shapes
 
-    def __init__(self, elements: Sequence[Element]) -> None:
-        super().__init__(len(elements))
+    def __init__(self, elements: Sequence[Element], run: Run) -> None:
+        super().__init__(len(elements), run)
         self._elements = elements
 
     def next(self) -> Element | None:
+        self.check_wanted()
         at = self._at
         if at >= self._count:
             return None

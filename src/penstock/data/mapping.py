@@ -16,7 +16,7 @@ from penstock import errors
 from penstock.core.kernels import host_kernel
 from penstock.data.operations import HOST, NAMED, Mapped, attr_text, dataset_op, held, number
 from penstock.data.pool import Task
-from penstock.data.run import Bound, Run
+from penstock.data.run import Bound, Run, UnwantedError
 from penstock.data.stages import (
     UNKNOWN,
     Array,
@@ -282,6 +282,8 @@ class ParallelStage(UnaryStage):
         while not self._ended and len(self._tasks) < self._count:
             try:
                 found = self.input.next()
+            except UnwantedError:
+                raise
             except Exception as error:
                 self._tasks.append(failed(error))
                 continue

@@ -18,7 +18,7 @@ from penstock.data.operations import (
 )
 from penstock.data.pool import processors
 from penstock.data.prefetching import PrefetchStage
-from penstock.data.run import Bound, Run
+from penstock.data.run import Bound, Run, UnwantedError
 from penstock.data.stages import (
     Array,
     Description,
@@ -120,6 +120,8 @@ class _InterleaveStage(UnaryStage):
         """The next element of an open dataset; None when it has no more, and is closed."""
         try:
             found = current.stage.next()
+        except UnwantedError:
+            raise
         except Exception:
             if self._parallel:  # as in TensorFlow: an error is an element of its turn there
                 self._count()

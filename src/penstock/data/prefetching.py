@@ -16,7 +16,7 @@ from penstock.data.mapping import AUTOTUNE, BLOCK
 from penstock.data.operations import HOST, TYPES, dataset_op, held, number
 from penstock.data.pool import Task, shared_watch
 from penstock.data.read_ahead import ReadAhead
-from penstock.data.run import Run
+from penstock.data.run import Run, UnwantedError
 from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage
 from penstock.types import dims as d
 
@@ -132,10 +132,9 @@ class PrefetchStage(UnaryStage):
             self._ended = found is None
             return found
         finally:
+            if mine:
+                self._stop_pumping()
             with self._changed:
-                if mine:
-                    self._pumping = False
-                    self._changed.notify_all()
                 self._left()
 
     def _back(self) -> None:
@@ -197,17 +196,27 @@ class PrefetchStage(UnaryStage):
         """Takes elements as long as there is room; on a thread of the pool."""
         try:
             while not (self._closed or self._paused or self._ended):
-                self._take()
+                if not self._take():
+                    break
                 with self._changed:
                     if len(self._ready) >= self._room or not self._ready.fits(1):
                         break
         finally:
-            with self._changed:
-                self._pumping = False
-                self._changed.notify_all()
+            self._stop_pumping()
 
-    def _take(self) -> None:
-        """Takes an element of the input, or some of a stacked one, or its error."""
+    def _stop_pumping(self) -> None:
+        with self._changed:
+            self._pumping = False
+            self._changed.notify_all()
+        if self._closed:
+            super().close()
+
+    def _take(self) -> bool:
+        """Takes an element of the input, or some of a stacked one, or its error.
+
+        Returns:
+          Whether somebody wants it. If not, whoever waits takes the next one itself: so it ends.
+        """
         found: Element | None = None
         problem: Exception | None = None
         stacked = self.stacked
@@ -216,6 +225,8 @@ class PrefetchStage(UnaryStage):
                 found = self.input.columns(max(self._room - len(self._ready), self._block))
             else:
                 found = self.input.next()
+        except UnwantedError:
+            return False
         except Exception as error:
             problem = error
         with self._changed:
@@ -224,6 +235,7 @@ class PrefetchStage(UnaryStage):
             else:
                 self._ready.push(found, problem, stacked)
             self._changed.notify_all()
+        return True
 
     def _pause(self) -> None:
         """Returns when nobody takes elements of the input; nobody will, until `_paused` ends."""
@@ -253,9 +265,14 @@ class PrefetchStage(UnaryStage):
             self._paused = False
 
     def close(self) -> None:
-        """Stops reading ahead."""
-        self._closed = True
-        super().close()
+        """Stops reading ahead. Who takes an element of the input now closes it when it is there."""
+        with self._changed:
+            self._closed = True
+            if self._pumping and self._cancel():
+                self._pumping = False
+            busy = self._pumping
+        if not busy:
+            super().close()
 
 
 PREFETCH = dataset_op(

@@ -178,12 +178,12 @@ class Random(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first number."""
-        return _RandomStage(self.generator.next())
+        return _RandomStage(self.generator.next(), run)
 
 
 class _RandomStage(CountedStage):
-    def __init__(self, seeds: Seeds) -> None:
-        super().__init__(_ENDLESS)
+    def __init__(self, seeds: Seeds, run: Run) -> None:
+        super().__init__(_ENDLESS, run)
         self._seeds = seeds
         self._chunk: Any = np.zeros(0, np.int64)
         self._first = 0  # number of the chunk's first word

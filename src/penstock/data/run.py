@@ -26,6 +26,17 @@ Array = Any  # numpy.ndarray, or a Python object
 
 
 _OVER = "the step that waited for the element has ended"
+_CLOSED = "The iterator was closed while an element was being made."
+
+
+class UnwantedError(errors.CancelledError):
+    """Nobody waits for an element any more: no element has failed, and none is passed over.
+
+    Attributes:
+      passed: how many elements a stage had passed over when its `skip` ended so.
+    """
+
+    passed = 0
 
 
 class Run:
@@ -48,6 +59,7 @@ class Run:
         self.device = device or "CPU"
         self.options = options
         self.closed = threading.Event()
+        self._closed = False  # the same, to be looked at for each element
         self.pool: Pool = shared_pool(options.threads)
         self.active: dict[
             int, Step
@@ -59,24 +71,28 @@ class Run:
         self._plans: dict[int, tuple[CallBody, Any]] = {}
 
     def close(self) -> None:
-        """Says that nobody will take another element."""
+        """Says that nobody will take another element, and ends the functions that run now."""
+        self._closed = True
         self.closed.set()
+        self.interrupt(_CLOSED)
 
-    def interrupt(self) -> None:
+    def interrupt(self, why: str = _OVER) -> None:
         """Ends the functions that run now: whoever waits for their elements does not any more."""
         for step in list(self.active.values()):
-            step.cancel(_OVER)
+            step.cancel(why)
 
     def check_wanted(self) -> None:
         """Fails when whoever waits for an element does not any more.
 
-        What passes over elements for as long as it takes calls it from time to time.
+        Whatever may go on without an element, for as long as it takes, calls it from time to time.
 
         Raises:
-          CancelledError: so it is.
+          UnwantedError: so it is.
         """
         if self._over:
-            raise errors.CancelledError(None, None, f"The iterator: {_OVER}.")
+            raise UnwantedError(None, None, f"The iterator: {_OVER}.")
+        if self._closed:
+            raise UnwantedError(None, None, _CLOSED)
 
     @contextlib.contextmanager
     def within(self, step: Any, where: str) -> Iterator[None]:
@@ -120,12 +136,10 @@ class Run:
         """Fails once the run was closed.
 
         Raises:
-          CancelledError: it was.
+          UnwantedError: it was.
         """
         if self.closed.is_set():
-            raise errors.CancelledError(
-                None, None, "The iterator was closed while an element was being made."
-            )
+            raise UnwantedError(None, None, _CLOSED)
 
     def plan_of(self, body: CallBody) -> Any:
         """The plan of a function in this run, made once.

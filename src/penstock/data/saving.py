@@ -39,11 +39,12 @@ from penstock.data.stages import (
     Array,
     Description,
     Element,
+    SourceStage,
     Stage,
     State,
     UnaryStage,
 )
-from penstock.data.writing import started
+from penstock.data.whole import started
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType, as_dtype
@@ -228,7 +229,7 @@ def _save(
         "compression": compression, "shard_func": shard_func, "use_shard_func": use_shard_func,
     }  # fmt: skip
     description = _saved("SaveDataset", input_dataset, path, shard_func_other_args, attrs)
-    with started(description, ctx.resources) as stage:
+    with started(description, ctx) as (stage, _):
         while stage.next() is not None:
             pass
 
@@ -266,7 +267,7 @@ class Chunks(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
-        return _ChunksStage(self)
+        return _ChunksStage(self, run)
 
 
 def _chunks_fields(found: Chunks) -> dict[str, Any]:
@@ -288,8 +289,9 @@ def _chunks_of(fields: dict[str, Any]) -> Chunks:
 codec.register(Chunks, "chunks", _chunks_fields, _chunks_of)
 
 
-class _ChunksStage(Stage):
-    def __init__(self, description: Chunks) -> None:
+class _ChunksStage(SourceStage):
+    def __init__(self, description: Chunks, run: Run) -> None:
+        super().__init__(run)
         self._description = description
         self._number = 0
         self._offset = 0
@@ -298,6 +300,7 @@ class _ChunksStage(Stage):
     def next(self) -> Element | None:
         description = self._description
         while self._number < len(description.paths):
+            self.check_wanted()
             try:
                 if self._reader is None:
                     self._reader = chunks.ChunkReader(

@@ -18,7 +18,7 @@ from penstock.data.operations import (
     held,
     number,
 )
-from penstock.data.run import Bound, Run
+from penstock.data.run import Bound, Run, UnwantedError
 from penstock.data.stages import (
     UNKNOWN,
     Array,
@@ -101,7 +101,11 @@ class _ShardStage(UnaryStage):
     def _pass_over(self) -> bool:
         """Moves to the next element of this part; whether there may be one."""
         while self._gap:
-            done = self.input.skip(self._gap)
+            try:
+                done = self.input.skip(self._gap)
+            except UnwantedError as end:
+                self._gap -= end.passed
+                raise
             if not done:
                 return False
             self._gap -= done

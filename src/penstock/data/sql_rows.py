@@ -13,7 +13,7 @@ from penstock import errors
 from penstock.core import files
 from penstock.data.operations import TYPES, dataset_kernel, dataset_op, text_of
 from penstock.data.run import Run
-from penstock.data.stages import Array, Description, Element, Stage, State
+from penstock.data.stages import Array, Description, Element, SourceStage, Stage, State
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -38,11 +38,12 @@ class Rows(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first row."""
-        return _RowsStage(self)
+        return _RowsStage(self, run)
 
 
-class _RowsStage(Stage):
-    def __init__(self, description: Rows) -> None:
+class _RowsStage(SourceStage):
+    def __init__(self, description: Rows, run: Run) -> None:
+        super().__init__(run)
         self._description = description
         self._connection: Any = None
         self._cursor: Any = None
@@ -79,6 +80,7 @@ class _RowsStage(Stage):
     def next(self) -> Element | None:
         if self._ended:
             return None
+        self.check_wanted()
         try:
             if self._cursor is None:
                 self._open()

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from penstock import errors
-from penstock.data.run import Run
+from penstock.data.run import Run, UnwantedError
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -91,11 +91,18 @@ class Stage:
 
         Returns:
           How many there were, `count` at most.
+
+        Raises:
+          UnwantedError: nobody waits any more; it says how many there were.
         """
-        for done in range(count):
-            if self.next() is None:
-                return done
-        return count
+        done = 0
+        try:
+            while done < count and self.next() is not None:
+                done += 1
+        except UnwantedError as end:
+            end.passed = done
+            raise
+        return done
 
     def save(self) -> State:
         """Where the stage is."""
@@ -107,6 +114,17 @@ class Stage:
 
     def close(self) -> None:
         """Ends what runs ahead. May be called twice, and while another thread runs `next`."""
+
+
+class SourceStage(Stage):
+    """A stage that takes its elements from no other.
+
+    What stands above it may look at its elements for ever without giving one. So it looks whether
+    somebody waits, with `check_wanted`, before it gives any.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.check_wanted = run.check_wanted
 
 
 class UnaryStage(Stage):
