@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from penstock.data import restoring
 from penstock.data.operations import NAMED, dataset_kernel, dataset_op, held
 from penstock.data.run import Run, UnwantedError
 from penstock.data.stages import (
@@ -39,7 +40,7 @@ class Zip(Description):
 
     def start(self, run: Run) -> Stage:
         """States of all."""
-        return _ZipStage([i.start(run) for i in self.inputs])
+        return _ZipStage([i.start(run) for i in self.inputs], self)
 
 
 class _ManyStage(Stage):
@@ -52,7 +53,8 @@ class _ManyStage(Stage):
         return {"inputs": [i.save() for i in self._inputs]}
 
     def restore(self, state: State) -> None:
-        for each, saved in zip(self._inputs, state["inputs"], strict=True):
+        inputs = restoring.several(state["inputs"], "A dataset of several", len(self._inputs))
+        for each, saved in zip(self._inputs, inputs, strict=True):
             each.restore(saved)
 
     def close(self) -> None:
@@ -61,8 +63,9 @@ class _ManyStage(Stage):
 
 
 class _ZipStage(_ManyStage):
-    def __init__(self, inputs: Sequence[Stage]) -> None:
+    def __init__(self, inputs: Sequence[Stage], description: Zip) -> None:
         super().__init__(inputs)
+        self._of = description
         self.stacked = all(i.stacked for i in inputs)
         self._ended = False
         # of each input: columns that were taken while another had none for them
@@ -145,8 +148,12 @@ class _ZipStage(_ManyStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._ended = bool(state["ended"])
-        self._left = [None if each is None else tuple(each) for each in state["left"]]
+        self._ended = restoring.flag(state["ended"], "ZipDataset")
+        left = restoring.several(state["left"], "ZipDataset", len(self._inputs))
+        self._left = [
+            None if each is None else restoring.columns(each, of, "ZipDataset")
+            for each, of in zip(left, self._of.inputs, strict=True)
+        ]
 
 
 def _column(value: Array) -> Array:
@@ -216,7 +223,7 @@ class _ConcatenateStage(_ManyStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._at = int(state["at"])
+        self._at = restoring.whole(state["at"], "ConcatenateDataset", 0, len(self._inputs))
 
 
 CONCATENATE = dataset_op(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from penstock.data import restoring
 from penstock.data.operations import NAMED, dataset_kernel, dataset_op, held, number
 from penstock.data.run import Run, UnwantedError
 from penstock.data.stages import (
@@ -87,7 +88,7 @@ class _TakeStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._left = int(state["left"])
+        self._left = restoring.whole(state["left"], "TakeDataset", 0, self._left)
 
 
 TAKE = dataset_op(
@@ -158,7 +159,7 @@ class _SkipStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._left = int(state["left"])
+        self._left = restoring.whole(state["left"], "SkipDataset", -1)
 
 
 SKIP = dataset_op(
@@ -251,8 +252,9 @@ class _RepeatStage(Stage):
         return {"round": self._round, "count": self._count, "given": self._given, "input": inner}
 
     def restore(self, state: State) -> None:
-        self._round, self._count = int(state["round"]), int(state["count"])
-        self._given = bool(state["given"])
+        self._round = restoring.whole(state["round"], "RepeatDataset")
+        self._count = restoring.whole(state["count"], "RepeatDataset", -1)
+        self._given = restoring.flag(state["given"], "RepeatDataset")
         self.close()
         self._input = None
         if state["input"] is not None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import files
+from penstock.data import restoring
 from penstock.data.run import Run, UnwantedError
 from penstock.data.stages import Description, Element, SourceStage, Stage, State
 from penstock.types import dtypes as dt
@@ -136,9 +137,9 @@ class FilesStage(SourceStage):
 
     def restore(self, state: State) -> None:
         """Goes to a place in a file."""
-        number, offset = state
-        self._begin(int(number))
-        self._offset = int(offset)
+        number, offset = restoring.several(state, "The place in files", 2)
+        self._begin(restoring.whole(number, "The number of a file", 0, len(self._paths)))
+        self._offset = restoring.whole(offset, "The place in a file")
 
     def close(self) -> None:
         """Closes the file that is open."""

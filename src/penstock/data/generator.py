@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock import errors
+from penstock.data import restoring
 from penstock.data.operations import NAMED, Mapped, dataset_kernel, dataset_op
 from penstock.data.run import Run
 from penstock.data.stages import Array, Description, Element, SourceStage, Stage, State
@@ -96,14 +97,16 @@ class _GeneratorStage(SourceStage):
         return {"given": self._given, "ended": self._ended}
 
     def restore(self, state: State) -> None:
+        ended = restoring.flag(state["ended"], "GeneratorDataset")
+        given = restoring.whole(state["given"], "GeneratorDataset")
         self._end()
-        self._ended = bool(state["ended"])
+        self._ended = ended
         self._given = 0
-        missing = 0 if self._ended else int(state["given"])
+        missing = 0 if ended else given
         while self._given < missing and not self._ended:
             with contextlib.suppress(Exception):  # it was raised before the state was saved
                 self.next()
-        self._given = int(state["given"])
+        self._given = given
 
     def close(self) -> None:
         self._end()

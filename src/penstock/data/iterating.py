@@ -13,13 +13,13 @@ from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.resources import ResourceHandle, ResourceManager
 from penstock.core.shapes import ShapeContext
-from penstock.data import codec
+from penstock.data import codec, restoring
 from penstock.data.external import check_external
 from penstock.data.operations import HOST, TYPES, attr_text, held
 from penstock.data.options import ExternalStatePolicy
 from penstock.data.options_dataset import options_of
 from penstock.data.run import Run, UnwantedError
-from penstock.data.stages import Array, Description, Element, Stage
+from penstock.data.stages import Array, Description, Element, Stage, State
 from penstock.ops.optional import OptionalValue
 from penstock.ops.queue_waiting import make_handle
 from penstock.types import dims as d
@@ -158,14 +158,19 @@ class IteratorState:
             if self._description is not None and self._run is not None:
                 chosen = self._run.options.external_state or policy
                 check_external(self._description, chosen, self.name)
-            return codec.encode(None if stage is None else stage.save())
+            if stage is None or self._description is None:
+                return codec.encode(None)
+            kinds = restoring.kinds(self._description)
+            return codec.encode({"kinds": kinds, "stage": stage.save()})
 
     def restore(self, data: bytes) -> None:
         """Goes on from where `save` was called.
 
         Raises:
           FailedPreconditionError: it has no dataset.
-          DataLossError: the bytes are no state of such an iterator.
+          NotFoundError: the state is of another dataset.
+          InvalidArgumentError: of one with elements of other dtypes or shapes.
+          DataLossError: the bytes are no state.
         """
         state = codec.decode(data)
         with self.lock:
@@ -177,22 +182,26 @@ class IteratorState:
                     f"{self.name}: expected an iterator of a dataset, got one that was not"
                     " initialized. Run its initializer first.",
                 )
-            stage = description.start(run)
-            try:
-                if state is not None:
-                    stage.restore(state)
-            except Exception as problem:
-                stage.close()
-                if isinstance(problem, errors.OpError):
-                    raise
-                raise errors.DataLossError(
-                    None,
-                    None,
-                    f"{self.name}: expected the state of an iterator of this dataset, got another"
-                    f" ({type(problem).__name__}: {problem}).",
-                ) from None
+            stage = self._restored(state, description, run)
             before, self._stage = self._stage, stage
         _close(None, before)
+
+    def _restored(self, state: State, description: Description, run: Run) -> Stage:
+        """A new stage, where the state says."""
+        if isinstance(state, dict) and "kinds" in state:  # earlier ones are without
+            restoring.check_kinds(state["kinds"], description)
+            state = state.get("stage")
+        stage = description.start(run)
+        try:
+            if state is not None:
+                with run.restoring():
+                    stage.restore(state)
+        except Exception as problem:
+            stage.close()
+            if isinstance(problem, errors.OpError):
+                raise
+            raise restoring.missing(problem, self.name, state) from None
+        return stage
 
     def close(self) -> None:
         """Ends what runs ahead for it, and whoever waits for an element.

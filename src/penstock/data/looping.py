@@ -7,6 +7,7 @@ from penstock import errors
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.data import restoring
 from penstock.data.operations import HOST, NAMED, TYPES, WHY, Mapped, dataset_op, held
 from penstock.data.run import Bound, Run
 from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage, elements
@@ -47,13 +48,14 @@ class Scan(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
-        return _ScanStage(self.inputs[0].start(run), self.initial, self.function.bind(run))
+        return _ScanStage(self.inputs[0].start(run), self, self.function.bind(run))
 
 
 class _ScanStage(UnaryStage):
-    def __init__(self, input: Stage, initial: Sequence[Array], function: Bound) -> None:
+    def __init__(self, input: Stage, description: Scan, function: Bound) -> None:
         super().__init__(input)
-        self._state = list(initial)
+        self._state = list(description.initial)
+        self._types = [t.dtype for t in function.body.outputs[: len(self._state)]]
         self._function = function
 
     def next(self) -> Element | None:
@@ -70,7 +72,7 @@ class _ScanStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._state = list(state["state"])
+        self._state = restoring.arrays(state["state"], self._types, "ScanDataset")
 
 
 _STATES = (

@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import host_kernel
+from penstock.data import restoring
 from penstock.data.operations import HOST, NAMED, Mapped, attr_text, dataset_op, held, number
 from penstock.data.pool import Task
 from penstock.data.run import Bound, Run, UnwantedError
@@ -82,7 +83,7 @@ class Map(Description):
         """A state before the first element."""
         inner, function = self.inputs[0].start(run), self.function.bind(run)
         if inner.stacked and self.of_rows is not None:
-            return _RowsStage(inner, function, self.of_rows.bind(run), self.types)
+            return _RowsStage(inner, function, self.of_rows.bind(run), self)
         count = self.parallel
         if count == AUTOTUNE:
             count = run.options.parallel or run.pool.size
@@ -91,7 +92,7 @@ class Map(Description):
                 run.options.deterministic if self.deterministic is None else (self.deterministic)
             )
             pure = not self.function.body.stateful
-            return ParallelStage(inner, function, run, count, ordered, pure)
+            return ParallelStage(inner, function, run, count, ordered, pure, of=self)
         return _MapStage(inner, function)
 
 
@@ -116,9 +117,9 @@ class BlockStage(UnaryStage):
 
     stacked = True
 
-    def __init__(self, input: Stage, types: Sequence[DType]) -> None:
+    def __init__(self, input: Stage, description: Description) -> None:
         super().__init__(input)
-        self._types = types  # of the results
+        self._of = description  # of the results
         self._block: Element | None = None
         self._rows: list[Element] | None = None  # the block as elements, once one was asked for
         self._made = False  # whether the block holds results
@@ -199,7 +200,7 @@ class BlockStage(UnaryStage):
             assert self._block is not None
             if not self._made:
                 found = self.next()
-                return None if found is None else stack([found], self._types)
+                return None if found is None else stack([found], self._of.types)
             block, at = self._block, self._at
             self._at = at + count
             if self._at >= rows_of(block):
@@ -221,18 +222,20 @@ class BlockStage(UnaryStage):
     def restore(self, state: State) -> None:
         """Puts the input there, and has the block again."""
         super().restore(state)
-        block = state["block"]
-        self._block = None if block is None else tuple(block)
-        self._rows, self._made, self._at = None, bool(state["made"]), 0
+        block, kind = state["block"], self._of.kind
+        made = self._made = restoring.flag(state["made"], kind)
+        of = self._of if made else self._of.inputs[0]
+        self._block = None if block is None else restoring.columns(block, of, kind)
+        self._rows, self._at = None, 0
 
 
 class _RowsStage(BlockStage):
     """Calls a function of rows for many elements at once."""
 
     def __init__(
-        self, input: Stage, function: Bound, of_rows: Bound, types: Sequence[DType]
+        self, input: Stage, function: Bound, of_rows: Bound, description: Description
     ) -> None:
-        super().__init__(input, types)
+        super().__init__(input, description)
         self._function = function
         self._of_rows = of_rows
 
@@ -260,13 +263,15 @@ class ParallelStage(UnaryStage):
       count: how many calls are under way.
       ordered: whether results come in the order of the elements, or as they are made.
       pure: whether the function neither waits nor has effects.
+      of: whose elements the results are; None where they are of no dataset.
     """
 
     def __init__(
         self, input: Stage, function: Callable[[Element], Any], run: Run, count: int,
-        ordered: bool, pure: bool = False,
+        ordered: bool, pure: bool = False, of: Description | None = None,
     ) -> None:  # fmt: skip
         super().__init__(input)
+        self._of = of
         self._function = function
         self._run = run
         self._count = count
@@ -334,8 +339,9 @@ class ParallelStage(UnaryStage):
     def restore(self, state: State) -> None:
         """Puts the input there, and has those results again."""
         super().restore(state)
-        self._ended = bool(state["ended"])
-        self._tasks = deque(from_outcome(each) for each in state["made"])
+        self._ended = restoring.flag(state["ended"], "Several calls at once")
+        made = restoring.several(state["made"], "Several calls at once")
+        self._tasks = deque(from_outcome(each, self._of) for each in made)
 
     def close(self) -> None:
         """Takes no more elements, and begins no call for those that were taken."""
@@ -374,11 +380,17 @@ def outcome(task: Task) -> State:
     return {"value": list(task.result)}
 
 
-def from_outcome(state: State) -> Task:
-    """A task that gives what was saved."""
+def from_outcome(state: State, of: Description | None) -> Task:
+    """A task that gives what was saved.
+
+    Raises:
+      InvalidArgumentError: it is no element of the dataset.
+    """
     if "error" in state:
-        return failed(state["error"])
-    task = Task(lambda: tuple(state["value"]))
+        return failed(restoring.error(state["error"], "The result of a call"))
+    value = restoring.several(state["value"], "The result of a call")
+    found = tuple(value) if of is None else restoring.element(value, of, of.kind)
+    task = Task(lambda: found)
     task.run()
     return task
 
@@ -468,7 +480,7 @@ class Filter(Description):
         """A state that chooses among what another gives."""
         predicate = self.predicate.bind(run)
         if inner.stacked and self.of_rows is not None:
-            return _FilterRowsStage(inner, predicate, self.of_rows.bind(run), self.types)
+            return _FilterRowsStage(inner, predicate, self.of_rows.bind(run), self)
         return _FilterStage(inner, predicate)
 
     @property
@@ -494,9 +506,9 @@ class _FilterRowsStage(BlockStage):
     """Chooses among many elements at once."""
 
     def __init__(
-        self, input: Stage, predicate: Bound, of_rows: Bound, types: Sequence[DType]
+        self, input: Stage, predicate: Bound, of_rows: Bound, description: Description
     ) -> None:
-        super().__init__(input, types)
+        super().__init__(input, description)
         self._predicate = predicate
         self._of_rows = of_rows
 

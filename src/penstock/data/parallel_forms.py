@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.kernels import host_kernel
+from penstock.data import restoring
 from penstock.data.batching import Batch, batch_size
 from penstock.data.mapping import AUTOTUNE, DETERMINISTIC, Filter, Map, ParallelStage, calls_of
 from penstock.data.operations import HOST, NAMED, TYPES, Mapped, dataset_op, held, text_of
@@ -69,7 +70,8 @@ class ParallelBatch(Batch):
         ordered = run.options.deterministic if self.deterministic is None else self.deterministic
         groups = _GroupStage(inner, self.size, self.drop_remainder)
         types = self.types
-        return ParallelStage(groups, lambda g: stack(g, types), run, count, ordered, True)
+        call = lambda group: stack(group, types)  # noqa: E731 - handed on, and to nobody else
+        return ParallelStage(groups, call, run, count, ordered, True, of=self)
 
 
 class _GroupStage(UnaryStage):
@@ -96,7 +98,7 @@ class _GroupStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._ended = bool(state["ended"])
+        self._ended = restoring.flag(state["ended"], "ParallelBatchDataset")
 
 
 OLD_BATCH = dataset_op(

@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.core.kernels import host_kernel
+from penstock.data import restoring
 from penstock.data.counting import Counted
 from penstock.data.mapping import AUTOTUNE, BLOCK
 from penstock.data.operations import HOST, TYPES, dataset_op, held, number
@@ -44,7 +45,7 @@ class Prefetch(Counted):
         inner = self.inputs[0].start(run)
         if self.count == 0:
             return inner
-        return PrefetchStage(inner, self.count, run, _block_of(self))
+        return PrefetchStage(inner, self, self.count, run, _block_of(self))
 
 
 def _block_of(description: Description) -> int:
@@ -68,14 +69,16 @@ class PrefetchStage(UnaryStage):
 
     Args:
       input: what is read.
+      of: the dataset whose elements those are.
       room: how many elements are kept at most; AUTOTUNE has it grow while some are missing, up to
         a number of bytes, and shrink while all are there.
       run: its threads are used.
       block: how many elements of a stacked input are taken at once where there is room for fewer.
     """
 
-    def __init__(self, input: Stage, room: int, run: Run, block: int = 1) -> None:
+    def __init__(self, input: Stage, of: Description, room: int, run: Run, block: int = 1) -> None:
         super().__init__(input)
+        self._of = of
         self.stacked = input.stacked
         self._grows = room == AUTOTUNE
         self._room = _FIRST_ROOM if self._grows else room
@@ -259,8 +262,8 @@ class PrefetchStage(UnaryStage):
         try:
             self._pause()
             super().restore(state)
-            self._ended = bool(state["ended"])
-            self._ready = ReadAhead(state["ready"])
+            self._ended = restoring.flag(state["ended"], "PrefetchDataset")
+            self._ready = ReadAhead(state["ready"], self._of)
         finally:
             self._paused = False
 

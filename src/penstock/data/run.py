@@ -8,7 +8,7 @@ iterators of one dataset draw the same numbers where seeds say so, whoever comes
 import contextlib
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from penstock import errors
@@ -67,6 +67,7 @@ class Run:
         self._scope_lock = threading.RLock()  # guards: _scope, _over
         self._scope: object = None  # the step that waits for an element now
         self._over = False  # whether it does not any more
+        self._later: list[Callable[[], None]] | None = None  # of the restore under way
         self._lock = threading.Lock()  # guards: _plans
         self._plans: dict[int, tuple[CallBody, Any]] = {}
 
@@ -131,6 +132,25 @@ class Run:
                 timer.cancel()
             with self._scope_lock:
                 self._scope, self._over = None, False
+
+    @contextlib.contextmanager
+    def restoring(self) -> Iterator[None]:
+        """A restore of all stages: what they hand to `when_restored` is done if it succeeds."""
+        later: list[Callable[[], None]] = []
+        self._later = later
+        try:
+            yield
+        finally:
+            self._later = None
+        for each in later:
+            each()
+
+    def when_restored(self, change: Callable[[], None]) -> None:
+        """Changes what is not a stage's own, when all stages are restored."""
+        if self._later is None:
+            change()
+        else:
+            self._later.append(change)
 
     def check_open(self) -> None:
         """Fails once the run was closed.

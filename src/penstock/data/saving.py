@@ -18,7 +18,7 @@ from penstock.core import files
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import no_output
-from penstock.data import chunks, codec
+from penstock.data import chunks, codec, restoring
 from penstock.data.counting import Skip
 from penstock.data.fingerprints import fingerprint
 from penstock.data.operations import (
@@ -90,7 +90,7 @@ class Saved(Description):
     def start(self, run: Run) -> Stage:
         """A state before the first element; nothing is written before one is asked for."""
         shard = None if self.shard is None else self.shard.bind(run)
-        return SavingStage(self.inputs[0].start(run), self, shard)
+        return SavingStage(self.inputs[0].start(run), self, shard, run)
 
 
 class SavingStage(UnaryStage):
@@ -99,8 +99,9 @@ class SavingStage(UnaryStage):
     A state that is saved begins new chunks: whoever goes on from there writes them again.
     """
 
-    def __init__(self, input: Stage, description: Saved, shard: Bound | None) -> None:
+    def __init__(self, input: Stage, description: Saved, shard: Bound | None, run: Run) -> None:
         super().__init__(input)
+        self._of = run
         self._folder = description.folder
         self._compression = description.compression
         self._types = description.inputs[0].types
@@ -172,17 +173,22 @@ class SavingStage(UnaryStage):
         """Goes on behind what was written then; what was written later is written again."""
         super().restore(state)
         self._close_chunks()
-        run = str(state["run"])
-        if run and not run.isdigit():
-            raise ValueError(f"a run called {run!r}")
-        self._run, self._chunk = run, int(state["chunk"])
-        self._count, self._ended = int(state["count"]), bool(state["ended"])
+        run = state["run"]
+        if not isinstance(run, str) or not (run.isdecimal() or not run):
+            raise restoring.other("SaveDataset", "the name of a run", run)
+        self._run, self._chunk = run, restoring.whole(state["chunk"], "SaveDataset")
+        self._count = restoring.whole(state["count"], "SaveDataset")
+        self._ended = restoring.flag(state["ended"], "SaveDataset")
         if run and not self._ended:
-            for shard in chunks.shards_of(self._folder, run):
-                for path in chunks.chunks_of(shard):
-                    number = os.path.basename(path).partition(".")[0]
-                    if number.isdecimal() and int(number) >= self._chunk:  # others are not ours
-                        files.remove(path)
+            self._of.when_restored(self._remove_later)
+
+    def _remove_later(self) -> None:
+        """Removes the chunks that are written again."""
+        for shard in chunks.shards_of(self._folder, self._run):
+            for path in chunks.chunks_of(shard):
+                number = os.path.basename(path).partition(".")[0]
+                if number.isdecimal() and int(number) >= self._chunk:  # others are not ours
+                    files.remove(path)
 
     def close(self) -> None:
         """Closes the chunks."""
@@ -326,8 +332,12 @@ class _ChunksStage(SourceStage):
         return [self._number, self._offset if self._reader is None else self._reader.offset]
 
     def restore(self, state: State) -> None:
-        number, offset = state
-        self._begin(int(number), int(offset))
+        number, offset = restoring.several(state, "The place in chunks", 2)
+        most = len(self._description.paths)
+        self._begin(
+            restoring.whole(number, "The number of a chunk", 0, most),
+            restoring.whole(offset, "The place in a chunk"),
+        )
 
     def close(self) -> None:
         reader, self._reader = self._reader, None
@@ -517,7 +527,7 @@ class _SnapshotStage(UnaryStage):
         return {**super().save(), "reads": self._reads}
 
     def restore(self, state: State) -> None:
-        reads = bool(state["reads"])
+        reads = restoring.flag(state["reads"], "SnapshotDatasetV2")
         if reads != self._reads:
             self.input.close()
             self.input = self._description._begun(self._of, reads)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.data import restoring
 from penstock.data.operations import NAMED, dataset_kernel, dataset_op, number
 from penstock.data.run import Run
 from penstock.data.stages import Array, Description, Element, SourceStage, Stage, State, row
@@ -55,7 +56,7 @@ class CountedStage(SourceStage):
 
     def restore(self, state: State) -> None:
         """Goes to a position."""
-        self._at = int(state)
+        self._at = restoring.whole(state, "The position of an iterator", 0, self._count)
 
 
 # ---- numbers

@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import files
+from penstock.data import restoring
 from penstock.data.operations import TYPES, dataset_kernel, dataset_op, text_of
 from penstock.data.run import Run
 from penstock.data.stages import Array, Description, Element, SourceStage, Stage, State
@@ -106,9 +107,10 @@ class _RowsStage(SourceStage):
 
     def restore(self, state: State) -> None:
         self.close()
-        self._given, self._ended = 0, bool(state["ended"])
+        given = restoring.whole(state["given"], "SqlDataset")
+        self._given, self._ended = 0, restoring.flag(state["ended"], "SqlDataset")
         if not self._ended:
-            self.skip(int(state["given"]))
+            self.skip(given)
 
     def close(self) -> None:
         connection, self._connection, self._cursor = self._connection, None, None

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock import errors
+from penstock.data import restoring
 from penstock.data.held import HeldElements
 from penstock.data.operations import NAMED, TYPES, dataset_kernel, dataset_op, held, number
 from penstock.data.run import Run, UnwantedError
@@ -128,8 +129,10 @@ class WindowStage(UnaryStage):
     def restore(self, state: State) -> None:
         """Goes there."""
         super().restore(state)
-        self._kept = deque(e if isinstance(e, Exception) else tuple(e) for e in state["kept"])
-        self._gap, self._ended = int(state["gap"]), bool(state["ended"])
+        of = self.description
+        self._kept = deque(restoring.outcomes(state["kept"], of.inputs[0], of.kind))
+        self._gap = restoring.whole(state["gap"], of.kind)
+        self._ended = restoring.flag(state["ended"], of.kind)
 
 
 class _WindowStage(WindowStage):
