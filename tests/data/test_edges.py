@@ -32,7 +32,7 @@ def test_a_state_of_something_else_is_refused():
     iterator = iter(tf.data.Dataset.range(3).prefetch(1))
     for ready in ([[1]], [{"columns": [1]}], 5):
         state = codec.encode({"input": 1, "ready": ready, "ended": False})
-        with pytest.raises(errors.NotFoundError, match=": expected .*, got "):
+        with pytest.raises(errors.NotFoundError, match=r": expected .*, got "):
             iterator._state.restore(state)
     assert int(next(iterator)) == 0
 

@@ -243,6 +243,20 @@ def test_a_pool_has_threads_for_all_that_waits() -> None:
     assert sorted(t.get() for t in tasks) == [0, 1, 2, 3]
 
 
+def test_a_pool_keeps_no_tasks_that_others_have_begun() -> None:
+    pool, go_on = Pool(2), threading.Event()
+    for _ in range(2):
+        pool.submit(go_on.wait)
+    waiting = [pool.submit(lambda: 7) for _ in range(3)]
+    for _ in range(5000):
+        assert pool.submit(lambda: None).cancel()
+    assert pool._tasks.qsize() < 600
+    go_on.set()
+    wait_until(lambda: all(t.done for t in waiting))
+    assert [t.get() for t in waiting] == [7] * 3
+    wait_until(lambda: pool._left == 0)
+
+
 def schedule(seed: int) -> None:
     """One program of next, save, restore and close, with another thread that closes."""
     rng = random.Random(seed)

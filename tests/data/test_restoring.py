@@ -1,13 +1,16 @@
 """States of iterators that are damaged, or of another dataset: they are refused, or they serve."""
 
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
 from tests.data.checks import plain, take
 
 import penstock as tf
-from penstock.data import codec
+from penstock import proto
+from penstock.data import chunks, codec
+from penstock.types import dtypes as dt
 
 D = tf.data.Dataset
 IGNORE = tf.data.experimental.ExternalStatePolicy.IGNORE
@@ -100,17 +103,25 @@ def test_whatever_stands_in_a_state(name):
         for wrong in WRONG:
             data = codec.encode(changed(state, path, wrong))
             before = iterator._state._stage
-            try:
-                iterator._state.restore(data)
-            except REFUSALS as problem:
-                assert ": expected " in problem.message, problem
-                assert ", got " in problem.message, problem
-                assert iterator._state._stage is before
+            refusal = refused(iterator, data)
+            if refusal is None:
+                take(iterator, 20)  # what fails is an error of TensorFlow's classes
+                iterator._state.restore(codec.encode(state))
                 continue
-            take(iterator, 20)  # what fails is an error of TensorFlow's classes
-            iterator._state.restore(codec.encode(state))
+            assert ": expected " in refusal.message, refusal
+            assert ", got " in refusal.message, refusal
+            assert iterator._state._stage is before
     iterator._state.restore(codec.encode(state))
     assert take(iterator, 20) == rest
+
+
+def refused(iterator, data):
+    """The error of a state that is refused; None where it serves."""
+    try:
+        iterator._state.restore(data)
+    except REFUSALS as problem:
+        return problem
+    return None
 
 
 def iter_at(make, state):
@@ -145,7 +156,7 @@ def test_the_state_of_another_dataset_is_not_found():
                 assert np.array_equal(plain(next(iterator)), plain(next(saving)))
                 continue
             first, _ = plain(next(iterator)), plain(next(iter(other())))
-            with pytest.raises(tf.errors.NotFoundError, match="Failed to restore.*expected.*got"):
+            with pytest.raises(tf.errors.NotFoundError, match=r"Failed to restore.*expected.*got"):
                 iterator._state.restore(data)
             again = iter(other())
             assert plain(next(again)) == first
@@ -222,3 +233,44 @@ def test_earlier_states_are_read():
     iterator = iter(D.range(9).batch(2))
     iterator._state.restore(codec.encode(state["stage"]))
     assert plain(next(iterator)) == [2, 3]
+
+
+def huge(dtype, **values):
+    """A TensorProto of a few bytes that claims a tensor of gigabytes."""
+    message = proto.tensor_pb2.TensorProto(dtype=dtype.as_datatype_enum, **values)
+    message.tensor_shape.dim.add(size=1 << 27)
+    return message
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [(dt.int64, {"int64_val": [1]}), (dt.string, {"string_val": [b"x"]}), (dt.float32, {})],
+)
+def test_a_few_bytes_do_not_become_gigabytes(dtype, values):
+    message = huge(dtype, **values)
+    state = proto.struct_pb2.StructuredValue()
+    state.tensor_value.CopyFrom(message)
+    tracemalloc.start()
+    try:
+        with pytest.raises(tf.errors.DataLossError, match="fills at most 0 bytes"):
+            codec.decode(state.SerializeToString())
+        with pytest.raises(tf.errors.DataLossError, match="here: expected tensors"):
+            chunks.component_from_bytes(message.SerializeToString(), dtype, 0, "here")
+        variant = proto.tensor_pb2.VariantTensorDataProto(type_name="tensorflow::Tensor")
+        variant.tensors.append(message)
+        held = variant.SerializeToString()
+        outer = proto.tensor_pb2.TensorProto(
+            dtype=dt.variant.as_datatype_enum, tensor_content=bytes([len(held)]) + held
+        )
+        with pytest.raises(tf.errors.DataLossError, match="here: expected tensors"):
+            chunks.component_from_bytes(outer.SerializeToString(), dt.variant, 0, "here")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    finally:
+        tracemalloc.stop()
+
+
+def test_repeated_elements_of_other_writers_are_read():
+    message = proto.tensor_pb2.TensorProto(dtype=dt.int32.as_datatype_enum, int_val=[1, 2])
+    message.tensor_shape.dim.add(size=4)
+    found = chunks.component_from_bytes(message.SerializeToString(), dt.int32, 0, "here")
+    assert found.tolist() == [1, 2, 2, 2]
