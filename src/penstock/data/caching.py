@@ -33,7 +33,7 @@ from penstock.data.operations import (
     text_of,
 )
 from penstock.data.run import Run
-from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage
+from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage, left_behind
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -251,6 +251,13 @@ class _FileStage(UnaryStage):
             self._lock = _Lock(f"{self._prefix}_0.lockfile")
         except errors.AlreadyExistsError:
             self._passes, self._kept = True, []
+
+    def after_fork(self) -> None:
+        if self._lock is not None:
+            raise left_behind("CacheDataset")
+        if self._reader is not None:
+            self._reader = BundleReader(self._prefix)
+        super().after_fork()
 
     def close(self) -> None:
         self._release()

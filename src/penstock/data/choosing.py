@@ -106,10 +106,8 @@ class _DirectedStage(UnaryStage):
         left = restoring.several(state["left"], what, count)
         self._left = [restoring.flag(each, what) for each in left]
 
-    def close(self) -> None:
-        for each in self._others:
-            each.close()
-        super().close()
+    def parts(self) -> Sequence[Stage]:
+        return (self.input, *self._others)
 
 
 DIRECTED_INTERLEAVE = dataset_op(

@@ -57,9 +57,8 @@ class _ManyStage(Stage):
         for each, saved in zip(self._inputs, inputs, strict=True):
             each.restore(saved)
 
-    def close(self) -> None:
-        for each in self._inputs:
-            each.close()
+    def parts(self) -> Sequence[Stage]:
+        return self._inputs
 
 
 class _ZipStage(_ManyStage):

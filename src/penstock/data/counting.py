@@ -261,10 +261,9 @@ class _RepeatStage(Stage):
             self._input = self._description.start(self._run)
             self._input.restore(state["input"])
 
-    def close(self) -> None:
+    def parts(self) -> Sequence[Stage]:
         inner = self._input
-        if inner is not None:
-            inner.close()
+        return () if inner is None else (inner,)
 
 
 REPEAT = dataset_op(

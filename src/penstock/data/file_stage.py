@@ -141,6 +141,10 @@ class FilesStage(SourceStage):
         self._begin(restoring.whole(number, "The number of a file", 0, len(self._paths)))
         self._offset = restoring.whole(offset, "The place in a file")
 
+    def after_fork(self) -> None:
+        """Opens the file again: two processes would move one offset."""
+        self.close()
+
     def close(self) -> None:
         """Closes the file that is open."""
         reader, self._reader = self._reader, None

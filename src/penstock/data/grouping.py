@@ -170,11 +170,9 @@ class _WindowsStage(UnaryStage):
             stage = self._begin(key, restoring.elements(current["group"], self._source, kind))
             stage.restore(current["stage"])
 
-    def close(self) -> None:
+    def parts(self) -> Sequence[Stage]:
         current = self._current
-        if current is not None:
-            current.close()
-        super().close()
+        return (self.input,) if current is None else (self.input, current)
 
 
 def _captures(*names: str) -> str:

@@ -18,8 +18,9 @@ from penstock.data.external import check_external
 from penstock.data.operations import HOST, TYPES, attr_text, held
 from penstock.data.options import ExternalStatePolicy
 from penstock.data.options_dataset import options_of
+from penstock.data.pool import Process
 from penstock.data.run import Run, UnwantedError
-from penstock.data.stages import Array, Description, Element, Stage, State
+from penstock.data.stages import Array, Description, Element, Stage, State, left_behind
 from penstock.ops.optional import OptionalValue
 from penstock.ops.queue_waiting import make_handle
 from penstock.types import dims as d
@@ -44,6 +45,7 @@ class IteratorState:
         self.types = tuple(types)
         self.shapes = tuple(shapes)
         self._closed = False  # no lock: it is set once
+        self._process = Process.number
         self.lock = threading.RLock()  # guards: all that follow
         self._description: Description | None = None
         self._run: Run | None = None
@@ -92,11 +94,27 @@ class IteratorState:
           FailedPreconditionError: it was not initialized.
           CancelledError: it was closed.
         """
+        if self._process != Process.number:
+            self._after_fork()
         try:
             with self.lock:
                 return self._held_next()
         finally:
             self._end_if_closed()
+
+    def _after_fork(self) -> None:
+        """Has it serve in this process, which is a fork of that which made it.
+
+        Raises:
+          FailedPreconditionError: a thread of the other one was at work with it.
+        """
+        if not self.lock.acquire(blocking=False):
+            raise left_behind(self.name)
+        self.lock.release()
+        if self._run is not None and self._stage is not None:
+            self._run.after_fork()
+            self._stage.after_fork()
+        self._process = Process.number
 
     def _end_if_closed(self) -> None:
         """Ends what `close` could not, as this thread had the stages; when it has left them."""
@@ -132,6 +150,8 @@ class IteratorState:
         step = ctx.step
         if step is None:
             return self.next()
+        if self._process != Process.number:
+            self._after_fork()
         while not self.lock.acquire(timeout=_LOOK_S):
             step.check(ctx.op_name)
         try:
@@ -153,6 +173,8 @@ class IteratorState:
         Raises:
           FailedPreconditionError: there are such, and they are to be refused.
         """
+        if self._process != Process.number:
+            self._after_fork()
         with self.lock:
             stage = self._stage
             if self._description is not None and self._run is not None:
@@ -208,6 +230,8 @@ class IteratorState:
 
         Where another thread has the stages, that thread ends them when it leaves.
         """
+        if self._process != Process.number:  # what it has open is the other process's
+            return
         self._closed = True
         run = self._run
         if run is not None:

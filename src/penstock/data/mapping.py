@@ -26,6 +26,7 @@ from penstock.data.stages import (
     Stage,
     State,
     UnaryStage,
+    left_behind,
     rows_from,
     rows_of,
     stack,
@@ -342,6 +343,12 @@ class ParallelStage(UnaryStage):
         self._ended = restoring.flag(state["ended"], "Several calls at once")
         made = restoring.several(state["made"], "Several calls at once")
         self._tasks = deque(from_outcome(each, self._of) for each in made)
+
+    def after_fork(self) -> None:
+        """Keeps the calls that are done, and those that nobody has begun."""
+        if any(task.begun and not task.done for task in self._tasks):
+            raise left_behind("Several calls at once")
+        super().after_fork()
 
     def close(self) -> None:
         """Takes no more elements, and begins no call for those that were taken."""

@@ -194,11 +194,8 @@ class _InterleaveStage(UnaryStage):
         made.stage.restore(saved["stage"])
         return made
 
-    def close(self) -> None:
-        for each in self._open:
-            if each is not None:
-                each.stage.close()
-        super().close()
+    def parts(self) -> Sequence[Stage]:
+        return (self.input, *(each.stage for each in self._open if each is not None))
 
 
 _FUNCTION = "f: func, Targuments: list(type) >= 0"

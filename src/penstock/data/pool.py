@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-
 _MOST_LEFT = 256
 
 
@@ -212,8 +211,19 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class Process:
+    """Which process this is.
+
+    Attributes:
+      number: how often the program was forked on the way to it.
+    """
+
+    number = 0
+
+
 def _forget_pools() -> None:
     global _pools_lock  # another thread may have held it
+    Process.number += 1
     _pools_lock = threading.Lock()
     _pools.clear()  # a forked child has none of the threads
     _watches.clear()

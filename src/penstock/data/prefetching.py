@@ -18,7 +18,7 @@ from penstock.data.operations import HOST, TYPES, dataset_op, held, number
 from penstock.data.pool import Task, shared_watch
 from penstock.data.read_ahead import ReadAhead
 from penstock.data.run import Run, UnwantedError
-from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage
+from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage, left_behind
 from penstock.types import dims as d
 
 _FIRST_ROOM = 2  # elements that are read ahead at first, where it is left to us
@@ -266,6 +266,14 @@ class PrefetchStage(UnaryStage):
             self._ready = ReadAhead(state["ready"], self._of)
         finally:
             self._paused = False
+
+    def after_fork(self) -> None:
+        """Reads ahead with threads of the new process, unless one had an element under way."""
+        if self._pumping and not self._cancel():
+            raise left_behind("PrefetchDataset")
+        self._changed = threading.Condition()
+        self._pumping = self._watched = False
+        super().after_fork()
 
     def close(self) -> None:
         """Stops reading ahead. Who takes an element of the input now closes it when it is there."""

@@ -82,6 +82,13 @@ class Run:
         for step in list(self.active.values()):
             step.cancel(why)
 
+    def after_fork(self) -> None:
+        """Serves in a forked process, where the threads of the other one are not."""
+        self.pool = shared_pool(self.options.threads)
+        self._scope_lock, self._lock = threading.RLock(), threading.Lock()
+        self._scope, self._over = None, False
+        self.active.clear()
+
     def check_wanted(self) -> None:
         """Fails when whoever waits for an element does not any more.
 

@@ -43,6 +43,7 @@ from penstock.data.stages import (
     Stage,
     State,
     UnaryStage,
+    left_behind,
 )
 from penstock.data.whole import started
 from penstock.types import dtypes as dt
@@ -189,6 +190,12 @@ class SavingStage(UnaryStage):
                 number = os.path.basename(path).partition(".")[0]
                 if number.isdecimal() and int(number) >= self._chunk:  # others are not ours
                     files.remove(path)
+
+    def after_fork(self) -> None:
+        """Writes nothing that another process writes."""
+        if self._run and not self._ended:
+            raise left_behind("SaveDataset")
+        super().after_fork()
 
     def close(self) -> None:
         """Closes the chunks."""
@@ -338,6 +345,9 @@ class _ChunksStage(SourceStage):
             restoring.whole(number, "The number of a chunk", 0, most),
             restoring.whole(offset, "The place in a chunk"),
         )
+
+    def after_fork(self) -> None:
+        self.close()  # to open it again: two processes would move one offset
 
     def close(self) -> None:
         reader, self._reader = self._reader, None

@@ -14,7 +14,7 @@ from penstock.core import files
 from penstock.data import restoring
 from penstock.data.operations import TYPES, dataset_kernel, dataset_op, text_of
 from penstock.data.run import Run
-from penstock.data.stages import Array, Description, Element, SourceStage, Stage, State
+from penstock.data.stages import Array, Description, Element, SourceStage, Stage, State, left_behind
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -111,6 +111,10 @@ class _RowsStage(SourceStage):
         self._given, self._ended = 0, restoring.flag(state["ended"], "SqlDataset")
         if not self._ended:
             self.skip(given)
+
+    def after_fork(self) -> None:
+        if self._connection is not None:
+            raise left_behind("SqlDataset")
 
     def close(self) -> None:
         connection, self._connection, self._cursor = self._connection, None, None

@@ -112,8 +112,23 @@ class Stage:
         """Goes on from where `save` was called on a stage of the same description."""
         raise NotImplementedError(type(self).__name__)
 
+    def parts(self) -> Sequence["Stage"]:
+        """The stages that it takes elements from now."""
+        return ()
+
     def close(self) -> None:
-        """Ends what runs ahead. May be called twice, and while another thread runs `next`."""
+        """Ends what runs ahead, and what is open. May be called twice."""
+        for each in self.parts():
+            each.close()
+
+    def after_fork(self) -> None:
+        """Has it serve in a forked process, where the threads of the other one are not.
+
+        Raises:
+          FailedPreconditionError: one of them was at work, or what is open serves one process.
+        """
+        for each in self.parts():
+            each.after_fork()
 
 
 class SourceStage(Stage):
@@ -141,9 +156,22 @@ class UnaryStage(Stage):
         """Puts the input there."""
         self.input.restore(state["input"])
 
-    def close(self) -> None:
-        """Closes the input."""
-        self.input.close()
+    def parts(self) -> Sequence[Stage]:
+        """The input."""
+        return (self.input,)
+
+
+def left_behind(what: str) -> errors.OpError:
+    """The error of a stage that does not serve in a forked process."""
+    return errors.FailedPreconditionError(
+        None,
+        None,
+        errors.located(
+            what, "an iterator of this process",
+            "one that another process, of which this is a fork, was at work with",
+            "Make an iterator here: iter(dataset).",
+        ),
+    )  # fmt: skip
 
 
 def elements(stage: Stage) -> Iterator[Element]:
