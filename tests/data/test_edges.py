@@ -37,6 +37,25 @@ def test_a_state_of_something_else_is_refused():
     assert int(next(iterator)) == 0
 
 
+def test_more_elements_than_a_number_counts():
+    d = tf.data.Dataset
+    most = 2**63 - 1
+    many = d.range(2**62)
+    for dataset in (
+        many.repeat(3),
+        many.concatenate(many),
+        d.range(-(2**63), most),
+        many.repeat(2**62),
+    ):
+        assert int(dataset.cardinality()) == len(dataset) == most
+    assert int(many.repeat(4).batch(8).cardinality()) == 2**61
+    assert int(many.repeat(4).take(5).cardinality()) == 5
+    rows = d.from_tensor_slices(tf.zeros([4, 3])).repeat(2**62).unbatch()
+    assert int(rows.cardinality()) == most
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        assert session.run(d.range(2**62).repeat(3).cardinality()) == most
+
+
 def test_a_filter_that_lets_little_pass_takes_many_at_once(monkeypatch):
     taken = []
     columns = _RangeStage.columns

@@ -36,13 +36,20 @@ CARDINALITY = define_op(
     " int64",
     shape=scalar,
     fallible=True,
-    doc="How many elements a dataset has; -1 for infinitely many, -2 where it is not known.",
+    doc="How many elements a dataset has, the largest number for more; -1 for infinitely many, -2"
+    " where it is not known.",
 ).not_differentiable("the result is an integer")
+
+
+def cardinality_of(variant: Array) -> Array:
+    """How many elements the dataset in a variant has, int64[]; see `CARDINALITY`."""
+    most = np.iinfo(np.int64).max
+    return np.asarray(min(held(variant).cardinality(), most), np.int64)
 
 
 @host_kernel(CARDINALITY, limit=HOST)
 def _cardinality(input_dataset: Array) -> Array:
-    return np.asarray(held(input_dataset).cardinality(), np.int64)
+    return cardinality_of(input_dataset)
 
 
 _classes: dict[str, type] = {}
