@@ -8,7 +8,7 @@ import pytest
 
 import penstock as tf
 from penstock import errors
-from penstock.data import codec, mapping
+from penstock.data import blocks, codec
 from penstock.data.sources import _RangeStage
 from penstock.data.vectorize import LARGEST
 from penstock.graph.body import CallBody
@@ -64,7 +64,7 @@ def test_a_filter_that_lets_little_pass_takes_many_at_once(monkeypatch):
     )
     dataset = tf.data.Dataset.range(6400).filter(lambda x: x < 0)
     assert list(dataset) == []
-    assert max(taken) == mapping.BLOCK
+    assert max(taken) == blocks.BLOCK
     assert len(taken) < 120
 
 

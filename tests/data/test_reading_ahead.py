@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.data import mapping, prefetching, read_ahead
+from penstock.data import calls, prefetching, read_ahead
 from penstock.data.pool import Pool
 from penstock.data.read_ahead import ReadAhead
 
@@ -85,17 +85,17 @@ def test_cheap_calls_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
     submitted: list[Any] = []
     submit = Pool.submit
     monkeypatch.setattr(Pool, "submit", lambda s, f: submitted.append(f) or submit(s, f))
-    monkeypatch.setattr(mapping, "CHEAP_S", 1.0)
+    monkeypatch.setattr(calls, "CHEAP_S", 1.0)
     source = D.range(40).map(slow(0.0))
     assert numbers(source.map(lambda x: x + 1, num_parallel_calls=2)) == list(range(1, 41))
     assert not submitted
     assert numbers(source.map(slow(0.0), num_parallel_calls=2)) == list(range(40))
     assert len(submitted) == 40
     submitted.clear()
-    monkeypatch.setattr(mapping, "CHEAP_S", 0.0)
-    monkeypatch.setattr(mapping, "TRIED_AGAIN", 10)
+    monkeypatch.setattr(calls, "CHEAP_S", 0.0)
+    monkeypatch.setattr(calls, "TRIED_AGAIN", 10)
     assert numbers(source.map(lambda x: x + 1, num_parallel_calls=2)) == list(range(1, 41))
-    assert 25 <= len(submitted) <= 40 - 2 * mapping.TRIES
+    assert 25 <= len(submitted) <= 40 - 2 * calls.TRIES
 
 
 def test_errors_of_parallel_calls_cost_their_elements() -> None:

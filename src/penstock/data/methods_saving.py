@@ -14,10 +14,12 @@ from penstock.core.trackable import managed
 from penstock.data import chunks, structure_messages
 from penstock.data.base import DatasetBase, DatasetSpec
 from penstock.data.functions import Traced, trace
+from penstock.data.loading import LOAD
 from penstock.data.methods_basic import trace_dataset
 from penstock.data.methods_sources import made
 from penstock.data.pool import processors
-from penstock.data.saving import LOAD, SAVE, SAVE_V2, SNAPSHOT
+from penstock.data.saving import SAVE, SAVE_V2
+from penstock.data.snapshots import SNAPSHOT
 from penstock.data.structure import Structure
 from penstock.data.turns import in_turns
 from penstock.types import dtypes as dt

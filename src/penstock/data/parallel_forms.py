@@ -11,7 +11,9 @@ import numpy as np
 from penstock.core.kernels import host_kernel
 from penstock.data import restoring
 from penstock.data.batching import Batch, batch_size
-from penstock.data.mapping import AUTOTUNE, DETERMINISTIC, Filter, Map, ParallelStage, calls_of
+from penstock.data.calls import ParallelStage
+from penstock.data.filtering import Filter
+from penstock.data.mapping import AUTOTUNE, DETERMINISTIC, Map, calls_of
 from penstock.data.operations import HOST, NAMED, TYPES, Mapped, dataset_op, held, text_of
 from penstock.data.run import Run
 from penstock.data.stages import (

@@ -12,8 +12,9 @@ from typing import Any
 from penstock import errors
 from penstock.core.kernels import host_kernel
 from penstock.data import restoring
+from penstock.data.blocks import BLOCK
 from penstock.data.counting import Counted
-from penstock.data.mapping import AUTOTUNE, BLOCK
+from penstock.data.mapping import AUTOTUNE
 from penstock.data.operations import HOST, TYPES, dataset_op, held, number
 from penstock.data.pool import Task, shared_watch
 from penstock.data.read_ahead import ReadAhead
