@@ -178,7 +178,7 @@ def _shard(
             None,
             f"Number of shards must be greater than zero (currently num_shards = {count}).",
         )
-    if which < 0 or (count > 0 and which >= count):
+    if count != SHARD_HINT and not 0 <= which < count:
         raise errors.InvalidArgumentError(
             None,
             None,
