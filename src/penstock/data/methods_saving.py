@@ -9,6 +9,7 @@ from penstock import errors, proto
 from penstock.core import files
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
+from penstock.core.deprecation import deprecated
 from penstock.core.execute import execute
 from penstock.core.trackable import managed
 from penstock.data import chunks, structure_messages
@@ -263,6 +264,7 @@ def _save_with_checkpoints(iterator: Any, args: dict[str, Any]) -> None:
         manager.save(check_interval=True)
 
 
+@deprecated("Use `tf.data.Dataset.save`.")
 def save(
     dataset: Any,
     path: Any,
@@ -282,6 +284,7 @@ def save(
     return dataset.save(path, compression, shard_func, checkpoint_args)
 
 
+@deprecated("Use `tf.data.Dataset.load`.")
 def load(
     path: Any,
     element_spec: Any = None,
@@ -299,6 +302,7 @@ def load(
     return SavingMethods.load(path, element_spec, compression, reader_func)
 
 
+@deprecated("Use `tf.data.Dataset.snapshot`.")
 def snapshot(
     path: Any,
     compression: str | None = "AUTO",

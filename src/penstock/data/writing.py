@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.convert import convert_to_tensor
+from penstock.core.deprecation import deprecated
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
@@ -74,6 +75,7 @@ class TFRecordWriter:
       [b'one', b'two']
     """
 
+    @deprecated("Use `tf.io.TFRecordWriter`, or `tf.data.Dataset.save`.")
     def __init__(self, filename: Any, compression_type: Any = None) -> None:
         self._filename = convert_to_tensor(filename, dt.string)
         self._compression_type = convert_to_tensor(compression_type or "", dt.string)
