@@ -11,7 +11,7 @@ import os
 import sys
 
 from penstock import namespace
-from penstock.core import composite, op_def
+from penstock.core import composite, op_def, trackable
 from penstock.types import type_spec
 from penstock.version import __version__
 
@@ -40,6 +40,7 @@ op_def.add_loader(lambda: importlib.import_module("penstock.data.operations").lo
 op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_all())
 op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_common())
 composite.add_sparse_loader(lambda: importlib.import_module("penstock.ops.sparse_dispatch"))
+trackable.set_manager_loader(lambda: importlib.import_module("penstock.checkpoint.manager"))
 type_spec.add_loader("tf.linalg.", lambda: importlib.import_module("penstock.ops.linear_operators"))
 version = importlib.import_module("penstock.version")
 if os.environ.get("PENSTOCK_EFFECTS"):

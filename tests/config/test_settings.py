@@ -10,6 +10,7 @@ import pytest
 
 import penstock as tf
 from penstock.config import optimizer_options as optimizer
+from penstock.core import deprecation
 from penstock.runtime import device_config, device_memory
 from penstock.runtime.pool import _Pools
 
@@ -212,6 +213,11 @@ def test_an_asynchronous_scope_ends_with_the_setting_before() -> None:
     assert experimental.get_synchronous_execution()
     tf.experimental.async_clear_error()
     tf.experimental.enable_strict_mode()
+    try:
+        with pytest.raises(RuntimeError, match=r"test_settings.py:\d+: unbatch .* is deprecated"):
+            tf.data.experimental.unbatch()
+    finally:
+        deprecation.set_strict(False)
 
 
 def test_executors_of_functions_have_known_names() -> None:

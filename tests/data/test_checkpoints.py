@@ -33,6 +33,22 @@ def test_a_manager_keeps_positions(tmp_path):
         assert (int(next(iterator)[0]), int(step)) == (value, value - 4)
 
 
+def test_states_have_the_name_that_tensorflow_gives_them(tmp_path, monkeypatch):
+    iterator = iter(D.range(5))
+    next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "c")
+    names = dict(tf.train.list_variables(path))
+    assert "iterator/.ATTRIBUTES/ITERATOR_STATE" in names
+    with monkeypatch.context() as earlier:
+        earlier.setattr("penstock.data.iterator._KEY", "_STATE")
+        old = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "old")
+    assert "iterator/.ATTRIBUTES/_STATE" in dict(tf.train.list_variables(old))
+    for each in (path, old):
+        other = iter(D.range(5))
+        tf.train.Checkpoint(iterator=other).read(each).assert_consumed()
+        assert int(next(other)) == 1
+
+
 def test_a_checkpoint_waits_for_its_iterator(tmp_path):
     iterator = iter(D.range(5))
     next(iterator)

@@ -8,7 +8,7 @@ import pytest
 
 import penstock as tf
 from penstock import errors
-from penstock.data import codec, mapping
+from penstock.data import blocks, codec
 from penstock.data.sources import _RangeStage
 from penstock.data.vectorize import LARGEST
 from penstock.graph.body import CallBody
@@ -32,9 +32,28 @@ def test_a_state_of_something_else_is_refused():
     iterator = iter(tf.data.Dataset.range(3).prefetch(1))
     for ready in ([[1]], [{"columns": [1]}], 5):
         state = codec.encode({"input": 1, "ready": ready, "ended": False})
-        with pytest.raises(errors.DataLossError, match="expected the state of an iterator"):
+        with pytest.raises(errors.NotFoundError, match=r": expected .*, got "):
             iterator._state.restore(state)
     assert int(next(iterator)) == 0
+
+
+def test_more_elements_than_a_number_counts():
+    d = tf.data.Dataset
+    most = 2**63 - 1
+    many = d.range(2**62)
+    for dataset in (
+        many.repeat(3),
+        many.concatenate(many),
+        d.range(-(2**63), most),
+        many.repeat(2**62),
+    ):
+        assert int(dataset.cardinality()) == len(dataset) == most
+    assert int(many.repeat(4).batch(8).cardinality()) == 2**61
+    assert int(many.repeat(4).take(5).cardinality()) == 5
+    rows = d.from_tensor_slices(tf.zeros([4, 3])).repeat(2**62).unbatch()
+    assert int(rows.cardinality()) == most
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        assert session.run(d.range(2**62).repeat(3).cardinality()) == most
 
 
 def test_a_filter_that_lets_little_pass_takes_many_at_once(monkeypatch):
@@ -45,7 +64,7 @@ def test_a_filter_that_lets_little_pass_takes_many_at_once(monkeypatch):
     )
     dataset = tf.data.Dataset.range(6400).filter(lambda x: x < 0)
     assert list(dataset) == []
-    assert max(taken) == mapping.BLOCK
+    assert max(taken) == blocks.BLOCK
     assert len(taken) < 120
 
 

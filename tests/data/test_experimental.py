@@ -6,6 +6,7 @@ IteratorGetModelProto WrapDatasetVariant UnwrapDatasetVariant InitializeTableFro
 import pytest
 
 import penstock as tf
+from penstock.core import deprecation
 
 D = tf.data.Dataset
 E = tf.data.experimental
@@ -128,3 +129,34 @@ def test_structures_of_the_old_api():
     assert issubclass(tf.TensorSpec, old.Structure)
     assert old.DatasetStructure is tf.data.DatasetSpec
     assert old.OptionalStructure is tf.OptionalSpec
+
+
+def test_deprecated_functions_say_so_once(monkeypatch, caplog):
+    monkeypatch.setattr(deprecation, "_said", set())
+    monkeypatch.setattr(tf.get_logger(), "propagate", True)
+    old = tf.compat.v1.data.Dataset.range(4)
+    functions = {
+        "unbatch": lambda: E.unbatch(),
+        "enumerate_dataset": lambda: E.enumerate_dataset(),
+        "Counter": lambda: E.Counter(),
+        "get_single_element": lambda: E.get_single_element(D.range(1)),
+        "DatasetV1.output_types": lambda: old.output_types,
+        "TFRecordWriter.__init__": lambda: E.TFRecordWriter("x"),
+        "choose_from_datasets": lambda: tf.compat.v1.data.experimental.choose_from_datasets(
+            [old, old], old
+        ),
+    }
+    for name, call in functions.items():
+        caplog.clear()
+        for _ in range(3):
+            call()
+        (record,) = caplog.records
+        text = record.getMessage()
+        assert f"From {__file__}:" in text
+        assert name.lower() in text.lower()
+        assert "is deprecated. Use `tf." in text
+    caplog.clear()
+    D.range(4).batch(2).unbatch().group_by_window(lambda x: x, lambda k, w: w, 2)
+    D.range(3).scan(0, lambda s, x: (s, x)).unique().take_while(lambda x: x > 0).enumerate()
+    D.range(4).map(lambda x: {"x": x}).ignore_errors()
+    assert not caplog.records

@@ -56,8 +56,9 @@ def test_damaged_states():
     next(iterator)
     state = codec.decode(iterator._state.save())
     for wrong in (float("inf"), "x", [1.5]):
-        for damaged in (wrong, {**state, "input": wrong}):
-            with pytest.raises(tf.errors.DataLossError, match="iterator"):
+        stage = {**state["stage"], "input": wrong}
+        for damaged in (wrong, {**state, "stage": stage}):
+            with pytest.raises(tf.errors.NotFoundError, match="iterator"):
                 iterator._state.restore(codec.encode(damaged))
 
 
@@ -65,7 +66,7 @@ def test_a_damaged_state_of_a_shared_generator_is_not_taken():
     dataset = D.range(9).shuffle(3, seed=4)
     iterator = iter(dataset)
     state = codec.decode(iterator._state.save())
-    state["random"]["generator"][2] = -1
+    state["stage"]["random"]["generator"][2] = -1
     with pytest.raises(tf.errors.DataLossError):
         iterator._state.restore(codec.encode(state))
     assert sorted(int(x) for x in dataset) == list(range(9))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.data import mapping, prefetching, read_ahead
+from penstock.data import calls, prefetching, read_ahead
 from penstock.data.pool import Pool
 from penstock.data.read_ahead import ReadAhead
 
@@ -85,17 +85,17 @@ def test_cheap_calls_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
     submitted: list[Any] = []
     submit = Pool.submit
     monkeypatch.setattr(Pool, "submit", lambda s, f: submitted.append(f) or submit(s, f))
-    monkeypatch.setattr(mapping, "CHEAP_S", 1.0)
+    monkeypatch.setattr(calls, "CHEAP_S", 1.0)
     source = D.range(40).map(slow(0.0))
     assert numbers(source.map(lambda x: x + 1, num_parallel_calls=2)) == list(range(1, 41))
     assert not submitted
     assert numbers(source.map(slow(0.0), num_parallel_calls=2)) == list(range(40))
     assert len(submitted) == 40
     submitted.clear()
-    monkeypatch.setattr(mapping, "CHEAP_S", 0.0)
-    monkeypatch.setattr(mapping, "TRIED_AGAIN", 10)
+    monkeypatch.setattr(calls, "CHEAP_S", 0.0)
+    monkeypatch.setattr(calls, "TRIED_AGAIN", 10)
     assert numbers(source.map(lambda x: x + 1, num_parallel_calls=2)) == list(range(1, 41))
-    assert 25 <= len(submitted) <= 40 - 2 * mapping.TRIES
+    assert 25 <= len(submitted) <= 40 - 2 * calls.TRIES
 
 
 def test_errors_of_parallel_calls_cost_their_elements() -> None:
@@ -243,6 +243,20 @@ def test_a_pool_has_threads_for_all_that_waits() -> None:
     assert sorted(t.get() for t in tasks) == [0, 1, 2, 3]
 
 
+def test_a_pool_keeps_no_tasks_that_others_have_begun() -> None:
+    pool, go_on = Pool(2), threading.Event()
+    for _ in range(2):
+        pool.submit(go_on.wait)
+    waiting = [pool.submit(lambda: 7) for _ in range(3)]
+    for _ in range(5000):
+        assert pool.submit(lambda: None).cancel()
+    assert pool._tasks.qsize() < 600
+    go_on.set()
+    wait_until(lambda: all(t.done for t in waiting))
+    assert [t.get() for t in waiting] == [7] * 3
+    wait_until(lambda: pool._left == 0)
+
+
 def schedule(seed: int) -> None:
     """One program of next, save, restore and close, with another thread that closes."""
     rng = random.Random(seed)
@@ -269,7 +283,11 @@ def schedule(seed: int) -> None:
             iterator._state.restore(state)
             del found[at:]
         else:
-            value = next(iterator, None)
+            try:
+                value = next(iterator, None)
+            except tf.errors.CancelledError:
+                assert closer.ident is not None
+                break
             if value is not None:
                 found.append(int(value))
         if rng.random() < 0.02:

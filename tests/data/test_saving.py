@@ -78,6 +78,79 @@ def test_functions_and_graphs_save(tmp_path):
     assert values(D.load(str(tmp_path / "g"))) == list(range(3))
 
 
+def _failing(fails):
+    def function(x):
+        if fails and int(x) == fails[0]:
+            raise ValueError("not this one")
+        return x
+
+    options = tf.data.Options()
+    options.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
+    dataset = D.range(10).map(lambda x: tf.py_function(function, [x], tf.int64))
+    return dataset.with_options(options)
+
+
+@pytest.mark.parametrize("interval", [None, 3])
+def test_a_saving_goes_on_from_its_checkpoint(tmp_path, interval):
+    path, fails = str(tmp_path / "s"), [7]
+    step = tf.Variable(0, dtype=tf.int64)
+    args = {"directory": str(tmp_path / "c"), "max_to_keep": 2, "step_counter": step}
+    if interval is not None:
+        args["checkpoint_interval"] = interval
+    with pytest.raises(tf.errors.OpError, match="not this one"):
+        _failing(fails).save(path, checkpoint_args=args)
+    assert int(step) == 7
+    kept = sorted(p.name for p in (tmp_path / "c").glob("*.index"))
+    assert kept == (
+        ["ckpt-6.index", "ckpt-7.index"] if interval is None else ["ckpt-2.index", "ckpt-3.index"]
+    )
+    assert D.load(path).cardinality() == 0  # as it is not at its end
+
+    fails.clear()
+    assert _failing(fails).save(path, checkpoint_args=args) is None
+    assert sorted(values(D.load(path))) == list(range(10))
+    assert D.load(path).cardinality() == 10
+
+
+def test_a_saving_with_checkpoints_passes_over_what_is_written(tmp_path):
+    path, fails = str(tmp_path / "s"), [7]
+    args = {"directory": str(tmp_path / "c"), "max_to_keep": None}
+    with pytest.raises(tf.errors.OpError):
+        _failing(fails).save(path, checkpoint_args=args)
+    seen = []
+
+    def see(x):
+        seen.append(int(x))
+        return x
+
+    fails.clear()
+    options = tf.data.Options()
+    options.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
+    again = D.range(10).map(lambda x: tf.py_function(see, [x], tf.int64)).with_options(options)
+    again.save(path, checkpoint_args=args)
+    assert seen == [7, 8, 9] or seen == [8, 9]
+    again.save(path, checkpoint_args=args)  # from the end
+    assert len(seen) <= 3
+
+
+def test_arguments_of_checkpoints_of_a_saving(tmp_path):
+    path = str(tmp_path / "s")
+    checkpoint = tf.train.Checkpoint()
+    with pytest.raises(ValueError, match="not allowed to include 'checkpoint'"):
+        D.range(3).save(path, checkpoint_args={"checkpoint": checkpoint})
+    with pytest.raises(TypeError, match="max_to_keep"):
+        D.range(3).save(path, checkpoint_args={"directory": path})
+    with pytest.raises(ValueError, match="`step_counter` should be passed"):
+        D.range(3).save(
+            path,
+            checkpoint_args={"directory": path, "max_to_keep": 1, "checkpoint_interval": 2},
+        )
+    with tf.Graph().as_default(), pytest.raises(RuntimeError, match="outside of graphs"):
+        D.range(3).save(path, checkpoint_args={"directory": path, "max_to_keep": 1})
+    D.range(3).save(path, checkpoint_args={})
+    assert values(D.load(path)) == [0, 1, 2]
+
+
 def test_what_cannot_be_saved_or_loaded(tmp_path):
     path = str(tmp_path / "s")
     for function in (lambda x: 1.5, lambda x: (x, x), lambda x: tf.constant(1)):
@@ -85,8 +158,6 @@ def test_what_cannot_be_saved_or_loaded(tmp_path):
             D.range(3).save(path, shard_func=function)
     with pytest.raises(tf.errors.InvalidArgumentError, match='got "FOO"'):
         D.range(3).save(path, "FOO")
-    with pytest.raises(tf.errors.UnimplementedError, match="checkpoint_args"):
-        D.range(3).save(path, checkpoint_args={})
     with pytest.raises(tf.errors.UnimplementedError, match="holds tensors, ragged and sparse"):
         D.from_tensors(D.range(2)).save(path)
     with pytest.raises(tf.errors.NotFoundError, match=r"element_spec file not found: .*no/dataset"):

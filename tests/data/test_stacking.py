@@ -4,7 +4,7 @@ SlidingWindowDataset ExperimentalSlidingWindowDataset.
 """
 
 import pytest
-from tests.data.checks import check_dataset, values
+from tests.data.checks import check_dataset, plain, values
 from tests.data.test_ordering import made
 from tests.data.test_selecting import failing
 
@@ -219,3 +219,25 @@ def test_older_operations():
     assert values(E.from_variant(old, tf.TensorSpec([None, None], tf.int64))) == (
         [[[0], [1]], [[2, 2]]]
     )  # fmt: skip
+
+
+def test_stacks_of_windows():
+    stacks = D.range(7).window(3).batch(2)
+    spec = tf.data.DatasetSpec(tf.TensorSpec([], tf.int64), [None])
+    assert stacks.element_spec == spec
+    assert stacks.map(lambda x: x).element_spec == spec
+    assert stacks.batch(2).element_spec._dataset_shape.as_list() == [None, None]
+    first = next(iter(stacks))
+    assert not isinstance(first, tf.Tensor)
+    assert tf.type_spec_from_value(first) == spec
+    assert tf.function(lambda x: x)(first)._variant_tensor.shape == [2]
+    windows = stacks.unbatch()
+    assert windows.element_spec == tf.data.DatasetSpec(tf.TensorSpec([], tf.int64))
+    expected = [[0, 1, 2], [3, 4, 5], [6]]
+    assert [plain(window) for window in windows] == expected
+    assert [plain(w) for w in stacks.map(lambda x: x).rebatch(3).unbatch()] == expected
+    assert values(windows.flat_map(lambda w: w.batch(2))) == [[0, 1], [2], [3, 4], [5], [6]]
+    pairs = D.zip((D.range(4).window(2), D.range(2))).batch(2).unbatch()
+    assert [(plain(w), int(n)) for w, n in pairs] == [([0, 1], 0), ([2, 3], 1)]
+    assert values(stacks.flat_map(lambda x: x)) == ["InvalidArgumentError"] * 2
+    assert values(stacks.batch(2)) == ["InvalidArgumentError"]  # one stack has fewer

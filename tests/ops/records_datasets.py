@@ -34,6 +34,10 @@ _BY_FILE = {
         SaveDataset SaveDatasetV2 LoadDataset SnapshotDatasetV2 SnapshotChunkDataset
         SnapshotDatasetReader SnapshotNestedDatasetReader
     """,
+    "tests/data/test_sharding.py": """
+        AutoShardDataset ExperimentalAutoShardDataset GlobalShuffleDataset IndexFlatMapDataset
+        ChooseFastestBranchDataset
+    """,
     "tests/data/test_ordering.py": """
         ShuffleDataset ShuffleDatasetV2 ShuffleDatasetV3 ShuffleAndRepeatDataset
         ShuffleAndRepeatDatasetV2 AnonymousRandomSeedGenerator DeleteRandomSeedGenerator

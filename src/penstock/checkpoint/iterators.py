@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.checkpoint.saveables import SaveableObject, SaveSpec
+from penstock.core.deprecation import deprecated
 from penstock.core.execute import execute
 from penstock.data.iterating import DESERIALIZE, SERIALIZE
 from penstock.data.old_iterators import STATE_FROM_STRING, STATE_TO_STRING
@@ -43,6 +44,7 @@ class IteratorSaveable(SaveableObject):
         return execute(DESERIALIZE, (self._resource, data))
 
 
+@deprecated("Use `tf.train.Checkpoint`, outside of graphs.")
 def make_saveable_from_iterator(iterator: Any, external_state_policy: Any = None) -> Any:
     """What a `tf.compat.v1.train.Saver` saves of an iterator.
 

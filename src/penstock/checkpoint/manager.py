@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.checkpoint import state_files
+from penstock.checkpoint.objects import Checkpoint
 from penstock.core.context import state
 from penstock.runtime.client import get_default_session
 
@@ -186,6 +187,11 @@ class CheckpointManager:
           OpError: it failed.
         """
         self._checkpoint.sync()
+
+
+def managed(objects: dict[str, Any], args: dict[str, Any]) -> CheckpointManager:
+    """A manager of checkpoints of objects by name; see `penstock.core.trackable.managed`."""
+    return CheckpointManager(Checkpoint(**objects), **args)
 
 
 def _number(value: Any) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from penstock import errors
 from penstock.config import execution
+from penstock.core import deprecation
 
 EXECUTORS = ("DEFAULT", "SINGLE_THREADED_EXECUTOR", "", None)
 
@@ -35,7 +36,8 @@ def async_clear_error() -> None:
 
 
 def enable_strict_mode() -> None:
-    """Makes functions that warn of being deprecated raise `RuntimeError`: none here does."""
+    """Makes functions that say in the log that they are deprecated raise `RuntimeError`."""
+    deprecation.set_strict(True)
 
 
 @contextlib.contextmanager

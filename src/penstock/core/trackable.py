@@ -20,6 +20,32 @@ from typing import Any
 
 TrackableReference = namedtuple("TrackableReference", ["name", "ref"])
 
+_manager_loaders: list[Callable[[], Any]] = []
+
+
+def set_manager_loader(load: Callable[[], Any]) -> None:
+    """Says what gives the module with `managed`; the public layer, which may import it, does.
+
+    Args:
+      load: gives the module, whose `managed(objects, args)` makes the manager of checkpoints of
+        some objects.
+    """
+    _manager_loaders[:] = [load]
+
+
+def managed(objects: dict[str, Any], args: dict[str, Any]) -> Any:
+    """A manager of checkpoints, for what lies below those who know how they are written.
+
+    Args:
+      objects: what the checkpoints hold, by name.
+      args: those of `tf.train.CheckpointManager`, without the checkpoint.
+
+    Returns:
+      A `tf.train.CheckpointManager`.
+    """
+    (load,) = _manager_loaders
+    return load().managed(objects, args)
+
 
 class Trackable:
     """The base class of objects with state that checkpoints save."""

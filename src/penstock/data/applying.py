@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.convert import convert_to_tensor
+from penstock.core.deprecation import deprecated
 from penstock.core.execute import execute
 from penstock.core.tensor import EagerTensor
 from penstock.data import structure as st
@@ -37,6 +38,7 @@ _KEY = TensorSpec((), dt.int64)
 # ---- older names of methods
 
 
+@deprecated("Use `tf.data.Dataset.bucket_by_sequence_length`.")
 def bucket_by_sequence_length(
     element_length_func: Callable[..., Any],
     bucket_boundaries: Sequence[int],
@@ -55,6 +57,10 @@ def bucket_by_sequence_length(
     )  # fmt: skip
 
 
+@deprecated(
+    "Use `tf.data.Dataset.choose_from_datasets`, where `stop_on_empty_dataset` is True unless it is"
+    " given."
+)
 def choose_from_datasets(
     datasets: Sequence[Any], choice_dataset: Any, stop_on_empty_dataset: bool = False
 ) -> Any:
@@ -62,6 +68,7 @@ def choose_from_datasets(
     return dataset_class().choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
 
+@deprecated("Use `tf.data.Dataset.sample_from_datasets`.")
 def sample_from_datasets(
     datasets: Sequence[Any],
     weights: Any = None,
@@ -72,6 +79,7 @@ def sample_from_datasets(
     return dataset_class().sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
 
 
+@deprecated("Use `tf.data.Dataset.ragged_batch`.")
 def dense_to_ragged_batch(
     batch_size: Any, drop_remainder: Any = False, row_splits_dtype: Any = dt.int64
 ) -> Apply:
@@ -79,16 +87,19 @@ def dense_to_ragged_batch(
     return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
+@deprecated("Use `tf.data.Dataset.sparse_batch`.")
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Apply:
     """Deprecated: `Dataset.sparse_batch`, as a function for `Dataset.apply`."""
     return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
 
 
+@deprecated("Use `tf.data.Dataset.enumerate`.")
 def enumerate_dataset(start: Any = 0) -> Apply:
     """Deprecated: `Dataset.enumerate`, as a function for `Dataset.apply`."""
     return lambda dataset: dataset.enumerate(start)
 
 
+@deprecated("Use `tf.data.Dataset.group_by_window`.")
 def group_by_window(
     key_func: Callable[..., Any],
     reduce_func: Callable[..., Any],
@@ -101,11 +112,13 @@ def group_by_window(
     )
 
 
+@deprecated("Use `tf.data.Dataset.ignore_errors`.")
 def ignore_errors(log_warning: bool = False) -> Apply:
     """Deprecated: `Dataset.ignore_errors`, as a function for `Dataset.apply`."""
     return lambda dataset: dataset.ignore_errors(log_warning)
 
 
+@deprecated("Use `tf.data.Dataset.rejection_resample`.")
 def rejection_resample(
     class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None, seed: Any = None
 ) -> Apply:
@@ -113,21 +126,25 @@ def rejection_resample(
     return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
 
 
+@deprecated("Use `tf.data.Dataset.scan`.")
 def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Apply:
     """Deprecated: `Dataset.scan`, as a function for `Dataset.apply`."""
     return lambda dataset: dataset.scan(initial_state, scan_func)
 
 
+@deprecated("Use `tf.data.Dataset.take_while`.")
 def take_while(predicate: Callable[..., Any]) -> Apply:
     """Deprecated: `Dataset.take_while`, as a function for `Dataset.apply`."""
     return lambda dataset: dataset.take_while(predicate)
 
 
+@deprecated("Use `tf.data.Dataset.unbatch`.")
 def unbatch() -> Apply:
     """Deprecated: `Dataset.unbatch`, as a function for `Dataset.apply`."""
     return lambda dataset: dataset.unbatch()
 
 
+@deprecated("Use `tf.data.Dataset.unique`.")
 def unique() -> Apply:
     """Deprecated: `Dataset.unique`, as a function for `Dataset.apply`."""
     return lambda dataset: dataset.unique()
@@ -136,6 +153,7 @@ def unique() -> Apply:
 # ---- fused transformations
 
 
+@deprecated("Use `tf.data.Dataset.shuffle`, then `repeat`.")
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Apply:
     """Deprecated: `Dataset.shuffle`, then `Dataset.repeat`, as a function for `Dataset.apply`.
 
@@ -160,6 +178,7 @@ def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) ->
     return apply
 
 
+@deprecated("Use `tf.data.Dataset.map`, then `batch`.")
 def map_and_batch(
     map_func: Callable[..., Any],
     batch_size: Any,
@@ -207,6 +226,7 @@ def map_and_batch(
     return apply
 
 
+@deprecated("Use `tf.data.Dataset.interleave` with `num_parallel_calls`.")
 def parallel_interleave(
     map_func: Callable[..., Any],
     cycle_length: Any,

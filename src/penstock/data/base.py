@@ -36,13 +36,20 @@ CARDINALITY = define_op(
     " int64",
     shape=scalar,
     fallible=True,
-    doc="How many elements a dataset has; -1 for infinitely many, -2 where it is not known.",
+    doc="How many elements a dataset has, the largest number for more; -1 for infinitely many, -2"
+    " where it is not known.",
 ).not_differentiable("the result is an integer")
+
+
+def cardinality_of(variant: Array) -> Array:
+    """How many elements the dataset in a variant has, int64[]; see `CARDINALITY`."""
+    most = np.iinfo(np.int64).max
+    return np.asarray(min(held(variant).cardinality(), most), np.int64)
 
 
 @host_kernel(CARDINALITY, limit=HOST)
 def _cardinality(input_dataset: Array) -> Array:
-    return np.asarray(held(input_dataset).cardinality(), np.int64)
+    return cardinality_of(input_dataset)
 
 
 _classes: dict[str, type] = {}
@@ -257,6 +264,30 @@ class DatasetBase(CompositeTensor, Trackable):
         return "\n".join(lines)
 
 
+class DatasetStack(CompositeTensor):
+    """Datasets that `batch` has stacked; `unbatch` gives them one by one.
+
+    Args:
+      variant_tensor: variant[...], which holds them.
+      element_spec: the structure of TypeSpecs of their elements.
+      shape: that of the stack.
+    """
+
+    __slots__ = ("_element_spec", "_shape", "_variant_tensor")
+
+    def __init__(self, variant_tensor: Tensor, element_spec: Any, shape: Any) -> None:
+        self._variant_tensor = variant_tensor
+        self._element_spec = element_spec
+        self._shape = shape
+
+    @property
+    def _type_spec(self) -> "DatasetSpec":
+        return DatasetSpec(self._element_spec, self._shape)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} shape={self._shape} element_spec={self._element_spec}>"
+
+
 @register("tf.data.DatasetSpec")
 class DatasetSpec(BatchableTypeSpec):
     """Describes a dataset: as an argument of a function, or the element of another dataset.
@@ -306,7 +337,7 @@ class DatasetSpec(BatchableTypeSpec):
     def _from_components(self, components: Any) -> Any:
         if self._dataset_shape.rank == 0:
             return dataset_class()(components, Structure(self._element_spec))
-        return components
+        return DatasetStack(components, self._element_spec, self._dataset_shape)
 
     def _batch(self, batch_size: int | None) -> "DatasetSpec":
         return DatasetSpec(self._element_spec, [batch_size, *self._dataset_shape])

@@ -5,6 +5,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.core.kernels import host_kernel
+from penstock.data import restoring
 from penstock.data.operations import HOST, NAMED, dataset_op, held, number
 from penstock.data.run import Run
 from penstock.data.stages import (
@@ -92,7 +93,7 @@ class _BatchStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._ended = bool(state["ended"])
+        self._ended = restoring.flag(state["ended"], "BatchDataset")
 
 
 BATCH = dataset_op(

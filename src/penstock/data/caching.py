@@ -22,7 +22,7 @@ from penstock.core.files import local_path, translated
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.resources import ResourceHandle
-from penstock.data import codec
+from penstock.data import codec, restoring
 from penstock.data.operations import (
     HOST,
     NAMED,
@@ -33,7 +33,7 @@ from penstock.data.operations import (
     text_of,
 )
 from penstock.data.run import Run
-from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage
+from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage, left_behind
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -93,15 +93,17 @@ class Cache(Description):
         """A state before the first element."""
         inner = self.inputs[0].start(run)
         if self.memory is not None:
-            return _MemoryStage(inner, self.memory)
-        return _FileStage(inner, self.prefix, self.types)
+            return _MemoryStage(inner, self.memory, self, run)
+        return _FileStage(inner, self)
 
 
 class _MemoryStage(UnaryStage):
     """Gives the elements of a cache that is complete; else fills one of its own."""
 
-    def __init__(self, input: Stage, cache: MemoryCache) -> None:
+    def __init__(self, input: Stage, cache: MemoryCache, description: Cache, run: Run) -> None:
         super().__init__(input)
+        self._of = description
+        self._run = run
         self._cache = cache
         found = cache.elements
         self._reads = found is not None
@@ -138,13 +140,14 @@ class _MemoryStage(UnaryStage):
         return state if self._reads else {**super().save(), **state}
 
     def restore(self, state: State) -> None:
-        self._elements = [tuple(e) for e in state["elements"]]
-        self._reads, self._ended = bool(state["reads"]), bool(state["ended"])
-        self._at = int(state["at"])
+        elements = self._elements = restoring.elements(state["elements"], self._of, "CacheDataset")
+        self._reads = restoring.flag(state["reads"], "CacheDataset")
+        self._ended = restoring.flag(state["ended"], "CacheDataset")
+        self._at = restoring.whole(state["at"], "CacheDataset", 0, len(elements))
         if not self._reads:
             super().restore(state)
         if self._reads or self._ended:
-            self._cache.complete(self._elements)
+            self._run.when_restored(lambda: self._cache.complete(elements))
 
 
 # ---- in files
@@ -153,10 +156,11 @@ class _MemoryStage(UnaryStage):
 class _FileStage(UnaryStage):
     """Reads the files of a cache where they are, or writes them."""
 
-    def __init__(self, input: Stage, prefix: str, types: Sequence[DType]) -> None:
+    def __init__(self, input: Stage, description: Cache) -> None:
         super().__init__(input)
-        self._prefix = prefix
-        self._types = types
+        self._of = description
+        self._prefix = description.prefix
+        self._types = description.types
         self._reader: BundleReader | None = None
         self._lock: _Lock | None = None
         self._kept: list[Element] = []  # those to be written
@@ -229,14 +233,15 @@ class _FileStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         self._release()
-        self._at, self._ended = int(state["at"]), bool(state["ended"])
+        self._at = restoring.whole(state["at"], "CacheDataset")
+        self._ended = restoring.flag(state["ended"], "CacheDataset")
         self._reader, self._kept = None, []
-        self._passes = bool(state["passes"])
-        if state["reads"]:
+        self._passes = restoring.flag(state["passes"], "CacheDataset")
+        if restoring.flag(state["reads"], "CacheDataset"):
             self._reader = BundleReader(self._prefix)
         elif not self._ended:
             super().restore(state)
-            self._kept = [tuple(e) for e in state["kept"]]
+            self._kept = restoring.elements(state["kept"], self._of, "CacheDataset")
             if self._kept and not self._passes:
                 self._go_on()
 
@@ -246,6 +251,13 @@ class _FileStage(UnaryStage):
             self._lock = _Lock(f"{self._prefix}_0.lockfile")
         except errors.AlreadyExistsError:
             self._passes, self._kept = True, []
+
+    def after_fork(self) -> None:
+        if self._lock is not None:
+            raise left_behind("CacheDataset")
+        if self._reader is not None:
+            self._reader = BundleReader(self._prefix)
+        super().after_fork()
 
     def close(self) -> None:
         self._release()

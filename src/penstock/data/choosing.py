@@ -7,6 +7,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import host_kernel
+from penstock.data import restoring
 from penstock.data.operations import HOST, TYPES, dataset_op, held, number
 from penstock.data.run import Run
 from penstock.data.stages import (
@@ -98,14 +99,15 @@ class _DirectedStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        for each, saved in zip(self._others, state["others"], strict=True):
+        what, count = "DirectedInterleaveDataset", len(self._others)
+        others = restoring.several(state["others"], what, count)
+        for each, saved in zip(self._others, others, strict=True):
             each.restore(saved)
-        self._left = [bool(each) for each in state["left"]]
+        left = restoring.several(state["left"], what, count)
+        self._left = [restoring.flag(each, what) for each in left]
 
-    def close(self) -> None:
-        for each in self._others:
-            each.close()
-        super().close()
+    def parts(self) -> Sequence[Stage]:
+        return (self.input, *self._others)
 
 
 DIRECTED_INTERLEAVE = dataset_op(
@@ -201,7 +203,7 @@ class _AssertStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._given = int(state["given"])
+        self._given = restoring.whole(state["given"], "AssertCardinalityDataset")
 
 
 ASSERT_CARDINALITY = dataset_op(

@@ -114,18 +114,18 @@ def component_from_bytes(data: bytes, dtype: DType, number: int, where: str) -> 
     try:
         message = proto.tensor_pb2.TensorProto.FromString(data)
         kind = as_dtype(message.dtype)
-        if kind != dtype:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Data type mismatch at component {number}: expected {dtype.name} but got"
-                f" {kind.name} in {where}.",
-            )
-        return _array(message, kind, len(data))
-    except (ValueError, TypeError, proto.message.DecodeError) as problem:
+        if kind == dtype:
+            return _array(message, kind, len(data))
+    except (ValueError, TypeError, proto.message.DecodeError, errors.OpError) as problem:
         raise errors.DataLossError(
             None, None, f"{where}: expected tensors, got bytes that are none ({problem})."
         ) from None
+    raise errors.InvalidArgumentError(
+        None,
+        None,
+        f"Data type mismatch at component {number}: expected {dtype.name} but got {kind.name} in"
+        f" {where}.",
+    )
 
 
 def _array(message: Any, kind: DType, most: int) -> Array:
@@ -139,12 +139,12 @@ def _array(message: Any, kind: DType, most: int) -> Array:
         for i, text in enumerate(texts):
             made[i] = text if kind == dt.string else _held(text)
         return made.reshape(sizes)
-    return proto_to_array(message)[0]
+    return proto_to_array(message, max_fill_bytes=most)[0]
 
 
 def _held(data: bytes) -> Any:
     message = proto.tensor_pb2.VariantTensorDataProto.FromString(data)
-    parts = [proto_to_array(each)[0] for each in message.tensors]
+    parts = [proto_to_array(each, max_fill_bytes=len(data))[0] for each in message.tensors]
     if message.type_name == _RAGGED and parts:
         return RaggedVariant(parts[:-1], parts[-1])
     if message.type_name == _TENSOR and len(parts) == 1:

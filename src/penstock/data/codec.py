@@ -39,7 +39,7 @@ def decode(data: bytes) -> Any:
     """
     try:
         return _read(proto.struct_pb2.StructuredValue.FromString(data))
-    except errors.OpError:
+    except errors.DataLossError:
         raise
     except Exception as problem:
         raise errors.DataLossError(
@@ -125,7 +125,7 @@ def _read(message: Any) -> Any:
     if which == "list_value":
         return [_read(each) for each in message.list_value.values]
     if which == "tensor_value":
-        return proto_to_array(message.tensor_value)[0]
+        return proto_to_array(message.tensor_value, max_fill_bytes=0)[0]  # `_write` fills nothing
     if which != "dict_value":
         raise ValueError(f"a value of kind {which}")
     found = {key: _read(each) for key, each in message.dict_value.fields.items()}

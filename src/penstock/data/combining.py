@@ -3,8 +3,11 @@
 import contextlib
 from collections.abc import Sequence
 
+import numpy as np
+
+from penstock.data import restoring
 from penstock.data.operations import NAMED, dataset_kernel, dataset_op, held
-from penstock.data.run import Run
+from penstock.data.run import Run, UnwantedError
 from penstock.data.stages import (
     INFINITE,
     UNKNOWN,
@@ -13,6 +16,7 @@ from penstock.data.stages import (
     Element,
     Stage,
     State,
+    joined,
     row,
     rows_of,
 )
@@ -36,7 +40,7 @@ class Zip(Description):
 
     def start(self, run: Run) -> Stage:
         """States of all."""
-        return _ZipStage([i.start(run) for i in self.inputs])
+        return _ZipStage([i.start(run) for i in self.inputs], self)
 
 
 class _ManyStage(Stage):
@@ -49,17 +53,18 @@ class _ManyStage(Stage):
         return {"inputs": [i.save() for i in self._inputs]}
 
     def restore(self, state: State) -> None:
-        for each, saved in zip(self._inputs, state["inputs"], strict=True):
+        inputs = restoring.several(state["inputs"], "A dataset of several", len(self._inputs))
+        for each, saved in zip(self._inputs, inputs, strict=True):
             each.restore(saved)
 
-    def close(self) -> None:
-        for each in self._inputs:
-            each.close()
+    def parts(self) -> Sequence[Stage]:
+        return self._inputs
 
 
 class _ZipStage(_ManyStage):
-    def __init__(self, inputs: Sequence[Stage]) -> None:
+    def __init__(self, inputs: Sequence[Stage], description: Zip) -> None:
         super().__init__(inputs)
+        self._of = description
         self.stacked = all(i.stacked for i in inputs)
         self._ended = False
         # of each input: columns that were taken while another had none for them
@@ -68,21 +73,30 @@ class _ZipStage(_ManyStage):
     def next(self) -> Element | None:
         if self._ended:
             return None
-        made: list[Array] = []
+        made: list[Element] = []
         failed: Exception | None = None
         for number in range(len(self._inputs)):  # all move on, also where one of them fails
             try:
                 found = self._one(number)
+            except UnwantedError:
+                self._put_back(made)
+                raise
             except Exception as error:
-                failed = failed or error
-                continue
+                failed, found = failed or error, ()
             if found is None:
                 self._ended = True
                 return None
-            made.extend(found)
+            made.append(found)
         if failed is not None:
             raise failed
-        return tuple(made)
+        return tuple(value for element in made for value in element)
+
+    def _put_back(self, made: list[Element]) -> None:
+        """Has the first inputs give again what they gave last."""
+        for number, element in enumerate(made):
+            left, found = self._left[number], tuple(map(_column, element))
+            if found:
+                self._left[number] = found if left is None else joined([found, left])
 
     def _one(self, number: int) -> Element | None:
         """The next element of an input."""
@@ -106,6 +120,8 @@ class _ZipStage(_ManyStage):
                 continue
             try:
                 self._left[number] = each.columns(count)
+            except UnwantedError:
+                raise
             except Exception:
                 self._pass_over(number)
                 raise
@@ -131,8 +147,20 @@ class _ZipStage(_ManyStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._ended = bool(state["ended"])
-        self._left = [None if each is None else tuple(each) for each in state["left"]]
+        self._ended = restoring.flag(state["ended"], "ZipDataset")
+        left = restoring.several(state["left"], "ZipDataset", len(self._inputs))
+        self._left = [
+            None if each is None else restoring.columns(each, of, "ZipDataset")
+            for each, of in zip(left, self._of.inputs, strict=True)
+        ]
+
+
+def _column(value: Array) -> Array:
+    if isinstance(value, np.ndarray):
+        return value[None]
+    column = np.empty(1, object)
+    column[0] = value
+    return column
 
 
 ZIP = dataset_op(
@@ -194,7 +222,7 @@ class _ConcatenateStage(_ManyStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._at = int(state["at"])
+        self._at = restoring.whole(state["at"], "ConcatenateDataset", 0, len(self._inputs))
 
 
 CONCATENATE = dataset_op(

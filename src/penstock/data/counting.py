@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from penstock.data import restoring
 from penstock.data.operations import NAMED, dataset_kernel, dataset_op, held, number
-from penstock.data.run import Run
+from penstock.data.run import Run, UnwantedError
 from penstock.data.stages import (
     INFINITE,
     UNKNOWN,
@@ -74,7 +75,11 @@ class _TakeStage(UnaryStage):
         return found
 
     def skip(self, count: int) -> int:
-        done = self.input.skip(min(count, self._left))
+        try:
+            done = self.input.skip(min(count, self._left))
+        except UnwantedError as end:
+            self._left -= end.passed
+            raise
         self._left -= done
         return done
 
@@ -83,7 +88,7 @@ class _TakeStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._left = int(state["left"])
+        self._left = restoring.whole(state["left"], "TakeDataset", 0, self._left)
 
 
 TAKE = dataset_op(
@@ -132,7 +137,11 @@ class _SkipStage(UnaryStage):
         if self._left < 0:
             return False
         while self._left:
-            done = self.input.skip(self._left)
+            try:
+                done = self.input.skip(self._left)
+            except UnwantedError as end:
+                self._left -= end.passed
+                raise
             if not done:
                 self._left = -1
                 return False
@@ -150,7 +159,7 @@ class _SkipStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._left = int(state["left"])
+        self._left = restoring.whole(state["left"], "SkipDataset", -1)
 
 
 SKIP = dataset_op(
@@ -234,6 +243,7 @@ class _RepeatStage(Stage):
         self._input.close()
         self._input = None
         self._round += 1
+        self._run.check_wanted()  # rounds may be empty
         if self._count < 0 and not self._given:
             self._count = self._round  # empty rounds for ever would never end
 
@@ -242,18 +252,18 @@ class _RepeatStage(Stage):
         return {"round": self._round, "count": self._count, "given": self._given, "input": inner}
 
     def restore(self, state: State) -> None:
-        self._round, self._count = int(state["round"]), int(state["count"])
-        self._given = bool(state["given"])
+        self._round = restoring.whole(state["round"], "RepeatDataset")
+        self._count = restoring.whole(state["count"], "RepeatDataset", -1)
+        self._given = restoring.flag(state["given"], "RepeatDataset")
         self.close()
         self._input = None
         if state["input"] is not None:
             self._input = self._description.start(self._run)
             self._input.restore(state["input"])
 
-    def close(self) -> None:
+    def parts(self) -> Sequence[Stage]:
         inner = self._input
-        if inner is not None:
-            inner.close()
+        return () if inner is None else (inner,)
 
 
 REPEAT = dataset_op(

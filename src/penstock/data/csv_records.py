@@ -278,14 +278,14 @@ class Csv(Description):
         def open_file(path: bytes, offset: int) -> CsvReader:
             return CsvReader(path, self.compression, offset, self.layout)
 
-        return _CsvStage(self.paths, open_file, self.columns)
+        return _CsvStage(self.paths, open_file, run, self.columns)
 
 
 class _CsvStage(FilesStage):
     stacked = False
 
-    def __init__(self, paths: Sequence[bytes], open_file: Open, columns: Columns) -> None:
-        super().__init__(paths, open_file)
+    def __init__(self, paths: Sequence[bytes], open_file: Open, run: Run, columns: Columns) -> None:
+        super().__init__(paths, open_file, run)
         self._columns = columns
 
     def next(self) -> Element | None:

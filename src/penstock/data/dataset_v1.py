@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.core.composite import SparseTensor
+from penstock.core.deprecation import deprecated
 from penstock.core.op_def import lookup
 from penstock.data import legacy
 from penstock.data.base import DatasetBase
@@ -30,10 +31,12 @@ class DatasetV1(Dataset):
       [1, 2]
     """
 
+    @deprecated("Use `iter(dataset)`, or `tf.compat.v1.data.make_one_shot_iterator`.")
     def make_one_shot_iterator(self) -> Any:
         """An iterator that needs no initializer: see `tf.compat.v1.data.make_one_shot_iterator`."""
         return make_one_shot_iterator(self)
 
+    @deprecated("Use `iter(dataset)`, or `tf.compat.v1.data.make_initializable_iterator`.")
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
         """An iterator that is begun: see `tf.compat.v1.data.make_initializable_iterator`.
 
@@ -43,20 +46,24 @@ class DatasetV1(Dataset):
         return make_initializable_iterator(self, shared_name)
 
     @property
+    @deprecated("Use `tf.compat.v1.data.get_output_types`.")
     def output_types(self) -> Any:
         """The structure of the dtypes of elements."""
         return legacy.legacy_types(self.element_spec)
 
     @property
+    @deprecated("Use `tf.compat.v1.data.get_output_shapes`.")
     def output_shapes(self) -> Any:
         """The structure of the shapes of elements."""
         return legacy.legacy_shapes(self.element_spec)
 
     @property
+    @deprecated("Use `tf.compat.v1.data.get_output_classes`.")
     def output_classes(self) -> Any:
         """The structure of the classes of elements."""
         return legacy.legacy_classes(self.element_spec)
 
+    @deprecated("Use `tf.data.Dataset.map`.")
     def map_with_legacy_function(
         self,
         map_func: Callable[..., Any],
@@ -72,6 +79,7 @@ class DatasetV1(Dataset):
         """
         return self.map(map_func, num_parallel_calls, deterministic)  # type: ignore[return-value]
 
+    @deprecated("Use `tf.data.Dataset.filter`.")
     def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> "DatasetV1":
         """As `filter`, of which it is another name here.
 
@@ -81,6 +89,7 @@ class DatasetV1(Dataset):
         return self.filter(predicate)  # type: ignore[return-value]
 
     @staticmethod
+    @deprecated("Use `tf.data.Dataset.from_tensor_slices`.")
     def from_sparse_tensor_slices(sparse_tensor: Any) -> "DatasetV1":
         """The rows of a sparse tensor: `from_tensor_slices` takes sparse tensors too.
 

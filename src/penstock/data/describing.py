@@ -8,6 +8,7 @@ import numpy as np
 from penstock import proto
 from penstock.core import shapes
 from penstock.core.context import state
+from penstock.core.deprecation import deprecated
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
@@ -36,6 +37,7 @@ def cardinality(dataset: Any) -> Any:
     return dataset.cardinality()
 
 
+@deprecated("Use `tf.data.Dataset.get_single_element`.")
 def get_single_element(dataset: Any) -> Any:
     """The only element of a dataset: see `tf.data.Dataset.get_single_element`.
 

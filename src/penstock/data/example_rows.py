@@ -193,17 +193,18 @@ class Slices(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first slice."""
-        return _SlicesStage(self)
+        return _SlicesStage(self, run)
 
 
 class _SlicesStage(CountedStage):
     stacked = False
 
-    def __init__(self, description: Slices) -> None:
-        super().__init__(description.cardinality())
+    def __init__(self, description: Slices, run: Run) -> None:
+        super().__init__(description.cardinality(), run)
         self._of = description
 
     def next(self) -> Element | None:
+        self.check_wanted()
         at = self._at
         if at >= self._count:
             return None

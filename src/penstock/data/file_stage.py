@@ -12,8 +12,9 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import files
-from penstock.data.run import Run
-from penstock.data.stages import Description, Element, Stage, State
+from penstock.data import restoring
+from penstock.data.run import Run, UnwantedError
+from penstock.data.stages import Description, Element, SourceStage, Stage, State
 from penstock.types import dtypes as dt
 
 
@@ -60,15 +61,18 @@ class Files(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first item."""
-        return FilesStage(self.paths, self.open_file, self.starts)
+        return FilesStage(self.paths, self.open_file, run, self.starts)
 
 
-class FilesStage(Stage):
+class FilesStage(SourceStage):
     """Goes through files; see `Files`."""
 
     stacked = True
 
-    def __init__(self, paths: Sequence[bytes], open_file: Open, starts: Sequence[int] = ()) -> None:
+    def __init__(
+        self, paths: Sequence[bytes], open_file: Open, run: Run, starts: Sequence[int] = ()
+    ) -> None:
+        super().__init__(run)
         self._paths = paths
         self._open_file = open_file
         self._starts = starts
@@ -85,6 +89,8 @@ class FilesStage(Stage):
         """Up to `count` items of this file and the next ones; none behind the last file."""
         found: list[bytes] = []
         while len(found) < count and self._number < len(self._paths):
+            if not found:  # what was found is given
+                self.check_wanted()
             try:
                 if self._reader is None:
                     self._reader = self._open_file(self._paths[self._number], self._offset)
@@ -116,8 +122,12 @@ class FilesStage(Stage):
     def skip(self, count: int) -> int:
         """Reads over items."""
         done = 0
-        while done < count and (found := self._take(min(count - done, _SKIPPED))):
-            done += len(found)
+        try:
+            while done < count and (found := self._take(min(count - done, _SKIPPED))):
+                done += len(found)
+        except UnwantedError as end:
+            end.passed = done
+            raise
         return done
 
     def save(self) -> State:
@@ -127,9 +137,13 @@ class FilesStage(Stage):
 
     def restore(self, state: State) -> None:
         """Goes to a place in a file."""
-        number, offset = state
-        self._begin(int(number))
-        self._offset = int(offset)
+        number, offset = restoring.several(state, "The place in files", 2)
+        self._begin(restoring.whole(number, "The number of a file", 0, len(self._paths)))
+        self._offset = restoring.whole(offset, "The place in a file")
+
+    def after_fork(self) -> None:
+        """Opens the file again: two processes would move one offset."""
+        self.close()
 
     def close(self) -> None:
         """Closes the file that is open."""

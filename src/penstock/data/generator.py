@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock import errors
+from penstock.data import restoring
 from penstock.data.operations import NAMED, Mapped, dataset_kernel, dataset_op
 from penstock.data.run import Run
-from penstock.data.stages import Array, Description, Element, Stage, State
+from penstock.data.stages import Array, Description, Element, SourceStage, Stage, State
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
@@ -58,8 +59,9 @@ class Generated(Description):
         return _GeneratorStage(self, run)
 
 
-class _GeneratorStage(Stage):
+class _GeneratorStage(SourceStage):
     def __init__(self, description: Generated, run: Run) -> None:
+        super().__init__(run)
         self._init = description.init.bind(run)
         self._following = description.following.bind(run)
         self._finalize = description.finalize.bind(run)
@@ -70,6 +72,7 @@ class _GeneratorStage(Stage):
     def next(self) -> Element | None:
         if self._ended:
             return None
+        self.check_wanted()
         if self._state is None:
             try:
                 self._state = list(self._init(()))
@@ -94,14 +97,16 @@ class _GeneratorStage(Stage):
         return {"given": self._given, "ended": self._ended}
 
     def restore(self, state: State) -> None:
+        ended = restoring.flag(state["ended"], "GeneratorDataset")
+        given = restoring.whole(state["given"], "GeneratorDataset")
         self._end()
-        self._ended = bool(state["ended"])
+        self._ended = ended
         self._given = 0
-        missing = 0 if self._ended else int(state["given"])
+        missing = 0 if ended else given
         while self._given < missing and not self._ended:
             with contextlib.suppress(Exception):  # it was raised before the state was saved
                 self.next()
-        self._given = int(state["given"])
+        self._given = given
 
     def close(self) -> None:
         self._end()

@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import host_kernel
+from penstock.data import restoring
 from penstock.data.held import HeldElements
 from penstock.data.operations import HOST, NAMED, TYPES, Mapped, dataset_op, held
 from penstock.data.run import Bound, Run
@@ -26,6 +27,8 @@ from penstock.data.stages import (
 )
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
+
+_LEAST = -(2**63)  # of the keys
 
 
 def _key(function: Bound, element: Element) -> int:
@@ -152,22 +155,24 @@ class _WindowsStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._ended = bool(state["ended"])
-        self._groups = {
-            int(each["key"]): [tuple(e) for e in each["group"]] for each in state["groups"]
-        }
-        self._sizes = {int(each["key"]): int(each["size"]) for each in state["groups"]}
+        kind = "GroupByWindowDataset"
+        self._ended = restoring.flag(state["ended"], kind)
+        groups = restoring.several(state["groups"], kind)
+        keys = [restoring.whole(each["key"], kind, _LEAST) for each in groups]
+        kept = [restoring.elements(each["group"], self._source, kind) for each in groups]
+        sizes = [restoring.whole(each["size"], kind, 1) for each in groups]
+        self._groups = dict(zip(keys, kept, strict=True))
+        self._sizes = dict(zip(keys, sizes, strict=True))
         self._current = None
         current = state["current"]
         if current is not None:
-            stage = self._begin(int(current["key"]), [tuple(e) for e in current["group"]])
+            key = restoring.whole(current["key"], kind, _LEAST)
+            stage = self._begin(key, restoring.elements(current["group"], self._source, kind))
             stage.restore(current["stage"])
 
-    def close(self) -> None:
+    def parts(self) -> Sequence[Stage]:
         current = self._current
-        if current is not None:
-            current.close()
-        super().close()
+        return (self.input,) if current is None else (self.input, current)
 
 
 def _captures(*names: str) -> str:
@@ -264,8 +269,13 @@ class _ReducedStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._ended = bool(state["ended"])
-        self._states = {int(each["key"]): list(each["state"]) for each in state["states"]}
+        kind = "GroupByReducerDataset"
+        self._ended = restoring.flag(state["ended"], kind)
+        types = [t.dtype for t in self._first.body.outputs]
+        self._states = {
+            restoring.whole(each["key"], kind, _LEAST): restoring.arrays(each["state"], types, kind)
+            for each in restoring.several(state["states"], kind)
+        }
         self._keys = sorted(self._states) if self._ended else []
 
 

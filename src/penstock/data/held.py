@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.data import codec
+from penstock.data import codec, restoring
 from penstock.data.run import Run
 from penstock.data.stages import Description, Element, Stage, State
 from penstock.types import dtypes as dt
@@ -74,4 +74,4 @@ class _HeldStage(Stage):
         return self._at
 
     def restore(self, state: State) -> None:
-        self._at = int(state)
+        self._at = restoring.whole(state, "WindowDataset", 0, len(self._elements))

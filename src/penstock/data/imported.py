@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from penstock import errors
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext, scalar
+from penstock.data.base import cardinality_of
 from penstock.data.mapping import Map
 from penstock.data.operations import (
     HOST,
@@ -61,7 +60,7 @@ OLD_CARDINALITY = define_op(
 
 @host_kernel(OLD_CARDINALITY, limit=HOST)
 def _cardinality(input_dataset: Array) -> Array:
-    return np.asarray(held(input_dataset).cardinality(), np.int64)
+    return cardinality_of(input_dataset)
 
 
 # ---- an element by its number

@@ -13,13 +13,14 @@ from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.resources import ResourceHandle, ResourceManager
 from penstock.core.shapes import ShapeContext
-from penstock.data import codec
+from penstock.data import codec, restoring
 from penstock.data.external import check_external
 from penstock.data.operations import HOST, TYPES, attr_text, held
 from penstock.data.options import ExternalStatePolicy
 from penstock.data.options_dataset import options_of
-from penstock.data.run import Run
-from penstock.data.stages import Array, Description, Element, Stage
+from penstock.data.pool import Process
+from penstock.data.run import Run, UnwantedError
+from penstock.data.stages import Array, Description, Element, Stage, State, left_behind
 from penstock.ops.optional import OptionalValue
 from penstock.ops.queue_waiting import make_handle
 from penstock.types import dims as d
@@ -43,6 +44,8 @@ class IteratorState:
         self.name = name
         self.types = tuple(types)
         self.shapes = tuple(shapes)
+        self._closed = False  # no lock: it is set once
+        self._process = Process.number
         self.lock = threading.RLock()  # guards: all that follow
         self._description: Description | None = None
         self._run: Run | None = None
@@ -67,6 +70,7 @@ class IteratorState:
         with self.lock:
             before = self._run, self._stage
             self._description, self._run, self._stage = description, run, stage
+            self._closed = False
         _close(*before)
 
     def _check(self, description: Description) -> None:
@@ -88,18 +92,54 @@ class IteratorState:
 
         Raises:
           FailedPreconditionError: it was not initialized.
+          CancelledError: it was closed.
         """
-        with self.lock:
-            stage = self._stage
-            if stage is None:
-                raise errors.FailedPreconditionError(
-                    None,
-                    None,
-                    f"{self.name}: GetNext() failed because the iterator has not been initialized."
-                    " Ensure that you have run the initializer operation for this iterator before"
-                    " getting the next element.",
-                )
+        if self._process != Process.number:
+            self._after_fork()
+        try:
+            with self.lock:
+                return self._held_next()
+        finally:
+            self._end_if_closed()
+
+    def _after_fork(self) -> None:
+        """Has it serve in this process, which is a fork of that which made it.
+
+        Raises:
+          FailedPreconditionError: a thread of the other one was at work with it.
+        """
+        if not self.lock.acquire(blocking=False):
+            raise left_behind(self.name)
+        self.lock.release()
+        if self._run is not None and self._stage is not None:
+            self._run.after_fork()
+            self._stage.after_fork()
+        self._process = Process.number
+
+    def _end_if_closed(self) -> None:
+        """Ends what `close` could not, as this thread had the stages; when it has left them."""
+        if self._closed:
+            self.close()
+
+    def _held_next(self) -> Element | None:
+        """As `next`; the lock is held."""
+        if self._closed:
+            raise errors.CancelledError(
+                None, None, f"{self.name}: expected an open iterator, got a closed one. Make a new."
+            )
+        stage = self._stage
+        if stage is None:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                f"{self.name}: GetNext() failed because the iterator has not been initialized."
+                " Ensure that you have run the initializer operation for this iterator before"
+                " getting the next element.",
+            )
+        try:
             return stage.next()
+        except UnwantedError as end:
+            raise errors.CancelledError(None, None, end.message) from None
 
     def next_in(self, ctx: KernelContext) -> Element | None:
         """As `next`, in a step: it ends when the step is cancelled, or its time is over.
@@ -110,15 +150,18 @@ class IteratorState:
         step = ctx.step
         if step is None:
             return self.next()
+        if self._process != Process.number:
+            self._after_fork()
         while not self.lock.acquire(timeout=_LOOK_S):
             step.check(ctx.op_name)
         try:
             if self._run is None:
-                return self.next()
+                return self._held_next()
             with self._run.within(step, ctx.op_name):
-                return self.next()
+                return self._held_next()
         finally:
             self.lock.release()
+            self._end_if_closed()
 
     def save(self, policy: ExternalStatePolicy = ExternalStatePolicy.FAIL) -> bytes:
         """Where it is.
@@ -130,19 +173,26 @@ class IteratorState:
         Raises:
           FailedPreconditionError: there are such, and they are to be refused.
         """
+        if self._process != Process.number:
+            self._after_fork()
         with self.lock:
             stage = self._stage
             if self._description is not None and self._run is not None:
                 chosen = self._run.options.external_state or policy
                 check_external(self._description, chosen, self.name)
-            return codec.encode(None if stage is None else stage.save())
+            if stage is None or self._description is None:
+                return codec.encode(None)
+            kinds = restoring.kinds(self._description)
+            return codec.encode({"kinds": kinds, "stage": stage.save()})
 
     def restore(self, data: bytes) -> None:
         """Goes on from where `save` was called.
 
         Raises:
           FailedPreconditionError: it has no dataset.
-          DataLossError: the bytes are no state of such an iterator.
+          NotFoundError: the state is of another dataset.
+          InvalidArgumentError: of one with elements of other dtypes or shapes.
+          DataLossError: the bytes are no state.
         """
         state = codec.decode(data)
         with self.lock:
@@ -154,26 +204,43 @@ class IteratorState:
                     f"{self.name}: expected an iterator of a dataset, got one that was not"
                     " initialized. Run its initializer first.",
                 )
-            stage = description.start(run)
-            try:
-                if state is not None:
-                    stage.restore(state)
-            except Exception as problem:
-                stage.close()
-                if isinstance(problem, errors.OpError):
-                    raise
-                raise errors.DataLossError(
-                    None,
-                    None,
-                    f"{self.name}: expected the state of an iterator of this dataset, got another"
-                    f" ({type(problem).__name__}: {problem}).",
-                ) from None
+            stage = self._restored(state, description, run)
             before, self._stage = self._stage, stage
         _close(None, before)
 
+    def _restored(self, state: State, description: Description, run: Run) -> Stage:
+        """A new stage, where the state says."""
+        if isinstance(state, dict) and "kinds" in state:  # earlier ones are without
+            restoring.check_kinds(state["kinds"], description)
+            state = state.get("stage")
+        stage = description.start(run)
+        try:
+            if state is not None:
+                with run.restoring():
+                    stage.restore(state)
+        except Exception as problem:
+            stage.close()
+            if isinstance(problem, errors.OpError):
+                raise
+            raise restoring.missing(problem, self.name, state) from None
+        return stage
+
     def close(self) -> None:
-        """Ends what runs ahead for it."""
-        _close(self._run, self._stage)
+        """Ends what runs ahead for it, and whoever waits for an element.
+
+        Where another thread has the stages, that thread ends them when it leaves.
+        """
+        if self._process != Process.number:  # what it has open is the other process's
+            return
+        self._closed = True
+        run = self._run
+        if run is not None:
+            run.close()
+        if self.lock.acquire(blocking=False):
+            try:
+                _close(None, self._stage)
+            finally:
+                self.lock.release()
 
     close_with_session = close
 

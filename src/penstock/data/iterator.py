@@ -37,6 +37,7 @@ from penstock.util import nest
 # Any: elements are of whatever structure the dataset has.
 
 _MOST_TRACED = 2048
+_KEY, _OLD_KEY = "ITERATOR_STATE", "_STATE"  # in checkpoints; the second in earlier ones
 
 
 class IteratorBase(PythonIterator[Any], Trackable, CompositeTensor, abc.ABC):
@@ -188,10 +189,11 @@ class OwnedIterator(IteratorBase):
             raise errors.UnimplementedError(
                 None, None, "An iterator of a graph is saved with make_saveable_from_iterator."
             )
-        return {"_STATE": convert_to_tensor(self._state.save())}
+        return {_KEY: convert_to_tensor(self._state.save())}
 
     def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> Any:
-        data: Any = np.asarray(restored_tensors["_STATE"].numpy(), object).reshape(())[()]
+        found = restored_tensors[_KEY if _KEY in restored_tensors else _OLD_KEY]
+        data: Any = np.asarray(found.numpy(), object).reshape(())[()]
         assert self._state is not None
         self._state.restore(data)
 

@@ -6,6 +6,7 @@ from typing import Any
 from penstock.core import context
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
+from penstock.core.deprecation import deprecated
 from penstock.core.execute import execute
 from penstock.core.op_def import lookup
 from penstock.core.tensor import Tensor
@@ -208,16 +209,19 @@ class Iterator(Trackable):
         return self._structure.spec
 
     @property
+    @deprecated("Use `tf.compat.v1.data.get_output_types`.")
     def output_types(self) -> Any:
         """The structure of the dtypes of elements."""
         return legacy_types(self.element_spec)
 
     @property
+    @deprecated("Use `tf.compat.v1.data.get_output_shapes`.")
     def output_shapes(self) -> Any:
         """The structure of the shapes of elements."""
         return legacy_shapes(self.element_spec)
 
     @property
+    @deprecated("Use `tf.compat.v1.data.get_output_classes`.")
     def output_classes(self) -> Any:
         """The structure of the classes of elements."""
         return legacy_classes(self.element_spec)

@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import files
+from penstock.data import restoring
 from penstock.data.file_stage import check_vector
 from penstock.data.operations import NAMED, dataset_kernel, dataset_op, texts_of
 from penstock.data.run import Run
@@ -62,9 +63,11 @@ class _MatchingStage(Stage):
         return {"number": self._number, "names": list(self._names), "found": self._found}
 
     def restore(self, state: State) -> None:
-        self._number = int(state["number"])
-        self._names = [bytes(np.asarray(n, object)[()]) for n in state["names"]]
-        self._found = bool(state["found"])
+        what = "MatchingFilesDataset"
+        self._number = restoring.whole(state["number"], what, 0, len(self._patterns))
+        names = restoring.several(state["names"], what)
+        self._names = [restoring.arrays([n], [dt.string], what)[0][()] for n in names]
+        self._found = restoring.flag(state["found"], what)
 
 
 MATCHING = dataset_op(
@@ -113,17 +116,18 @@ class Listed(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
-        return _ListStage(self.elements)
+        return _ListStage(self.elements, run)
 
 
 class _ListStage(CountedStage):
     stacked = False  # elements may have several shapes
 
-    def __init__(self, elements: Sequence[Element]) -> None:
-        super().__init__(len(elements))
+    def __init__(self, elements: Sequence[Element], run: Run) -> None:
+        super().__init__(len(elements), run)
         self._elements = elements
 
     def next(self) -> Element | None:
+        self.check_wanted()
         at = self._at
         if at >= self._count:
             return None

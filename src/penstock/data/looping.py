@@ -1,6 +1,5 @@
 """Functions that hand a state from element to element: scan and reduce; and a single element."""
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,10 +7,11 @@ from penstock import errors
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.data import restoring
 from penstock.data.operations import HOST, NAMED, TYPES, WHY, Mapped, dataset_op, held
-from penstock.data.options_dataset import options_of
 from penstock.data.run import Bound, Run
-from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage
+from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage, elements
+from penstock.data.whole import started
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
@@ -48,13 +48,14 @@ class Scan(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
-        return _ScanStage(self.inputs[0].start(run), self.initial, self.function.bind(run))
+        return _ScanStage(self.inputs[0].start(run), self, self.function.bind(run))
 
 
 class _ScanStage(UnaryStage):
-    def __init__(self, input: Stage, initial: Sequence[Array], function: Bound) -> None:
+    def __init__(self, input: Stage, description: Scan, function: Bound) -> None:
         super().__init__(input)
-        self._state = list(initial)
+        self._state = list(description.initial)
+        self._types = [t.dtype for t in function.body.outputs[: len(self._state)]]
         self._function = function
 
     def next(self) -> Element | None:
@@ -71,7 +72,7 @@ class _ScanStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._state = list(state["state"])
+        self._state = restoring.arrays(state["state"], self._types, "ScanDataset")
 
 
 _STATES = (
@@ -129,20 +130,12 @@ def _reduce(
     ctx: KernelContext, input_dataset: Array, initial_state: list[Array],
     other_arguments: list[Array], *, f: Any, output_types: Any, output_shapes: Any,
 ) -> Sequence[Array]:  # fmt: skip
-    description = held(input_dataset)
-    run = Run(ctx.resources, "CPU", options_of(description))
-    function = Mapped(f, other_arguments).bind(run)
-    stage = description.start(run)
     state: Sequence[Array] = list(initial_state)
-    step, name = ctx.step, ctx.op_name
-    try:
-        with contextlib.nullcontext() if step is None else run.within(step, name):
-            while (found := stage.next()) is not None:
-                state = function([*state, *found])
-                run.check_wanted()
-    finally:
-        run.close()
-        stage.close()
+    with started(held(input_dataset), ctx) as (stage, run):
+        function = Mapped(f, other_arguments).bind(run)
+        for found in elements(stage):
+            state = function([*state, *found])
+            run.check_wanted()
     return list(state)
 
 
@@ -150,10 +143,7 @@ def _reduce(
 def _single(
     ctx: KernelContext, dataset: Array, *, output_types: Any, output_shapes: Any
 ) -> Sequence[Array]:
-    description = held(dataset)
-    run = Run(ctx.resources, "CPU", options_of(description))
-    stage = description.start(run)
-    try:
+    with started(held(dataset), ctx) as (stage, _):
         found = stage.next()
         if found is None:
             raise errors.InvalidArgumentError(
@@ -166,7 +156,4 @@ def _single(
                 "Dataset had more than one element: expected exactly one. Take the first with"
                 " take(1).",
             )
-    finally:
-        run.close()
-        stage.close()
     return list(found)

@@ -11,8 +11,9 @@ from penstock.data.base import DatasetBase, DatasetSpec
 from penstock.data.batching import BATCH
 from penstock.data.combining import CONCATENATE, ZIP
 from penstock.data.counting import REPEAT, SKIP, TAKE
+from penstock.data.filtering import FILTER
 from penstock.data.functions import Traced, trace
-from penstock.data.mapping import AUTOTUNE, FILTER, MAP, PARALLEL_MAP
+from penstock.data.mapping import AUTOTUNE, MAP, PARALLEL_MAP
 from penstock.data.nesting import FLAT_MAP
 from penstock.data.parallel_forms import PARALLEL_BATCH
 from penstock.data.prefetching import PREFETCH

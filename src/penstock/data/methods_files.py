@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
+from penstock.core.deprecation import deprecated
 from penstock.core.execute import execute
 from penstock.data.base import DatasetBase, dataset_class
 from penstock.data.listing import LIST
@@ -137,6 +138,7 @@ def _axes(patterns: Any) -> Any:
     )
 
 
+@deprecated("Use `tf.data.Dataset.counter`.")
 def counter(start: Any = 0, step: Any = 1, dtype: Any = dt.int64) -> "Dataset":
     """Counts without an end; see `tf.data.Dataset.counter`.
 

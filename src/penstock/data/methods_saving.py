@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import errors, proto
 from penstock.core import files
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
+from penstock.core.deprecation import deprecated
 from penstock.core.execute import execute
+from penstock.core.trackable import managed
 from penstock.data import chunks, structure_messages
 from penstock.data.base import DatasetBase, DatasetSpec
 from penstock.data.functions import Traced, trace
+from penstock.data.loading import LOAD
 from penstock.data.methods_basic import trace_dataset
 from penstock.data.methods_sources import made
 from penstock.data.pool import processors
-from penstock.data.saving import LOAD, SAVE, SNAPSHOT
+from penstock.data.saving import SAVE, SAVE_V2
+from penstock.data.snapshots import SNAPSHOT
 from penstock.data.structure import Structure
 from penstock.data.turns import in_turns
 from penstock.types import dtypes as dt
@@ -45,7 +50,9 @@ class SavingMethods(DatasetBase):
           path: the folder; what was saved there is replaced.
           compression: "GZIP", "ZLIB", "SNAPPY" or None.
           shard_func: takes an element, returns int64[], the number of the shard it goes to.
-          checkpoint_args: not supported: save the iterator's position with `tf.train.Checkpoint`.
+          checkpoint_args: the arguments of a `tf.train.CheckpointManager`, without `checkpoint`:
+            how far it has come is saved there as it goes, and a call with the same arguments goes
+            on from the last checkpoint. A `step_counter` counts the elements.
 
         Returns:
           In a graph the operation that writes; else None.
@@ -53,7 +60,9 @@ class SavingMethods(DatasetBase):
         Raises:
           InvalidArgumentError: `shard_func` returns something else, or there is no such
             compression.
-          UnimplementedError: `checkpoint_args` are given, or elements hold what cannot be written.
+          UnimplementedError: elements hold what cannot be written.
+          ValueError: `checkpoint_args` hold a `checkpoint`.
+          RuntimeError: they are given in a graph.
 
         Example:
           >>> import os, tempfile
@@ -63,13 +72,8 @@ class SavingMethods(DatasetBase):
           >>> [int(x) for x in tf.data.Dataset.load(path)]
           [0, 1, 2]
         """
-        if checkpoint_args is not None:
-            raise errors.UnimplementedError(
-                None,
-                None,
-                "save: `checkpoint_args` are not supported. Leave them out; an iterator's position"
-                " is saved with tf.train.Checkpoint.",
-            )
+        if checkpoint_args:
+            _check_checkpoint_args(checkpoint_args)
         _write_spec(path, self.element_spec)
         traced = _sharding(self, shard_func)
         attrs = {
@@ -78,6 +82,11 @@ class SavingMethods(DatasetBase):
             "compression": compression or "",
         }
         folder = convert_to_tensor(os.fspath(path) if hasattr(path, "__fspath__") else path)
+        if checkpoint_args:
+            inputs = (self._variant_tensor, folder, traced.captured)
+            saved = self._derived(SAVE_V2, inputs, self._structure, attrs)
+            _save_with_checkpoints(iter(saved), dict(checkpoint_args))
+            return None
         return execute(SAVE, (self._variant_tensor, folder, traced.captured), attrs)
 
     @staticmethod
@@ -230,6 +239,32 @@ def _wait(path: Any) -> None:
         time.sleep(_POLL_SECONDS)
 
 
+def _check_checkpoint_args(found: Any) -> None:
+    if "checkpoint" in found:
+        raise ValueError(
+            "Invalid `checkpoint_args`. `checkpoint_args` are not allowed to include 'checkpoint':"
+            " expected the other arguments of a CheckpointManager, got"
+            f" {sorted(map(str, found))}. Leave it out; it is made here."
+        )
+    if state.graph is not None:
+        raise RuntimeError(
+            "save: expected `checkpoint_args` outside of graphs and functions, got them while a"
+            " graph is built. Save eagerly, or leave them out."
+        )
+
+
+def _save_with_checkpoints(iterator: Any, args: dict[str, Any]) -> None:
+    """Goes through what is saved, from the last checkpoint on, and makes checkpoints."""
+    manager = managed({"iterator": iterator}, args)
+    manager.restore_or_initialize()
+    counter = args.get("step_counter")
+    for _ in iterator:
+        if counter is not None:
+            counter.assign_add(1)
+        manager.save(check_interval=True)
+
+
+@deprecated("Use `tf.data.Dataset.save`.")
 def save(
     dataset: Any,
     path: Any,
@@ -244,11 +279,12 @@ def save(
       path: the folder.
       compression: "GZIP", "ZLIB", "SNAPPY" or None.
       shard_func: takes an element, returns int64[], the number of the shard it goes to.
-      checkpoint_args: not supported.
+      checkpoint_args: the arguments of a CheckpointManager.
     """
     return dataset.save(path, compression, shard_func, checkpoint_args)
 
 
+@deprecated("Use `tf.data.Dataset.load`.")
 def load(
     path: Any,
     element_spec: Any = None,
@@ -266,6 +302,7 @@ def load(
     return SavingMethods.load(path, element_spec, compression, reader_func)
 
 
+@deprecated("Use `tf.data.Dataset.snapshot`.")
 def snapshot(
     path: Any,
     compression: str | None = "AUTO",

@@ -291,7 +291,8 @@ def _in_rows(spec: Any) -> Any:
         parts: list[Any] = []
         for leaf, value in zip(leaves, nest.flatten(whole), strict=True):
             found = st.to_batched_components(leaf, value)
-            if not isinstance(leaf, (TensorSpec, SparseTensorSpec)):
+            known = hasattr(leaf, "shape")  # a stack of datasets says it otherwise
+            if known and not isinstance(leaf, (TensorSpec, SparseTensorSpec)):
                 for each in found:
                     each.set_shape([leaf.shape[0], *each.shape[1:]])
             parts.extend(found)

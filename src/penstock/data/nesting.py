@@ -5,6 +5,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.core.kernels import host_kernel
+from penstock.data import restoring
 from penstock.data.mapping import AUTOTUNE, DETERMINISTIC
 from penstock.data.operations import (
     HOST,
@@ -18,7 +19,7 @@ from penstock.data.operations import (
 )
 from penstock.data.pool import processors
 from penstock.data.prefetching import PrefetchStage
-from penstock.data.run import Bound, Run
+from penstock.data.run import Bound, Run, UnwantedError
 from penstock.data.stages import (
     Array,
     Description,
@@ -75,16 +76,23 @@ class Interleave(Description):
 class _Open:
     """A dataset that elements are taken of, and the element that it was made of."""
 
-    __slots__ = ("element", "stage")
+    __slots__ = ("element", "of", "stage")
 
-    def __init__(self, element: Element, stage: Stage) -> None:
+    def __init__(self, element: Element, of: Description, stage: Stage) -> None:
         self.element = element
+        self.of = of
         self.stage = stage
+
+    def save(self) -> State:
+        """What is to be opened again, and where it is."""
+        kinds = restoring.kinds(self.of)
+        return {"element": list(self.element), "kinds": kinds, "stage": self.stage.save()}
 
 
 class _InterleaveStage(UnaryStage):
     def __init__(self, input: Stage, description: Interleave, function: Bound, run: Run) -> None:
         super().__init__(input)
+        self._of = description
         self._function = function
         self._block = description.block
         self._run = run
@@ -120,6 +128,8 @@ class _InterleaveStage(UnaryStage):
         """The next element of an open dataset; None when it has no more, and is closed."""
         try:
             found = current.stage.next()
+        except UnwantedError:
+            raise
         except Exception:
             if self._parallel:  # as in TensorFlow: an error is an element of its turn there
                 self._count()
@@ -153,18 +163,16 @@ class _InterleaveStage(UnaryStage):
                 return
 
     def _opened(self, element: Element, begins: bool = True) -> _Open:
-        stage = held(self._function(element)[0]).start(self._run)
+        made = held(self._function(element)[0])
+        stage = made.start(self._run)
         if self._parallel:
-            ahead = stage = PrefetchStage(stage, 2 * self._block, self._run)
+            ahead = stage = PrefetchStage(stage, made, 2 * self._block, self._run)
             if begins:
                 ahead.begin()
-        return _Open(element, stage)
+        return _Open(element, made, stage)
 
     def save(self) -> State:
-        open_ = [
-            None if o is None else {"element": list(o.element), "stage": o.stage.save()}
-            for o in self._open
-        ]
+        open_ = [None if each is None else each.save() for each in self._open]
         return {
             **super().save(), "open": open_, "turn": self._turn, "taken": self._taken,
             "ended": self._ended,
@@ -172,20 +180,22 @@ class _InterleaveStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._turn, self._taken = int(state["turn"]), int(state["taken"])
-        self._ended = bool(state["ended"])
-        self._open = [None if saved is None else self._reopened(saved) for saved in state["open"]]
+        kind = self._of.kind
+        open_ = restoring.several(state["open"], kind)
+        self._turn = restoring.whole(state["turn"], kind, 0, len(open_) - 1)
+        self._taken = restoring.whole(state["taken"], kind, 0, self._block - 1)
+        self._ended = restoring.flag(state["ended"], kind)
+        self._open = [None if saved is None else self._reopened(saved) for saved in open_]
 
     def _reopened(self, saved: State) -> _Open:
-        made = self._opened(tuple(saved["element"]), begins=False)
+        element = restoring.element(saved["element"], self._of.inputs[0], self._of.kind)
+        made = self._opened(element, begins=False)
+        restoring.check_kinds(saved.get("kinds"), made.of)
         made.stage.restore(saved["stage"])
         return made
 
-    def close(self) -> None:
-        for each in self._open:
-            if each is not None:
-                each.stage.close()
-        super().close()
+    def parts(self) -> Sequence[Stage]:
+        return (self.input, *(each.stage for each in self._open if each is not None))
 
 
 _FUNCTION = "f: func, Targuments: list(type) >= 0"

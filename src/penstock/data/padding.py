@@ -7,6 +7,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import host_kernel
+from penstock.data import restoring
 from penstock.data.batching import Batch, batch_size
 from penstock.data.operations import HOST, dataset_op, held
 from penstock.data.run import Run
@@ -76,7 +77,7 @@ class _PaddedStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._ended = bool(state["ended"])
+        self._ended = restoring.flag(state["ended"], "PaddedBatchDataset")
 
 
 def _padded(

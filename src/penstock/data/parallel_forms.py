@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from penstock.core.kernels import host_kernel
+from penstock.data import restoring
 from penstock.data.batching import Batch, batch_size
-from penstock.data.mapping import AUTOTUNE, DETERMINISTIC, Filter, Map, ParallelStage, calls_of
+from penstock.data.calls import ParallelStage
+from penstock.data.filtering import Filter
+from penstock.data.mapping import AUTOTUNE, DETERMINISTIC, Map, calls_of
 from penstock.data.operations import HOST, NAMED, TYPES, Mapped, dataset_op, held, text_of
 from penstock.data.run import Run
 from penstock.data.stages import (
@@ -69,7 +72,8 @@ class ParallelBatch(Batch):
         ordered = run.options.deterministic if self.deterministic is None else self.deterministic
         groups = _GroupStage(inner, self.size, self.drop_remainder)
         types = self.types
-        return ParallelStage(groups, lambda g: stack(g, types), run, count, ordered, True)
+        call = lambda group: stack(group, types)  # noqa: E731 - handed on, and to nobody else
+        return ParallelStage(groups, call, run, count, ordered, True, of=self)
 
 
 class _GroupStage(UnaryStage):
@@ -96,7 +100,7 @@ class _GroupStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._ended = bool(state["ended"])
+        self._ended = restoring.flag(state["ended"], "ParallelBatchDataset")
 
 
 OLD_BATCH = dataset_op(

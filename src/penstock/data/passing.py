@@ -7,6 +7,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.op_def import OpDef
+from penstock.data import restoring
 from penstock.data.operations import TYPES, dataset_kernel, dataset_op, held, number
 from penstock.data.random_numbers import chosen
 from penstock.data.run import Run
@@ -188,7 +189,7 @@ class _SamplingStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._words = Words(*map(int, state["words"]))
+        self._words = Words(*restoring.words(state["words"], "SamplingDataset"))
 
 
 @dataset_kernel(SAMPLING)

@@ -13,16 +13,25 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+_MOST_LEFT = 256
+
 
 class Task:
-    """A function that is run once, here or on another thread. Thread-safe."""
+    """A function that is run once, here or on another thread. Thread-safe.
 
-    __slots__ = ("_begun", "_changed", "_function", "done", "error", "result")
+    Attributes:
+      begun: whether somebody runs it, or has cancelled it.
+      done: whether it has ended.
+      result: what it gave.
+      error: what it raised.
+    """
+
+    __slots__ = ("_changed", "_function", "begun", "done", "error", "result")
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._function: Callable[[], Any] | None = function
         self._changed = threading.Condition()  # guards: all others
-        self._begun = False
+        self.begun = False
         self.done = False
         self.result: Any = None
         self.error: BaseException | None = None
@@ -30,9 +39,9 @@ class Task:
     def run(self) -> bool:
         """Runs the function unless somebody has begun to; whether this call did."""
         with self._changed:
-            if self._begun:
+            if self.begun:
                 return False
-            self._begun = True
+            self.begun = True
         function, self._function = self._function, None
         assert function is not None
         try:
@@ -48,9 +57,9 @@ class Task:
     def cancel(self) -> bool:
         """Makes it a task that nobody runs; False where somebody has begun to."""
         with self._changed:
-            if self._begun:
+            if self.begun:
                 return False
-            self._begun = True
+            self.begun = True
         self._function = None
         self._finish()
         return True
@@ -86,10 +95,11 @@ class Pool:
     def __init__(self, size: int) -> None:
         self.size = size
         self._tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
-        self._lock = threading.Lock()  # guards: _threads, _idle, _left
+        self._lock = threading.Lock()  # guards: _threads, _idle, _left, _most
         self._threads = 0
         self._idle = 0
         self._left = 0  # tasks that no thread has taken
+        self._most = _MOST_LEFT  # of them, before those are dropped that somebody has begun
 
     def submit(self, function: Callable[[], Any]) -> Task:
         """Has a function run by a thread when there is one."""
@@ -99,8 +109,27 @@ class Pool:
             if self._left > self._idle and self._threads < self.size:
                 threading.Thread(target=self._work, daemon=True, name="penstock-data").start()
                 self._threads += 1
-        self._tasks.put(task)
+            self._tasks.put(task)
+            if self._left > self._most:
+                self._drop_begun()
         return task
+
+    def _drop_begun(self) -> None:
+        """Drops the tasks that others have begun, or cancelled; `_lock` is held.
+
+        While all threads are busy, whoever waits runs its tasks itself, for as long as that lasts.
+        """
+        kept: list[Task] = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                task = self._tasks.get_nowait()
+                self._left -= 1
+                if not task.begun:
+                    kept.append(task)
+        for task in kept:
+            self._tasks.put(task)
+        self._left += len(kept)
+        self._most = max(_MOST_LEFT, 2 * self._left)
 
     def _work(self) -> None:
         while True:
@@ -182,8 +211,19 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class Process:
+    """Which process this is.
+
+    Attributes:
+      number: how often the program was forked on the way to it.
+    """
+
+    number = 0
+
+
 def _forget_pools() -> None:
     global _pools_lock  # another thread may have held it
+    Process.number += 1
     _pools_lock = threading.Lock()
     _pools.clear()  # a forked child has none of the threads
     _watches.clear()

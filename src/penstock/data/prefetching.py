@@ -11,13 +11,15 @@ from typing import Any
 
 from penstock import errors
 from penstock.core.kernels import host_kernel
+from penstock.data import restoring
+from penstock.data.blocks import BLOCK
 from penstock.data.counting import Counted
-from penstock.data.mapping import AUTOTUNE, BLOCK
+from penstock.data.mapping import AUTOTUNE
 from penstock.data.operations import HOST, TYPES, dataset_op, held, number
 from penstock.data.pool import Task, shared_watch
 from penstock.data.read_ahead import ReadAhead
-from penstock.data.run import Run
-from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage
+from penstock.data.run import Run, UnwantedError
+from penstock.data.stages import Array, Description, Element, Stage, State, UnaryStage, left_behind
 from penstock.types import dims as d
 
 _FIRST_ROOM = 2  # elements that are read ahead at first, where it is left to us
@@ -44,7 +46,7 @@ class Prefetch(Counted):
         inner = self.inputs[0].start(run)
         if self.count == 0:
             return inner
-        return PrefetchStage(inner, self.count, run, _block_of(self))
+        return PrefetchStage(inner, self, self.count, run, _block_of(self))
 
 
 def _block_of(description: Description) -> int:
@@ -68,14 +70,16 @@ class PrefetchStage(UnaryStage):
 
     Args:
       input: what is read.
+      of: the dataset whose elements those are.
       room: how many elements are kept at most; AUTOTUNE has it grow while some are missing, up to
         a number of bytes, and shrink while all are there.
       run: its threads are used.
       block: how many elements of a stacked input are taken at once where there is room for fewer.
     """
 
-    def __init__(self, input: Stage, room: int, run: Run, block: int = 1) -> None:
+    def __init__(self, input: Stage, of: Description, room: int, run: Run, block: int = 1) -> None:
         super().__init__(input)
+        self._of = of
         self.stacked = input.stacked
         self._grows = room == AUTOTUNE
         self._room = _FIRST_ROOM if self._grows else room
@@ -132,10 +136,9 @@ class PrefetchStage(UnaryStage):
             self._ended = found is None
             return found
         finally:
+            if mine:
+                self._stop_pumping()
             with self._changed:
-                if mine:
-                    self._pumping = False
-                    self._changed.notify_all()
                 self._left()
 
     def _back(self) -> None:
@@ -197,17 +200,27 @@ class PrefetchStage(UnaryStage):
         """Takes elements as long as there is room; on a thread of the pool."""
         try:
             while not (self._closed or self._paused or self._ended):
-                self._take()
+                if not self._take():
+                    break
                 with self._changed:
                     if len(self._ready) >= self._room or not self._ready.fits(1):
                         break
         finally:
-            with self._changed:
-                self._pumping = False
-                self._changed.notify_all()
+            self._stop_pumping()
 
-    def _take(self) -> None:
-        """Takes an element of the input, or some of a stacked one, or its error."""
+    def _stop_pumping(self) -> None:
+        with self._changed:
+            self._pumping = False
+            self._changed.notify_all()
+        if self._closed:
+            super().close()
+
+    def _take(self) -> bool:
+        """Takes an element of the input, or some of a stacked one, or its error.
+
+        Returns:
+          Whether somebody wants it. If not, whoever waits takes the next one itself: so it ends.
+        """
         found: Element | None = None
         problem: Exception | None = None
         stacked = self.stacked
@@ -216,6 +229,8 @@ class PrefetchStage(UnaryStage):
                 found = self.input.columns(max(self._room - len(self._ready), self._block))
             else:
                 found = self.input.next()
+        except UnwantedError:
+            return False
         except Exception as error:
             problem = error
         with self._changed:
@@ -224,6 +239,7 @@ class PrefetchStage(UnaryStage):
             else:
                 self._ready.push(found, problem, stacked)
             self._changed.notify_all()
+        return True
 
     def _pause(self) -> None:
         """Returns when nobody takes elements of the input; nobody will, until `_paused` ends."""
@@ -247,15 +263,28 @@ class PrefetchStage(UnaryStage):
         try:
             self._pause()
             super().restore(state)
-            self._ended = bool(state["ended"])
-            self._ready = ReadAhead(state["ready"])
+            self._ended = restoring.flag(state["ended"], "PrefetchDataset")
+            self._ready = ReadAhead(state["ready"], self._of)
         finally:
             self._paused = False
 
+    def after_fork(self) -> None:
+        """Reads ahead with threads of the new process, unless one had an element under way."""
+        if self._pumping and not self._cancel():
+            raise left_behind("PrefetchDataset")
+        self._changed = threading.Condition()
+        self._pumping = self._watched = False
+        super().after_fork()
+
     def close(self) -> None:
-        """Stops reading ahead."""
-        self._closed = True
-        super().close()
+        """Stops reading ahead. Who takes an element of the input now closes it when it is there."""
+        with self._changed:
+            self._closed = True
+            if self._pumping and self._cancel():
+                self._pumping = False
+            busy = self._pumping
+        if not busy:
+            super().close()
 
 
 PREFETCH = dataset_op(

@@ -16,6 +16,7 @@ from penstock.core import shapes
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.resources import ResourceHandle
+from penstock.data import restoring
 from penstock.data.operations import HOST, NAMED, TYPES, dataset_kernel, dataset_op, number
 from penstock.data.run import Run
 from penstock.data.sources import CountedStage
@@ -73,9 +74,7 @@ class SeedGenerator:
 
     def restore(self, state: State) -> None:
         """Goes on from there."""
-        first, second, drawn = map(int, state)
-        if drawn < 0:  # other iterators have this generator too
-            raise ValueError(f"{drawn} words were drawn")
+        first, second, drawn = restoring.words(state, "A generator of seeds")
         with self._lock:
             self.seeds, self._drawn = (first, second), drawn
 
@@ -178,12 +177,12 @@ class Random(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first number."""
-        return _RandomStage(self.generator.next())
+        return _RandomStage(self.generator.next(), run)
 
 
 class _RandomStage(CountedStage):
-    def __init__(self, seeds: Seeds) -> None:
-        super().__init__(_ENDLESS)
+    def __init__(self, seeds: Seeds, run: Run) -> None:
+        super().__init__(_ENDLESS, run)
         self._seeds = seeds
         self._chunk: Any = np.zeros(0, np.int64)
         self._first = 0  # number of the chunk's first word
@@ -199,8 +198,7 @@ class _RandomStage(CountedStage):
 
     def restore(self, state: State) -> None:
         super().restore(state["at"])
-        first, second = state["seeds"]
-        self._seeds = int(first), int(second)
+        self._seeds = restoring.seeds(state["seeds"], "RandomDataset")
         self._chunk, self._first = self._chunk[:0], 0
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.data.stages import Element, State, rows_from, rows_of
+from penstock.data import restoring
+from penstock.data.stages import Description, Element, State, rows_from, rows_of
 
 BUDGET = 1 << 28  # bytes that a stage reads ahead, where it has one element already
 
@@ -34,16 +35,26 @@ class ReadAhead:
 
     Args:
       saved: what `save` gave.
+      of: the dataset whose elements those are.
     """
 
-    def __init__(self, saved: Sequence[State] = ()) -> None:
+    def __init__(self, saved: Sequence[State] = (), of: Description | None = None) -> None:
         self._entries: deque[_Entry] = deque()
         self._count = 0
         self.size = 0  # in bytes
         for each in saved:
-            stacked = "columns" in each
-            value = each.get("columns", each.get("value"))
-            self.push(None if value is None else tuple(value), each.get("error"), stacked)
+            self._push_saved(each, of)
+
+    def _push_saved(self, saved: State, of: Description | None) -> None:
+        if "error" in saved:
+            self.push(None, restoring.error(saved["error"], "What was read ahead"), False)
+            return
+        stacked = "columns" in saved
+        value = tuple(saved["columns"] if stacked else saved["value"])
+        if of is not None:
+            check = restoring.columns if stacked else restoring.element
+            value = check(list(value), of, "What was read ahead")
+        self.push(value, None, stacked)
 
     def __len__(self) -> int:
         return self._count

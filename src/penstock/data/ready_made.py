@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.core import files
 from penstock.core.byte_files import COMPRESSIONS, open_text
 from penstock.core.convert import convert_to_tensor
+from penstock.core.deprecation import deprecated
 from penstock.data.mapping import AUTOTUNE
 from penstock.data.readers import CsvDataset, TFRecordDataset
 from penstock.data.turns import in_turns
@@ -24,6 +25,7 @@ _SMALLEST = {dt.int32: 2**31, dt.int64: 2**63}
 _LARGEST_FLOAT32 = 3.4028235e38
 
 
+@deprecated("Use `tf.data.Dataset.map` with `tf.io.parse_example`.")
 def parse_example_dataset(
     features: Mapping[str, Any] | None,
     num_parallel_calls: Any = 1,
@@ -53,6 +55,13 @@ def parse_example_dataset(
       >>> [found["x"].numpy().tolist() for found in parse(dataset)]
       [[7]]
     """
+    return _parsing(features, num_parallel_calls, deterministic)
+
+
+def _parsing(
+    features: Mapping[str, Any] | None, calls: Any, deterministic: bool | None = None
+) -> Callable[[Any], Any]:
+    """See `parse_example_dataset`."""
     if features is None:
         raise ValueError("Argument `features` is required, but not specified.")
     wanted = dict(features)
@@ -64,9 +73,7 @@ def parse_example_dataset(
                 "Input dataset should be a dataset of vectors of strings. Instead it is"
                 f" `{spec}`. Batch it, or leave out other components with map."
             )
-        return dataset.map(
-            lambda texts: parse_example(texts, wanted), num_parallel_calls, deterministic
-        )
+        return dataset.map(lambda texts: parse_example(texts, wanted), calls, deterministic)
 
     return apply
 
@@ -131,7 +138,7 @@ def make_batched_features_dataset(
         dataset = dataset.map(lambda _, value: value)
     dataset = _ordered(dataset, shuffle, shuffle_buffer_size, shuffle_seed, num_epochs)
     dataset = dataset.batch(batch_size, drop_remainder=drop_final_batch or num_epochs is None)
-    parse = parse_example_dataset(features, parser_num_threads or 2)
+    parse = _parsing(features, parser_num_threads or 2)
     dataset = parse(dataset)
     if label_key is not None:
         dataset = dataset.map(lambda row: _with_label(dict(row), label_key))
@@ -216,22 +223,9 @@ def make_csv_dataset(
     names = _column_names(paths, form, column_names)
     chosen = _selected(select_columns, names)
     if column_defaults is None:
-        defaults: Columns = form.kinds(paths, names, chosen, na_value, num_rows_for_inference)
-    else:
-        defaults = [
-            c if isinstance(c, dt.DType) else convert_to_tensor([c] if _is_plain(c) else c)
-            for c in column_defaults
-        ]
+        column_defaults = form.kinds(paths, names, chosen, na_value, num_rows_for_inference)
     wanted = names if chosen is None else [names[i] for i in chosen]
-    if len(defaults) != len(wanted):
-        raise ValueError(
-            f"make_csv_dataset: expected a default for each of the columns {wanted}, got"
-            f" {len(defaults)}. Name those that are wanted in `select_columns`."
-        )
-    if label_name is not None and label_name not in wanted:
-        raise ValueError(
-            f"`label_name` provided must be one of the columns: {wanted}. Received: {label_name}."
-        )
+    defaults = _defaults_of(wanted, column_defaults, label_name)
 
     def read(path: Any) -> Any:
         return CsvDataset(
@@ -252,6 +246,23 @@ def make_csv_dataset(
     dataset = _ordered(dataset, shuffle, shuffle_buffer_size, shuffle_seed, num_epochs)
     dataset = dataset.batch(batch_size, drop_remainder=num_epochs is None).map(named)
     return dataset.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)  # type: ignore[no-any-return]
+
+
+def _defaults_of(wanted: Sequence[str], given: Columns, label: str | None) -> Columns:
+    """A dtype or a default, a tensor, for each column that is wanted; the label is one of these."""
+    if len(given) != len(wanted):
+        raise ValueError(
+            f"make_csv_dataset: expected a default for each of the columns {wanted}, got"
+            f" {len(given)}. Name those that are wanted in `select_columns`."
+        )
+    if label is not None and label not in wanted:
+        raise ValueError(
+            f"`label_name` provided must be one of the columns: {wanted}. Received: {label}."
+        )
+    return [
+        c if isinstance(c, dt.DType) else convert_to_tensor([c] if _is_plain(c) else c)
+        for c in given
+    ]
 
 
 def _is_plain(value: Any) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import host_kernel
+from penstock.data import restoring
 from penstock.data.batching import batch_size as size_of
 from penstock.data.operations import HOST, TYPES, dataset_op, held
 from penstock.data.run import Run
@@ -62,6 +63,7 @@ class Rebatch(Description):
 class _RebatchStage(UnaryStage):
     def __init__(self, input: Stage, description: Rebatch) -> None:
         super().__init__(input)
+        self._of = description
         self._sizes = description.sizes
         self._drops = description.drop_remainder
         self._number = 0  # of the next stack
@@ -97,8 +99,8 @@ class _RebatchStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._number = int(state["number"])
-        self._rest = None if state["rest"] is None else tuple(state["rest"])
+        self._number = restoring.whole(state["number"], "RebatchDatasetV2")
+        self._rest = restoring.rest_or_none(state["rest"], self._of.inputs[0], "RebatchDatasetV2")
 
 
 def _joined(columns: Sequence[Array], number: int) -> Array:

@@ -8,7 +8,7 @@ iterators of one dataset draw the same numbers where seeds say so, whoever comes
 import contextlib
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from penstock import errors
@@ -26,6 +26,17 @@ Array = Any  # numpy.ndarray, or a Python object
 
 
 _OVER = "the step that waited for the element has ended"
+_CLOSED = "The iterator was closed while an element was being made."
+
+
+class UnwantedError(errors.CancelledError):
+    """Nobody waits for an element any more: no element has failed, and none is passed over.
+
+    Attributes:
+      passed: how many elements a stage had passed over when its `skip` ended so.
+    """
+
+    passed = 0
 
 
 class Run:
@@ -48,6 +59,7 @@ class Run:
         self.device = device or "CPU"
         self.options = options
         self.closed = threading.Event()
+        self._closed = False  # the same, to be looked at for each element
         self.pool: Pool = shared_pool(options.threads)
         self.active: dict[
             int, Step
@@ -55,28 +67,40 @@ class Run:
         self._scope_lock = threading.RLock()  # guards: _scope, _over
         self._scope: object = None  # the step that waits for an element now
         self._over = False  # whether it does not any more
+        self._later: list[Callable[[], None]] | None = None  # of the restore under way
         self._lock = threading.Lock()  # guards: _plans
         self._plans: dict[int, tuple[CallBody, Any]] = {}
 
     def close(self) -> None:
-        """Says that nobody will take another element."""
+        """Says that nobody will take another element, and ends the functions that run now."""
+        self._closed = True
         self.closed.set()
+        self.interrupt(_CLOSED)
 
-    def interrupt(self) -> None:
+    def interrupt(self, why: str = _OVER) -> None:
         """Ends the functions that run now: whoever waits for their elements does not any more."""
         for step in list(self.active.values()):
-            step.cancel(_OVER)
+            step.cancel(why)
+
+    def after_fork(self) -> None:
+        """Serves in a forked process, where the threads of the other one are not."""
+        self.pool = shared_pool(self.options.threads)
+        self._scope_lock, self._lock = threading.RLock(), threading.Lock()
+        self._scope, self._over = None, False
+        self.active.clear()
 
     def check_wanted(self) -> None:
         """Fails when whoever waits for an element does not any more.
 
-        What passes over elements for as long as it takes calls it from time to time.
+        Whatever may go on without an element, for as long as it takes, calls it from time to time.
 
         Raises:
-          CancelledError: so it is.
+          UnwantedError: so it is.
         """
         if self._over:
-            raise errors.CancelledError(None, None, f"The iterator: {_OVER}.")
+            raise UnwantedError(None, None, f"The iterator: {_OVER}.")
+        if self._closed:
+            raise UnwantedError(None, None, _CLOSED)
 
     @contextlib.contextmanager
     def within(self, step: Any, where: str) -> Iterator[None]:
@@ -116,16 +140,33 @@ class Run:
             with self._scope_lock:
                 self._scope, self._over = None, False
 
+    @contextlib.contextmanager
+    def restoring(self) -> Iterator[None]:
+        """A restore of all stages: what they hand to `when_restored` is done if it succeeds."""
+        later: list[Callable[[], None]] = []
+        self._later = later
+        try:
+            yield
+        finally:
+            self._later = None
+        for each in later:
+            each()
+
+    def when_restored(self, change: Callable[[], None]) -> None:
+        """Changes what is not a stage's own, when all stages are restored."""
+        if self._later is None:
+            change()
+        else:
+            self._later.append(change)
+
     def check_open(self) -> None:
         """Fails once the run was closed.
 
         Raises:
-          CancelledError: it was.
+          UnwantedError: it was.
         """
         if self.closed.is_set():
-            raise errors.CancelledError(
-                None, None, "The iterator was closed while an element was being made."
-            )
+            raise UnwantedError(None, None, _CLOSED)
 
     def plan_of(self, body: CallBody) -> Any:
         """The plan of a function in this run, made once.

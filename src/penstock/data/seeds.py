@@ -10,7 +10,9 @@ from typing import Any
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
+from penstock.data import restoring
 from penstock.data.random_numbers import SeedGenerator, draw
+from penstock.data.run import Run
 from penstock.data.stages import State
 from penstock.graph.static_values import constant_value
 from penstock.ops.random_state import LARGEST_SEED, get_seed
@@ -56,10 +58,11 @@ class Words:
 class Stream:
     """The words of one iterator, with the generator that gave its seeds: to be saved together."""
 
-    __slots__ = ("_generator", "next", "words")
+    __slots__ = ("_generator", "_run", "next", "words")
 
-    def __init__(self, generator: SeedGenerator) -> None:
+    def __init__(self, generator: SeedGenerator, run: Run) -> None:
         self._generator = generator
+        self._run = run
         self.words = Words(*generator.next())
         self.next = self.words.next
 
@@ -70,9 +73,11 @@ class Stream:
 
     def restore(self, state: State) -> None:
         """Puts both there."""
-        self.words = Words(*map(int, state["words"]))
+        self.words = Words(*restoring.words(state["words"], "ShuffleDataset"))
         self.next = self.words.next
-        self._generator.restore(state["generator"])
+        generator = state["generator"]
+        restoring.words(generator, "ShuffleDataset")
+        self._run.when_restored(lambda: self._generator.restore(generator))
 
 
 def seeds_of(seed: Any) -> tuple[Tensor, Tensor]:

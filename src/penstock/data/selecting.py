@@ -8,6 +8,7 @@ import numpy as np
 from penstock import errors
 from penstock.config.logging import get_logger
 from penstock.core.kernels import host_kernel
+from penstock.data import restoring
 from penstock.data.operations import (
     HOST,
     NAMED,
@@ -18,7 +19,7 @@ from penstock.data.operations import (
     held,
     number,
 )
-from penstock.data.run import Bound, Run
+from penstock.data.run import Bound, Run, UnwantedError
 from penstock.data.stages import (
     UNKNOWN,
     Array,
@@ -101,7 +102,11 @@ class _ShardStage(UnaryStage):
     def _pass_over(self) -> bool:
         """Moves to the next element of this part; whether there may be one."""
         while self._gap:
-            done = self.input.skip(self._gap)
+            try:
+                done = self.input.skip(self._gap)
+            except UnwantedError as end:
+                self._gap -= end.passed
+                raise
             if not done:
                 return False
             self._gap -= done
@@ -150,7 +155,8 @@ class _ShardStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._gap, self._checks = int(state["gap"]), bool(state["checks"])
+        self._gap = restoring.whole(state["gap"], "ShardDataset")
+        self._checks = restoring.flag(state["checks"], "ShardDataset")
 
 
 SHARD = dataset_op(
@@ -172,7 +178,7 @@ def _shard(
             None,
             f"Number of shards must be greater than zero (currently num_shards = {count}).",
         )
-    if which < 0 or (count > 0 and which >= count):
+    if count != SHARD_HINT and not 0 <= which < count:
         raise errors.InvalidArgumentError(
             None,
             None,
@@ -223,7 +229,7 @@ class _TakeWhileStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._ended = bool(state["ended"])
+        self._ended = restoring.flag(state["ended"], "TakeWhileDataset")
 
 
 _PREDICATE = (
@@ -261,12 +267,13 @@ class Unique(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
-        return _UniqueStage(self.inputs[0].start(run))
+        return _UniqueStage(self.inputs[0].start(run), self)
 
 
 class _UniqueStage(UnaryStage):
-    def __init__(self, input: Stage) -> None:
+    def __init__(self, input: Stage, description: Unique) -> None:
         super().__init__(input)
+        self._of = description
         self._seen: dict[Any, Array] = {}
 
     def next(self) -> Element | None:
@@ -282,7 +289,10 @@ class _UniqueStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._seen = {_key(value): value for value in state["seen"]}
+        seen = restoring.several(state["seen"], "UniqueDataset")
+        for value in seen:
+            restoring.element([value], self._of, "UniqueDataset")
+        self._seen = {_key(value): value for value in seen}
 
 
 def _key(value: Array) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock import errors
+from penstock.data import restoring
 from penstock.data.counting import Repeat
 from penstock.data.operations import NAMED, dataset_kernel, dataset_op, held, number
 from penstock.data.random_numbers import SeedGenerator, chosen, generator_of
@@ -65,14 +66,15 @@ class Shuffle(Description):
 
     def start(self, run: Run) -> Stage:
         """A state with an empty buffer."""
-        return _ShuffleStage(self.inputs[0].start(run), self)
+        return _ShuffleStage(self.inputs[0].start(run), self, run)
 
 
 class _ShuffleStage(UnaryStage):
-    def __init__(self, input: Stage, description: Shuffle) -> None:
+    def __init__(self, input: Stage, description: Shuffle, run: Run) -> None:
         super().__init__(input)
+        self._of = description
         self._size = sys.maxsize if description.size == UNKNOWN else description.size
-        self._random = Stream(description.seeds)
+        self._random = Stream(description.seeds, run)
         self._kept: list[Any] = []  # elements; before `_start` they are gone
         self._start = 0
         self._ended = False
@@ -118,8 +120,8 @@ class _ShuffleStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._kept, self._start = [tuple(element) for element in state["kept"]], 0
-        self._ended = bool(state["ended"])
+        self._kept, self._start = restoring.elements(state["kept"], self._of, "ShuffleDataset"), 0
+        self._ended = restoring.flag(state["ended"], "ShuffleDataset")
         self._random.restore(state["random"])
 
 

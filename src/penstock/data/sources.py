@@ -6,19 +6,21 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.data import restoring
 from penstock.data.operations import NAMED, dataset_kernel, dataset_op, number
 from penstock.data.run import Run
-from penstock.data.stages import Array, Description, Element, Stage, State, row
+from penstock.data.stages import Array, Description, Element, SourceStage, Stage, State, row
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
 
-class CountedStage(Stage):
+class CountedStage(SourceStage):
     """A stage that knows how many elements there are and gives those at any positions."""
 
     stacked = True
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, run: Run) -> None:
+        super().__init__(run)
         self._count = count
         self._at = 0
 
@@ -28,6 +30,7 @@ class CountedStage(Stage):
 
     def next(self) -> Element | None:
         """The element at the next position."""
+        self.check_wanted()
         at = self._at
         if at >= self._count:
             return None
@@ -36,6 +39,7 @@ class CountedStage(Stage):
 
     def columns(self, count: int) -> Element | None:
         """The elements at the next positions."""
+        self.check_wanted()
         at = self._at
         stop = self._at = min(at + count, self._count)
         return self.rows(at, stop) if stop > at else None
@@ -52,7 +56,7 @@ class CountedStage(Stage):
 
     def restore(self, state: State) -> None:
         """Goes to a position."""
-        self._at = int(state)
+        self._at = restoring.whole(state, "The position of an iterator", 0, self._count)
 
 
 # ---- numbers
@@ -81,7 +85,7 @@ class Range(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first number."""
-        return _RangeStage(self.numbers, self.types[0].numpy_dtype)
+        return _RangeStage(self.numbers, self.types[0].numpy_dtype, run)
 
 
 def _count(numbers: range) -> int:
@@ -90,12 +94,13 @@ def _count(numbers: range) -> int:
 
 
 class _RangeStage(CountedStage):
-    def __init__(self, numbers: range, dtype: Any) -> None:
-        super().__init__(_count(numbers))
+    def __init__(self, numbers: range, dtype: Any, run: Run) -> None:
+        super().__init__(_count(numbers), run)
         self._numbers = numbers
         self._dtype = dtype
 
     def next(self) -> Element | None:
+        self.check_wanted()
         at = self._at
         if at >= self._count:
             return None
@@ -148,12 +153,12 @@ class Rows(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first row."""
-        return _RowsStage(self)
+        return _RowsStage(self, run)
 
 
 class _RowsStage(CountedStage):
-    def __init__(self, description: Rows) -> None:
-        super().__init__(description.count)
+    def __init__(self, description: Rows, run: Run) -> None:
+        super().__init__(description.count, run)
         self._arrays = description.arrays
 
     def rows(self, start: int, stop: int) -> Element:

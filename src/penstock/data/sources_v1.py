@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from penstock.core.deprecation import deprecated
 from penstock.data import applying, methods_files, readers, ready_made
 from penstock.data.dataset import Dataset
 from penstock.data.dataset_v1 import DatasetV1, adapting
@@ -42,6 +43,7 @@ class RandomDataset(Dataset):
       name: the operation's name in a graph.
     """
 
+    @deprecated("Use `tf.data.Dataset.random`.")
     def __init__(
         self,
         seed: Any = None,

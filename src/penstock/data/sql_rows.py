@@ -11,9 +11,10 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import files
+from penstock.data import restoring
 from penstock.data.operations import TYPES, dataset_kernel, dataset_op, text_of
 from penstock.data.run import Run
-from penstock.data.stages import Array, Description, Element, Stage, State
+from penstock.data.stages import Array, Description, Element, SourceStage, Stage, State, left_behind
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -38,11 +39,12 @@ class Rows(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first row."""
-        return _RowsStage(self)
+        return _RowsStage(self, run)
 
 
-class _RowsStage(Stage):
-    def __init__(self, description: Rows) -> None:
+class _RowsStage(SourceStage):
+    def __init__(self, description: Rows, run: Run) -> None:
+        super().__init__(run)
         self._description = description
         self._connection: Any = None
         self._cursor: Any = None
@@ -79,6 +81,7 @@ class _RowsStage(Stage):
     def next(self) -> Element | None:
         if self._ended:
             return None
+        self.check_wanted()
         try:
             if self._cursor is None:
                 self._open()
@@ -104,9 +107,14 @@ class _RowsStage(Stage):
 
     def restore(self, state: State) -> None:
         self.close()
-        self._given, self._ended = 0, bool(state["ended"])
+        given = restoring.whole(state["given"], "SqlDataset")
+        self._given, self._ended = 0, restoring.flag(state["ended"], "SqlDataset")
         if not self._ended:
-            self.skip(int(state["given"]))
+            self.skip(given)
+
+    def after_fork(self) -> None:
+        if self._connection is not None:
+            raise left_behind("SqlDataset")
 
     def close(self) -> None:
         connection, self._connection, self._cursor = self._connection, None, None

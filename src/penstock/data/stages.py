@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from penstock import errors
-from penstock.data.run import Run
+from penstock.data.run import Run, UnwantedError
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -91,11 +91,18 @@ class Stage:
 
         Returns:
           How many there were, `count` at most.
+
+        Raises:
+          UnwantedError: nobody waits any more; it says how many there were.
         """
-        for done in range(count):
-            if self.next() is None:
-                return done
-        return count
+        done = 0
+        try:
+            while done < count and self.next() is not None:
+                done += 1
+        except UnwantedError as end:
+            end.passed = done
+            raise
+        return done
 
     def save(self) -> State:
         """Where the stage is."""
@@ -105,8 +112,34 @@ class Stage:
         """Goes on from where `save` was called on a stage of the same description."""
         raise NotImplementedError(type(self).__name__)
 
+    def parts(self) -> Sequence["Stage"]:
+        """The stages that it takes elements from now."""
+        return ()
+
     def close(self) -> None:
-        """Ends what runs ahead. May be called twice, and while another thread runs `next`."""
+        """Ends what runs ahead, and what is open. May be called twice."""
+        for each in self.parts():
+            each.close()
+
+    def after_fork(self) -> None:
+        """Has it serve in a forked process, where the threads of the other one are not.
+
+        Raises:
+          FailedPreconditionError: one of them was at work, or what is open serves one process.
+        """
+        for each in self.parts():
+            each.after_fork()
+
+
+class SourceStage(Stage):
+    """A stage that takes its elements from no other.
+
+    What stands above it may look at its elements for ever without giving one. So it looks whether
+    somebody waits, with `check_wanted`, before it gives any.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.check_wanted = run.check_wanted
 
 
 class UnaryStage(Stage):
@@ -123,9 +156,22 @@ class UnaryStage(Stage):
         """Puts the input there."""
         self.input.restore(state["input"])
 
-    def close(self) -> None:
-        """Closes the input."""
-        self.input.close()
+    def parts(self) -> Sequence[Stage]:
+        """The input."""
+        return (self.input,)
+
+
+def left_behind(what: str) -> errors.OpError:
+    """The error of a stage that does not serve in a forked process."""
+    return errors.FailedPreconditionError(
+        None,
+        None,
+        errors.located(
+            what, "an iterator of this process",
+            "one that another process, of which this is a fork, was at work with",
+            "Make an iterator here: iter(dataset).",
+        ),
+    )  # fmt: skip
 
 
 def elements(stage: Stage) -> Iterator[Element]:

@@ -189,12 +189,16 @@ def _tensor_spec(message: Any, where: str) -> TensorSpec:
 
 
 def _bounded_spec(message: Any, where: str) -> BoundedTensorSpec:
-    low, high = (proto_to_array(m, where)[0] for m in (message.minimum, message.maximum))
+    low, high = (_array(m, where)[0] for m in (message.minimum, message.maximum))
     shape, dtype = _shape(message.shape, where), as_dtype(message.dtype)
     try:
         return BoundedTensorSpec(shape, dtype, low, high, message.name or None)
     except ValueError as problem:
         raise _refusal(where, "a bounded spec", str(problem)) from None
+
+
+def _array(message: Any, where: str) -> Any:
+    return proto_to_array(message, where, max_fill_bytes=_MOST_FILLED)
 
 
 def _type_spec(message: Any, where: str) -> Any:
@@ -213,6 +217,7 @@ def _type_spec(message: Any, where: str) -> Any:
         raise _refusal(where, f"the parts of a {name}", f"{state!r} ({problem})") from None
 
 
+_MOST_FILLED = 1 << 20  # bytes of a value that a message does not carry
 _READERS: dict[str, Any] = {
     "none_value": lambda message, where: None,
     "bool_value": lambda value, where: value,
@@ -228,8 +233,8 @@ _READERS: dict[str, Any] = {
     "tuple_value": lambda m, where: tuple([decode(v, where) for v in m.values]),
     "dict_value": _dict,
     "named_tuple_value": _named_tuple,
-    "tensor_value": lambda m, where: wrap(*proto_to_array(m, where)),
-    "numpy_value": lambda m, where: proto_to_array(m, where)[0],
+    "tensor_value": lambda m, where: wrap(*_array(m, where)),
+    "numpy_value": lambda m, where: _array(m, where)[0],
 }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.data import restoring
 from penstock.data.operations import NAMED, TYPES, dataset_kernel, dataset_op, held
 from penstock.data.run import Run
 from penstock.data.stages import (
@@ -41,14 +42,15 @@ class Unbatch(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first row."""
-        return _UnbatchStage(self.inputs[0].start(run))
+        return _UnbatchStage(self.inputs[0].start(run), self)
 
 
 class _UnbatchStage(UnaryStage):
     """Takes elements apart: it holds one, and knows which row is next."""
 
-    def __init__(self, input: Stage) -> None:
+    def __init__(self, input: Stage, description: Unbatch) -> None:
         super().__init__(input)
+        self._of = description
         self._held: Element | None = None
         self._at = 0
 
@@ -69,8 +71,9 @@ class _UnbatchStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._held = None if state["held"] is None else tuple(state["held"])
-        self._at = int(state["at"])
+        self._held = restoring.stack_or_none(state["held"], self._of.inputs[0], "UnbatchDataset")
+        most = 0 if self._held is None else rows_of(self._held)
+        self._at = restoring.whole(state["at"], "UnbatchDataset", 0, most)
 
 
 def check_rows(element: Element) -> None:
@@ -131,13 +134,14 @@ class ReplicaBatches(Description):
 
     def start(self, run: Run) -> Stage:
         """A state before the first piece."""
-        return _ReplicaStage(self.inputs[0].start(run), self.count)
+        return _ReplicaStage(self.inputs[0].start(run), self)
 
 
 class _ReplicaStage(UnaryStage):
-    def __init__(self, input: Stage, count: int) -> None:
+    def __init__(self, input: Stage, description: ReplicaBatches) -> None:
         super().__init__(input)
-        self._count = count
+        self._of = description
+        self._count = description.count
         self._held: Element | None = None
         self._piece = 0
 
@@ -162,8 +166,8 @@ class _ReplicaStage(UnaryStage):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self._held = None if state["held"] is None else tuple(state["held"])
-        self._piece = int(state["piece"])
+        self._held = restoring.stack_or_none(state["held"], self._of.inputs[0], "RebatchDataset")
+        self._piece = restoring.whole(state["piece"], "RebatchDataset", 0, self._count)
 
 
 _REPLICAS = (

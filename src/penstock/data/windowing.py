@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock import errors
+from penstock.data import restoring
 from penstock.data.held import HeldElements
 from penstock.data.operations import NAMED, TYPES, dataset_kernel, dataset_op, held, number
-from penstock.data.run import Run
+from penstock.data.run import Run, UnwantedError
 from penstock.data.stages import (
     Array,
     Description,
@@ -101,12 +102,18 @@ class WindowStage(UnaryStage):
 
     def _fill(self) -> None:
         if self._gap and not self._ended:
-            done = self.input.skip(self._gap)
+            try:
+                done = self.input.skip(self._gap)
+            except UnwantedError as end:
+                self._gap -= end.passed
+                raise
             self._ended = done < self._gap
             self._gap = 0
         while not self._ended and len(self._kept) < self.description.span:
             try:
                 element: Any = self.input.next()
+            except UnwantedError:
+                raise
             except errors.OpError as error:
                 element = error
             if element is None:
@@ -122,8 +129,10 @@ class WindowStage(UnaryStage):
     def restore(self, state: State) -> None:
         """Goes there."""
         super().restore(state)
-        self._kept = deque(e if isinstance(e, Exception) else tuple(e) for e in state["kept"])
-        self._gap, self._ended = int(state["gap"]), bool(state["ended"])
+        of = self.description
+        self._kept = deque(restoring.outcomes(state["kept"], of.inputs[0], of.kind))
+        self._gap = restoring.whole(state["gap"], of.kind)
+        self._ended = restoring.flag(state["ended"], of.kind)
 
 
 class _WindowStage(WindowStage):

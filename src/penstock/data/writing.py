@@ -1,47 +1,25 @@
 """Writing the elements of a dataset to a file of records."""
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from penstock import errors
 from penstock.core.convert import convert_to_tensor
+from penstock.core.deprecation import deprecated
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.record_files import TFRecordWriter as Writer
-from penstock.core.resources import ResourceManager
 from penstock.core.shapes import no_output
 from penstock.data.base import DatasetBase
 from penstock.data.operations import HOST, held, text_of
-from penstock.data.options_dataset import options_of
 from penstock.data.reading import compression_of
-from penstock.data.run import Run
-from penstock.data.stages import Array, Description, Element, Stage
+from penstock.data.stages import Array, elements
+from penstock.data.whole import started
 from penstock.types import dtypes as dt
 from penstock.types.tensor_spec import TensorSpec
 from penstock.util import nest
-
-
-@contextlib.contextmanager
-def started(description: Description, resources: ResourceManager) -> Iterator[Stage]:
-    """A stage of a dataset that an operation runs from its beginning to its end."""
-    run = Run(resources, "CPU", options_of(description))
-    stage = description.start(run)
-    try:
-        yield stage
-    finally:
-        run.close()
-        stage.close()
-
-
-def elements_of(description: Description, resources: ResourceManager) -> Iterator[Element]:
-    """The elements of a dataset that an operation runs."""
-    with started(description, resources) as stage:
-        while (found := stage.next()) is not None:
-            yield found
 
 
 def _to_records(name: str) -> OpDef:
@@ -73,10 +51,11 @@ def _write(
         )
     compression = compression_of("DatasetToTFRecord", compression_type)
     with Writer(text_of(filename), compression) as writer:
-        for (value,) in elements_of(description, ctx.resources):
-            found: Any = np.asarray(value, object).reshape(-1)
-            for record in found:
-                writer.write(record)
+        with started(description, ctx) as (stage, _):
+            for (value,) in elements(stage):
+                found: Any = np.asarray(value, object).reshape(-1)
+                for record in found:
+                    writer.write(record)
 
 
 class TFRecordWriter:
@@ -96,6 +75,7 @@ class TFRecordWriter:
       [b'one', b'two']
     """
 
+    @deprecated("Use `tf.io.TFRecordWriter`, or `tf.data.Dataset.save`.")
     def __init__(self, filename: Any, compression_type: Any = None) -> None:
         self._filename = convert_to_tensor(filename, dt.string)
         self._compression_type = convert_to_tensor(compression_type or "", dt.string)

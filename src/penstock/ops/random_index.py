@@ -89,6 +89,10 @@ def _index_shuffle(
         errors.InvalidArgumentError,
         lambda: "max_index must be >= index, and index >= 0. Pass indices of [0, max_index].",
     )
+    return _shuffled(xp, index, seed, max_index, rounds)
+
+
+def _shuffled(xp: Any, index: Array, seed: Array, max_index: Array, rounds: int) -> Array:
     words = xp.asarray(seed).astype(xp.uint64)
     key = xp.zeros_like(words[..., 0])
     for i in range(3):
@@ -100,6 +104,17 @@ def _index_shuffle(
     start = _permuted(xp, xp.asarray(index).astype(xp.uint64), keys, half)
     found = _within(xp, start, largest, lambda x: _permuted(xp, x, keys, half))
     return found.astype(index.dtype)
+
+
+def positions(seed: tuple[int, int, int], count: int, rounds: int) -> list[int]:
+    """Where the indices below `count` go in the order that a seed decides; see the operation."""
+    if not count:
+        return []
+    words = np.array(seed, np.int64)
+    indices = np.arange(count, dtype=np.int64)
+    with np.errstate(over="ignore"):  # numbers wrap
+        found = _shuffled(np, indices, words, np.int64(count - 1), rounds)
+    return found.tolist()  # type: ignore[no-any-return]
 
 
 def _within(xp: Any, x: Array, largest: Array, permute: Any) -> Array:
