@@ -60,9 +60,11 @@ bench: $(VENV)/.stamp-demo ## Measure the latency of a step; ARGS="..." go to it
 native: $(VENV)/.stamp-dev ## Compile the native kernels anew
 	$(BIN)/python native/build.py
 
-sanitize: $(BIN)/python ## Check the native libraries under the sanitizers for memory, behaviour and threads
+sanitize: $(VENV)/.stamp-dev ## Check the native libraries under the sanitizers for memory, behaviour and threads
 	$(BIN)/python native/build.py --check address,undefined
 	$(BIN)/python native/build.py --check thread --rounds 15
+	$(BIN)/python native/sanitize.py address,undefined
+	$(BIN)/python native/sanitize.py thread
 
 wheel: $(VENV)/.stamp-dev ## Build the wheel and the source distribution into dist/
 	$(BIN)/python -m build --no-isolation

@@ -1,7 +1,8 @@
 """Builds the native kernels: shared libraries that Python loads with ctypes.
 
     python native/build.py                              # into src/penstock/_native
-    python native/build.py --check address,undefined    # checks both under sanitizers
+    python native/build.py --check address,undefined    # checks them under sanitizers
+    python native/build.py --sanitize thread --target x/libpenstock_kernels.so  # for sanitize.py
 
 It needs a C++17 compiler (`CXX`, else c++, g++ or clang++) and jaxlib's headers, and nothing else.
 The library has no Python in it, so one build serves every Python version. The kernels (`isa.cc`)
@@ -70,11 +71,19 @@ def headers() -> pathlib.Path:
     raise CannotBuildError("jaxlib, whose headers the native kernels need, is not installed")
 
 
-def build(target: pathlib.Path = TARGET) -> pathlib.Path:
+def sanitizing(sanitizers: str) -> list[str]:
+    """The compiler's options for these sanitizers, as `-fsanitize=` names them; none when empty."""
+    if not sanitizers:
+        return []
+    return ["-g", "-O1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
+
+
+def build(target: pathlib.Path = TARGET, extra: Iterable[str] = ()) -> pathlib.Path:
     """Compiles the library.
 
     Args:
       target: the file to write.
+      extra: more of the compiler's options.
 
     Returns:
       `target`.
@@ -84,7 +93,7 @@ def build(target: pathlib.Path = TARGET) -> pathlib.Path:
         the compiler fails.
     """
     with tempfile.TemporaryDirectory() as folder:
-        flags = ["-isystem", str(headers())]
+        flags = ["-isystem", str(headers()), *extra]
         parts = ("attention", "dot", "host", "norm", "recurrence", "update")
         handlers = ("handlers", *(f"{part}_handlers" for part in parts))
         sources = (*handlers, *HOST_HANDLED, "dispatch", "dot_dispatch")
@@ -145,8 +154,7 @@ def check(sanitizers: str, rounds: int) -> int:
     Raises:
       CannotBuildError: as `build`.
     """
-    extra = ["-g", "-O1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
-    extra = extra if sanitizers else []
+    extra = sanitizing(sanitizers)
     with tempfile.TemporaryDirectory() as folder:
         failed = 0
         for name in ("wire", "strings", "special", "arrays", "random", "records", "workers"):
@@ -226,14 +234,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--target", type=pathlib.Path, default=TARGET)
     parser.add_argument("--check", metavar="SANITIZERS", help="address,undefined or thread or ''")
+    parser.add_argument("--sanitize", metavar="SANITIZERS", default="", help="compile with them")
     parser.add_argument("--rounds", type=int, default=60, help="shapes of each kind to check")
     arguments = parser.parse_args()
     try:
         if arguments.check is not None:
             sys.exit(check(arguments.check, arguments.rounds))
+        extra = sanitizing(arguments.sanitize)
         for name in HOST:
-            print(build_host(name, host_target(name, arguments.target.parent)))
-        print(build(arguments.target))
+            print(build_host(name, host_target(name, arguments.target.parent), extra))
+        print(build(arguments.target, extra))
     except CannotBuildError as problem:
         sys.exit(f"native/build.py: {problem}")
 

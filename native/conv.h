@@ -415,8 +415,10 @@ inline Phase phase_of(long which, long size, long taps, long stride, long dilati
 // stride apart), and its filter.
 template <typename Body>
 void each_phase(const Conv& c, const float* w, Body body) {
-  for (long i = 0; i < c.stride.all(); ++i) {
-    const Axes which = {i / (c.stride.y * c.stride.x), i / c.stride.x % c.stride.y, i % c.stride.x};
+  const Axes phases = {least(c.stride.z, c.taps.z), least(c.stride.y, c.taps.y),
+                       least(c.stride.x, c.taps.x)};  // those that a tap meets
+  for (long i = 0; i < phases.all(); ++i) {
+    const Axes which = {i / (phases.y * phases.x), i / phases.x % phases.y, i % phases.x};
     const Phase d = phase_of(which.z, c.size.z, c.taps.z, c.stride.z, c.dilation.z, c.pad.z);
     const Phase v = phase_of(which.y, c.size.y, c.taps.y, c.stride.y, c.dilation.y, c.pad.y);
     const Phase h = phase_of(which.x, c.size.x, c.taps.x, c.stride.x, c.dilation.x, c.pad.x);

@@ -12,6 +12,15 @@ penstock::DotKind kind_of(AnyBuffer left) {
   return left.element_type() == ffi::U8 ? penstock::UNSIGNED : penstock::SIGNED;
 }
 
+void need_types(AnyBuffer left, AnyBuffer right, AnyBuffer to) {
+  const auto kind = left.element_type();
+  const bool halves = kind == ffi::BF16;
+  need(halves || kind == ffi::U8 || kind == ffi::S8, "bfloat16 or bytes");
+  need(right.element_type() == (halves ? ffi::BF16 : ffi::S8) &&
+           to.element_type() == (halves ? ffi::BF16 : ffi::S32),
+       "bfloat16 alone, or signed bytes on the right and 32 bits in the result");
+}
+
 ffi::Error run(ffi::ThreadPool pool, penstock::DotJob& job, AnyBuffer left, AnyBuffer right,
                AnyBuffer to) {
   const penstock::DotKernels* kernels = penstock::dot_kernels();
@@ -32,8 +41,13 @@ ffi::Error dot_product(ffi::ThreadPool pool, AnyBuffer a, AnyBuffer b, bool adj_
   ffi::Error problem = ffi::Error::Success();
   const ffi::Error memory = guarded([&] {
     const Dims left = a.dimensions(), right = b.dimensions(), dims = c->dimensions();
+    need_types(a, b, *c);
+    if (has_none(dims)) return;
+    need(!has_none(left), "sums of something");
     auto left_start = starts(left, dims), right_start = starts(right, dims);
-    const long m = dims[dims.size() - 2], n = dims[dims.size() - 1], k = left[left.size() - 1];
+    const long m = back(dims, 2), n = back(dims, 1), k = back(left, 1);
+    need(back(left, 2) == m && back(right, adj_b ? 1 : 2) == k && back(right, adj_b ? 2 : 1) == n,
+         "a product's rows, columns and sums that fit");
     long rows = m, batch = static_cast<long>(left_start.size());
     bool one_right = true;  // then the rows of all left sides follow each other: one product
     for (long i = 0; i < batch; ++i)
@@ -60,7 +74,9 @@ ffi::Error dot_conv(ffi::ThreadPool pool, AnyBuffer x, AnyBuffer w, Dims window,
   const ffi::Error memory = guarded([&] {
     const long start = 0;
     penstock::DotJob job;
+    need_types(x, w, *y);
     job.conv = conv_of(x.dimensions(), w.dimensions(), y->dimensions(), window);
+    need(x.dimensions().size() == 4 && job.conv.groups == 1, "one group over two axes");
     job.right_row = job.conv.filters;
     job.right_column = 1;
     job.batch = 1;

@@ -1,5 +1,4 @@
-// The handlers that XLA calls. They check nothing that Python's predicates have checked; sizes come
-// from the buffers themselves.
+// The handlers that XLA calls; sizes come from the buffers themselves.
 #include "handling.h"
 
 namespace {
@@ -10,13 +9,14 @@ ffi::Error product(ffi::ThreadPool pool, Floats a, Floats b, bool adj_a, bool ad
                    ffi::Result<Floats> c) {
   return guarded([&] {
     const Dims dims = c->dimensions();
+    if (has_none(dims)) return;
     const auto a_start = starts(a.dimensions(), dims), b_start = starts(b.dimensions(), dims);
     penstock::Product p = product_of(a, b, dims, adj_a, adj_b);
     p.c = c->typed_data();
     p.batch = static_cast<long>(a_start.size());
     p.a_start = a_start.data();
     p.b_start = b_start.data();
-    bool one_b = !adj_a;  // then the rows of all a's follow each other: one product
+    bool one_b = !adj_a && !has_none(a.dimensions());  // then the rows of all a's follow each other: one product
     for (long i = 0; i < p.batch && one_b; ++i)
       one_b = b_start[i] == 0 && a_start[i] == i * p.m * p.k;
     if (one_b) {
@@ -28,6 +28,10 @@ ffi::Error product(ffi::ThreadPool pool, Floats a, Floats b, bool adj_a, bool ad
   });
 }
 
+void need_activation(std::int32_t activation) {
+  need(activation >= penstock::NONE && activation <= penstock::RELU6, "an activation");
+}
+
 // Of two matrices. uses: 1 when there is a bias, 2 when there is something beside the result, 4 when
 // there is a gate; what is not there is any buffer.
 ffi::Error finished_product(ffi::ThreadPool pool, Floats a, Floats b, Floats bias, Floats beside,
@@ -35,7 +39,14 @@ ffi::Error finished_product(ffi::ThreadPool pool, Floats a, Floats b, Floats bia
                             std::int32_t activation, ffi::Result<Floats> c) {
   return guarded([&] {
     const long start = 0;
-    penstock::Product p = product_of(a, b, c->dimensions(), adj_a, adj_b);
+    const Dims dims = c->dimensions();
+    need(dims.size() == 2 && a.dimensions().size() == 2 && b.dimensions().size() == 2, "matrices");
+    penstock::Product p = product_of(a, b, dims, adj_a, adj_b);
+    need((uses & 1) == 0 || static_cast<long>(bias.element_count()) == p.n, "a bias of each column");
+    need((uses & 2) == 0 || alike(beside.dimensions(), dims), "an array as the result beside it");
+    need((uses & 4) == 0 || alike(gate.dimensions(), dims), "a gate as the result");
+    need(!has_none(a.dimensions()), "sums of something");
+    need_activation(activation);
     p.c = c->typed_data();
     p.batch = 1;
     p.a_start = p.b_start = &start;
@@ -58,7 +69,13 @@ ffi::Error conv(ffi::ThreadPool pool, Floats x, Floats w, Dims window, ffi::Resu
 
 // uses: 1 when there is a bias, 2 when there is something beside the result; what is not there is
 // any buffer.
-penstock::Finish finish_of(Floats bias, Floats beside, std::int32_t uses, std::int32_t activation) {
+penstock::Finish finish_of(Floats bias, Floats beside, Floats to, std::int32_t uses,
+                           std::int32_t activation) {
+  const Dims dims = to.dimensions();
+  need(dims.size() > 0 && ((uses & 1) == 0 || static_cast<long>(bias.element_count()) == back(dims, 1)),
+       "a bias of each filter");
+  need((uses & 2) == 0 || alike(beside.dimensions(), dims), "an array as the result beside it");
+  need_activation(activation);
   penstock::Finish finish;
   if ((uses & 1) != 0) finish.bias = bias.typed_data();
   if ((uses & 2) != 0) finish.beside = beside.typed_data();
@@ -70,11 +87,19 @@ ffi::Error finished_conv(ffi::ThreadPool pool, Floats x, Floats w, Floats bias, 
                          Dims window, std::int32_t uses, std::int32_t activation,
                          ffi::Result<Floats> y) {
   return guarded([&] {
+    const penstock::Finish finish = finish_of(bias, beside, *y, uses, activation);
     PoolWorkers workers(pool);
     penstock::best_kernels().conv(conv_of(x.dimensions(), w.dimensions(), y->dimensions(), window),
-                                  x.typed_data(), w.typed_data(), y->typed_data(),
-                                  finish_of(bias, beside, uses, activation), workers);
+                                  x.typed_data(), w.typed_data(), y->typed_data(), finish, workers);
   });
+}
+
+// Of a gradient by the input, which has strides or dilations alone.
+penstock::Conv gradient_of(Dims x, Dims w, Dims y, Dims window) {
+  const penstock::Conv c = conv_of(x, w, y, window);
+  const auto is_one = [](const penstock::Axes& of) { return of.z == 1 && of.y == 1 && of.x == 1; };
+  need(is_one(c.stride) || is_one(c.dilation), "strides or dilations of 1");
+  return c;
 }
 
 ffi::Error conv_input_grad(ffi::ThreadPool pool, Floats w, Floats dy, Dims window,
@@ -82,7 +107,7 @@ ffi::Error conv_input_grad(ffi::ThreadPool pool, Floats w, Floats dy, Dims windo
   return guarded([&] {
     PoolWorkers workers(pool);
     penstock::best_kernels().conv_input_grad(
-        conv_of(dx->dimensions(), w.dimensions(), dy.dimensions(), window), w.typed_data(),
+        gradient_of(dx->dimensions(), w.dimensions(), dy.dimensions(), window), w.typed_data(),
         dy.typed_data(), dx->typed_data(), {}, workers);
   });
 }
@@ -96,10 +121,14 @@ ffi::Error finished_conv_input_grad(ffi::ThreadPool pool, Floats w, Floats dy, F
     penstock::Finish finish;
     if ((uses & 2) != 0) finish.beside = beside.typed_data();
     if ((uses & 4) != 0) finish.gate = gate.typed_data();
+    const Dims dims = dx->dimensions();
+    need((uses & 2) == 0 || alike(beside.dimensions(), dims), "an array as the result beside it");
+    need((uses & 4) == 0 || alike(gate.dimensions(), dims), "a gate as the result");
+    const penstock::Conv c = gradient_of(dims, w.dimensions(), dy.dimensions(), window);
+    need(uses == 0 || penstock::all_are_met(c), "a tap for each pixel");
     PoolWorkers workers(pool);
-    penstock::best_kernels().conv_input_grad(
-        conv_of(dx->dimensions(), w.dimensions(), dy.dimensions(), window), w.typed_data(),
-        dy.typed_data(), dx->typed_data(), finish, workers);
+    penstock::best_kernels().conv_input_grad(c, w.typed_data(), dy.typed_data(), dx->typed_data(),
+                                             finish, workers);
   });
 }
 
@@ -115,8 +144,14 @@ ffi::Error conv_filter_grad(ffi::ThreadPool pool, Floats x, Floats dy, Dims wind
 
 // window: sizes, strides and the pads before, each along y and x. All leading axes count images.
 penstock::Pool pool_of(Dims x, Dims y, Dims window) {
+  need(x.size() >= 3 && x.size() == y.size(), "images");
+  need(window.size() == 6, "sizes, strides and pads along two axes");
+  for (std::size_t i = 0; i < 6; ++i)
+    need(window[i] >= (i < 4) && window[i] <= MOST_STEP, "steps above, pads from zero on");
   penstock::Pool p;
   const std::size_t lead = x.size() - 3;
+  for (std::size_t i = 0; i <= lead + 2; ++i)
+    need(x[i] == y[i] || i == lead || i == lead + 1, "a result for each image and channel");
   p.images = 1;
   for (std::size_t i = 0; i < lead; ++i) p.images *= x[i];
   p.height = x[lead];
@@ -152,6 +187,8 @@ ffi::Error avg_pool(ffi::ThreadPool pool, Floats x, Dims window, ffi::Result<Flo
 ffi::Error max_pool_grad(ffi::ThreadPool pool, Floats x, Floats y, Floats dy, Dims window,
                          ffi::Result<Floats> dx) {
   return guarded([&] {
+    need(alike(y.dimensions(), dy.dimensions()) && alike(x.dimensions(), dx->dimensions()),
+         "gradients as what they are of");
     PoolWorkers workers(pool);
     penstock::best_kernels().max_pool_grad(pool_of(x.dimensions(), y.dimensions(), window),
                                            x.typed_data(), y.typed_data(), dy.typed_data(),
@@ -233,4 +270,4 @@ extern "C" __attribute__((visibility("default"))) int penstock_interface() { ret
 
 // What the functions above mean and how they are called; penstock/core/native.py states the same
 // number, as REVISION, and refuses a library that states another one.
-extern "C" __attribute__((visibility("default"))) int penstock_revision() { return 12; }
+extern "C" __attribute__((visibility("default"))) int penstock_revision() { return 13; }

@@ -21,9 +21,17 @@ long total(Dims dims) {
   return count;
 }
 
-long width_of(Dims dims) { return dims[dims.size() - 1]; }
+long width_of(Dims dims) {
+  need(dims.size() > 0, "rows");
+  return back(dims, 1);
+}
 
 long rows_of(Dims dims) { return width_of(dims) > 0 ? total(dims) / width_of(dims) : 0; }
+
+// Numbers for each row of `of`, as many as `each`.
+void need_of_rows(Dims of, Dims numbers, long each) {
+  need(total(numbers) == rows_of(of) * each, "a result for each row");
+}
 
 const char* at(const Any& buffer, long element) {
   return static_cast<const char*>(buffer.untyped_data()) +
@@ -38,7 +46,8 @@ int64_t kind_of(const Any& buffer) {
     case ffi::F32: return 0;
     case ffi::F64: return 1;
     case ffi::S32: return 2;
-    default: return 3;
+    case ffi::S64: return 3;
+    default: throw Unfit{"floats, doubles or integers of 32 or 64 bits"};
   }
 }
 
@@ -66,8 +75,16 @@ void in_parts(ffi::ThreadPool pool, long count, long size, const Body& body) {
 ffi::Error special(ffi::ThreadPool pool, ffi::RemainingArgs given, std::int32_t number,
                    ffi::Result<Any> y) {
   return guarded([&] {
+    need(y->element_type() == ffi::F32 || y->element_type() == ffi::F64, "floats or doubles");
+    need(!given.empty() && given.size() == penstock::special_arguments(number),
+         "a function, and as many arguments as it has");
     std::vector<Any> inputs;
-    for (std::size_t i = 0; i < given.size(); ++i) inputs.push_back(*given.get<Any>(i));
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      inputs.push_back(*given.get<Any>(i));
+      need(alike(inputs[i].dimensions(), y->dimensions()) &&
+               inputs[i].element_type() == y->element_type(),
+           "arguments as the result");
+    }
     in_parts(pool, total(y->dimensions()), 1, [&](long from, long to) {
       const void* numbers[3];
       const int64_t steps[] = {1, 1, 1};
@@ -91,6 +108,12 @@ ffi::Error top(ffi::ThreadPool pool, Any x, ffi::Result<Any> values,
                ffi::Result<ffi::Buffer<ffi::S64>> places) {
   return guarded([&] {
     const long width = width_of(x.dimensions()), k = width_of(values->dimensions());
+    need((x.element_type() == ffi::F32 || x.element_type() == ffi::S32) &&
+             values->element_type() == x.element_type(),
+         "floats or integers of 32 bits");
+    need(k >= 0 && k <= width, "no more than there are in a row");
+    need_of_rows(x.dimensions(), values->dimensions(), k);
+    need_of_rows(x.dimensions(), places->dimensions(), k);
     in_parts_with_memory(pool, rows_of(x.dimensions()), width, [&](long from, long to) {
       return penstock_arrays_top(kind_of(x), at(x, from * width), to - from, width, k, 1,
                                  at(values, from * k), places->typed_data() + from * k);
@@ -103,6 +126,10 @@ ffi::Error among(ffi::ThreadPool pool, ffi::Buffer<ffi::F32> x, Any targets,
                  ffi::Result<ffi::Buffer<ffi::PRED>> found) {
   return guarded([&] {
     const long width = width_of(x.dimensions());
+    need(targets.element_type() == ffi::S32 || targets.element_type() == ffi::S64,
+         "targets of 32 or 64 bits");
+    need_of_rows(x.dimensions(), targets.dimensions(), 1);
+    need_of_rows(x.dimensions(), found->dimensions(), 1);
     in_parts(pool, rows_of(x.dimensions()), width, [&](long from, long to) {
       penstock_arrays_among(x.typed_data() + from * width, to - from, width, at(targets, from),
                             is_wide(targets), *k.typed_data(), found->typed_data() + from);
@@ -114,8 +141,10 @@ ffi::Error extreme(ffi::ThreadPool pool, Any x, bool least,
                    ffi::Result<ffi::Buffer<ffi::S64>> places) {
   return guarded([&] {
     const long width = width_of(x.dimensions());
+    const int64_t kind = kind_of(x);
+    need_of_rows(x.dimensions(), places->dimensions(), 1);
     in_parts(pool, rows_of(x.dimensions()), width, [&](long from, long to) {
-      penstock_arrays_extreme(kind_of(x), at(x, from * width), to - from, width, least,
+      penstock_arrays_extreme(kind, at(x, from * width), to - from, width, least,
                               places->typed_data() + from);
     });
   });
@@ -124,8 +153,12 @@ ffi::Error extreme(ffi::ThreadPool pool, Any x, bool least,
 ffi::Error nth(ffi::ThreadPool pool, Any x, std::int64_t place, ffi::Result<Any> values) {
   return guarded([&] {
     const long width = width_of(x.dimensions());
+    const int64_t kind = kind_of(x);
+    need(values->element_type() == x.element_type(), "a result of the array's dtype");
+    need_of_rows(x.dimensions(), values->dimensions(), 1);
+    need(total(x.dimensions()) == 0 || (place >= 0 && place < width), "a place in a row");
     in_parts_with_memory(pool, rows_of(x.dimensions()), width, [&](long from, long to) {
-      return penstock_arrays_nth(kind_of(x), at(x, from * width), to - from, width, place,
+      return penstock_arrays_nth(kind, at(x, from * width), to - from, width, place,
                                  at(values, from));
     });
   });
@@ -137,6 +170,10 @@ ffi::Error truncated(ffi::ThreadPool pool, ffi::Buffer<ffi::U64> stream, std::in
   return guarded([&] {
     const uint64_t *of = stream.typed_data();
     const long width = width_of(y->dimensions());
+    need(stream.element_count() == 3, "a key and a counter");
+    need((y->element_type() == ffi::F32 && width == 4) || (y->element_type() == ffi::F64 && width == 2),
+         "groups of four floats or two doubles");
+    need(reserved > 0 && reserved <= 1 << 30, "blocks for each group");
     in_parts(pool, rows_of(y->dimensions()), width, [&](long from, long to) {
       const uint64_t before = static_cast<uint64_t>(from) * static_cast<uint64_t>(reserved);
       const uint64_t low = of[1] + before, high = of[2] + (low < before);

@@ -7,11 +7,23 @@ using Floats = ffi::Buffer<ffi::F32>;
 
 const std::int32_t GAIN = 1, BIAS = 2, BESIDE = 4;  // of `uses`: what is not there is any buffer
 
-const float* used(Floats buffer, std::int32_t uses, std::int32_t what) {
-  return (uses & what) != 0 ? buffer.typed_data() : nullptr;
+// Its numbers, as many as `count`, or none.
+const float* used(Floats buffer, std::int32_t uses, std::int32_t what, long count) {
+  if ((uses & what) == 0) return nullptr;
+  need(static_cast<long>(buffer.element_count()) == count, "a gain and a bias of each column");
+  return buffer.typed_data();
 }
 
-long width_of(Dims dims) { return dims[dims.size() - 1]; }
+long width_of(Dims dims) {
+  need(dims.size() > 0, "rows");
+  return back(dims, 1);
+}
+
+void need_statistics(const Floats& mean, const Floats& inverse, long rows) {
+  need(static_cast<long>(mean.element_count()) == rows &&
+           static_cast<long>(inverse.element_count()) == rows,
+       "a mean and an inverse of each row");
+}
 
 long rows_of(Dims dims) {
   long rows = 1;
@@ -24,11 +36,13 @@ ffi::Error layer_norm(ffi::ThreadPool pool, Floats x, Floats gain, Floats bias, 
                       ffi::Result<Floats> inverse) {
   return guarded([&] {
     penstock::LayerNorm n;
-    n.rows = rows_of(x.dimensions());
     n.width = width_of(x.dimensions());
+    n.rows = rows_of(x.dimensions());
+    need(alike(x.dimensions(), y->dimensions()), "a result as the array");
+    need_statistics(*mean, *inverse, n.rows);
     n.x = x.typed_data();
-    n.gain = used(gain, uses, GAIN);
-    n.bias = used(bias, uses, BIAS);
+    n.gain = used(gain, uses, GAIN, n.width);
+    n.bias = used(bias, uses, BIAS, n.width);
     n.epsilon = epsilon;
     n.y = y->typed_data();
     n.mean = mean->typed_data();
@@ -43,14 +57,20 @@ ffi::Error layer_norm_grad(ffi::ThreadPool pool, Floats x, Floats mean, Floats i
                            ffi::Result<Floats> by_gain, ffi::Result<Floats> by_bias) {
   return guarded([&] {
     penstock::LayerNormGrad n;
-    n.rows = rows_of(x.dimensions());
     n.width = width_of(x.dimensions());
+    n.rows = rows_of(x.dimensions());
+    need(alike(x.dimensions(), grad.dimensions()) && alike(x.dimensions(), by_x->dimensions()),
+         "gradients as the array");
+    need(static_cast<long>(by_gain->element_count()) == n.width &&
+             static_cast<long>(by_bias->element_count()) == n.width,
+         "gradients of each column");
+    need_statistics(mean, inverse, n.rows);
     n.x = x.typed_data();
     n.mean = mean.typed_data();
     n.inverse = inverse.typed_data();
-    n.gain = used(gain, uses, GAIN);
+    n.gain = used(gain, uses, GAIN, n.width);
     n.grad = grad.typed_data();
-    n.beside = used(beside, uses, BESIDE);
+    n.beside = used(beside, uses, BESIDE, n.rows * n.width);
     n.by_x = by_x->typed_data();
     n.by_gain = by_gain->typed_data();
     n.by_bias = by_bias->typed_data();

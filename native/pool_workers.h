@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 
+#include "handing.h"
 #include "kernels.h"
 #include "turns.h"
 
@@ -55,7 +56,7 @@ class WorkersOf final : public Workers {
   template <typename Work>
   void help(long helpers, Work work) {
     try {
-      for (long i = 1; i <= helpers; ++i) pool_.Schedule([work, i] { work(i); });
+      for (long i = 1; i <= helpers; ++i) pool_.Schedule(Handed<Work>(work, i));
     } catch (const std::bad_alloc&) {
     }
   }

@@ -115,6 +115,12 @@ EACH_SET void run_doubles(const Work& work, int arguments, int64_t from, int64_t
 }
 
 }  // namespace
+
+std::size_t special_arguments(int64_t function) {
+  if (function < 0 || function >= FUNCTIONS) return 0;
+  return function == 29 ? 3 : function >= 23 ? 2 : 1;
+}
+
 }  // namespace penstock
 
 EXPORT int penstock_special_version() { return 1; }
@@ -125,7 +131,7 @@ EXPORT int64_t penstock_special_run(int64_t function, int64_t wide, int64_t thre
   using namespace penstock;
   if (function < 0 || function >= FUNCTIONS) return function < 0 ? FUNCTIONS : function;
   const Work work{function, count, inputs, steps, result};
-  const int arguments = function == 29 ? 3 : function >= 23 ? 2 : 1;
+  const int arguments = static_cast<int>(special_arguments(function));
   const auto run = wide ? run_doubles : run_floats;
   if (count <= 2 * SHARE || threads < 2) {
     run(work, arguments, 0, count);

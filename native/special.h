@@ -2,6 +2,7 @@
 // penstock/core/native_special.py, which has the same numbers for the functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -23,3 +24,10 @@ EXPORT int penstock_special_version();
 EXPORT int64_t penstock_special_run(int64_t function, int64_t wide, int64_t threads, int64_t count,
                                     const void* const* inputs, const int64_t* steps,
                                     void* result);
+
+namespace penstock {
+
+// How many arguments a function has; 0 where there is no such function.
+std::size_t special_arguments(int64_t function);
+
+}  // namespace penstock

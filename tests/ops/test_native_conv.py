@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ops.native_checks import compare, floats, recorded, under_each
+from tests.ops.native_checks import compare, floats, gradients, recorded, under_each
 
 import penstock as tf
 from penstock.core import native
@@ -127,6 +127,19 @@ def test_convolutions_over_three_axes(calls, case):
         floats(*filters, seed=1),
     )
     assert calls == ["conv", "conv_input_grad", "conv_filter_grad"]
+
+
+@pytest.mark.timeout(60)
+def test_strides_far_larger_than_the_filter(calls):
+    """One result either way, and no work for the pixels that no tap meets."""
+    arrays = floats(2, 12, 12, 8), floats(3, 3, 8, 20, seed=1)
+    found = [
+        gradients(lambda x, w, n=n: tf.nn.conv2d(x, w, n, "VALID"), *arrays, dtype=np.float32)()
+        for n in (12, 2**20)
+    ]
+    assert calls == ["conv", "conv_input_grad", "conv_filter_grad"] * 2
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("function", [tf.nn.conv2d, tf.nn.depthwise_conv2d])
