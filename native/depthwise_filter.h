@@ -260,8 +260,8 @@ void depthwise_filter_grad(const Conv& c, const float* x, const float* dy, float
   d.band = grad_band(d);
   d.bands = up(c.out.y, d.band);
   const long all = c.images * d.bands;
-  d.units = up(all, most(1, up(GROUPS, d.blocks.sides)));
-  d.parts = up(all, d.units);
+  d.units = most(1, up(all, most(1, up(GROUPS, d.blocks.sides))));
+  d.parts = most(1, up(all, d.units));  // one of zeros where there is no image
   if (d.parts > 1) d.y = penstock::scratch(1, d.parts * size);
   workers.run(d.blocks.sides * d.parts, depthwise_filter_task, &d);
   add_parts(Parts{d.y, dw, d.parts, size}, workers);
