@@ -108,8 +108,28 @@ void draw_axis(long longest, bool spread, bool deep, long largest, long (&axis)[
   axis[5] = (axis[4] + axis[3] + after - reach) / axis[1] + 1;
 }
 
+// A filter for each channel, mostly for more than a vector of them.
+Conv draw_depthwise() {
+  Conv c;
+  c.images = draw(1, 3);
+  c.channels = c.filters = c.groups = draw(1, 8) == 1 ? 512 : draw(2, 90);
+  long y[6], x[6];
+  draw_axis(8, false, false, 12, y);
+  draw_axis(8, false, false, 24, x);
+  c.taps = {1, y[0], x[0]};
+  c.stride = {1, y[1], x[1]};
+  c.dilation = {1, y[1] == 1 ? draw(1, 3) : 1, 1};
+  c.pad = {0, y[3], x[3]};
+  c.size = {1, y[4], x[4]};
+  const long reach = (c.taps.y - 1) * c.dilation.y + 1;
+  if (c.size.y < reach - c.pad.y) c.size.y = reach - c.pad.y;
+  c.out = {1, (c.size.y + c.pad.y - reach) / y[1] + 1, x[5]};
+  return c;
+}
+
 // Of every kind: plain, with wide or narrow groups, over three axes, a filter larger than images.
 Conv draw_conv() {
+  if (draw(1, 3) == 1) return draw_depthwise();
   Conv c;
   c.images = draw(1, 5);
   const bool deep = draw(1, 4) == 1, planes = draw(1, 3) == 1;

@@ -7,14 +7,13 @@
 // last filter hold zeros.
 #pragma once
 
-#include "conv_filter.h"
+#include "depthwise_filter.h"
 #include "pool.h"
 
 namespace {
 
 const int ACROSS = 8;         // pixels whose sums are in registers at a time
 const int TAPS = 12;          // sums of the filter's gradient in registers at a time
-const long ROOM = 64 * 1024;  // floats of copied image that a task works on, about
 const long SIDE = 8;          // blocks that a task works on, so that it reads memory in order
 
 // Lane l of the result is lane which[l] of the vector.
@@ -77,34 +76,6 @@ inline Narrow narrow_of(const Conv& c, const float* x) {
   n.band = up(c.out.y, up(c.out.y, n.band));
   n.bands = up(c.out.y, n.band);
   return n;
-}
-
-// Where the channels of some blocks lie in an image: `width` in a block, `last` in the last block.
-struct Lanes {
-  long channels, blocks, width, last;
-};
-
-// A box of an image, block by block and a vector apart: [block][row][pixel][LANES]; zeros beside
-// the channels and outside of the image.
-inline void spread(float* to, const float* image, const Axes& size, const Lanes& lanes, long top,
-                   long left, long high, long wide) {
-  const long first = least(most(-left, 0), wide), last = most(least(size.x - left, wide), first);
-  const long block = high * wide * LANES;
-  for (long y = 0; y < high; ++y, to += wide * LANES) {
-    const bool inside = top + y >= 0 && top + y < size.y;
-    const long from = inside ? first : wide, end = inside ? last : wide;
-    for (long b = 0; b < lanes.blocks; ++b) {
-      for (long x = 0; x < from; ++x) store(to + b * block + x * LANES, Vector{});
-      for (long x = end; x < wide; ++x) store(to + b * block + x * LANES, Vector{});
-    }
-    const float* row = image + ((top + y) * size.x + left) * lanes.channels;
-    for (long x = from; x < end; ++x) {
-      const float* pixel = row + x * lanes.channels;
-      for (long b = 0; b < lanes.blocks; ++b)
-        store(to + b * block + x * LANES,
-              load_some(pixel + b * lanes.width, b + 1 < lanes.blocks ? lanes.width : lanes.last));
-    }
-  }
 }
 
 // What a band of a side needs of an image.
@@ -331,12 +302,15 @@ void narrow_filter_grad(const Conv& c, const float* x, const float* dy, float* d
 
 void conv(const Conv& c, const float* x, const float* w, float* y, const penstock::Finish& finish,
           Workers& workers) {
+  if (is_depthwise(c)) return depthwise_conv(c, x, w, y, finish, workers);
   if (!is_narrow(c)) return tiled_conv(c, x, w, y, finish, workers);
   narrow_slide(c, x, Filter{w, false, {}, {}, {}}, y, dense(c.out, c.filters), finish, workers);
 }
 
 void conv_input_grad(const Conv& c, const float* w, const float* dy, float* dx,
                      const penstock::Finish& finish, Workers& workers) {
+  if (is_depthwise(c) && c.stride.all() <= MOST_PHASES)
+    return depthwise_input_grad(c, w, dy, dx, finish, workers);
   if (!is_narrow(c)) return tiled_input_grad(c, w, dy, dx, finish, workers);
   clear_unmet(c, dx);
   const Steps steps = dense(c.size, c.channels);
@@ -348,6 +322,7 @@ void conv_input_grad(const Conv& c, const float* w, const float* dy, float* dx,
 
 void conv_filter_grad(const Conv& c, const float* x, const float* dy, float* dw,
                       Workers& workers) {
+  if (has_sweep(c)) return depthwise_filter_grad(c, x, dy, dw, workers);
   (is_narrow(c) ? narrow_filter_grad : tiled_filter_grad)(c, x, dy, dw, workers);
 }
 

@@ -37,6 +37,8 @@ typedef float Unaligned
 
 static const long LANES = PENSTOCK_VECTOR_BYTES / 4;
 static const long COLUMNS = 2 * LANES;  // of a panel of b
+static const long WAY = 1024;  // floats: rows so far apart, or a multiple, share one set of the first cache
+static const long FEW_ROWS = ROWS < 7 ? ROWS : 7;  // of those, which a set has room for
 static const long PANELS = WIDE_ROWS > 0 ? 2 : 1;  // that a tile works on at most
 
 static inline Vector load(const float* from) { return *(const Unaligned*)from; }
@@ -288,8 +290,8 @@ static inline Strips strips_of(long rows) {
 
 // Tiles for any number of rows; of two panels where there are columns for them.
 static inline void run_rows(long rows, Tile t) {
-  const bool wide = t.columns > COLUMNS;
-  const Strips strips(rows, wide ? WIDE_ROWS : ROWS);
+  const bool wide = t.columns > COLUMNS, crowded = t.a_col == 1 && t.a_row % WAY == 0;
+  const Strips strips(rows, wide ? WIDE_ROWS : crowded ? FEW_ROWS : ROWS);
   for (long s = 0; s < strips.count; ++s) {
     const long height = strips.rows(s);
     wide ? run_wide_tile(height, t) : run_tile(height, t);
