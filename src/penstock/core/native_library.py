@@ -103,10 +103,13 @@ def refused(what: str, without: str, reason: str) -> State:
 
 
 def rebuild() -> str:
-    """The command that builds the libraries again: in a source tree, or for an installation."""
+    """The command that builds the libraries again: in a source tree, or for an installation.
+
+    There pip must not take the wheel that it kept of the build before, which lacks them.
+    """
     if BUILDER.exists():
         return shlex.join([sys.executable, str(BUILDER)])
-    return "pip install --force-reinstall penstock"
+    return "pip install --force-reinstall --no-deps --no-cache-dir penstock"
 
 
 def tell(state: State) -> None:
