@@ -11,13 +11,18 @@ PYTEST := $(BIN)/python -m pytest
 JOBS   ?= 2
 NATIVE := $(wildcard native/*)
 
+# For wheels for 64-bit ARM: a cross compiler, and what runs its programs here. (On Debian the packages
+# g++-aarch64-linux-gnu and qemu-user; other compilers name a sysroot: ARM_CXX='clang++ --target=... --sysroot=...'.)
+ARM_CXX    ?= aarch64-linux-gnu-g++
+ARM_RUNNER ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
+
 # The first Python on the path that is new enough; `make PYTHON=/path/to/python3` chooses another.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test smoke lint format types examples docs docs-check bench native sanitize wheel \
+.PHONY: help demo test smoke lint format types examples docs docs-check bench native sanitize wheel wheel-arm check-arm \
 	constraints clean
 
 help: ## Show this list
@@ -68,6 +73,14 @@ sanitize: $(VENV)/.stamp-dev ## Check the native libraries under the sanitizers 
 
 wheel: $(VENV)/.stamp-dev ## Build the wheel and the source distribution into dist/
 	$(BIN)/python -m build --no-isolation
+
+wheel-arm: $(VENV)/.stamp-dev ## Build the wheel for 64-bit ARM with a cross compiler, ARM_CXX
+	CXX='$(ARM_CXX)' $(BIN)/python -m build --no-isolation --wheel
+
+wheel wheel-arm: export PENSTOCK_BUILD_NATIVE ?= require
+
+check-arm: $(BIN)/python ## Check the native libraries for 64-bit ARM under an emulator, ARM_RUNNER
+	CXX='$(ARM_CXX)' $(BIN)/python native/build.py --check '' --rounds 25 --runner '$(ARM_RUNNER)'
 
 constraints: $(VENV)/.stamp-dev ## Pin what .venv holds now
 	$(BIN)/python tools/make_constraints.py

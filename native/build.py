@@ -2,9 +2,12 @@
 
     python native/build.py                              # into src/penstock/_native
     python native/build.py --check address,undefined    # checks them under sanitizers
-    python native/build.py --sanitize thread --target x/libpenstock_kernels.so  # for sanitize.py
+    python native/build.py --sanitize thread --folder build/tsan            # for sanitize.py
+    CXX=aarch64-linux-gnu-g++ python native/build.py --folder build/arm     # for another processor
 
 It needs a C++17 compiler (`CXX`, else c++, g++ or clang++) and jaxlib's headers, and nothing else.
+The libraries are for the processor that the compiler compiles for; what a cross compiler made is
+checked with `--runner`, the command that runs it here. The headers are the same everywhere.
 The library has no Python in it, so one build serves every Python version. The kernels (`isa.cc`)
 are compiled once for each instruction set; the library picks one when it is loaded. Small
 libraries of one source file each (HOST) need no headers and are called from Python alone.
@@ -14,7 +17,6 @@ import argparse
 import importlib.util
 import os
 import pathlib
-import platform
 import shlex
 import shutil
 import subprocess
@@ -24,7 +26,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
-TARGET = HERE.parent / "src/penstock/_native/libpenstock_kernels.so"
+FOLDER = HERE.parent / "src/penstock/_native"
 # Sources of libraries that Python calls.
 HOST = ("buffers", "calls", "wire", "strings", "special", "arrays", "random", "records")
 HOST_HANDLED = ("special", "arrays", "random")  # those that XLA calls too, by host_handlers.cc
@@ -32,6 +34,8 @@ CHECK_SECONDS = 900  # a check takes some 20, and several times as many beside o
 COMMON = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
 OPTIONS = {  # of single libraries: what lets loops over numbers become vectors
     "special": ("-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"),
+    # The same numbers from a seed on every processor: no product and sum become one.
+    "random": ("-ffp-contract=off",),
 }
 X86 = {  # the instruction sets, and what the compiler is told for each
     "plain": (),
@@ -43,7 +47,8 @@ DOT = {  # the same for dot_isa.cc, where the compiler knows them all
     "vnni": _VNNI,
     "amx": (*_VNNI, "-mamx-tile", "-mamx-int8", "-mamx-bf16"),
 }
-INSTRUCTION_SETS = {"x86_64": X86, "aarch64": {"plain": ()}, "arm64": {"plain": ()}}
+ARM = {"neon": ()}  # which every such processor has
+INSTRUCTION_SETS = {"x86_64": X86, "aarch64": ARM, "arm64": ARM}
 
 
 class CannotBuildError(Exception):
@@ -59,6 +64,33 @@ def compiler() -> list[str] | None:
         if command and shutil.which(command[0]):
             return command
     return None
+
+
+def instruction_sets(target: str) -> dict[str, tuple[str, ...]]:
+    """The instruction sets that the kernels are compiled for, each with the compiler's options.
+
+    Args:
+      target: what a compiler compiles for, as its `-dumpmachine` says it: `aarch64-linux-gnu`.
+
+    Raises:
+      CannotBuildError: there are no native kernels for it.
+    """
+    processor, _, system = target.partition("-")
+    sets = INSTRUCTION_SETS.get(processor)
+    if sets is None or "linux" not in system or system.endswith(("x32", "ilp32")):
+        raise CannotBuildError(
+            f"no native kernels for {target}, only for 64-bit Linux on x86 or ARM"
+        )
+    return sets
+
+
+def target_of(command: list[str]) -> str:
+    """What this compiler compiles for; it may be a cross compiler."""
+    asked = subprocess.run([*command, "-dumpmachine"], capture_output=True, text=True, check=False)
+    if asked.returncode or not asked.stdout.strip():
+        shown = shlex.join(command)
+        raise CannotBuildError(f"{shown} does not say what it compiles for (-dumpmachine)")
+    return asked.stdout.strip()
 
 
 def headers() -> pathlib.Path:
@@ -78,33 +110,50 @@ def sanitizing(sanitizers: str) -> list[str]:
     return ["-g", "-O1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
 
 
-def build(target: pathlib.Path = TARGET, extra: Iterable[str] = ()) -> pathlib.Path:
-    """Compiles the library.
+def build(folder: pathlib.Path = FOLDER, extra: Iterable[str] = ()) -> list[pathlib.Path]:
+    """Compiles all libraries into a folder.
 
     Args:
-      target: the file to write.
+      folder: where to write them; their place in the package when not given.
       extra: more of the compiler's options.
 
     Returns:
-      `target`.
+      The files.
 
     Raises:
-      CannotBuildError: there is no compiler or no header, the processor is none of those known, or
-        the compiler fails.
+      CannotBuildError: there is no compiler or no header, what it compiles for is none of the
+        processors known, or the compiler fails.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    hosts = [build_host(name, host_target(name, folder), extra) for name in HOST]
+    return [*hosts, build_kernels(folder, extra)]
+
+
+def targets(folder: pathlib.Path = FOLDER) -> list[pathlib.Path]:
+    """The files that `build` writes."""
+    return [*(host_target(name, folder) for name in HOST), kernels_target(folder)]
+
+
+def kernels_target(folder: pathlib.Path = FOLDER) -> pathlib.Path:
+    """The file of the kernels' library."""
+    return folder / "libpenstock_kernels.so"
+
+
+def build_kernels(folder: pathlib.Path = FOLDER, extra: Iterable[str] = ()) -> pathlib.Path:
+    """Compiles the kernels' library; arguments, result and errors as for `build`."""
+    target = kernels_target(folder)
+    with tempfile.TemporaryDirectory() as objects:
         flags = ["-isystem", str(headers()), *extra]
         parts = ("attention", "dot", "host", "norm", "recurrence", "update")
         handlers = ("handlers", *(f"{part}_handlers" for part in parts))
         sources = (*handlers, *HOST_HANDLED, "dispatch", "dot_dispatch")
-        made = _compile(folder, sources, flags, ["-shared"])
+        made = _compile(objects, sources, flags, ["-shared"])
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made, target.with_suffix(".new"))
         os.replace(target.with_suffix(".new"), target)  # a process may have the old one open
     return target
 
 
-def host_target(name: str, folder: pathlib.Path = TARGET.parent) -> pathlib.Path:
+def host_target(name: str, folder: pathlib.Path = FOLDER) -> pathlib.Path:
     """The file of the library that is compiled of `<name>.cc`."""
     return folder / f"libpenstock_{name}.so"
 
@@ -135,8 +184,8 @@ def build_host(
     return target
 
 
-def check(sanitizers: str, rounds: int) -> int:
-    """Checks both libraries, compiled with sanitizers.
+def check(sanitizers: str, rounds: int, runner: Iterable[str] = ()) -> int:
+    """Checks all libraries, compiled with sanitizers.
 
     The kernels are compared with plain loops (check.cc), the parser of messages is given sound and
     damaged ones (check_wire.cc), work on strings and on arrays is compared with plain loops too
@@ -147,6 +196,7 @@ def check(sanitizers: str, rounds: int) -> int:
     Args:
       sanitizers: what `-fsanitize=` names; none when empty.
       rounds: how many shapes of each kind; a hundred messages for each of them.
+      runner: the command that runs what a cross compiler made: an emulator with its options.
 
     Returns:
       0, or the exit code of a check that failed; 1 for one that did not end.
@@ -164,9 +214,9 @@ def check(sanitizers: str, rounds: int) -> int:
                 sources.append(str(HERE / f"{name}.cc"))
             options = [*COMMON, *OPTIONS.get(name, ()), *extra]
             _run([*_compiler(), *options, "-o", target, *sources])
-            failed = _exit_code([target, str(rounds)]) or failed
+            failed = _exit_code([*runner, target, str(rounds)]) or failed
         made = _compile(folder, ("check", "check_dot", "dispatch", "dot_dispatch"), extra, [])
-        return _exit_code([made, str(rounds)]) or failed
+        return _exit_code([*runner, made, str(rounds)]) or failed
 
 
 def _exit_code(command: list[str]) -> int:
@@ -181,16 +231,16 @@ def _exit_code(command: list[str]) -> int:
 def _compiler() -> list[str]:
     command = compiler()
     if command is None:
-        raise CannotBuildError("no C++ compiler was found (c++, g++ or clang++; or set CXX)")
+        given = os.environ.get("CXX")
+        sought = f"CXX is {given}" if given else "c++, g++ or clang++; or set CXX"
+        raise CannotBuildError(f"no C++ compiler was found ({sought})")
     return command
 
 
 def _compile(folder: str, sources: Iterable[str], extra: list[str], link: list[str]) -> str:
     """Compiles these sources and the kernels for every instruction set; returns what was made."""
     command = _compiler()
-    sets = INSTRUCTION_SETS.get(platform.machine())
-    if sets is None or not sys.platform.startswith("linux"):
-        raise CannotBuildError(f"no native kernels for {sys.platform} on {platform.machine()}")
+    sets = instruction_sets(target_of(command))
     command += [*COMMON, f"-I{HERE}", *extra, *(["-DPENSTOCK_X86"] if "avx2" in sets else [])]
     jobs = {
         f"{folder}/{name}.o": [str(HERE / "isa.cc"), f"-DPENSTOCK_ISA={name}", *options]
@@ -232,18 +282,22 @@ def _run(command: Iterable[str]) -> None:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--target", type=pathlib.Path, default=TARGET)
+    parser.add_argument("--folder", type=pathlib.Path, default=FOLDER, help="to write into")
     parser.add_argument("--check", metavar="SANITIZERS", help="address,undefined or thread or ''")
     parser.add_argument("--sanitize", metavar="SANITIZERS", default="", help="compile with them")
     parser.add_argument("--rounds", type=int, default=60, help="shapes of each kind to check")
+    parser.add_argument(
+        "--runner",
+        type=shlex.split,
+        default=(),
+        metavar="COMMAND",
+        help="runs the checks that a cross compiler made: 'qemu-aarch64 -L FOLDER'",
+    )
     arguments = parser.parse_args()
     try:
         if arguments.check is not None:
-            sys.exit(check(arguments.check, arguments.rounds))
-        extra = sanitizing(arguments.sanitize)
-        for name in HOST:
-            print(build_host(name, host_target(name, arguments.target.parent), extra))
-        print(build(arguments.target, extra))
+            sys.exit(check(arguments.check, arguments.rounds, arguments.runner))
+        print(*build(arguments.folder, sanitizing(arguments.sanitize)), sep="\n")
     except CannotBuildError as problem:
         sys.exit(f"native/build.py: {problem}")
 

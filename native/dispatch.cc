@@ -8,7 +8,11 @@
 
 namespace penstock {
 
+#if defined(__aarch64__)
+extern const Kernels kernels_neon;
+#else
 extern const Kernels kernels_plain;
+#endif
 #if defined(PENSTOCK_X86)
 extern const Kernels kernels_avx2;
 extern const Kernels kernels_avx512;
@@ -35,7 +39,11 @@ const Candidate CANDIDATES[] = {
     {&kernels_avx512, has_avx512},
     {&kernels_avx2, has_avx2},
 #endif
+#if defined(__aarch64__)
+    {&kernels_neon, [] { return true; }},  // no such processor is without
+#else
     {&kernels_plain, [] { return true; }},
+#endif
 };
 
 std::atomic<const Kernels*> chosen{nullptr};
@@ -86,7 +94,7 @@ float* scratch(int slot, long floats) {
 
 }  // namespace penstock
 
-// The instruction set in use: "avx512", "avx2" or "plain".
+// The instruction set in use: "avx512", "avx2", "neon" or "plain".
 extern "C" __attribute__((visibility("default"))) const char* penstock_isa() { return penstock::best_kernels().name; }
 
 // Uses an instruction set by name from now on; false where the processor or the build lacks it.

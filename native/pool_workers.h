@@ -10,6 +10,7 @@
 #include "handing.h"
 #include "kernels.h"
 #include "turns.h"
+#include "waiting.h"
 
 namespace penstock {
 
@@ -91,14 +92,7 @@ class WorkersOf final : public Workers {
     bool complete() const { return done.load(std::memory_order_acquire) == count; }
 
     void wait() {
-      for (int spin = 0; spin < 4000; ++spin) {
-        if (complete()) return;
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-      }
-      std::unique_lock<std::mutex> lock(mutex);
-      finished.wait(lock, [this] { return complete(); });
+      wait_until(mutex, finished, [this] { return complete(); });
     }
   };
 

@@ -7,8 +7,9 @@
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
-#elif defined(__ARM_FEATURE_CRC32)
+#elif defined(__aarch64__)
 #include <arm_acle.h>
+#include <sys/auxv.h>
 #endif
 
 namespace {
@@ -64,14 +65,15 @@ __attribute__((target("sse4.2"))) uint32_t FastCrc(uint32_t crc, const uint8_t *
 }
 
 const bool kFast = __builtin_cpu_supports("sse4.2");
-#elif defined(__ARM_FEATURE_CRC32)
-uint32_t FastCrc(uint32_t crc, const uint8_t *at, const uint8_t *end) {
+#elif defined(__aarch64__)
+__attribute__((target("+crc"))) uint32_t FastCrc(uint32_t crc, const uint8_t *at,
+                                                 const uint8_t *end) {
   for (; end - at >= 8; at += 8) crc = __crc32cd(crc, Load<uint64_t>(at));
   for (; at < end; ++at) crc = __crc32cb(crc, *at);
   return crc;
 }
 
-constexpr bool kFast = true;
+const bool kFast = (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
 #else
 constexpr bool kFast = false;
 constexpr auto FastCrc = PlainCrc;

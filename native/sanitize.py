@@ -80,9 +80,7 @@ def made_tree(folder: pathlib.Path, sanitizers: str) -> pathlib.Path:
     build = builder()
     extra = build.sanitizing(sanitizers)
     libraries = package / "_native"
-    build.build(libraries / build.TARGET.name, extra)
-    for name in build.HOST:
-        build.build_host(name, build.host_target(name, libraries), extra)
+    build.build(libraries, extra)
     return folder
 
 

@@ -7,6 +7,8 @@
 #include <new>
 #include <vector>
 
+#include "waiting.h"
+
 namespace penstock {
 
 // Threads that come to `work` share the tasks, each trying those first that it had in the turn
@@ -59,15 +61,7 @@ class Turns {
   }
 
   void wait(long tasks) {
-    const auto over = [&] { return done_.load(std::memory_order_acquire) >= tasks; };
-    for (int spin = 0; spin < 4000; ++spin) {
-      if (over()) return;
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-    }
-    std::unique_lock<std::mutex> lock(mutex_);
-    over_.wait(lock, over);
+    wait_until(mutex_, over_, [&] { return done_.load(std::memory_order_acquire) >= tasks; });
   }
 
   const long turns_, count_, threads_;

@@ -160,7 +160,9 @@ def test_the_command_builds_what_is_loaded(monkeypatch, tmp_path):
     monkeypatch.setattr(native_library, "BUILDER", SOURCE / "build.py")
     assert shlex.split(native_library.rebuild()) == [sys.executable, str(SOURCE / "build.py")]
     monkeypatch.setattr(native_library, "BUILDER", tmp_path / "build.py")
-    assert native_library.rebuild() == "pip install --force-reinstall penstock"
+    assert native_library.rebuild() == (
+        "pip install --force-reinstall --no-deps --no-cache-dir penstock"
+    )
 
 
 def test_the_sources_state_the_numbers_and_functions_that_python_does():

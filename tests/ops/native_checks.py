@@ -20,7 +20,7 @@ def under_each(run):
     library = native.state().library
     before = library.penstock_isa()
     try:
-        for name in (b"avx512", b"avx2", b"plain"):
+        for name in (b"avx512", b"avx2", b"neon", b"plain"):
             if library.penstock_use_isa(name):
                 yield run()
     finally:

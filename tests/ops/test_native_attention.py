@@ -13,7 +13,7 @@ from penstock.ops.kernels import cpu_attention as cpu
 pytestmark = pytest.mark.skipif(not native.available(), reason="no native kernels here")
 
 
-@pytest.fixture(params=("avx512", "avx2", "plain"))
+@pytest.fixture(params=("avx512", "avx2", "neon", "plain"))
 def instructions(request):
     library = native.state().library
     before = library.penstock_isa()

@@ -10,7 +10,7 @@ from penstock.core import native, products
 from penstock.core.lazy import jax, jnp
 
 pytestmark = pytest.mark.skipif(not native.available(), reason="no native kernels here")
-SETS = ("avx512", "avx2", "plain")
+SETS = ("avx512", "avx2", "neon", "plain")
 
 
 @pytest.fixture(params=SETS)

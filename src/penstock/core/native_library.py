@@ -38,9 +38,9 @@ class State:
 
     Attributes:
       library: the loaded library, None when there is none.
-      instructions: the instruction sets it uses: "avx512", "avx2" or "plain", with "amx" or "vnni"
-        for products of bfloat16 and bytes; empty without it, and for a library that is the same
-        for all.
+      instructions: the instruction sets it uses: "avx512", "avx2", "neon" or "plain", with "amx" or
+        "vnni" for products of bfloat16 and bytes; empty without it, and for a library that is the
+        same for all.
       problem: why it is not in use, empty when it is.
       fix: what to do about it.
       refused: whether there is a library and it cannot be used.
@@ -103,10 +103,13 @@ def refused(what: str, without: str, reason: str) -> State:
 
 
 def rebuild() -> str:
-    """The command that builds the libraries again: in a source tree, or for an installation."""
+    """The command that builds the libraries again: in a source tree, or for an installation.
+
+    There pip must not take the wheel that it kept of the build before, which lacks them.
+    """
     if BUILDER.exists():
         return shlex.join([sys.executable, str(BUILDER)])
-    return "pip install --force-reinstall penstock"
+    return "pip install --force-reinstall --no-deps --no-cache-dir penstock"
 
 
 def tell(state: State) -> None:
