@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 Hyper = dict[str, Array]  # the scalar inputs by name
 Attrs = dict[str, Any]
@@ -96,7 +98,7 @@ def _centered_rms_prop(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs)
 
 
 def _power(xp: Any, x: Array, power: Any) -> Array:
-    """x ** power; on the host the usual 0.5 is a square root, which costs a tenth."""
+    """A power; on the host the usual 0.5 is a square root, which costs a tenth."""
     return np.sqrt(x) if xp is np and power == 0.5 else x**power
 
 
