@@ -289,3 +289,58 @@ def test_an_eager_range_of_plain_floats_is_refused() -> None:
         tf.raw_ops.Range(start=0.0, limit=3.0, delta=1.0)
     with tf.Graph().as_default():
         assert tf.raw_ops.Range(start=0.0, limit=3.0, delta=1.0).dtype == tf.float32
+
+
+class Stand(tf.__internal__.types.Tensor):
+    """A class of another library that counts as a tensor, as Keras's variables do."""
+
+    dtype = "float32"
+    shape = (2,)
+
+    def __init__(self):
+        self.asked = []
+
+    def __tf_tensor__(self, dtype=None, name=None):
+        self.asked.append(dtype)
+        return tf.constant([1.0, 2.0], dtype)
+
+
+def test_subclasses_of_what_counts_as_a_tensor_convert_themselves():
+    stand = Stand()
+    assert tf.is_tensor(stand)
+    assert not isinstance(stand, tf.Tensor)
+    assert tf.add(stand, 1.0).numpy().tolist() == [2.0, 3.0]
+    assert (tf.constant([3.0, 4.0]) + stand).numpy().tolist() == [4.0, 6.0]
+    assert tf.cast(stand, tf.int32).numpy().tolist() == [1, 2]
+    assert tf.convert_to_tensor(stand, tf.float64).dtype == tf.float64
+    assert stand.asked[-1] is tf.float64
+    assert tf.get_static_value(stand) is None
+
+
+def test_lists_of_what_counts_as_a_tensor_are_packed():
+    stand = Stand()
+    assert tf.stack([stand, stand]).shape == (2, 2)
+    assert tf.convert_to_tensor([stand, [3.0, 4.0]]).numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(ValueError, match="Stand"):
+        tf.constant([stand, stand])
+
+
+def test_a_function_captures_what_counts_as_a_tensor():
+    stand = Stand()
+
+    @tf.function
+    def double(x):
+        return tf.cast(stand, x.dtype) * 2 + x
+
+    assert double(tf.constant([0.0, 1.0])).numpy().tolist() == [2.0, 5.0]
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        assert session.run(tf.identity(stand)).tolist() == [1.0, 2.0]
+
+
+def test_tensors_and_variables_count_as_tensors():
+    base = tf.__internal__.types.Tensor
+    for value in (tf.constant(1), tf.Variable(1.0)):
+        assert isinstance(value, base)
+    assert not issubclass(tf.Variable, tf.Tensor)
+    for value in (tf.ragged.constant([[1]]), tf.IndexedSlices([1.0], [0]), 1):
+        assert not isinstance(value, base)

@@ -20,6 +20,7 @@ from penstock.core import (
     native_arrays,
     native_buffers,
     native_library,
+    native_matrices,
     native_random,
     native_records,
     native_special,
@@ -177,6 +178,7 @@ def test_the_sources_state_the_numbers_and_functions_that_python_does():
         "strings": native_strings,
         "special": native_special,
         "arrays": native_arrays,
+        "matrices": native_matrices,
         "random": native_random,
         "records": native_records,
     }

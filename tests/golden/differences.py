@@ -91,9 +91,6 @@ _BY_REASON = {
         FusedBatchNormGrad gradient 10, FusedBatchNormGradV2 gradient 12,
         FusedBatchNormGradV3 gradient 12
     """,
-    "Attributes are kept in double precision: a slope of 0.2 is not the nearest float32.": """
-        LeakyRelu gradient 1, LeakyRelu value 5, LeakyReluGrad value 3
-    """,
     "Eager kernels there take shapes that graphs refuse: a number for a vector, and so on.": """
         AudioSummaryV2 error 1, Bincount error 2, DiagPart error 5, LSTMBlockCell error 7,
         RequantizePerChannel error 6, ReverseV2 error 2, ScalarSummary error 1, Squeeze

@@ -1,3 +1,3 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
-from penstock.core.tensor import Tensor as Tensor
+from penstock.core.tensor import TensorBase as Tensor

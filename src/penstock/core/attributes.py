@@ -5,6 +5,7 @@ tuple, a string a str (bytes when it is not UTF-8), a tensor a HashableArray, a 
 an object with a `name`. All are hashable.
 """
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -258,9 +259,10 @@ def _int(value: Any) -> int:
 
 
 def _float(value: Any) -> float:
+    """The number as float32 has it: a NodeDef's floats are no wider, so kernels see no other."""
     if isinstance(value, (str, bytes)):
         raise TypeError("not a number")
-    return float(value)
+    return ctypes.c_float(value).value
 
 
 def _bool(value: Any) -> bool:

@@ -5,7 +5,7 @@ finds, or asks the converter registered for the value's type.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from penstock.core.arrays import INT32_MAX, INT32_MIN, HashableArray, from_plain
 from penstock.core.context import state
 from penstock.core.op_def import lookup
 from penstock.core.symbolic_tensor import SymbolicTensor
-from penstock.core.tensor import EagerTensor, Tensor, wrap
+from penstock.core.tensor import EagerTensor, Tensor, TensorBase, wrap
 from penstock.types import dtypes
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import Dimension, TensorShape
@@ -214,14 +214,14 @@ def own_dtype(value: Any) -> DType:
         if plain is not None:
             return plain[1]
     if isinstance(value, (list, tuple)) and _holds_tensors(value):
-        return _tensors_in(value)[0].dtype.base_dtype
+        return next(_tensors_in(value)).dtype.base_dtype
     if isinstance(value, _converted_types()):
         raise TypeError(f"The converter of {type(value).__name__} decides its dtype.")
     return to_array(value)[1]
 
 
 def _holds_tensors(value: Any) -> bool:
-    return _holds_any(value, (Tensor, *_converted_types()))
+    return _holds_any(value, (TensorBase, *_converted_types()))
 
 
 def _holds_any(value: Any, types: tuple[Any, ...]) -> bool:
@@ -244,14 +244,14 @@ def _converted_types() -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _tensors_in(value: Any) -> list[Tensor]:
+def _tensors_in(value: Any) -> Iterator[Tensor]:
     if isinstance(value, Tensor):
-        return [value]
-    if isinstance(value, (list, tuple)):
-        return [t for item in value for t in _tensors_in(item)]
-    if isinstance(value, _converted_types()):
-        return [convert_to_tensor(value)]
-    return []
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors_in(item)
+    elif isinstance(value, (TensorBase, *_converted_types())):
+        yield convert_to_tensor(value)
 
 
 def _pack(value: Any, wanted: DType | None, name: str | None) -> Tensor:
@@ -259,7 +259,7 @@ def _pack(value: Any, wanted: DType | None, name: str | None) -> Tensor:
 
     The first tensor's dtype is that of the numbers beside it. If another is wanted, all are cast.
     """
-    found = _tensors_in(value)[0].dtype
+    found = next(_tensors_in(value)).dtype
     packed = _pack_parts(value, found, wanted if wanted is not found else None)
     return execute("Pack", (packed,), {"axis": 0}, name or "packed")  # type: ignore[no-any-return]
 
@@ -271,7 +271,7 @@ def _pack_parts(value: Any, found: DType, cast_to: DType | None) -> list[Tensor]
             inner = _pack_parts(item, found, cast_to)
             parts.append(execute("Pack", (inner,), {"axis": 0}, "packed"))
             continue
-        is_tensor = isinstance(item, (Tensor, *_converted_types()))
+        is_tensor = isinstance(item, (TensorBase, *_converted_types()))
         tensor = convert_to_tensor(item, dtype=None if is_tensor else cast_to or found)
         if cast_to is not None and tensor.dtype is not cast_to:
             tensor = execute("Cast", (tensor,), {"DstT": cast_to}, None)

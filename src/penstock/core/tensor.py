@@ -41,7 +41,29 @@ class _NumpyName:
         )
 
 
-class Tensor:
+class TensorBase:
+    """What counts as a tensor: tensors, variables, and classes of others that convert themselves.
+
+    A class of another library inherits from it, has `dtype` and `shape`, and says in
+    `__tf_tensor__(self, dtype=None, name=None)` which tensor it stands for: `dtype` is the one
+    wanted, None for any. Then operations take its objects, alone and in lists, and `tf.is_tensor`
+    is true of them.
+    """
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # subclasses have them, as properties or attributes
+
+        @property
+        def dtype(self) -> Any:
+            """The DType of the elements."""
+
+        @property
+        def shape(self) -> Any:
+            """The TensorShape."""
+
+
+class Tensor(TensorBase):
     """A multi-dimensional array of one dtype: eager (has data) or symbolic (of a graph)."""
 
     __slots__ = ("__dict__", "__weakref__")

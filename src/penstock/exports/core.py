@@ -24,7 +24,8 @@ EXPORTS = {
         "register_tensor_conversion_function": ["register_tensor_conversion_function"],
     },
     "penstock.core.tensor": {
-        "Tensor": ["Tensor", "__internal__.types.Tensor"],
+        "Tensor": ["Tensor"],
+        "TensorBase": ["__internal__.types.Tensor"],
         "EagerTensor": ["__internal__.EagerTensor"],
     },
     "penstock.graph.behavior": {

@@ -7,7 +7,7 @@ import numpy as np
 from penstock.core.composite import CompositeTensor, IndexedSlices, SparseTensor, is_sparse
 from penstock.core.convert import convert_to_tensor as to_tensor
 from penstock.core.symbolic_tensor import SymbolicTensor
-from penstock.core.tensor import EagerTensor, Tensor, host_array
+from penstock.core.tensor import EagerTensor, Tensor, TensorBase, host_array
 from penstock.graph.static_values import constant_value, shape_value
 from penstock.ops.array_basics import placeholder, placeholder_with_default
 from penstock.types.dtypes import int64
@@ -105,7 +105,7 @@ def is_tensor(x: Any) -> bool:
     """
     if isinstance(x, CompositeTensor):
         return x._counts_as_tensor
-    if isinstance(x, Tensor) or getattr(x, "is_tensor_like", False):
+    if isinstance(x, TensorBase) or getattr(x, "is_tensor_like", False):
         return True
     return (hasattr(x, "handle") and hasattr(x, "read_value")) or (
         hasattr(x, "_type_spec") and hasattr(x, "dtype")

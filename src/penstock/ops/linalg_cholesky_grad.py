@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.kernels import kernel
+from penstock.core import native_matrices
+from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.linalg_host import ANY_SIZE, substitute
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
@@ -31,6 +33,17 @@ CHOLESKY_GRAD = define_op(
     shape=_shape,
     doc="The gradient by a matrix, from its Cholesky factor and the gradient by that.",
 ).without_gradient("TensorFlow has none either; tf.linalg.cholesky has derivatives of any order")
+
+
+@host_kernel(CHOLESKY_GRAD, limit=ANY_SIZE, available=native_matrices.LIBRARY.is_in_use)
+def _cholesky_grad_host(l: Array, grad: Array) -> Array:  # noqa: E741  TensorFlow's name
+    wide = np.float32 if l.dtype == np.float16 else l.dtype
+    lower = np.tril(l.astype(wide))
+    half = np.tril(np.swapaxes(lower, -1, -2) @ grad.astype(wide))
+    half *= 1 - 0.5 * np.eye(l.shape[-1], dtype=wide)
+    left = np.swapaxes(substitute(lower, half, lower=True, adjoint=True), -1, -2)
+    made = substitute(lower, left, lower=True, adjoint=True)
+    return ((made + np.swapaxes(made, -1, -2)) / 2).astype(l.dtype)
 
 
 @kernel(CHOLESKY_GRAD)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_matrices
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
@@ -24,12 +25,12 @@ from penstock.ops.linalg_common import (
     adjoint,
     by_matrix,
     chain,
-    flat_stack,
     square,
     turned,
     wide,
     without_matrix,
 )
+from penstock.ops.linalg_host import ANY_SIZE, lu_by_columns, lu_decomposed, substitute
 from penstock.ops.math_arithmetic import conjugate, sum_like
 from penstock.ops.math_cast import real
 from penstock.ops.math_matmul import matmul
@@ -156,22 +157,14 @@ TRIANGULAR_SOLVE = define_op(
 )
 
 
-def substitute(a: Array, b: Array, lower: bool, unit: bool = False) -> Array:
-    """Solves triangular equations row by row, in NumPy."""
-    n = a.shape[-1]
-    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    x = np.empty((*lead, *b.shape[-2:]), b.dtype)
-    for i in range(n) if lower else range(n - 1, -1, -1):
-        done = slice(0, i) if lower else slice(i + 1, n)
-        row = b[..., i, :] - (a[..., i : i + 1, done] @ x[..., done, :])[..., 0, :]
-        x[..., i, :] = row if unit else row / a[..., i, i, None]
-    return x
-
-
 @host_kernel(TRIANGULAR_SOLVE, limit=2048)  # row by row in Python: 180 us for 64 rows
+def _triangular_by_rows(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -> Array:
+    return substitute(wide(matrix), wide(rhs), lower, adjoint)
+
+
+@host_kernel(TRIANGULAR_SOLVE, limit=ANY_SIZE, available=native_matrices.LIBRARY.is_in_use)
 def _triangular_host(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -> Array:
-    matrix = turned(np, wide(matrix)) if adjoint else wide(matrix)
-    return substitute(matrix, wide(rhs), lower != adjoint)
+    return substitute(wide(matrix), wide(rhs), lower, adjoint)
 
 
 @compiled_kernel(TRIANGULAR_SOLVE)
@@ -233,32 +226,21 @@ LU = define_op(
 )
 
 
-def lu_by_rows(a: Array) -> tuple[Array, Array]:
-    """LU decomposition with partial pivoting of a stack of matrices, in NumPy."""
-    stack = flat_stack(np.array(a))
-    count, n = stack.shape[:2]
-    order = np.tile(np.arange(n), (count, 1))
-    every = np.arange(count)
-    for k in range(n):
-        pivot = k + np.abs(stack[:, k:, k]).argmax(1)
-        for rows in (stack, order):
-            kept = rows[:, k].copy()
-            rows[:, k] = rows[every, pivot]
-            rows[every, pivot] = kept
-        below = stack[:, k + 1 :, k] / stack[:, k, k, None]
-        stack[:, k + 1 :, k] = below
-        stack[:, k + 1 :, k + 1 :] -= below[:, :, None] * stack[:, None, k, k + 1 :]
-    return stack.reshape(a.shape), order.reshape(a.shape[:-1])
-
-
 def _require_pivots(ctx: KernelContext, xp: Any, lu: Array, what: str) -> None:
     pivots = xp.diagonal(lu, axis1=-2, axis2=-1)
     ctx.check((pivots != 0).all(), errors.InvalidArgumentError, lambda: f"{what} {SINGULAR}")
 
 
 @host_kernel(LU, limit=1024)  # column by column: 680 us for 64 columns
+def _lu_host_by_columns(ctx: KernelContext, x: Array) -> tuple[Array, Array]:
+    lu, order = lu_by_columns(wide(x))
+    _require_pivots(ctx, np, lu, "Input")
+    return lu, order
+
+
+@host_kernel(LU, limit=ANY_SIZE, available=native_matrices.LIBRARY.is_in_use)
 def _lu_host(ctx: KernelContext, x: Array) -> tuple[Array, Array]:
-    lu, order = lu_by_rows(wide(x))
+    lu, order = lu_decomposed(wide(x))
     _require_pivots(ctx, np, lu, "Input")
     return lu, order
 

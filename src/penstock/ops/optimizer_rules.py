@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 Hyper = dict[str, Array]  # the scalar inputs by name
 Attrs = dict[str, Any]
@@ -95,19 +97,25 @@ def _centered_rms_prop(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs)
     return var - mom, mg, ms, mom
 
 
+def _power(xp: Any, x: Array, power: Any) -> Array:
+    """A power; on the host the usual 0.5 is a square root, which costs a tenth."""
+    return np.sqrt(x) if xp is np and power == 0.5 else x**power
+
+
 def _ftrl(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
     var, accum, linear = slots
     lr, l1, power = h["lr"], h["l1"], -h["lr_power"]
     shrinkage = h.get("l2_shrinkage")
     step = grad if shrinkage is None else grad + 2 * shrinkage * var
     new = accum + grad * grad
-    change = (new**power - accum**power) * var
+    root = _power(xp, new, power)
+    change = (root - _power(xp, accum, power)) * var
     if attrs["multiply_linear_by_lr"]:
         linear = linear + step * lr - change
-        quadratic, bound = new**power + 2 * h["l2"] * lr, l1 * lr
+        quadratic, bound = root + 2 * h["l2"] * lr, l1 * lr
     else:
         linear = linear + step - change / lr
-        quadratic, bound = new**power / lr + 2 * h["l2"], l1
+        quadratic, bound = root / lr + 2 * h["l2"], l1
     var = xp.where(
         xp.abs(linear) > bound,
         (xp.sign(linear) * bound - linear) / quadratic,

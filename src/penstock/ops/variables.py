@@ -14,7 +14,7 @@ from typing import Any
 from penstock import errors
 from penstock.core.context import state
 from penstock.core.convert import register_tensor_conversion_function
-from penstock.core.tensor import Reference, Tensor, value_text, wrap
+from penstock.core.tensor import Reference, Tensor, TensorBase, value_text, wrap
 from penstock.core.trackable import Trackable
 from penstock.graph.behavior import control_dependencies, executing_eagerly_outside_functions
 from penstock.ops import variable_creation as creation
@@ -46,7 +46,7 @@ class VariableMeta(type):
         return creation.create(super().__call__, arguments(*args, **kwargs))
 
 
-class Variable(Reads, Updates, Trackable, metaclass=VariableMeta):
+class Variable(Reads, Updates, Trackable, TensorBase, metaclass=VariableMeta):
     """State shared by the operations of a program.
 
     Args:

@@ -1,0 +1,163 @@
+// Linear algebra on stacks of small matrices beside plain loops: products of what was found with what
+// was given, for random sizes and every mode.
+//
+//   check_matrices [rounds]
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+#include "matrices.h"
+
+namespace {
+
+using Random = std::mt19937_64;
+using Wide = std::complex<double>;
+
+int64_t below(Random &random, int64_t count) {
+  return static_cast<int64_t>(random() % static_cast<uint64_t>(count));
+}
+
+double number(Random &random) { return std::normal_distribution<double>()(random); }
+
+template <typename T>
+struct Drawn {
+  static T one(Random &random) { return static_cast<T>(number(random)); }
+};
+template <typename T>
+struct Drawn<std::complex<T>> {
+  static std::complex<T> one(Random &random) {
+    return {static_cast<T>(number(random)), static_cast<T>(number(random))};
+  }
+};
+
+// How far numbers of this kind may be apart, for each term of a sum.
+template <typename T>
+double allowed(T) {
+  return 8 * std::numeric_limits<T>::epsilon();
+}
+template <typename T>
+double allowed(std::complex<T>) {
+  return allowed(T{});
+}
+
+template <typename T>
+bool check_substitute(Random &random, int64_t kind) {
+  const int64_t count = 1 + below(random, 3), n = below(random, 40), k = below(random, 140);
+  const bool lower = random() % 2, adjoint = random() % 2, unit = random() % 2, shared = random() % 2;
+  std::vector<T> a((shared ? 1 : count) * n * n), b(count * n * k), x(count * n * k);
+  for (T &each : a) each = Drawn<T>::one(random) / static_cast<T>(4 + n);
+  for (int64_t i = 0; i < static_cast<int64_t>(a.size()); ++i) {
+    if (i % (n * n) % (n + 1) == 0) a[i] += static_cast<T>(3);
+  }
+  for (T &each : b) each = Drawn<T>::one(random);
+  const int64_t step = shared ? 0 : n * n;
+  if (penstock_matrices_substitute(kind, a.data(), step, b.data(), n * k, count, n, k, lower, adjoint,
+                                   unit, 1 + below(random, 3), x.data())) {
+    return false;
+  }
+  for (int64_t m = 0; m < count; ++m) {
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t c = 0; c < k; ++c) {
+        Wide sum = 0;
+        double size = 1;
+        for (int64_t j = 0; j < n; ++j) {
+          const int64_t row = adjoint ? j : i, column = adjoint ? i : j;
+          if (lower ? row < column : row > column) continue;
+          Wide factor = a[m * step + row * n + column];
+          if (adjoint) factor = std::conj(factor);
+          if (unit && i == j) factor = 1;
+          const Wide term = factor * Wide(x[(m * n + j) * k + c]);
+          sum += term;
+          size += std::abs(term);
+        }
+        if (!(std::abs(sum - Wide(b[(m * n + i) * k + c])) <= allowed(T{}) * (n + 1) * size)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+template <typename T>
+bool check_lu(Random &random, int64_t kind) {
+  const int64_t count = 1 + below(random, 3), columns = below(random, 40);
+  const int64_t rows = columns + below(random, 9);
+  std::vector<T> a(count * rows * columns);
+  for (T &each : a) each = Drawn<T>::one(random);
+  std::vector<T> lu = a;
+  std::vector<int64_t> order(count * rows);
+  if (penstock_matrices_lu(kind, lu.data(), count, rows, columns, 1 + below(random, 3), order.data())) {
+    return false;
+  }
+  for (int64_t m = 0; m < count; ++m) {
+    std::vector<int64_t> seen(order.begin() + m * rows, order.begin() + (m + 1) * rows);
+    std::sort(seen.begin(), seen.end());
+    for (int64_t i = 0; i < rows; ++i) {
+      if (seen[i] != i) return false;
+      for (int64_t c = 0; c < columns; ++c) {
+        Wide sum = 0;
+        double size = 1;
+        for (int64_t j = 0; j <= std::min(i, c); ++j) {
+          const Wide left = i == j ? Wide(1) : Wide(lu[(m * rows + i) * columns + j]);
+          if (std::abs(left) > 1 + allowed(T{})) return false;  // a pivot was not the largest
+          const Wide term = left * Wide(lu[(m * rows + j) * columns + c]);
+          sum += term;
+          size += std::abs(term);
+        }
+        const Wide given = a[(m * rows + order[m * rows + i]) * columns + c];
+        if (!(std::abs(sum - given) <= allowed(T{}) * (columns + 1) * size)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool check_edges(Random &) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  float a[] = {1, 2, nan, 4, 5, 6, 7, 8, 10};
+  int64_t order[3];
+  penstock_matrices_lu(0, a, 1, 3, 3, 1, order);
+  float b[] = {1, 2, nan, 4};
+  int64_t rows[2];
+  penstock_matrices_lu(0, b, 1, 2, 2, 1, rows);
+  const float zero[] = {0}, one[] = {1};
+  float x[1];
+  penstock_matrices_substitute(0, zero, 0, one, 1, 1, 1, 1, 1, 0, 0, 1, x);
+  return order[0] == 2 && rows[0] == 1 && std::isinf(x[0]);
+}
+
+}  // namespace
+
+int main(int count, char **values) {
+  const long rounds = count > 1 ? std::atol(values[1]) : 60;
+  Random random(17);
+  struct Check {
+    const char *name;
+    bool (*run)(Random &);
+  };
+  const Check checks[] = {
+      {"substitute, float", [](Random &r) { return check_substitute<float>(r, 0); }},
+      {"substitute, double", [](Random &r) { return check_substitute<double>(r, 1); }},
+      {"substitute, complex64", [](Random &r) { return check_substitute<std::complex<float>>(r, 2); }},
+      {"substitute, complex128", [](Random &r) { return check_substitute<std::complex<double>>(r, 3); }},
+      {"lu, float", [](Random &r) { return check_lu<float>(r, 0); }},
+      {"lu, double", [](Random &r) { return check_lu<double>(r, 1); }},
+      {"lu, complex64", [](Random &r) { return check_lu<std::complex<float>>(r, 2); }},
+      {"lu, complex128", [](Random &r) { return check_lu<std::complex<double>>(r, 3); }},
+      {"edges", check_edges},
+  };
+  for (const Check &check : checks) {
+    for (long round = 0; round < rounds; ++round) {
+      if (check.run(random)) continue;
+      std::printf("%s: wrong in round %ld\n", check.name, round);
+      return 1;
+    }
+  }
+  std::printf("matrices: %ld rounds of %zu checks\n", rounds, sizeof(checks) / sizeof(checks[0]));
+}

@@ -1,0 +1,279 @@
+// Linear algebra on stacks of small matrices. What the functions promise is in matrices.h.
+
+#include "matrices.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <numeric>
+#include <vector>
+
+#include "threads.h"
+
+// Compiled once for each instruction set, with all that it calls, as in special.cc.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12 && \
+    !defined(__SANITIZE_THREAD__)
+#define EACH_SET __attribute__((flatten, target_clones("arch=x86-64-v3", "default")))
+#else
+#define EACH_SET
+#endif
+
+namespace penstock {
+namespace {
+
+constexpr int64_t kNoMemory = -3;
+constexpr int64_t kVector = 32;          // bytes
+constexpr int64_t kAlone = int64_t{1} << 16;  // multiplications up to which one thread works
+
+// A complex number without the standard's care for infinities, which costs a call each time.
+template <typename Real>
+struct Complex {
+  Real re, im;
+};
+
+template <typename T>
+T conjugate(T x) {
+  return x;
+}
+template <typename Real>
+Complex<Real> conjugate(Complex<Real> x) {
+  return {x.re, -x.im};
+}
+
+template <typename T>
+T less_product(T x, T a, T b) {
+  return x - a * b;
+}
+template <typename Real>
+Complex<Real> less_product(Complex<Real> x, Complex<Real> a, Complex<Real> b) {
+  return {x.re - (a.re * b.re - a.im * b.im), x.im - (a.re * b.im + a.im * b.re)};
+}
+
+template <typename T>
+T quotient(T a, T b) {
+  return a / b;
+}
+// By the larger part of the divisor, so that squares do not overflow.
+template <typename Real>
+Complex<Real> quotient(Complex<Real> a, Complex<Real> b) {
+  if (std::abs(b.re) >= std::abs(b.im)) {
+    const Real ratio = b.im / b.re, whole = b.re + b.im * ratio;
+    return {(a.re + a.im * ratio) / whole, (a.im - a.re * ratio) / whole};
+  }
+  const Real ratio = b.re / b.im, whole = b.im + b.re * ratio;
+  return {(a.re * ratio + a.im) / whole, (a.im * ratio - a.re) / whole};
+}
+
+template <typename T>
+T size_of(T x) {
+  return std::abs(x);
+}
+template <typename Real>
+Real size_of(Complex<Real> x) {
+  return std::hypot(x.re, x.im);
+}
+
+// ---- triangular equations
+
+// The right-hand sides that one pass solves: `Width` columns, filled up with zeros.
+template <typename T, int64_t Width>
+void solve_columns(const T *a, int64_t n, bool lower, bool unit, T *__restrict columns) {
+  for (int64_t step = 0; step < n; ++step) {
+    const int64_t i = lower ? step : n - 1 - step;
+    const int64_t from = lower ? 0 : i + 1, to = lower ? i : n;
+    T row[Width];
+    for (int64_t c = 0; c < Width; ++c) row[c] = columns[i * Width + c];
+    for (int64_t j = from; j < to; ++j) {
+      const T factor = a[i * n + j];
+      for (int64_t c = 0; c < Width; ++c) row[c] = less_product(row[c], factor, columns[j * Width + c]);
+    }
+    for (int64_t c = 0; c < Width; ++c) {
+      columns[i * Width + c] = unit ? row[c] : quotient(row[c], a[i * n + i]);
+    }
+  }
+}
+
+// The same with the row in vectors, which stay in registers.
+template <typename T, int64_t Vectors>
+void solve_vectors(const T *a, int64_t n, bool lower, bool unit, T *__restrict columns) {
+  typedef T Vector __attribute__((vector_size(kVector), aligned(alignof(T)), may_alias));
+  constexpr int64_t lanes = kVector / sizeof(T), width = Vectors * lanes;
+  for (int64_t step = 0; step < n; ++step) {
+    const int64_t i = lower ? step : n - 1 - step;
+    const int64_t from = lower ? 0 : i + 1, to = lower ? i : n;
+    Vector *here = reinterpret_cast<Vector *>(columns + i * width);
+    Vector row[Vectors];
+#pragma GCC unroll 8
+    for (int64_t v = 0; v < Vectors; ++v) row[v] = here[v];
+    for (int64_t j = from; j < to; ++j) {
+      const T factor = a[i * n + j];
+      const Vector *there = reinterpret_cast<const Vector *>(columns + j * width);
+#pragma GCC unroll 8
+      for (int64_t v = 0; v < Vectors; ++v) row[v] -= factor * there[v];
+    }
+    const T divisor = a[i * n + i];
+#pragma GCC unroll 8
+    for (int64_t v = 0; v < Vectors; ++v) here[v] = unit ? row[v] : row[v] / divisor;
+  }
+}
+
+template <typename T>
+struct Widths {
+  static constexpr int64_t most = 8;
+  static int64_t of(int64_t k) { return k > 4 ? 8 : k > 1 ? 4 : 1; }
+  static void solve(int64_t width, const T *a, int64_t n, bool lower, bool unit, T *columns) {
+    if (width == 1) solve_columns<T, 1>(a, n, lower, unit, columns);
+    else if (width == 4) solve_columns<T, 4>(a, n, lower, unit, columns);
+    else solve_columns<T, 8>(a, n, lower, unit, columns);
+  }
+};
+
+template <typename T>
+struct VectorWidths {
+  static constexpr int64_t lanes = kVector / sizeof(T), most = 8 * lanes;
+  static int64_t of(int64_t k) {
+    return k <= 1 ? 1 : k <= lanes ? lanes : k <= 2 * lanes ? 2 * lanes : k <= 4 * lanes ? 4 * lanes : most;
+  }
+  static void solve(int64_t width, const T *a, int64_t n, bool lower, bool unit, T *columns) {
+    switch (width / lanes) {
+      case 0: return solve_columns<T, 1>(a, n, lower, unit, columns);
+      case 1: return solve_vectors<T, 1>(a, n, lower, unit, columns);
+      case 2: return solve_vectors<T, 2>(a, n, lower, unit, columns);
+      case 4: return solve_vectors<T, 4>(a, n, lower, unit, columns);
+      default: return solve_vectors<T, 8>(a, n, lower, unit, columns);
+    }
+  }
+};
+
+template <>
+struct Widths<float> : VectorWidths<float> {};
+template <>
+struct Widths<double> : VectorWidths<double> {};
+
+struct Equations {
+  const void *a, *b;
+  void *x;
+  int64_t a_step, b_step, n, k;
+  bool lower, adjoint, unit;
+};
+
+template <typename T>
+void turn(const T *a, int64_t n, T *turned) {
+  constexpr int64_t side = 16;  // so that rows read and rows written stay in the nearest cache
+  for (int64_t i0 = 0; i0 < n; i0 += side) {
+    for (int64_t j0 = 0; j0 < n; j0 += side) {
+      for (int64_t i = i0; i < std::min(n, i0 + side); ++i) {
+        for (int64_t j = j0; j < std::min(n, j0 + side); ++j) turned[i * n + j] = conjugate(a[j * n + i]);
+      }
+    }
+  }
+}
+
+// Solves some columns of one matrix's equations.
+template <typename T>
+EACH_SET void solve_share(const Equations &of, int64_t matrix, int64_t from, int64_t to) {
+  const int64_t n = of.n, k = of.k, width = Widths<T>::of(to - from);
+  const T *a = static_cast<const T *>(of.a) + matrix * of.a_step;
+  const T *b = static_cast<const T *>(of.b) + matrix * of.b_step;
+  T *x = static_cast<T *>(of.x) + matrix * n * k;
+  std::vector<T> turned(of.adjoint ? static_cast<size_t>(n * n) : 0);
+  std::vector<T> columns(static_cast<size_t>(n * width));
+  if (of.adjoint) turn(a, n, turned.data());
+  for (int64_t i = 0; i < n; ++i) std::copy(b + i * k + from, b + i * k + to, &columns[i * width]);
+  Widths<T>::solve(width, of.adjoint ? turned.data() : a, n, of.lower != of.adjoint, of.unit,
+                   columns.data());
+  for (int64_t i = 0; i < n; ++i) {
+    std::copy(&columns[i * width], &columns[i * width] + (to - from), x + i * k + from);
+  }
+}
+
+// in_parallel for shares that may run out of memory.
+template <typename Take>
+int64_t shared_out(int64_t shares, int64_t threads, Take take) {
+  std::atomic<bool> lacking{false};
+  in_parallel(shares, threads, [&](int64_t share) {
+    try {
+      take(share);
+    } catch (const std::exception &) {  // no C++ exception may reach Python, which knows of none
+      lacking = true;
+    }
+  });
+  return lacking ? kNoMemory : 0;
+}
+
+template <typename T>
+int64_t substitute(const Equations &of, int64_t count, int64_t threads) {
+  if (count * of.n * of.k == 0) return 0;
+  const int64_t most = Widths<T>::most, blocks = (of.k + most - 1) / most;
+  const int64_t used = count * of.n * of.n * of.k > kAlone ? threads : 1;
+  return shared_out(count * blocks, used, [&](int64_t share) {
+    const int64_t from = share % blocks * most;
+    solve_share<T>(of, share / blocks, from, std::min(of.k, from + most));
+  });
+}
+
+// ---- LU
+
+template <typename T>
+EACH_SET void decompose(T *a, int64_t rows, int64_t columns, int64_t *order) {
+  std::iota(order, order + rows, int64_t{0});
+  for (int64_t k = 0; k < columns; ++k) {
+    T *const top = a + k * columns;
+    int64_t pivot = k;
+    auto best = size_of(top[k]);
+    for (int64_t i = k + 1; i < rows; ++i) {
+      const auto size = size_of(a[i * columns + k]);
+      if (size > best || (size != size && best == best)) pivot = i, best = size;
+    }
+    if (pivot != k) {
+      std::swap_ranges(top, top + columns, a + pivot * columns);
+      std::swap(order[k], order[pivot]);
+    }
+    for (int64_t i = k + 1; i < rows; ++i) {
+      T *__restrict row = a + i * columns;
+      const T *__restrict above = top;
+      const T factor = row[k] = quotient(row[k], above[k]);
+      for (int64_t j = k + 1; j < columns; ++j) row[j] = less_product(row[j], factor, above[j]);
+    }
+  }
+}
+
+template <typename T>
+int64_t decompose_all(void *a, int64_t count, int64_t rows, int64_t columns, int64_t threads,
+                      int64_t *order) {
+  const int64_t used = count * rows * columns * columns > 2 * kAlone ? threads : 1;
+  return shared_out(count, used, [&](int64_t matrix) {
+    decompose(static_cast<T *>(a) + matrix * rows * columns, rows, columns, order + matrix * rows);
+  });
+}
+
+}  // namespace
+}  // namespace penstock
+
+int penstock_matrices_version() { return 1; }
+
+int64_t penstock_matrices_substitute(int64_t kind, const void *a, int64_t a_step, const void *b,
+                                     int64_t b_step, int64_t count, int64_t n, int64_t k, int64_t lower,
+                                     int64_t adjoint, int64_t unit, int64_t threads, void *x) {
+  using namespace penstock;
+  const Equations of{a, b, x, a_step, b_step, n, k, lower != 0, adjoint != 0, unit != 0};
+  switch (kind) {
+    case 0: return substitute<float>(of, count, threads);
+    case 1: return substitute<double>(of, count, threads);
+    case 2: return substitute<Complex<float>>(of, count, threads);
+    default: return substitute<Complex<double>>(of, count, threads);
+  }
+}
+
+int64_t penstock_matrices_lu(int64_t kind, void *a, int64_t count, int64_t rows, int64_t columns,
+                             int64_t threads, int64_t *order) {
+  using namespace penstock;
+  switch (kind) {
+    case 0: return decompose_all<float>(a, count, rows, columns, threads, order);
+    case 1: return decompose_all<double>(a, count, rows, columns, threads, order);
+    case 2: return decompose_all<Complex<float>>(a, count, rows, columns, threads, order);
+    default: return decompose_all<Complex<double>>(a, count, rows, columns, threads, order);
+  }
+}

@@ -1,0 +1,29 @@
+// Linear algebra on stacks of small matrices, for penstock/core/native_matrices.py: what LAPACK has
+// only for one matrix a call.
+//
+// Matrices are dense and by rows. Kinds of elements: 0 float, 1 double, 2 complex of floats, 3 complex
+// of doubles. A matrix is worked on by one thread in an order that its shape fixes, so results do not
+// depend on `threads`. Functions return 0, or -3 where memory runs out.
+#pragma once
+
+#include <cstdint>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+// What the functions below mean; native_matrices.py states the same number.
+EXPORT int penstock_matrices_version();
+
+// Solves `count` triangular equations A X = B, of n rows and k right-hand sides each. Matrix i stands at
+// a + i * a_step elements, its right-hand sides at b + i * b_step, and its solution, n by k, at x + i * n * k.
+// A's lower triangle is read if `lower`, else the upper one; if `adjoint`, the equations are those of its
+// conjugate transpose. `unit` takes the diagonal as ones. Zeros on it give infinities and NaN.
+EXPORT int64_t penstock_matrices_substitute(int64_t kind, const void *a, int64_t a_step,
+                                            const void *b, int64_t b_step, int64_t count, int64_t n,
+                                            int64_t k, int64_t lower, int64_t adjoint, int64_t unit,
+                                            int64_t threads, void *x);
+
+// Puts the LU decompositions, with the largest pivot of each column, of `count` matrices in their place.
+// They have at least as many rows as columns; order[i * rows + r] is the row of matrix i that stands in
+// row r. A NaN is the largest.
+EXPORT int64_t penstock_matrices_lu(int64_t kind, void *a, int64_t count, int64_t rows,
+                                    int64_t columns, int64_t threads, int64_t *order);

@@ -1,0 +1,91 @@
+"""The functions of `native/matrices.cc`: linear algebra on stacks of small matrices.
+
+LAPACK solves for one matrix a call, and NumPy has no triangular equations and no LU decomposition.
+A shared library of its own, loaded at first use: it has neither Python nor XLA in it, and leaves
+Python's lock while it works. Each function here returns None where the library is not in use or
+has no code for a dtype. Thread-safe: nothing is kept between calls.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from penstock.core.native_library import HostLibrary, processors
+
+LIBRARY = HostLibrary(
+    "matrices",
+    what="native linear algebra",
+    without="triangular equations and LU decompositions of single calls take five times as long",
+    version=1,
+    functions={"substitute": "npnpnnnnnnnnp", "lu": "npnnnnp"},
+)
+_KINDS = {"f4": 0, "f8": 1, "c8": 2, "c16": 3}
+_ALONE = 1 << 12  # elements up to which one thread works
+Array = Any  # numpy.ndarray
+
+
+def _kind(dtype: np.dtype[Any]) -> int | None:
+    return _KINDS.get(f"{dtype.kind}{dtype.itemsize}")
+
+
+def _done(found: int) -> None:
+    if found < 0:
+        raise MemoryError("native linear algebra: there is no memory left for intermediate values")
+
+
+def substituted(
+    a: Array, b: Array, *, lower: bool, adjoint: bool = False, unit: bool = False
+) -> Array | None:
+    """The solutions of triangular equations.
+
+    Args:
+      a: matrices [..., N, N], of which one triangle is read.
+      b: right-hand sides [..., N, K] of the same dtype; stacks broadcast.
+      lower: whether the lower triangle is read, else the upper one.
+      adjoint: whether the equations are those of the conjugate transposes.
+      unit: whether the diagonal counts as ones.
+
+    Returns:
+      [..., N, K]; infinities and NaN where the diagonal has zeros.
+    """
+    kind, call = _kind(a.dtype), LIBRARY.function("substitute")
+    if kind is None or a.dtype != b.dtype or call is None:
+        return None
+    n, k = b.shape[-2:]
+    stack = a.shape[:-2]
+    if stack != b.shape[:-2]:
+        stack = np.broadcast_shapes(stack, b.shape[:-2])
+    count, steps = math.prod(stack), []
+    wanted = []
+    for each in (a, b):
+        shared = math.prod(each.shape[:-2]) == 1
+        if not shared and each.shape[:-2] != stack:
+            each = np.broadcast_to(each, stack + each.shape[-2:])
+        wanted.append(np.ascontiguousarray(each))
+        steps.append(0 if shared else n * each.shape[-1])
+    result = np.empty((*stack, n, k), b.dtype)
+    threads = processors() if result.size > _ALONE else 1
+    given = count, n, k, lower, adjoint, unit, threads, result
+    _done(call(kind, wanted[0], steps[0], wanted[1], steps[1], *given))
+    return result
+
+
+def decomposed(a: Array) -> tuple[Array, Array] | None:
+    """The LU decompositions of matrices, with partial pivoting.
+
+    Args:
+      a: matrices [..., N, M], N at least M; it is not changed.
+
+    Returns:
+      Both factors in one matrix [..., N, M], as LAPACK has them, and the rows of the input in their
+      new order, int64[..., N].
+    """
+    kind, call = _kind(a.dtype), LIBRARY.function("lu")
+    if kind is None or call is None:
+        return None
+    rows, columns = a.shape[-2:]
+    result, order = np.array(a, order="C"), np.empty(a.shape[:-1], np.int64)
+    threads = processors() if result.size > _ALONE else 1
+    _done(call(kind, result, math.prod(a.shape[:-2]), rows, columns, threads, order))
+    return result, order

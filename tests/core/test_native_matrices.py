@@ -1,0 +1,109 @@
+"""Triangular equations and LU decompositions of stacks, native and in NumPy."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.core import native_matrices
+from penstock.ops import linalg_host
+
+TYPES = (np.float32, np.float64, np.complex64, np.complex128)
+
+
+@pytest.fixture(params=["native", "numpy"], autouse=True)
+def either(request, monkeypatch):
+    if request.param == "numpy":
+        monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    elif not native_matrices.LIBRARY.is_in_use():
+        pytest.skip("the native libraries are not built")
+
+
+def drawn(dtype, *shape):
+    rng = np.random.default_rng(3)
+    real = rng.standard_normal(shape)
+    return (real + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else real).astype(
+        dtype
+    )
+
+
+def well(dtype, *stack, n):
+    """Matrices whose both triangles have small condition numbers."""
+    return drawn(dtype, *stack, n, n) / n + 2 * np.eye(n, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", [0, 1, 7, 33, 300])
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("adjoint", [True, False])
+def test_solutions_satisfy_the_equations(dtype, n, lower, adjoint):
+    a, b = well(dtype, 2, n=n), drawn(dtype, 2, n, 5)
+    x = linalg_host.substitute(a, b, lower, adjoint)
+    triangle = np.tril(a) if lower else np.triu(a)
+    triangle = np.conj(np.swapaxes(triangle, -1, -2)) if adjoint else triangle
+    assert x.dtype == dtype
+    np.testing.assert_allclose(triangle @ x, b, atol=200 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_b"), [((3,), (1,)), ((1,), (3,)), ((2, 1), (1, 3)), ((), (2,))]
+)
+def test_stacks_broadcast(of_a, of_b):
+    a, b = well(np.float64, *of_a, n=4), drawn(np.float64, *of_b, 4, 2)
+    x = linalg_host.substitute(a, b, True)
+    assert x.shape == (*np.broadcast_shapes(of_a, of_b), 4, 2)
+    np.testing.assert_allclose(np.tril(a) @ x, np.broadcast_to(b, x.shape), atol=1e-14)
+
+
+def test_arrays_that_are_not_dense_are_read_as_they_are():
+    a, b = well(np.float32, 3, n=6), drawn(np.float32, 3, 6, 4)
+    want = linalg_host.substitute(a, b, True)
+    turned = np.asfortranarray(a)
+    np.testing.assert_array_equal(
+        linalg_host.substitute(turned, b[:, :, ::-1], True), want[:, :, ::-1]
+    )
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", [0, 1, 2, 40, 300])
+def test_factors_make_up_the_rows_in_their_order(dtype, n):
+    a = drawn(dtype, 2, n, n)
+    lu, order = linalg_host.lu_decomposed(a)
+    below = np.tril(lu, -1)
+    product = (below + np.eye(n)) @ np.triu(lu)
+    rows = np.take_along_axis(a, order[..., None], axis=-2)
+    np.testing.assert_allclose(product, rows, atol=500 * np.finfo(dtype).eps)
+    assert np.abs(below).max(initial=0) <= 1 + 8 * np.finfo(dtype).eps
+
+
+def test_gradients_of_factors_agree_with_differences():
+    a = tf.constant(well(np.float64, 2, n=3))
+    flow = tf.constant(drawn(np.float64, 2, 3, 3))
+
+    def loss(x):
+        return tf.reduce_sum(flow * tf.linalg.triangular_solve(x, flow, adjoint=True))
+
+    (by_theory,), (by_differences,) = tf.test.compute_gradient(loss, [a])
+    np.testing.assert_allclose(by_theory, by_differences, atol=1e-6)
+
+
+def test_a_singular_matrix_is_refused():
+    for n in (3, 300):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
+            tf.linalg.lu(tf.zeros([n, n]))
+
+
+def test_zeros_on_the_diagonal_give_infinities():
+    assert np.isinf(tf.linalg.triangular_solve([[0.0]], [[1.0]]).numpy()).all()
+
+
+def test_the_gradient_operation_agrees_with_the_composition():
+    spd = well(np.float64, 2, n=5)
+    spd = spd @ np.swapaxes(spd, -1, -2)
+    with tf.GradientTape() as tape:
+        x = tf.constant(spd)
+        tape.watch(x)
+        factor = tf.linalg.cholesky(x)
+    flow = drawn(np.float64, 2, 5, 5)
+    want = tape.gradient(factor, x, output_gradients=tf.constant(flow))
+    made = tf.raw_ops.CholeskyGrad(l=factor, grad=flow)
+    np.testing.assert_allclose(made, want, atol=1e-13)
