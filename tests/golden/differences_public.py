@@ -10,7 +10,6 @@ _BY_REASON = {
         "tf.cond(<<f || c([True, False])>>, lambda: 1, lambda: 2)",
     ],
     "The same mistake, found by another check: the class is that of the check.": [
-        "tf.compat.v1.string_to_hash_bucket(s)",
         "tf.compat.v1.assert_<<positive || scalar>>(<<f || i>>, f)",
         "tf.compat.v1.assert_positive(<<f || i>>, <<0 || 2>>)",
         "tf.compat.v1.assert_scalar(<<f || i>>, 2)",
@@ -79,7 +78,6 @@ _BY_REASON = {
         "tf.nn.<<avg_pool || max_pool || avg_pool2d || max_pool2d>>(pic, 5, <<1 || 2 || [1, 2, 1, 1]>>, 'VALID')",
         "tf.nn.zero_fraction(s)",
         "tf.compat.v1.nn.embedding_lookup(f, [0, 1, <<1 || 3>>], partition_strategy='nonsense')",
-        "tf.ragged.segment_ids_to_row_splits([0, 0, 1], num_segments=1, out_type=tf.<<int32 || int64>>)",
         "tf.debugging.Assert([True, False], ['x'])",
         "tf.function(lambda y: y).get_concrete_function(tf.TensorSpec([2], tf.float32))(f)",
         "tf.math.zero_fraction(s)",

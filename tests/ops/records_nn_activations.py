@@ -171,7 +171,7 @@ RECORDS = [
     Record(
         "LeakyRelu",
         [case(normal(2, 3)), case(normal(2, 3), alpha=1.5), case(normal(0))],
-        lambda x, alpha=0.2: np.where(x > 0, x, alpha * x),
+        lambda x, alpha=0.2: np.where(x > 0, x, float(np.float32(alpha)) * x),
         a.leaky_relu,
         ALL_FLOATS,
         HALF,
@@ -179,7 +179,7 @@ RECORDS = [
     ),
     Record(
         "LeakyReluGrad",
-        [case(normal(2, 3), normal(2, 3), alpha=0.3)],
+        [case(normal(2, 3), normal(2, 3), alpha=0.25)],
         lambda g, x, alpha: np.where(x > 0, g, alpha * g),
         None,
         ALL_FLOATS,

@@ -7,7 +7,7 @@ from tests.ops.records_nn_convolution import _filter_of, _input_of
 import penstock as tf
 
 OLD = "tests/graph/test_superseded.py"
-EPSILON = {"variance_epsilon": 0.1, "scale_after_normalization": True}
+EPSILON = {"variance_epsilon": 0.125, "scale_after_normalization": True}
 BARE = {**EPSILON, "scale_after_normalization": False}
 IMAGE, DEPTH = normal(2, 3, 2, 4), uniform(0.5, 2.0, 4)
 STRIDES = {"strides": [1, 2, 1, 1], "padding": "SAME"}

@@ -88,7 +88,8 @@ def execute_flat(
                 record(op, flat, full, ())
             if current.observer is not None:
                 current.observer.observe(op, flat, (), node)
-            return node if not op.outputs else attributes.group_outputs(op, full, ())
+            counted = len(op.outputs) == 1 and op.outputs[0].number_attr is not None
+            return [] if counted else node
     if current.recorders:
         record(op, flat, full, tuple(outputs))
     if current.observer is not None:

@@ -348,7 +348,7 @@ def ones_like_v1(
 
 def _like(input: Any, value: int, dtype: Any, name: str | None, optimize: bool = True) -> Any:
     name = name or ("zeros_like" if value == 0 else "ones_like")
-    if (value == 1 or state.graph is not None) and isinstance(input, SparseTensor):
+    if state.graph is not None and isinstance(input, SparseTensor):
         kind = input.dtype if dtype is None else as_dtype(dtype).base_dtype
         return _filled(input.dense_shape, value, kind, name)
     tensor = convert_to_tensor(input)

@@ -240,11 +240,14 @@ def _check_row(spec: Any, value: Any) -> None:
     if not isinstance(spec, RaggedTensorSpec) or not hasattr(value, "shape"):
         return
     if not spec.shape.is_compatible_with(value.shape):
-        raise ValueError(
+        text = (
             f"map_fn: expected fn to return a value of shape {spec.shape}, as the rows of elems "
             f"are where fn_output_signature does not say otherwise, got {value!r}. Give "
             "fn_output_signature: its dtype or spec."
         )
+        if state.graph is None:
+            raise errors.InvalidArgumentError(None, None, text)
+        raise ValueError(text)
 
 
 def _dtype_and_shape(spec: Any) -> tuple[Any, Any]:

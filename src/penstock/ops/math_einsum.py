@@ -354,6 +354,11 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
     if isinstance(axes, (Tensor, np.ndarray)) or axes is None:
         axes = _listed(convert_to_tensor(axes))
     if isinstance(axes, Tensor):
+        if axes.dims is not None and (not axes.dims or axes.dims[0] not in (None, 2)):
+            raise ValueError(
+                "tensordot: expected `axes` of shape [2, n], as they are not known while the graph "
+                f"is built, got shape {axes.shape}. Pass a Python number, or two lists of axes."
+            )
         return _counted(axes[0], a), _counted(axes[1], b)
     if isinstance(axes, (int, np.integer)):
         if axes < 0:
