@@ -236,7 +236,11 @@ def _map_encoded(
 
 
 def _check_row(spec: Any, value: Any) -> None:
-    """Refuses what cannot be a row of a ragged tensor: a sum, where rows were expected, say."""
+    """Refuses what cannot be a row of a ragged tensor: a sum, where rows were expected, say.
+
+    Eager rows without ragged dimensions of their own are joined before they are looked at, so
+    theirs is the error of an operation.
+    """
     if not isinstance(spec, RaggedTensorSpec) or not hasattr(value, "shape"):
         return
     if not spec.shape.is_compatible_with(value.shape):
@@ -245,7 +249,7 @@ def _check_row(spec: Any, value: Any) -> None:
             f"are where fn_output_signature does not say otherwise, got {value!r}. Give "
             "fn_output_signature: its dtype or spec."
         )
-        if state.graph is None:
+        if state.graph is None and not spec.ragged_rank:
             raise errors.InvalidArgumentError(None, None, text)
         raise ValueError(text)
 
