@@ -23,6 +23,10 @@ def halves(*shape, seed=0):
     return tf.cast(floats(*shape, seed=seed), tf.bfloat16)
 
 
+def doubles(*shape):
+    return tf.cast(floats(*shape), tf.float64)
+
+
 def with_gradients(function, *arrays):
     """A call for a function's value and its gradients by all arrays."""
 
@@ -45,8 +49,8 @@ def alone(function, *arrays):
     return lambda: tf.nest.flatten(run(*arrays))
 
 
-def conv(image, filters, strides=1, function=tf.nn.conv2d, **more):
-    arrays = floats(*image), floats(*filters, seed=1)
+def conv(image, filters, strides=1, function=tf.nn.conv2d, dtype=tf.float32, **more):
+    arrays = [tf.cast(x, dtype) for x in (floats(*image), floats(*filters, seed=1))]
     return with_gradients(lambda x, w: function(x, w, strides, "SAME", **more), *arrays)
 
 
@@ -131,6 +135,7 @@ def kinds():
         "convolution, pointwise": conv((4, 14, 14, 96), (1, 1, 96, 130)),
         "convolution in groups": conv((3, 14, 15, 48), (3, 3, 24, 80)),
         "convolution in narrow groups": conv((3, 14, 15, 64), (3, 3, 4, 64)),
+        "small convolution": conv((1, 10, 51, 100), (1, 3, 100, 1)),
         "depthwise convolution": conv(
             (4, 20, 20, 70), (3, 3, 70, 1), [1, 1, 1, 1], tf.nn.depthwise_conv2d
         ),
@@ -148,9 +153,16 @@ def kinds():
         "rows of cells": alone(block_lstm, floats(7, 33, 40), floats(72, 128, seed=1)),
         "training": trained,
         "product of bfloat16": alone(tf.matmul, halves(150, 600), halves(600, 130)),
+        "product of doubles, turned": alone(
+            lambda a, b: tf.matmul(a, b, transpose_a=True), doubles(54352, 8), doubles(54352, 3)
+        ),
         "convolution of bfloat16": alone(
             lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"), halves(3, 17, 18, 40), halves(3, 3, 40, 64)
         ),
+        "convolution of bfloat16, backward": conv(
+            (3, 17, 18, 40), (3, 3, 40, 64), dtype=tf.bfloat16
+        ),
+        "convolution of float16": conv((8, 20, 20, 40), (5, 5, 40, 64), dtype=tf.float16),
         "product of bytes": alone(bytes_of, *sides),
         "special function": alone(
             tf.math.igamma, tf.abs(floats(30000)), tf.abs(floats(30000, seed=1))

@@ -1,5 +1,6 @@
 """Native convolutions beside XLA's own in float64, and where they are not used."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -127,6 +128,23 @@ def test_convolutions_over_three_axes(calls, case):
         floats(*filters, seed=1),
     )
     assert calls == ["conv", "conv_input_grad", "conv_filter_grad"]
+
+
+@pytest.mark.parametrize("function", [tf.nn.conv2d, tf.nn.depthwise_conv2d])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_halves_are_widened_and_rounded_once(calls, dtype, function):
+    arrays = [a.astype(dtype) for a in (floats(2, 9, 11, 24), floats(3, 3, 24, 2, seed=1))]
+    steps = [1, 1, 1, 1]
+    run = gradients(lambda x, w: function(x, w, steps, "SAME"), *arrays, dtype=dtype)
+    wanted = gradients(
+        lambda x, w: function(x, w, steps, "SAME"), *(a.astype(float) for a in arrays), dtype=float
+    )()
+    for found, exact in zip(run(), wanted, strict=True):
+        assert found.dtype == dtype
+        rounded = np.abs(exact) * float(ml_dtypes.finfo(dtype).eps) / 2
+        assert (np.abs(found.astype(float) - exact) <= rounded * 1.01 + 1e-4).all()
+    own = dtype is ml_dtypes.bfloat16 and function is tf.nn.conv2d and native.dot_available()
+    assert calls == ["dot_conv" if own else "conv", "conv_input_grad", "conv_filter_grad"]
 
 
 @pytest.mark.timeout(60)

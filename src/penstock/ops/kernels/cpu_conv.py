@@ -1,5 +1,8 @@
 """Native convolutions for CPU: float32, over two and three axes, in one or more groups.
 
+Float16 and bfloat16 are widened before a call and its result is rounded once: that is faster than
+XLA's convolutions of them (2.5 times with their gradients), and XLA's sums depend on the number of
+threads. Where the processor multiplies bfloat16 itself, `cpu_dot` has a kernel that comes first.
 The library takes images with channels last. Channels that come first are moved there before a call
 and the result's back after it, which costs one pass over each and is what XLA does too. A depthwise
 filter [h, w, in, multiplier] is in memory a filter of as many groups as there are channels, [h, w,
@@ -14,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core import native
+from penstock.core import determinism, native
 from penstock.core.kernels import compiled_kernel
 from penstock.core.lazy import jax, jnp
 from penstock.ops.nn_conv_geometry import Window, channel_axis, spatial_axes, window_of
 
 Array = Any  # a JAX tracer
 FLOAT = {"device": "CPU", "types": {"T": ["float32"]}}
+WIDENED = {"device": "CPU", "types": {"T": ["float32", "float16", "bfloat16"]}}
 LEAST_WORK = 1 << 18  # multiplications; below, a call costs more than it saves
 Shape = tuple[int, ...]
 
@@ -49,11 +53,15 @@ class Sliding:
         return np.array([*w.strides, *w.dilations, *(before for before, _ in w.pads)], np.int64)
 
     def worth_a_call(self) -> bool:
-        """Whether nothing is empty and there is enough to do."""
+        """Whether nothing is empty and there is enough to do.
+
+        However little is enough where bits may not depend on the number of threads, as XLA's do.
+        """
         sizes = (*self.image, *self.filters, *self.result)
         if not native.available() or min(sizes) < 1 or self.image[-1] % self.filters[-2]:
             return False
-        return math.prod(self.result[:-1]) * math.prod(self.filters) >= LEAST_WORK
+        work = math.prod(self.result[:-1]) * math.prod(self.filters)
+        return work >= LEAST_WORK or determinism.required()
 
 
 def sliding(attrs: dict[str, Any], image: Sequence[int], filters: Sequence[int]) -> Sliding:
@@ -86,8 +94,15 @@ def _to_last(x: Array, layout: str) -> Array:
 
 def _called(function: str, layout: str, shape: Shape, *arrays: Array, **attrs: Any) -> Array:
     """A call that gives an image; `shape` with channels last, the result in the layout."""
-    found = native.call(function, jax.ShapeDtypeStruct(shape, np.float32), *arrays, **attrs)
+    found = _in_single(function, shape, *arrays, **attrs)
     return jnp.moveaxis(found, -1, 1) if _first(layout) else found
+
+
+def _in_single(function: str, shape: Shape, *arrays: Array, **attrs: Any) -> Array:
+    """A call of the library, which computes in float32, with the arrays' dtype given back."""
+    wide = (x.astype(np.float32) for x in arrays)
+    found = native.call(function, jax.ShapeDtypeStruct(shape, np.float32), *wide, **attrs)
+    return found.astype(arrays[0].dtype)
 
 
 def _one_of(attrs: dict[str, Any]) -> bool:
@@ -108,9 +123,8 @@ def _input_grad(ctx: Any, sizes: Array, w: Array, dy: Array) -> Array:
 
 def _filter_grad(ctx: Any, x: Array, shape: Shape, dy: Array) -> Array:
     s = sliding(ctx.attrs, x.shape, shape)
-    result = jax.ShapeDtypeStruct(shape, np.float32)
     arrays = _to_last(x, s.layout), _to_last(dy, s.layout)
-    return native.call("conv_filter_grad", result, *arrays, window=s.numbers)
+    return _in_single("conv_filter_grad", shape, *arrays, window=s.numbers)
 
 
 # two and three axes, in groups or not
@@ -130,24 +144,24 @@ def _when_filter_grad(attrs: dict[str, Any], x: Array, sizes: Array, dy: Array) 
     return sliding(attrs, x.shape, tuple(int(n) for n in sizes)).worth_a_call()
 
 
-@compiled_kernel("Conv2D", when=_when_conv, **FLOAT)
-@compiled_kernel("Conv3D", when=_when_conv, **FLOAT)
+@compiled_kernel("Conv2D", when=_when_conv, **WIDENED)
+@compiled_kernel("Conv3D", when=_when_conv, **WIDENED)
 def conv(ctx: Any, x: Array, w: Array) -> Array:
-    """Conv2D and Conv3D of float32."""
+    """Conv2D and Conv3D."""
     return _conv(ctx, x, w)
 
 
-@compiled_kernel("Conv2DBackpropInput", when=_when_input_grad, **FLOAT)
-@compiled_kernel("Conv3DBackpropInputV2", when=_when_input_grad, **FLOAT)
+@compiled_kernel("Conv2DBackpropInput", when=_when_input_grad, **WIDENED)
+@compiled_kernel("Conv3DBackpropInputV2", when=_when_input_grad, **WIDENED)
 def conv_input_grad(ctx: Any, sizes: Array, w: Array, dy: Array) -> Array:
-    """The gradient of Conv2D and Conv3D by the input, float32."""
+    """The gradient of Conv2D and Conv3D by the input."""
     return _input_grad(ctx, sizes, w, dy)
 
 
-@compiled_kernel("Conv2DBackpropFilter", when=_when_filter_grad, **FLOAT)
-@compiled_kernel("Conv3DBackpropFilterV2", when=_when_filter_grad, **FLOAT)
+@compiled_kernel("Conv2DBackpropFilter", when=_when_filter_grad, **WIDENED)
+@compiled_kernel("Conv3DBackpropFilterV2", when=_when_filter_grad, **WIDENED)
 def conv_filter_grad(ctx: Any, x: Array, sizes: Array, dy: Array) -> Array:
-    """The gradient of Conv2D and Conv3D by the filter, float32."""
+    """The gradient of Conv2D and Conv3D by the filter."""
     return _filter_grad(ctx, x, tuple(int(n) for n in sizes), dy)
 
 
@@ -168,21 +182,21 @@ def _when_depthwise_filter(attrs: dict[str, Any], x: Array, sizes: Array, dy: Ar
     return sliding(attrs, x.shape, _grouped([int(n) for n in sizes])).worth_a_call()
 
 
-@compiled_kernel("DepthwiseConv2dNative", when=_when_depthwise, **FLOAT)
+@compiled_kernel("DepthwiseConv2dNative", when=_when_depthwise, **WIDENED)
 def depthwise(ctx: Any, x: Array, w: Array) -> Array:
-    """DepthwiseConv2dNative of float32."""
+    """DepthwiseConv2dNative."""
     return _conv(ctx, x, w.reshape(_grouped(w.shape)))
 
 
-@compiled_kernel("DepthwiseConv2dNativeBackpropInput", when=_when_depthwise_input, **FLOAT)
+@compiled_kernel("DepthwiseConv2dNativeBackpropInput", when=_when_depthwise_input, **WIDENED)
 def depthwise_input_grad(ctx: Any, sizes: Array, w: Array, dy: Array) -> Array:
-    """DepthwiseConv2dNativeBackpropInput of float32."""
+    """DepthwiseConv2dNativeBackpropInput."""
     return _input_grad(ctx, sizes, w.reshape(_grouped(w.shape)), dy)
 
 
-@compiled_kernel("DepthwiseConv2dNativeBackpropFilter", when=_when_depthwise_filter, **FLOAT)
+@compiled_kernel("DepthwiseConv2dNativeBackpropFilter", when=_when_depthwise_filter, **WIDENED)
 def depthwise_filter_grad(ctx: Any, x: Array, sizes: Array, dy: Array) -> Array:
-    """DepthwiseConv2dNativeBackpropFilter of float32."""
+    """DepthwiseConv2dNativeBackpropFilter."""
     shape = tuple(int(n) for n in sizes)
     return _filter_grad(ctx, x, _grouped(shape), dy).reshape(shape)
 

@@ -1,7 +1,7 @@
 """Native products and convolutions of bfloat16 for CPU, where the processor has the instructions.
 
-Those are AVX-512's for BF16 and AMX's; elsewhere XLA's kernels serve. Sums are floats, rounded
-once. Products of bytes take the same way from `penstock.ops.math_int_matmul`.
+Those are AVX-512's for BF16 and AMX's; elsewhere XLA's products and `cpu_conv` serve. Sums are
+floats, rounded once. Products of bytes take the same way from `penstock.ops.math_int_matmul`.
 """
 
 from typing import Any
@@ -13,7 +13,8 @@ from penstock.ops.kernels.cpu_conv import Sliding, sliding
 from penstock.ops.native_dot import dot_conv, dot_product, dot_wins
 
 Array = Any  # a JAX tracer
-HALF = {"device": "CPU", "types": {"T": ["bfloat16"]}}
+SERVED = {"device": "CPU", "available": native.dot_available}
+HALF = SERVED | {"types": {"T": ["bfloat16"]}}
 
 
 def _sides(attrs: dict[str, Any], a: Array, b: Array) -> tuple[bool, bool]:
@@ -24,8 +25,6 @@ def _sides(attrs: dict[str, Any], a: Array, b: Array) -> tuple[bool, bool]:
 
 
 def _is_product(attrs: dict[str, Any], a: Array, b: Array) -> bool:
-    if not native.dot_available():  # first: sizes may be open elsewhere
-        return False
     adj_a, adj_b = _sides(attrs, a, b)
     left = (*a.shape[:-2], a.shape[-1], a.shape[-2]) if adj_a else a.shape
     right = (*b.shape[:-2], b.shape[-1], b.shape[-2]) if adj_b else b.shape
@@ -46,7 +45,7 @@ def mat_mul(a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Arra
 @compiled_kernel("BatchMatMulV2", when=_is_product, **HALF)
 @compiled_kernel(
     "BatchMatMulV3",
-    device="CPU",
+    **SERVED,
     types={"Ta": ["bfloat16"], "Tb": ["bfloat16"], "Tout": ["bfloat16"]},
     when=_is_product,
 )
@@ -60,8 +59,6 @@ def _one_group(s: Sliding) -> bool:
 
 
 def _when_conv(attrs: dict[str, Any], x: Array, w: Array) -> bool:
-    if not native.dot_available():
-        return False
     s = sliding(attrs, x.shape, w.shape)
     return _one_group(s) and s.worth_a_call()
 
