@@ -85,7 +85,7 @@ def test_what_was_skipped_when_a_step_ended_is_not_skipped_again():
     assert len(calls) < 45
 
 
-@pytest.mark.parametrize("op", ["reduce", "single", "save"])
+@pytest.mark.parametrize("op", ["reduce", "single", "save", "at"])
 def test_operations_that_run_a_dataset_end_with_their_step(op, tmp_path):
     with tf.Graph().as_default(), v1.Session() as session:
         dataset = D.range(ENDLESS).flat_map(lambda x: D.range(0))
@@ -93,6 +93,9 @@ def test_operations_that_run_a_dataset_end_with_their_step(op, tmp_path):
             fetch = dataset.reduce(tf.constant(0, tf.int64), lambda a, b: a + b)
         elif op == "single":
             fetch = dataset.get_single_element()
+        elif op == "at":
+            counted = dataset.apply(tf.data.experimental.assert_cardinality(3))
+            fetch = tf.data.experimental.at(counted, 1)
         else:
             names = dataset.map(tf.strings.as_string)
             fetch = tf.data.experimental.TFRecordWriter(str(tmp_path / "f")).write(names)
