@@ -3,9 +3,11 @@
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.data.run import UnwantedError
 
 D = tf.data.Dataset
 v1 = tf.compat.v1
@@ -83,6 +85,36 @@ def test_what_was_skipped_when_a_step_ended_is_not_skipped_again():
         found = int(session.run(element)[0])
         assert found in (40, 41, 42)  # an element, at most, whose function ended with the step
     assert len(calls) < 45
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_an_error_beside_what_was_waited_for_is_not_lost(whole):
+    """One input of a zip fails where a wait for the other one ends: the pairs stay pairs."""
+    failing = D.range(5).map(lambda x: 12 // (x - 1))
+    iterator = iter(D.zip((failing, D.range(5))))
+    stage = iterator._state._stage
+    assert stage.stacked
+    late = stage.parts()[1]
+    given, ends = late.next, [True] if whole else [False, True]
+
+    def now_and_then():
+        if ends and ends.pop(0):
+            raise UnwantedError(None, None, "over")
+        return given()
+
+    late.next = now_and_then
+    read = (lambda: stage.columns(1)) if whole else stage.next
+    assert [int(np.squeeze(x)) for x in read()] == [-12, 0]
+    with pytest.raises(UnwantedError):
+        read()
+    other = iter(D.zip((failing, D.range(5))))
+    other._state.restore(iterator._state.save())
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        read()
+    assert [[int(np.squeeze(x)) for x in read()] for _ in range(3)] == [[12, 2], [6, 3], [4, 4]]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        next(other)
+    assert [int(x) for x in next(other)] == [12, 2]
 
 
 @pytest.mark.parametrize("op", ["reduce", "single", "save", "at"])
