@@ -118,6 +118,16 @@ def test_a_writer_goes_on_where_it_was(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["c.data-00000-of-00001", "c.index"]
 
 
+def test_a_writer_goes_back(tmp_path):
+    iterator = iter(D.range(4).cache(str(tmp_path / "c")))
+    take(iterator, 2)
+    state = iterator._serialize_to_tensors()
+    take(iterator, 1)
+    iterator._restore_from_tensors(state)
+    assert take(iterator) == [2, 3]
+    assert sorted(os.listdir(tmp_path)) == ["c.data-00000-of-00001", "c.index"]
+
+
 def test_file_errors(tmp_path):
     prefix = str(tmp_path / "c")
     values(D.range(2).cache(prefix))

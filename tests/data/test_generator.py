@@ -199,6 +199,15 @@ def test_saved_in_each_place():
     assert [int(x) for x in again] == [3]
 
 
+def test_a_closed_iterator_goes_nowhere():
+    iterator = iter(G(lambda: iter([1, 2]), output_signature=INT))
+    next(iterator)
+    state = saved(iterator)
+    iterator._state.close()
+    with pytest.raises(tf.errors.CancelledError):
+        iterator._state.restore(state)
+
+
 def test_a_place_is_not_saved_unasked():
     iterator = iter(counted([]))
     next(iterator)

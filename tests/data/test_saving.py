@@ -393,6 +393,14 @@ def test_a_shard_that_is_no_folder(tmp_path):
         values(tf.data.Dataset.load(str(tmp_path)))
 
 
+def test_a_shard_without_chunks(tmp_path):
+    tf.data.Dataset.range(3).save(str(tmp_path))
+    (chunk,) = tmp_path.glob("*/*/*.snapshot")
+    chunk.unlink()
+    with pytest.raises(tf.errors.NotFoundError, match=r"00000000\.shard: expected the chunks"):
+        values(tf.data.Dataset.load(str(tmp_path)))
+
+
 def test_shards_of_snapshots(tmp_path):
     def made():
         return D.range(6).snapshot(

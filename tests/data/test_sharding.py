@@ -68,6 +68,28 @@ def test_by_file(files):
     assert values(records) == sorted([*turns, b"10", b"11", b"12"])  # as it was
 
 
+def test_what_depends_on_all_elements_is_not_divided_by_file(files, tmp_path):
+    records = tf.data.TFRecordDataset(files)
+    several = (
+        records.snapshot(str(tmp_path / "snapshot")),
+        records.unique().map(lambda x: x),
+        records.concatenate(D.from_tensors(b"x")),
+        D.zip((D.range(9), records)).map(lambda _, x: x),
+        D.choose_from_datasets([records, records], D.range(2).repeat(3)),
+        E.CsvDataset(files, [tf.string]).map(lambda x: x),
+    )
+    for dataset in several[:-1]:
+        parts = [values(shard(dataset, 2, k, AUTO)) for k in range(2)]
+        assert sorted(parts[0] + parts[1]) == sorted(values(dataset))
+    for dataset in several:
+        with pytest.raises(tf.errors.NotFoundError, match="unshardable source"):
+            shard(dataset, 2, 0, FILE)
+    counted = records.apply(E.assert_cardinality(9)).batch(2).unbatch()
+    assert values(shard(counted, 2, 1, FILE)) == [b"10", b"11", b"12"]
+    both = records.concatenate(records)
+    assert values(shard(both, 2, 1, FILE)) == [b"10", b"11", b"12"] * 2
+
+
 def test_by_hint(files):
     hint = E.SHARD_HINT
     dataset = tf.data.TFRecordDataset(files).shard(hint, hint).map(lambda x: x)

@@ -3,9 +3,11 @@
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.data.run import UnwantedError
 
 D = tf.data.Dataset
 v1 = tf.compat.v1
@@ -85,7 +87,37 @@ def test_what_was_skipped_when_a_step_ended_is_not_skipped_again():
     assert len(calls) < 45
 
 
-@pytest.mark.parametrize("op", ["reduce", "single", "save"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_an_error_beside_what_was_waited_for_is_not_lost(whole):
+    """One input of a zip fails where a wait for the other one ends: the pairs stay pairs."""
+    failing = D.range(5).map(lambda x: 12 // (x - 1))
+    iterator = iter(D.zip((failing, D.range(5))))
+    stage = iterator._state._stage
+    assert stage.stacked
+    late = stage.parts()[1]
+    given, ends = late.next, [True] if whole else [False, True]
+
+    def now_and_then():
+        if ends and ends.pop(0):
+            raise UnwantedError(None, None, "over")
+        return given()
+
+    late.next = now_and_then
+    read = (lambda: stage.columns(1)) if whole else stage.next
+    assert [int(np.squeeze(x)) for x in read()] == [-12, 0]
+    with pytest.raises(UnwantedError):
+        read()
+    other = iter(D.zip((failing, D.range(5))))
+    other._state.restore(iterator._state.save())
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        read()
+    assert [[int(np.squeeze(x)) for x in read()] for _ in range(3)] == [[12, 2], [6, 3], [4, 4]]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        next(other)
+    assert [int(x) for x in next(other)] == [12, 2]
+
+
+@pytest.mark.parametrize("op", ["reduce", "single", "save", "at"])
 def test_operations_that_run_a_dataset_end_with_their_step(op, tmp_path):
     with tf.Graph().as_default(), v1.Session() as session:
         dataset = D.range(ENDLESS).flat_map(lambda x: D.range(0))
@@ -93,6 +125,9 @@ def test_operations_that_run_a_dataset_end_with_their_step(op, tmp_path):
             fetch = dataset.reduce(tf.constant(0, tf.int64), lambda a, b: a + b)
         elif op == "single":
             fetch = dataset.get_single_element()
+        elif op == "at":
+            counted = dataset.apply(tf.data.experimental.assert_cardinality(3))
+            fetch = tf.data.experimental.at(counted, 1)
         else:
             names = dataset.map(tf.strings.as_string)
             fetch = tf.data.experimental.TFRecordWriter(str(tmp_path / "f")).write(names)

@@ -174,6 +174,21 @@ def test_gradients_to_order_two(program):
     np.testing.assert_allclose((then.numpy() * direction).sum(), slope, rtol=3e-2, atol=0.3)
 
 
+@pytest.mark.parametrize("through", ["nothing", "identity", "resize"])
+def test_a_graph_refuses_other_dtypes(through):
+    @tf.function
+    def program():
+        handle = reserve(2)
+        if through == "identity":
+            handle = tf.identity(handle)
+        elif through == "resize":
+            handle = tf.raw_ops.TensorListResize(input_handle=handle, size=3)
+        return get(handle, 0, dtype=tf.int32)
+
+    with pytest.raises(ValueError, match="op elements int32 but list elements float32"):
+        program.get_concrete_function()
+
+
 REFUSED = (
     (lambda: get(reserve(2), 2), "access element 2 in a list with 2 elements"),
     (lambda: get(reserve(2), -1), "access element -1 in a list with 2 elements"),

@@ -183,7 +183,9 @@ class _FileStage(UnaryStage):
         return found
 
     def _begin(self) -> None:
-        if os.path.exists(f"{self._prefix}.index"):
+        if self._kept:
+            self._go_on()
+        elif os.path.exists(f"{self._prefix}.index"):
             self._reader = BundleReader(self._prefix)
         else:
             self._lock = _Lock(f"{self._prefix}_0.lockfile")
@@ -232,7 +234,6 @@ class _FileStage(UnaryStage):
         return {**super().save(), **state, "kept": [list(e) for e in self._kept]}
 
     def restore(self, state: State) -> None:
-        self._release()
         self._at = restoring.whole(state["at"], "CacheDataset")
         self._ended = restoring.flag(state["ended"], "CacheDataset")
         self._reader, self._kept = None, []
@@ -242,8 +243,6 @@ class _FileStage(UnaryStage):
         elif not self._ended:
             super().restore(state)
             self._kept = restoring.elements(state["kept"], self._of, "CacheDataset")
-            if self._kept and not self._passes:
-                self._go_on()
 
     def _go_on(self) -> None:
         """Writes on, unless somebody else does by now: then the rest is given and not kept."""

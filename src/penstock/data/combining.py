@@ -1,9 +1,6 @@
 """Datasets of several others, side by side or one after the other."""
 
-import contextlib
 from collections.abc import Sequence
-
-import numpy as np
 
 from penstock.data import restoring
 from penstock.data.operations import NAMED, dataset_kernel, dataset_op, held
@@ -19,6 +16,7 @@ from penstock.data.stages import (
     joined,
     row,
     rows_of,
+    stack,
 )
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -67,35 +65,41 @@ class _ZipStage(_ManyStage):
         self._of = description
         self.stacked = all(i.stacked for i in inputs)
         self._ended = False
-        # of each input: columns that were taken while another had none for them
-        self._left: list[Element | None] = [None] * len(inputs)
+        # of each input: columns, or an error, that were taken while another had none for them
+        self._left: list[Element | Exception | None] = [None] * len(inputs)
 
     def next(self) -> Element | None:
         if self._ended:
             return None
-        made: list[Element] = []
-        failed: Exception | None = None
+        made: list[Element | Exception] = []
         for number in range(len(self._inputs)):  # all move on, also where one of them fails
+            found: Element | Exception | None
             try:
                 found = self._one(number)
             except UnwantedError:
                 self._put_back(made)
                 raise
             except Exception as error:
-                failed, found = failed or error, ()
+                found = error
             if found is None:
                 self._ended = True
                 return None
             made.append(found)
-        if failed is not None:
-            raise failed
-        return tuple(value for element in made for value in element)
+        values: list[Array] = []
+        for element in made:
+            if isinstance(element, Exception):
+                raise element
+            values += element
+        return tuple(values)
 
-    def _put_back(self, made: list[Element]) -> None:
+    def _put_back(self, made: list[Element | Exception]) -> None:
         """Has the first inputs give again what they gave last."""
         for number, element in enumerate(made):
-            left, found = self._left[number], tuple(map(_column, element))
-            if found:
+            left = self._left[number]
+            if isinstance(element, Exception) or isinstance(left, Exception):
+                self._left[number] = element  # an error comes with nothing behind it
+            else:
+                found = stack([element], self._of.inputs[number].types)
                 self._left[number] = found if left is None else joined([found, left])
 
     def _one(self, number: int) -> Element | None:
@@ -103,46 +107,43 @@ class _ZipStage(_ManyStage):
         left = self._left[number]
         if left is None:
             return self._inputs[number].next()
-        self._drop(number, 1)
+        if isinstance(left, Exception):
+            self._left[number] = None
+            raise left
+        self._drop(number, left, 1)
         return row(left, 0)
 
-    def _drop(self, number: int, count: int) -> None:
-        left = self._left[number]
-        if left is not None:
-            rest = tuple(column[count:] for column in left)
-            self._left[number] = rest if rows_of(rest) else None
+    def _drop(self, number: int, left: Element, count: int) -> None:
+        rest = tuple(column[count:] for column in left)
+        self._left[number] = rest if rows_of(rest) else None
 
     def columns(self, count: int) -> Element | None:
         if self._ended:
             return None
+        parts: list[Element] = []
         for number, each in enumerate(self._inputs):
-            if self._left[number] is not None:
-                continue
-            try:
-                self._left[number] = each.columns(count)
-            except UnwantedError:
-                raise
-            except Exception:
-                self._pass_over(number)
-                raise
-            if self._left[number] is None:
+            left = self._left[number]
+            if left is None:
+                try:
+                    left = each.columns(count)
+                except UnwantedError:
+                    raise
+                except Exception as error:
+                    left = error
+                self._left[number] = left
+            if left is None:
                 self._ended = True
                 return None
-        parts = [left for left in self._left if left is not None]
+            if isinstance(left, Exception):
+                return self.next()  # which raises it: all move on by one element
+            parts.append(left)
         fewest = min(count, *map(rows_of, parts)) if parts else 0
-        for number in range(len(parts)):
-            self._drop(number, fewest)
+        for number, part in enumerate(parts):
+            self._drop(number, part, fewest)
         return tuple(column[:fewest] for part in parts for column in part)
 
-    def _pass_over(self, failed: int) -> None:
-        """Passes over one element of every input but that which has failed."""
-        for number in range(len(self._inputs)):
-            if number != failed:
-                with contextlib.suppress(Exception):
-                    self._ended = self._one(number) is None or self._ended
-
     def save(self) -> State:
-        left = [None if each is None else list(each) for each in self._left]
+        left = [list(each) if isinstance(each, tuple) else each for each in self._left]
         return {**super().save(), "ended": self._ended, "left": left}
 
     def restore(self, state: State) -> None:
@@ -150,17 +151,11 @@ class _ZipStage(_ManyStage):
         self._ended = restoring.flag(state["ended"], "ZipDataset")
         left = restoring.several(state["left"], "ZipDataset", len(self._inputs))
         self._left = [
-            None if each is None else restoring.columns(each, of, "ZipDataset")
+            each
+            if each is None or isinstance(each, Exception)
+            else restoring.columns(each, of, "ZipDataset")
             for each, of in zip(left, self._of.inputs, strict=True)
         ]
-
-
-def _column(value: Array) -> Array:
-    if isinstance(value, np.ndarray):
-        return value[None]
-    column = np.empty(1, object)
-    column[0] = value
-    return column
 
 
 ZIP = dataset_op(

@@ -5,14 +5,13 @@ when there are no more elements, or when nobody wants them. A state is not saved
 from a place has a new one, and is given what comes behind as many elements.
 """
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 from penstock import errors
 from penstock.data import restoring
 from penstock.data.operations import NAMED, Mapped, dataset_kernel, dataset_op
-from penstock.data.run import Run
+from penstock.data.run import Run, UnwantedError
 from penstock.data.stages import Array, Description, Element, SourceStage, Stage, State
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -104,8 +103,12 @@ class _GeneratorStage(SourceStage):
         self._given = 0
         missing = 0 if ended else given
         while self._given < missing and not self._ended:
-            with contextlib.suppress(Exception):  # it was raised before the state was saved
+            try:
                 self.next()
+            except UnwantedError:
+                raise
+            except Exception:  # it was raised before the state was saved
+                continue
         self._given = given
 
     def close(self) -> None:

@@ -18,14 +18,8 @@ from penstock.data.operations import (
     held,
     number,
 )
-from penstock.data.options_dataset import options_of
-from penstock.data.run import Run
-from penstock.data.stages import (
-    INFINITE,
-    UNKNOWN,
-    Array,
-    Description,
-)
+from penstock.data.stages import INFINITE, UNKNOWN, Array, Description
+from penstock.data.whole import started
 from penstock.types.dims import Dims
 
 # ---- map
@@ -100,14 +94,9 @@ def _at(
         )
     if not 0 <= wanted < count:
         raise errors.OutOfRangeError(None, None, f"Index out of range [0, {count}):{wanted}")
-    run = Run(ctx.resources, "CPU", options_of(description))
-    stage = description.start(run)
-    try:
+    with started(description, ctx) as (stage, _):
         stage.skip(wanted)
         found = stage.next()
-    finally:
-        run.close()
-        stage.close()
     if found is None:
         raise errors.OutOfRangeError(
             None, None, f"Index out of range [0, {count}):{wanted}; the dataset had fewer elements."

@@ -61,6 +61,25 @@ class Chunks(Description):
         return _ChunksStage(self, run)
 
 
+def _of_shard(
+    folder: str, compression: str, types: Sequence[DType], shapes: Sequence[Dims]
+) -> Chunks:
+    """The elements of a shard.
+
+    Raises:
+      NotFoundError: it has no chunks: there is no shard without elements.
+    """
+    paths = chunks.chunks_of(folder)
+    if not paths:
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"{folder}: expected the chunks of a shard of a saved dataset, got none. Save it"
+            " again.",
+        )
+    return Chunks(paths, compression, types, shapes)
+
+
 def _chunks_fields(found: Chunks) -> dict[str, Any]:
     return {
         "paths": list(found.paths),
@@ -173,7 +192,7 @@ class Loaded(Description):
     def start(self, run: Run) -> Stage:
         """A state before the first element."""
         shards = [
-            Chunks(chunks.chunks_of(shard), self.compression, self.types, self.shapes)
+            _of_shard(shard, self.compression, self.types, self.shapes)
             for shard in chunks.shards_of(self.folder, self.metadata.run)
         ]
         column = np.empty(len(shards), object)
@@ -245,7 +264,7 @@ def _reader(
         raise errors.NotFoundError(
             None, None, f"{folder}; expected the folder of a shard of a saved dataset, got none."
         )
-    made = Chunks(chunks.chunks_of(folder), packed, output_types, output_shapes)
+    made = _of_shard(folder, packed, output_types, output_shapes)
     first = number(start_index)
     return made if first <= 0 else Skip(made, first, output_types, output_shapes)
 

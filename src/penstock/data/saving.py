@@ -4,6 +4,7 @@ A run of writing has a folder of its own, which the metadata name: whoever reads
 of one run.
 """
 
+import contextlib
 import os
 import secrets
 import time
@@ -177,6 +178,8 @@ class SavingStage(UnaryStage):
                 number = os.path.basename(path).partition(".")[0]
                 if number.isdecimal() and int(number) >= self._chunk:  # others are not ours
                     files.remove(path)
+            with contextlib.suppress(OSError):  # others may be there; no shard is empty
+                os.rmdir(shard)
 
     def after_fork(self) -> None:
         """Writes nothing that another process writes."""

@@ -1,8 +1,9 @@
 """Datasets that are dealt out to workers: what a distribution puts behind a pipeline.
 
 By data, every so-manieth element is a worker's. By file, every so-manieth file is: the datasets
-that read files read others, and where a function makes them of names, the names are dealt out. A
-pipeline of which a part changes is made again above it; descriptions stay as they are.
+that read files read others, and where a function makes them of names, the names are dealt out. That
+is done where all sources are such, and nothing above them depends on all elements. A pipeline of
+which a part changes is made again above it; descriptions stay as they are.
 """
 
 import copy
@@ -12,7 +13,7 @@ from typing import Any
 from penstock import errors
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef
-from penstock.data.csv_records import Csv
+from penstock.data.choosing import AssertCardinality
 from penstock.data.file_stage import Files
 from penstock.data.nesting import Interleave
 from penstock.data.operations import HOST, TYPES, dataset_op, held, number
@@ -24,11 +25,15 @@ from penstock.graph.body import CallBody
 _READERS = frozenset(
     name + version
     for name in (
-        "CSVDataset", "ExperimentalCSVDataset", "FixedLengthRecordDataset", "TFRecordDataset",
-        "TextLineDataset",
+        "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset",
     )
     for version in ("", "V2")
 )  # fmt: skip
+_OF_ALL = frozenset({  # of fewer files they would give what is no part of what they give
+    "DirectedInterleaveDataset", "GroupByReducerDataset", "GroupByWindowDataset",
+    "IgnoreErrorsDataset", "SaveDatasetV2", "ScanDataset", "SnapshotDatasetV2", "TakeWhileDataset",
+    "UniqueDataset",
+})  # fmt: skip
 Change = Callable[[Description], Description | None]  # what stands for it; None to look below it
 
 
@@ -45,6 +50,11 @@ def changed(description: Description, change: Change) -> Description:
     inputs = [changed(each, change) for each in description.inputs]
     if all(a is b for a, b in zip(inputs, description.inputs, strict=True)):
         return description
+    return _over(inputs, description)
+
+
+def _over(inputs: Sequence[Description], description: Description) -> Description:
+    """The same of other inputs."""
     made = copy.copy(description)
     made.inputs = tuple(inputs)
     made.origin = None  # it is not what that operation makes
@@ -57,24 +67,25 @@ def by_data(description: Description, count: int, index: int) -> Description:
 
 
 def by_file(description: Description, count: int, index: int) -> Description | None:
-    """The same of every so-manieth file; None where it reads none that are known."""
-
-    def change(part: Description) -> Description | None:
-        if isinstance(part, Files | Csv):
-            return _of_files(part, count, index)
-        if isinstance(part, Interleave) and _reads_files(part.function.body):
-            source = part.inputs[0]
-            made = copy.copy(part)
-            names = Shard(source, count, index, True, source.types, source.shapes)
-            made.inputs, made.origin = (names,), None
-            return made
+    """The same of every so-manieth file; None where other sources than files are read, too."""
+    if isinstance(description, Files):
+        return _of_files(description, count, index)
+    if isinstance(description, Interleave) and _reads_files(description.function.body):
+        source = description.inputs[0]
+        names = Shard(source, count, index, True, source.types, source.shapes)
+        return _over([names], description)
+    if description.kind in _OF_ALL:
         return None
+    parts = [by_file(each, count, index) for each in description.inputs]
+    found = [part for part in parts if part is not None]
+    if not found or len(found) < len(parts):
+        return None
+    if isinstance(description, AssertCardinality):  # the number is that of all
+        return found[0]
+    return _over(found, description)
 
-    made = changed(description, change)
-    return None if made is description else made
 
-
-def _of_files(part: Files | Csv, count: int, index: int) -> Description:
+def _of_files(part: Files, count: int, index: int) -> Description:
     if len(part.paths) < count:
         raise errors.InvalidArgumentError(
             None,
@@ -85,8 +96,7 @@ def _of_files(part: Files | Csv, count: int, index: int) -> Description:
         )
     made = copy.copy(part)
     made.paths, made.origin = part.paths[index::count], None
-    if isinstance(made, Files):
-        made.starts = made.starts[index::count]
+    made.starts = part.starts[index::count]
     return made
 
 

@@ -26,7 +26,7 @@ def set_handle_data(op: Operation) -> None:
     outputs = op._outputs
     if not outputs or outputs[0].dtype is not dt.resource:
         if op.type in LISTS and outputs[0].dtype is dt.variant:
-            outputs[0]._handle_data = (op.attrs.get("element_dtype"), LISTS[op.type](op))
+            outputs[0]._handle_data = (_element_dtype(op), LISTS[op.type](op))
         return
     if op.type in _HAND_ON:
         for output in outputs:
@@ -68,6 +68,14 @@ def check_variable_dtypes(op: OpDef, tensors: Sequence[Tensor], attrs: dict[str,
                 f"{op.name}: expected values of the variable's dtype {data[0].name}, got "
                 f"{wanted.name}. Cast them."
             )
+
+
+def _element_dtype(op: Operation) -> dt.DType | None:
+    """The dtype of a list's elements; operations that do not say it leave it as it was."""
+    if "element_dtype" in op.attrs:
+        return op.attrs["element_dtype"]  # type: ignore[no-any-return]
+    data = getattr(op.inputs[0], "_handle_data", None)
+    return None if data is None else data[0]
 
 
 def _check_list_dtype(op: OpDef, tensors: Sequence[Tensor], wanted: Any) -> None:
