@@ -327,3 +327,14 @@ def test_moments_take_no_fractions_of_axes(axes: Any) -> None:
         tf.nn.sufficient_statistics(x, axes)
     with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
         tf.nn.moments(x, axes)
+
+
+@pytest.mark.parametrize("dtype", [tf.complex64, tf.complex128])
+def test_a_false_that_became_complex_keeps_nan_in_compiled_code(dtype: Any) -> None:
+    @tf.function
+    def masked(mask: Any, x: Any) -> Any:
+        return tf.cast(mask, dtype) * tf.cast(x, dtype)
+
+    found = masked(tf.constant([False, True]), tf.constant([np.nan, 2.0])).numpy()
+    assert np.isnan(found[0].real)
+    assert found[1] == 2
