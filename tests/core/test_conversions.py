@@ -344,3 +344,28 @@ def test_tensors_and_variables_count_as_tensors():
     assert not issubclass(tf.Variable, tf.Tensor)
     for value in (tf.ragged.constant([[1]]), tf.IndexedSlices([1.0], [0]), 1):
         assert not isinstance(value, base)
+
+
+class _Keeper:
+    """What gives the array that it keeps."""
+
+    def __init__(self) -> None:
+        self.kept = np.arange(3.0, dtype=np.float32)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.kept
+
+
+@pytest.mark.parametrize("make", [tf.constant, tf.convert_to_tensor, tf.Variable])
+def test_an_object_that_keeps_its_array_does_not_change_a_tensor(make: Any) -> None:
+    keeper = _Keeper()
+    made = make(keeper)
+    keeper.kept[0] = 99.0
+    assert made.numpy().tolist() == [0.0, 1.0, 2.0]
+
+
+def test_an_object_that_keeps_its_array_does_not_change_what_a_function_returned() -> None:
+    keeper = _Keeper()
+    made = tf.numpy_function(lambda: keeper, [], tf.float32)
+    keeper.kept[0] = 99.0
+    assert made.numpy().tolist() == [0.0, 1.0, 2.0]

@@ -230,3 +230,12 @@ def test_a_session_reads_a_file_anew_in_each_step(folder: str) -> None:
         write = tf.io.write_file(path, "by a step")
         session.run(write)
         assert session.run(contents) == b"by a step"
+
+
+@pytest.mark.parametrize("content", [[1, 2], (), memoryview(b"x"), tf.constant("x"), None, 3])
+def test_a_file_takes_text_and_bytes_alone(folder: str, content: Any) -> None:
+    with gfile.GFile(f"{folder}/new", "w") as file:
+        with pytest.raises(TypeError, match="expected text or bytes"):
+            file.write(content)
+        file.write(bytearray(b"z"))
+    assert Path(folder, "new").read_bytes() == b"z"

@@ -215,3 +215,8 @@ def test_files_take_text_and_folders(tmp_path: Any) -> None:
     with pytest.raises(tf.errors.FailedPreconditionError):
         tf.io.gfile.makedirs(name)
     assert tf.io.gfile.glob("") == []
+
+
+def test_one_hot_in_a_graph_refuses_a_depth_of_another_dtype_as_an_operation_does() -> None:
+    with tf.Graph().as_default(), pytest.raises(TypeError):
+        tf.one_hot([0, 1], tf.constant(2, tf.int64))

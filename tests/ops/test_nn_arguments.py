@@ -290,3 +290,51 @@ def test_slices_that_gather_nd_gives_back_have_sizes_of_the_indices_dtype() -> N
         tape.watch(x)
         y = tf.gather_nd(x, tf.constant([[1], [2]], tf.int64))
     assert tape.gradient(y, x).dense_shape.dtype == tf.int64
+
+
+def test_an_atrous_transpose_takes_tensors_among_sizes_and_as_its_rate() -> None:
+    filters = np.ones((2, 2, 3, 2), np.float32)
+    wanted = tf.nn.atrous_conv2d_transpose(IMAGE, filters, [1, 4, 4, 3], 2, "SAME").numpy()
+
+    @tf.function
+    def computed(image: Any) -> Any:
+        sizes = [tf.shape(image)[0], 4, 4, 3]
+        with pytest.raises(ValueError, match="channel count 2"):
+            tf.nn.atrous_conv2d_transpose(image, filters, [*sizes[:3], 2], 2, "SAME")
+        return tf.nn.atrous_conv2d_transpose(image, filters, sizes, 2, "SAME")
+
+    np.testing.assert_array_equal(computed(IMAGE), wanted)
+    sizes, rate = np.array([1, 4, 4, 3]), tf.constant(2)
+    found = tf.nn.atrous_conv2d_transpose(IMAGE, filters, sizes, rate, "SAME")
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("function", [tf.nn.softmax, tf.nn.log_softmax])
+def test_softmax_takes_no_fraction_of_an_axis(function: Any) -> None:
+    for axis in (0.5, np.float32(0), 0.0):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="integer axis"):
+            function([[1.0, 2.0]], axis=axis)
+        with tf.Graph().as_default(), pytest.raises(TypeError, match="integer axis"):
+            function([[1.0, 2.0]], axis=axis)
+    for axis in (1.0, np.array([1]), tf.constant([1])):  # the last one is only compared
+        np.testing.assert_array_equal(function([[1.0, 2.0]], axis=axis), function([[1.0, 2.0]]))
+
+
+@pytest.mark.parametrize("axes", [1.5, [0.0], tf.constant([1.0])])
+def test_moments_take_no_fractions_of_axes(axes: Any) -> None:
+    x = tf.ones((2, 3))
+    with pytest.raises(TypeError, match="integers"):
+        tf.nn.sufficient_statistics(x, axes)
+    with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
+        tf.nn.moments(x, axes)
+
+
+@pytest.mark.parametrize("dtype", [tf.complex64, tf.complex128])
+def test_a_false_that_became_complex_keeps_nan_in_compiled_code(dtype: Any) -> None:
+    @tf.function
+    def masked(mask: Any, x: Any) -> Any:
+        return tf.cast(mask, dtype) * tf.cast(x, dtype)
+
+    found = masked(tf.constant([False, True]), tf.constant([np.nan, 2.0])).numpy()
+    assert np.isnan(found[0].real)
+    assert found[1] == 2

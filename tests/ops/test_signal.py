@@ -300,3 +300,13 @@ def test_axes_that_a_transform_does_not_have():
     given = tf.TensorSpec(None, tf.complex64)
     with pytest.raises(ValueError, match="needs fft_length"):
         tf.function(lambda v: tf.signal.fftnd(v, axes=[1])).get_concrete_function(given)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.float64])
+def test_a_transform_takes_no_variable_of_real_numbers(dtype):
+    real = tf.Variable([1, 2], dtype=dtype)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        signal.fft(real)
+    with pytest.raises(TypeError):
+        tf.function(lambda: signal.fft(real))()
+    assert signal.fft(tf.Variable([1j, 2])).dtype == tf.complex128

@@ -388,3 +388,17 @@ def test_widths_and_paddings_of_n_grams():
     assert value(s.ngrams(["a", "b"], tf.constant(1))) == [b"a", b"b"]
     with pytest.raises(TypeError, match="pad_values"):
         s.ngrams(["a"], 1, pad_values=("<",))
+
+
+def test_the_first_two_of_more_pads_of_ngrams_are_taken():
+    assert value(s.ngrams(["a", "b"], 2, pad_values=["x", "y", "z"])) == [b"x a", b"a b", b"b y"]
+    with pytest.raises(TypeError, match="pad_values"):
+        s.ngrams(["a", "b"], 2, pad_values=["x"])
+
+
+@pytest.mark.parametrize("points", [np.array([72]), np.array([72], np.uint8), []])
+def test_code_points_are_int32(points):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        s.unicode_encode(points, "UTF-8")
+    with tf.Graph().as_default(), pytest.raises(TypeError):
+        s.unicode_encode(points, "UTF-8")

@@ -89,6 +89,18 @@ def to_array(value: Any, dtype: DType | None = None) -> tuple[np.ndarray[Any, An
     raise _unsupported(value, ValueError if value is None else refusal())
 
 
+def is_held(array: np.ndarray[Any, Any], value: Any) -> bool:
+    """Whether somebody else may write to the memory of what `to_array` made of a value.
+
+    An object may give an array that it keeps; what it gives is never taken for new.
+    """
+    if isinstance(value, np.ndarray):
+        return array is value or array.base is not None
+    if isinstance(value, (np.generic, EagerTensor)):
+        return array.base is not None
+    return hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+
+
 def _unsupported(value: Any, error: type[Exception]) -> Exception:
     return error(
         f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a"

@@ -12,7 +12,14 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.aligned import aligned_copy
-from penstock.core.arrays import INT32_MAX, INT32_MIN, HashableArray, from_plain_numbers, to_array
+from penstock.core.arrays import (
+    INT32_MAX,
+    INT32_MIN,
+    HashableArray,
+    from_plain_numbers,
+    is_held,
+    to_array,
+)
 from penstock.core.context import state
 from penstock.core.op_def import lookup
 from penstock.core.symbolic_tensor import SymbolicTensor
@@ -183,7 +190,7 @@ def convert_to_tensor(
         array, found = _convert_value(value, wanted, name)
     if isinstance(array, Tensor):
         return array
-    if array is value or (isinstance(value, np.ndarray) and array.base is not None):
+    if is_held(array, value):
         array = aligned_copy(array)
     is_shape = isinstance(value, (TensorShape, Dimension))
     return constant_tensor(array, found, name or ("shape_as_tensor" if is_shape else "Const"))

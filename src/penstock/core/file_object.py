@@ -122,7 +122,7 @@ class GFile:
         Raises:
           TypeError: `file_content` is neither.
         """
-        if isinstance(file_content, (int, float)) or file_content is None:
+        if not isinstance(file_content, (str, bytes, bytearray)):
             raise TypeError(
                 f"GFile.write: expected text or bytes, got {file_content!r}. Write str(value)."
             )

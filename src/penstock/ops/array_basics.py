@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.core import shapes
 from penstock.core.aligned import aligned_copy
-from penstock.core.arrays import HashableArray, to_array
+from penstock.core.arrays import HashableArray, is_held, to_array
 from penstock.core.context import state
 from penstock.core.convert import constant_tensor, convert_to_tensor
 from penstock.core.execute import execute
@@ -419,7 +419,7 @@ def _constant(value: Any, dtype: Any, shape: Any, name: str) -> Any:
             f"dtype {value.dtype.name}. Use tf.cast."
         )
     array, found = _known(value, wanted, name)
-    if array is value or array.base is not None:
+    if array.base is not None or is_held(array, value):
         array = aligned_copy(array)
     if shape is not None:
         array = _with_shape(array, tuple(int(n) for n in _dims(shape)))

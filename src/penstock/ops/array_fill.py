@@ -520,7 +520,8 @@ def one_hot(
         convert_to_tensor(default, kind) if v is None else v
         for v, default in zip(given, (1, 0), strict=True)
     )
-    depth = convert_to_tensor(depth, int32)
+    if state.graph is None or not isinstance(depth, Tensor):  # in a graph the operation looks
+        depth = convert_to_tensor(depth, int32)
     return execute(ONE_HOT, (indices, depth, on, off), {"axis": -1 if axis is None else axis}, name)
 
 

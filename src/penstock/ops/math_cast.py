@@ -70,7 +70,7 @@ def _cast_compiled(xp: Any, x: Array, *, DstT: DType, Truncate: bool) -> Array:
         return lax.bitcast_convert_type(bits.astype(np.uint16), wanted)
     if x.dtype.kind in "fV" and DstT.is_integer and wanted.itemsize < 4:
         return x.astype(np.int64).astype(wanted)
-    if x.dtype.kind == "b" and DstT.is_floating:
+    if x.dtype.kind == "b" and (DstT.is_floating or DstT.is_complex):
         # XLA takes a converted bool times NaN, or divided by 0, for 0 where the bool is false.
         return jnp.where(x, np.ones((), wanted), np.zeros((), wanted))
     return x.astype(wanted)

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from penstock.core.execute import execute
+from penstock.core.tensor import Tensor
 from penstock.ops.composing import concat, expand, scope, squeeze, tensor
 from penstock.ops.conversion import get_static_value
+from penstock.ops.factories import is_variable
 from penstock.ops.math_reduce import one_of
 from penstock.ops.nn_conv_arguments import layout_of, padding_attrs, per_axis
 from penstock.ops.nn_convolution import (
@@ -281,8 +283,12 @@ def atrous_conv2d_transpose(
         sizes or has other channels than `filters`.
     """
     with scope(name, "atrous_conv2d_transpose"):
-        _check_atrous(filters, output_shape, rate, padding)
-        return conv2d_transpose(value, filters, output_shape, 1, padding, "NHWC", rate)
+        has_dtype = isinstance(output_shape, Tensor) or is_variable(output_shape)
+        sizes = output_shape if has_dtype else tensor(output_shape, dtypes.int32)
+        known = get_static_value(rate)
+        rate = rate if known is None else known
+        _check_atrous(filters, sizes, rate, padding)
+        return conv2d_transpose(value, filters, sizes, 1, padding, "NHWC", rate)
 
 
 def _check_atrous(filters: Any, output_shape: Any, rate: Any, padding: Any) -> None:
@@ -290,13 +296,15 @@ def _check_atrous(filters: Any, output_shape: Any, rate: Any, padding: Any) -> N
         raise ValueError(f"`rate` cannot be less than one. Received: rate={rate}")
     if padding not in ("SAME", "VALID"):
         raise ValueError(f"`padding` must be either 'VALID' or 'SAME'. Received: padding={padding}")
-    sizes = get_static_value(output_shape)
+    sizes = get_static_value(output_shape, partial=True)
     if sizes is None:
         return
     if np.shape(sizes) != (4,):
         raise ValueError(f"`output_shape` must have shape (4,). Received: {np.shape(sizes)}")
     dims = tensor(filters).dims
-    if dims is not None and len(dims) == 4 and dims[2] not in (None, int(sizes[3])):
+    if dims is None or len(dims) != 4 or dims[2] is None or sizes[3] is None:
+        return
+    if dims[2] != int(sizes[3]):
         raise ValueError(
             "`output_shape` channel count must be compatible with `filters` output channel count. "
             f"Received: output_shape={list(sizes)} with channel count {int(sizes[3])} and "

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import attributes
+from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import EagerTensor, Tensor
@@ -81,7 +83,7 @@ def _one_of(axis: int | None, dim: int | None) -> int | None:
 def _along(op: OpDef, logits: Any, axis: Any, name: str | None) -> Any:
     logits = tensor(logits)
     known = get_static_value(axis)
-    axis = axis if known is None else int(known)
+    axis = axis if known is None else known
     if known == -1:
         return execute(op, (logits,), None, name)
     if logits.dims is None or known is None:
@@ -96,6 +98,9 @@ def _along(op: OpDef, logits: Any, axis: Any, name: str | None) -> Any:
         )
     if axis % rank == rank - 1:
         return execute(op, (logits,), None, name)
+    if isinstance(axis, (float, np.floating)):
+        problem = TypeError(f"expected an integer axis, got {axis}. Pass its number.")
+        raise attributes.user_error(op.name, problem, eager=state.graph is None)
     order = _last(rank, axis)
     rows = execute(op, (execute("Transpose", (logits, order), None, "transpose"),))
     return execute("Transpose", (rows, order), None, name or "transpose")

@@ -14,7 +14,10 @@ from penstock.types import dtypes
 
 
 def _axis_list(axes: Any) -> list[int]:
-    return [int(a) for a in np.asarray(get_static_value(axes)).reshape(-1)]
+    listed = np.asarray(get_static_value(axes)).reshape(-1)
+    if listed.size and listed.dtype.kind in "fc":
+        raise TypeError(f"moments: expected axes that are integers, got {axes!r}. Pass numbers.")
+    return [int(a) for a in listed]
 
 
 def _divide(x: Any, y: Any) -> Any:
@@ -59,7 +62,8 @@ def moments(
 
 
 def _kept_mean(x: Any, axes: Any, name: str) -> Tensor:
-    axes = axes if isinstance(axes, Tensor) else np.asarray(axes, np.int32)
+    if not isinstance(axes, Tensor):
+        axes = np.array(_axis_list(axes), np.int32).reshape(np.shape(axes))
     return execute("Mean", (x, axes), {"keep_dims": True}, name)  # type: ignore[no-any-return]
 
 

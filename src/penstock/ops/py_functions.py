@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import context
-from penstock.core.arrays import to_array
+from penstock.core.arrays import is_held, to_array
 from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
 from penstock.core.convert import constant_tensor, convert_to_tensor
@@ -170,7 +170,7 @@ def _as_output(value: Any, dtype: DType, index: int, name: str) -> Array:
                 "Cast it.",
             )
         array = to_array(value, dtype)[0]
-    if isinstance(value, np.ndarray) and np.may_share_memory(array, value):
+    if not isinstance(value, EagerTensor) and is_held(array, value):
         return array.copy()  # the function may fill the same one again when it is called next
     return array
 

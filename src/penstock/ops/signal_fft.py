@@ -17,6 +17,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.composing import scope
+from penstock.ops.factories import is_variable
 from penstock.ops.math_arithmetic import multiply
 from penstock.ops.math_cast import cast
 from penstock.ops.math_reduce import reduce_prod
@@ -314,7 +315,7 @@ def inverse_real_gradient(grad: Any, x: Any, lengths: Any, axes: Any) -> Any:
 
 def _complex_function(op: OpDef, name: str, inverse: bool, count: int) -> Any:
     def transform(input: Any, name: str | None = None) -> Any:
-        if not isinstance(input, Tensor):
+        if not isinstance(input, Tensor) and not is_variable(input):
             input = convert_to_tensor(input)  # complex128 if it holds Python's complex numbers
             if input.dtype.is_floating or input.dtype.is_integer:
                 input = cast(input, dt.complex64)

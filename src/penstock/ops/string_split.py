@@ -228,6 +228,6 @@ def _padding(values: Any, width: int | None) -> tuple[Any, Any, int]:
     pad = -1 if width is None else width
     if isinstance(values, (str, bytes)):
         return values, values, pad
-    if isinstance(values, (list, tuple)) and len(values) == _ENDS:
+    if isinstance(values, (list, tuple)) and len(values) >= _ENDS:
         return values[0], values[1], pad
     raise TypeError(f"pad_values must be a string, tuple of strings, or None, got {values!r}.")

@@ -196,7 +196,7 @@ def unicode_encode(
     """
     points = input
     if not isinstance(input, RaggedTensor):
-        points = convert_to_tensor(input, dtype_hint=dt.int32)
+        points = convert_to_tensor(input)
     rank = points.shape.rank
     if rank is None:
         raise ValueError("Rank of input_tensor must be statically known. Use set_shape.")
