@@ -521,7 +521,8 @@ def one_hot(
         for v, default in zip(given, (1, 0), strict=True)
     )
     depth = convert_to_tensor(depth, int32)
-    return execute(ONE_HOT, (indices, depth, on, off), {"axis": -1 if axis is None else axis}, name)
+    place = -1 if axis is None else attributes.place(axis)
+    return execute(ONE_HOT, (indices, depth, on, off), {"axis": place}, name)
 
 
 @composed("SequenceMask", result=None)
