@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -53,13 +54,18 @@ def test_one_setting_turns_the_cache_off(tmp_path):
 
 
 def test_entries_that_were_not_finished_are_removed(tmp_path):
-    """JAX fails to add any entry beside one, and warns of it whenever it is read."""
+    """JAX fails to add any entry beside one, and warns of it whenever it is read.
+
+    One that was written a moment ago may be another process's that is about to finish it.
+    """
     folder = pathlib.Path(cache_dir(XDG_CACHE_HOME=str(tmp_path)))
-    for name in ("half-cache", "whole-cache", "whole-atime", "other"):
+    for name in ("half-cache", "young-cache", "whole-cache", "whole-atime", "other"):
         (folder / name).write_bytes(bytes(8))
+    before = time.time() - 2 * compiling.BEING_WRITTEN_S
+    os.utime(folder / "half-cache", (before, before))
     cache_dir(XDG_CACHE_HOME=str(tmp_path))
     left = {path.name for path in folder.iterdir()}
-    assert {"whole-cache", "whole-atime", "other"} <= left
+    assert {"young-cache", "whole-cache", "whole-atime", "other"} <= left
     assert "half-cache" not in left
 
 

@@ -557,3 +557,13 @@ def test_eager_bools_over_arrays_are_numpy_s():
             x / divisor
     with pytest.raises(TypeError):
         tf.function(lambda: x / np.float64(2))()
+
+
+@pytest.mark.parametrize("last", [True, np.True_])
+def test_a_bool_axis_counts_as_a_number(last):
+    x = tf.reshape(tf.range(6), [2, 3])
+    expected = np.stack([x.numpy(), x.numpy()], 1)
+    np.testing.assert_array_equal(tf.stack([x, x], axis=last), expected)
+    assert [v.shape for v in tf.unstack(x, axis=last)] == [[2]] * 3
+    assert tf.one_hot([1, 2], 4, axis=False).shape == [4, 2]
+    assert tf.function(lambda v: tf.stack([v, v], axis=last))(x).shape == [2, 2, 3]

@@ -395,6 +395,11 @@ def input_counts(op: OpDef, total: int, attrs: dict[str, Any]) -> tuple[int, ...
     return tuple(rest if k is None else k for k in known)
 
 
+def place(axis: Any) -> Any:
+    """The axis that public functions hand on: a bool counts as 0 or 1, as in NumPy."""
+    return int(axis) if isinstance(axis, (bool, np.bool_)) else axis
+
+
 def user_error(op_name: str, problem: Exception, eager: bool) -> Exception:
     """The exception of a broken rule; eager operations raise it as InvalidArgumentError."""
     if (

@@ -14,11 +14,13 @@ folder and within a bound, unless the program chose a folder itself or `PENSTOCK
 is off.
 """
 
+import contextlib
 import functools
 import hashlib
 import os
 import pathlib
 import platform
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -29,6 +31,7 @@ from penstock.core.lazy import jax
 
 CPU_FLAGS = "/proc/cpuinfo"
 ENTRY, LAST_USE = "-cache", "-atime"  # how JAX's names of an entry's two files end
+BEING_WRITTEN_S = 60.0  # an incomplete entry that changed within this may have a writer
 WORTH_KEEPING_S = 0.1  # compilations that took less are not written to disk
 
 
@@ -129,12 +132,16 @@ def _drop_incomplete(folder: pathlib.Path) -> None:
     """Removes entries that a process did not finish: it was killed, or the disk was full.
 
     JAX writes when an entry was last used after the entry. Without that it fails to add any other
-    one, and an entry of which a part is missing would be read, and warned of, for ever.
+    one, and an entry of which a part is missing would be read, and warned of, for ever. Another
+    process may be between the two, so an entry that changed a moment ago is left alone.
     """
     names = set(os.listdir(folder))
     for name in names:
         if name.endswith(ENTRY) and f"{name.removesuffix(ENTRY)}{LAST_USE}" not in names:
-            (folder / name).unlink(missing_ok=True)
+            entry = folder / name
+            with contextlib.suppress(FileNotFoundError):  # another process has removed it
+                if time.time() - entry.stat().st_mtime > BEING_WRITTEN_S:
+                    entry.unlink()
 
 
 def cache_folder() -> pathlib.Path:

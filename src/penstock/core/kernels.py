@@ -214,14 +214,15 @@ def _decorator(
 def select(op_name: str, kind: str, device: str, attrs: dict[str, Any]) -> Kernel | None:
     """The most specific kernel, the latest among equals; None when none fits.
 
-    A kernel for some inputs comes with the one that serves the others; it needs one.
+    A kernel for some inputs comes with the one that serves the others; it needs one, and is asked
+    before one for all inputs that is as specific.
     """
     load, dtype = _late.get(op_name, (None, None))
     if load is not None and (dtype is None or any(value is dtype for value in attrs.values())):
         load()
-    fitting = [k for k in reversed(_kernels.get(op_name, ())) if k.fits(kind, device, attrs)]
+    fitting = [k for k in _kernels.get(op_name, ()) if k.fits(kind, device, attrs)]
     chosen: Kernel | None = None
-    for each in sorted(fitting, key=lambda k: k.specificity):
+    for each in sorted(fitting, key=lambda k: (k.specificity, k.when is not None)):
         if each.when is None:
             chosen = each
         elif chosen is not None:

@@ -522,7 +522,8 @@ def one_hot(
     )
     if state.graph is None or not isinstance(depth, Tensor):  # in a graph the operation looks
         depth = convert_to_tensor(depth, int32)
-    return execute(ONE_HOT, (indices, depth, on, off), {"axis": -1 if axis is None else axis}, name)
+    place = -1 if axis is None else attributes.place(axis)
+    return execute(ONE_HOT, (indices, depth, on, off), {"axis": place}, name)
 
 
 @composed("SequenceMask", result=None)

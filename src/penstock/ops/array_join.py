@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from penstock import errors
+from penstock.core import attributes
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel
@@ -332,7 +333,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
             f"Argument `axis` = {axis} not in range [{-rank - 1}, {rank + 1}): expected the place"
             f" of a new axis among values of rank {rank}. Pass -1 for the last place."
         )
-    return execute(PACK, (values,), {"axis": axis}, name)
+    return execute(PACK, (values,), {"axis": attributes.place(axis)}, name)
 
 
 def _rank_of(value: Any) -> int | None:
@@ -360,6 +361,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     Raises:
       ValueError: `axis` is out of range, or the size is not known and not given.
     """
+    axis = attributes.place(axis)
     if num is None:
         value = convert_to_tensor(value)
         if value.dims is not None:
