@@ -50,3 +50,19 @@ def test_a_conversion_of_numbers_is_used_once_there_is_one(monkeypatch):
     assert convert.convert_to_tensor(21.0, tf.float32).numpy() == 21
     convert.register_tensor_conversion_function(float, doubled)
     assert convert.convert_to_tensor(21.0, tf.float32).numpy() == 42
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "complex128"])
+@pytest.mark.parametrize("value", [10**400, -(10**400), [10**400], [[1.5, 2 * 10**308]]])
+def test_integers_beyond_floats_are_value_errors(value, dtype):
+    with pytest.raises(ValueError, match="bits to a Tensor"):
+        tf.constant(value, dtype)
+    with tf.Graph().as_default(), pytest.raises(OverflowError):
+        tf.constant(value, dtype)
+
+
+def test_complex64_is_made_of_integers_of_64_bits():
+    assert tf.constant(2**63 - 1, tf.complex64).numpy() == 2**63
+    for value in (2**63, -(2**63) - 1, [1, 2**63]):
+        with pytest.raises(ValueError, match="Python integer"):
+            tf.constant(value, tf.complex64)

@@ -6,6 +6,7 @@ not fit), floats float32, text and bytes string.
 
 import collections
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -124,12 +125,15 @@ def _from_scalar(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any],
         raise _mismatch(value, dtype)
     if dtype is dtypes.string:
         return _string_array(value), dtype
-    if kind is int and not _fits(value, dtype):
+    # In a graph NumPy says that a number is too large for floats: an OverflowError.
+    looked_at = state.graph is None or dtype.is_integer or dtype.is_quantized
+    if kind is int and looked_at and not _fits(value, dtype):
         raise _overflow(value, dtype)
     with np.errstate(over="ignore"):  # a float too large for the dtype asked for is infinite in it
         return np.asarray(value, dtype.numpy_dtype), dtype
 
 
+_LARGEST = int(sys.float_info.max)
 _NO_INTEGERS = (dtypes.bool_, dtypes.string, dtypes.bfloat16)
 _KINDS = (bool, int, float, complex, str, bytes)  # in this order: a bool is an int
 
@@ -143,13 +147,19 @@ def _kind(value: Any) -> type:
 
 
 def _fits(value: int, dtype: DType) -> bool:
-    if dtype.is_integer or dtype.is_quantized:
-        low, high = _integer_range(dtype)
-        return low <= value <= high
-    return True
+    low, high = _integer_range(dtype)
+    return low <= value <= high
 
 
 def _integer_range(dtype: DType) -> tuple[int, int]:
+    """The least and the largest Python integer that tensors of a dtype are made of.
+
+    Those beyond a narrow float's numbers become infinite in it.
+    """
+    if dtype is dtypes.complex64:
+        return dtypes.int64.min, dtypes.int64.max
+    if not (dtype.is_integer or dtype.is_quantized):
+        return -_LARGEST, _LARGEST
     if not dtype.is_quantized:
         return dtype.min, dtype.max
     storage = np.iinfo(np.dtype(dtype.name[1:]))
@@ -158,6 +168,11 @@ def _integer_range(dtype: DType) -> tuple[int, int]:
 
 def _overflow(value: Any, dtype: DType) -> Exception:
     low, high = _integer_range(dtype)
+    if high == _LARGEST:
+        return ValueError(
+            f"Can't convert a Python integer of {value.bit_length()} bits to a Tensor of dtype "
+            f"{dtype.name}: expected at most {sys.float_info.max_exp}. Divide it first."
+        )
     return ValueError(
         f"Can't convert Python integer {value} to a Tensor of dtype {dtype.name}: expected a "
         f"value in [{low}, {high}]. Pass a wider dtype, or an array of NumPy to keep the low bits."
