@@ -130,6 +130,26 @@ def test_three_channels_are_needed():
         tf.image.adjust_contrast(IMAGE[0, 0], 2.0)
 
 
+def test_what_is_known_late_is_refused_when_it_runs():
+    unknown = tf.TensorSpec(None)
+    gray = tf.function(tf.image.grayscale_to_rgb, input_signature=[unknown])
+    np.testing.assert_array_equal(gray(IMAGE[..., :1])[..., 2], IMAGE[..., 0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="size 1"):
+        gray(IMAGE)
+    ratio = tf.function(
+        lambda a, b: tf.image.psnr(a, b, 1.0), input_signature=[tf.TensorSpec([None] * 4)] * 2
+    )
+    assert ratio(IMAGE, IMAGE / 2).shape == IMAGE.shape[:1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one size"):
+        ratio(IMAGE, IMAGE[..., :1])  # would broadcast
+
+
+@pytest.mark.parametrize("function", [tf.image.adjust_hue, tf.image.adjust_saturation])
+def test_rows_of_numbers_are_no_image_in_a_graph(function):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="3 dimensions"):
+        function(tf.compat.v1.placeholder(tf.float32, [None, None]), 0.5)
+
+
 def test_one_gamma_for_each_channel():
     image = tf.constant([[[0.5, 0.25]]])
     found = tf.image.adjust_gamma(image, tf.constant([2.0, 1.0]))

@@ -180,6 +180,26 @@ def test_what_does_not_fit_is_refused_when_it_runs():
             tf.image.extract_patches(BATCH, lists, [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
 
 
+def test_offsets_that_are_tensors_are_refused_when_it_runs():
+    one = tf.constant(1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="height must be >="):
+        tf.image.crop_to_bounding_box(BATCH, one, 0, tf.constant(4), 2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="height must be <="):
+        tf.image.pad_to_bounding_box(BATCH, one, 0, tf.constant(4), 9)
+    with pytest.raises(TypeError):
+        tf.image.pad_to_bounding_box(BATCH, 0, 0, 9.5, 9)  # no half rows
+
+
+def test_all_of_an_image_is_the_image_whatever_its_rank():
+    whole = tf.function(
+        lambda x: tf.image.central_crop(x, 1.0), input_signature=[tf.TensorSpec(None)]
+    )
+    np.testing.assert_array_equal(whole(ONE), ONE)
+    assert tf.image.central_crop(ONE[0], 1.0).shape == ONE[0].shape
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="4D"):
+        tf.image.image_gradients(tf.compat.v1.placeholder(tf.float32))
+
+
 def test_windows_keep_what_is_known_of_channels():
     @tf.function(input_signature=[tf.TensorSpec([None, None, 3])])
     def static(image):

@@ -132,6 +132,7 @@ def test_dtypes_ranks_and_ratios():
         (lambda x: tf.image.resize(x, [3, 3], "cubic"), ValueError),
         (lambda x: tf.image.resize(x[0, 0], [3, 3]), ValueError),
         (lambda x: tf.image.resize(x, [3]), ValueError),
+        (lambda x: tf.image.resize(x, [3, -2]), ValueError),
         (lambda x: tf.image.resize(x, [0, 3]), (ValueError, tf.errors.InvalidArgumentError)),
         (
             lambda x: tf.raw_ops.ResizeBilinear(

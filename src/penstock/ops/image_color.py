@@ -52,6 +52,13 @@ def _three_channels(c: ShapeContext) -> Dims:
     return dims
 
 
+def _image_of_three_channels(c: ShapeContext) -> Dims:
+    dims = c.shape(0)
+    if dims is not None and len(dims) < 3:
+        c.fail("images of at least 3 dimensions", f"shape {d.text(dims)}", "Add dimensions of 1.")
+    return _three_channels(c)
+
+
 def _converted(c: ShapeContext) -> Dims:
     dims = _three_channels(c)
     return dims if dims is None or c.running else (*dims[:-1], 3)
@@ -213,7 +220,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Any:
 
 HUE = define_op(
     "AdjustHue(images: T, delta: float; T: {half, float} = float) -> output: T",
-    shape=_three_channels,
+    shape=_image_of_three_channels,
     doc="RGB images with the hue turned.",
 ).without_gradient("TensorFlow's has no derivative")
 
@@ -228,7 +235,7 @@ def _adjust_hue(xp: Any, images: Array, delta: Array) -> Array:
 
 SATURATION = define_op(
     "AdjustSaturation(images: T, scale: float; T: {half, float} = float) -> output: T",
-    shape=_three_channels,
+    shape=_image_of_three_channels,
     doc="RGB images with the saturation multiplied.",
 ).without_gradient("TensorFlow's has no derivative")
 
@@ -520,20 +527,23 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
       Tensor of the same dtype, [..., 3].
 
     Raises:
-      ValueError: the last dimension is not 1.
+      ValueError: the last dimension is not 1 (InvalidArgumentError when it runs, where it is not
+        known before).
     """
     with scope(name, "grayscale_to_rgb"):
         images = convert_to_tensor(images, name="images")
         dims = images.dims
-        if dims is None:
-            shape = execute("Shape", (images,))
-            times = execute("ConcatV2", ([execute("OnesLike", (shape[1:],)), [3]], 0))
-            return tile(images, times)
-        if len(dims) < 1 or dims[-1] not in (None, 1):
+        if dims is not None and (len(dims) < 1 or dims[-1] not in (None, 1)):
             raise ValueError(
                 "The last dimension of a grayscale image should be size 1, got shape"
                 f" {images.shape}."
             )
+        if dims is None or dims[-1] is None:
+            images = _one_channel(images)
+        if dims is None:
+            shape = execute("Shape", (images,))
+            times = execute("ConcatV2", ([execute("OnesLike", (shape[1:],)), [3]], 0))
+            return tile(images, times)
         found = tile(images, [1] * (len(dims) - 1) + [3])
         if isinstance(found, SymbolicTensor):
             found.set_shape([*dims[:-1], 3])
@@ -571,6 +581,16 @@ def per_image_standardization(image: Any) -> Any:
         return divide(subtract(x, mean), deviation)
 
 
+def _one_channel(images: Tensor) -> Tensor:
+    """Images whose last dimension is checked when they come."""
+    check = assert_that(
+        equal(execute("Shape", (images,))[-1], 1),
+        ["The last dimension of a grayscale image should be size 1"],
+    )
+    with control_dependencies([] if check is None else [check]):
+        return identity(images)
+
+
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
     """The ratio of peak signal to noise between images, in decibels.
 
@@ -584,7 +604,8 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
       float32 [...].
 
     Raises:
-      ValueError: shapes do not fit.
+      ValueError: shapes do not fit (InvalidArgumentError when it runs, where they are not known
+        before).
     """
     with scope(name, "PSNR") as full:
         a, b = convert_to_tensor(a), convert_to_tensor(b)
@@ -592,8 +613,8 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
         peak = convert_image_dtype(peak, dt.float32)
         a, b = convert_image_dtype(a, dt.float32), convert_image_dtype(b, dt.float32)
         squares = squared_difference(a, b)  # the operation refuses what does not broadcast
-        check_like(a, b)
-        error = reduce_mean(squares, [-3, -2, -1])
+        with control_dependencies(check_like(a, b)):
+            error = reduce_mean(squares, [-3, -2, -1])
         base = float(np.log(10.0))
         return subtract(
             divide(multiply(20.0, log(peak)), base),
@@ -602,11 +623,20 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
         )
 
 
-def check_like(a: Any, b: Any) -> None:
-    """Refuses two batches of images whose height, width or channels differ: ValueError."""
+def check_like(a: Any, b: Any) -> list[Any]:
+    """Refuses two batches of images whose height, width or channels differ: ValueError.
+
+    Returns:
+      checks to be made when the images come, of what is not known before.
+    """
     a.shape.with_rank_at_least(3)
     b.shape.with_rank_at_least(3)
     if not a.shape[-3:].is_compatible_with(b.shape[-3:]):
         raise ValueError(
             f"Shapes {a.shape} and {b.shape} are incompatible: images need one size. Resize one."
         )
+    if a.shape[-3:].is_fully_defined() and b.shape[-3:].is_fully_defined():
+        return []
+    sizes = [execute("Shape", (images,))[-3:] for images in (a, b)]
+    check = assert_that(reduce_all(equal(*sizes)), ["Images need one size", *sizes])
+    return [] if check is None else [check]

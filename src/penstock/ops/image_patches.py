@@ -229,13 +229,13 @@ def image_gradients(image: Any) -> Any:
       Two tensors of the same dtype and shape.
 
     Raises:
-      ValueError: the rank is not 4.
+      ValueError: the rank is not 4, or not known.
     """
     image = convert_to_tensor(image)
-    if image.shape.rank is not None and image.shape.rank != 4:
+    if image.shape.rank != 4:
         raise ValueError(
             "image_gradients expects a 4D tensor [batch_size, h, w, d], not"
-            f" {image.shape}. Add a dimension with tf.expand_dims."
+            f" {image.shape}. Add a dimension with tf.expand_dims, or use tf.ensure_shape."
         )
     down = subtract(image[:, 1:, :, :], image[:, :-1, :, :])
     across = subtract(image[:, :, 1:, :], image[:, :, :-1, :])

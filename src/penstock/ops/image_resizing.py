@@ -152,6 +152,11 @@ def _new_size(images: Tensor, size: Any, keep_ratio: bool) -> tuple[Any, Any]:
     if keep_ratio:
         size = _fitting(images, size)
     known = constant_value(size)
+    if known is not None and min(known) < -1:  # -1: no shape, so the operation says it
+        raise ValueError(
+            f"'size' must be two numbers above 0: expected [height, width], got {known.tolist()}."
+            " Give the sizes of the result."
+        )
     return size, None if known is None else [int(n) for n in known]
 
 

@@ -61,7 +61,7 @@ def _maps(a: Any, b: Any, peak: Any, window: Any, k1: float, k2: float) -> tuple
 def _prepared(a: Any, b: Any, max_val: Any, filter_size: int, levels: int) -> tuple[Any, Any, Any]:
     """Images and their range as float32, their sizes checked."""
     a, b = convert_to_tensor(a, name="img1"), convert_to_tensor(b, name="img2")
-    check_like(a, b)
+    alike = check_like(a, b)
     peak = convert_image_dtype(cast(max_val, a.dtype), dt.float32)
     least = filter_size * 2 ** (levels - 1) - 2 ** (levels - 1) + 1
     checks = [
@@ -71,7 +71,7 @@ def _prepared(a: Any, b: Any, max_val: Any, filter_size: int, levels: int) -> tu
         )
         for image in (a, b)
     ]
-    with control_dependencies([check for check in checks if check is not None]):
+    with control_dependencies([*alike, *(check for check in checks if check is not None)]):
         a, b = identity(a), identity(b)
     return convert_image_dtype(a, dt.float32), convert_image_dtype(b, dt.float32), peak
 

@@ -32,7 +32,9 @@ def _known(value: Any) -> int | None:
 
 def _require(holds: Any, problem: str) -> list[Any]:
     """Refuses what is known to be wrong; a check for what is not known yet."""
-    known = constant_value(holds) if isinstance(holds, Tensor) else holds
+    known = holds
+    if isinstance(holds, Tensor):  # an eager one fails as in a graph, when it runs
+        known = None if state.graph is None else constant_value(holds)
     if known is not None:
         if not bool(known):
             raise ValueError(f"{problem}. Mind the size of the image.")
@@ -128,7 +130,7 @@ def int32_vector(values: list[Any]) -> Any:
     """Numbers, of which some may be tensors, as one vector."""
     if any(isinstance(v, Tensor) for v in values):
         return stack([cast(v, dt.int32) for v in values])
-    return convert_to_tensor([int(v) for v in values], dt.int32)
+    return convert_to_tensor(values, dt.int32)
 
 
 def pad_to_bounding_box(
@@ -184,7 +186,6 @@ def central_crop(image: Any, central_fraction: Any) -> Any:
       ValueError: the fraction is out of range, or the rank is neither 3 nor 4.
     """
     with scope(None, "central_crop"):
-        images, single = batched(image, otherwise=None)
         fraction = (
             constant_value(central_fraction) if isinstance(central_fraction, Tensor) else None
         )
@@ -195,7 +196,8 @@ def central_crop(image: Any, central_fraction: Any) -> Any:
                 " middle half."
             )
         if known is not None and float(known) == 1.0:
-            return restored(images, single)
+            return convert_to_tensor(image)
+        images, single = batched(image, otherwise=None)
         checks = [] if known is not None else _fraction_checks(central_fraction)
         with control_dependencies(checks):
             starts = [_start(size, central_fraction) for size in _sizes(images)]
