@@ -269,3 +269,22 @@ def test_pooling_layers_name_their_operation_as_tensorflow_does(kind, op):
         pool = getattr(tf.compat.v1.layers, f"{kind}_pooling2d")
         assert pool(tf.ones([1, 4, 4, 1]), 2, 2).name == f"{kind}_pooling2d/{op}:0"
         assert pool(tf.ones([1, 4, 4, 1]), 2, 2, name="mine").name == f"mine/{op}:0"
+
+
+def test_one_dense_layer_for_inputs_of_several_ranks():
+    with tf.Graph().as_default():
+        layer = tf.compat.v1.layers.Dense(3)
+        layer.build((None, 6))
+        assert layer(tf.zeros([4, 6])).shape == [4, 3]
+        assert layer(tf.zeros([4, 5, 6])).shape == [4, 5, 3]
+        with pytest.raises(ValueError, match="axis -1"):
+            layer(tf.zeros([4, 5]))
+
+
+def test_dropout_of_whole_rows_of_an_unknown_number():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        rows = tf.compat.v1.placeholder(tf.float32, [None, 6])
+        kept = tf.compat.v1.layers.dropout(rows, 0.5, noise_shape=[None, 1], training=True)
+        assert kept.shape.as_list() == [None, 6]
+        found = session.run(kept, {rows: np.ones((40, 6), np.float32)})
+    assert {tuple(row) for row in found.tolist()} == {(0.0,) * 6, (2.0,) * 6}

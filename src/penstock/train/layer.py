@@ -556,13 +556,14 @@ def last_size(shape: Any, what: str, axis: int = -1) -> int:
     """The size of an axis that a layer's variables need.
 
     Args:
-      shape: the TensorShape of the input.
+      shape: the shape of the input, a TensorShape or its sizes.
       what: says in the error which layer it is.
       axis: which axis.
 
     Raises:
       ValueError: the size is not known.
     """
+    shape = TensorShape(shape)
     size = None if shape.rank is None else shape.as_list()[axis]
     if size is None:
         raise ValueError(

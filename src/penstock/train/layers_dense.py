@@ -95,7 +95,7 @@ class Dense(Layer):
         """Makes the variables."""
         check_floating(self)
         depth = last_size(input_shape, "The last dimension of the inputs to a Dense layer")
-        self.input_spec = InputSpec(min_ndim=2, axes={input_shape.rank - 1: depth})
+        self.input_spec = InputSpec(min_ndim=2, axes={-1: depth})
         self.kernel = self.add_weight(
             "kernel",
             [depth, self.units],
@@ -157,6 +157,13 @@ class Dropout(Layer):
             )
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
 
+    def _noise_shape(self, inputs: Any) -> Any:
+        """The shape of the choices, None in it replaced by the size of the inputs."""
+        if self.noise_shape is None or None not in tuple(self.noise_shape):
+            return self.noise_shape
+        sizes = shape_of(inputs)
+        return [sizes[axis] if n is None else n for axis, n in enumerate(self.noise_shape)]
+
     def call(self, inputs: Any, training: Any = False) -> Any:
         """The inputs, or in training what is left of them.
 
@@ -166,7 +173,8 @@ class Dropout(Layer):
         """
 
         def dropped() -> Any:
-            kept = dropout_v1(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
+            noise_shape = self._noise_shape(inputs)
+            kept = dropout_v1(inputs, noise_shape=noise_shape, seed=self.seed, rate=self.rate)
             return identity(inputs) if kept is inputs else kept
 
         training = False if training is None else training
