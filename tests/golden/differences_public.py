@@ -90,7 +90,6 @@ _BY_REASON = {
         "tf.math.accumulate_n(f)",
         "tf.linalg.<<matrix_rank || pinv>>(c([[2 + 0j, 1j], [-1j, 3 + 0j]], tf.complex64))",
         "tf.linalg.matvec(<<f || tf.eye(3)>>, f, a_is_sparse=True)",
-        "tf.strings.unicode_encode([], '<<UTF-8 || UTF-16-BE || UTF-32-BE>>')",
         "tf.strings.unicode_transcode(['a\\x01'], 'UTF-8', '<<UTF-8 || UTF-16-BE || UTF-32-BE>>', errors='strict', replace_control_characters=True)",
         "tf.nn.leaky_relu(f - 2.0, alpha=c(0.25))",
         "tf.nn.conv3d(tf.reshape(pic, [1, 2, 2, 4, 3]), tf.ones([1, 1, 2, 3, 2]), [1, 1, 1, 2, 1], 'SAME', dilations=[1, 1, 1, 2, 1])",
