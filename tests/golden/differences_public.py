@@ -18,7 +18,6 @@ _BY_REASON = {
         "tf.math.logical_<<and || or || xor>>(i, [True, False, True])",
         "tf.strings.bytes_split(1)",
         "tf.strings.format('<<{} || a {} b || {{}}>>', <<(1, 'a') || [f, 1]>>)",
-        "tf.strings.unicode_encode([], 'nonsense')",
         "tf.image.central_crop(pic, 'a')",
         "tf.nn.depthwise_conv2d(pic, kr, [1, 1, 1, 1], 'SAME', dilations=[0, 1])",
         "tf.ragged.map_flat_values(tf.add, <<rt, rf || rf, rt>>)",
