@@ -256,7 +256,8 @@ def main():
     for name in names:
         ours, *peers = (best.get((name, column), 0.0) for column in pythons)
         shown = " | ".join(f"{figure:.0f}" if figure else "-" for figure in (ours, *peers))
-        print(f"| {name} | {shown} | {ours / top:.2f} | {ours / max(peers):.2f} |", flush=True)
+        beside = f"{ours / max(peers):.2f}" if any(peers) else "-"
+        print(f"| {name} | {shown} | {ours / top:.2f} | {beside} |", flush=True)
 
 
 if __name__ == "__main__":

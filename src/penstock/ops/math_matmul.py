@@ -66,14 +66,12 @@ MAT_MUL = define_op(
 )
 
 
-def _left(xp: Any, a: Array, turned: bool) -> Array:
-    """The left side of a product, with its last two axes swapped where it is turned.
+def _turned_left(xp: Any, a: Array) -> Array:
+    """The left side of a product, with its last two axes swapped.
 
     XLA multiplies a left side that it has to read by columns in as many parts as there are threads,
     so it is laid out anew where bits may not depend on them.
     """
-    if not turned:
-        return a
     a = xp.swapaxes(a, -1, -2)
     return jax.lax.optimization_barrier(a) if xp is not np and determinism.required() else a
 
@@ -89,7 +87,7 @@ def _product(xp: Any, a: Array, b: Array) -> Array:
 
 @kernel(MAT_MUL, limit=MATMUL_LIMIT)
 def _mat_mul(xp: Any, a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
-    return _product(xp, _left(xp, a, transpose_a), b.T if transpose_b else b)
+    return _product(xp, _turned_left(xp, a) if transpose_a else a, b.T if transpose_b else b)
 
 
 def _mat_mul_op(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
@@ -148,7 +146,7 @@ def _define_batch(text: str, doc: str) -> OpDef:
     op = define_op(text, shape=_equal_batch_shape if first else _batch_shape, doc=doc)
 
     def run(xp: Any, x: Array, y: Array, *, adj_x: bool, adj_y: bool) -> Array:
-        x = _left(xp, xp.conj(x) if adj_x else x, adj_x)
+        x = _turned_left(xp, xp.conj(x)) if adj_x else x
         y = xp.conj(xp.swapaxes(y, -1, -2)) if adj_y else y
         return _product(xp, x, y)
 
@@ -188,7 +186,7 @@ def _batch_v3(
     Tout: DType,
 ) -> Array:
     wide = Tout.numpy_dtype
-    x = _left(xp, xp.conj(x) if adj_x else x, adj_x)
+    x = _turned_left(xp, xp.conj(x)) if adj_x else x
     y = xp.conj(xp.swapaxes(y, -1, -2)) if adj_y else y
     if Tout is dt.int32 and x.dtype in _BYTES and y.dtype in _BYTES:
         return int_matmul(xp, x, y)

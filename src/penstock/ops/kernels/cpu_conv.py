@@ -1,7 +1,7 @@
 """Native convolutions for CPU: float32, over two and three axes, in one or more groups.
 
 Float16 and bfloat16 are widened before a call and its result is rounded once: that is faster than
-XLA's convolutions of them (2.5 times with their gradients), and XLA's sums depend on the number of
+XLA's convolutions of them (1.4 to 2.5 times with gradients), and XLA's sums depend on the number of
 threads. Where the processor multiplies bfloat16 itself, `cpu_dot` has a kernel that comes first.
 The library takes images with channels last. Channels that come first are moved there before a call
 and the result's back after it, which costs one pass over each and is what XLA does too. A depthwise
