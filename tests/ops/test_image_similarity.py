@@ -1,4 +1,4 @@
-"""Structural similarity, against its definition in NumPy."""
+"""Signal to noise and structural similarity, against their definitions in NumPy."""
 
 import numpy as np
 import pytest
@@ -70,3 +70,19 @@ def test_what_is_refused():
         tf.image.ssim_multiscale(A, B, 1.0)
     with pytest.raises(ValueError, match="incompatible"):
         tf.image.ssim(A, B[:, :12], 1.0)
+
+
+def test_signal_to_noise():
+    other = A[::-1]
+    wanted = -10 * np.log10(((A - other) ** 2).mean((1, 2, 3)))
+    np.testing.assert_allclose(tf.image.psnr(A, other, 1.0), wanted, rtol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Incompatible shapes"):
+        tf.image.psnr(A, A[:, :2], 1.0)
+    with pytest.raises(ValueError, match="Incompatible shapes"):
+        tf.function(tf.image.psnr)(A, A[:, :2], 1.0)
+    ratio = tf.function(
+        lambda a, b: tf.image.psnr(a, b, 1.0), input_signature=[tf.TensorSpec([None] * 4)] * 2
+    )
+    assert ratio(A, A / 2).shape == A.shape[:1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one size"):
+        ratio(A, A[..., :1])  # would broadcast

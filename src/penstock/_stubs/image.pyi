@@ -38,7 +38,7 @@ from penstock.ops.image_suppression import non_max_suppression_padded as non_max
 from penstock.ops.image_suppression import non_max_suppression_with_scores as non_max_suppression_with_scores
 from penstock.ops.image_windows import pad_to_bounding_box as pad_to_bounding_box
 from penstock.ops.image_color import per_image_standardization as per_image_standardization
-from penstock.ops.image_color import psnr as psnr
+from penstock.ops.image_similarity import psnr as psnr
 from penstock.ops.image_random import random_brightness as random_brightness
 from penstock.ops.image_random import random_contrast as random_contrast
 from penstock.ops.random_ops import random_crop as random_crop

@@ -5,7 +5,7 @@ EXPORTS = {
         name: [f"image.{name}"]
         for name in (
             "adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation"
-            " convert_image_dtype grayscale_to_rgb hsv_to_rgb per_image_standardization psnr"
+            " convert_image_dtype grayscale_to_rgb hsv_to_rgb per_image_standardization"
             " rgb_to_grayscale rgb_to_hsv rgb_to_yiq rgb_to_yuv yiq_to_rgb yuv_to_rgb"
         ).split()
     },
@@ -91,6 +91,7 @@ EXPORTS["penstock.ops.image_boxes"] = {
     "draw_bounding_boxes_v1": ["compat.v1.image.draw_bounding_boxes"],
 }
 EXPORTS["penstock.ops.image_similarity"] = {
+    "psnr": ["image.psnr"],
     "ssim": ["image.ssim"],
     "ssim_multiscale": ["image.ssim_multiscale"],
 }

@@ -1,4 +1,4 @@
-"""Colours of images: spaces, brightness, contrast, hue and saturation; dtypes; likeness."""
+"""Colours of images: spaces, brightness, contrast, hue and saturation; dtypes."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ from penstock.ops.math_cast import cast, saturate_cast
 from penstock.ops.math_compare import equal
 from penstock.ops.math_division import div_no_nan, divide
 from penstock.ops.math_einsum import tensordot
-from penstock.ops.math_elementwise import log, rsqrt, square
+from penstock.ops.math_elementwise import rsqrt, square
 from penstock.ops.math_reduce import reduce_all, reduce_mean, reduce_prod
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
@@ -590,54 +590,3 @@ def _one_channel(images: Tensor) -> Tensor:
     with control_dependencies([] if check is None else [check]):
         checked: Tensor = identity(images)
     return checked
-
-
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
-    """The ratio of peak signal to noise between images, in decibels.
-
-    Args:
-      a: images of a real dtype, [..., height, width, channels].
-      b: images of the same shape.
-      max_val: the range of the values.
-      name: the name of the operation in a graph.
-
-    Returns:
-      float32 [...].
-
-    Raises:
-      ValueError: shapes do not fit (InvalidArgumentError when it runs, where they are not known
-        before).
-    """
-    with scope(name, "PSNR") as full:
-        a, b = convert_to_tensor(a), convert_to_tensor(b)
-        peak = cast(max_val, a.dtype)
-        peak = convert_image_dtype(peak, dt.float32)
-        a, b = convert_image_dtype(a, dt.float32), convert_image_dtype(b, dt.float32)
-        squares = squared_difference(a, b)  # the operation refuses what does not broadcast
-        with control_dependencies(check_like(a, b)):
-            error = reduce_mean(squares, [-3, -2, -1])
-        base = float(np.log(10.0))
-        return subtract(
-            divide(multiply(20.0, log(peak)), base),
-            multiply(np.float32(10 / np.log(10)), log(error)),
-            name=full or None,
-        )
-
-
-def check_like(a: Any, b: Any) -> list[Any]:
-    """Refuses two batches of images whose height, width or channels differ: ValueError.
-
-    Returns:
-      checks to be made when the images come, of what is not known before.
-    """
-    a.shape.with_rank_at_least(3)
-    b.shape.with_rank_at_least(3)
-    if not a.shape[-3:].is_compatible_with(b.shape[-3:]):
-        raise ValueError(
-            f"Shapes {a.shape} and {b.shape} are incompatible: images need one size. Resize one."
-        )
-    if a.shape[-3:].is_fully_defined() and b.shape[-3:].is_fully_defined():
-        return []
-    sizes = [execute("Shape", (images,))[-3:] for images in (a, b)]
-    check = assert_that(reduce_all(equal(*sizes)), ["Images need one size", *sizes])
-    return [] if check is None else [check]

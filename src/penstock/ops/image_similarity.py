@@ -1,4 +1,4 @@
-"""How alike images look: the structural similarity index, at one scale and at several.
+"""How alike images look: signal to noise, the structural similarity at one scale and at several.
 
 Source: Wang, Bovik, Sheikh, Simoncelli, "Image quality assessment: from error visibility to
 structural similarity", 2004; Wang, Simoncelli, Bovik, "Multiscale structural similarity", 2003.
@@ -17,16 +17,69 @@ from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_join import concat, stack
 from penstock.ops.composing import scope
 from penstock.ops.debug_asserts import assert_that
-from penstock.ops.image_color import check_like, convert_image_dtype
-from penstock.ops.math_arithmetic import multiply
+from penstock.ops.image_color import convert_image_dtype
+from penstock.ops.math_arithmetic import multiply, squared_difference, subtract
 from penstock.ops.math_cast import cast
-from penstock.ops.math_compare import greater_equal
-from penstock.ops.math_reduce import reduce_mean, reduce_prod
+from penstock.ops.math_compare import equal, greater_equal
+from penstock.ops.math_division import divide
+from penstock.ops.math_elementwise import log
+from penstock.ops.math_reduce import reduce_all, reduce_mean, reduce_prod
 from penstock.ops.nn_conv_ops import depthwise_conv2d
 from penstock.ops.nn_pool_ops import avg_pool2d
 from penstock.types import dtypes as dt
 
 _POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+
+
+def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
+    """The ratio of peak signal to noise between images, in decibels.
+
+    Args:
+      a: images of a real dtype, [..., height, width, channels].
+      b: images of the same shape.
+      max_val: the range of the values.
+      name: the name of the operation in a graph.
+
+    Returns:
+      float32 [...].
+
+    Raises:
+      ValueError: shapes do not fit (InvalidArgumentError when it runs, where they are not known
+        before).
+    """
+    with scope(name, "PSNR") as full:
+        a, b = convert_to_tensor(a), convert_to_tensor(b)
+        peak = cast(max_val, a.dtype)
+        peak = convert_image_dtype(peak, dt.float32)
+        a, b = convert_image_dtype(a, dt.float32), convert_image_dtype(b, dt.float32)
+        squares = squared_difference(a, b)  # the operation refuses what does not broadcast
+        with control_dependencies(_check_like(a, b)):
+            error = reduce_mean(squares, [-3, -2, -1])
+        base = float(np.log(10.0))
+        return subtract(
+            divide(multiply(20.0, log(peak)), base),
+            multiply(np.float32(10 / np.log(10)), log(error)),
+            name=full or None,
+        )
+
+
+def _check_like(a: Any, b: Any) -> list[Any]:
+    """Refuses two batches of images whose height, width or channels differ: ValueError.
+
+    Returns:
+      checks to be made when the images come, of what is not known before.
+    """
+    a.shape.with_rank_at_least(3)
+    b.shape.with_rank_at_least(3)
+    if not a.shape[-3:].is_compatible_with(b.shape[-3:]):
+        raise ValueError(
+            f"Shapes {a.shape} and {b.shape} are incompatible: images need one size. Resize one."
+        )
+    if a.shape[-3:].is_fully_defined() and b.shape[-3:].is_fully_defined():
+        return []
+    sizes = [execute("Shape", (images,))[-3:] for images in (a, b)]
+    check = assert_that(reduce_all(equal(*sizes)), ["Images need one size", *sizes])
+    return [] if check is None else [check]
 
 
 def _window(size: int, sigma: float) -> np.ndarray[Any, Any]:
@@ -61,7 +114,7 @@ def _maps(a: Any, b: Any, peak: Any, window: Any, k1: float, k2: float) -> tuple
 def _prepared(a: Any, b: Any, max_val: Any, filter_size: int, levels: int) -> tuple[Any, Any, Any]:
     """Images and their range as float32, their sizes checked."""
     a, b = convert_to_tensor(a, name="img1"), convert_to_tensor(b, name="img2")
-    alike = check_like(a, b)
+    alike = _check_like(a, b)
     peak = convert_image_dtype(cast(max_val, a.dtype), dt.float32)
     least = filter_size * 2 ** (levels - 1) - 2 ** (levels - 1) + 1
     checks = [
