@@ -42,9 +42,9 @@ void apply(const penstock::Finish& finish, long columns, std::vector<double>& re
 
 void check_product(const penstock::Kernels& kernels, penstock::Workers& workers) {
   Product p;
-  p.m = draw(1, 180);
+  p.m = draw(1, 3) == 1 ? draw(180, 400) : draw(1, 180);
   p.n = draw(1, 90);
-  p.k = draw(1, 3) == 1 ? draw(200, 600) : draw(1, 40);
+  p.k = draw(1, 3) == 1 ? draw(200, 1200) : draw(1, 40);
   p.batch = draw(0, 1) ? 1 : draw(2, 9);
   const bool adj_a = draw(0, 1), adj_b = draw(0, 1), shared = draw(0, 1);
   p.a_row = adj_a ? 1 : p.k;

@@ -9,12 +9,14 @@ namespace {
 using penstock::Product;
 using penstock::Workers;
 
-const long DEPTH = 256;  // k's that a packed panel holds: a panel of b and a strip of a fit into L1
+// k's that a packed panel holds, at most: 32 KB. It is asked for ahead of its use, so it may lie in
+// the second cache; the fewer depths there are, the fewer times are sums loaded and stored.
+const long DEPTH = COLUMNS < 32 ? 512 : 256;
 const long BLOCK_ROWS = 10 * ROWS;
-// A product whose panels are not shared: of few rows, or of more whose left side stays in the second
-// cache while it is read for each panel.
-const long FEW_ROWS = 5 * ROWS, FLAT_ROWS = 20 * ROWS;
-const long FLAT_LEFT = 1 << 18;      // floats
+// A product whose panels are not shared: the left side stays in the second cache, a piece of the sums
+// at a time, while it is read for each panel.
+const long FLAT_ROWS = 280;
+const long FLAT_LEFT = 1 << 17;      // floats of one piece
 const long FLAT_WORK = 1 << 18;      // multiplications that are worth a task
 const long PANEL_BYTES = 8l << 20;  // of b packed at a time
 const long LEFT_BYTES = 8l << 20;   // of a packed for all tasks
@@ -72,6 +74,9 @@ void pack_panel(float* to, const float* b, long b_row, long b_col, long depth, l
     for (long k = 0; k < depth; ++k) to[k * COLUMNS + j] = j < columns ? b[j * b_col + k * b_row] : 0;
 }
 
+// The sums are made in pieces of so many k's, which k alone fixes; the last one may be shorter.
+inline long piece_of(long k) { return up(up(k, up(k, DEPTH)), 16) * 16; }
+
 struct Panels {  // b, or some columns of it, in panels: [k block][panel][depth][COLUMNS]
   const float* data;
   long count;
@@ -95,70 +100,93 @@ inline Ending ending(const penstock::Finish& finish, long column, long element) 
 struct Left {
   const float* data;
   long row, col, strip;
+  const float* at(const Strips& strips, long s) const {
+    return data + (strip != 0 ? s * strip : strips.begin(s) * row);
+  }
 };
+
+// A tile of products with a packed panel: what all of a block's tiles share.
+inline Tile tile_of(const Left& left, long depth, long c_row, bool add) {
+  Tile t;
+  t.a_row = left.row;
+  t.a_col = left.col;
+  t.starts = NO_START;
+  t.segments = 1;
+  t.length = depth;
+  t.b_row = COLUMNS;
+  t.b_next = depth * COLUMNS;
+  t.c_row = c_row;
+  t.add = add;
+  return t;
+}
+
+// Rows of a that are a multiple of 2 KB apart share few sets of the cache, and its columns lie on a
+// page each: those are copied side by side where they are read often.
+inline bool is_scattered(const Product& p) { return p.a_col != 1 || p.a_row % 512 == 0; }
 
 const long STRIP_ROW = (ROWS + LANES - 1) / LANES * LANES;
 const long LEFT_STRIPS = (BLOCK_ROWS + LEAST_STRIP - 1) / LEAST_STRIP;
 const long LEFT_SIZE = BLOCK_ROWS * (DEPTH + 32) + LEFT_STRIPS * STRIP_ROW * DEPTH;
 
+const long COLUMNS_AT_ONCE = 16;  // of a, whose lines are at hand for each strip
+
+// `count` columns of a, `col` apart, as [strip][k][STRIP_ROW], the strips `next` floats apart.
+// `there`: rows that may be read.
+void copy_columns(float* to, long next, const float* from, long col, const Strips& strips,
+                  long there, long count) {
+  for (long first = 0; first < count; first += COLUMNS_AT_ONCE)
+    for (long s = 0; s < strips.count; ++s) {
+      const long end = least(first + COLUMNS_AT_ONCE, count);
+      const float* at = from + first * col + strips.begin(s);
+      float* out = to + s * next + first * STRIP_ROW;
+      const bool whole = strips.begin(s) + STRIP_ROW <= there;
+      for (long k = first; k < end; ++k, at += col, out += STRIP_ROW) {
+        if (whole)
+          for (long i = 0; i < STRIP_ROW; i += LANES) store(out + i, load(at + i));
+        else
+          copy(out, at, strips.rows(s));
+      }
+    }
+}
+
+// From a copied row to the next: no two that follow each other share a set of the first cache.
+inline long row_of(long depth) { return up(depth, 16) * 16 + 16; }
+
 // A block of `height` rows of a side by side; columns of a as [strip][k][STRIP_ROW]. `there`: rows
 // from the first one on that may be read.
 Left copied_left(float* to, Left a, long height, long there, long depth) {
-  const float* block = to;
   if (a.col == 1) {
-    const long row = up(depth, 16) * 16 + 16;
+    const long row = row_of(depth);
     for (long i = 0; i < height; ++i) copy(to + i * row, a.data + i * a.row, depth);
-    return {block, row, 1, 0};
+    return {to, row, 1, 0};
   }
-  const Strips strips = strips_of(height);
-  for (long s = 0; s < strips.count; ++s) {
-    const float* from = a.data + strips.begin(s);
-    const bool whole = strips.begin(s) + STRIP_ROW <= there;
-    for (long k = 0; k < depth; ++k, from += a.col, to += STRIP_ROW) {
-      if (whole)
-        for (long i = 0; i < STRIP_ROW; i += LANES) store(to + i, load(from + i));
-      else
-        copy(to, from, strips.rows(s));
-    }
-  }
-  return {block, 1, STRIP_ROW, depth * STRIP_ROW};
+  copy_columns(to, depth * STRIP_ROW, a.data, a.col, strips_of(height), there, depth);
+  return {to, 1, STRIP_ROW, depth * STRIP_ROW};
 }
 
 // Rows [first, last) of the result and the columns of panels [begin, end). `packed`: these rows of
 // a, which are one block then, as columns side by side for one depth after the other; or none.
 void multiply(const Product& p, const float* a, Panels b, float* c, long first, long last,
               long begin, long end, long columns, const float* packed = nullptr) {
-  // Rows of a that are a multiple of 2 KB apart share few sets of the cache, and its columns lie on
-  // a page each: those are copied side by side where they are read often.
-  const bool copied =
-      packed == nullptr && end - begin > 2 && (p.a_col != 1 || p.a_row % 512 == 0);
+  const bool copied = packed == nullptr && end - begin > 2 && is_scattered(p);
   for (long row = first; row < last; row += BLOCK_ROWS) {
     const long height = least(BLOCK_ROWS, last - row);
     const Strips strips = strips_of(height);
-    for (long k = 0; k < p.k; k += DEPTH) {
-      const long depth = least(DEPTH, p.k - k);
+    for (long k = 0, piece = piece_of(p.k); k < p.k; k += piece) {
+      const long depth = least(piece, p.k - k);
       Left left = {a + row * p.a_row + k * p.a_col, p.a_row, p.a_col, 0};
       if (copied)
         left = copied_left(penstock::scratch(0, LEFT_SIZE), left, height, p.m - row, depth);
       if (packed != nullptr)
         left = {packed + k * strips.count * STRIP_ROW, 1, STRIP_ROW, depth * STRIP_ROW};
+      Tile t = tile_of(left, depth, p.n, k > 0);
       for (long panel = begin, panels; panel < end; panel += panels) {
         panels = least(panels_for(height, columns - panel * COLUMNS), end - panel);
+        t.b = b.at(k, depth, panel);
+        t.columns = least(panels * COLUMNS, columns - panel * COLUMNS);
         for (long s = 0; s < strips.count; ++s) {
-          Tile t;
-          t.a = left.data + (left.strip != 0 ? s * left.strip : strips.begin(s) * left.row);
-          t.a_row = left.row;
-          t.a_col = left.col;
-          t.starts = NO_START;
-          t.segments = 1;
-          t.length = depth;
-          t.b = b.at(k, depth, panel);
-          t.b_row = COLUMNS;
-          t.b_next = depth * COLUMNS;
+          t.a = left.at(strips, s);
           t.c = c + (row + strips.begin(s)) * p.n + panel * COLUMNS;
-          t.c_row = p.n;
-          t.columns = least(panels * COLUMNS, columns - panel * COLUMNS);
-          t.add = k > 0;
           if (k + depth == p.k) t.end = ending(p.finish, panel * COLUMNS + (c - p.c), t.c - p.c);
           run_rows(strips.rows(s), t);
         }
@@ -168,8 +196,8 @@ void multiply(const Product& p, const float* a, Panels b, float* c, long first, 
 }
 
 void pack_panels(float* to, const Product& p, const float* b, long count, long columns, long panel) {
-  for (long k = 0; k < p.k; k += DEPTH) {
-    const long depth = least(DEPTH, p.k - k);
+  for (long k = 0, piece = piece_of(p.k); k < p.k; k += piece) {
+    const long depth = least(piece, p.k - k);
     pack_panel(to + (k * count + panel * depth) * COLUMNS,
                b + k * p.b_row + panel * COLUMNS * p.b_col, p.b_row, p.b_col, depth,
                least(COLUMNS, columns - panel * COLUMNS));
@@ -195,8 +223,8 @@ void pack_task(const void* argument, long task) {
   const Big& big = *(const Big*)argument;
   const Product& p = *big.p;
   const long first = task * PANELS_AT_ONCE, last = least(first + PANELS_AT_ONCE, big.count);
-  for (long k = 0; k < p.k; k += DEPTH) {
-    const long depth = least(DEPTH, p.k - k), step = p.b_col == 1 ? ROWS_AT_ONCE : depth;
+  for (long k = 0, piece = piece_of(p.k); k < p.k; k += piece) {
+    const long depth = least(piece, p.k - k), step = p.b_col == 1 ? ROWS_AT_ONCE : depth;
     for (long i = 0; i < depth; i += step)
       for (long panel = first; panel < last; ++panel)
         pack_panel(big.panels + (k * big.count + panel * depth + i) * COLUMNS,
@@ -210,8 +238,8 @@ void pack_left_task(const Big& big, long block) {
   const Product& p = *big.p;
   const long row = block * big.rows, height = least(big.rows, p.m - row);
   float* to = big.left + block * big.left_block;
-  for (long k = 0; k < p.k; k += DEPTH) {
-    const long depth = least(DEPTH, p.k - k);
+  for (long k = 0, piece = piece_of(p.k); k < p.k; k += piece) {
+    const long depth = least(piece, p.k - k);
     copied_left(to, {big.a + row + k * p.a_col, 1, p.a_col, 0}, height, p.m - row, depth);
     to += strips_of(height).count * STRIP_ROW * depth;
   }
@@ -270,42 +298,86 @@ void big_product(const Product& p, long entry, Workers& workers) {
   }
 }
 
-// Each panel of b serves one task, which packs it piece by piece into L1.
+// Each panel of b serves one task, which packs it piece by piece into L1 and goes through all rows.
 struct Flat {
   const Product* p;
   const float *a, *b;
   float* c;
+  float* left;        // all of a side by side, or none where it is read in place
   long count, width;  // panels, and how many of them a task takes
 };
 
-void flat_task(const void* argument, long task) {
+// Where a piece of a lies that begins with column k: rows side by side, or columns as
+// [piece][strip][k][STRIP_ROW].
+Left left_at(const Flat& f, long k, long depth) {
+  const Product& p = *f.p;
+  if (f.left == nullptr) return {f.a + k * p.a_col, p.a_row, p.a_col, 0};
+  if (p.a_col == 1) return {f.left + k, row_of(p.k), 1, 0};
+  return {f.left + k * strips_of(p.m).count * STRIP_ROW, 1, STRIP_ROW, depth * STRIP_ROW};
+}
+
+const long COPIED_ROWS = 16, COPIED_COLUMNS = 64;  // of a task
+
+void copy_rows_task(const void* argument, long task) {
+  const Flat& f = *(const Flat*)argument;
+  const long row = row_of(f.p->k), last = least((task + 1) * COPIED_ROWS, f.p->m);
+  for (long i = task * COPIED_ROWS; i < last; ++i)
+    copy(f.left + i * row, f.a + i * f.p->a_row, f.p->k);
+}
+
+void copy_columns_task(const void* argument, long task) {
   const Flat& f = *(const Flat*)argument;
   const Product& p = *f.p;
-  const Strips strips(p.m);
-  float* right = penstock::scratch(0, DEPTH * COLUMNS);
-  const long end = least((task + 1) * f.width, f.count);
-  for (long panel = task * f.width; panel < end; ++panel)
-    for (long k = 0; k < p.k; k += DEPTH) {
-      Tile t;
-      t.length = least(DEPTH, p.k - k);
-      t.columns = least(COLUMNS, p.n - panel * COLUMNS);
-      pack_panel(right, f.b + k * p.b_row + panel * COLUMNS * p.b_col, p.b_row, p.b_col, t.length,
-                 t.columns);
-      t.a_row = p.a_row;
-      t.a_col = p.a_col;
-      t.starts = NO_START;
-      t.segments = 1;
-      t.b = right;
-      t.b_row = COLUMNS;
-      t.c_row = p.n;
-      t.add = k > 0;
-      for (long s = 0; s < strips.count; ++s) {
-        t.a = f.a + strips.begin(s) * p.a_row + k * p.a_col;
-        t.c = f.c + strips.begin(s) * p.n + panel * COLUMNS;
-        if (k + t.length == p.k) t.end = ending(p.finish, panel * COLUMNS, t.c - p.c);
-        run_tile(strips.rows(s), t);
-      }
+  const Strips strips = strips_of(p.m);
+  const long piece = piece_of(p.k), last = least((task + 1) * COPIED_COLUMNS, p.k);
+  for (long k = task * COPIED_COLUMNS, count; k < last; k += count) {
+    const long start = k / piece * piece, depth = least(piece, p.k - start);
+    count = least(last, start + depth) - k;
+    float* to = f.left + (start * strips.count + k - start) * STRIP_ROW;
+    copy_columns(to, depth * STRIP_ROW, f.a + k * p.a_col, p.a_col, strips, p.m, count);
+  }
+}
+
+void copy_left(Flat& f, Workers& workers) {
+  const Product& p = *f.p;
+  if (p.a_col == 1) {
+    f.left = penstock::scratch(2, p.m * row_of(p.k));
+    workers.run(up(p.m, COPIED_ROWS), copy_rows_task, &f);
+  } else {
+    f.left = penstock::scratch(2, strips_of(p.m).count * STRIP_ROW * p.k);
+    workers.run(up(p.k, COPIED_COLUMNS), copy_columns_task, &f);
+  }
+}
+
+// One piece of the sums for a task's panels [begin, end).
+void flat_piece(const Flat& f, long k, long depth, long begin, long end) {
+  const Product& p = *f.p;
+  const Strips strips = strips_of(p.m);
+  const Left left = left_at(f, k, depth);
+  float* right = penstock::scratch(0, PANELS * DEPTH * COLUMNS);
+  Tile t = tile_of(left, depth, p.n, k > 0);
+  t.b = right;
+  for (long panel = begin, panels; panel < end; panel += panels) {
+    const long columns = p.n - panel * COLUMNS;
+    panels = least(panels_for(p.m, columns), end - panel);
+    t.columns = least(panels * COLUMNS, columns);
+    for (long i = 0; i < panels; ++i)
+      pack_panel(right + i * t.b_next, f.b + k * p.b_row + (panel + i) * COLUMNS * p.b_col,
+                 p.b_row, p.b_col, depth, least(COLUMNS, columns - i * COLUMNS));
+    for (long s = 0; s < strips.count; ++s) {
+      t.a = left.at(strips, s);
+      t.c = f.c + strips.begin(s) * p.n + panel * COLUMNS;
+      if (k + depth == p.k) t.end = ending(p.finish, panel * COLUMNS, t.c - p.c);
+      run_rows(strips.rows(s), t);
     }
+  }
+}
+
+void flat_task(const void* argument, long task) {
+  const Flat& f = *(const Flat*)argument;
+  const long begin = task * f.width, end = least(begin + f.width, f.count);
+  for (long k = 0, piece = piece_of(f.p->k); k < f.p->k; k += piece)
+    flat_piece(f, k, least(piece, f.p->k - k), begin, end);
 }
 
 void flat_product(const Product& p, long entry, Workers& workers) {
@@ -314,8 +386,11 @@ void flat_product(const Product& p, long entry, Workers& workers) {
   f.a = p.a + p.a_start[entry];
   f.b = p.b + p.b_start[entry];
   f.c = p.c + entry * p.m * p.n;
+  f.left = nullptr;
   f.count = up(p.n, COLUMNS);
   f.width = most(up(f.count, 4 * workers.threads()), up(FLAT_WORK, p.m * p.k * COLUMNS));
+  f.width = up(f.width, PANELS) * PANELS;
+  if (f.count > 2 && is_scattered(p)) copy_left(f, workers);
   workers.run(up(f.count, f.width), flat_task, &f);
 }
 
@@ -331,7 +406,7 @@ void small_product_task(const void* argument, long entry) {
 }
 
 bool is_flat(const Product& p) {
-  return p.m <= FEW_ROWS || (p.m <= FLAT_ROWS && p.a_col == 1 && p.m * p.k <= FLAT_LEFT);
+  return p.m <= FLAT_ROWS && p.m * least(p.k, DEPTH) <= FLAT_LEFT;
 }
 
 void product(const Product& p, Workers& workers) {

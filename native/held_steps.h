@@ -9,7 +9,7 @@
 
 namespace {
 
-const long HELD = 8;  // vectors of a piece
+const long HELD = LANES < 16 ? 12 : 8;  // vectors of a piece
 
 // How an instruction runs: whether its operands are what is held, and whether its result is wanted
 // in memory.
@@ -70,10 +70,10 @@ template <typename Function>
 inline __attribute__((always_inline)) void on_one(const HeldStep& s, Vector (&held)[HELD],
                                                   const float* a, Function function) {
   if (!s.a_here) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (long i = 0; i < HELD; ++i) held[i] = load(a + i * LANES);
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (long i = 0; i < HELD; ++i) held[i] = function(held[i]);
 }
 
@@ -83,19 +83,19 @@ inline __attribute__((always_inline)) void on_two(const HeldStep& s, Vector (&he
                                                   Function function) {
   if (s.b_here) {
     if (s.a_here) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (long i = 0; i < HELD; ++i) held[i] = function(held[i], held[i]);
       return;
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (long i = 0; i < HELD; ++i) held[i] = function(load(a + i * LANES), held[i]);
     return;
   }
   if (!s.a_here) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (long i = 0; i < HELD; ++i) held[i] = load(a + i * LANES);
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (long i = 0; i < HELD; ++i) held[i] = function(held[i], load(b + i * LANES));
 }
 
@@ -150,7 +150,7 @@ void run_held(const HeldStep* steps, long count, float* const* at) {
     }
     if (s->stored) {
       float* to = at[step.to];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (long i = 0; i < HELD; ++i) store(to + i * LANES, held[i]);
     }
   }

@@ -37,6 +37,7 @@ typedef float Unaligned
 
 static const long LANES = PENSTOCK_VECTOR_BYTES / 4;
 static const long COLUMNS = 2 * LANES;  // of a panel of b
+static const int LINE = LANES < 16 ? 2 : 1;  // vectors that one prefetch is for, of two side by side
 static const long WAY = 1024;  // floats: rows so far apart, or a multiple, share one set of the first cache
 static const long FEW_ROWS = ROWS < 7 ? ROWS : 7;  // of those, which a set has room for
 static const long PANELS = WIDE_ROWS > 0 ? 2 : 1;  // that a tile works on at most
@@ -148,7 +149,7 @@ static void tile(const Tile& t) {
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)  // so that they are there when the sums are
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) __builtin_prefetch(t.c + i * t.c_row + v * LANES);
+    for (int v = 0; v < V; v += LINE) __builtin_prefetch(t.c + i * t.c_row + v * LANES);
   const float* b[] = {t.b, t.b + t.b_next};  // the second of two panels
   const long ahead = (V > 2 ? 8 : 12) * t.b_row;
   const long row = t.a_row, col = t.a_col, b_row = t.b_row;
@@ -162,7 +163,7 @@ static void tile(const Tile& t) {
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) right[v] = load(b[v / 2] + v % 2 * LANES);
 #pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) __builtin_prefetch(b[v / 2] + ahead + v % 2 * LANES);
+      for (int v = 0; v < V; v += LINE) __builtin_prefetch(b[v / 2] + ahead + v % 2 * LANES);
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i) {
         const Vector left = splat(a[i / 3][(i % 3) * row]);
@@ -289,15 +290,19 @@ static inline Strips strips_of(long rows) {
 }
 
 // Tiles for any number of rows; of two panels where there are columns for them.
-static inline void run_rows(long rows, Tile t) {
+static inline void run_rows(long rows, const Tile& t) {
+  if (PANELS == 1 && FEW_ROWS == ROWS && rows <= ROWS) return run_tile(rows, t);  // the short way
   const bool wide = t.columns > COLUMNS, crowded = t.a_col == 1 && t.a_row % WAY == 0;
-  const Strips strips(rows, wide ? WIDE_ROWS : crowded ? FEW_ROWS : ROWS);
+  const long tallest = wide ? WIDE_ROWS : crowded ? FEW_ROWS : ROWS;
+  if (rows <= tallest) return wide ? run_wide_tile(rows, t) : run_tile(rows, t);
+  Tile part = t;
+  const Strips strips(rows, tallest);
   for (long s = 0; s < strips.count; ++s) {
     const long height = strips.rows(s);
-    wide ? run_wide_tile(height, t) : run_tile(height, t);
-    t.a += height * t.a_row;
-    t.c += height * t.c_row;
-    if (t.end.beside != nullptr) t.end.beside += height * t.c_row;
-    if (t.end.gate != nullptr) t.end.gate += height * t.c_row;
+    wide ? run_wide_tile(height, part) : run_tile(height, part);
+    part.a += height * t.a_row;
+    part.c += height * t.c_row;
+    if (t.end.beside != nullptr) part.end.beside += height * t.c_row;
+    if (t.end.gate != nullptr) part.end.gate += height * t.c_row;
   }
 }

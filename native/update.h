@@ -14,7 +14,7 @@ namespace {
 using penstock::UpdateProgram;
 using penstock::Updates;
 
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 const bool HOLDS = true;  // whether there are registers enough for run_held
 #else
 const bool HOLDS = false;

@@ -10,8 +10,8 @@ namespace {
 
 using penstock::UpdateGroup;
 
-const long GRADIENT_ELEMENTS = 1 << 13;  // of a block, about
-const long GRADIENT_WORK = 1 << 20;      // multiplications of a block, about
+const long GRADIENT_ELEMENTS = 1 << 14;  // of a block, about
+const long GRADIENT_WORK = 1 << 22;      // multiplications of a block, about
 
 struct Gradient {
   const UpdateGroup* group;
