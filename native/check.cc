@@ -137,7 +137,7 @@ Conv draw_conv() {
   const long widest = c.groups == 1 ? 40 : draw(0, 1) ? 4 : 12;
   const long inner = draw(1, 2) == 1 ? 1 : draw(1, widest);
   const long outer = c.groups > 1 ? draw(1, widest) : deep ? draw(100, 300) : draw(1, 70);
-  c.channels = c.groups * inner + (deep && c.groups == 1 ? 20 : 0);
+  c.channels = c.groups * inner + (deep && c.groups == 1 ? draw(0, 2) == 0 ? 250 : 20 : 0);
   c.filters = c.groups * outer;
   const bool spread = draw(1, 4) == 1;
   long z[6] = {1, 1, 1, 0, 1, 1}, y[6], x[6];

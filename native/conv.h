@@ -134,7 +134,38 @@ inline void run_starts(long* starts, const Slide& s, const Chunk& chunk, const S
 // Which part of a sliding a tile works on: pictures from one on, rows of them, one group.
 struct Part {
   long first, pictures, top, rows, group;
+  long pixels(const Slide& s) const { return pictures * rows * s.out.x; }
+  // Whether its tiles take pixels of several rows: tiles of a row alone would be too low to hide how
+  // long a multiply-add takes.
+  bool is_spread(const Slide& s) const {
+    return rows * pictures > 1 && s.out.x < (SPREAD_ROWS - 1) * up(s.out.x, ROWS);
+  }
 };
+
+// The tiles of all pixels of a part, in strips that go on from row to row and from picture to picture.
+void slide_spread(const Slide& s, Tile t, const View& view, const Part& part, long column) {
+  const Strips strips(part.pixels(s), SPREAD_ROWS);
+  long a_rows[SPREAD_ROWS], c_rows[SPREAD_ROWS];
+  t.a = view.data + part.group * s.channels;
+  t.a_rows = a_rows;
+  t.c = s.y + column;
+  t.c_rows = c_rows;
+  long which = 0, row = 0, x = 0;
+  for (long strip = 0; strip < strips.count; ++strip) {
+    for (long i = 0; i < strips.rows(strip); ++i) {
+      const long place = part.first + which;
+      a_rows[i] = picture(s, view, part.first, which) - view.data +
+                  row * s.stride.y * view.steps.y + x * t.a_row;
+      c_rows[i] = s.to.at(place / s.out.z, place % s.out.z, part.top + row) + x * s.to.x;
+      if (++x < s.out.x) continue;
+      x = 0;
+      if (++row < part.rows) continue;
+      row = 0;
+      ++which;
+    }
+    run_spread_tile(strips.rows(strip), t);
+  }
+}
 
 // Adds one chunk to some rows and the columns of one panel, or of two that lie `next` apart, of the
 // output of some pictures.
@@ -157,6 +188,10 @@ void slide_chunk(const Slide& s, const Chunk& chunk, const float* right, long ne
   t.add = chunk.first > 0 || chunk.from > 0;
   const bool last =
       chunk.first + chunk.segments == s.runs && chunk.from + chunk.length == s.run;
+  if (part.is_spread(s)) {
+    if (last) t.end = ending(s.finish, column, column);
+    return slide_spread(s, t, view, part, column);
+  }
   for (long i = 0; i < part.pictures; ++i) {
     const float* from = picture(s, view, part.first, i) + part.group * s.channels;
     const long place = part.first + i;

@@ -12,6 +12,8 @@ const long PIXELS = 1024;  // that a tile of the filter's gradient sums at a tim
 const long GROUPS = 32;    // of sums, at most
 const long ADDED = 1 << 14;  // numbers that one task adds
 const long MOST_ROWS = 128;  // of pixels that a tile sums at a time
+const long STRIP_FLOATS = 1 << 15;  // of copied strips: they stay in L2
+const long FAR_APART = 256;  // floats from a pixel to the next, from which on strips are copied
 const long SHARED_BYTES = 32l << 20;  // of pictures and panels made once for all tasks
 
 // Sums of parts of the work, [count][size], and where they are added in order.
@@ -85,21 +87,21 @@ inline Rows rows_of(const FilterGrad& f, long first_strip, long last_strip, long
   return r;
 }
 
-// Adds the products of one band of pixels with the columns of t's panels, for the strips of a task.
-void filter_grad_band(const FilterGrad& f, const Rows& r, const float* from, const Steps& steps,
-                      Tile t, float* part, long group, long first_strip, long last_strip) {
+// Where a strip of a task lies: rows of the result, and floats of a picture from its corner on.
+struct Place {
+  long rows, result, from;
+};
+
+inline Place place_of(const FilterGrad& f, const Rows& r, const Steps& steps, long group, long strip) {
   const Conv& c = *f.c;
   const Strips strips = strips_of(f.run);
   const long each = f.runs / (c.taps.z * c.taps.y);
-  for (long strip = first_strip; strip < last_strip; ++strip) {
-    const long piece = strip / strips.count, within = strips.begin(strip % strips.count);
-    const long row = piece / each;
-    t.a = from + (row / c.taps.y - r.plane) * c.dilation.z * steps.z +
-          (row % c.taps.y - r.top) * c.dilation.y * steps.y +
-          piece % each * c.dilation.x * c.channels + group * c.inner() + within;
-    t.c = part + (piece * f.run + within) * c.filters;
-    run_rows(strips.rows(strip % strips.count), t);
-  }
+  const long piece = strip / strips.count, within = strips.begin(strip % strips.count);
+  const long row = piece / each;
+  return {strips.rows(strip % strips.count), piece * f.run + within,
+          (row / c.taps.y - r.plane) * c.dilation.z * steps.z +
+              (row % c.taps.y - r.top) * c.dilation.y * steps.y +
+              piece % each * c.dilation.x * c.channels + group * c.inner() + within};
 }
 
 // Copies a box of a picture whose corner is so far from that of the picture with its padding.
@@ -164,7 +166,7 @@ void find_source(Source& source, float* room, const FilterGrad& f, const Rows& r
 
 // Points a tile to columns of dy, `filter` the first, for a band whose first pixel is `pixel`: in the
 // panels that all tasks share, in dy itself where its rows are no longer, or in panels made in `room`.
-void find_columns(Tile& t, float* room, const FilterGrad& f, long filter, long pixel, long count) {
+void point_to_columns(Tile& t, float* room, const FilterGrad& f, long filter, long pixel, long count) {
   const Conv& c = *f.c;
   const float* dy = f.dy + pixel * c.filters + filter;
   t.b = room;
@@ -185,6 +187,80 @@ void find_columns(Tile& t, float* room, const FilterGrad& f, long filter, long p
   }
 }
 
+// What a task works on: strips [first_strip, last_strip) of one group's rows of the result, and a band
+// whose first pixel is `pixel`. The tile says where the pixels' channels lie.
+struct Share {
+  const FilterGrad& f;
+  const Rows& rows;
+  const Source& source;
+  const Tile& pixels;
+  float* part;
+  long group, pixel, first_strip, last_strip;
+
+  Place place(long strip) const { return place_of(f, rows, source.steps, group, strip); }
+
+  // A tile of `t` with the columns from `column` of the group on.
+  void find_columns(Tile& t, long column, float* room) const {
+    const long left = f.c->outer() - column;
+    t.columns = least(panels_for(f.run, left) * COLUMNS, left);
+    point_to_columns(t, room, f, group * f.c->outer() + column, pixel, pixels.segments * pixels.length);
+  }
+
+  void add(Tile& t, const float* a, const Place& at, long column) const {
+    t.a = a;
+    t.c = part + at.result * f.c->filters + group * f.c->outer() + column;
+    run_rows(at.rows, t);
+  }
+};
+
+// Adds the products of the pixels where they lie.
+void add_in_place(const Share& s, float* room) {
+  Tile t = s.pixels;
+  for (long column = 0; column < s.f.c->outer(); column += t.columns) {
+    s.find_columns(t, column, room);
+    for (long strip = s.first_strip; strip < s.last_strip; ++strip) {
+      const Place at = s.place(strip);
+      s.add(t, s.source.data + at.from, at, column);
+    }
+  }
+}
+
+// Copies a strip's channels of all pixels as [pixel][STRIP_ROW].
+void copy_strip(float* to, const Share& s, const Place& at) {
+  const long next = s.pixels.a_col, count = s.pixels.length;
+  const long whole = count - up(STRIP_ROW - at.rows, next);  // pixels that whole vectors stay within
+  for (long i = 0; i < s.pixels.segments; ++i) {
+    const float* from = s.source.data + s.source.starts[i] + at.from;
+    for (long k = 0; k < count; ++k, from += next, to += STRIP_ROW) {
+      if (k < whole)
+        for (long j = 0; j < STRIP_ROW; j += LANES) store(to + j, load(from + j));
+      else
+        copy(to, from, at.rows);
+    }
+  }
+}
+
+// The same with some strips at a time side by side, for all columns: pixels that lie far apart share
+// few sets of the first cache, and each panel would fetch them again.
+void add_copied(const Share& s, float* room) {
+  Tile t = s.pixels;
+  t.a_col = STRIP_ROW;
+  t.starts = NO_START;
+  t.segments = 1;
+  t.length = s.pixels.segments * s.pixels.length;
+  const long size = t.length * STRIP_ROW, together = most(1, STRIP_FLOATS / size);
+  for (long first = s.first_strip; first < s.last_strip; first += together) {
+    const long last = least(first + together, s.last_strip);
+    for (long strip = first; strip < last; ++strip)
+      copy_strip(room + (strip - first) * size, s, s.place(strip));
+    for (long column = 0; column < s.f.c->outer(); column += t.columns) {
+      s.find_columns(t, column, nullptr);
+      for (long strip = first; strip < last; ++strip)
+        s.add(t, room + (strip - first) * size, s.place(strip), column);
+    }
+  }
+}
+
 void filter_grad_task(const void* argument, long task) {
   const FilterGrad& f = *(const FilterGrad*)argument;
   const Conv& c = *f.c;
@@ -193,7 +269,10 @@ void filter_grad_task(const void* argument, long task) {
   const Rows whole = rows_of(f, first_strip, last_strip, f.band);
   const bool copied = !f.direct && f.padded == nullptr;
   float* room = penstock::scratch(0, copied ? f.together * whole.box.all() * c.channels : 0);
-  float* right = penstock::scratch(2, f.together * f.band * c.out.x * PANELS * COLUMNS);
+  const bool far = f.panels != nullptr && c.stride.x * c.channels >= FAR_APART;
+  const long pixels = f.together * f.band * c.out.x;
+  float* beside = penstock::scratch(
+      2, far ? most(STRIP_FLOATS, pixels * STRIP_ROW) : pixels * PANELS * COLUMNS);
   Source source;
   const long begin = g * f.group, end = least(begin + f.group, f.units);
   for (long unit = begin; unit < end; ++unit) {
@@ -210,15 +289,11 @@ void filter_grad_task(const void* argument, long task) {
     t.length = c.out.x;
     t.c_row = c.filters;
     t.add = unit > begin;
-    for (long group = 0; group < c.groups; ++group)
-      for (long column = 0; column < c.outer(); column += t.columns) {
-        const long filter = group * c.outer() + column, left = c.outer() - column;
-        t.columns = least(panels_for(f.run, left) * COLUMNS, left);
-        find_columns(t, right, f, filter, (place * c.out.y + top) * c.out.x,
-                     band.all_rows() * c.out.x);
-        filter_grad_band(f, r, source.data, source.steps, t, f.parts + g * f.size() + filter, group,
-                         first_strip, last_strip);
-      }
+    for (long group = 0; group < c.groups; ++group) {
+      const Share share = {f, r, source, t, f.parts + g * f.size(), group,
+                           (place * c.out.y + top) * c.out.x, first_strip, last_strip};
+      far ? add_copied(share, beside) : add_in_place(share, beside);
+    }
   }
 }
 

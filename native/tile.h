@@ -103,10 +103,13 @@ static inline Vector gated(Vector x, Vector gate) {
 }
 
 // Element (i, k) of segment s of a is a[starts[s] + i * a_row + k * a_col]; row k of b follows on
-// from segment to segment: b[(s * length + k) * b_row ...].
+// from segment to segment: b[(s * length + k) * b_row ...]. Where rows are spread, row i of a begins
+// at a_rows[i] and of c at c_rows[i], and columns of a follow each other.
 struct Tile {
   const float* a;
   long a_row, a_col;
+  const long* a_rows = nullptr;
+  const long* c_rows = nullptr;
   const long* starts;
   long segments, length;
   const float* b;
@@ -117,6 +120,7 @@ struct Tile {
   long columns;  // to store, at most PANELS * COLUMNS; b must have a full vector where one begins
   bool add;      // to what c holds
   Ending end;    // applied to what is stored: given with the last piece of the sums alone
+  long place(long i) const { return c_rows != nullptr ? c_rows[i] : i * c_row; }
 };
 
 static const long NO_START[1] = {0};
@@ -126,21 +130,27 @@ static __attribute__((noinline)) void store_part(const Tile& t, const float* sum
                                                  long width) {
   for (long i = 0; i < rows; ++i)
     for (long j = 0; j < t.columns; ++j) {
-      float* to = t.c + i * t.c_row + j;
+      const long at = t.place(i) + j;
+      float* to = t.c + at;
       float sum = t.add ? *to + sums[i * width + j] : sums[i * width + j];
       if (t.end.bias != nullptr) sum += t.end.bias[j];
-      if (t.end.beside != nullptr) sum += t.end.beside[i * t.c_row + j];
-      if (t.end.gate != nullptr && !(t.end.gate[i * t.c_row + j] > 0)) sum = 0;
+      if (t.end.beside != nullptr) sum += t.end.beside[at];
+      if (t.end.gate != nullptr && !(t.end.gate[at] > 0)) sum = 0;
       if (t.end.activation != penstock::NONE && sum < 0) sum = 0;
       if (t.end.activation == penstock::RELU6 && sum > 6) sum = 6;
       *to = sum;
     }
 }
 
-// FAR: columns of a lie apart, as pixels do in the gradient by a filter. Then the processor does not
-// see what comes next by itself.
-template <int R, int V, bool FAR>
+// How rows and columns of a lie. FAR: columns apart, as pixels do in the gradient by a filter; then the
+// processor does not see what comes next by itself. SPREAD: rows anywhere.
+enum Lie { NEAR, FAR, SPREAD };
+
+template <int R, int V, Lie LIE>
 static void tile(const Tile& t) {
+  long place[R];  // of the rows of c
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i) place[i] = LIE == SPREAD ? t.c_rows[i] : i * t.c_row;
   Vector sums[R][V];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
@@ -149,15 +159,17 @@ static void tile(const Tile& t) {
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)  // so that they are there when the sums are
 #pragma GCC unroll 4
-    for (int v = 0; v < V; v += LINE) __builtin_prefetch(t.c + i * t.c_row + v * LANES);
+    for (int v = 0; v < V; v += LINE) __builtin_prefetch(t.c + place[i] + v * LANES);
   const float* b[] = {t.b, t.b + t.b_next};  // the second of two panels
   const long ahead = (V > 2 ? 8 : 12) * t.b_row;
-  const long row = t.a_row, col = t.a_col, b_row = t.b_row;
+  const long row = t.a_row, col = LIE == SPREAD ? 1 : t.a_col, b_row = t.b_row;
+  // One pointer for three rows: row and 2 * row are addressing modes of the processor.
+  const int EACH = LIE == SPREAD ? 1 : 3, POINTERS = (R + EACH - 1) / EACH;
   for (long s = 0; s < t.segments; ++s) {
-    // One pointer for three rows: row and 2 * row are addressing modes of the processor.
-    const float* a[(R + 2) / 3];
+    const float* a[POINTERS];
 #pragma GCC unroll 8
-    for (int g = 0; g < (R + 2) / 3; ++g) a[g] = t.a + t.starts[s] + 3 * g * row;
+    for (int g = 0; g < POINTERS; ++g)
+      a[g] = t.a + t.starts[s] + (LIE == SPREAD ? t.a_rows[g] : EACH * g * row);
     for (long k = 0; k < t.length; ++k) {
       Vector right[V];
 #pragma GCC unroll 4
@@ -166,15 +178,15 @@ static void tile(const Tile& t) {
       for (int v = 0; v < V; v += LINE) __builtin_prefetch(b[v / 2] + ahead + v % 2 * LANES);
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i) {
-        const Vector left = splat(a[i / 3][(i % 3) * row]);
+        const Vector left = splat(a[i / EACH][i % EACH * row]);
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v) sums[i][v] += left * right[v];
       }
 #pragma GCC unroll 8
-      for (int g = 0; g < (R + 2) / 3; ++g) a[g] += col;
-      if (FAR) {
+      for (int g = 0; g < POINTERS; ++g) a[g] += col;
+      if (LIE == FAR) {
         __builtin_prefetch(a[0] + 8 * col);
-        __builtin_prefetch(a[(R - 1) / 3] + (R - 1) % 3 * row + 8 * col);
+        __builtin_prefetch(a[(R - 1) / EACH] + (R - 1) % EACH * row + 8 * col);
       }
 #pragma GCC unroll 2
       for (int p = 0; p < (V + 1) / 2; ++p) b[p] += b_row;
@@ -194,7 +206,7 @@ static void tile(const Tile& t) {
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) sums[i][v] += load(c + i * t.c_row + v * LANES);
+      for (int v = 0; v < V; ++v) sums[i][v] += load(c + place[i] + v * LANES);
   }
   if (!t.end.none()) {
     if (t.end.bias != nullptr) {
@@ -209,14 +221,14 @@ static void tile(const Tile& t) {
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) sums[i][v] += load(t.end.beside + i * t.c_row + v * LANES);
+        for (int v = 0; v < V; ++v) sums[i][v] += load(t.end.beside + place[i] + v * LANES);
     }
     if (t.end.gate != nullptr) {
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v)
-          sums[i][v] = gated(sums[i][v], load(t.end.gate + i * t.c_row + v * LANES));
+          sums[i][v] = gated(sums[i][v], load(t.end.gate + place[i] + v * LANES));
     }
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i)
@@ -226,12 +238,12 @@ static void tile(const Tile& t) {
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) store(c + i * t.c_row + v * LANES, sums[i][v]);
+    for (int v = 0; v < V; ++v) store(c + place[i] + v * LANES, sums[i][v]);
 }
 
 typedef void (*TileFunction)(const Tile&);
 
-#define PENSTOCK_TILES(R) {tile<R, 1, true>, tile<R, 2, true>}
+#define PENSTOCK_TILES(R) {tile<R, 1, FAR>, tile<R, 2, FAR>}
 static const TileFunction TILES[][2] = {
     PENSTOCK_TILES(1), PENSTOCK_TILES(2),  PENSTOCK_TILES(3),  PENSTOCK_TILES(4),
     PENSTOCK_TILES(5), PENSTOCK_TILES(6),
@@ -245,7 +257,7 @@ static const TileFunction TILES[][2] = {
 };
 
 #if defined(__AVX512F__)
-#define PENSTOCK_WIDE_TILES(R) {tile<R, 4, false>, tile<R, 4, true>}
+#define PENSTOCK_WIDE_TILES(R) {tile<R, 4, NEAR>, tile<R, 4, FAR>}
 static inline void run_wide_tile(long rows, const Tile& t) {
   static const TileFunction tiles[][2] = {
       PENSTOCK_WIDE_TILES(1), PENSTOCK_WIDE_TILES(2), PENSTOCK_WIDE_TILES(3),
@@ -259,6 +271,16 @@ static inline void run_wide_tile(long, const Tile&) { __builtin_unreachable(); }
 
 static inline void run_tile(long rows, const Tile& t) {
   TILES[rows - 1][t.columns > LANES](t);
+}
+
+static const long SPREAD_ROWS = 6;  // of a tile at most: each has a pointer
+#define PENSTOCK_SPREAD_TILES(R) {tile<R, 1, SPREAD>, tile<R, 2, SPREAD>}
+static inline void run_spread_tile(long rows, const Tile& t) {
+  static const TileFunction tiles[][2] = {
+      PENSTOCK_SPREAD_TILES(1), PENSTOCK_SPREAD_TILES(2), PENSTOCK_SPREAD_TILES(3),
+      PENSTOCK_SPREAD_TILES(4), PENSTOCK_SPREAD_TILES(5), PENSTOCK_SPREAD_TILES(6),
+  };
+  tiles[rows - 1][t.columns > LANES](t);
 }
 
 // `total` rows in strips of nearly equal height, none above `tallest`.
