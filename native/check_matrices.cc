@@ -118,6 +118,35 @@ bool check_lu(Random &random, int64_t kind) {
   return true;
 }
 
+template <typename T>
+bool check_tridiagonal(Random &random, int64_t kind) {
+  const int64_t count = 1 + below(random, 3), n = below(random, 40), k = below(random, 6);
+  const bool pivoting = random() % 2, perturb = pivoting && random() % 2;
+  std::vector<T> diagonals(count * 3 * n), b(count * n * k), x(count * n * k);
+  for (T &each : diagonals) each = Drawn<T>::one(random);
+  for (int64_t i = 0; i < static_cast<int64_t>(diagonals.size()); ++i) {
+    if (n > 0 && i / n % 3 == 1 && !pivoting) diagonals[i] += static_cast<T>(9);
+  }
+  for (T &each : b) each = Drawn<T>::one(random);
+  if (penstock_matrices_tridiagonal(kind, diagonals.data(), b.data(), count, n, k, pivoting, perturb,
+                                    1 + below(random, 3), x.data())) {
+    return false;
+  }
+  for (int64_t m = 0; m < count; ++m) {
+    const T *rows = diagonals.data() + m * 3 * n, *found = x.data() + m * n * k;
+    double largest = 1;  // of the solution, whose matrix may be nearly singular
+    for (int64_t i = 0; i < n * k; ++i) largest = std::max(largest, static_cast<double>(std::abs(found[i])));
+    for (int64_t i = 0; i < n * k; ++i) {
+      const int64_t row = i / k;
+      Wide sum = Wide(rows[n + row]) * Wide(found[i]);
+      if (row + 1 < n) sum += Wide(rows[row]) * Wide(found[i + k]);
+      if (row > 0) sum += Wide(rows[2 * n + row]) * Wide(found[i - k]);
+      if (!(std::abs(sum - Wide(b[m * n * k + i])) <= 100 * allowed(T{}) * largest)) return false;
+    }
+  }
+  return true;
+}
+
 bool check_edges(Random &) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   float a[] = {1, 2, nan, 4, 5, 6, 7, 8, 10};
@@ -150,6 +179,12 @@ int main(int count, char **values) {
       {"lu, double", [](Random &r) { return check_lu<double>(r, 1); }},
       {"lu, complex64", [](Random &r) { return check_lu<std::complex<float>>(r, 2); }},
       {"lu, complex128", [](Random &r) { return check_lu<std::complex<double>>(r, 3); }},
+      {"tridiagonal, float", [](Random &r) { return check_tridiagonal<float>(r, 0); }},
+      {"tridiagonal, double", [](Random &r) { return check_tridiagonal<double>(r, 1); }},
+      {"tridiagonal, complex64",
+       [](Random &r) { return check_tridiagonal<std::complex<float>>(r, 2); }},
+      {"tridiagonal, complex128",
+       [](Random &r) { return check_tridiagonal<std::complex<double>>(r, 3); }},
       {"edges", check_edges},
   };
   for (const Check &check : checks) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -249,10 +250,116 @@ int64_t decompose_all(void *a, int64_t count, int64_t rows, int64_t columns, int
   });
 }
 
+// ---- tridiagonal equations
+
+// A row that the elimination has reached: its pivot and the two elements to its right.
+template <typename T>
+struct Reached {
+  T pivot, right, second;
+};
+
+template <typename T>
+bool is_zero(T x) {
+  return x == T{0};
+}
+template <typename Real>
+bool is_zero(Complex<Real> x) {
+  return x.re == 0 && x.im == 0;
+}
+
+template <typename T>
+struct Numbers {
+  using Real = T;
+  static T of(Real x) { return x; }
+};
+template <typename R>
+struct Numbers<Complex<R>> {
+  using Real = R;
+  static Complex<R> of(R x) { return {x, 0}; }
+};
+
+template <typename T>
+T not_a_number(T) {
+  return std::numeric_limits<T>::quiet_NaN();
+}
+template <typename Real>
+Complex<Real> not_a_number(Complex<Real>) {
+  return {not_a_number(Real{}), not_a_number(Real{})};
+}
+
+struct Tridiagonal {
+  const void *diagonals, *b;
+  void *x;
+  int64_t n, k;
+  bool pivoting, perturb;
+};
+
+// Pivots that are less than the precision allows, of the largest element; a NaN is the largest.
+template <typename T>
+void raise_pivots(std::vector<Reached<T>> &rows, const T *diagonals, int64_t n) {
+  using Real = typename Numbers<T>::Real;
+  Real largest = 0;
+  for (int64_t i = 0; i < 3 * n; ++i) {
+    const Real size = size_of(diagonals[i]);
+    if (size > largest || size != size) largest = size;
+    if (size != size) break;
+  }
+  const Real least = std::numeric_limits<Real>::epsilon() * largest;
+  for (Reached<T> &row : rows) {
+    if (size_of(row.pivot) < least) row.pivot = Numbers<T>::of(least);
+  }
+}
+
+template <typename T>
+void solve_tridiagonal(const Tridiagonal &of, int64_t matrix) {
+  const int64_t n = of.n, k = of.k;
+  const T *high = static_cast<const T *>(of.diagonals) + matrix * 3 * n, *main = high + n, *low = main + n;
+  const T *b = static_cast<const T *>(of.b) + matrix * n * k;
+  T *x = static_cast<T *>(of.x) + matrix * n * k;
+  std::copy(b, b + n * k, x);
+  const T zero{};
+  std::vector<Reached<T>> rows(static_cast<size_t>(n));
+  Reached<T> top = {main[0], n > 1 ? high[0] : zero, zero};
+  for (int64_t i = 0; i + 1 < n; ++i) {
+    T *above = x + i * k, *below = above + k;
+    Reached<T> rest = {low[i + 1], main[i + 1], i + 2 < n ? high[i + 1] : zero};
+    if (of.pivoting && size_of(rest.pivot) > size_of(top.pivot)) {
+      std::swap(top, rest);
+      std::swap_ranges(above, below, below);
+    }
+    const T factor = is_zero(top.pivot) ? zero : quotient(rest.pivot, top.pivot);
+    rows[i] = top;
+    top = {less_product(rest.right, factor, top.right), less_product(rest.second, factor, top.second), zero};
+    for (int64_t c = 0; c < k; ++c) below[c] = less_product(below[c], factor, above[c]);
+  }
+  rows[n - 1] = top;
+  if (of.perturb) {
+    raise_pivots(rows, high, n);
+  } else if (std::any_of(rows.begin(), rows.end(), [](const Reached<T> &r) { return is_zero(r.pivot); })) {
+    std::fill(x, x + n * k, not_a_number(zero));
+    return;
+  }
+  for (int64_t i = n - 1; i >= 0; --i) {
+    for (int64_t c = 0; c < k; ++c) {
+      T value = x[i * k + c];
+      if (i + 1 < n) value = less_product(value, rows[i].right, x[(i + 1) * k + c]);
+      if (i + 2 < n) value = less_product(value, rows[i].second, x[(i + 2) * k + c]);
+      x[i * k + c] = quotient(value, rows[i].pivot);
+    }
+  }
+}
+
+template <typename T>
+int64_t solve_all(const Tridiagonal &of, int64_t count, int64_t threads) {
+  if (count * of.n * of.k == 0) return 0;
+  const int64_t used = count * of.n * of.k > kAlone ? threads : 1;
+  return shared_out(count, used, [&](int64_t matrix) { solve_tridiagonal<T>(of, matrix); });
+}
+
 }  // namespace
 }  // namespace penstock
 
-int penstock_matrices_version() { return 1; }
+int penstock_matrices_version() { return 2; }
 
 int64_t penstock_matrices_substitute(int64_t kind, const void *a, int64_t a_step, const void *b,
                                      int64_t b_step, int64_t count, int64_t n, int64_t k, int64_t lower,
@@ -275,5 +382,18 @@ int64_t penstock_matrices_lu(int64_t kind, void *a, int64_t count, int64_t rows,
     case 1: return decompose_all<double>(a, count, rows, columns, threads, order);
     case 2: return decompose_all<Complex<float>>(a, count, rows, columns, threads, order);
     default: return decompose_all<Complex<double>>(a, count, rows, columns, threads, order);
+  }
+}
+
+int64_t penstock_matrices_tridiagonal(int64_t kind, const void *diagonals, const void *b, int64_t count,
+                                      int64_t n, int64_t k, int64_t pivoting, int64_t perturb,
+                                      int64_t threads, void *x) {
+  using namespace penstock;
+  const Tridiagonal of{diagonals, b, x, n, k, pivoting != 0, perturb != 0};
+  switch (kind) {
+    case 0: return solve_all<float>(of, count, threads);
+    case 1: return solve_all<double>(of, count, threads);
+    case 2: return solve_all<Complex<float>>(of, count, threads);
+    default: return solve_all<Complex<double>>(of, count, threads);
   }
 }

@@ -27,3 +27,12 @@ EXPORT int64_t penstock_matrices_substitute(int64_t kind, const void *a, int64_t
 // row r. A NaN is the largest.
 EXPORT int64_t penstock_matrices_lu(int64_t kind, void *a, int64_t count, int64_t rows,
                                     int64_t columns, int64_t threads, int64_t *order);
+
+// Solves `count` tridiagonal equations of n rows and k right-hand sides each. The diagonals of matrix i are three
+// rows of n at diagonals + i * 3 * n: above the main one, whose last element is not read, the main one, and below
+// it, whose first is not read; its right-hand sides stand at b + i * n * k, and its solution at x + i * n * k. Rows
+// change places for larger pivots if `pivoting`. A pivot of zero makes a solution NaN; if `perturb`, pivots are at
+// least the largest element of the diagonals times the precision.
+EXPORT int64_t penstock_matrices_tridiagonal(int64_t kind, const void *diagonals, const void *b, int64_t count,
+                                             int64_t n, int64_t k, int64_t pivoting, int64_t perturb,
+                                             int64_t threads, void *x);

@@ -107,3 +107,23 @@ def test_the_gradient_operation_agrees_with_the_composition():
     want = tape.gradient(factor, x, output_gradients=tf.constant(flow))
     made = tf.raw_ops.CholeskyGrad(l=factor, grad=flow)
     np.testing.assert_allclose(made, want, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("pivoting", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_tridiagonal_equations_hold(dtype, pivoting, n):
+    diagonals, b = drawn(dtype, 3, 3, n), drawn(dtype, 3, n, 4)
+    if not pivoting:
+        diagonals[:, 1] += 9
+    x = tf.raw_ops.TridiagonalSolve(diagonals=diagonals, rhs=b, partial_pivoting=pivoting).numpy()
+    high, main, low = (diagonals[:, i, :, None] for i in range(3))
+    product = main * x
+    product[:, :-1] += high[:, :-1] * x[:, 1:]
+    product[:, 1:] += low[:, 1:] * x[:, :-1]
+    np.testing.assert_allclose(product, b, atol=200 * np.finfo(dtype).eps * np.abs(x).max())
+
+
+def test_tridiagonal_equations_without_rows_have_no_solution():
+    empty = tf.raw_ops.TridiagonalSolve(diagonals=np.zeros((2, 3, 0)), rhs=np.zeros((2, 0, 5)))
+    assert empty.shape == (2, 0, 5)

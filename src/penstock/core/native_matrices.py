@@ -1,6 +1,7 @@
 """The functions of `native/matrices.cc`: linear algebra on stacks of small matrices.
 
-LAPACK solves for one matrix a call, and NumPy has no triangular equations and no LU decomposition.
+LAPACK solves for one matrix a call, and NumPy has no triangular or tridiagonal equations and no LU
+decomposition.
 A shared library of its own, loaded at first use: it has neither Python nor XLA in it, and leaves
 Python's lock while it works. Each function here returns None where the library is not in use or
 has no code for a dtype. Thread-safe: nothing is kept between calls.
@@ -17,8 +18,8 @@ LIBRARY = HostLibrary(
     "matrices",
     what="native linear algebra",
     without="triangular equations and LU decompositions of single calls take five times as long",
-    version=1,
-    functions={"substitute": "npnpnnnnnnnnp", "lu": "npnnnnp"},
+    version=2,
+    functions={"substitute": "npnpnnnnnnnnp", "lu": "npnnnnp", "tridiagonal": "nppnnnnnnp"},
 )
 _KINDS = {"f4": 0, "f8": 1, "c8": 2, "c16": 3}
 _ALONE = 1 << 12  # elements up to which one thread works
@@ -89,3 +90,27 @@ def decomposed(a: Array) -> tuple[Array, Array] | None:
     threads = processors() if result.size > _ALONE else 1
     _done(call(kind, result, math.prod(a.shape[:-2]), rows, columns, threads, order))
     return result, order
+
+
+def tridiagonal(diagonals: Array, b: Array, *, pivoting: bool, perturb: bool) -> Array | None:
+    """The solutions of tridiagonal equations.
+
+    Args:
+      diagonals: [..., 3, N]: above the main one (its last element is not read), the main one, and
+        below it (its first is not read).
+      b: right-hand sides [..., N, K] of the same dtype and stack.
+      pivoting: whether rows change places for larger pivots.
+      perturb: whether pivots are raised to the precision of the largest element.
+
+    Returns:
+      [..., N, K]; NaN where a pivot is zero.
+    """
+    kind, call = _kind(b.dtype), LIBRARY.function("tridiagonal")
+    if kind is None or call is None:
+        return None
+    n, k = b.shape[-2:]
+    given = np.ascontiguousarray(diagonals), np.ascontiguousarray(b), math.prod(b.shape[:-2]), n, k
+    result = np.empty(b.shape, b.dtype)
+    threads = processors() if result.size > _ALONE else 1
+    _done(call(kind, *given, pivoting, perturb, threads, result))
+    return result

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_matrices
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp, lax
@@ -21,6 +22,7 @@ from penstock.ops.array_join import stack
 from penstock.ops.array_pad import pad
 from penstock.ops.composing import expand, total
 from penstock.ops.linalg_common import wide
+from penstock.ops.linalg_host import ANY_SIZE
 from penstock.ops.math_arithmetic import conjugate, multiply, negative, sum_like
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -119,10 +121,16 @@ def _check_flags(partial_pivoting: bool, perturb_singular: bool) -> None:
 
 
 @host_kernel(TRIDIAGONAL_SOLVE, limit=2048)  # row by row in Python
+@host_kernel(TRIDIAGONAL_SOLVE, limit=ANY_SIZE, available=native_matrices.LIBRARY.is_in_use)
 def _tridiagonal_host(
     diagonals: Array, rhs: Array, *, partial_pivoting: bool, perturb_singular: bool
 ) -> Array:
     _check_flags(partial_pivoting, perturb_singular)
+    found = native_matrices.tridiagonal(
+        diagonals, rhs, pivoting=partial_pivoting, perturb=perturb_singular
+    )
+    if found is not None:
+        return found
     low, main, high, b = _rows(np, diagonals, rhs)
     if not len(b):
         return rhs
