@@ -6,16 +6,19 @@ import numpy as np
 
 from penstock import proto
 from penstock.core import shapes
+from penstock.core.bundle.coding import varint
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
+from penstock.graph.shape_proto import dims_to_proto
 from penstock.graph.tensor_proto import array_to_proto, proto_to_array
 from penstock.ops.string_arrays import HOST, array_of, each, invalid, shown
 from penstock.types.dtypes import DType
 
 Array = Any  # numpy.ndarray
 NO_GRADIENT = "a message has no gradient"
+CONTENT_TAG = b"\x22"  # of TensorProto.tensor_content, the last field that is written
 MAX_FILL_BYTES = 1 << 28  # elements that a message claims and does not carry
 
 SERIALIZE = define_op(
@@ -27,14 +30,17 @@ SERIALIZE = define_op(
 
 @host_kernel(SERIALIZE, limit=HOST)
 def _serialize(tensor: Array, *, T: DType) -> Array:
-    message = array_to_proto(tensor, T)
-    if tensor.dtype != object and tensor.size:  # as TensorFlow writes it: bytes, for one too
-        swapped = tensor.astype(tensor.dtype.newbyteorder("<"), copy=False)
-        content = np.ascontiguousarray(swapped).tobytes()
-        message = proto.tensor_pb2.TensorProto(
-            dtype=message.dtype, tensor_shape=message.tensor_shape, tensor_content=content
-        )
-    return array_of([message.SerializeToString(deterministic=True)], ())
+    if tensor.dtype == object or not tensor.size:
+        return array_of([array_to_proto(tensor, T).SerializeToString(deterministic=True)], ())
+    # Bytes, as TensorFlow writes them, for one element too; the content is copied once.
+    head = proto.tensor_pb2.TensorProto(
+        dtype=T.as_datatype_enum,  # type: ignore[arg-type]
+        tensor_shape=dims_to_proto(tensor.shape),
+    )
+    swapped = tensor.astype(tensor.dtype.newbyteorder("<"), copy=False)
+    content = np.ascontiguousarray(swapped).reshape(-1).view(np.uint8)
+    parts = head.SerializeToString(), CONTENT_TAG, varint(content.nbytes), content.data
+    return array_of([b"".join(parts)], ())
 
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
