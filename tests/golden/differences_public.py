@@ -74,7 +74,6 @@ _BY_REASON = {
         "tf.math.nextafter(2, <<2 || 1.5 || [1.0, 2.0, 3.0]>>)",
         "tf.math.bincount(<<[] || 1.5>>, <<axis=-1 || axis=0 || binary_output=True, axis=-1>>)",
         "tf.linalg.tensor_diag_part(3.0)",
-        "tf.image.extract_patches(pic, [1, 5, 5, 1], [1, 1, 1, 1], [1, 1, 1, 1], 'VALID')",
         "tf.nn.<<avg_pool || max_pool || avg_pool2d || max_pool2d>>(pic, 5, <<1 || 2 || [1, 2, 1, 1]>>, 'VALID')",
         "tf.nn.zero_fraction(s)",
         "tf.compat.v1.nn.embedding_lookup(f, [0, 1, <<1 || 3>>], partition_strategy='nonsense')",
