@@ -60,9 +60,9 @@ def _tridiagonal_shape(c: ShapeContext) -> Dims:
         )
     if diagonals[-2] not in (3, None):
         c.fail("three rows of diagonals", f"diagonals {d.text(diagonals)}")
-    lead = c.merge(diagonals[:-2], rhs[:-2])
-    rows = c.merge(diagonals[-1:], rhs[-2:-1])
-    return (*lead, *rows, rhs[-1])  # type: ignore[misc]
+    c.merge(diagonals[:-2], rhs[:-2])
+    c.merge(diagonals[-1:], rhs[-2:-1])
+    return rhs
 
 
 TRIDIAGONAL_SOLVE = define_op(
