@@ -12,7 +12,7 @@ CUBE = np.arange(24.0).reshape(2, 3, 4)
 
 def test_tensordot_takes_axes_that_a_graph_computes() -> None:
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        axes = tf.compat.v1.placeholder(tf.int64, [2, None])
+        axes = tf.compat.v1.placeholder(tf.int32, [2, None])
         product = tf.tensordot(CUBE, CUBE, axes)
         found = session.run(product, {axes: [[1, 2], [1, -1]]})
         known = tf.tensordot(CUBE, CUBE, tf.constant([[2], [2]]))
@@ -21,10 +21,21 @@ def test_tensordot_takes_axes_that_a_graph_computes() -> None:
     np.testing.assert_allclose(found, np.tensordot(CUBE, CUBE, [[1, 2], [1, 2]]))
 
 
-@pytest.mark.parametrize("axes", [None, np.array(1), tf.constant(1)])
-def test_tensordot_refuses_axes_without_two_sides(axes: Any) -> None:
-    with pytest.raises(ValueError, match=r"`axes`|None"):
+@pytest.mark.parametrize("axes", [np.array(1), tf.constant(1), tf.constant([1, 1])])
+def test_tensordot_refuses_tensors_of_axes_without_two_sides(axes: Any) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"`axes` of shape \[2, n\]"):
         tf.tensordot(CUBE, CUBE, axes)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"`axes` of shape \[2, n\]"):
+        tf.tensordot(CUBE, CUBE, np.array(axes))
+
+
+def test_tensordot_refuses_other_axes() -> None:
+    with pytest.raises(ValueError, match="None"):
+        tf.tensordot(CUBE, CUBE, None)
+    with pytest.raises(ValueError, match="int32"):
+        tf.tensordot(CUBE, CUBE, tf.constant([[1], [1]], tf.int64))
+    with pytest.raises(TypeError, match="got a number and a list"):
+        tf.tensordot(CUBE, CUBE, (1, [1]))
 
 
 def test_linspace_takes_an_axis_that_is_a_tensor() -> None:
