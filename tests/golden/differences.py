@@ -151,8 +151,7 @@ _BY_REASON = {
         BarrierReadySize error 1, CTCBeamSearchDecoder error 4, CTCGreedyDecoder error 10,
         CountUpTo error 1, CropAndResize error 2, DecodeAndCropJpeg error
         2, DecodeJpeg error 3, HashTable error 1, ImageSummary error 1,
-        InitializeTable error 1, TensorArrayScatterV3 error 1,
-        TensorListPushBackBatch error 2
+        InitializeTable error 1, TensorArrayScatterV3 error 1
     """,
     "float64 is computed in double precision throughout.": """
         CTCBeamSearchDecoder value 4, CTCLoss value 11, CropAndResize gradient 1,
