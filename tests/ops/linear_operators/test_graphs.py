@@ -140,6 +140,10 @@ def test_stacks_that_are_known() -> None:
         assert identity.matmul(x).shape.as_list() == [2, None, None]
         zeros = L.LinearOperatorZeros(3, batch_shape=[2])
         assert zeros.matmul(x).shape.as_list() == [2, 3, None]
+        square = L.LinearOperatorZeros(v1.placeholder(tf.int32, []))
+        assert square.matmul(tf.ones([3, 2])).shape.as_list() == [3, 2]
+        with pytest.raises(ValueError, match="out of bounds"):
+            zeros[0, 0]
 
 
 def test_stacks_that_do_not_broadcast() -> None:
