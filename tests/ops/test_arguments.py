@@ -116,6 +116,12 @@ def test_atrous_convolutions_take_a_rate_for_each_axis(rate: Any) -> None:
             tf.nn.atrous_conv2d(image, window, wrong, "VALID")
 
 
+def test_concat_takes_a_vector_of_one_axis_eagerly_alone() -> None:
+    assert tf.concat([CUBE, CUBE], [1]).shape == (2, 6, 4)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="rank 0"):
+        tf.concat([CUBE, CUBE], [1])
+
+
 def test_means_of_no_complex_numbers_are_zero() -> None:
     for dtype, wanted in ((tf.complex64, 0), (tf.complex128, 0), (tf.float32, np.nan)):
         for compiled in (False, True):

@@ -167,6 +167,20 @@ def test_names_of_results() -> None:
 def test_the_norm_of_a_matrix_by_its_largest_singular_value() -> None:
     matrix = np.float32([[3, 0, 0], [0, 4, 0]])
     assert L.norm(matrix, ord=2, axis=[0, 1]).numpy() == pytest.approx(4)
+    assert L.norm(matrix, 2, (1, 0), keepdims=True).shape == (1, 1)
+    stack = np.float32(np.random.default_rng(0).normal(size=(2, 3, 4)))
+    for keep in (False, True):
+        unknown = tf.function(
+            lambda x, keep=keep: L.norm(x, 2, (-1, 0), keep), input_signature=[tf.TensorSpec(None)]
+        )
+        wanted = np.linalg.norm(stack, 2, (2, 0), keep)
+        np.testing.assert_allclose(unknown(tf.constant(stack)), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [[0], np.array([0, 1]), np.int64(0), "a", tf.constant(0), 0.5])
+def test_axes_of_norms_are_integers_of_python(axis: Any) -> None:
+    with pytest.raises(ValueError, match="'axis' must be None, an integer"):
+        L.norm(np.eye(2), axis=axis)
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
