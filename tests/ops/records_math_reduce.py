@@ -62,6 +62,8 @@ def mean_reference(x, axes, keep_dims=False):
     count = np.prod([x.shape[a] for a in np.ravel(axes)])
     if x.dtype.kind in "iu":
         return np.trunc(np.nan_to_num(total / count)).astype(x.dtype)
+    if count == 0 and x.dtype.kind == "c":
+        return total  # as TensorFlow has it
     return total / count
 
 

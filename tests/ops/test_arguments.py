@@ -12,7 +12,7 @@ CUBE = np.arange(24.0).reshape(2, 3, 4)
 
 def test_tensordot_takes_axes_that_a_graph_computes() -> None:
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        axes = tf.compat.v1.placeholder(tf.int64, [2, None])
+        axes = tf.compat.v1.placeholder(tf.int32, [2, None])
         product = tf.tensordot(CUBE, CUBE, axes)
         found = session.run(product, {axes: [[1, 2], [1, -1]]})
         known = tf.tensordot(CUBE, CUBE, tf.constant([[2], [2]]))
@@ -21,10 +21,21 @@ def test_tensordot_takes_axes_that_a_graph_computes() -> None:
     np.testing.assert_allclose(found, np.tensordot(CUBE, CUBE, [[1, 2], [1, 2]]))
 
 
-@pytest.mark.parametrize("axes", [None, np.array(1), tf.constant(1)])
-def test_tensordot_refuses_axes_without_two_sides(axes: Any) -> None:
-    with pytest.raises(ValueError, match=r"`axes`|None"):
+@pytest.mark.parametrize("axes", [np.array(1), tf.constant(1), tf.constant([1, 1])])
+def test_tensordot_refuses_tensors_of_axes_without_two_sides(axes: Any) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"`axes` of shape \[2, n\]"):
         tf.tensordot(CUBE, CUBE, axes)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"`axes` of shape \[2, n\]"):
+        tf.tensordot(CUBE, CUBE, np.array(axes))
+
+
+def test_tensordot_refuses_other_axes() -> None:
+    with pytest.raises(ValueError, match="None"):
+        tf.tensordot(CUBE, CUBE, None)
+    with pytest.raises(ValueError, match="int32"):
+        tf.tensordot(CUBE, CUBE, tf.constant([[1], [1]], tf.int64))
+    with pytest.raises(TypeError, match="got a number and a list"):
+        tf.tensordot(CUBE, CUBE, (1, [1]))
 
 
 def test_linspace_takes_an_axis_that_is_a_tensor() -> None:
@@ -55,10 +66,67 @@ def test_axes_that_are_no_integers(axis: Any) -> None:
         tf.boolean_mask(CUBE, [True, False, True], axis=axis)
 
 
-def test_argmax_takes_one_axis() -> None:
-    for function in (tf.argmax, tf.argmin):
-        with tf.Graph().as_default(), pytest.raises(TypeError, match="axis must be int"):
-            function(CUBE, [0, 1])
+@pytest.mark.parametrize("axis", [np.int64(1), tf.constant(1), np.float32(1)])
+def test_repeat_takes_a_python_integer_as_axis(axis: Any) -> None:
+    with pytest.raises(TypeError, match="`axis` must be an int"):
+        tf.repeat(CUBE, 2, axis)
+
+
+def test_repeat_takes_integers_of_one_axis() -> None:
+    with pytest.raises(TypeError, match="expected integers as `repeats`"):
+        tf.repeat(CUBE, tf.constant(2.0), 0)
+    with pytest.raises(ValueError, match="rank 0 or 1"):
+        tf.repeat(CUBE, [[2]], 0)
+    for axis in (None, 0, -1):
+        assert tf.repeat(3.0, 2, axis).numpy().tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("axis", [np.int64(1), 1.0, np.array([1]), [1], [0, 1]])
+def test_argmax_takes_a_python_integer_or_an_integer_tensor(axis: Any) -> None:
+    """TensorFlow's `argmin` leaves it to the operation."""
+    with pytest.raises(TypeError, match="axis must be int or Tensor with integer"):
+        tf.argmax(CUBE, axis)
+    with tf.Graph().as_default():
+        for wrong in (axis, tf.constant(1.0)):
+            with pytest.raises(TypeError, match="axis must be int or Tensor with integer"):
+                tf.argmax(CUBE, wrong)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_argmax_takes_axes_of_any_integer_dtype(dtype: str) -> None:
+    found = tf.argmax(CUBE, tf.constant(1, dtype))
+    np.testing.assert_array_equal(found, np.argmax(CUBE, 1))
+
+
+def test_argmin_refuses_several_axes_while_a_graph_is_built() -> None:
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="rank 0"):
+        tf.argmin(tf.compat.v1.placeholder(tf.float32), [0])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.argmin(CUBE, [0])
+
+
+@pytest.mark.parametrize("rate", [[2], [2, 2], (1, 2), np.array([2]), np.array(2), 2.5])
+def test_atrous_convolutions_take_a_rate_for_each_axis(rate: Any) -> None:
+    image, window = np.ones((1, 7, 7, 1), np.float32), np.ones((2, 2, 1, 1), np.float32)
+    rates = [int(r) for r in np.broadcast_to(rate, 2)]
+    wanted = tf.nn.convolution(image, window, dilations=rates)
+    np.testing.assert_array_equal(tf.nn.atrous_conv2d(image, window, rate, "VALID"), wanted)
+    for wrong in ([0], "a", [1, 2, 3]):
+        with pytest.raises(ValueError):
+            tf.nn.atrous_conv2d(image, window, wrong, "VALID")
+
+
+def test_concat_takes_a_vector_of_one_axis_eagerly_alone() -> None:
+    assert tf.concat([CUBE, CUBE], [1]).shape == (2, 6, 4)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="rank 0"):
+        tf.concat([CUBE, CUBE], [1])
+
+
+def test_means_of_no_complex_numbers_are_zero() -> None:
+    for dtype, wanted in ((tf.complex64, 0), (tf.complex128, 0), (tf.float32, np.nan)):
+        for compiled in (False, True):
+            mean = tf.function(tf.reduce_mean, jit_compile=True) if compiled else tf.reduce_mean
+            np.testing.assert_array_equal(mean(tf.zeros([0], dtype)), wanted)
 
 
 def test_one_hot_refuses_a_depth_of_another_dtype() -> None:

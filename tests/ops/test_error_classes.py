@@ -141,6 +141,25 @@ def test_the_cause_of_a_python_functions_error_is_what_it_raised():
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
+def test_a_tensor_of_another_dtype_beside_a_list():
+    """TensorFlow 2.21 converts inputs one by one where some is no tensor, array or number."""
+    ones = tf.ones([2, 2])
+    for axis in ([0], (0,), np.int32(0)):
+        with pytest.raises(ValueError, match="requested dtype bool for Tensor with dtype float32"):
+            tf.reduce_any(ones, axis)
+    for axis in (None, 0, tf.constant(0), np.array([0])):
+        with pytest.raises(INVALID, match="expected to be a bool tensor but is a float"):
+            tf.reduce_any(ones, axis)
+    with pytest.raises(ValueError, match="requested dtype bool"):
+        tf.logical_and(ones, [True, False])
+    with pytest.raises(INVALID, match="expected to be a bool tensor"):
+        tf.logical_and(ones, True)
+    with pytest.raises(TypeError):
+        tf.logical_and(ones, 1.0)
+    with pytest.raises(ValueError, match="requested dtype float32"):
+        tf.nn.in_top_k([1, 0], tf.cast(ones, tf.float64), 1)
+
+
 def test_eagerly_a_number_stands_for_a_vector_of_one_size():
     np.testing.assert_array_equal(tf.fill(2, 1), [1, 1])
     np.testing.assert_array_equal(tf.fill(tf.constant(2), 1), [1, 1])

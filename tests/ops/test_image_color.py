@@ -137,9 +137,18 @@ def test_rows_of_numbers_are_no_image_in_a_graph(function):
         function(tf.compat.v1.placeholder(tf.float32, [None, None]), 0.5)
 
 
-def test_one_gamma_for_each_channel():
+def test_gamma_is_one_number_of_the_dtype_of_the_image():
+    """As TensorFlow 2.21 has it; images other than float16 are computed in float32."""
     image = tf.constant([[[0.5, 0.25]]])
-    found = tf.image.adjust_gamma(image, tf.constant([2.0, 1.0]))
-    np.testing.assert_allclose(found, [[[0.25, 0.25]]])
+    gamma = tf.image.adjust_gamma
+    np.testing.assert_allclose(gamma(image, tf.constant(2.0)), [[[0.25, 0.0625]]])
     with pytest.raises(tf.errors.InvalidArgumentError, match="non-negative"):
-        tf.image.adjust_gamma(image, tf.constant([2.0, -1.0]))
+        gamma(image, tf.constant(-1.0))
+    with pytest.raises(ValueError, match="scalar condition"):
+        gamma(image, tf.constant([2.0, 1.0]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="float tensor but is a double"):
+        gamma(image, tf.constant(2.0, tf.float64))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="float tensor but is a half"):
+        gamma(tf.cast(image, tf.float16), 1, tf.constant(2.0))
+    with tf.Graph().as_default(), pytest.raises(TypeError, match="does not match type float16"):
+        gamma(tf.zeros([1, 1, 2], tf.float16), tf.constant(2.0))

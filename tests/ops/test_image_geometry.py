@@ -123,6 +123,19 @@ def test_patches_and_their_derivatives(size, stride, rate, padding):
     np.testing.assert_allclose(theory[0], numeric[0], atol=1e-6)
 
 
+def test_patches_larger_than_the_image():
+    """None come of a window that does not fit by less than a stride; so has it TensorFlow 2.21."""
+    for size, stride in ((5, 1), (6, 2), (9, 5)):
+        lists = [1, size, 2, 1], [1, stride, 1, 1], [1, 1, 1, 1]
+        assert tf.image.extract_patches(BATCH, *lists, "VALID").shape == [2, 0, 4, size * 2 * 3]
+    with tf.Graph().as_default():
+        image = tf.compat.v1.placeholder(tf.float32, [1, None, 7, 1])
+        lists = [1, 5, 5, 1], [1, 1, 1, 1], [1, 1, 1, 1]
+        for padding in ("SAME", "VALID"):
+            found = tf.image.extract_patches(image, *lists, padding)
+            assert found.shape.as_list() == [1, None, None, 25]
+
+
 def test_edges_and_differences():
     image = tf.constant(RNG.normal(size=(2, 4, 5, 3)))
     edges = tf.image.sobel_edges(image).numpy()
@@ -175,7 +188,7 @@ def test_what_does_not_fit_is_refused_when_it_runs():
     )
     with pytest.raises(tf.errors.InvalidArgumentError, match="target"):
         cut(BATCH)
-    for lists in ([2, 2, 2, 1], [1, 9, 9, 1]):
+    for lists in ([2, 2, 2, 1], [1, 9, 9, 1], [1, 6, 2, 1]):
         with pytest.raises(tf.errors.InvalidArgumentError):
             tf.image.extract_patches(BATCH, lists, [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
 
@@ -229,7 +242,9 @@ def test_random_crop_larger_than_the_image(seed):
 
 ONE = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
 UNKNOWN = {  # function -> the ranks that it takes of images whose rank a graph does not know
-    "rot90": (lambda x: tf.image.rot90(x), [4]),
+    "rot90": (lambda x: tf.image.rot90(x), [3, 4]),  # any: docs/differences.md
+    "rot180": (lambda x: tf.image.rot90(x, 2), [3, 4]),
+    "rot270": (lambda x: tf.image.rot90(x, tf.constant(3)), [3, 4]),
     "transpose": (lambda x: tf.image.transpose(x), [3]),
     "crop_or_pad": (lambda x: tf.image.resize_with_crop_or_pad(x, 3, 3), [3]),
     "pad": (lambda x: tf.image.pad_to_bounding_box(x, 0, 0, 3, 3), [3]),
@@ -252,6 +267,23 @@ def test_images_of_unknown_rank_are_taken_for_those_of_one(name):
         else:
             with pytest.raises(tf.errors.InvalidArgumentError):
                 traced(image)
+
+
+@pytest.mark.parametrize("quarters", range(4))
+@pytest.mark.parametrize("image", [ONE, ONE[None]])
+def test_images_of_unknown_rank_turn_in_plain_graphs(quarters, image):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32)
+        turned = tf.image.rot90(x, quarters)
+        assert turned.shape.rank is None
+        found = session.run(turned, {x: image})
+    np.testing.assert_array_equal(found, tf.image.rot90(image, quarters))
+
+
+def test_central_crop_by_a_constant_tensor_has_known_sizes():
+    with tf.Graph().as_default():
+        image = tf.compat.v1.placeholder(tf.float32, [None, 4, 3])
+        assert tf.image.central_crop(image, tf.constant(0.5)).shape.as_list() == [None, 2, 3]
 
 
 def test_graphs_know_the_channels_of_gray_images_in_color():

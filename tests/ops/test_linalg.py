@@ -56,6 +56,25 @@ def test_singular_matrices_fail_a_compiled_step(name: str) -> None:
     compiled(tf.constant(np.eye(2, dtype=np.float32)))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+@pytest.mark.parametrize("size", [1, 3, 20])
+def test_nan_as_the_first_element_is_no_pivot(dtype: Any, size: int) -> None:
+    """TensorFlow 2.21 refuses it there alone; elsewhere NaN spreads."""
+    matrix = np.eye(size, dtype=dtype)
+    matrix[0, 0] = np.nan
+    calls = tf.linalg.inv, tf.linalg.lu, lambda x: tf.linalg.solve(x, tf.ones_like(x), adjoint=True)
+    for call in calls:
+        for compiled in (False, True):
+            run = tf.function(call, jit_compile=True) if compiled else call
+            with pytest.raises(tf.errors.InvalidArgumentError, match="NaN as the first element"):
+                run(tf.constant(matrix))
+    sign, logarithm = tf.linalg.slogdet(matrix)
+    assert np.isnan(sign)
+    assert np.isnan(logarithm)
+    if size > 1:
+        assert np.isnan(tf.linalg.inv(np.roll(matrix, -1, (0, 1)))[-1, -1])
+
+
 def test_triangular_equations_with_a_zero_on_the_diagonal_are_infinite() -> None:
     matrix, ones = np.float32([[0, 0], [1, 1]]), np.ones((2, 1), np.float32)
     for got in both("MatrixTriangularSolve", (matrix, ones)):
@@ -148,6 +167,20 @@ def test_names_of_results() -> None:
 def test_the_norm_of_a_matrix_by_its_largest_singular_value() -> None:
     matrix = np.float32([[3, 0, 0], [0, 4, 0]])
     assert L.norm(matrix, ord=2, axis=[0, 1]).numpy() == pytest.approx(4)
+    assert L.norm(matrix, 2, (1, 0), keepdims=True).shape == (1, 1)
+    stack = np.float32(np.random.default_rng(0).normal(size=(2, 3, 4)))
+    for keep in (False, True):
+        unknown = tf.function(
+            lambda x, keep=keep: L.norm(x, 2, (-1, 0), keep), input_signature=[tf.TensorSpec(None)]
+        )
+        wanted = np.linalg.norm(stack, 2, (2, 0), keep)
+        np.testing.assert_allclose(unknown(tf.constant(stack)), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [[0], np.array([0, 1]), np.int64(0), "a", tf.constant(0), 0.5])
+def test_axes_of_norms_are_integers_of_python(axis: Any) -> None:
+    with pytest.raises(ValueError, match="'axis' must be None, an integer"):
+        L.norm(np.eye(2), axis=axis)
 
 
 @pytest.mark.parametrize("keepdims", [False, True])

@@ -132,6 +132,17 @@ def test_unknown_sizes_in_a_function() -> None:
     np.testing.assert_allclose(product, MATRIX @ rhs, rtol=1e-6)
 
 
+def test_unknown_ranks_are_those_of_matrices() -> None:
+    solve = tf.function(L.tridiagonal_solve, input_signature=[tf.TensorSpec(None, tf.float64)] * 2)
+    rhs = np.array([[1.0, 2], [2, 3], [3, 4]])
+    np.testing.assert_allclose(solve(DIAGONALS, rhs), np.linalg.solve(MATRIX, rhs))
+    with pytest.raises(INVALID, match="rank"):
+        solve(DIAGONALS, rhs[:, 0])
+    with tf.Graph().as_default():
+        solved = L.tridiagonal_solve(DIAGONALS, tf.compat.v1.placeholder(tf.float64, [None, 2]))
+        assert solved.shape.as_list() == [None, 2]  # those of the right-hand side, as in TensorFlow
+
+
 # ---- eigenvalues
 
 

@@ -28,6 +28,9 @@ def four_replicas() -> Any:
         (([[1.0, 2.0], [3.0, 4.0]],), 5.0, tf.float32),
         (([[1.0, 2.0], [3.0, 4.0]], [1.0, 2.0]), 8.5, tf.float32),
         (([1, 2],), 1.5, tf.float64),
+        (([1, 2], [1.0, 2.0]), 2.5, tf.float64),
+        (([1, 2], [0.1, 1.7]), 1.5, tf.float64),  # 0 and 3 of 2
+        (([1.0, 2.0], [[1.0], [2.0]]), 2.5, tf.float32),
     ],
 )
 def test_average_loss(arguments: Any, wanted: float, dtype: Any) -> None:
@@ -40,6 +43,25 @@ def test_average_loss(arguments: Any, wanted: float, dtype: Any) -> None:
     if len(arguments) == 1:
         unknown = tf.function(tf.nn.compute_average_loss, input_signature=[signature])
         assert unknown(tf.constant(arguments[0])).numpy() == pytest.approx(wanted)
+
+
+def test_average_loss_of_unknown_ranks() -> None:
+    """Weights get or lose an axis when it runs."""
+    average = tf.function(tf.nn.compute_average_loss, input_signature=[tf.TensorSpec(None)] * 2)
+    losses = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    assert average(losses, tf.constant([1.0, 2.0])).numpy() == 8.5
+    assert average(losses, tf.constant(2.0)).numpy() == 10.0
+    assert average(losses[0], tf.constant([[1.0], [2.0]])).numpy() == 2.5
+    with pytest.raises(tf.errors.InvalidArgumentError, match="dimension of 1"):
+        average(losses[0], tf.constant([[1.0, 2.0]]))
+
+
+def test_average_loss_refuses_bools() -> None:
+    for weights in (None, [1.0, 2.0]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="bool"):
+            tf.nn.compute_average_loss([True, False], weights)
+        with tf.Graph().as_default(), pytest.raises(TypeError, match="bool"):
+            tf.nn.compute_average_loss([True, False], weights)
 
 
 def test_replicas_share_the_loss(four_replicas: Any) -> None:

@@ -26,6 +26,19 @@ def test_sigmoid_cross_entropy_slopes_at_zero() -> None:
         np.testing.assert_allclose(slope, tf.sigmoid(logits).numpy() - label, rtol=1e-6)
 
 
+def test_sparse_cross_entropy_of_unknown_ranks() -> None:
+    """Labels and logits may have any rank where neither is known."""
+    function = tf.nn.sparse_softmax_cross_entropy_with_logits
+    signature = [tf.TensorSpec(None, tf.int64), tf.TensorSpec(None)]
+    concrete = tf.function(function, input_signature=signature).get_concrete_function()
+    assert concrete.output_shapes.rank is None
+    for labels in (1, [1, 2], [[1, 2], [0, 1]]):
+        logits = np.arange(np.size(labels) * 3, dtype=np.float32) ** 2
+        logits = logits.reshape(*np.shape(labels), 3)
+        found = concrete(tf.constant(labels, tf.int64), tf.constant(logits))
+        np.testing.assert_allclose(found, function(labels, logits), rtol=1e-6)
+
+
 def test_weighted_cross_entropy_slopes_at_zero() -> None:
     logits = tf.constant([0.0, 1.0])
     with tf.GradientTape() as tape:

@@ -199,6 +199,10 @@ ValueError
 ValueError
     LIST(lambda held: tf.raw_ops.TensorListStack(input_handle=held, element_shape=[-1, 2],
         element_dtype=tf.int32))
+()
+    tf.reduce_logsumexp(U())
+(None, 2, 2, 3) (3,) (3,) (3,) (3,) ?
+    tf.raw_ops.FusedBatchNormV3(x=P(N, 2, 2, 3), scale=P(3), offset=P(3), mean=P(0), variance=P(0))
 """
 
 

@@ -325,11 +325,7 @@ def _run_converter(
 
 def _convert_tensor(value: Tensor, wanted: DType | None, name: str | None) -> Tensor:
     if wanted is not None and value._dtype.base_dtype is not wanted:
-        raise ValueError(
-            f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype"
-            f" {value._dtype.name}: {value!r}. Use tf.cast(tensor, tf.{wanted.name}) to change its"
-            " dtype."
-        )
+        raise wrong_dtype(value, wanted)
     graph = state.graph
     if graph is not None:
         if value.__class__ is SymbolicTensor and graph.home_of((value,)) is not graph:
@@ -338,6 +334,15 @@ def _convert_tensor(value: Tensor, wanted: DType | None, name: str | None) -> Te
     if isinstance(value, SymbolicTensor):
         raise symbolic_in_eager(value)
     return value
+
+
+def wrong_dtype(value: Tensor, wanted: DType) -> Exception:
+    """The error for a tensor that is asked for in another dtype."""
+    return ValueError(
+        f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype"
+        f" {value._dtype.name}: {value!r}. Use tf.cast(tensor, tf.{wanted.name}) to change its"
+        " dtype."
+    )
 
 
 def symbolic_in_eager(value: SymbolicTensor) -> Exception:

@@ -332,6 +332,8 @@ def _wrong_dtype(
     op: OpDef, arg: ArgDef, tensor: Tensor, dtype: DType, place: int, inputs: Sequence[Any]
 ) -> Exception:
     if state.graph is None:
+        if arg.type_attr is None and not _all_plain(op, inputs):  # TensorFlow converts one by one
+            return convert.wrong_dtype(tensor, dtype)
         problem = TypeError(attributes.wrong_input(op, place, dtype, tensor.dtype))
         return attributes.user_error(op.name, problem, eager=True)
     _check_graph(inputs)

@@ -103,7 +103,13 @@ def _unpack_gradient(op: Any, *grads: Any) -> Any:
 
 
 def _concat_shape(c: ShapeContext) -> Dims:
-    return joined_shape(c, c.constant(len(c) - 1), c.shapes[:-1])
+    return _scalar_axis_shape(c, len(c) - 1, c.shapes[:-1])
+
+
+def _scalar_axis_shape(c: ShapeContext, axis: int, parts: Sequence[Dims]) -> Dims:
+    if not c.running:  # eagerly TensorFlow takes a vector of one axis
+        c.rank(axis, 0, "axis")
+    return joined_shape(c, c.constant(axis), parts)
 
 
 def joined_shape(c: ShapeContext, axis_value: Any, parts: Sequence[Dims]) -> Dims:
@@ -189,7 +195,7 @@ def _concat_gradient(op: Any, grad: Any) -> list[Any]:
 
 CONCAT = define_op(
     "Concat(concat_dim: int32, values: N*T; N: int >= 2, T: type) -> output: T",
-    shape=lambda c: joined_shape(c, c.constant(0), c.shapes[1:]),
+    shape=lambda c: _scalar_axis_shape(c, 0, c.shapes[1:]),
     host_inputs=("concat_dim",),
     doc="Tensors end to end along an axis; the old form, with the axis first.",
 )

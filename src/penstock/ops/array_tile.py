@@ -1,5 +1,6 @@
 """Repeating along axes: tile, repeat, meshgrid."""
 
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -111,30 +112,41 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     """The input with each slice along an axis repeated.
 
     Args:
-      input: any tensor.
+      input: any tensor; a scalar counts as a vector of one element.
       repeats: an integer scalar, or a vector with one entry for each slice.
-      axis: the axis; the flattened input by default.
+      axis: the axis, a Python integer; the flattened input by default.
       name: the name in a graph.
 
     Returns:
       A tensor; of rank 1 when `axis` is None.
 
     Raises:
-      ValueError: `repeats` has another length than `axis`.
+      TypeError: `axis` is no Python integer, or `repeats` are none.
+      ValueError: `repeats` has another length than `axis`, or is no vector.
 
     Example:
       >>> repeat([1, 2], [2, 1]).numpy().tolist()
       [1, 1, 2]
     """
     data = convert_to_tensor(input)
-    if isinstance(axis, (float, str)):
+    if not isinstance(axis, (int, NoneType)):
         raise TypeError(
             f"Argument `axis` must be an int. Received `axis` = {axis} of type "
             f"{type(axis).__name__}. Pass the number of the axis."
         )
     if axis is None:
         data, axis = reshape(data, [-1], "flat"), 0
+    elif data.dims == ():
+        data = reshape(data, [1], "row")
     times = convert_to_tensor(repeats, None if hasattr(repeats, "dtype") else int32)
+    if not times.dtype.is_integer:
+        raise TypeError(
+            f"repeat: expected integers as `repeats`, got {times.dtype.name}. Use tf.cast."
+        )
+    if times.dims is not None and len(times.dims) > 1:
+        raise ValueError(
+            f"repeat: expected `repeats` of rank 0 or 1, got shape {times.shape}. Use tf.reshape."
+        )
     if times.dtype not in (int32, int64):
         times = execute("Cast", (times,), {"DstT": int32})
     if data.dims is None:

@@ -28,7 +28,7 @@ from penstock.ops.math_compare import equal
 from penstock.ops.math_division import div_no_nan, divide
 from penstock.ops.math_einsum import tensordot
 from penstock.ops.math_elementwise import rsqrt, square
-from penstock.ops.math_reduce import reduce_all, reduce_mean, reduce_prod
+from penstock.ops.math_reduce import reduce_mean, reduce_prod
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -376,30 +376,31 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
 
     Args:
       image: a tensor of a real dtype; integer ones are taken as of [0, 1].
-      gamma: a number that is not negative.
-      gain: a number.
+      gamma: a number that is not negative; a tensor has the dtype of the image, float32 for one
+        that is neither float16 nor float32.
+      gain: a number, or a tensor of such a dtype.
 
     Returns:
       Tensor of the same dtype and shape.
 
     Raises:
       ValueError: `gamma` is negative.
+      InvalidArgumentError: `gamma` is a negative tensor, or not a scalar (ValueError eagerly).
     """
     with scope(None, "adjust_gamma"):
-        checks = _not_negative(gamma)
         image = convert_to_tensor(image, name="image")
         original = image.dtype
         floating = original in (dt.float16, dt.float32)
         x = image if floating else convert_image_dtype(image, dt.float32)
-        with control_dependencies(checks):
-            found = multiply(cast(gain, x.dtype), pow(x, cast(gamma, x.dtype)))
+        with control_dependencies(_not_negative(gamma)):
+            found = multiply(gain, pow(x, gamma))
         return convert_image_dtype(found, original, saturate=True)
 
 
 def _not_negative(gamma: Any) -> list[Any]:
     if isinstance(gamma, Tensor):
         check = assert_that(
-            reduce_all(execute("GreaterEqual", (gamma, cast(0, gamma.dtype)))),
+            execute("GreaterEqual", (gamma, cast(0, gamma.dtype))),
             ["Gamma should be a non-negative real number"],
         )
         return [] if check is None else [check]

@@ -100,20 +100,22 @@ def flip_up_down(image: Any) -> Any:
         return _flipped(image_tensor(image), -3)
 
 
-def _flipped(image: Tensor, axis: int) -> Any:
+def _flipped(image: Tensor, *axes: int) -> Any:
     if image.dims is not None:
-        return reverse(image, [len(image.dims) + axis])
+        return reverse(image, [len(image.dims) + axis for axis in axes])
+    return execute("ReverseV2", (image, add(_checked_rank(image), np.array(axes, np.int32))))
+
+
+def _checked_rank(image: Tensor) -> Tensor:
     with control_dependencies([assert_rank_at_least(image, 3)]):
-        rank = execute("Rank", (image,))
-    return execute("ReverseV2", (image, expand_dims(add(rank, axis), 0)))
+        return execute("Rank", (image,))  # type: ignore[no-any-return]
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
     """Images turned counter-clockwise by quarters.
 
     Args:
-      image: a tensor of any dtype, [height, width, channels] or a batch of these; when the rank is
-        not known, a batch.
+      image: a tensor of any dtype, [height, width, channels] or a batch of these.
       k: how many quarters, an integer scalar.
       name: the name of the operation in a graph.
 
@@ -124,12 +126,12 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
       ValueError: the rank is neither 3 nor 4.
     """
     with scope(name, "rot90"):
-        images, single = batched(image, otherwise=4)
+        images = image_tensor(image)
         turns = convert_to_tensor(k, dt.int32, name="k")
         turns.shape.assert_has_rank(0)
         known = constant_value(turns)
         if known is not None:
-            return restored(_turned(images, int(known) % 4), single)
+            return _turned(images, int(known) % 4)
         quarter = execute("FloorMod", (turns, np.int32(4)))
         found = images
         for count in (1, 2, 3):
@@ -138,17 +140,27 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
                 lambda c=count: _turned(images, c),  # type: ignore[misc]
                 lambda f=found: f,  # type: ignore[misc]
             )
-        return restored(found, single)
+        return found
 
 
 def _turned(images: Any, quarters: int) -> Any:
     if quarters == 0:
         return images
     if quarters == 2:
-        return reverse(images, [1, 2])
+        return _flipped(images, -3, -2)
     if quarters == 1:
-        return transpose(reverse(images, [2]), [0, 2, 1, 3])
-    return reverse(transpose(images, [0, 2, 1, 3]), [2])
+        return _exchanged(_flipped(images, -2))
+    return _flipped(_exchanged(images), -2)
+
+
+def _exchanged(images: Any) -> Any:
+    """Images with rows and columns exchanged, whatever their rank."""
+    if images.dims is not None:
+        return transpose(images, [1, 0, 2] if len(images.dims) == 3 else [0, 2, 1, 3])
+    rank = _checked_rank(images)
+    lead = execute("Range", (np.int32(0), add(rank, -3), np.int32(1)))
+    last = add(rank, np.array([-2, -3, -1], np.int32))
+    return execute("Transpose", (images, execute("ConcatV2", ([lead, last], np.int32(0)))))
 
 
 def transpose_image(image: Any, name: str | None = None) -> Any:
@@ -166,5 +178,4 @@ def transpose_image(image: Any, name: str | None = None) -> Any:
       ValueError: the rank is neither 3 nor 4.
     """
     with scope(name, "transpose"):
-        tensor = ranked(image)
-        return transpose(tensor, [1, 0, 2] if len(tensor.dims) == 3 else [0, 2, 1, 3])
+        return _exchanged(ranked(image))

@@ -38,7 +38,8 @@ def _reach(size: int, window: int, stride: int, rate: int, padding: Any) -> tupl
     if str(padding) == "SAME":
         count = -(-size // stride)
         return count, max(0, (count - 1) * stride + span - size) // 2
-    return max(0, (size - span) // stride + 1), 0
+    room = size - span + stride  # a window that does not fit leaves none where the stride is larger
+    return (room // stride if room >= 0 else -(-room // stride)), 0
 
 
 def _patches_shape(c: ShapeContext) -> Dims:
@@ -58,12 +59,15 @@ def _patches_shape(c: ShapeContext) -> Dims:
         for i in (1, 2)
     ]
     for i, count in zip((1, 2), counts, strict=True):
-        if count is not None and count <= 0 and dims[i]:
+        if count is not None and count < 0 and None not in counts:
             c.fail(
-                f"windows of at most {dims[i]} pixels",
+                f"windows that span less than {dims[i]} + 2 * {stride[i]} pixels, the image's size "
+                "and two strides",
                 f"a window that spans {window[i] + (window[i] - 1) * (rate[i] - 1)}",
                 "Make it smaller, or pad the images with padding='SAME'.",
             )
+    if None in counts:
+        counts = [None, None]
     depth = None if dims[3] is None else dims[3] * window[1] * window[2]
     return dims[0], *counts, depth
 

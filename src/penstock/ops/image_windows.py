@@ -186,10 +186,9 @@ def central_crop(image: Any, central_fraction: Any) -> Any:
       ValueError: the fraction is out of range, or the rank is neither 3 nor 4.
     """
     with scope(None, "central_crop"):
-        fraction = (
-            constant_value(central_fraction) if isinstance(central_fraction, Tensor) else None
-        )
-        known = central_fraction if not isinstance(central_fraction, Tensor) else fraction
+        known = central_fraction
+        if isinstance(central_fraction, Tensor):
+            known = constant_value(central_fraction)
         if known is not None and not 0.0 < float(known) <= 1.0:
             raise ValueError(
                 f"central_fraction must be within (0, 1], got {float(known)}. Give 0.5 for the"
@@ -199,8 +198,9 @@ def central_crop(image: Any, central_fraction: Any) -> Any:
             return convert_to_tensor(image)
         images, single = batched(image, otherwise=None)
         checks = [] if known is not None else _fraction_checks(central_fraction)
+        fraction = central_fraction if known is None else float(known)
         with control_dependencies(checks):
-            starts = [_start(size, central_fraction) for size in _sizes(images)]
+            starts = [_start(size, fraction) for size in _sizes(images)]
             sizes = [
                 _difference(size, _twice(start))
                 for size, start in zip(_sizes(images), starts, strict=True)

@@ -19,7 +19,6 @@ from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_join import stack
-from penstock.ops.array_pad import pad
 from penstock.ops.composing import expand, total
 from penstock.ops.linalg_common import wide
 from penstock.ops.linalg_host import ANY_SIZE
@@ -35,16 +34,18 @@ def below(x: Any, count: int, along: int = -2) -> Any:
     """Rows (or columns) moved down (right) by `count`, with zeros in their place; up if negative.
 
     Args:
-      x: tensor [..., M, K] of known rank.
+      x: tensor [..., M, K].
       count: how far, within -M..M.
       along: -2 for rows, -1 for columns.
     """
-    rank = len(x.dims)
-    keep = slice(None, -count) if count > 0 else slice(-count, None)
-    kept = x[..., keep, :] if along == -2 else x[..., keep]
-    edges = np.zeros((rank, 2), np.int32)
-    edges[along] = (count, 0) if count > 0 else (0, -count)
-    return pad(kept, edges) if count else x
+    if not count:
+        return x
+    halves = slice(None, -count), slice(-count, None)
+    head, tail = (x[..., part, :] if along == -2 else x[..., part] for part in halves)
+    kept, left = (head, tail) if count > 0 else (tail, head)
+    zeros = execute("ZerosLike", (left,))
+    parts = [zeros, kept] if count > 0 else [kept, zeros]
+    return execute("ConcatV2", (parts, np.int32(along)))
 
 
 # ---- tridiagonal equations
@@ -62,9 +63,9 @@ def _tridiagonal_shape(c: ShapeContext) -> Dims:
         )
     if diagonals[-2] not in (3, None):
         c.fail("three rows of diagonals", f"diagonals {d.text(diagonals)}")
-    lead = c.merge(diagonals[:-2], rhs[:-2])
-    rows = c.merge(diagonals[-1:], rhs[-2:-1])
-    return (*lead, *rows, rhs[-1])  # type: ignore[misc]
+    c.merge(diagonals[:-2], rhs[:-2])
+    c.merge(diagonals[-1:], rhs[-2:-1])
+    return rhs
 
 
 TRIDIAGONAL_SOLVE = define_op(

@@ -45,6 +45,10 @@ SINGULAR = (
     "is not invertible: expected a matrix of full rank, got one with a zero pivot. Use "
     "tf.linalg.pinv, or tf.linalg.lstsq with a regularizer."
 )
+NO_PIVOT = (
+    "is not invertible: expected numbers, got NaN as the first element. See where it comes from "
+    "with tf.debugging.check_numerics."
+)
 
 
 def _halved_diagonal(x: Any) -> Any:
@@ -226,6 +230,12 @@ LU = define_op(
 )
 
 
+def _require_first(ctx: KernelContext, xp: Any, x: Array, what: str) -> None:
+    """Refuses matrices whose first element is NaN: there is no row with a larger one."""
+    known = ~xp.isnan(x[..., :1, :1]).any()
+    ctx.check(known, errors.InvalidArgumentError, lambda: f"{what} {NO_PIVOT}")
+
+
 def _require_pivots(ctx: KernelContext, xp: Any, lu: Array, what: str) -> None:
     pivots = xp.diagonal(lu, axis1=-2, axis2=-1)
     ctx.check((pivots != 0).all(), errors.InvalidArgumentError, lambda: f"{what} {SINGULAR}")
@@ -233,6 +243,7 @@ def _require_pivots(ctx: KernelContext, xp: Any, lu: Array, what: str) -> None:
 
 @host_kernel(LU, limit=1024)  # column by column: 680 us for 64 columns
 def _lu_host_by_columns(ctx: KernelContext, x: Array) -> tuple[Array, Array]:
+    _require_first(ctx, np, x, "Input")
     lu, order = lu_by_columns(wide(x))
     _require_pivots(ctx, np, lu, "Input")
     return lu, order
@@ -240,6 +251,7 @@ def _lu_host_by_columns(ctx: KernelContext, x: Array) -> tuple[Array, Array]:
 
 @host_kernel(LU, limit=ANY_SIZE, available=native_matrices.LIBRARY.is_in_use)
 def _lu_host(ctx: KernelContext, x: Array) -> tuple[Array, Array]:
+    _require_first(ctx, np, x, "Input")
     lu, order = lu_decomposed(wide(x))
     _require_pivots(ctx, np, lu, "Input")
     return lu, order
@@ -247,6 +259,7 @@ def _lu_host(ctx: KernelContext, x: Array) -> tuple[Array, Array]:
 
 @compiled_kernel(LU)
 def _lu_compiled(ctx: KernelContext, x: Array) -> tuple[Array, Array]:
+    _require_first(ctx, jnp, x, "Input")
     lu, _, order = lax.linalg.lu(wide(x))
     _require_pivots(ctx, jnp, lu, "Input")
     return lu, order
@@ -314,6 +327,7 @@ SOLVE = define_op(
 
 def _solved(ctx: KernelContext, a: Array, b: Array, what: str) -> Array:
     """The compiled solution, through an LU decomposition."""
+    _require_first(ctx, jnp, a, what)
     lu, _, order = lax.linalg.lu(a)
     _require_pivots(ctx, jnp, lu, what)
     rows = jnp.take_along_axis(b, order[..., None], axis=-2)
@@ -327,6 +341,7 @@ def _refused(ctx: KernelContext, what: str) -> None:
 
 @host_kernel(SOLVE)
 def _solve_host(ctx: KernelContext, matrix: Array, rhs: Array, *, adjoint: bool) -> Array:
+    _require_first(ctx, np, matrix, "Input matrix")
     matrix = turned(np, wide(matrix)) if adjoint else wide(matrix)
     try:
         return np.linalg.solve(matrix, wide(rhs))
@@ -378,6 +393,7 @@ INVERSE = define_op(
 
 @host_kernel(INVERSE)
 def _inverse_host(ctx: KernelContext, x: Array, *, adjoint: bool) -> Array:
+    _require_first(ctx, np, x, "Input")
     try:
         return np.linalg.inv(turned(np, wide(x)) if adjoint else wide(x))
     except np.linalg.LinAlgError:
@@ -439,6 +455,7 @@ def _determinant(xp: Any, x: Array) -> Array:
 @kernel(LOG_DETERMINANT)
 def _log_determinant(xp: Any, x: Array) -> tuple[Array, Array]:
     sign, logarithm = xp.linalg.slogdet(wide(x))
+    sign = xp.where(xp.isnan(logarithm), logarithm, sign)
     return sign, logarithm.astype(x.dtype)
 
 

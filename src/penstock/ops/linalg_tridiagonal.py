@@ -13,6 +13,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.ops.array_diag import diag, diag_part
 from penstock.ops.array_join import stack
+from penstock.ops.array_order import matrix_transpose
 from penstock.ops.array_pad import pad
 from penstock.ops.array_select import boolean_mask
 from penstock.ops.composing import composed, expand, squeeze
@@ -90,14 +91,13 @@ def compact(diagonals: Any, diagonals_format: str) -> Any:
 def _rank_difference(diagonals: Any, rhs: Any) -> int:
     """0 for right-hand sides that are matrices, 1 for vectors; checks the shapes as far as known.
 
+    Where a rank is unknown they are taken for matrices.
+
     Raises:
       ValueError: the ranks, stacks or sizes do not fit.
     """
     if diagonals.dims is None or rhs.dims is None:
-        raise ValueError(
-            "tridiagonal_solve: expected diagonals and rhs of known rank, got "
-            f"{diagonals.shape} and {rhs.shape}. Use tf.ensure_shape on them."
-        )
+        return 0
     rank = len(diagonals.dims)
     if rank < 2:
         raise ValueError(f"Expected diagonals to have rank at least 2, got {rank}")
@@ -117,6 +117,8 @@ def _rank_difference(diagonals: Any, rhs: Any) -> int:
 
 
 def _check_rows(diagonals: Any, rhs: Any) -> None:
+    if diagonals.dims is None or rhs.dims is None:
+        return
     wanted, given = diagonals.dims[-1], rhs.dims[-2]
     if wanted is not None and given is not None and wanted != given:
         raise ValueError(
@@ -142,7 +144,8 @@ def tridiagonal_solve(
       diagonals: float32, float64 or complex: [..., 3, M], three tensors [..., M], or [..., M, M],
         as `diagonals_format` says. The superdiagonal's last and the subdiagonal's first element are
         not read; in a sequence they may be left out.
-      rhs: tensor [..., M] or [..., M, K] of the same dtype and stack.
+      rhs: tensor [..., M] or [..., M, K] of the same dtype and stack; the latter where the rank of
+        either is unknown.
       diagonals_format: "compact", "sequence" or "matrix".
       transpose_rhs: whether `rhs` is [..., K, M]; makes no difference to vectors.
       conjugate_rhs: whether the conjugate of `rhs` is meant.
@@ -174,17 +177,11 @@ def tridiagonal_solve(
         x = squeeze(execute(TRIDIAGONAL_SOLVE, (diagonals, rhs), attrs), -1)
         return execute("Identity", (x,), None, name) if name else x
     if transpose_rhs:
-        rhs = adjoint(rhs) if conjugate_rhs else execute("Transpose", (rhs, _swapped(rhs)))
+        rhs = adjoint(rhs) if conjugate_rhs else matrix_transpose(rhs)
     elif conjugate_rhs:
         rhs = conjugate(rhs)
     _check_rows(diagonals, rhs)
     return execute(TRIDIAGONAL_SOLVE, (diagonals, rhs), attrs, name)
-
-
-def _swapped(x: Any) -> Any:
-    order = list(range(len(x.dims)))
-    order[-2:] = order[:-3:-1]
-    return np.array(order, np.int32)
 
 
 @composed("tridiagonal_matmul")

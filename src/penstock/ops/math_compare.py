@@ -22,7 +22,6 @@ from penstock.ops.factories import (
     as_dtype_of,
     binary,
     binary_function,
-    is_variable,
     unary,
     unary_function,
 )
@@ -165,14 +164,16 @@ logical_not = unary_function(LOGICAL_NOT, "logical_not", LOGICAL_NOT.doc)
 
 
 def _truths(x: Any, y: Any) -> tuple[Any, Any]:
-    """Both operands; eagerly what is no tensor is looked at first, as in TensorFlow."""
+    """Both operands; eagerly numbers and arrays are looked at first, as in TensorFlow."""
     if state.graph is not None:
         return x, y
     left, right = (
-        v if isinstance(v, Tensor) or is_variable(v) else convert_to_tensor(v, dt.bool_)
-        for v in (x, y)
+        convert_to_tensor(v, dt.bool_) if v is None or isinstance(v, _PLAIN) else v for v in (x, y)
     )
     return left, right
+
+
+_PLAIN = (int, float, np.ndarray)
 
 
 def logical_and(x: Any, y: Any, name: str | None = None) -> Any:

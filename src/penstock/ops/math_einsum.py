@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.composing import composed
 from penstock.ops.math_arithmetic import conjugate
 from penstock.ops.math_matmul import matmul
+from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray or a JAX tracer
@@ -326,8 +328,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
       Tensor with the remaining axes of `a`, then those of `b`.
 
     Raises:
-      TypeError: `axes` is text.
+      TypeError: `axes` is text, or a number and a list.
       ValueError: `axes` does not fit.
+      InvalidArgumentError: `axes` is an eager tensor of another shape.
     """
     a = convert_to_tensor(a)
     b = b if isinstance(b, Tensor) else convert_to_tensor(b, a.dtype)
@@ -352,13 +355,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
 def _contracted(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
     """The axes of both tensors: lists, counted from the front, or vectors for unknown ranks."""
     if isinstance(axes, (Tensor, np.ndarray)) or axes is None:
-        axes = _listed(convert_to_tensor(axes))
+        axes = _pair_of_axes(axes)
     if isinstance(axes, Tensor):
-        if axes.dims is not None and (not axes.dims or axes.dims[0] not in (None, 2)):
-            raise ValueError(
-                "tensordot: expected `axes` of shape [2, n], as they are not known while the graph "
-                f"is built, got shape {axes.shape}. Pass a Python number, or two lists of axes."
-            )
         return _counted(axes[0], a), _counted(axes[1], b)
     if isinstance(axes, (int, np.integer)):
         if axes < 0:
@@ -375,7 +373,13 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
         raise TypeError(f"`axes` must be an integer or two lists of integers. Received {axes!r}.")
     if len(axes) != 2:
         raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
-    of_a, of_b = ([x] if isinstance(x, (int, np.integer)) else list(x) for x in axes)
+    single = [isinstance(x, (int, np.integer)) for x in axes]
+    if any(single) and not all(single):
+        raise TypeError(
+            "tensordot: expected `axes` of two numbers or of two lists, got a number and a list: "
+            f"{axes}. Put the number into a list."
+        )
+    of_a, of_b = ([x] for x in axes) if all(single) else (list(x) for x in axes)
     if len(of_a) != len(of_b):
         raise ValueError(
             f"Different number of contraction axes `a` and `b`, {len(of_a)} != {len(of_b)}."
@@ -383,17 +387,18 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
     return _axes_of(of_a, a), _axes_of(of_b, b)
 
 
-def _listed(axes: Any) -> Any:
-    """Axes given as a tensor, as lists; as they are where a graph computes them."""
-    value = constant_value(axes)
-    if value is None:
-        return axes
-    if value.ndim not in (1, 2) or value.dtype.kind not in "iu":
-        raise ValueError(
-            "`axes` must be an integer or two lists of integers. Received a tensor of "
-            f"{axes.dtype.name}{value.shape}. Pass a Python number, or a tensor int32[2, n]."
+def _pair_of_axes(axes: Any) -> Any:
+    """Axes given as a tensor [2, n]: as lists where they are known, else as it is."""
+    axes = convert_to_tensor(axes, dt.int32)
+    if axes.dims is not None and (len(axes.dims) != 2 or axes.dims[0] not in (None, 2)):
+        text = (
+            f"tensordot: expected a tensor `axes` of shape [2, n], got shape {axes.shape}. Pass a "
+            "Python number, or two lists of axes."
         )
-    return value.tolist()
+        eager = isinstance(axes, EagerTensor)
+        raise errors.InvalidArgumentError(None, None, text) if eager else ValueError(text)
+    value = constant_value(axes)
+    return axes if value is None else value.tolist()
 
 
 def _counted(axes: Any, x: Any) -> Any:

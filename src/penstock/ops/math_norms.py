@@ -280,19 +280,15 @@ def norm(
 
 
 def _norm_axes(axis: Any) -> tuple[Any, bool]:
-    is_matrix = isinstance(axis, (tuple, list, np.ndarray)) and len(axis) != 1
-    if not is_matrix:
-        return axis if axis is None or isinstance(axis, (int, Tensor)) else list(axis), False
-    axes = tuple(axis)
-    if (
-        len(axes) != 2
-        or axes[0] == axes[1]
-        or not all(isinstance(a, (int, np.integer)) for a in axes)
-    ):
+    if axis is None or isinstance(axis, int):
+        return axis, False
+    axes = list(axis) if isinstance(axis, (tuple, list)) else []
+    if len(axes) != 2 or axes[0] == axes[1] or not all(isinstance(a, int) for a in axes):
         raise ValueError(
-            f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
+            "'axis' must be None, an integer, or a tuple of 2 unique integers of Python, got "
+            f"{axis}. Use int() on those of NumPy."
         )
-    return [int(a) for a in axes], True
+    return axes, True
 
 
 def _check_order(ord: Any, is_matrix: bool) -> None:
@@ -304,18 +300,26 @@ def _check_order(ord: Any, is_matrix: bool) -> None:
         raise ValueError(f"'ord' must be a supported vector norm, got {ord}")
 
 
+def _matrices_last(tensor: Any, axes: Any) -> Any:
+    """The order of all axes with those of the matrices last."""
+    if tensor.dims is not None:
+        rank = len(tensor.dims)
+        last = [a % rank for a in axes]
+        return np.array([i for i in range(rank) if i not in last] + last, np.int32)
+    rank = execute("Rank", (tensor,))
+    last = execute("FloorMod", (np.array(axes, np.int32), rank))
+    others = execute("ListDiff", (execute("Range", (np.int32(0), rank, np.int32(1))), last))[0]
+    return execute("ConcatV2", ([others, last], np.int32(0)))
+
+
 def _spectral_norm(tensor: Any, axes: Any, keep: bool) -> Any:
-    rank = len(tensor.dims)
-    first, second = (a % rank for a in axes)
-    order = [i for i in range(rank) if i not in (first, second)] + [first, second]
-    moved = execute("Transpose", (tensor, np.array(order, np.int32)))
+    moved = execute("Transpose", (tensor, _matrices_last(tensor, axes)))
     values = absolute(execute("Svd", (moved,), {"compute_uv": False})[0])  # real numbers
     largest = reduce_max(values, -1, False)
     if not keep:
         return largest
-    for place in sorted((first, second)):
-        largest = execute("ExpandDims", (largest, np.int32(place)))
-    return largest
+    kept = execute("Shape", (reduce_sum(tensor, axes, True),))
+    return execute("Reshape", (largest, kept))
 
 
 def norm_v1(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.context import state
-from penstock.core.convert import convert_to_tensor
+from penstock.core.convert import convert_to_tensor, short_integers
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import Tensor
@@ -61,7 +61,9 @@ def _mean_kernel(xp: Any, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
             return xp.zeros_like(total, dtype=x.dtype)
         return (xp.sign(total) * (xp.abs(total) // count)).astype(x.dtype)
     total = _sum_kernel(xp, x, axes, keep)
-    return total / np.asarray(count, total.dtype) if count else total * np.nan
+    if count == 0:  # as in TensorFlow: 0 of complex numbers
+        return total if x.dtype.kind == "c" else total * np.nan
+    return total / np.asarray(count, total.dtype)
 
 
 def _lowest(dtype: np.dtype[Any]) -> Any:
@@ -254,8 +256,9 @@ def _axes(x: Any, axis: Axis) -> Any:
     if axis is None:
         if x.dims is not None:
             rank = len(x.dims)
-            if 0 < rank <= _FEW and state.graph is None:
-                return _ALL[rank]
+            kept = short_integers(_ALL[rank], dt.int32) if 0 < rank <= _FEW else None
+            if kept is not None:
+                return kept
             axes = np.arange(rank, dtype=np.int32)
             return axes if state.graph is None else convert_to_tensor(axes)
         rank = execute("Rank", (x,))
@@ -374,7 +377,10 @@ def reduce_logsumexp(
     total = log(execute(SUM, (exp(subtract(x, shift)), axes), {"keep_dims": bool(keepdims)}))
     if not keepdims:
         shift = execute("Reshape", (shift, _shape_of(total)))
-    return execute("AddV2", (total, shift), None, name)
+    result = execute("AddV2", (total, shift), None, name)
+    if axis is None and not keepdims and result.dims is None:  # of an unknown rank
+        result.set_shape(())
+    return result
 
 
 @composed("reduce_variance", result="Mean_1")

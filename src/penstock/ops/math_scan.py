@@ -10,7 +10,10 @@ from penstock.core.kernels import kernel
 from penstock.core.lazy import lax
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import Tensor
+from penstock.ops.factories import is_variable
 from penstock.ops.math_arithmetic import conjugate, multiply, subtract
+from penstock.ops.math_cast import cast
 from penstock.ops.math_elementwise import exp, log
 from penstock.ops.math_reduce import one_of
 from penstock.types import dtypes as dt
@@ -30,6 +33,7 @@ ORDERED = (
 
 def _position_shape(c: ShapeContext) -> Dims:
     dims, axis = c.rank_at_least(0, 1, "input"), c.constant(1)
+    c.rank(1, 0, "dimension")
     if dims is None:
         return None
     if axis is None:
@@ -114,7 +118,7 @@ def argmax(
 
     Raises:
       InvalidArgumentError, ValueError: there is no such axis, or it is empty.
-      TypeError: the axis is a string or a list.
+      TypeError: the axis is neither a Python integer nor a tensor of integers.
     """
     return execute(ARG_MAX, (input, _one_axis(axis)), {"output_type": output_type}, name)
 
@@ -136,17 +140,23 @@ def argmin(
     Raises:
       InvalidArgumentError, ValueError: there is no such axis, or it is empty.
     """
-    return execute(ARG_MIN, (input, _one_axis(axis)), {"output_type": output_type}, name)
+    axis = 0 if axis is None else axis
+    return execute(ARG_MIN, (input, axis), {"output_type": output_type}, name)
 
 
 def _one_axis(axis: Any) -> Any:
     if axis is None:
         return 0
-    if isinstance(axis, (str, list, tuple, range)):
+    if isinstance(axis, int):
+        return axis
+    if not ((isinstance(axis, Tensor) or is_variable(axis)) and axis.dtype.is_integer):
         raise TypeError(
             f"axis must be int or Tensor with integer datatype, got {axis!r}. Pass one axis."
         )
-    return axis
+    return axis if axis.dtype in _AXES else cast(axis, dt.int32)
+
+
+_AXES = (dt.int16, dt.int32, dt.int64)
 
 
 def argmax_v1(

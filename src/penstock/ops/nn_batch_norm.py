@@ -48,7 +48,7 @@ def _norm_shape(c: ShapeContext) -> list[Dims]:
         channels = d.merge(channels, given)
     assert channels is not None
     out = (*x[:axis], channels[0], *x[axis + 1 :])
-    extra: list[Dims] = [(0,)] if c.op_name == "FusedBatchNormV3" else []
+    extra: list[Dims] = [None] if c.op_name == "FusedBatchNormV3" else []
     return [out, channels, channels, channels, channels, *extra]
 
 
@@ -131,7 +131,7 @@ def _register(op: OpDef, extra: bool) -> None:
         ctx: Any, xp: Any, x: Array, scale: Array, offset: Array, average: Array, variance: Array
     ) -> tuple[Array, ...]:
         results = _normalise(xp, x, scale, offset, (average, variance), ctx.attrs)
-        return (*results, xp.zeros((0,), np.float32)) if extra else results
+        return (*results, xp.zeros((), np.float32)) if extra else results
 
 
 _register(FUSED, False)

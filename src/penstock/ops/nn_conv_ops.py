@@ -6,6 +6,8 @@ one of them of size 1. Leading batch axes beyond the first are folded into it an
 
 from typing import Any
 
+import numpy as np
+
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.ops import nn_fused as _fused  # noqa: F401  registers what the planner makes of them
@@ -304,7 +306,7 @@ def atrous_conv2d(
     Args:
       value: float[B, H, W, C].
       filters: [FH, FW, C, O].
-      rate: the step between taps of the filter.
+      rate: the step between taps of the filter: one number, or one for each axis.
       padding: "SAME" or "VALID".
       name: the name in a graph.
 
@@ -312,14 +314,15 @@ def atrous_conv2d(
       float[B, OH, OW, O].
 
     Raises:
-      ValueError: the rate is below 1.
+      ValueError: a rate is below 1 or no number, or there are more than two.
     """
-    if not isinstance(rate, Tensor) and rate < 1:
+    rates = [int(r) for r in np.broadcast_to(np.asarray(rate), (2,))]
+    if min(rates) < 1:
         raise ValueError(
             f"atrous_conv2d: expected a rate of at least 1, got {rate}. Pass 1 for no holes: all "
             "values of `dilation_rate` must be positive."
         )
-    return convolution(value, filters, None, padding, None, [rate, rate], name)
+    return convolution(value, filters, None, padding, None, rates, name)
 
 
 def depthwise_conv2d(

@@ -9,10 +9,13 @@ from typing import Any
 
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
-from penstock.ops.composing import cast, number, tensor
+from penstock.ops.array_shape import rank
+from penstock.ops.composing import cast, expand, number, squeeze, tensor
+from penstock.ops.conditionals import cond
 from penstock.ops.debug_asserts import assert_non_negative
 from penstock.ops.debug_shapes import assert_integer, assert_scalar
-from penstock.ops.math_arithmetic import multiply
+from penstock.ops.math_arithmetic import multiply, subtract
+from penstock.ops.math_compare import equal
 from penstock.ops.math_division import divide_no_nan, truediv
 from penstock.ops.math_reduce import reduce_sum
 from penstock.types import dtypes
@@ -38,12 +41,13 @@ def compute_average_loss(
 
     Args:
       per_example_loss: numbers of rank at least 1, a loss for each example of this replica.
-      sample_weight: a weight for each of them; with one axis less, for each of the first axes.
+      sample_weight: a weight for each of them; with one axis less, for each of the first axes. The
+        products have the dtype of the losses: those of integers are cut off.
       global_batch_size: integer scalar: examples in all replicas; this replica's times the number
         of replicas when None.
 
     Returns:
-      Scalar; 0 where there are no examples.
+      Scalar, a floating one of integers; 0 where there are no examples.
 
     Raises:
       ValueError: the losses are a scalar, or the batch size is none.
@@ -67,24 +71,33 @@ def compute_average_loss(
         size = multiply(execute("Shape", (losses,))[0], _count())
     else:
         size = _checked(tensor(global_batch_size))
-    if not losses.dtype.is_floating:
-        losses = cast(losses, dtypes.float64 if losses.dtype.size > 2 else dtypes.float32)
     result = divide_no_nan(reduce_sum(losses), cast(size, losses.dtype))
     return cast(result, kind) if kind.is_floating else result
 
 
 def _weighted(losses: Tensor, sample_weight: Any) -> Tensor:
-    if not losses.dtype.is_floating:
+    kind = losses.dtype
+    if not kind.is_floating:
         losses = cast(losses, dtypes.float32)
-    weights = cast(tensor(sample_weight), losses.dtype)
-    known = weights.dims
-    if known and losses.dims is not None:
-        more = len(losses.dims) - len(known)
+    weights = _of_fitting_rank(cast(tensor(sample_weight), losses.dtype), losses)
+    return cast(multiply(losses, weights), kind)
+
+
+def _of_fitting_rank(weights: Tensor, losses: Tensor) -> Tensor:
+    """Weights with an axis of size 1 at the end, or without it, if one is missing or too many."""
+    if weights.dims == ():
+        return weights
+    if weights.dims is not None and losses.dims is not None:
+        more = len(losses.dims) - len(weights.dims)
         if more == 1:
-            weights = execute("ExpandDims", (weights, -1))
-        elif more == -1 and known[-1] == 1:
-            weights = execute("Squeeze", (weights,), {"squeeze_dims": [-1]})
-    return multiply(losses, weights)  # type: ignore[no-any-return]
+            return expand(weights, -1)
+        return squeeze(weights, -1) if more == -1 else weights
+    missing = subtract(rank(losses), rank(weights))
+    return cond(  # type: ignore[no-any-return]
+        equal(missing, 1),
+        lambda: expand(weights, -1),
+        lambda: cond(equal(missing, -1), lambda: squeeze(weights, -1), lambda: weights),
+    )
 
 
 def _checked(size: Tensor) -> Tensor:

@@ -260,7 +260,7 @@ def sparse_softmax_cross_entropy_with_logits(
         if given in (dtypes.float16, dtypes.bfloat16):
             logits = cast(logits, dtypes.float32)
         _check_sparse(labels, logits)
-        if logits.dims is None:
+        if logits.dims is None and labels.dims is not None and len(labels.dims) == 1:
             return cast(execute(SPARSE_CROSS_ENTROPY, (logits, labels), None, name)[0], given)
         return cast(_rows(SPARSE_CROSS_ENTROPY, logits, labels, name), given)
 

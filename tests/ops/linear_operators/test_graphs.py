@@ -83,6 +83,79 @@ def test_matrices_of_unknown_rank() -> None:
         assert (shape.tolist(), rank, batch.tolist()) == ([3, 2, 2], 3, [3])
 
 
+@pytest.mark.parametrize("shape", [None, [None, None], [3, None], [None, 3]])
+def test_tridiagonal_operators_of_unknown_shapes(shape: Any) -> None:
+    diagonals = np.float32([[1, 1, 0], [4, 5, 6], [0, 1, 1]])
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+    def answers(given: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(given)
+            operator = L.LinearOperatorTridiag(given)
+            product, solved = operator.matmul(x, adjoint=True), operator.solve(x, adjoint=True)
+            total = tf.reduce_sum(product**2) + tf.reduce_sum(solved**2)
+        operator.assert_self_adjoint()
+        return product, solved, tape.gradient(total, given)
+
+    wanted = answers(tf.constant(diagonals))
+    traced = tf.function(answers, input_signature=[tf.TensorSpec(shape)])
+    for found, value in zip(traced(tf.constant(diagonals)), wanted, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="non-conjugate"):
+        traced(tf.constant(diagonals * np.float32([[2], [1], [1]])))
+
+
+@pytest.mark.parametrize("sizes", [(None, 3), (3, None), (None, None)])
+def test_permutations_of_unknown_size_take_as_many_rows(sizes: Any) -> None:
+    signature = [tf.TensorSpec([sizes[0]], tf.int32), tf.TensorSpec([sizes[1], 2])]
+    product = tf.function(
+        lambda p, x: L.LinearOperatorPermutation(p).matmul(x), input_signature=signature
+    )
+    known = None if sizes == (None, None) else 3
+    assert product.get_concrete_function().output_shapes.as_list() == [known, 2]
+    perm, x = tf.constant([2, 0, 1]), np.arange(6, dtype=np.float32).reshape(3, 2)
+    np.testing.assert_array_equal(product(perm, tf.constant(x)), x[[2, 0, 1]])
+    wrong = tf.constant([0, 1]) if sizes[0] is None else perm
+    rows = tf.zeros([3, 2]) if sizes[0] is None else tf.zeros([4, 2])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        product(wrong, rows)
+
+
+def test_operators_of_unknown_size_keep_their_class() -> None:
+    with tf.Graph().as_default():
+        full = L.LinearOperatorFullMatrix(v1.placeholder(tf.float32, [None, None]))
+        blocks = L.LinearOperatorBlockDiag([full, full], is_non_singular=True)
+        for made in (blocks.solve(blocks), blocks.matmul(blocks), blocks.inverse()):
+            assert type(made) is L.LinearOperatorBlockDiag
+            assert made.is_non_singular is True
+        inverse = L.LinearOperatorKronecker([full, full]).inverse()
+        assert type(inverse) is L.LinearOperatorKronecker
+        assert inverse.is_square is True
+
+
+def test_stacks_that_are_known() -> None:
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [None, None])
+        identity = L.LinearOperatorIdentity(3, batch_shape=[2])
+        assert identity.matmul(x).shape.as_list() == [2, None, None]
+        zeros = L.LinearOperatorZeros(3, batch_shape=[2])
+        assert zeros.matmul(x).shape.as_list() == [2, 3, None]
+        square = L.LinearOperatorZeros(v1.placeholder(tf.int32, []))
+        assert square.matmul(tf.ones([3, 2])).shape.as_list() == [3, 2]
+        with pytest.raises(ValueError, match="out of bounds"):
+            zeros[0, 0]
+
+
+def test_stacks_that_do_not_broadcast() -> None:
+    ones = tf.ones([2, 3])
+    circulant = L.LinearOperatorCirculant(tf.complex(ones, ones), input_output_dtype=tf.float32)
+    for operator in (
+        L.LinearOperatorZeros(3, batch_shape=[2]), L.LinearOperatorToeplitz(ones, ones), circulant,
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
+            operator.matmul(tf.ones([3, 3, 1]))
+
+
 def test_checks_are_operations_in_a_graph() -> None:
     with tf.Graph().as_default(), v1.Session() as session:
         fed = v1.placeholder(tf.float32, [2])

@@ -95,16 +95,21 @@ def test_solutions(kind: str, dtype: str, batch: tuple[int, ...]) -> None:
     near(operator.inverse().matmul(operator).to_dense(), np.linalg.inv(dense) @ dense, dtype, 4)
 
 
+# As TensorFlow 2.21 has it: logarithms that are real, and conditions of the operator's dtype.
+REAL = ("triangular", "scaled")
+EVEN = ("identity", "scaled", "householder", "permutation")
+
+
 @pytest.mark.parametrize(("kind", "dtype", "batch"), EVERY)
 def test_determinants_conditions_and_checks(kind: str, dtype: str, batch: tuple[int, ...]) -> None:
     operator, dense = make(kind, dtype, batch)
     sign, logarithm = np.linalg.slogdet(dense)
     near(operator.determinant(), sign * np.exp(logarithm), dtype, 10)
     got = operator.log_abs_determinant()
-    assert got.dtype == operator.dtype
-    near(got, logarithm.astype(dtype), dtype, 10)
+    assert got.dtype == (operator.dtype.real_dtype if kind in REAL else operator.dtype)
+    near(got, logarithm.astype(got.dtype.as_numpy_dtype), dtype, 10)
     condition = operator.cond()
-    assert not condition.dtype.is_complex
+    assert condition.dtype == (operator.dtype if kind in EVEN else operator.dtype.real_dtype)
     near(condition, np.linalg.cond(dense), dtype, 20)
     assert operator.assert_non_singular() is None
     if np.allclose(dense, adjoint(dense)):

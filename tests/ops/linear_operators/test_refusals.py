@@ -56,6 +56,12 @@ CONSTRUCTORS: list[tuple[Any, type[Exception], str]] = [
         "A self-adjoint matrix is always square",
     ),
     (lambda: Full(SQUARE, is_square=False).is_square, ValueError, "but the operator was square"),
+    (
+        lambda: L.LinearOperatorAdjoint(full, is_square=False),
+        ValueError,
+        "An operator is square if and only if its adjoint is square",
+    ),
+    (lambda: Zeros(2).solvevec(np.ones(3, np.float32)), ValueError, "are not compatible"),
     (lambda: Diag(2.0), ValueError, "diag must have at least 1 dimension. Found shape"),
     (lambda: Diag(ONES, is_square=False), ValueError, "Only square diagonal operators"),
     (lambda: Diag(ONES, is_self_adjoint=False), ValueError, "real diagonal .* always self adj"),

@@ -198,16 +198,22 @@ def _block_product(left: Any, right: Any) -> Any:
         return _product(left, right)
     pairs = zip(left.operators, right.operators, strict=True)
     return LinearOperatorBlockDiag(
-        [a.matmul(b) for a, b in pairs], is_square=left.is_square and right.is_square
+        [a.matmul(b) for a, b in pairs],
+        is_non_singular=h.non_singular_product(left, right),
+        is_square=left.is_square and right.is_square,
     )
 
 
 @rules.solution(LinearOperatorBlockDiag, LinearOperatorBlockDiag)
 def _block_solution(left: Any, right: Any) -> Any:
-    if not _same_blocks(left, right) or not all(o.is_square for o in left.operators):
+    if not _same_blocks(left, right) or any(o.is_square is False for o in left.operators):
         return _solution(left, right)
     pairs = zip(left.operators, right.operators, strict=True)
-    return LinearOperatorBlockDiag([a.solve(b) for a, b in pairs], is_square=right.is_square)
+    return LinearOperatorBlockDiag(
+        [a.solve(b) for a, b in pairs],
+        is_non_singular=h.non_singular_product(left, right),
+        is_square=right.is_square,
+    )
 
 
 @rules.solution(LinearOperatorInversion, LinearOperator)

@@ -275,9 +275,9 @@ class LinearOperator(Checked, Module, CompositeTensor):
         Returns:
           Tensor [..., N].
         """
-        self._require_solvable()
         rhs = self._argument(rhs, "rhs", 1)
         self._check_size(rhs, -1, -1 if adjoint else -2, "rhs")
+        self._require_solvable()
         return self._solvevec(rhs, adjoint=adjoint)
 
     # ---- other operators
@@ -365,6 +365,8 @@ class LinearOperator(Checked, Module, CompositeTensor):
     def log_abs_determinant(self, name: str = "log_abs_det") -> Any:
         """The logarithms of the absolute values of the determinants, [...], in the dtype.
 
+        Those of a lower triangular operator and of a scaled identity are real.
+
         Raises:
           NotImplementedError: the operator is not square.
         """
@@ -387,7 +389,10 @@ class LinearOperator(Checked, Module, CompositeTensor):
 
     @scoped
     def cond(self, name: str = "cond") -> Any:
-        """The condition numbers: largest by smallest singular value, [...], real."""
+        """The condition numbers: largest by smallest singular value, [...], real.
+
+        Those that are 1 by the operator's class have the operator's dtype.
+        """
         return self._cond()
 
     # ---- checks

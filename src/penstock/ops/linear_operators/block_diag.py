@@ -13,6 +13,7 @@ from penstock.ops.linear_operators.blocks import Blockwise, joined_rows, joined_
 from penstock.ops.linear_operators.checks import all_of
 from penstock.ops.linear_operators.combined import checked_operators, joined_name
 from penstock.ops.math_arithmetic import add_v2, multiply
+from penstock.ops.math_cast import cast
 
 
 class LinearOperatorBlockDiag(Blockwise):
@@ -118,7 +119,8 @@ class LinearOperatorBlockDiag(Blockwise):
     def _log_abs_determinant(self) -> Any:
         if not self._all_square():
             return super()._log_abs_determinant()
-        return functools.reduce(add_v2, [o.log_abs_determinant() for o in self._operators])
+        parts = [cast(o.log_abs_determinant(), self.dtype) for o in self._operators]
+        return functools.reduce(add_v2, parts)
 
     def _eigvals(self) -> Any:
         if not all(operator.is_self_adjoint for operator in self._operators):

@@ -15,6 +15,7 @@ from penstock.ops.linear_operators.checks import all_of
 from penstock.ops.linear_operators.combined import checked_operators
 from penstock.ops.linear_operators.dense import LinearOperatorFullMatrix
 from penstock.ops.math_arithmetic import add_v2, multiply, negative, subtract
+from penstock.ops.math_cast import cast
 
 WHERE = "LinearOperatorBlockLowerTriangular"
 
@@ -134,7 +135,7 @@ class LinearOperatorBlockLowerTriangular(Blockwise):
         return functools.reduce(multiply, [o.determinant() for o in self._diagonal_blocks()])
 
     def _log_abs_determinant(self) -> Any:
-        parts = [operator.log_abs_determinant() for operator in self._diagonal_blocks()]
+        parts = [cast(o.log_abs_determinant(), self.dtype) for o in self._diagonal_blocks()]
         return functools.reduce(add_v2, parts)
 
     def _assert_non_singular(self) -> Any:

@@ -116,6 +116,7 @@ class Circulant(LinearOperator):
 
     def _filtered(self, x: Any, spectrum: Any) -> Any:
         """F^-1 diag(spectrum) F x, for matrices x [..., N, K]."""
+        v.broadcast_batches(self._name, self.batch_shape.dims_tuple, v.batch_dims(x, 2))
         columns = matrix_transpose(cast(x, self._complex))
         if self._depth == 1:
             product = multiply(fft(columns), spectrum[..., None, :])

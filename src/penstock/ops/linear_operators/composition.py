@@ -1,5 +1,6 @@
 """The operator that applies several operators one after the other."""
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from penstock.ops.linear_operators.combined import (
     joint_batch_tensor,
 )
 from penstock.ops.math_arithmetic import add_v2, multiply
+from penstock.ops.math_cast import cast
 from penstock.types.tensor_shape import TensorShape
 
 
@@ -112,10 +114,8 @@ class LinearOperatorComposition(LinearOperator):
     def _log_abs_determinant(self) -> Any:
         if not self._all_square():
             return super()._log_abs_determinant()
-        result = self._operators[0].log_abs_determinant()
-        for operator in self._operators[1:]:
-            result = add_v2(result, operator.log_abs_determinant())
-        return result
+        parts = [cast(o.log_abs_determinant(), self.dtype) for o in self._operators]
+        return functools.reduce(add_v2, parts)
 
     def _assert_non_singular(self) -> Any:
         if not self._all_square():

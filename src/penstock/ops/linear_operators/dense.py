@@ -147,7 +147,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return execute("Prod", (self._diag_part(), v.LAST))
 
     def _log_abs_determinant(self) -> Any:
-        return log_of_sizes(self._diag_part(), self.dtype)
+        return log_of_sizes(self._diag_part(), self.dtype.real_dtype)
 
     def _assert_non_singular(self) -> Any:
         return assert_no_zeros(

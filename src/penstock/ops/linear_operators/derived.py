@@ -30,6 +30,21 @@ def _inherited(operator: Any, given: h.Hints, what: str) -> h.Hints:
     return found
 
 
+def _agreeing(operator: Any, is_square: bool | None) -> bool | None:
+    """The hint for an adjoint, which is square if its operator is.
+
+    Raises:
+      ValueError: it contradicts what is known of the operator.
+    """
+    own = operator.is_square
+    if None not in (own, is_square) and own is not is_square:
+        raise ValueError(
+            "An operator is square if and only if its adjoint is square. Got "
+            f"is_square={is_square}, and {own} of {operator.name}: leave the hint out."
+        )
+    return is_square
+
+
 class _OfAnother(LinearOperator):
     """An operator that has what another one has: its condition, and its properties."""
 
@@ -78,6 +93,7 @@ class LinearOperatorAdjoint(_OfAnother):
         name: str | None = None,
     ) -> None:
         self._operator = operator
+        is_square = _agreeing(operator, is_square)
         given = (is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         found = _inherited(operator, dict(zip(h.NAMES, given, strict=True)), "adjoint")
         super().__init__(operator.dtype, name=name or f"{operator.name}_adjoint", **found)

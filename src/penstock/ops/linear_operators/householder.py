@@ -137,7 +137,7 @@ class LinearOperatorHouseholder(LinearOperator):
         return execute("ConcatV2", ([minus, add_v2(first, number(1, self.dtype))], np.int32(-1)))
 
     def _cond(self) -> Any:
-        return ones_like_batch(self, self.dtype.real_dtype)
+        return ones_like_batch(self)
 
     def _assert_non_singular(self) -> Any:
         return nothing("assert_non_singular")

@@ -106,7 +106,7 @@ class LinearOperatorIdentity(sizes.Sized):
         return self._diag_part()
 
     def _cond(self) -> Any:
-        return ones_like_batch(self, self.dtype.real_dtype)
+        return ones_like_batch(self)
 
     def _add_to_tensor(self, x: Any) -> Any:
         x = self._broadcast(x)
@@ -224,15 +224,15 @@ class LinearOperatorScaledIdentity(sizes.Sized):
         return execute("Pow", (self._now(), _as_number(self._num_rows, self.dtype)))
 
     def _log_abs_determinant(self) -> Any:
-        logarithm = cast(log(absolute(self._now())), self.dtype)
-        return multiply(_as_number(self._num_rows, self.dtype), logarithm)
+        logarithm = log(absolute(self._now()))
+        return multiply(_as_number(self._num_rows, logarithm.dtype), logarithm)
 
     def _eigvals(self) -> Any:
         return self._diag_part()
 
     def _cond(self) -> Any:
         size = absolute(self._now())
-        return real_div(size, size)
+        return cast(real_div(size, size), self.dtype)
 
     def _add_to_tensor(self, x: Any) -> Any:
         x = v.with_batch(x, self._batch_vector(), self._static_batch())

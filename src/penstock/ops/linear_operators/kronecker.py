@@ -22,7 +22,7 @@ from penstock.ops.linear_operators.combined import (
     joint_batch_tensor,
 )
 from penstock.ops.math_arithmetic import add_v2, multiply
-from penstock.ops.math_cast import cast
+from penstock.ops.math_cast import cast, real
 from penstock.types.tensor_shape import TensorShape
 
 
@@ -178,13 +178,19 @@ class LinearOperatorKronecker(LinearOperator):
     def _log_abs_determinant(self) -> Any:
         if not self._has_rows():
             return super()._log_abs_determinant()
-        parts = [multiply(o.log_abs_determinant(), self._power(o)) for o in self._operators]
+        logarithms = [cast(o.log_abs_determinant(), self.dtype) for o in self._operators]
+        parts = [
+            multiply(x, self._power(o)) for x, o in zip(logarithms, self._operators, strict=True)
+        ]
         return functools.reduce(add_v2, parts)
 
     def _cond(self) -> Any:
         if not self._all_square():
             return super()._cond()
-        return functools.reduce(multiply, [o.cond() for o in self._operators])
+        parts = [o.cond() for o in self._operators]
+        if len({p.dtype for p in parts}) > 1:
+            parts = [real(p) for p in parts]
+        return functools.reduce(multiply, parts)
 
     def _eigvals(self) -> Any:
         if not all(operator.is_self_adjoint for operator in self._operators):
@@ -203,9 +209,10 @@ class LinearOperatorKronecker(LinearOperator):
         return self._with([operator.adjoint() for operator in self._operators], **h.of(self))
 
     def _linop_inverse(self) -> LinearOperator:
-        if not self._all_square():
+        if any(operator.is_square is False for operator in self._operators):
             return super()._linop_inverse()  # type: ignore[no-any-return]
-        return self._with([operator.inverse() for operator in self._operators], **h.of(self))
+        hints = h.of(self) | {"is_square": True}
+        return self._with([operator.inverse() for operator in self._operators], **hints)
 
     def _linop_cholesky(self) -> LinearOperator:
         if not all(operator._can_use_cholesky() for operator in self._operators):

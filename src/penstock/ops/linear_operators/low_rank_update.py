@@ -5,6 +5,7 @@ Morrison and Woodbury); Harville, Matrix Algebra From a Statistician's Perspecti
 (determinants).
 """
 
+import functools
 from typing import Any, ClassVar
 
 from penstock.ops.array_diag import diag
@@ -17,6 +18,7 @@ from penstock.ops.linear_operators.checks import all_of
 from penstock.ops.linear_operators.diagonal import LinearOperatorDiag
 from penstock.ops.linear_operators.identity import LinearOperatorIdentity
 from penstock.ops.math_arithmetic import add_v2, conjugate, multiply, subtract
+from penstock.ops.math_cast import cast
 from penstock.ops.math_elementwise import reciprocal
 from penstock.ops.math_matmul import matmul
 from penstock.types.tensor_shape import TensorShape
@@ -254,8 +256,9 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         if self._base_operator.is_non_singular is False:
             return super()._log_abs_determinant()
         inner = slogdet(self._capacitance())[1]
-        parts = add_v2(inner, self._diag_operator.log_abs_determinant())
-        return add_v2(parts, self._base_operator.log_abs_determinant())
+        others = (self._diag_operator, self._base_operator)
+        logarithms = [cast(o.log_abs_determinant(), self.dtype) for o in others]
+        return functools.reduce(add_v2, logarithms, inner)
 
     def _assert_self_adjoint(self) -> Any:
         if self._v is not self._u:

@@ -5,11 +5,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from penstock.core.execute import execute
+from penstock.graph.behavior import control_dependencies
 from penstock.ops.array_fill import one_hot
 from penstock.ops.array_gather import gather
+from penstock.ops.array_shape import ensure_shape
 from penstock.ops.array_sort import argsort
 from penstock.ops.composing import shape_of, tensor
-from penstock.ops.debug_asserts import known
+from penstock.ops.debug_asserts import assert_equal, known
 from penstock.ops.linear_operators import hints as h
 from penstock.ops.linear_operators import values as v
 from penstock.ops.linear_operators.base import LinearOperator
@@ -105,6 +107,7 @@ class LinearOperatorPermutation(LinearOperator):
         x, perm = v.turned(x, adjoint_arg), tensor(self._perm)
         if perm.dims is None or x.dims is None:
             return matmul(self._to_dense(), x, adjoint_a=adjoint)
+        perm, x = _of_one_size(perm, x)
         perm = argsort(perm) if adjoint else perm
         if len(v.dims_of(perm) or ()) == 1:
             return gather(x, perm, axis=-2)
@@ -147,7 +150,21 @@ class LinearOperatorPermutation(LinearOperator):
         return execute("ZerosLike", (ones_like_batch(self),))
 
     def _cond(self) -> Any:
-        return ones_like_batch(self, self.dtype.real_dtype)
+        return ones_like_batch(self)
 
     def _assert_non_singular(self) -> Any:
         return nothing("assert_non_singular")
+
+
+def _of_one_size(perm: Any, x: Any) -> tuple[Any, Any]:
+    """Both, checked when they run to have as many rows as the other where it is not known yet."""
+    size, rows = perm.dims[-1], x.dims[-2]
+    if rows is not None and size is None:
+        return ensure_shape(perm, [*perm.dims[:-1], rows]), x
+    if rows is None and size is not None:
+        return perm, ensure_shape(x, [*x.dims[:-2], size, x.dims[-1]])
+    if rows is not None:
+        return perm, x
+    check = assert_equal(v.size_of(perm, -1), v.size_of(x, -2), message="Rows that do not fit.")
+    with control_dependencies([check]):
+        return perm, execute("Identity", (x,))

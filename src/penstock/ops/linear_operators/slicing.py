@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.core.composite import CompositeTensor
+from penstock.core.context import state
 from penstock.ops.linear_operators import values as v
 from penstock.ops.linear_operators.spec import holds_tensors
 from penstock.types.dims import Dims
@@ -23,7 +24,7 @@ def batch_slice(operator: Any, slices: Any) -> Any:
       slices: what stands in brackets: integers, slices, scalar tensors, tf.newaxis, an ellipsis.
 
     Raises:
-      InvalidArgumentError: there are more indices than axes.
+      InvalidArgumentError, ValueError: there are more indices than axes (ValueError in a graph).
     """
     dims = operator.batch_shape.dims_tuple
     if dims is None:
@@ -39,13 +40,13 @@ def _entries(operator: Any, slices: Any, rank: int) -> list[Any]:
     given = list(slices) if isinstance(slices, tuple) else [slices]
     used = sum(s is not None and s is not Ellipsis for s in given)
     if used > rank:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        text = (
             f"{operator.name}[...]: slice index {rank} of dimension 0 out of bounds: expected at "
             f"most {rank} indices for the stack {operator.batch_shape}, got {used}. The matrices "
-            "themselves cannot be sliced; use to_dense().",
+            "themselves cannot be sliced; use to_dense()."
         )
+        in_graph = state.graph is not None
+        raise ValueError(text) if in_graph else errors.InvalidArgumentError(None, None, text)
     if not any(s is Ellipsis for s in given):
         given.append(Ellipsis)
     found: list[Any] = []

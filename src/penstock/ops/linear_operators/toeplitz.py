@@ -119,6 +119,7 @@ class LinearOperatorToeplitz(LinearOperator):
         return (conjugate(row), conjugate(col)) if adjoint else (col, row)
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        v.broadcast_batches(self._name, self.batch_shape.dims_tuple, v.batch_dims(x, 2))
         col, row = self._pair(adjoint)
         wide = self.dtype in (dt.float64, dt.complex128)
         kind = dt.complex128 if wide else dt.complex64

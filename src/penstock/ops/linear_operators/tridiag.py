@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import numpy as np
+
+from penstock.core.execute import execute
 from penstock.ops.array_diag import band_part, diag, diag_part
 from penstock.ops.array_shape import broadcast_to
 from penstock.ops.composing import shape_of, tensor, total
@@ -173,9 +176,9 @@ class LinearOperatorTridiag(LinearOperator):
 
 
 def _read(diagonals: Any) -> Any:
-    """The diagonals with zeros in place of the elements that are not read."""
+    """The elements of the diagonals that are read, one after the other."""
     high, main, low = (diagonals[..., i, :] for i in range(3))
-    return compact([high[..., :-1], main, low[..., 1:]], "sequence")
+    return execute("ConcatV2", ([high[..., :-1], main, low[..., 1:]], np.int32(-1)))
 
 
 def _three(diagonals: Any) -> tuple[Any, Any, Any]:

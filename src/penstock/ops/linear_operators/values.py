@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.ops.array_shape import broadcast_dynamic_shape, broadcast_to
@@ -119,13 +120,20 @@ def with_batch(x: Any, batch: Any, static: Dims) -> Any:
       batch: int32 vector that the stack of `x` broadcasts with.
       static: what is known of it.
     """
-    own = batch_dims(x, 2)
+    own, wanted = batch_dims(x, 2), None
     if own is not None and static is not None:
         wanted = broadcast_batches("a product", own, static)
         if wanted == own and d.is_full(own):
             return x
     lead = broadcast_shapes(lead_of(x, 2), batch)
-    return broadcast_to(x, joined(lead, shape_of(x)[-2:]))
+    return known_to_be(broadcast_to(x, joined(lead, shape_of(x)[-2:])), wanted, dims_of(x))
+
+
+def known_to_be(x: Any, batch: Dims, matrix: Dims) -> Any:
+    """`x`, which a graph did not know to have this stack, and matrices of these last two sizes."""
+    if state.graph is not None and batch is not None and matrix is not None:
+        x.set_shape((*batch, *matrix[-2:]))
+    return x
 
 
 def turned(x: Any, wanted: bool) -> Any:

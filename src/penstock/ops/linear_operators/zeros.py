@@ -87,8 +87,11 @@ class LinearOperatorZeros(sizes.Sized):
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rows = self._num_columns if adjoint else self._num_rows
         columns = v.size_of(x, -2 if adjoint_arg else -1)
+        static = v.broadcast_batches(self._name, self._static_batch(), v.batch_dims(x, 2))
         stack = v.broadcast_shapes(self._batch_vector(), v.lead_of(x, 2))
-        return self._zeros(rows, columns, stack=stack)
+        given = v.dims_of(x)
+        same = None if given is None or not self.is_square else given[-1 if adjoint_arg else -2]
+        return v.known_to_be(self._zeros(rows, columns, stack=stack), static, (same, None))
 
     def _to_dense(self) -> Any:
         return self._zeros(self._num_rows, self._num_columns)
