@@ -158,3 +158,12 @@ def test_what_cannot_be_stacked_is_refused():
 def test_the_results_structure_is_compared():
     with pytest.raises((TypeError, ValueError), match="structure"):
         tf.map_fn(lambda row: (row.work, row.band), edges())
+
+
+def test_a_dense_row_is_no_ragged_one(run):
+    kind = tf.RaggedTensorSpec([None, None], tf.int32, ragged_rank=1)
+    with pytest.raises(ValueError, match="expected fn to return a ragged tensor"):
+        run(
+            lambda x: tf.map_fn(lambda row: row[None], x, fn_output_signature=kind),
+            tf.constant(DENSE),
+        )

@@ -243,6 +243,11 @@ def _check_row(spec: Any, value: Any) -> None:
     """
     if not isinstance(spec, RaggedTensorSpec) or not hasattr(value, "shape"):
         return
+    if spec.ragged_rank and isinstance(value, Tensor):
+        raise ValueError(
+            f"map_fn: expected fn to return a ragged tensor of {spec}, got {value!r}. Make it one "
+            "with tf.RaggedTensor.from_tensor, or give another fn_output_signature."
+        )
     if not spec.shape.is_compatible_with(value.shape):
         text = (
             f"map_fn: expected fn to return a value of shape {spec.shape}, as the rows of elems "

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import dispatch
+from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.ops import debug_asserts as asserts
@@ -125,7 +126,9 @@ def _public_segment(kind: str) -> Function:
         sizes = _segment_counts(data, segment_ids, num_segments)
         if kind == "sqrt_n":
             sizes = _apply_one(sqrt, _apply_one(lambda v: cast(v, data.dtype), sizes))
-        return _apply(truediv, total, sizes)
+        if is_ragged(total):  # the two have the same rows
+            return total.with_flat_values(truediv(total.flat_values, sizes.flat_values))
+        return truediv(total, sizes)
 
     return handle
 
@@ -229,6 +232,11 @@ def axes_of(axis: Any, rank: int | None) -> list[int] | None:
         axis = axis.tolist()
     found = list(axis) if isinstance(axis, (list, tuple)) else [axis]
     for each in found:
+        if isinstance(each, Tensor) and state.graph is not None:
+            raise ValueError(
+                "axis must be known when the graph is built, for ragged tensors; got a tensor. "
+                "Give an int."
+            )
         if isinstance(each, Tensor) or not isinstance(each, (int, np.integer)):
             raise TypeError(
                 f"axis must be an int; got {type(each).__name__}. A ragged tensor needs axes that "

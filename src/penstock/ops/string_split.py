@@ -48,9 +48,9 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
         return [_rows(text, *found)]
 
     text = as_rows(input)
-    if not isinstance(text, RaggedTensor) and text.dims is None:
-        return parts(text)[0]
-    return over_rows(text, parts)[0]
+    if isinstance(text, RaggedTensor):
+        return text.with_flat_values(split(text.flat_values, sep, maxsplit, name))
+    return parts(text)[0] if text.dims is None else over_rows(text, parts)[0]
 
 
 def split_v1(
