@@ -16,7 +16,6 @@ _BY_REASON = {
         "tf.compat.v1.assert_scalar(<<f || i>>, 2)",
         "tf.math.invert_permutation(0.5)",
         "tf.math.logical_<<and || or || xor>>(i, [True, False, True])",
-        "tf.strings.bytes_split(1)",
         "tf.strings.format('<<{} || a {} b || {{}}>>', <<(1, 'a') || [f, 1]>>)",
         "tf.image.central_crop(pic, 'a')",
         "tf.nn.depthwise_conv2d(pic, kr, [1, 1, 1, 1], 'SAME', dilations=[0, 1])",

@@ -55,3 +55,9 @@ def test_split_of_ragged_strings_of_unknown_rank():
         return found
 
     assert parts(tf.ragged.constant([["a b"], []])).to_list() == [[[b"a", b"b"]], []]
+
+
+@pytest.mark.parametrize("function", [tf.strings.split, tf.strings.bytes_split])
+def test_only_strings_are_split(function):
+    with pytest.raises(ValueError, match="string"):
+        function(tf.constant([1]))

@@ -514,7 +514,7 @@ def geomspace(
     return cast(found if axis == 0 else moveaxis(found, 0, axis), wanted)
 
 
-def diag(v: Value, k: int = 0) -> Any:
+def diag(v: Value, k: int | Tensor = 0) -> Any:
     """A matrix with a vector on a diagonal, or a matrix's diagonal.
 
     Args:

@@ -28,19 +28,20 @@ def any_rank(x: Tensor) -> Number:
 
 def sizes_of(x: Tensor) -> list[int] | Tensor:
     """The shape of `x`."""
-    return list(x.dims) if is_full(x.dims) else shape_of(x)  # type: ignore[arg-type,return-value]
+    return list(x.dims) if is_full(x.dims) else shape_of(x)  # type: ignore[arg-type]
 
 
 def size_along(x: Tensor, axis: int) -> Number:
     """The size of one axis of `x`."""
     known = None if x.dims is None else x.dims[axis]
-    return shape_of(x)[axis] if known is None else known  # type: ignore[no-any-return]
+    return shape_of(x)[axis] if known is None else known
 
 
 def together(*parts: Any) -> Tensor:
     """Vectors of sizes, one after the other: lists of numbers, and tensors."""
     vectors = [convert_to_tensor(part, dtypes.int32) for part in parts if not _nothing(part)]
-    return execute("ConcatV2", (vectors, np.int32(0))) if len(vectors) > 1 else vectors[0]
+    joined: Tensor = execute("ConcatV2", (vectors, np.int32(0))) if len(vectors) > 1 else vectors[0]
+    return joined
 
 
 def _nothing(part: Any) -> bool:

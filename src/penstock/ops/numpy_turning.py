@@ -168,11 +168,12 @@ def diagonal(a: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """
     x = moveaxis(as_tensor(a), (axis1, axis2), (-2, -1))
     rows, columns = size_along(x, -2), size_along(x, -1)
-    heights = rows + min(offset, 0), columns - max(offset, 0)
     if isinstance(rows, int) and isinstance(columns, int):
-        places: Any = np.arange(max(0, min(heights)), dtype=np.int32)
+        last = min(rows + min(offset, 0), columns - max(offset, 0))
+        places: Any = np.arange(max(0, last), dtype=np.int32)
     else:
-        places = range_of(maximum(minimum(*heights), 0))
+        last = minimum(rows + min(offset, 0), columns - max(offset, 0))
+        places = range_of(maximum(last, 0))
     start = offset if offset >= 0 else -offset * columns
     sizes = sizes_of(x)
     flat = tensor_reshape(x, together(sizes[:-2], [rows * columns]))

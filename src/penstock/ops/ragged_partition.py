@@ -416,14 +416,14 @@ class RowPartition(CompositeTensor):
     @property
     def dtype(self) -> DType:
         """int32 or int64."""
-        return self._row_splits.dtype  # type: ignore[no-any-return]
+        return self._row_splits.dtype
 
     @property
     def static_nrows(self) -> int | None:
         """The number of rows, where it is known when the graph is built."""
         dims = self._row_splits.dims
         if dims is not None and dims[0] is not None:
-            return dims[0] - 1  # type: ignore[no-any-return]
+            return dims[0] - 1
         return known_int(self._nrows)
 
     @property

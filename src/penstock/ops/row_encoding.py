@@ -202,8 +202,9 @@ def _sparse_stack(spec: SparseTensorSpec, parts: list[Any], count: int | None) -
     places = execute("Range", (number(0, int64), _size(values), number(1, int64)))
     rows = execute("UpperBound", (splits[None], places[None]), {"out_type": int64})[0] - 1
     rank = spec.shape.rank
+    known: Any = number(0, int64)
     if rank is None:
-        rank, known = execute("Shape", (parts[2],), {"out_type": int64})[1], number(0, int64)
+        rank = execute("Shape", (parts[2],), {"out_type": int64})[1]
     else:  # what counts where there are no rows
         known = [n or 0 for n in spec.shape.as_list()]
     indices = execute("Reshape", (indices, execute("Pack", ([number(-1, int64), rank],))))

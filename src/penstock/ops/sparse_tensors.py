@@ -264,7 +264,8 @@ def _inserted_at(axis: Tensor, rank: int | Tensor) -> int | Tensor:
     where = constant_value(axis)
     if where is None or not isinstance(rank, int):
         axis = cast(axis, dtypes.int32)
-        return execute("SelectV2", (axis < 0, axis + rank + 1, axis))
+        found: Tensor = execute("SelectV2", (axis < 0, axis + rank + 1, axis))
+        return found
     at = int(where)
     if not -rank - 1 <= at <= rank:
         text = f"expand_dims: expected an axis in [{-rank - 1}, {rank}], got {at}."
