@@ -347,3 +347,32 @@ def test_partitions_of_tensors_of_unknown_rank_are_vectors(name):
         assert getattr(partition.from_value_rowids(ids, nrows=3), name)().shape == [rows]
 
     look.get_concrete_function()
+
+
+def test_means_over_several_axes_of_unknown_rank():
+    x = tf.ragged.constant([[[[1.0, 2.0], [3.0]], []], [[[5.0]]]])
+    mean = unknown(lambda x: tf.reduce_mean(x, [1, 3]), 3)
+    assert mean(x).to_list() == tf.reduce_mean(x, [1, 3]).to_list() == [[1.5, 3.0], [5.0]]
+
+
+def test_rows_of_values_of_unknown_rank():
+    row = unknown(lambda x: tf.RaggedTensor.from_uniform_row_length(x, 2)[1], 0)
+    assert row([1.0, 2.0, 3.0, 4.0]).numpy().tolist() == [3, 4]
+
+
+def test_the_ragged_part_of_a_shape_of_unknown_rank():
+    lengths = unknown(lambda x: tf.shape(x)[:2].static_lengths(), 2)
+    assert lengths.get_concrete_function() is not None
+    with pytest.raises(ValueError, match="Rank must be known"):
+        unknown(lambda x: tf.shape(x)[1:].rank, 2).get_concrete_function()
+
+
+def test_partitions_of_ragged_tensors_may_be_int64():
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    parts = tf.dynamic_partition(x, tf.ragged.constant([[0, 1], [1]], dtype=tf.int64), 2)
+    assert [p.numpy().tolist() for p in parts] == [[1], [2, 3]]
+
+
+def test_realdiv_of_ragged_tensors():
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    assert tf.realdiv(x, x + 1.0).to_list() == (x / (x + 1.0)).to_list()
