@@ -49,7 +49,6 @@ _BY_REASON = {
         "tf.signal.mfccs_from_log_mel_spectrograms(x)",
         "tf.sparse.reduce_<<sum || max>>(f)",
         "tf.sparse.concat(-3, [sp, sp])",
-        "tf.compat.v1.sparse_merge(tf.cast(si, tf.int64), sp, [5], already_sorted=<<True || False>>)",
         "tf.range(1.5, 'a')",
         "tf.range(s)",
         "tf.case([(c(True), 1)])",

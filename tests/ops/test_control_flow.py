@@ -531,3 +531,24 @@ def test_effects_in_bodies_of_a_plain_graph_happen_where_outputs_wait_for_them()
             session.run(variable.initializer)
             session.run(program, {positive: True})
             assert session.run(variable) == wanted
+
+
+def test_a_shape_invariant_may_say_more_than_what_the_loop_starts_with():
+    @tf.function(input_signature=[tf.TensorSpec(None), tf.TensorSpec([None])])
+    def grow(x, y):
+        shapes = [tf.TensorShape([]), tf.TensorShape([2]), tf.TensorShape([3])]
+        result = tf.while_loop(
+            lambda i, *_: i < 2, lambda i, x, y: (i + 1, x + 1.0, y * 2.0),
+            [tf.constant(0), x, y], shapes,
+        )  # fmt: skip
+        assert [t.shape for t in result] == shapes
+        return result[1:]
+
+    x, y = grow([1.0, 2.0], [1.0, 2.0, 3.0])
+    assert (x.numpy().tolist(), y.numpy().tolist()) == ([3, 4], [4, 8, 12])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="EnsureShape"):
+        grow([1.0], [1.0, 2.0, 3.0])
+    with tf.Graph().as_default():
+        start = tf.compat.v1.placeholder(tf.float32, [4])
+        with pytest.raises(ValueError, match="must hold when the loop starts"):
+            tf.while_loop(lambda _: True, lambda x: x, [start], [tf.TensorShape([3])])

@@ -188,6 +188,25 @@ def test_bad_text_files(from_file, content, columns, options, error, text):
         from_file(content, columns or (tf.string, WHOLE, tf.int64, NUMBER), **options)
 
 
+def test_file_names_made_in_a_function(tmp_path):
+    (tmp_path / "words.txt").write_text("a\nb\n")
+
+    def find(name, words):
+        init = lookup.TextFileInitializer(
+            name, tf.string, lookup.TextFileIndex.WHOLE_LINE, tf.int64,
+            lookup.TextFileIndex.LINE_NUMBER,
+        )  # fmt: skip
+        return lookup.StaticHashTable(init, UNKNOWN).lookup(words)
+
+    @tf.function
+    def look(words):
+        return find(tf.strings.join([str(tmp_path), "/words", ".txt"]), words)
+
+    assert value(look(tf.constant(["b", "c"]))) == [1, UNKNOWN]
+    with pytest.raises(ValueError, match="does not depend on the arguments"):
+        tf.function(find)(tf.constant("words.txt"), tf.constant(["a"]))
+
+
 def test_missing_text_file():
     init = lookup.TextFileInitializer("/nonexistent/x", tf.string, WHOLE, tf.int64, NUMBER)
     with pytest.raises(errors.NotFoundError, match="nonexistent"):

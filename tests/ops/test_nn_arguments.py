@@ -221,6 +221,8 @@ def test_zeros_and_ones_like_sparse_tensors() -> None:
         zeros, ones = tf.zeros_like(sparse), tf.ones_like(sparse, tf.int32)
         assert (zeros.shape, zeros.dtype) == ((1, 2), tf.float32)
         assert (ones.shape, ones.dtype) == ((1, 2), tf.int32)
+        fed = tf.compat.v1.sparse_placeholder(tf.float32, [1, 2])
+        assert tf.zeros_like(fed).shape == (1, 2)
     with pytest.raises(ValueError, match="SparseTensor"):  # a single call takes none in TensorFlow
         tf.ones_like(tf.SparseTensor([[0, 1]], [2.0], [1, 2]))
 

@@ -247,3 +247,84 @@ def test_nothing_warns():
         warnings.simplefilter("error")
         tnp.log([0.0, -1.0])
         tnp.nanmean([np.nan])
+
+
+# ---- shapes that are known late
+
+
+class Names(dict):
+    """Arguments, and the functions of NumPy."""
+
+    def __missing__(self, name):
+        return getattr(tnp, name)
+
+
+UNKNOWN = [
+    "argmax(x)", "argmax(x, 1)", "argmin(x, -1)", "argmax(x, keepdims=True)", "argsort(x)",
+    "argsort(x, 0)", "atleast_1d(x)", "atleast_2d(y)", "atleast_3d(y)", "atleast_3d(x)",
+    "atleast_3d(y[0])", "average(x, 1, y)", "average(x, weights=x, axis=0)",
+    "average(x, 1, y, returned=True)", "average(x, returned=True)", "broadcast_arrays(x, y)",
+    "cumsum(x, 1)", "cumprod(x, -1)", "diag(y)", "diag(x)", "diag(x, 1)", "diag(x, -1)",
+    "diag(x, 9)", "diagonal(x)", "diagonal(x, -1)", "diagonal(x, 0, 1, 0)", "trace(x)",
+    "dot(x, y)", "dot(y, y)", "dot(y[0], x)", "dot(y, x[0])", "dot(z, z)", "inner(x, x)",
+    "inner(x, y)", "inner(y[0], y)", "matmul(x, y)", "matmul(y, y)", "matmul(z, z)",
+    "matmul(y, transpose(x))", "kron(x, y)", "kron(y, y)", "kron(y[0], x)", "cross(x, x)",
+    "cross(y, y)", "cross(z, z)", "cross(z, x)", "cross(x, x, axisc=0)", "dstack([x, x])",
+    "hstack([x, x])", "hstack([y, y])", "vstack([y, y])", "flip(x)", "flip(x, 1)", "flip(x, -2)",
+    "fliplr(x)", "flipud(y)", "hsplit(x, 3)", "hsplit(y, 3)", "split(x, [1], -1)",
+    "split(x, [1], 0)", "ix_(y, y)", "linspace(y, y + 1.0, 3)", "linspace(y, y + 1.0, 3, axis=-1)",
+    "geomspace(y, y + 1.0, 3, axis=1)", "moveaxis(x, 0, 1)", "moveaxis(x, -1, 0)",
+    "swapaxes(x, 0, -1)", "swapaxes(x, 1, 1)", "pad(x, 1, 'constant')",
+    "pad(x, [[0, 1], [2, 0]], 'constant')", "roll(x, 1)", "roll(x, 1, 1)", "rot90(x)",
+    "rot90(x, 2)", "rot90(x, 3)", "stack(x)", "stack(x, 1)", "take(x, [1, 7])",
+    "take(x, [1, 7], 1, mode='wrap')", "take(x, [0], -1)",
+    "take_along_axis(x, [[0, 2], [1, -1]], 1)",
+    "take_along_axis(x, [[0, 1, 0]], 0)", "take_along_axis(x, [4], None)", "tile(x, 2)",
+    "tile(y, (2, 2))", "tile(x, (1, 2, 1, 1))", "transpose(x, (1, 0))", "transpose(x, (-1, 0))",
+    "vander(y)", "vander(y, increasing=True)", "vander(y, 2)", "array(y, ndmin=3)",
+]  # fmt: skip
+X = np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]], np.float32)
+LATE = (X, np.array([2.0, 0.5, 1.0], np.float32), np.array([[1.0, 2.0], [3.0, 5.0]], np.float32))
+
+
+@pytest.mark.parametrize("ranks", ["unknown", "known"])
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_functions_of_shapes_that_are_known_late(text, ranks):
+    def call(x, y, z):
+        return eval(text, {}, Names(x=x, y=y, z=z))
+
+    shapes = [None if ranks == "unknown" else [None] * v.ndim for v in LATE]
+    signature = [tf.TensorSpec(shape, tf.float32) for shape in shapes]
+    wanted = tf.nest.flatten(call(*map(tf.constant, LATE)))
+    found = tf.nest.flatten(tf.function(call, input_signature=signature)(*LATE))
+    assert len(found) == len(wanted)
+    for value, want in zip(found, wanted, strict=True):
+        assert value.dtype is want.dtype
+        np.testing.assert_allclose(value, want, rtol=1e-5)
+
+
+def test_cross_checks_sizes_that_are_known_late():
+    call = tf.function(tnp.cross, input_signature=[tf.TensorSpec([None], tf.float32)] * 2)
+    for wrong in ([1.0], [1.0, 2.0, 3.0, 4.0]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="vectors of 2 or 3"):
+            call(wrong, [1.0, 2.0, 3.0])
+
+
+def test_moveaxis_checks_axes_that_are_known_late():
+    call = tf.function(
+        lambda x: tnp.moveaxis(x, 0, 3), input_signature=[tf.TensorSpec(None, tf.float32)]
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        call([[1.0]])
+
+
+def test_linspace_keeps_the_dtype_of_its_ends():
+    ends = tf.constant([1.0]), tf.constant([2.0])
+    assert tnp.linspace(*ends, 3).dtype is tf.float32
+    assert tnp.linspace(0, 1, 3).dtype is tf.float64
+    assert tnp.linspace(*ends, 3, dtype=tf.float64).dtype is tf.float64
+
+
+def test_matrices_that_do_not_fit():
+    with pytest.raises(ValueError, match="inner sizes"):
+        tnp.matmul(X, X)

@@ -238,3 +238,141 @@ def test_dynamic_ragged_shapes():
                        (lambda: SHAPE.from_lengths([2, (1,)]), ValueError)):  # fmt: skip
         with pytest.raises(error):
             bad()
+
+
+# ---- unknown ranks
+
+
+def unknown(function, *ranks, dtype=tf.float32):
+    """A function of ragged tensors, of whose shape the ragged rank alone is known."""
+    specs = [
+        tf.RaggedTensorSpec(None, dtype, r) if r else tf.TensorSpec(None, dtype) for r in ranks
+    ]
+    return tf.function(function, input_signature=specs)
+
+
+def test_stack_of_tensors_of_unknown_rank():
+    x = tf.reshape(tf.range(6.0), [2, 3])
+    stacked = unknown(lambda x: tf.ragged.stack([x, x]), 0)(x)
+    assert stacked.ragged_rank == 2
+    assert stacked.to_list() == [x.numpy().tolist()] * 2
+    beside = unknown(lambda x, y: tf.ragged.stack([x, y], axis=1), 0, 0)(x, x[:, :1])
+    assert beside.to_list() == [[[0, 1, 2], [0]], [[3, 4, 5], [3]]]
+
+
+def test_means_of_segments_of_unknown_rank():
+    x = tf.ragged.constant([[1.0, 2.0], [3.0], [4.0, 5.0]])
+    for function in (tf.math.unsorted_segment_mean, tf.math.unsorted_segment_sqrt_n):
+        call = unknown(lambda x, f=function: f(x, [0, 0, 1], 2), 1)
+        assert call(x).to_list() == function(x, [0, 0, 1], 2).to_list()
+
+
+def test_where_of_compat_v1_takes_ragged_tensors_of_one_shape():
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    call = unknown(
+        lambda x, y: tf.compat.v1.where(x.with_flat_values(x.flat_values > 2.0), x, y), 1, 1
+    )
+    assert call(x, tf.ragged.constant([[5.0, 1.0], [2.0]])).to_list() == [[5, 1], [3]]
+    for y in (tf.constant([[1.0], [2.0]]), 1.0, tf.ragged.constant([[1.0], [2.0]])):
+        with pytest.raises(ValueError, match=r"same|not match"):
+            tf.compat.v1.where(x > 1.0, x, y)
+    with pytest.raises(ValueError, match="rank 1"):
+        tf.compat.v1.where([[True], [False]], x, x)
+
+
+def test_gathering_by_batches_needs_the_rank_of_the_indices():
+    call = unknown(lambda x, i: tf.gather(x, tf.cast(i, tf.int32), batch_dims=1), 1, 1)
+    with pytest.raises(ValueError, match="rank of the indices"):
+        call.get_concrete_function()
+
+
+def test_padding_of_a_tensor_of_unknown_rank():
+    x = tf.constant([[[1.0, 2.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
+    call = unknown(lambda x: tf.RaggedTensor.from_tensor(x, padding=[0.0, 1.0]), 0)
+    assert call(x).to_list() == [[[1, 2]], []]
+
+
+def test_rows_side_by_side_are_as_many_as_one_of_them_says():
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)])
+    def beside(x):
+        joined = tf.concat([x, tf.zeros([2, 1])], 1)
+        assert joined.shape.as_list() == [2, None]
+        return joined
+
+    assert beside(tf.ragged.constant([[1.0], []])).to_list() == [[1, 0], [0]]
+
+
+def test_text_needs_a_rank():
+    with pytest.raises(ValueError, match="known rank"):
+        unknown(lambda x: tf.strings.format("{}", x), 1).get_concrete_function()
+
+
+def test_a_loop_takes_a_ragged_tensor_of_unknown_rank():
+    def double(x):
+        shapes = [tf.TensorShape([]), tf.RaggedTensorSpec([None, None], tf.float32)]
+        count = tf.constant(0)
+        return tf.while_loop(
+            lambda i, _: i < 2, lambda i, x: (i + 1, tf.concat([x, x], 0)), [count, x], shapes
+        )[1]
+
+    assert unknown(double, 1)(tf.ragged.constant([[1.0], []])).to_list() == [[1], []] * 4
+    with pytest.raises(tf.errors.InvalidArgumentError, match="EnsureShape"):
+        unknown(double, 1)(tf.ragged.constant([[[1.0]]], ragged_rank=1))
+
+
+def test_axes_of_ragged_reductions_are_known():
+    x = tf.ragged.constant([[1.0], [2.0, 3.0]])
+    with pytest.raises(TypeError, match="must be an int"):
+        tf.reduce_sum(x, tf.constant(1))
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="must be known"):
+        tf.reduce_sum(tf.ragged.constant([[1.0]]), tf.compat.v1.placeholder(tf.int32, []))
+
+
+def test_placeholders_say_nothing_of_their_values():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.ragged.placeholder(tf.float32, 1)
+        assert (x.shape.rank, x.flat_values.shape.rank) == (None, None)
+        fed = tf.compat.v1.ragged.constant_value([[[1.0, 2.0]], []], ragged_rank=1)
+        assert session.run(tf.reduce_sum(x, 2), {x: fed}).to_list() == [[3.0], []]
+
+
+@pytest.mark.parametrize("name", ["row_splits", "row_lengths", "row_starts", "row_limits"])
+def test_partitions_of_tensors_of_unknown_rank_are_vectors(name):
+    partition = tf.experimental.RowPartition
+
+    @tf.function(input_signature=[tf.TensorSpec(None, tf.int64)] * 2)
+    def look(lengths, ids):
+        assert getattr(partition.from_row_lengths(lengths), name)().shape == [None]
+        rows = 4 if name == "row_splits" else 3
+        assert getattr(partition.from_value_rowids(ids, nrows=3), name)().shape == [rows]
+
+    look.get_concrete_function()
+
+
+def test_means_over_several_axes_of_unknown_rank():
+    x = tf.ragged.constant([[[[1.0, 2.0], [3.0]], []], [[[5.0]]]])
+    mean = unknown(lambda x: tf.reduce_mean(x, [1, 3]), 3)
+    assert mean(x).to_list() == tf.reduce_mean(x, [1, 3]).to_list() == [[1.5, 3.0], [5.0]]
+
+
+def test_rows_of_values_of_unknown_rank():
+    row = unknown(lambda x: tf.RaggedTensor.from_uniform_row_length(x, 2)[1], 0)
+    assert row([1.0, 2.0, 3.0, 4.0]).numpy().tolist() == [3, 4]
+
+
+def test_the_ragged_part_of_a_shape_of_unknown_rank():
+    lengths = unknown(lambda x: tf.shape(x)[:2].static_lengths(), 2)
+    assert lengths.get_concrete_function() is not None
+    with pytest.raises(ValueError, match="Rank must be known"):
+        unknown(lambda x: tf.shape(x)[1:].rank, 2).get_concrete_function()
+
+
+def test_partitions_of_ragged_tensors_may_be_int64():
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    parts = tf.dynamic_partition(x, tf.ragged.constant([[0, 1], [1]], dtype=tf.int64), 2)
+    assert [p.numpy().tolist() for p in parts] == [[1], [2, 3]]
+
+
+def test_realdiv_of_ragged_tensors():
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    assert tf.realdiv(x, x + 1.0).to_list() == (x / (x + 1.0)).to_list()

@@ -45,3 +45,19 @@ def test_refusals() -> None:
         tf.strings.format("{}", x, summarize=0)
     with pytest.raises(ValueError, match="expects 2 tensors, but the inputs only has 1"):
         tf.strings.format("{} {}", x)
+
+
+def test_split_of_ragged_strings_of_unknown_rank():
+    @tf.function(input_signature=[tf.RaggedTensorSpec(None, tf.string, 1)])
+    def parts(text):
+        found = tf.strings.split(text)
+        assert found.shape == [None, None, None]
+        return found
+
+    assert parts(tf.ragged.constant([["a b"], []])).to_list() == [[[b"a", b"b"]], []]
+
+
+@pytest.mark.parametrize("function", [tf.strings.split, tf.strings.bytes_split])
+def test_only_strings_are_split(function):
+    with pytest.raises(ValueError, match="string"):
+        function(tf.constant([1]))

@@ -1,5 +1,7 @@
 """`map_fn` and `vectorized_map` over sparse tensors, ragged tensors and extension types."""
 
+import subprocess
+import sys
 import typing
 
 import numpy as np
@@ -84,12 +86,29 @@ def test_gradients_reach_the_values_of_sparse_rows():
     assert tape.gradient(y, values).numpy().tolist() == [6.0, 6.0, 6.0]
 
 
-def test_sparse_rows_need_a_rank():
-    with pytest.raises(ValueError, match="known rank"):
-        tf.map_fn(
-            tf.sparse.from_dense, tf.constant(DENSE),
-            fn_output_signature=tf.SparseTensorSpec(None, tf.int32),
-        )  # fmt: skip
+def test_sparse_rows_of_unknown_rank():
+    kind = tf.SparseTensorSpec(None, tf.int32)
+    mapped = tf.map_fn(tf.sparse.from_dense, tf.constant(DENSE), fn_output_signature=kind)
+    assert dense(mapped) == DENSE.tolist()
+
+    @tf.function(input_signature=[kind])
+    def doubled(rows):
+        result = tf.map_fn(lambda row: row * 2, rows)
+        assert result.values.shape == [None]
+        return result
+
+    rows = tf.sparse.from_dense(DENSE)
+    assert dense(doubled(rows)) == [[2 * n for n in row] for row in DENSE]
+
+
+def test_sparse_results_where_nothing_ragged_was_named():
+    program = """
+import penstock as tf
+rows = tf.map_fn(tf.sparse.from_dense, tf.eye(2), fn_output_signature=tf.SparseTensorSpec([None]))
+print(rows.dense_shape.numpy().tolist())
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.stdout == "[2, 2]\n", result.stderr
 
 
 def test_extension_types(run):
@@ -139,3 +158,12 @@ def test_what_cannot_be_stacked_is_refused():
 def test_the_results_structure_is_compared():
     with pytest.raises((TypeError, ValueError), match="structure"):
         tf.map_fn(lambda row: (row.work, row.band), edges())
+
+
+def test_a_dense_row_is_no_ragged_one(run):
+    kind = tf.RaggedTensorSpec([None, None], tf.int32, ragged_rank=1)
+    with pytest.raises(ValueError, match="expected fn to return a ragged tensor"):
+        run(
+            lambda x: tf.map_fn(lambda row: row[None], x, fn_output_signature=kind),
+            tf.constant(DENSE),
+        )

@@ -220,6 +220,10 @@ def test_split() -> None:
         tf.sparse.split(A, 4, 1)
     with pytest.raises(ValueError, match="axis is required"):
         tf.sparse.split(A, 2)
+    with pytest.raises(INVALID, match="int64"):
+        tf.sparse.split(A, 2, tf.constant(1))
+    with pytest.raises(INVALID, match="int32"):
+        tf.sparse.reduce_sum(A, tf.constant(1, tf.int64))
     assert gradient(lambda v: tf.sparse.split(with_values(v), 2, 1)[0], [1.0, 2.0, 3.0]) == [
         [2, 0, 6]
     ]
@@ -308,6 +312,50 @@ def test_expand_dims() -> None:
             tf.sparse.expand_dims(A, axis)
 
 
+def unknown(function: Any) -> Any:
+    """A function of A, of whose rank nothing is known, and of an int32 that may have any shape."""
+    signature = [tf.SparseTensorSpec(None, tf.float32), tf.TensorSpec(None, tf.int32)]
+    return tf.function(function, input_signature=signature)
+
+
+def test_expand_dims_where_rank_or_axis_is_unknown() -> None:
+    insert = unknown(tf.sparse.expand_dims)
+    known = tf.function(tf.sparse.expand_dims, reduce_retracing=True)
+    last = unknown(lambda x, _: tf.sparse.expand_dims(x))
+    for axis in (0, 1, -2, 2):
+        wanted = parts(tf.sparse.expand_dims(A, axis))
+        assert parts(insert(A, axis)) == parts(known(A, tf.constant(axis))) == wanted
+    assert parts(last(A, 0)) == parts(tf.sparse.expand_dims(A))
+    for axis in (3, -4):
+        with pytest.raises(INVALID):
+            insert(A, axis)
+    for wrong in (1.0, [1], "1"):
+        with pytest.raises(TypeError, match="axis must be an integer"):
+            tf.sparse.expand_dims(A, wrong)
+
+
+def test_where_the_rank_is_unknown() -> None:
+    keep = unknown(lambda x, which: tf.sparse.retain(x, which > 0))
+    assert parts(keep(A, [1, 0, 1])) == (ROWS[::2], [1, 3], [2, 3])
+    widen = unknown(lambda x, sizes: tf.sparse.reset_shape(x, sizes))
+    assert parts(widen(A, [4, 3])) == (ROWS, [1, 2, 3], [4, 3])
+    with pytest.raises(INVALID):
+        widen(A, [1, 3])
+    marks = unknown(lambda x, size: tf.sparse.to_indicator(x, size))
+    np.testing.assert_array_equal(marks(A, 4), tf.sparse.to_indicator(A, 4))
+    merge = unknown(lambda x, size: tf.compat.v1.sparse_merge(x, x, size))
+    assert parts(merge(A, 4)) == ([[0, 1], [0, 2], [1, 3]], [1, 2, 3], [2, 4])
+
+
+def test_reshape_that_cannot_be_is_found_where_sizes_are_known() -> None:
+    with tf.Graph().as_default():
+        x = tf.compat.v1.sparse_placeholder(tf.float32, [2, 3])
+        assert tf.sparse.reshape(x, [-1]).shape == [6]
+        for sizes in ([5, 5], [-1, -1], [4, -1]):
+            with pytest.raises(ValueError, match=r"requested shape|may be -1"):
+                tf.sparse.reshape(x, sizes)
+
+
 def test_concat_of_other_sizes() -> None:
     wide = tf.SparseTensor([[0, 4]], [9.0], [1, 5])
     assert parts(tf.sparse.concat(0, [A, wide], True))[2] == [3, 5]
@@ -343,6 +391,8 @@ def test_eye_and_indicator() -> None:
         ids, tf.SparseTensor(ids.indices, [1.0, 2.0, 3.0], [2, 2]), 4
     )
     assert parts(merged) == ([[0, 0], [0, 2], [1, 1]], [2, 1, 3], [2, 4])
+    with pytest.raises(TypeError, match="Tensor or Python int"):
+        tf.compat.v1.sparse_merge(ids, ids, [4])
 
 
 def test_mask_of_slices() -> None:

@@ -172,3 +172,13 @@ def test_sparse_gradient_is_the_dense_one(name: str) -> None:
     assert isinstance(grads[1], tf.IndexedSlices)
     assert grads[1].indices.numpy().tolist() == [0, 2, 3]
     np.testing.assert_allclose(tf.convert_to_tensor(grads[1]).numpy(), grads[0].numpy(), rtol=1e-6)
+
+
+def test_lengths_are_no_tensors_of_a_graph() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
+    def count(size: Any) -> Any:
+        return tf.sparse.bincount([1, 2], minlength=size)
+
+    with pytest.raises(TypeError, match="minlength"):
+        count(4)
+    assert parts(tf.sparse.bincount([1], minlength=tf.constant(4)))[2] == [4]

@@ -10,9 +10,9 @@ EXPORTS = {
         "cross": ["ragged.cross"],
         "cross_hashed": ["ragged.cross_hashed"],
     },
+    "penstock.ops.ragged_elementwise": {"map_flat_values": ["ragged.map_flat_values"]},
     "penstock.ops.ragged_functions": {
         "boolean_mask": ["ragged.boolean_mask"],
-        "map_flat_values": ["ragged.map_flat_values"],
         "range": ["ragged.range"],
         "row_splits_to_segment_ids": ["ragged.row_splits_to_segment_ids"],
         "segment_ids_to_row_splits": ["ragged.segment_ids_to_row_splits"],

@@ -350,7 +350,8 @@ def _like(input: Any, value: int, dtype: Any, name: str | None, optimize: bool =
     name = name or ("zeros_like" if value == 0 else "ones_like")
     if state.graph is not None and isinstance(input, SparseTensor):
         kind = input.dtype if dtype is None else as_dtype(dtype).base_dtype
-        return _filled(input.dense_shape, value, kind, name)
+        known = input.shape.is_fully_defined()
+        return _filled(input.shape if known else input.dense_shape, value, kind, name)
     tensor = convert_to_tensor(input)
     kind = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
     if kind is variant and value == 0:

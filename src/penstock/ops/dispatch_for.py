@@ -57,7 +57,7 @@ BINARY = {
         "less_equal logical_and logical_or logical_xor not_equal right_shift"
     ),
     "math_division": (
-        "div divide divide_no_nan floor_div floordiv floormod truediv truncatediv "
+        "div divide divide_no_nan floor_div floordiv floormod real_div truediv truncatediv "
         "truncatemod xdivy xlog1py xlogy"
     ),
     "math_norms": "atan2",

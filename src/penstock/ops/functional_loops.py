@@ -252,6 +252,11 @@ def _check_row(spec: Any, value: Any) -> None:
         if state.graph is None and not spec.ragged_rank:
             raise errors.InvalidArgumentError(None, None, text)
         raise ValueError(text)
+    if spec.ragged_rank and isinstance(value, Tensor):
+        raise ValueError(
+            f"map_fn: expected fn to return a ragged tensor of {spec}, got {value!r}. Make it one "
+            "with tf.RaggedTensor.from_tensor, or give another fn_output_signature."
+        )
 
 
 def _dtype_and_shape(spec: Any) -> tuple[Any, Any]:

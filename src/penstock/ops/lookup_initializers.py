@@ -166,6 +166,8 @@ class TextFileInitializer(TableInitializerBase):
         if vocab_size is not None and vocab_size <= 0:
             raise ValueError(f"`vocab_size` should be > 0, received: {vocab_size}.")
         self._path = filename if isinstance(filename, str) else ""
+        with init_scope():
+            filename = lifted(filename, "TextFileInitializer: expected a file name")
         self._filename = filename
         if not isinstance(filename, SymbolicTensor):
             self._filename = self._track_trackable(Asset(filename), "_filename")

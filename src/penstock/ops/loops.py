@@ -32,7 +32,7 @@ from penstock.ops.bodies import (
 from penstock.ops.control_flow import STATELESS_WHILE, WHILE
 from penstock.ops.tensor_array import TensorArray
 from penstock.types import dtypes as dt
-from penstock.types.dims import Dims, is_subtype, text
+from penstock.types.dims import Dims, compatible, is_subtype, text
 from penstock.types.tensor_shape import TensorShape
 from penstock.util import nest
 from penstock.util.frames import user_frame
@@ -189,6 +189,10 @@ class _LoopBuilder:
             state.graph.as_tensor(t) for t in nest.flatten(loop_vars, expand_composites=True)
         ]
         self._dims = _invariants(self._flat, shape_invariants)
+        self._flat = [
+            t if is_subtype(t.dims, dims) else execute("EnsureShape", (t,), {"shape": dims})
+            for t, dims in zip(self._flat, self._dims, strict=True)
+        ]
         self._bound = bound
         self._hoists = True
         self._result: Any = None  # what the body returned
@@ -298,7 +302,7 @@ def _invariants(flat: Sequence[SymbolicTensor], given: Any) -> list[Dims]:
     for tensor, item in zip(flat, shapes, strict=True):
         shape = item if isinstance(item, TensorShape) else getattr(item, "shape", item)
         dims = TensorShape(shape).dims_tuple
-        if not is_subtype(tensor.dims, dims):
+        if not compatible(tensor.dims, dims):
             raise ValueError(
                 f"The shape invariant{_at()} must hold when the loop starts: expected "
                 f"{text(dims)}, got {text(tensor.dims)} for loop variable {len(result)}. Make it "

@@ -12,6 +12,7 @@ from penstock.ops.numpy_dtypes import (
     positive_axis,
     rank_of,
 )
+from penstock.ops.numpy_ranks import any_rank, at_least_zero, grown, one_if, order_of, sizes_of
 from penstock.types import dtypes
 from penstock.types.tensor_shape import TensorShape
 
@@ -119,7 +120,7 @@ def transpose(a: Value, axes: Any = None) -> Any:
     x = as_tensor(a)
     if axes is None:
         return array_order.transpose(x)
-    rank = rank_of(x, "transpose")
+    rank = len(axes) if x.dims is None else len(x.dims)
     return array_order.transpose(x, [positive_axis(i, rank, "transpose") for i in axes])
 
 
@@ -135,7 +136,9 @@ def swapaxes(a: Value, axis1: int, axis2: int) -> Any:
       A tensor.
     """
     x = as_tensor(a)
-    rank = rank_of(x, "swapaxes")
+    if x.dims is None:
+        return x if axis1 == axis2 else moveaxis(x, (axis1, axis2), (axis2, axis1))
+    rank = len(x.dims)
     order = list(range(rank))
     i, j = (positive_axis(v, rank, "swapaxes") for v in (axis1, axis2))
     order[i], order[j] = j, i
@@ -157,23 +160,28 @@ def moveaxis(a: Value, source: Any, destination: Any) -> Any:
       ValueError: the two differ in length, or an axis is named twice.
     """
     x = as_tensor(a)
-    rank = rank_of(x, "moveaxis")
+    rank = None if x.dims is None else len(x.dims)
     first, last = (axes_of(v, rank, "moveaxis") for v in (source, destination))
     if len(first) != len(last):
         raise ValueError(
             f"moveaxis: expected as many sources as destinations, got {source} and {destination}."
             " Name a place for each axis."
         )
+    if rank is None:
+        return array_order.transpose(x, order_of(x, first, last))
     order = [i for i in range(rank) if i not in first]
     for place, axis in sorted(zip(last, first, strict=True)):
         order.insert(place, axis)
     return array_order.transpose(x, order)
 
 
-def axes_of(axes: Any, rank: int, name: str) -> list[int]:
-    """Axes that a caller gave, from 0 on; an error when one of them does not exist."""
+def axes_of(axes: Any, rank: int | None, name: str) -> list[int]:
+    """Axes that a caller gave, from 0 on; an error when one of them does not exist.
+
+    They are as they were given where the rank is unknown.
+    """
     listed = list(axes) if isinstance(axes, (list, tuple)) else [axes]
-    found = [positive_axis(i, rank, name) for i in listed]
+    found = [int(i) if rank is None else positive_axis(i, rank, name) for i in listed]
     if len(set(found)) < len(found):
         raise ValueError(f"{name}: expected different axes, got {axes}. Name each axis once.")
     return found
@@ -215,8 +223,8 @@ def _at_least(rank: int, arys: tuple[Value, ...], grow: Any) -> Any:
     found = []
     for value in arys:
         x = as_tensor(value)
-        have = rank_of(x, f"atleast_{rank}d")
-        found.append(x if have >= rank else grow(x, have))
+        have = any_rank(x)
+        found.append(x if isinstance(have, int) and have >= rank else grow(x, have))
     return found[0] if len(found) == 1 else found
 
 
@@ -229,7 +237,7 @@ def atleast_1d(*arys: Value) -> Any:
     Returns:
       A tensor, or a list of them.
     """
-    return _at_least(1, arys, lambda x, have: tensor_reshape(x, [1]))
+    return _at_least(1, arys, lambda x, have: grown(x, at_least_zero(1 - have)))
 
 
 def atleast_2d(*arys: Value) -> Any:
@@ -241,7 +249,7 @@ def atleast_2d(*arys: Value) -> Any:
     Returns:
       A tensor, or a list of them.
     """
-    return _at_least(2, arys, lambda x, have: tensor_reshape(x, [1, -1]))
+    return _at_least(2, arys, lambda x, have: grown(x, at_least_zero(2 - have)))
 
 
 def atleast_3d(*arys: Value) -> Any:
@@ -254,10 +262,9 @@ def atleast_3d(*arys: Value) -> Any:
       A tensor, or a list of them.
     """
 
-    def grow(x: Any, have: int) -> Any:
-        if have == 2:
-            return array_shape.expand_dims(x, -1)
-        return tensor_reshape(x, [1, -1, 1])
+    def grow(x: Any, have: Any) -> Any:
+        before = one_if(have < 2)
+        return grown(x, before, at_least_zero(3 - have - before))
 
     return _at_least(3, arys, grow)
 
@@ -298,4 +305,12 @@ def broadcast_arrays(*args: Value, **kwargs: Any) -> list[Any]:
     common: Any = TensorShape([])
     for tensor in tensors:
         common = array_shape.broadcast_static_shape(common, tensor.shape)
-    return [array_shape.broadcast_to(t, common) for t in tensors]
+    if common.is_fully_defined():
+        return [array_shape.broadcast_to(t, common) for t in tensors]
+    sizes: Any = sizes_of(tensors[0])
+    for tensor in tensors[1:]:
+        sizes = array_shape.broadcast_dynamic_shape(sizes, sizes_of(tensor))
+    found = [array_shape.broadcast_to(t, sizes) for t in tensors]
+    for each in found:
+        each.set_shape(common)
+    return found

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.core.convert import convert_to_tensor
 from penstock.ops import array_join, array_shape
 from penstock.ops.array_basics import reshape as tensor_reshape
+from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_gather import gather
 from penstock.ops.array_select import where as tensor_where
+from penstock.ops.math_cast import cast
 from penstock.ops.math_compare import less
 from penstock.ops.numpy_arrays import atleast_1d, moveaxis, ravel
 from penstock.ops.numpy_dtypes import (
@@ -14,10 +17,9 @@ from penstock.ops.numpy_dtypes import (
     as_tensor,
     positive_axis,
     promoted,
-    rank_of,
 )
 from penstock.ops.numpy_elementwise import as_bool
-from penstock.types.tensor_shape import TensorShape
+from penstock.ops.numpy_ranks import size_along, together
 
 
 def where(condition: Value, x: Value = None, y: Value = None) -> Any:
@@ -125,8 +127,9 @@ def take(
         raise TypeError("take: expected integers, got bools. Use compress for a condition.")
     if axis is None:
         x, axis = ravel(x), 0
-    along = positive_axis(axis, rank_of(x, "take"), "take")
-    return gather(x, _inside(index, as_tensor(x.dims[along], index.dtype), mode), axis=along)
+    along = axis if x.dims is None else positive_axis(axis, len(x.dims), "take")
+    count = cast(convert_to_tensor(size_along(x, along)), index.dtype)
+    return gather(x, _inside(index, count, mode), axis=along)
 
 
 def _inside(index: Any, count: Any, mode: str) -> Any:
@@ -157,19 +160,19 @@ def take_along_axis(arr: Value, indices: Value, axis: int | None) -> Any:
     x, index = as_tensor(arr), as_tensor(indices)
     if axis is None:
         x, axis = ravel(x), 0
-    rank = rank_of(x, "take_along_axis")
-    if rank != rank_of(index, "take_along_axis"):
+    if None not in (x.dims, index.dims) and len(x.dims) != len(index.dims):
         raise ValueError(
             f"take_along_axis: expected two tensors of one rank, got shapes {x.shape} and"
             f" {index.shape}. Put axes of size 1 into the indices."
         )
-    along = positive_axis(axis, rank, "take_along_axis")
-    lead = [n if i != along else 1 for i, n in enumerate(index.shape.as_list())]
-    body = [n if i != along else 1 for i, n in enumerate(x.shape.as_list())]
-    common = array_shape.broadcast_static_shape(TensorShape(lead), TensorShape(body)).as_list()
-    wide_x, wide_i = list(common), list(common)
-    wide_x[along], wide_i[along] = x.dims[along], index.dims[along]
-    x = moveaxis(array_shape.broadcast_to(x, wide_x), along, -1)
-    index = moveaxis(array_shape.broadcast_to(index, wide_i), along, -1)
-    index = tensor_where(less(index, index - index), index + x.dims[-1], index)
-    return moveaxis(gather(x, index, axis=-1, batch_dims=rank - 1), -1, along)
+    along = axis if x.dims is None else positive_axis(axis, len(x.dims), "take_along_axis")
+    x, index = moveaxis(x, along, -1), moveaxis(index, along, -1)
+    count, wanted = (convert_to_tensor(size_along(t, -1)) for t in (x, index))
+    common = array_shape.broadcast_dynamic_shape(shape_of(x)[:-1], shape_of(index)[:-1])
+    rows = tensor_reshape(array_shape.broadcast_to(x, together(common, [count])), [-1, count])
+    index = array_shape.broadcast_to(index, together(common, [wanted]))
+    places = tensor_reshape(index, [-1, wanted])
+    places = tensor_where(less(places, places - places), places + cast(count, places.dtype), places)
+    found = tensor_reshape(gather(rows, places, axis=1, batch_dims=1), shape_of(index))
+    found.set_shape(index.shape)
+    return moveaxis(found, -1, along)

@@ -6,16 +6,18 @@ from typing import Any
 import numpy as np
 
 from penstock.core.execute import execute
+from penstock.core.tensor import Tensor
 from penstock.ops import array_fill, math_arithmetic, math_compare, math_range
 from penstock.ops.array_basics import identity, reshape
 from penstock.ops.array_diag import diag as matrix_diag
-from penstock.ops.array_shape import broadcast_to, expand_dims
+from penstock.ops.array_shape import broadcast_to, ensure_shape, expand_dims
+from penstock.ops.conditionals import cond
 from penstock.ops.math_cast import cast
+from penstock.ops.numpy_arrays import moveaxis
 from penstock.ops.numpy_devices import moved, placed
 from penstock.ops.numpy_dtypes import (
     Value,
     as_tensor,
-    positive_axis,
     promoted,
     rank_of,
     result_type,
@@ -23,6 +25,9 @@ from penstock.ops.numpy_dtypes import (
     to_inexact,
 )
 from penstock.ops.numpy_elementwise import power
+from penstock.ops.numpy_ranks import any_rank, at_least_zero, grown, together
+from penstock.ops.numpy_ranks import ones as one_sizes
+from penstock.ops.numpy_turning import diagonal
 from penstock.types import dtypes
 
 Shape = Any  # any: an integer, a tuple, or an integer tensor
@@ -47,8 +52,7 @@ def array(val: Value, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> A
     found = as_tensor(val, dtype)
     if copy:
         found = identity(found)
-    missing = ndmin - len(found.dims) if found.dims is not None else 0
-    return reshape(found, [1] * missing + found.shape.as_list()) if missing > 0 else found
+    return grown(found, at_least_zero(ndmin - any_rank(found))) if ndmin else found
 
 
 def asarray(a: Value, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Any:
@@ -423,18 +427,15 @@ def linspace(
     """
     if num < 0:
         raise ValueError(f"linspace: expected num >= 0, got {num}. Pass how many numbers you want.")
-    wanted = as_tensor(1.0).dtype if dtype in (None, float) else tensor_dtype(dtype)
     first, last = map(to_inexact, promoted(start, stop))
+    wanted = result_type(start, stop, 0.0) if dtype in (None, float) else tensor_dtype(dtype)
     if first.dtype is not wanted and (wanted.is_floating or wanted.is_complex):
         first, last = cast(first, wanted), cast(last, wanted)
     parts = num - 1 if endpoint else num
     gap = math_arithmetic.subtract(last, first)
     distance = execute("RealDiv", (gap, as_tensor(max(parts, 1), gap.dtype)), {})
     found = _spaced(first, last, num, endpoint, distance)
-    rank = rank_of(found, "linspace")
-    order = list(range(1, rank))
-    order.insert(positive_axis(axis, rank, "linspace"), 0)
-    found = cast(found if axis == 0 else execute("Transpose", (found, order), {}), wanted)
+    found = cast(found if axis == 0 else moveaxis(found, 0, axis), wanted)
     if not retstep:
         return found
     return found, distance if parts > 0 else as_tensor(math.nan, gap.dtype)
@@ -442,7 +443,7 @@ def linspace(
 
 def _spaced(first: Any, last: Any, num: int, endpoint: bool, distance: Any) -> Any:
     """[num, ...]: the last one is `last` itself."""
-    shape = [num] + [1] * rank_of(distance, "linspace")
+    shape = together([num], one_sizes(any_rank(distance)))
     index = reshape(cast(math_range.range(num, dtype=dtypes.int32), distance.dtype), shape)
     found = math_arithmetic.add(first, math_arithmetic.multiply(index, distance))
     if not endpoint or num < 2:
@@ -510,13 +511,10 @@ def geomspace(
     exponents = linspace(ends[0], ends[1], num, endpoint, dtype=work)
     found = execute("Exp", (exponents,), {})
     found = math_arithmetic.multiply(cast(found, work), expand_dims(sign, 0))
-    rank = rank_of(found, "geomspace")
-    order = list(range(1, rank))
-    order.insert(positive_axis(axis, rank, "geomspace"), 0)
-    return cast(execute("Transpose", (found, order), {}), wanted)
+    return cast(found if axis == 0 else moveaxis(found, 0, axis), wanted)
 
 
-def diag(v: Value, k: int = 0) -> Any:
+def diag(v: Value, k: int | Tensor = 0) -> Any:
     """A matrix with a vector on a diagonal, or a matrix's diagonal.
 
     Args:
@@ -530,17 +528,21 @@ def diag(v: Value, k: int = 0) -> Any:
       ValueError: v is neither.
     """
     x = as_tensor(v)
-    rank = rank_of(x, "diag")
-    if rank == 1:
-        return matrix_diag(x, k=int(k))
-    if rank != 2:
+    if x.dims is None:
+        is_vector = math_compare.equal(any_rank(x), 1)
+        return cond(
+            is_vector,
+            lambda: diag(ensure_shape(x, [None]), k),
+            lambda: diag(ensure_shape(x, [None, None]), k),
+        )
+    if len(x.dims) == 1:
+        return matrix_diag(x, k=k)
+    if len(x.dims) != 2:
         raise ValueError(f"diag: expected a vector or a matrix, got shape {x.shape}. Use diagflat.")
-    rows, columns = x.dims[0], x.dims[1]
-    if k >= columns or k <= -rows:
-        return array_fill.zeros([0], x.dtype)
-    return execute(
-        "MatrixDiagPartV3", (x, int(k), array_fill.zeros([], x.dtype)), {"align": "RIGHT_LEFT"}
-    )
+    if isinstance(k, Tensor):
+        zero = array_fill.zeros([], x.dtype)
+        return execute("MatrixDiagPartV3", (x, k, zero), {"align": "RIGHT_LEFT"})
+    return diagonal(x, k)
 
 
 def diagflat(v: Value, k: int = 0) -> Any:

@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.convert import convert_to_tensor
+from penstock.core.tensor import Tensor
 from penstock.ops import array_join, array_split, array_tile
 from penstock.ops.array_basics import reshape as tensor_reshape
-from penstock.ops.numpy_arrays import atleast_1d, atleast_2d, atleast_3d, ravel
+from penstock.ops.math_cast import cast
+from penstock.ops.numpy_arrays import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from penstock.ops.numpy_choosing import nonzero
 from penstock.ops.numpy_dtypes import (
     Value,
@@ -16,6 +19,16 @@ from penstock.ops.numpy_dtypes import (
     promoted,
     rank_of,
 )
+from penstock.ops.numpy_ranks import (
+    any_rank,
+    at_least_zero,
+    grown,
+    one_if,
+    ones,
+    size_along,
+    together,
+)
+from penstock.types import dtypes
 
 
 def _joined(arys: Any) -> list[Any]:
@@ -69,6 +82,8 @@ def stack(arrays: Any, axis: int = 0) -> Any:
     Returns:
       A tensor of their common dtype.
     """
+    if isinstance(arrays, Tensor):  # its rows are the values
+        return arrays if axis == 0 else moveaxis(arrays, 0, axis)
     return array_join.stack(_joined(arrays), axis=axis)
 
 
@@ -98,7 +113,7 @@ def hstack(tup: Any) -> Any:
       A tensor.
     """
     tensors = _listed(atleast_1d(*_joined(tup)))
-    return array_join.concat(tensors, 0 if rank_of(tensors[0], "hstack") == 1 else 1)
+    return array_join.concat(tensors, one_if(any_rank(tensors[0]) > 1))
 
 
 def dstack(tup: Any) -> Any:
@@ -127,10 +142,12 @@ def split(ary: Value, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     x = as_tensor(ary)
     if isinstance(indices_or_sections, (int, np.integer)):
         return list(array_split.split(x, int(indices_or_sections), axis=axis))
-    along = positive_axis(axis, rank_of(x, "split"), "split")
     bounds = [None, *[int(i) for i in indices_or_sections], None]
-    lead = (slice(None),) * along
-    return [x[(*lead, slice(i, j))] for i, j in itertools.pairwise(bounds)]
+    parts = [slice(i, j) for i, j in itertools.pairwise(bounds)]
+    if x.dims is None and axis < 0:
+        return [x[(..., part, *(slice(None),) * (-axis - 1))] for part in parts]
+    lead = (slice(None),) * (axis if x.dims is None else positive_axis(axis, len(x.dims), "split"))
+    return [x[(*lead, part)] for part in parts]
 
 
 def vsplit(ary: Value, indices_or_sections: Any) -> list[Any]:
@@ -157,6 +174,9 @@ def hsplit(ary: Value, indices_or_sections: Any) -> list[Any]:
       A list of tensors.
     """
     x = as_tensor(ary)
+    if x.dims is None and isinstance(indices_or_sections, (int, np.integer)):
+        along = one_if(any_rank(x) > 1)
+        return list(array_split.split(x, int(indices_or_sections), axis=along))
     return split(x, indices_or_sections, 0 if rank_of(x, "hsplit") == 1 else 1)
 
 
@@ -184,10 +204,11 @@ def tile(a: Value, reps: Any) -> Any:
       A tensor.
     """
     x = as_tensor(a)
-    times = [reps] if isinstance(reps, (int, np.integer)) else [int(r) for r in reps]
-    rank = max(rank_of(x, "tile"), len(times))
-    x = tensor_reshape(x, [1] * (rank - len(x.shape)) + x.shape.as_list())
-    return array_tile.tile(x, [1] * (rank - len(times)) + times)
+    times = tensor_reshape(convert_to_tensor(reps, dtype_hint=dtypes.int32), [-1])
+    times = cast(times, dtypes.int32)
+    missing = size_along(times, 0) - any_rank(x)
+    x = grown(x, at_least_zero(missing))
+    return array_tile.tile(x, together(ones(at_least_zero(-missing)), times))
 
 
 def repeat(a: Value, repeats: Any, axis: int | None = None) -> Any:
@@ -242,7 +263,7 @@ def ix_(*args: Value) -> list[Any]:
     found = []
     for place, value in enumerate(args):
         x = as_tensor(value)
-        if rank_of(x, "ix_") != 1:
+        if x.dims is not None and len(x.dims) != 1:
             raise ValueError(f"ix_: expected vectors, got shape {x.shape}. Flatten it first.")
         if x.dtype.is_bool:
             x = nonzero(x)[0]

@@ -9,7 +9,9 @@ from penstock.ops.array_basics import reshape
 from penstock.ops.array_fill import zeros_like
 from penstock.ops.array_shape import expand_dims
 from penstock.ops.math_cast import cast
-from penstock.ops.numpy_dtypes import Value, as_tensor, default_int, positive_axis, rank_of
+from penstock.ops.numpy_arrays import atleast_1d
+from penstock.ops.numpy_dtypes import Value, as_tensor, default_int, positive_axis
+from penstock.ops.numpy_ranks import any_rank, ones
 from penstock.types import dtypes
 
 
@@ -17,15 +19,14 @@ def _position(
     name: str, run: Callable[..., Any], a: Value, axis: int | None, keepdims: bool
 ) -> Any:
     x = as_tensor(a)
-    rank = rank_of(x, name)
+    rank = any_rank(x)
     if x.dtype.is_bool:
         x = cast(x, dtypes.uint8)
-    if axis is None or not rank:
+    if axis is None or x.dims == ():
         x = reshape(x, [-1])
-        kept: list[int] = [1] * rank
         found = run(x, axis=0)
-        return reshape(found, kept) if keepdims else found
-    along = positive_axis(axis, rank, name)
+        return reshape(found, ones(rank)) if keepdims else found
+    along = positive_axis(axis, rank, name) if isinstance(rank, int) else axis
     found = run(x, axis=along)
     return expand_dims(found, along) if keepdims else found
 
@@ -126,6 +127,7 @@ def argsort(
     x, along = _ordered("argsort", a, axis, kind, order)
     if x.dtype.is_bool:
         x = cast(x, dtypes.int32)
-    if not rank_of(x, "argsort"):
+    x = atleast_1d(x) if x.dims is None else x
+    if x.dims == ():
         return cast(reshape(zeros_like(x), [1]), default_int())  # as NumPy sorts a number
     return cast(array_sort.argsort(x, along, way, stable=True), default_int())

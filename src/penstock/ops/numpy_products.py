@@ -2,16 +2,32 @@
 
 from typing import Any
 
-from penstock.ops import math_arithmetic, math_einsum, math_matmul
+from penstock import errors
+from penstock.core.convert import convert_to_tensor
+from penstock.graph.behavior import control_dependencies
+from penstock.ops import debug_asserts as asserts
+from penstock.ops import math_arithmetic, math_compare, math_einsum, math_matmul
 from penstock.ops.array_basics import reshape
-from penstock.ops.array_fill import zeros_like
-from penstock.ops.array_join import stack, unstack
-from penstock.ops.array_shape import expand_dims, squeeze
+from penstock.ops.array_basics import shape as shape_of
+from penstock.ops.array_fill import ones_like, zeros_like
+from penstock.ops.array_join import concat, stack, unstack
+from penstock.ops.array_shape import ensure_shape, expand_dims, squeeze
+from penstock.ops.conditionals import cond
 from penstock.ops.math_cast import cast, conj
 from penstock.ops.math_reduce import reduce_sum
 from penstock.ops.numpy_arrays import atleast_1d, moveaxis
-from penstock.ops.numpy_dtypes import Value, as_tensor, promoted, promoted_as_arrays, rank_of
+from penstock.ops.numpy_dtypes import Value, as_tensor, promoted, promoted_as_arrays
 from penstock.ops.numpy_elementwise import multiply
+from penstock.ops.numpy_ranks import (
+    any_rank,
+    at_least_zero,
+    grown,
+    numbers_to,
+    one_if,
+    size_along,
+    sizes_of,
+    together,
+)
 from penstock.ops.numpy_turning import diagonal
 from penstock.types import dtypes
 
@@ -35,22 +51,29 @@ def matmul(x1: Value, x2: Value) -> Any:
       [..., M, N], without the axes of vectors.
 
     Raises:
-      ValueError: an argument is a scalar.
+      ValueError: an argument is a scalar, or the sizes do not fit.
     """
     x, y = promoted(x1, x2)
-    ranks = rank_of(x, "matmul"), rank_of(y, "matmul")
-    if not all(ranks):
+    ranks = any_rank(x), any_rank(y)
+    if 0 in [rank for rank in ranks if isinstance(rank, int)]:
         raise ValueError(
             f"matmul: expected two tensors of rank 1 or more, got shapes {x.shape} and {y.shape}."
             " Use multiply for scalars."
         )
-    left = expand_dims(x, 0) if ranks[0] == 1 else x
-    right = expand_dims(y, -1) if ranks[1] == 1 else y
-    found = _through_int32(left, right, math_matmul.matmul)
-    if ranks[1] == 1:
+    row, column = (one_if(rank < 2) for rank in ranks)
+    try:
+        found = _through_int32(grown(x, row), grown(y, 0, column), math_matmul.matmul)
+    except errors.InvalidArgumentError as problem:  # as NumPy tells of sizes that do not fit
+        raise ValueError(problem.message) from None
+    if not (isinstance(row, int) and isinstance(column, int)):
+        sizes = shape_of(found)
+        return reshape(
+            found, together(sizes[:-2], sizes[-2:-1][: 1 - row], sizes[-1:][: 1 - column])
+        )
+    if column:
         found = squeeze(found, axis=[-1])
-    if ranks[0] == 1:
-        found = squeeze(found, axis=[-1 if ranks[1] == 1 else -2])
+    if row:
+        found = squeeze(found, axis=[-1 if column else -2])
     return found
 
 
@@ -80,10 +103,34 @@ def dot(a: Value, b: Value) -> Any:
       A tensor; the plain product when one is a scalar.
     """
     x, y = promoted_as_arrays(a, b)
-    rank_x, rank_y = rank_of(x, "dot"), rank_of(y, "dot")
-    if not rank_x or not rank_y:
+    if () in (x.dims, y.dims):
         return multiply(x, y)
+    if None in (x.dims, y.dims):
+        return _product_of_any(x, y, last_but_one=True)
+    rank_x, rank_y = len(x.dims), len(y.dims)
     return tensordot(x, y, [[rank_x - 1], [max(rank_y - 2, 0)]])
+
+
+def _product_of_any(x: Any, y: Any, last_but_one: bool) -> Any:
+    """Sums of products of tensors of unknown rank: `dot`, or `inner`."""
+
+    def sums() -> Any:
+        rank, sizes, other = any_rank(y), shape_of(y), y
+        left = sizes[:-1]
+        if last_but_one:
+            wide = one_if(rank > 1)
+            left = together(sizes[: at_least_zero(rank - 2)], sizes[rank - wide :])
+            other = moveaxis(grown(y, 0, 1 - wide), -2, -1)
+        rows, others = (reshape(t, together([-1], shape_of(t)[-1:])) for t in (x, other))
+        found = _through_int32(rows, others, _by_rows)
+        return reshape(found, together(shape_of(x)[:-1], left))
+
+    scalar = (math_compare.equal(any_rank(t), 0) for t in (x, y))
+    return cond(math_compare.logical_or(*scalar), lambda: multiply(x, y), sums)
+
+
+def _by_rows(x: Any, y: Any) -> Any:
+    return math_matmul.matmul(x, y, transpose_b=True)
 
 
 def inner(a: Value, b: Value) -> Any:
@@ -97,8 +144,10 @@ def inner(a: Value, b: Value) -> Any:
       A tensor; the plain product when one is a scalar.
     """
     x, y = promoted_as_arrays(a, b)
-    if not rank_of(x, "inner") or not rank_of(y, "inner"):
+    if () in (x.dims, y.dims):
         return multiply(x, y)
+    if None in (x.dims, y.dims):
+        return _product_of_any(x, y, last_but_one=False)
     return tensordot(x, y, [[-1], [-1]])
 
 
@@ -142,13 +191,13 @@ def kron(a: Value, b: Value) -> Any:
       A tensor whose sizes are the products of theirs.
     """
     x, y = promoted(a, b)
-    rank = max(rank_of(x, "kron"), rank_of(y, "kron"))
-    dims_x = [1] * (rank - len(x.shape)) + x.shape.as_list()
-    dims_y = [1] * (rank - len(y.shape)) + y.shape.as_list()
-    pairs = list(zip(dims_x, dims_y, strict=True))
-    left = reshape(x, [size for m, _ in pairs for size in (m, 1)])
-    right = reshape(y, [size for _, n in pairs for size in (1, n)])
-    return reshape(multiply(left, right), [m * n for m, n in pairs])
+    missing = any_rank(y) - any_rank(x)
+    x, y = grown(x, at_least_zero(missing)), grown(y, at_least_zero(-missing))
+    sizes, others = (convert_to_tensor(sizes_of(t), dtypes.int32) for t in (x, y))
+    one = ones_like(sizes)
+    left = reshape(x, reshape(stack([sizes, one], axis=1), [-1]))
+    right = reshape(y, reshape(stack([one, others], axis=1), [-1]))
+    return reshape(multiply(left, right), math_arithmetic.multiply(sizes, others))
 
 
 def cross(
@@ -174,21 +223,42 @@ def cross(
         axisa = axisb = axisc = axis
     x, y = promoted_as_arrays(a, b)
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
-    sizes = x.dims[-1], y.dims[-1]
-    if not set(sizes) <= {2, 3}:
+    sizes = [None if t.dims is None else t.dims[-1] for t in (x, y)]
+    if not set(sizes) <= {2, 3, None}:
         raise ValueError(
             f"cross: expected vectors of 2 or 3 numbers, got sizes {sizes[0]} and {sizes[1]}."
             " Name the axis that holds them."
         )
-    p = [x[..., i] for i in range(sizes[0])]
-    q = [y[..., i] for i in range(sizes[1])]
+    p, q = _coordinates(x), _coordinates(y)
     last = _minor(p, q, 0, 1)
-    if sizes == (2, 2):
+    if sizes == [2, 2]:
         return last
-    zero_p, zero_q = zeros_like(p[0]), zeros_like(q[0])
-    p, q = ([*p, zero_p])[:3], ([*q, zero_q])[:3]
-    parts = [_minor(p, q, 1, 2), _minor(p, q, 2, 0), last]
-    return moveaxis(stack(parts, axis=-1), -1, axisc)
+
+    def vectors() -> Any:
+        parts = [_minor(p, q, 1, 2), _minor(p, q, 2, 0), last]
+        return moveaxis(stack(parts, axis=-1), -1, axisc)
+
+    if 3 in sizes:
+        return vectors()
+    pairs = [math_compare.equal(size_along(t, -1), 2) for t in (x, y)]
+    return cond(math_compare.logical_and(*pairs), lambda: last, vectors)
+
+
+def _coordinates(x: Any) -> list[Any]:
+    """The three numbers of each vector; the third is 0 for a vector of two."""
+    count = size_along(x, -1)
+    if not isinstance(count, int):
+        message = "cross: expected vectors of 2 or 3 numbers. Name the axis that holds them."
+        checks = [
+            asserts.assert_greater_equal_v1(count, 2, message=message),
+            asserts.assert_less_equal_v1(count, 3, message=message),
+        ]
+        with control_dependencies([c for c in checks if c is not None]):
+            zero = zeros_like(x[..., :1])
+        x = concat([x, zero], -1)
+        return [x[..., i] for i in range(3)]
+    found = [x[..., i] for i in range(count)]
+    return [*found, zeros_like(found[0])][:3]
 
 
 def _minor(p: list[Any], q: list[Any], i: int, j: int) -> Any:
@@ -280,13 +350,15 @@ def vander(x: Value, N: int | None = None, increasing: bool = False) -> Any:
       ValueError: N is negative or x no vector.
     """
     values = as_tensor(x)
-    if rank_of(values, "vander") != 1:
+    if values.dims is None:
+        values = ensure_shape(values, [None])
+    if len(values.dims) != 1:
         raise ValueError(f"vander: expected a vector, got shape {values.shape}. Flatten it first.")
-    count = values.dims[0] if N is None else int(N)
-    if count < 0:
+    count = size_along(values, 0) if N is None else int(N)
+    if isinstance(count, int) and count < 0:
         raise ValueError(f"vander: expected N >= 0, got {count}. Leave it out for a square matrix.")
     if values.dtype.is_bool:
         values = cast(values, dtypes.int64)
-    powers = list(range(count)) if increasing else list(range(count - 1, -1, -1))
-    exponents = cast(as_tensor(powers, dtypes.int64), values.dtype)
+    powers = numbers_to(count)
+    exponents = cast(powers if increasing else count - 1 - powers, values.dtype)
     return math_arithmetic.pow(expand_dims(values, -1), expand_dims(exponents, 0))

@@ -11,7 +11,9 @@ from penstock.ops.array_basics import reshape
 from penstock.ops.array_fill import ones_like
 from penstock.ops.array_select import where
 from penstock.ops.array_shape import broadcast_to, rank
+from penstock.ops.conditionals import cond
 from penstock.ops.math_cast import cast
+from penstock.ops.math_compare import equal
 from penstock.ops.math_elementwise import sqrt
 from penstock.ops.numpy_dtypes import (
     Value,
@@ -19,12 +21,12 @@ from penstock.ops.numpy_dtypes import (
     default_int,
     positive_axis,
     promoted,
-    rank_of,
     tensor_dtype,
     to_inexact,
 )
 from penstock.ops.numpy_elementwise import as_bool, isclose
 from penstock.ops.numpy_elementwise import isnan as _isnan
+from penstock.ops.numpy_ranks import any_rank, numbers_to, sizes_of
 from penstock.types import dtypes
 from penstock.types.dtypes import as_dtype
 
@@ -348,7 +350,7 @@ def average(
         if not returned:
             return found
         count = reduce.reduce_sum(ones_like(x), axis=axis)
-        return found, broadcast_to(count, found.shape)
+        return found, broadcast_to(count, sizes_of(found))
     x, w = promoted(x, weights)
     w = _weights(x, w, axis)
     total = reduce.reduce_sum(w, axis=axis)
@@ -359,6 +361,12 @@ def average(
 
 
 def _weights(x: Any, w: Any, axis: int | None) -> Any:
+    if None in (x.dims, w.dims) and axis is not None:
+        size = any_rank(x)
+        along = equal(numbers_to(size), axis if axis >= 0 else size + axis)
+        spread = lambda: reshape(w, where(along, -1, 1))  # noqa: E731
+        w = cond(equal(any_rank(w), size), lambda: w, spread)
+        return broadcast_to(w, sizes_of(x))
     if w.shape.is_compatible_with(x.shape) and len(w.dims or ()) == len(x.dims or ()):
         return w
     if axis is None or len(w.dims or ()) != 1:
@@ -366,10 +374,9 @@ def _weights(x: Any, w: Any, axis: int | None) -> Any:
             f"average: expected weights of shape {x.shape}, or with an axis of its size, got"
             f" {w.shape}. Pass axis= with weights of one axis."
         )
-    size = rank_of(x, "average")
-    shape = [1] * size
-    shape[positive_axis(axis, size, "average")] = -1
-    return broadcast_to(reshape(w, shape), x.shape)
+    shape = [1] * len(x.dims)
+    shape[positive_axis(axis, len(x.dims), "average")] = -1
+    return broadcast_to(reshape(w, shape), sizes_of(x))
 
 
 def count_nonzero(a: Value, axis: Axis = None, *, keepdims: bool = False) -> Any:
@@ -447,7 +454,7 @@ def _scanned(name: str, run: Function, a: Value, axis: int | None, dtype: Any) -
     x = _summed(as_tensor(a), dtype)
     if axis is None:
         x, axis = reshape(x, [-1]), 0
-    return run(x, axis=positive_axis(axis, rank_of(x, name), name))
+    return run(x, axis=axis if x.dims is None else positive_axis(axis, len(x.dims), name))
 
 
 def cumsum(a: Value, axis: int | None = None, dtype: Any = None) -> Any:

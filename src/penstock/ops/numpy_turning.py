@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.convert import convert_to_tensor
 from penstock.ops import array_order
 from penstock.ops.array_basics import reshape as tensor_reshape
-from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_gather import gather
 from penstock.ops.array_pad import pad as tensor_pad
+from penstock.ops.array_shape import broadcast_to
 from penstock.ops.math_arithmetic import maximum, minimum, subtract
 from penstock.ops.math_compare import logical_xor
 from penstock.ops.math_range import range as range_of
@@ -19,6 +20,8 @@ from penstock.ops.numpy_dtypes import (
     positive_axis,
     rank_of,
 )
+from penstock.ops.numpy_ranks import any_rank, numbers_to, size_along, sizes_of, together
+from penstock.types import dtypes
 
 
 def flip(m: Value, axis: Any = None) -> Any:
@@ -32,8 +35,8 @@ def flip(m: Value, axis: Any = None) -> Any:
       A tensor.
     """
     x = as_tensor(m)
-    rank = rank_of(x, "flip")
-    axes = list(range(rank)) if axis is None else axes_of(axis, rank, "flip")
+    rank = None if x.dims is None else len(x.dims)
+    axes = numbers_to(any_rank(x)) if axis is None else axes_of(axis, rank, "flip")
     return array_order.reverse(x, axes)
 
 
@@ -74,7 +77,7 @@ def roll(a: Value, shift: Any, axis: Any = None) -> Any:
     """
     x = as_tensor(a)
     if axis is None:
-        return tensor_reshape(array_order.roll(ravel(x), shift, 0), x.shape)
+        return tensor_reshape(array_order.roll(ravel(x), shift, 0), sizes_of(x))
     return array_order.roll(x, shift, axis)
 
 
@@ -90,7 +93,7 @@ def rot90(m: Value, k: int = 1, axes: Any = (0, 1)) -> Any:
       A tensor.
     """
     x = as_tensor(m)
-    first, second = axes_of(axes, rank_of(x, "rot90"), "rot90")
+    first, second = axes_of(axes, None if x.dims is None else len(x.dims), "rot90")
     turns = k % 4
     if turns == 0:
         return x
@@ -123,8 +126,7 @@ def pad(array: Value, pad_width: Any, mode: str, **kwargs: Any) -> Any:
             f" mode={mode!r} and {sorted(kwargs)}. Build other edges with concatenate."
         )
     x = as_tensor(array)
-    rank = rank_of(x, "pad")
-    widths = np.broadcast_to(np.asarray(pad_width, np.int32), (rank, 2))
+    widths = broadcast_to(convert_to_tensor(pad_width, dtypes.int32), [any_rank(x), 2])
     return tensor_pad(x, widths, mode.upper(), as_tensor(value, x.dtype))
 
 
@@ -165,20 +167,14 @@ def diagonal(a: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
       A tensor with the diagonals in the last axis.
     """
     x = moveaxis(as_tensor(a), (axis1, axis2), (-2, -1))
-    *batch, rows, columns = _sizes(x)
-    heights = rows + min(offset, 0), columns - max(offset, 0)
+    rows, columns = size_along(x, -2), size_along(x, -1)
     if isinstance(rows, int) and isinstance(columns, int):
-        places: Any = np.arange(max(0, min(heights)), dtype=np.int32)
+        last = min(rows + min(offset, 0), columns - max(offset, 0))
+        places: Any = np.arange(max(0, last), dtype=np.int32)
     else:
-        places = range_of(maximum(minimum(*heights), 0))
+        last = minimum(rows + min(offset, 0), columns - max(offset, 0))
+        places = range_of(maximum(last, 0))
     start = offset if offset >= 0 else -offset * columns
-    flat = tensor_reshape(x, [*batch, rows * columns])
+    sizes = sizes_of(x)
+    flat = tensor_reshape(x, together(sizes[:-2], [rows * columns]))
     return gather(flat, places * (columns + 1) + start, axis=-1)
-
-
-def _sizes(x: Any) -> list[Any]:
-    """The sizes of a tensor of known rank: numbers where they are known, else int32 scalars."""
-    if None not in x.dims:
-        return list(x.dims)
-    whole = shape_of(x)
-    return [whole[i] if size is None else size for i, size in enumerate(x.dims)]

@@ -214,6 +214,7 @@ def dynamic_partition(
             data, partitions = data.values, partitions.values
             if not is_ragged(partitions):
                 partitions = after([check], partitions)
+        partitions = cast(partitions, dt.int32)
         if not is_ragged(data):
             attrs = {"num_partitions": num_partitions}
             return execute("DynamicPartition", (data, partitions), attrs)  # type: ignore[no-any-return]

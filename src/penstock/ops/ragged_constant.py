@@ -105,7 +105,7 @@ def placeholder(
     Args:
       dtype: the type of the elements.
       ragged_rank: the number of ragged dimensions.
-      value_shape: the shape of an innermost value; a scalar when None.
+      value_shape: the shape of an innermost value; unknown when None.
       name: a scope.
 
     Returns:
@@ -117,7 +117,7 @@ def placeholder(
     if ragged_rank == 0:
         return dense_placeholder(dtype, value_shape, name)
     with scope(name, "RaggedPlaceholder"):
-        shape = TensorShape([None]).concatenate(value_shape if value_shape is not None else [])
+        shape = TensorShape([None]).concatenate(value_shape)
         result = dense_placeholder(dtype, shape, "flat_values")
         for level in reversed(range(ragged_rank)):
             splits = dense_placeholder(dt.int64, [None], f"row_splits_{level}")

@@ -375,7 +375,7 @@ def _lengths_without(tensor: Any, padding: Any, kind: DType) -> Any:
     padding = convert_to_tensor(padding, tensor.dtype, name="padding")
     padding.shape.assert_is_compatible_with(tensor.shape[2:])
     padded = execute("Equal", (tensor, padding))
-    rank = len(tensor.dims) if tensor.dims is not None else 2
+    rank = len(tensor.dims) if tensor.dims is not None else 2 + (padding.shape.rank or 0)
     if rank > 2:
         axes = np.arange(2, rank, dtype=np.int32)
         padded = execute("All", (padded, axes))

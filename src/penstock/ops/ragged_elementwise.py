@@ -8,6 +8,7 @@ from penstock.core import dispatch
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
+from penstock.ops import debug_asserts as asserts
 from penstock.ops import dispatch_for as _lists  # noqa: F401  which functions are element-wise
 from penstock.ops import math_arithmetic as arithmetic
 from penstock.ops import math_compare as compare
@@ -17,8 +18,10 @@ from penstock.ops.overloads import by_value
 from penstock.ops.ragged_broadcast import broadcast, layout
 from penstock.ops.ragged_class import RaggedTensor, attach_operators
 from penstock.ops.ragged_factories import as_values
+from penstock.ops.ragged_parts import after
 from penstock.ops.ragged_rows import is_ragged
 from penstock.types.ragged_value import RaggedTensorValue
+from penstock.util import nest
 
 Function = Callable[..., Any]
 
@@ -68,6 +71,62 @@ def binary(function: Function, x: Any, y: Any) -> Any:
         return y.with_flat_values(function(x, y.flat_values))
     left, right, build = meet(x, y)
     return build(function(left, right))
+
+
+def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Calls a function with the flat values of ragged tensors, and gives the result their rows.
+
+    Args:
+      op: the function; it keeps the size of the first axis.
+      *args: its arguments; ragged tensors, also in lists, stand for their flat values.
+      **kwargs: more of them.
+
+    Returns:
+      A RaggedTensor; the function's result when no argument is ragged.
+
+    Raises:
+      ValueError: ragged ranks or the numbers of values differ, or the result has another size.
+
+    Example:
+      >>> map_flat_values(lambda v: v * 2, tf.ragged.constant([[1], [2, 3]]))
+      <tf.RaggedTensor [[2], [4, 6]]>
+    """
+    found = [v for v in nest.flatten([list(args), kwargs]) if is_ragged(v)]
+    if not found:
+        return op(*args, **kwargs)
+    if len({v.ragged_rank for v in found}) > 1:
+        raise ValueError("All ragged inputs must have the same ragged_rank.")
+    sizes = {v.flat_values.dims[0] for v in found if v.flat_values.dims} - {None}
+    if len(sizes) > 1:
+        raise ValueError(
+            "Input RaggedTensors' flat_values must all have the same outer-dimension size. Got"
+            f" sizes: {sizes}. Give tensors with the same rows."
+        )
+    first, checks = found[0], []
+    for other in found[1:]:
+        if other._row_partition.dtype is not first._row_partition.dtype:
+            raise ValueError("Input RaggedTensors have mismatched row_splits dtypes.")
+        for a, b in zip(first.nested_row_splits, other.nested_row_splits, strict=True):
+            if a is not b:
+                message = "partitions have incompatible row_splits"
+                checks.append(asserts.assert_equal_v1(a, b, message=message))
+
+    def flat(value: Any) -> Any:
+        return after(checks, value.flat_values) if is_ragged(value) else value
+
+    inner = nest.map_structure(flat, [list(args), kwargs])
+    result = op(*inner[0], **inner[1])
+    size = first.flat_values.dims
+    dims = result.shape.dims_tuple
+    if dims is not None and (
+        not dims or (size and None not in (dims[0], size[0]) and dims[0] != size[0])
+    ):
+        raise ValueError(
+            "tf.ragged.map_flat_values requires that the output of `op` have the same "
+            "outer-dimension size as flat_values of any ragged inputs. (output shape: "
+            f"{result.shape}; expected outer dimension size: {size[0] if size else None})"
+        )
+    return first.with_flat_values(result)
 
 
 def meet(x: Any, y: Any) -> tuple[Any, Any, Function]:

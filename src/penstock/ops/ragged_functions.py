@@ -1,6 +1,5 @@
 """`tf.ragged.*`: ranges, masks, functions of flat values, stacks, segment ids."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from penstock.ops.ragged_parts import (
 from penstock.ops.ragged_rows import is_ragged, take_rows
 from penstock.ops.ragged_tensor import RaggedTensor
 from penstock.types import dtypes as dt
-from penstock.util import nest
 
 
 def range(
@@ -136,56 +134,6 @@ def _masked(data: Any, mask: Any) -> Any:
     lengths = execute("UnsortedSegmentSum", (kept, partition.value_rowids(), partition.nrows()))
     values = _masked(data.values, mask.values)
     return RaggedTensor.from_row_splits(values, lengths_to_splits(lengths), validate=False)
-
-
-def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Calls a function with the flat values of ragged tensors, and gives the result their rows.
-
-    Args:
-      op: the function; it keeps the size of the first axis.
-      *args: its arguments; ragged tensors, also in lists, stand for their flat values.
-      **kwargs: more of them.
-
-    Returns:
-      A RaggedTensor; the function's result when no argument is ragged.
-
-    Raises:
-      ValueError: ragged ranks differ, or the result has another size.
-
-    Example:
-      >>> map_flat_values(lambda v: v * 2, tf.ragged.constant([[1], [2, 3]]))
-      <tf.RaggedTensor [[2], [4, 6]]>
-    """
-    found = [v for v in nest.flatten([list(args), kwargs]) if is_ragged(v)]
-    if not found:
-        return op(*args, **kwargs)
-    if len({v.ragged_rank for v in found}) > 1:
-        raise ValueError("All ragged inputs must have the same ragged_rank.")
-    first, checks = found[0], []
-    for other in found[1:]:
-        if other._row_partition.dtype is not first._row_partition.dtype:
-            raise ValueError("Input RaggedTensors have mismatched row_splits dtypes.")
-        for a, b in zip(first.nested_row_splits, other.nested_row_splits, strict=True):
-            if a is not b:
-                message = "partitions have incompatible row_splits"
-                checks.append(asserts.assert_equal_v1(a, b, message=message))
-
-    def flat(value: Any) -> Any:
-        return after(checks, value.flat_values) if is_ragged(value) else value
-
-    inner = nest.map_structure(flat, [list(args), kwargs])
-    result = op(*inner[0], **inner[1])
-    size = first.flat_values.dims
-    dims = result.shape.dims_tuple
-    if dims is not None and (
-        not dims or (size and None not in (dims[0], size[0]) and dims[0] != size[0])
-    ):
-        raise ValueError(
-            "tf.ragged.map_flat_values requires that the output of `op` have the same "
-            "outer-dimension size as flat_values of any ragged inputs. (output shape: "
-            f"{result.shape}; expected outer dimension size: {size[0] if size else None})"
-        )
-    return first.with_flat_values(result)
 
 
 def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:

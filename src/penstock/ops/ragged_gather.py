@@ -13,7 +13,12 @@ from penstock.ops.array_gather import gather_nd as dense_gather_nd
 from penstock.ops.array_select import boolean_mask as dense_boolean_mask
 from penstock.ops.composing import scope
 from penstock.ops.ragged_class import RaggedTensor, axis_of
-from penstock.ops.ragged_elementwise import meet, ragged_or_tensor, same_splits_dtype
+from penstock.ops.ragged_elementwise import (
+    map_flat_values,
+    meet,
+    ragged_or_tensor,
+    same_splits_dtype,
+)
 from penstock.ops.ragged_join import concat
 from penstock.ops.ragged_partition import RowPartition
 from penstock.ops.ragged_parts import after
@@ -36,6 +41,11 @@ def gather(
         indices = ragged_or_tensor(indices)
         same_splits_dtype([params, indices])
         rank = indices.shape.rank
+        if rank is None and (batch_dims or axis):
+            raise ValueError(
+                "The rank of the indices must be known to gather from a ragged tensor along "
+                f"axis={axis} with batch_dims={batch_dims}. Use tf.ensure_shape."
+            )
         batch = batch_dims + rank if batch_dims < 0 else batch_dims
         if axis is None:
             axis = batch
@@ -296,10 +306,13 @@ def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = No
             return _true_positions(condition)
         x, y = ragged_or_tensor(x), ragged_or_tensor(y)
         if is_ragged(condition):
-            left, right, build = meet(x, y)
-            x, y = build(left), build(right)
-            picked, _, _ = meet(condition, x)
-            return x.with_flat_values(execute("Select", (picked, x.flat_values, y.flat_values)))
+            if not (is_ragged(x) and is_ragged(y)):
+                raise ValueError(
+                    "Input shapes do not match: expected x and y to be ragged as the condition is, "
+                    f"got {x!r} and {y!r}. tf.where broadcasts them."
+                )
+            return map_flat_values(lambda *flat: execute("Select", flat), condition, x, y)
+        condition.shape.assert_has_rank(1)
         return _chosen_rows(condition, x, y)
 
 

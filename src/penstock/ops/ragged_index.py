@@ -18,6 +18,7 @@ from penstock.ops.ragged_partition import RowPartition
 from penstock.ops.ragged_parts import after, cast, known_int, number
 from penstock.ops.ragged_rows import is_ragged, ranges, row_range, take_rows
 from penstock.types import dtypes as dt
+from penstock.types.tensor_shape import TensorShape
 
 
 def getitem(source: Any, key: Any) -> Any:
@@ -101,7 +102,7 @@ def _rows(source: Any, keys: list[Any]) -> Any:
     row = row_range(source.values, start, limit)
     length = partition.static_uniform_row_length
     if length is not None and isinstance(row, Tensor) and not isinstance(row, EagerTensor):
-        row.set_shape([length, *row.shape[1:]])
+        row.set_shape(TensorShape([length]).concatenate(row.shape[1:]))
     return _rows(row, rest)
 
 

@@ -38,7 +38,9 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Any:
         where = axis_of(_static(axis), None if rank is None else rank + 1)
         if rank == 0:
             return execute("Pack", (parts,), {"axis": 0})
-        if where == 0 and not any(map(is_ragged, parts)):
+        if rank is None and not any(map(is_ragged, parts)):
+            parts = [_with_ragged_rank(p, 1, _kind(parts)) for p in parts]
+        elif where == 0 and not any(map(is_ragged, parts)):
             kind = dt.int32 if rank == 1 else _kind(parts)  # vectors: their lengths are int32
             parts = [_with_ragged_rank(_expand(p, 0), rank, kind) for p in parts]
             return _concat(parts, 0)
@@ -162,7 +164,11 @@ def _side_by_side(parts: list[Any]) -> Any:
             length, nvals=rows * length, nrows=rows, validate=False
         )
     else:
-        made = RowPartition.from_row_splits(woven.row_splits[::count], validate=False)
+        splits = woven.row_splits[::count]
+        known = next((n for n in (p._row_partition.static_nrows for p in parts) if n), None)
+        if known is not None:
+            splits.set_shape([known + 1])
+        made = RowPartition.from_row_splits(splits, validate=False)
     return RaggedTensor._from_row_partition(woven.values, made._after(checks), validate=False)
 
 

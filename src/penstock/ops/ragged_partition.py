@@ -54,6 +54,18 @@ def as_splits(value: Any, what: str, dtype: Any = None, hint: Any = None) -> Ten
     return found  # type: ignore[no-any-return]
 
 
+def _vector(value: Tensor) -> Tensor:
+    """`value`, known to be of rank 1 from here on.
+
+    Raises:
+      ValueError: it is of another rank.
+    """
+    value.shape.assert_has_rank(1)
+    if value.dims is None:
+        value.set_shape([None])
+    return value
+
+
 def _text(kind: str) -> str:
     return f"Arguments to {kind} do not form a valid RaggedTensor:"
 
@@ -93,8 +105,7 @@ class RowPartition(CompositeTensor):
                 "RowPartition constructor is private; please use one of the factory methods "
                 "instead (e.g., RowPartition.from_row_lengths())"
             )
-        row_splits.shape.assert_has_rank(1)
-        self._row_splits = row_splits
+        self._row_splits = _vector(row_splits)
         self._row_lengths = row_lengths
         self._value_rowids = value_rowids
         self._nrows = nrows
@@ -129,8 +140,7 @@ class RowPartition(CompositeTensor):
           ValueError, InvalidArgumentError: the row numbers are no partition.
         """
         with scope(None, "RowPartitionFromValueRowIds"):
-            ids = as_splits(value_rowids, "value_rowids", dtype, dtype_hint)
-            ids.shape.assert_has_rank(1)
+            ids = _vector(as_splits(value_rowids, "value_rowids", dtype, dtype_hint))
             checks: list[Any] = []
             if nrows is None:
                 last = execute("Max", (ids, np.array([0], np.int32)))
@@ -182,8 +192,7 @@ class RowPartition(CompositeTensor):
         if isinstance(row_splits, (list, tuple)) and not row_splits:
             raise ValueError("row_splits tensor may not be empty. Use [0] for no rows.")
         with scope(None, "RowPartitionFromRowSplits"):
-            splits = as_splits(row_splits, "row_splits", dtype, dtype_hint)
-            splits.shape.assert_has_rank(1)
+            splits = _vector(as_splits(row_splits, "row_splits", dtype, dtype_hint))
             if splits.dims == (0,):
                 raise ValueError("row_splits tensor may not be empty. Use [0] for no rows.")
             if validate:
@@ -218,8 +227,7 @@ class RowPartition(CompositeTensor):
           ValueError, InvalidArgumentError: a length is negative.
         """
         with scope(None, "RowPartitionFromRowLengths"):
-            lengths = as_splits(row_lengths, "row_lengths", dtype, dtype_hint)
-            lengths.shape.assert_has_rank(1)
+            lengths = _vector(as_splits(row_lengths, "row_lengths", dtype, dtype_hint))
             if validate:
                 message = "Arguments to from_row_lengths do not form a valid RowPartition"
                 check = asserts.assert_non_negative_v1(lengths, message=message)
@@ -251,8 +259,7 @@ class RowPartition(CompositeTensor):
           ValueError, InvalidArgumentError: the starts are no partition.
         """
         with scope(None, "RowPartitionFromRowStarts"):
-            starts = as_splits(row_starts, "row_starts", dtype, dtype_hint)
-            starts.shape.assert_has_rank(1)
+            starts = _vector(as_splits(row_starts, "row_starts", dtype, dtype_hint))
             count = cast(convert_to_tensor(nvals, name="nvals"), starts.dtype)
             if validate:
                 text = _text("from_row_starts")[:-1]
@@ -286,8 +293,7 @@ class RowPartition(CompositeTensor):
           ValueError, InvalidArgumentError: the limits are no partition.
         """
         with scope(None, "RowPartitionFromRowLimits"):
-            limits = as_splits(row_limits, "row_limits", dtype, dtype_hint)
-            limits.shape.assert_has_rank(1)
+            limits = _vector(as_splits(row_limits, "row_limits", dtype, dtype_hint))
             if validate:
                 text = _text("from_row_limits")[:-1]
                 checks = [
@@ -410,14 +416,14 @@ class RowPartition(CompositeTensor):
     @property
     def dtype(self) -> DType:
         """int32 or int64."""
-        return self._row_splits.dtype  # type: ignore[no-any-return]
+        return self._row_splits.dtype
 
     @property
     def static_nrows(self) -> int | None:
         """The number of rows, where it is known when the graph is built."""
         dims = self._row_splits.dims
         if dims is not None and dims[0] is not None:
-            return dims[0] - 1  # type: ignore[no-any-return]
+            return dims[0] - 1
         return known_int(self._nrows)
 
     @property

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import dispatch
+from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.ops import debug_asserts as asserts
@@ -107,12 +108,11 @@ def _segment_counts(data: Any, ids: Any, count: Any) -> Any:
     return segment("sum", ones, ids, count)
 
 
-def _apply(function: Function, x: Any, y: Any) -> Any:
-    return binary(function, x, y) if is_ragged(x) or is_ragged(y) else function(x, y)
-
-
-def _apply_one(function: Function, x: Any) -> Any:
-    return unary(function, x) if is_ragged(x) else function(x)
+def _each(function: Function, x: Any, *others: Any) -> Any:
+    """A function of tensors, or of ragged tensors that surely have the same rows."""
+    if not is_ragged(x):
+        return function(x, *others)
+    return x.with_flat_values(function(x.flat_values, *(v.flat_values for v in others)))
 
 
 def _public_segment(kind: str) -> Function:
@@ -124,8 +124,8 @@ def _public_segment(kind: str) -> Function:
         total = segment("sum", data, segment_ids, num_segments)
         sizes = _segment_counts(data, segment_ids, num_segments)
         if kind == "sqrt_n":
-            sizes = _apply_one(sqrt, _apply_one(lambda v: cast(v, data.dtype), sizes))
-        return _apply(truediv, total, sizes)
+            sizes = _each(sqrt, _each(lambda v: cast(v, data.dtype), sizes))
+        return _each(truediv, total, sizes)
 
     return handle
 
@@ -169,18 +169,18 @@ def over(kind: str | Kind, x: Any, axes: list[int] | None) -> Any:
 
 def _mean(x: Any, axes: list[int] | None) -> Any:
     ones = unary(lambda v: execute("OnesLike", (v,)), x)
-    return _apply(truediv, over("sum", x, axes), over("sum", ones, axes))
+    return _each(truediv, over("sum", x, axes), over("sum", ones, axes))
 
 
 def _variance(x: Any, axes: list[int] | None) -> Any:
     squares = _mean(binary(multiply, x, x), axes)
     mean = _mean(x, axes)
-    return _apply(subtract, squares, _apply(multiply, mean, mean))
+    return _each(subtract, squares, _each(multiply, mean, mean))
 
 
 def _any(x: Any, axes: list[int] | None) -> Any:
     count = over("sum", unary(lambda v: cast(cast(v, dt.bool_), dt.int32), x), axes)
-    return _apply_one(lambda v: execute("NotEqual", (v, np.int32(0))), count)
+    return _each(lambda v: execute("NotEqual", (v, np.int32(0))), count)
 
 
 def _logsumexp(x: Any, axes: list[int] | None) -> Any:
@@ -190,18 +190,18 @@ def _logsumexp(x: Any, axes: list[int] | None) -> Any:
     highest = execute("Max", (execute("ConcatV2", ([every, zero], np.int32(0))), np.int32(0)))
     highest = execute("StopGradient", (highest,))
     total = over("sum", unary(lambda v: exp(subtract(v, highest)), x), axes)
-    return _apply_one(lambda v: add(log(v), highest), total)
+    return _each(lambda v: add(log(v), highest), total)
 
 
 def _all(x: Any, axes: list[int] | None) -> Any:
     missing = _any(unary(lambda v: execute("LogicalNot", (cast(v, dt.bool_),)), x), axes)
-    return _apply_one(lambda v: execute("LogicalNot", (v,)), missing)
+    return _each(lambda v: execute("LogicalNot", (v,)), missing)
 
 
 _REDUCTIONS: dict[str, Function] = {
     "reduce_mean": _mean,
     "reduce_variance": _variance,
-    "reduce_std": lambda x, axes: _apply_one(sqrt, _variance(x, axes)),
+    "reduce_std": lambda x, axes: _each(sqrt, _variance(x, axes)),
     "reduce_logsumexp": _logsumexp,
     "reduce_any": _any,
     "reduce_all": _all,
@@ -229,6 +229,11 @@ def axes_of(axis: Any, rank: int | None) -> list[int] | None:
         axis = axis.tolist()
     found = list(axis) if isinstance(axis, (list, tuple)) else [axis]
     for each in found:
+        if isinstance(each, Tensor) and state.graph is not None:
+            raise ValueError(
+                "axis must be known when the graph is built, for ragged tensors; got a tensor. "
+                "Give an int."
+            )
         if isinstance(each, Tensor) or not isinstance(each, (int, np.integer)):
             raise TypeError(
                 f"axis must be an int; got {type(each).__name__}. A ragged tensor needs axes that "
@@ -292,7 +297,7 @@ def softmax(
             dense_softmax(logits.flat_values, where - logits.ragged_rank)
         )
     highest = keep_axis(reduce("max", logits, where), where)
-    highest = _apply_one(lambda v: execute("StopGradient", (v,)), highest)
+    highest = _each(lambda v: execute("StopGradient", (v,)), highest)
     powers = unary(exp, binary(subtract, logits, highest))
     return binary(truediv, powers, keep_axis(reduce("sum", powers, where), where))
 

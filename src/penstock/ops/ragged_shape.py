@@ -379,11 +379,13 @@ class DynamicRaggedShape(CompositeTensor):
     def _axes(self, index: slice) -> "DynamicRaggedShape":
         if index.step not in (None, 1):
             raise IndexError("Cannot stride through a shape")
-        rank = self.rank
+        rank, count = self.rank, self.num_row_partitions
         if rank is None:
-            raise ValueError("Rank must be known to slice a shape.")
+            ragged = index.stop is not None and 0 <= index.stop <= count + 1
+            if index.start not in (None, 0) or not ragged:
+                raise ValueError("Rank must be known to slice a shape beyond its ragged part.")
+            rank = count + 2  # at least: the last axis is not among those that are asked for
         start, stop, _ = index.indices(rank)
-        count = self.num_row_partitions
         if start == 0 and stop > 1 and count and stop <= count + 1:
             if stop == rank:
                 return self

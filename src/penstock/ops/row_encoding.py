@@ -13,6 +13,7 @@ from typing import Any
 from penstock.core.composite import SparseTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
+from penstock.ops import ragged_class as _ragged_class  # noqa: F401 (the values of its specs)
 from penstock.ops.composing import number
 from penstock.types.composite_specs import SparseTensorSpec
 from penstock.types.dimension import dimension_value
@@ -170,11 +171,6 @@ def _packed(decode: Any, spec: Any, parts: list[Any]) -> Any:
 
 def _sparse_parts(spec: SparseTensorSpec) -> tuple[RaggedTensorSpec, RaggedTensorSpec]:
     """The specs of the values and the indices of a row, which differ in length."""
-    if spec.shape.rank is None:
-        raise ValueError(
-            f"map_fn: expected sparse rows of a known rank, got {spec}. Give the SparseTensorSpec "
-            "in fn_output_signature a shape, such as [None]."
-        )
     values = RaggedTensorSpec([None], spec.dtype, ragged_rank=0)
     return values, RaggedTensorSpec([None, spec.shape.rank], int64, ragged_rank=0)
 
@@ -189,7 +185,7 @@ def _sparse_rows(spec: SparseTensorSpec, value: SparseTensor) -> list[Any]:
         execute("RaggedTensorToVariant", ([splits], part), {"batched_input": True})
         for part in (values, indices[:, 1:])
     ]
-    return [*rows, execute("BroadcastTo", (sizes, [count, spec.shape.rank]))]
+    return [*rows, execute("BroadcastTo", (sizes, execute("Pack", ([count, _size(sizes)],))))]
 
 
 def _sparse_stack(spec: SparseTensorSpec, parts: list[Any], count: int | None) -> SparseTensor:
@@ -202,10 +198,16 @@ def _sparse_stack(spec: SparseTensorSpec, parts: list[Any], count: int | None) -
         for part, kind in zip(parts[:2], (spec.dtype, int64), strict=True)
     ]
     ((splits,), values), (_, indices) = ragged
+    values = execute("Reshape", (values, [-1]))
     places = execute("Range", (number(0, int64), _size(values), number(1, int64)))
     rows = execute("UpperBound", (splits[None], places[None]), {"out_type": int64})[0] - 1
-    indices = execute("Reshape", (indices, [-1, spec.shape.rank]))
-    known = [n or 0 for n in spec.shape.as_list()]  # what counts where there are no rows
+    rank = spec.shape.rank
+    known: Any = number(0, int64)
+    if rank is None:
+        rank = execute("Shape", (parts[2],), {"out_type": int64})[1]
+    else:  # what counts where there are no rows
+        known = [n or 0 for n in spec.shape.as_list()]
+    indices = execute("Reshape", (indices, execute("Pack", ([number(-1, int64), rank],))))
     sizes = execute("Maximum", (execute("Max", (parts[2], [0])), known))
     stack = SparseTensor(
         execute("ConcatV2", ([rows[:, None], indices], 1)),

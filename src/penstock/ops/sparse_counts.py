@@ -13,7 +13,6 @@ from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.graph.static_values import constant_value
 from penstock.ops import math_count
 from penstock.ops.composing import cast
 from penstock.ops.sparse_common import Array, components, invalid, keys_of, parts, sparse
@@ -229,16 +228,6 @@ def _sparse_count(
 # ---- public functions
 
 
-def _static(value: Any) -> int:
-    """A length as an attribute: -1 for None."""
-    if value is None:
-        return -1
-    known = constant_value(convert_to_tensor(value))
-    if known is None:
-        raise ValueError("bincount: expected minlength and maxlength that are known, got tensors.")
-    return int(known)
-
-
 def _check_weights(values: Any, weights: Any) -> Any:
     """Weights as a vector like the values."""
     if weights is None:
@@ -276,6 +265,7 @@ def bincount(
 
     Raises:
       ValueError: another axis, or both `weights` and `binary_output`.
+      TypeError: a length is no integer, or a tensor of a graph.
       InvalidArgumentError: a negative value.
 
     Example:
@@ -296,8 +286,8 @@ def bincount(
     if given is None:
         given = convert_to_tensor(np.zeros(0, values.dtype.numpy_dtype))
     attrs = {
-        "minlength": _static(minlength),
-        "maxlength": _static(maxlength),
+        "minlength": -1 if minlength is None else minlength,
+        "maxlength": -1 if maxlength is None else maxlength,
         "binary_output": binary_output,
     }
     if isinstance(values, SparseTensor):

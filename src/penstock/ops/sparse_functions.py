@@ -16,7 +16,6 @@ from penstock.ops.sparse_math import ADD, DENSE_ADD, MAXIMUM, MINIMUM, SOFTMAX
 from penstock.ops.sparse_matmul import PRODUCT
 from penstock.ops.sparse_parts import CONCAT, SLICE, SPLIT
 from penstock.ops.sparse_reduce import MAX, MAX_SPARSE, SUM, SUM_SPARSE
-from penstock.types import dtypes
 from penstock.types.tensor_shape import TensorShape
 
 
@@ -212,7 +211,7 @@ def split(
     Args:
       sp_input: SparseTensor.
       num_split: the number of parts; the first are one longer where it does not divide.
-      axis: the axis, an integer scalar.
+      axis: the axis, an int64 scalar.
       name: the name of the operation in a graph.
 
     Returns:
@@ -230,7 +229,7 @@ def split(
         if given is None:
             raise ValueError(f"{what} is required: split(sp_input, num_split, axis).")
     sp_input = sparse(sp_input)
-    inputs = (integers(axis), *components(sp_input))
+    inputs = (axis, *components(sp_input))
     found = execute(SPLIT, inputs, {"num_split": num_split}, name)
     return [SparseTensor(*each) for each in zip(*found, strict=True)]
 
@@ -288,9 +287,8 @@ def _reduce(
                 "Range", (np.int32(0), execute("Size", (sp_input.dense_shape,)), np.int32(1))
             )
         )
-    axes = convert_to_tensor(axis, dtypes.int32)
     attrs = {"keep_dims": bool(keepdims)}
-    result = execute(ops[is_sparse], (*components(sp_input), axes), attrs, name)
+    result = execute(ops[is_sparse], (*components(sp_input), axis), attrs, name)
     return SparseTensor(*result) if is_sparse else result
 
 

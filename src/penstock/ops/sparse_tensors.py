@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.core.composite import IndexedSlices, SparseTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
@@ -21,6 +22,7 @@ from penstock.ops.sparse_common import after, components, integers, invalid, spa
 from penstock.ops.sparse_layout import FILL_EMPTY_ROWS, REORDER, RESHAPE, TO_DENSE, reshaped
 from penstock.types import dtypes
 from penstock.types.dims import is_full
+from penstock.types.tensor_shape import TensorShape
 
 
 def _zero(dtype: Any) -> Any:
@@ -160,10 +162,18 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     made = SparseTensor(indices, sp_input.values, sizes)
     known = constant_value(wanted)
     if known is not None:
-        full = sp_input.shape.is_fully_defined()
-        static = reshaped(sp_input.shape.as_list(), known) if full else known.tolist()
-        made.set_shape([None if n < 0 else n for n in static])
+        made.set_shape(_reshaped(sp_input.shape, known))
     return made
+
+
+def _reshaped(old: TensorShape, new: Any) -> list[int | None]:
+    """The static shape of `reshape`, which may tell more than the tensors of sizes."""
+    if not old.is_fully_defined():
+        return [None if n < 0 else int(n) for n in new]
+    try:
+        return list(reshaped(old.as_list(), new))
+    except errors.InvalidArgumentError as problem:
+        raise ValueError(problem.message) from None
 
 
 def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
@@ -191,7 +201,7 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
         made = SparseTensor(indices, sp_input.values, sizes)
         order, known = constant_value(perm), sp_input.shape
         if order is not None and known.rank is not None:
-            if len(order) != known.rank:
+            if len(order) != known.rank or not all(0 <= i < known.rank for i in order):
                 raise ValueError(
                     f"transpose: expected a permutation of {known.rank} axes, got {order.tolist()}."
                 )
@@ -216,6 +226,7 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
       name: the name of the scope in a graph.
 
     Raises:
+      TypeError: `axis` is no integer.
       ValueError, InvalidArgumentError: `axis` is out of range.
 
     Example:
@@ -224,42 +235,56 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
     """
     with scope(name, "expand_dims"):
         sp_input = sparse(sp_input)
-        rank = sp_input.dense_shape.dims[0] if sp_input.dense_shape.dims else None
-        where = constant_value(convert_to_tensor(-1 if axis is None else axis))
-        if rank is None or where is None:
-            raise ValueError(
-                "expand_dims: expected a sparse tensor of known rank and a constant axis, got rank "
-                f"{rank} and axis {axis}. Use tf.sparse.reshape."
-            )
-        at = int(where)
-        if not -rank - 1 <= at <= rank:
-            text = f"expand_dims: expected an axis in [{-rank - 1}, {rank}], got {at}."
-            raise invalid(text) if state.graph is None else ValueError(text)
-        at = at + rank + 1 if at < 0 else at
-        column = execute("ZerosLike", (_columns(sp_input.indices, 0, 1),)) if rank else None
-        if column is None:
-            count = execute("Shape", (sp_input.values,))
-            column = execute("Fill", (concat([count, _ints(1)], 0), np.int64(0)))
-        pieces = [_columns(sp_input.indices, 0, at), column, _columns(sp_input.indices, at, rank)]
+        rank = _rank(sp_input)
+        at = _inserted_at(convert_to_tensor(-1 if axis is None else axis), rank)
+        count = execute("Shape", (sp_input.values,))
+        column = execute("Fill", (concat([count, _ints(1)], 0), np.int64(0)))
+        places = sp_input.indices
+        pieces = [_columns(places, 0, at), column, _columns(places, at, rank)]
         size = sp_input.dense_shape
         one = convert_to_tensor(np.ones(1, np.int64))
         sizes = concat([_entries(size, 0, at), one, _entries(size, at, rank)], 0)
         made = SparseTensor(concat(pieces, 1), sp_input.values, sizes)
-        known = sp_input.shape.as_list()
-        made.set_shape([*known[:at], 1, *known[at:]])
+        if isinstance(at, int) and isinstance(rank, int):
+            known = sp_input.shape.as_list()
+            made.set_shape([*known[:at], 1, *known[at:]])
         return made
 
 
-def _ints(*values: int) -> Any:
+def _rank(sp_input: SparseTensor) -> int | Tensor:
+    """The rank of a sparse tensor: a tensor where it is known only when the graph runs."""
+    known = sp_input.dense_shape.shape.with_rank(1).as_list()[0]
+    return execute("Size", (sp_input.dense_shape,)) if known is None else known
+
+
+def _inserted_at(axis: Tensor, rank: int | Tensor) -> int | Tensor:
+    """Before which axis a new one stands; out of range is refused here where that is known."""
+    if not axis.dtype.is_integer or axis.shape.rank:
+        raise TypeError(f"expand_dims: axis must be an integer, got {axis}. Give one axis.")
+    where = constant_value(axis)
+    if where is None or not isinstance(rank, int):
+        axis = cast(axis, dtypes.int32)
+        found: Tensor = execute("SelectV2", (axis < 0, axis + rank + 1, axis))
+        return found
+    at = int(where)
+    if not -rank - 1 <= at <= rank:
+        text = f"expand_dims: expected an axis in [{-rank - 1}, {rank}], got {at}."
+        raise invalid(text) if state.graph is None else ValueError(text)
+    return at + rank + 1 if at < 0 else at
+
+
+def _ints(*values: int | Tensor) -> Any:
+    if any(isinstance(value, Tensor) for value in values):
+        return execute("Pack", ([convert_to_tensor(value, dtypes.int32) for value in values],))
     return convert_to_tensor(np.array(values, np.int32))
 
 
-def _columns(x: Any, start: int, end: int) -> Any:
+def _columns(x: Any, start: int | Tensor, end: int | Tensor) -> Any:
     """Columns of a matrix."""
     return execute("Slice", (x, _ints(0, start), _ints(-1, end - start)))
 
 
-def _entries(x: Any, start: int, end: int) -> Any:
+def _entries(x: Any, start: int | Tensor, end: int | Tensor) -> Any:
     """Entries of a vector."""
     return execute("Slice", (x, _ints(start), _ints(end - start)))
 
@@ -310,8 +335,8 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     """
     sp_input = sparse(sp_input)
     chosen = convert_to_tensor(to_retain)
-    chosen.shape.with_rank(1)
-    sp_input.values.shape.dims[0].assert_is_compatible_with(chosen.shape.dims[0])
+    count, given = sp_input.values.shape.with_rank(1), chosen.shape.with_rank(1)
+    count.dims[0].assert_is_compatible_with(given.dims[0])
     places = execute("Reshape", (execute("Where", (chosen,)), _ints(-1)))
     indices = execute("GatherV2", (sp_input.indices, places, np.int32(0)))
     values = execute("GatherV2", (sp_input.values, places, np.int32(0)))
@@ -347,8 +372,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 
 def _check_larger(sp_input: SparseTensor, sizes: Tensor) -> list[Any]:
     """Refuses a new shape of another rank or with a smaller size."""
-    sizes.shape.with_rank(1)
-    old_rank, new_rank = sp_input.shape.rank, sizes.shape.as_list()[0]
+    old_rank, new_rank = sp_input.shape.rank, sizes.shape.with_rank(1).as_list()[0]
     if old_rank is not None and new_rank is not None and old_rank != new_rank:
         raise ValueError(
             f"Dimensions {old_rank} and {new_rank} are not compatible: reset_shape expects as many"
@@ -412,7 +436,7 @@ def merge(
       SparseTensor of shape `sp_ids.dense_shape[:-1] + [vocab_size]`, a dimension for each of ids.
 
     Raises:
-      TypeError: ids are no SparseTensors, or no integers.
+      TypeError: ids are no SparseTensors, or a size is no integer.
       ValueError: as many sizes as ids are wanted.
     """
     many = isinstance(sp_ids, Sequence) and not hasattr(sp_ids, "indices")
@@ -420,14 +444,12 @@ def merge(
     sizes = list(vocab_size) if many and isinstance(vocab_size, (list, tuple)) else [vocab_size]
     if many and not isinstance(vocab_size, (list, tuple)):
         raise TypeError(f"vocab_size has to be a list of tensors, got {vocab_size!r}.")
-    if any(size is None for size in sizes):
-        raise TypeError("vocab_size has to be a Tensor or Python int. Found None.")
+    for size in sizes:
+        if size is None or isinstance(size, (list, tuple)):
+            raise TypeError(f"vocab_size has to be a Tensor or Python int. Found {size!r}.")
     if len(ids) != len(sizes):
         raise ValueError(f"expected a vocab_size for each of {len(ids)} ids, got {len(sizes)}.")
     ids = [sparse(i, "sp_ids") for i in ids]
-    for each in ids:
-        if each.dtype not in (dtypes.int32, dtypes.int64):
-            raise TypeError(f"ids must be int32 or int64, got {each.dtype.name}. Cast them.")
     sp_values = sparse(sp_values, "sp_values")
     with scope(name, "SparseMerge"):
         return _merged(ids, sp_values, sizes, already_sorted)
@@ -437,9 +459,7 @@ def _merged(
     ids: list[SparseTensor], sp_values: SparseTensor, sizes: list[Any], already_sorted: bool
 ) -> SparseTensor:
     first = ids[0]
-    rank = first.dense_shape.dims[0] if first.dense_shape.dims else None
-    if rank is None:
-        raise ValueError("SparseMerge: expected ids of known rank, got unknown. Use set_shape.")
+    rank = _rank(first)
     columns = [execute("ExpandDims", (cast(i.values, dtypes.int64), np.int32(1))) for i in ids]
     indices = concat([_columns(first.indices, 0, rank - 1), *columns], 1)
     tails = [execute("Reshape", (integers(s), _ints(1))) for s in sizes]

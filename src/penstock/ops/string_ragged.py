@@ -74,6 +74,11 @@ def format_ragged(
 
 
 def _text(x: RaggedTensor, summarize: int) -> Any:
+    if x.shape.rank is None:
+        raise ValueError(
+            "format: expected a ragged tensor of known rank, got one of unknown rank. Give the "
+            "RaggedTensorSpec a shape."
+        )
     rows = _row_texts(x, summarize)
     whole = RaggedTensor.from_row_lengths(rows, reshape(size(rows), [1]), validate=False)
     return _bracketed(whole, summarize)[0]

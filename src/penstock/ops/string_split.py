@@ -5,7 +5,7 @@ from typing import Any
 from penstock.core.composite import SparseTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import Tensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.ops.array_shape import expand_dims
 from penstock.ops.ragged_tensor import RaggedTensor
 from penstock.ops.string_rows import as_rows, over_rows
@@ -48,9 +48,11 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
         return [_rows(text, *found)]
 
     text = as_rows(input)
-    if not isinstance(text, RaggedTensor) and text.dims is None:
-        return parts(text)[0]
-    return over_rows(text, parts)[0]
+    if isinstance(text, RaggedTensor):
+        return text.with_flat_values(split(text.flat_values, sep, maxsplit, name))
+    if isinstance(input, Tensor):
+        text = convert_to_tensor(input, dt.string)
+    return parts(text)[0] if text.dims is None else over_rows(text, parts)[0]
 
 
 def split_v1(
@@ -145,7 +147,10 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
     def parts(text: Tensor) -> list[RaggedTensor]:
         return [_rows(text, *execute(SPLIT, (text, b""), {"skip_empty": False}, name))]
 
-    return over_rows(input, parts)[0]
+    text = as_rows(input)
+    if isinstance(text, EagerTensor):
+        text = convert_to_tensor(text, dt.string)
+    return over_rows(text, parts)[0]
 
 
 # ---- n-grams ------------------------------------------------------------------------------------
