@@ -9,7 +9,7 @@ from penstock.ops.array_join import concat
 from penstock.ops.array_order import transpose
 from penstock.ops.array_shape import expand_dims, rank
 from penstock.ops.initializers_v1 import Zeros
-from penstock.ops.math_compare import maximum, minimum
+from penstock.ops.math_arithmetic import maximum, minimum
 from penstock.ops.math_einsum import tensordot
 from penstock.ops.math_matmul import matmul
 from penstock.ops.math_range import range as range_of
