@@ -6,6 +6,7 @@ Public names are found at first use; see `penstock.namespace`. Importing this pa
 device and imports neither JAX nor protobuf.
 """
 
+import functools
 import importlib
 import os
 import sys
@@ -42,6 +43,13 @@ op_def.add_loader(lambda: importlib.import_module("penstock.ops").load_common())
 composite.add_sparse_loader(lambda: importlib.import_module("penstock.ops.sparse_dispatch"))
 trackable.set_manager_loader(lambda: importlib.import_module("penstock.checkpoint.manager"))
 type_spec.add_loader("tf.linalg.", lambda: importlib.import_module("penstock.ops.linear_operators"))
+for _prefix, _behind in (
+    ("tf.data.DatasetSpec", "data.base"),
+    ("tf.IteratorSpec", "data.iterator"),
+    ("tf.OptionalSpec", "ops.optional"),
+):
+    type_spec.add_loader(_prefix, functools.partial(importlib.import_module, f"penstock.{_behind}"))
+type_spec.use_messages(lambda: importlib.import_module("penstock.data.structure_messages"))
 version = importlib.import_module("penstock.version")
 if os.environ.get("PENSTOCK_EFFECTS"):
     importlib.import_module("penstock.core.effect_start").start()

@@ -154,3 +154,25 @@ def test_qr(mode, full, dtype):
     assert (q.shape, r.shape) == (((2, 4, 4), (2, 4, 3)) if full else ((2, 4, 3), (2, 3, 3)))
     np.testing.assert_allclose(q @ r, matrix, atol=1e-5)
     np.testing.assert_allclose(np.tril(r[0], -1), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("shape", "error"),
+    [
+        ([None, 2], TypeError),
+        (3, TypeError),
+        (None, TypeError),
+        (True, TypeError),
+        ("a", ValueError),
+        (["a"], ValueError),
+        (tf.TensorShape(None), ValueError),
+        ([-1, 2], tf.errors.InvalidArgumentError),
+    ],
+)
+@pytest.mark.parametrize(
+    "make",
+    [v1.orthogonal_initializer, v1.variance_scaling_initializer, tf.initializers.Orthogonal],
+)
+def test_shapes_that_are_none(make, shape, error):
+    with pytest.raises(error):
+        make()(shape)

@@ -252,3 +252,22 @@ def test_an_error_while_tracing_leaves_no_trace_behind() -> None:
     assert float(f(tf.constant(1.0))) == 1.0
     assert tf.executing_eagerly()
     np.testing.assert_array_equal(tf.constant([1]).numpy(), [1])
+
+
+def test_control_inputs_of_a_function_that_are_there_already():
+    variable = tf.Variable(1)
+
+    @tf.function
+    def f(x):
+        last = tf.add(x, 1)
+        ragged = tf.RaggedTensor.from_row_splits(tf.stack([x, x]), [0, 2])
+        with tf.control_dependencies([1, 1.5, np.ones(2), [3], object(), variable, last, ragged]):
+            return tf.identity(x, name="after")
+
+    graph = f.get_concrete_function(tf.constant(1)).graph
+    after = graph.get_operation_by_name("after")
+    assert {"AddV2", "Pack"} <= {op.type for op in after.control_inputs}
+    with pytest.raises(TypeError, match="Can not convert a NoneType"), tf.Graph().as_default():
+        tf.control_dependencies([None]).__enter__()
+    with pytest.raises(TypeError, match="Can not convert a int"), tf.Graph().as_default():
+        tf.control_dependencies([1]).__enter__()

@@ -288,3 +288,28 @@ def test_dropout_of_whole_rows_of_an_unknown_number():
         assert kept.shape.as_list() == [None, 6]
         found = session.run(kept, {rows: np.ones((40, 6), np.float32)})
     assert {tuple(row) for row in found.tolist()} == {(0.0,) * 6, (2.0,) * 6}
+
+
+def test_losses_and_updates_are_told_apart_by_their_inputs():
+    with tf.Graph().as_default():
+        x, other = (v1.placeholder(tf.float32, [None, 4]) for _ in range(2))
+        reg = v1.reduce_sum
+        dense = layers.Dense(3, kernel_regularizer=reg, activity_regularizer=reg)
+        normal = layers.BatchNormalization()
+        dense(x), dense(other), normal(x, training=True)
+        counts = [len(dense.get_losses_for(i)) for i in (None, x, other, [x, other])]
+        assert counts == [1, 1, 1, 2]
+        assert [len(normal.get_updates_for(i)) for i in (None, x, other)] == [0, 2, 0]
+        assert dense.get_updates_for(x) == dense.get_updates_for(None) == []
+
+
+@pytest.mark.parametrize("shape", [[2, 2, 3], [2, 3], [2], [1, 2, 3, 2]])
+def test_flatten_moves_the_channels_of_inputs_of_unknown_rank(shape):
+    values = np.arange(np.prod(shape), dtype="float32").reshape(shape)
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32)
+        flat = layers.flatten(x, data_format="channels_first")
+        assert flat.shape.as_list() == [None, None]
+        found = session.run(flat, {x: values})
+        known = session.run(layers.flatten(tf.constant(values), data_format="channels_first"))
+    np.testing.assert_array_equal(found, known)

@@ -211,6 +211,14 @@ BAD = {
         "incompatible",
         lambda x: cells.ResidualWrapper(cells.GRUCell(4))(x[:, 0], tf.zeros([2, 4])),
     ),
+    "integers": (
+        ValueError,
+        "expected floating inputs, got int32",
+        lambda x: v1.nn.dynamic_rnn(cells.GRUCell(4), tf.cast(x, tf.int32), dtype=tf.float32),
+    ),
+    "no batch": (ValueError, "got None", lambda x: cells.GRUCell(4).zero_state(None, tf.float32)),
+    "half a row": (TypeError, "got 2.5", lambda x: cells.GRUCell(4).zero_state(2.5, tf.float32)),
+    "a text": (TypeError, "got 'a'", lambda x: cells.GRUCell(4).zero_state("a", tf.float32)),
     "state": (
         TypeError,
         "expected a state of two",
@@ -257,3 +265,28 @@ def test_outputs_have_the_names_of_old_graphs(cell, state, wanted):
         made = getattr(tf.compat.v1.nn.rnn_cell, cell)(3)
         output, _ = made(tf.ones([2, 2]), state())
     assert output.name == wanted
+
+
+@pytest.mark.parametrize("kind", [tuple, list, cells.LSTMStateTuple._make])
+def test_the_last_state_is_of_the_class_of_the_first(kind):
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [2, 4, 3])
+        first = kind([tf.zeros([2, 3]), tf.zeros([2, 3])])
+        _, last = v1.nn.dynamic_rnn(cells.LSTMCell(3), x, initial_state=first)
+    assert type(last) is type(first)
+    assert [part.shape.as_list() for part in last] == [[2, 3], [2, 3]]
+
+
+def test_a_cell_made_outside_of_a_function_runs_in_it():
+    cell = cells.BasicRNNCell(3)
+    inputs = tf.ones([2, 4, 2])
+    run = tf.function(lambda x: v1.nn.dynamic_rnn(cell, x, dtype=tf.float32))
+    outputs, state = run(inputs)
+    again, _ = v1.nn.dynamic_rnn(cell, inputs, dtype=tf.float32)
+    np.testing.assert_allclose(outputs, again, rtol=1e-5)
+    np.testing.assert_allclose(outputs[:, -1], state, rtol=1e-6)
+
+
+def test_the_configuration_of_a_dropout_wrapper():
+    config = cells.DropoutWrapper(cells.GRUCell(4), 0.5).get_config()
+    assert (config["input_keep_prob"], config["variational_recurrent"]) == (0.5, False)

@@ -28,6 +28,9 @@ _BUILT_IN = {  # registered name -> number of TypeSpecProto's class
     "tf.IndexedSlicesSpec": 2,
     "tf.RaggedTensorSpec": 3,
     "tf.TensorArraySpec": 4,
+    "tf.data.DatasetSpec": 5,
+    "tf.IteratorSpec": 6,
+    "tf.OptionalSpec": 7,
     "tf.VariableSpec": 9,
     "tf.RowPartitionSpec": 10,
 }

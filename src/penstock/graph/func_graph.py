@@ -9,7 +9,7 @@ earlier reads and writes, reads for earlier writes; effects without a resource w
 `control_outputs` are the operations that must run although no output needs them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock import errors
@@ -25,6 +25,7 @@ from penstock.graph.operation import Operation
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
+from penstock.util import nest
 from penstock.util.frames import user_frame
 
 INLINED_ELEMENTS = 128  # eager values without gradients are constants up to this size
@@ -112,6 +113,16 @@ class FuncGraph(Graph):
                 outer = self.outer_graph.capture(tensor)
                 return self.capture(outer)
         return self._new_capture(tensor, name)
+
+    def _to_wait_for(self, values: Iterable[Any]) -> Iterable[Any]:
+        """Tensors, operations and names; other values of a function are there before it runs.
+
+        A value that is made of tensors stands for these.
+        """
+        for value in values:
+            for part in nest.flatten(value, expand_composites=True):
+                if part is None or isinstance(part, (Tensor, Operation, str)):
+                    yield part
 
     def _controller_from_outside(self, op: Operation) -> Operation:
         """The input that is there when an operation of an enclosing graph has run.

@@ -228,7 +228,7 @@ class GraphScopes(GraphElements):
 
     def _controllers(self, values: Iterable[Any]) -> list[Operation]:
         ops: dict[Operation, None] = {}
-        for value in values:
+        for value in self._to_wait_for(values):
             if isinstance(value, EagerTensor):
                 continue  # it has been computed already
             if (
@@ -246,6 +246,10 @@ class GraphScopes(GraphElements):
                 element = self._controller_from_outside(element)
             ops[element] = None
         return list(ops)
+
+    def _to_wait_for(self, values: Iterable[Any]) -> Iterable[Any]:
+        """What of the values given as control inputs can be waited for."""
+        return values
 
     def _controller_from_outside(self, op: Operation) -> Operation:
         """What stands in this graph for an operation of another one."""

@@ -1,6 +1,7 @@
 """What initializers of both generations share: fans, scales, orthogonal matrices, checks."""
 
 import math
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,12 +17,37 @@ MODES = ("fan_in", "fan_out", "fan_avg")
 DISTRIBUTIONS = ("uniform", "truncated_normal", "untruncated_normal")
 
 
-def known_dims(shape: Any) -> list[int]:
-    """A shape, which must be known, as a list of integers."""
-    sizes = TensorShape(_plain(shape)).as_list()
+def known_dims(shape: Any, one_size: bool = False) -> list[int]:
+    """A shape, which must be known, as a list of integers.
+
+    Args:
+      shape: anything that a TensorShape can be made from.
+      one_size: whether a number stands for a vector of this size.
+
+    Raises:
+      TypeError: it is not known, or a number.
+      ValueError: it is text, has text for a size, or is of unknown rank.
+    """
+    shape = _plain(shape)
+    texts = (shape,) if isinstance(shape, str) else shape if isinstance(shape, list | tuple) else ()
+    if any(isinstance(size, str) for size in texts):
+        raise ValueError(_expected(shape))
+    number = isinstance(shape, numbers.Number) and not one_size
+    if shape is None or number:
+        raise TypeError(_expected(shape))
+    if texts and all(type(size) is int for size in shape):
+        return list(shape)  # the operation that fills it refuses sizes below 0
+    sizes = TensorShape(shape).as_list()
     if None in sizes:
-        raise ValueError(f"Expected a fully defined shape to initialize, got {shape}.")
+        raise TypeError(_expected(shape))
     return [n for n in sizes if n is not None]
+
+
+def _expected(shape: Any) -> str:
+    return (
+        f"Initializer: expected a fully defined shape, got {shape!r}. Give it a list of integers,"
+        " such as [2, 3]."
+    )
 
 
 def _plain(shape: Any) -> Any:

@@ -113,7 +113,9 @@ class Constant(Initializer):
           ValueError: there are too many values.
         """
         kind = as_dtype(dtype) if dtype is not None else self.dtype
-        wanted = tuple(known_dims(shape)) if shape is not None else np.shape(self.value)
+        wanted = (
+            tuple(known_dims(shape, one_size=True)) if shape is not None else np.shape(self.value)
+        )
         verify = self._verify_shape if verify_shape is None else verify_shape
         array = to_array(self.value, kind)[0]
         if verify and array.shape != wanted:

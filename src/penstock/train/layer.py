@@ -18,9 +18,11 @@ import numpy as np
 
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import Tensor
 from penstock.core.trackable import AutoTrackable
 from penstock.graph.behavior import name_scope
+from penstock.graph.operation import Operation
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.math_cast import cast
 from penstock.ops.math_division import divide
@@ -154,6 +156,7 @@ class Layer(AutoTrackable):
     _self_weights: list[tuple[Any, bool]]  # with whether they are trainable
     _self_losses: list[Any]
     _self_updates: list[Any]
+    _self_inputs: list[Any]  # symbolic ones, of all calls
 
     def __init__(
         self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any
@@ -169,7 +172,8 @@ class Layer(AutoTrackable):
         self._dtype = None if dtype is None else dt.as_dtype(dtype)
         self._base_name = name or _scope_name(type(self).__name__)
         self._name = name or _unique_name(self._base_name)
-        vars(self).update(_self_weights=[], _self_losses=[], _self_updates=[])  # not tracked
+        lists = ("weights", "losses", "updates", "inputs")
+        vars(self).update({f"_self_{name}": [] for name in lists})  # not tracked
         self._scope: VariableScope | None = None
         self._graph: Any = None
         if scope:
@@ -274,6 +278,27 @@ class Layer(AutoTrackable):
             return []
         inner = [update for layer in self._layers() for update in layer.updates]
         return list(self._self_updates) + inner
+
+    def get_losses_for(self, inputs: Any) -> list[Any]:
+        """The losses that hang on some inputs of the layer.
+
+        Args:
+          inputs: a tensor or a list of them; None for the losses that hang on no input.
+        """
+        return self._hanging_on(inputs, self.losses)
+
+    def get_updates_for(self, inputs: Any) -> list[Any]:
+        """The updates that hang on some inputs of the layer.
+
+        Args:
+          inputs: a tensor or a list of them; None for the updates that hang on no input.
+        """
+        return self._hanging_on(inputs, self.updates)
+
+    def _hanging_on(self, inputs: Any, values: list[Any]) -> list[Any]:
+        tensors = self._self_inputs if inputs is None else nest.flatten(inputs)
+        sources = {tensor.op for tensor in tensors}
+        return [v for v in values if _hangs_on(sources, v) is (inputs is not None)]
 
     def count_params(self) -> int:
         """The number of elements of all variables."""
@@ -434,17 +459,24 @@ class Layer(AutoTrackable):
             if not self.built:
                 self._build_for(inputs)
             self._check(inputs)
+            self._note_inputs(inputs)
             outputs = self.call(inputs, *args, **kwargs)
             if self._activity_regularizer is not None:
                 self._regularize_activity(self._activity_regularizer, outputs)
             return outputs
 
+    def _note_inputs(self, inputs: Any) -> None:
+        graph = state.graph
+        if graph is not None and not graph.building_function:
+            flat = nest.flatten(inputs, expand_composites=True)
+            self._self_inputs.extend(v for v in flat if isinstance(v, SymbolicTensor))
+
     def _check_graph(self) -> None:
         graph = state.graph
         while getattr(graph, "outer_graph", None) is not None:
             graph = graph.outer_graph
-        if graph is None:
-            return
+        if graph is None or graph.building_function:
+            return  # the variables are eager ones
         if self._graph is None:
             self._graph = graph
         if graph is not self._graph:
@@ -532,6 +564,21 @@ def constructor_arguments(layer: type) -> dict[str, inspect.Parameter]:
             if "args" not in given:
                 break
     return found
+
+
+def _hangs_on(sources: set[Any], value: Any) -> bool:
+    """Whether a symbolic tensor or operation is computed from one of some operations."""
+    waiting, seen = [getattr(value, "op", value)], set()
+    while waiting:
+        operation = waiting.pop()
+        if operation in sources:
+            return True
+        if operation in seen or not isinstance(operation, Operation):
+            continue
+        seen.add(operation)
+        waiting.extend(tensor.op for tensor in operation.inputs)
+        waiting.extend(operation.control_inputs)
+    return False
 
 
 def _distinct(variables: list[Any]) -> list[Any]:

@@ -5,11 +5,14 @@ from typing import Any
 from penstock.core.context import state
 from penstock.ops.array_basics import identity, reshape
 from penstock.ops.array_basics import shape as shape_of
+from penstock.ops.array_join import concat
 from penstock.ops.array_order import transpose
-from penstock.ops.array_shape import expand_dims
+from penstock.ops.array_shape import expand_dims, rank
 from penstock.ops.initializers_v1 import Zeros
+from penstock.ops.math_arithmetic import maximum, minimum
 from penstock.ops.math_einsum import tensordot
 from penstock.ops.math_matmul import matmul
+from penstock.ops.math_range import range as range_of
 from penstock.ops.nn_bias import bias_add
 from penstock.ops.nn_dropout import dropout_v1
 from penstock.ops.smart_cond import smart_cond
@@ -199,12 +202,12 @@ class Flatten(Layer):
 
     def call(self, inputs: Any) -> Any:
         """The inputs [batch, ...] as [batch, size]."""
-        rank = inputs.shape.rank
-        if self.data_format == "channels_first" and rank is not None and rank > 1:
-            inputs = transpose(inputs, [0, *range(2, rank), 1])
-        if rank == 1:
+        axes = inputs.shape.rank
+        if self.data_format == "channels_first" and axes is not None and axes > 1:
+            inputs = transpose(inputs, [0, *range(2, axes), 1])
+        if axes == 1:
             return expand_dims(inputs, 1)
-        if rank is None:
+        if axes is None:
             return self._of_unknown_rank(inputs)
         sizes = inputs.shape.as_list()
         size = TensorShape(sizes[1:]).num_elements()
@@ -215,10 +218,9 @@ class Flatten(Layer):
 
     def _of_unknown_rank(self, inputs: Any) -> Any:
         if self.data_format == "channels_first":
-            raise ValueError(
-                f"Layer {self.name!r}: expected inputs of known rank to move the channels of, got"
-                ' an unknown shape. Set it, or use data_format="channels_last".'
-            )
+            count = rank(inputs)
+            places = [[0], range_of(2, maximum(count, 2)), range_of(1, minimum(count, 2))]
+            inputs = transpose(inputs, concat(places, 0))
         return reshape(inputs, [shape_of(inputs)[0], -1])
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:

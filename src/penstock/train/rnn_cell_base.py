@@ -1,6 +1,7 @@
 """Recurrent cells: what all have in common, and their states."""
 
 import collections
+import operator
 from typing import Any
 
 from penstock.core.convert import convert_to_tensor
@@ -78,8 +79,15 @@ def zeros_of(sizes: Any, batch_size: Any, dtype: Any) -> Any:
 
 
 def _known_size(value: Any) -> int | None:
+    if value is None:
+        raise ValueError("batch_size: expected an int or a tensor, got None. Use tf.shape(x)[0].")
     if not isinstance(value, Tensor):
-        return int(value)
+        try:
+            return operator.index(value)
+        except TypeError:
+            raise TypeError(
+                f"batch_size: expected an int or a tensor, got {value!r}. Use tf.shape(x)[0]."
+            ) from None
     known = constant_value(value)
     return None if known is None else int(known)
 

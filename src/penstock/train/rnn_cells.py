@@ -49,6 +49,11 @@ class _LayerCell(RNNCell):
             raise ValueError(
                 f"Expected inputs.shape[-1] to be known, received shape: {inputs.shape}"
             )
+        if not (inputs.dtype.is_floating or inputs.dtype.is_complex):
+            raise ValueError(
+                f"{type(self).__name__} {self.name!r}: expected floating inputs, got"
+                f" {inputs.dtype.name}. Use tf.cast."
+            )
 
     @property
     def output_size(self) -> Any:

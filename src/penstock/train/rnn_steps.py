@@ -236,7 +236,8 @@ def _loop(
     def body(time: Any, arrays: Any, state: Any) -> Any:
         step = nest.pack_sequence_as(inputs, [array.read(time) for array in reads])
         output, new = cell(step, state)
-        nest.map_structure(lambda *_: None, state, new)  # the structures must be the same
+        nest.assert_same_structure(state, new, check_types=False)
+        new = nest.pack_sequence_as(state, nest.flatten(new))  # of the classes it was given
         if lengths is not None:
             finished = greater_equal(time, lengths)
             output = hold(finished, blank, output)

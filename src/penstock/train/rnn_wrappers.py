@@ -162,6 +162,7 @@ class DropoutWrapper(_Wrapper):
         self._state_keep_prob = _probability("state_keep_prob", state_keep_prob)
         self._output_keep_prob = _probability("output_keep_prob", output_keep_prob)
         self._input_size = input_size
+        self._variational_recurrent = variational_recurrent
         self._noise: dict[str, Any] = {"input": None, "state": None, "output": None}
         if variational_recurrent:
             self._make_noise(dtype)

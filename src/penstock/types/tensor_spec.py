@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -94,6 +94,7 @@ class TensorSpec(DenseSpec, BatchableTypeSpec):
 
     __slots__ = ()
     __nest_leaf__ = True  # a tensor is one leaf of a structure
+    _message_field: ClassVar = "tensor_spec_value"
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
@@ -210,6 +211,7 @@ class BoundedTensorSpec(TensorSpec):
     """
 
     __slots__ = ("_maximum", "_minimum")
+    _message_field: ClassVar = "bounded_tensor_spec_value"
 
     def __init__(
         self, shape: ShapeLike, dtype: Any, minimum: Any, maximum: Any, name: str | None = None

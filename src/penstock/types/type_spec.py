@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from penstock import proto
 from penstock.types.spec_parts import (
     NoSupertypeError,
     all_pairs,
@@ -38,6 +39,7 @@ class TypeSpec(abc.ABC):
     """Describes values of one type: a subclass for each type, an instance for its parameters."""
 
     __slots__ = ("__weakref__", "_cached_key")
+    _message_field: ClassVar = "type_spec_value"  # of StructuredValue, where specs like it stand
     _hides_types = False  # whether the component tensors do not show the types within the value
 
     @property
@@ -211,6 +213,40 @@ class TypeSpec(abc.ABC):
         del context
         return self
 
+    # Specs as messages, which the layer that reads and writes values makes: `use_messages`.
+
+    def experimental_as_proto(self) -> Any:
+        """The spec as a message of class `experimental_type_proto()`.
+
+        Raises:
+          ValueError: its class, or that of a part, is not registered.
+        """
+        return getattr(_messages().encode(self), self._message_field)
+
+    @classmethod
+    def experimental_type_proto(cls) -> type[Any]:
+        """The class of the messages that stand for specs of this class."""
+        return type(getattr(proto.struct_pb2.StructuredValue(), cls._message_field))
+
+    @classmethod
+    def experimental_from_proto(cls, message: Any) -> Any:
+        """The spec that a message says; a TypeSpecProto may say one of another class.
+
+        Raises:
+          TypeError: it is no message of class `experimental_type_proto()`.
+          ValueError: it contradicts itself, or says a type that is not known.
+        """
+        where = f"{cls.__name__}.experimental_from_proto"
+        expected = cls.experimental_type_proto()
+        if not isinstance(message, expected):
+            raise TypeError(
+                f"{where}: expected a {expected.__name__}, got {message!r}. Give it what"
+                " experimental_as_proto returned."
+            )
+        value = proto.struct_pb2.StructuredValue()
+        getattr(value, cls._message_field).CopyFrom(message)
+        return _messages().decode(value, where)
+
     # Variants with less information, and the forms of TensorFlow 1's datasets.
 
     def _with_tensor_ranks_only(self) -> Self:
@@ -378,6 +414,25 @@ def type_spec_or_none(value: Any) -> TypeSpec | None:
         if type(value) is type_object or (allow_subclass and isinstance(value, type_object)):
             return convert(value)
     return None
+
+
+# Messages of specs.
+
+_LOAD_MESSAGES: list[Callable[[], Any]] = []  # of one function
+
+
+def use_messages(load: Callable[[], Any]) -> None:
+    """Registers what loads the module whose `encode` and `decode` write and read specs."""
+    _LOAD_MESSAGES[:] = [load]
+
+
+def _messages() -> Any:
+    if not _LOAD_MESSAGES:
+        raise TypeError(
+            "Specs have no messages yet: expected use_messages(...) to have been called. Import"
+            " `penstock` instead of `penstock.types` alone."
+        )
+    return _LOAD_MESSAGES[0]()
 
 
 # Names of spec classes in files.

@@ -1,0 +1,51 @@
+"""Specs as messages: `experimental_as_proto` and its like, with TensorFlow 2.21's answers."""
+
+import pytest
+
+import penstock as tf
+from penstock.types import BoundedTensorSpec, TensorSpec
+
+SPECS = {
+    "tensor": TensorSpec([None, 2], tf.float32, "n"),
+    "unknown rank": TensorSpec(None, tf.int32),
+    "bounded": BoundedTensorSpec([2], tf.int32, 0, 5),
+    "ragged": tf.RaggedTensorSpec([None, None, 3], tf.float32, 2, tf.int32),
+    "sparse": tf.SparseTensorSpec([None, 4], tf.int64),
+    "slices": tf.IndexedSlicesSpec([2], tf.float32),
+    "list": tf.TensorArraySpec([2], tf.float32),
+    "optional": tf.OptionalSpec({"a": (tf.RaggedTensorSpec([None, None]), None)}),
+    "dataset": tf.data.DatasetSpec(TensorSpec([], tf.int32)),
+    "linear": tf.linalg.LinearOperatorIdentity(2)._type_spec,
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_specs_come_back_from_their_messages(name):
+    spec = SPECS[name]
+    message = spec.experimental_as_proto()
+    assert isinstance(message, type(spec).experimental_type_proto())
+    assert type(spec).experimental_from_proto(message) == spec
+
+
+def test_messages_are_those_of_tensorflow():
+    message = SPECS["tensor"].experimental_as_proto()
+    assert (message.name, [d.size for d in message.shape.dim], message.dtype) == ("n", [-1, 2], 1)
+    assert type(SPECS["bounded"].experimental_as_proto()).__name__ == "BoundedTensorSpecProto"
+    classes = {"sparse": 1, "slices": 2, "ragged": 3, "list": 4, "dataset": 5, "optional": 7}
+    for name, number in classes.items():
+        message = SPECS[name].experimental_as_proto()
+        assert message.type_spec_class == number
+        assert message.type_spec_class_name == type(SPECS[name]).__name__
+    iterator = iter(tf.data.Dataset.range(3))._type_spec.experimental_as_proto()
+    assert (iterator.type_spec_class, iterator.num_flat_components) == (6, 1)
+
+
+def test_a_message_may_say_a_spec_of_another_class():
+    message = SPECS["sparse"].experimental_as_proto()
+    assert tf.RaggedTensorSpec.experimental_from_proto(message) == SPECS["sparse"]
+
+
+@pytest.mark.parametrize("wrong", ["a", None, SPECS["sparse"].experimental_as_proto()])
+def test_what_is_no_message_of_the_class_is_refused(wrong):
+    with pytest.raises(TypeError, match="experimental_from_proto: expected a TensorSpecProto"):
+        TensorSpec.experimental_from_proto(wrong)
