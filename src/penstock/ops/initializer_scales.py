@@ -17,7 +17,14 @@ DISTRIBUTIONS = ("uniform", "truncated_normal", "untruncated_normal")
 
 
 def known_dims(shape: Any) -> list[int]:
-    """A shape, which must be known, as a list of integers."""
+    """A shape, which must be known, as a list of integers.
+
+    Raises:
+      TypeError: there is no shape.
+      ValueError: a size is not known.
+    """
+    if shape is None:
+        raise TypeError("Expected a fully defined shape to initialize, got None. Pass the shape.")
     sizes = TensorShape(_plain(shape)).as_list()
     if None in sizes:
         raise ValueError(f"Expected a fully defined shape to initialize, got {shape}.")

@@ -253,9 +253,9 @@ class Generator(AutoTrackable):
 
     def _scaled(self, op: OpDef, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Any:
         kind = dt.float32 if dtype is None else as_dtype(dtype)
-        drawn = self._draw(op, shape, kind)
+        offset = convert_to_tensor(mean, kind, name="mean")
         spread = convert_to_tensor(stddev, kind, name="stddev")
-        return add(multiply(drawn, spread), convert_to_tensor(mean, kind, name="mean"))
+        return add(multiply(self._draw(op, shape, kind), spread), offset)
 
     def uniform(
         self,

@@ -73,7 +73,7 @@ def _number(alg: Any) -> int | None:
     if alg.dims != () or not alg.dtype.is_integer:
         return None
     found = constant_value(alg)
-    return int(alg) if found is None else int(found)  # type: ignore[call-overload,no-any-return]
+    return int(alg) if found is None else int(found)  # type: ignore[call-overload]
 
 
 def key_counter_alg(seed: Any, alg: Any) -> tuple[Any, Any, int]:
@@ -232,14 +232,13 @@ def _normal(
     dtype = dtypes.float32 if dtype is None else as_dtype(dtype)
     mean, stddev = moments
     with scope(name, default) as full:
-        key, counter, algorithm = key_counter_alg(seed, alg)
-        drawn = execute(op, (shape_tensor(shape), key, counter, algorithm), {"dtype": dtype})
+        dims = shape_tensor(shape)
         plain = is_number(mean, 0) and is_number(stddev, 1)
-        if plain and state.graph is None:
-            return drawn
-        return scaled(
-            drawn, tensor(stddev, dtype, "stddev"), tensor(mean, dtype, "mean"), full, plain
-        )
+        if not (plain and state.graph is None and dtype in FLOATS):  # the dtype's error is theirs
+            mean, stddev = tensor(mean, dtype, "mean"), tensor(stddev, dtype, "stddev")
+        key, counter, algorithm = key_counter_alg(seed, alg)
+        drawn = execute(op, (dims, key, counter, algorithm), {"dtype": dtype})
+        return scaled(drawn, stddev, mean, full, plain)
 
 
 def stateless_categorical(
