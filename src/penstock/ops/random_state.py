@@ -68,8 +68,8 @@ def set_seed(seed: Any) -> None:
 
     Args:
       seed: an integer, or None for no seed; what is no number is refused by the operations that
-        draw. In an eager context it starts all eager operations
-        again, and those in functions that were traced before; in a graph it is the graph's seed.
+        draw. In an eager context it starts all eager operations again, and those in functions
+        that were traced before; in a graph it is the graph's seed.
 
     Raises:
       TypeError: `seed` stands for no integer.
