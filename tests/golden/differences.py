@@ -67,9 +67,6 @@ _BY_REASON = {
     "Singular complex equations give NaN, as real ones; TensorFlow's complex ones give zeros.": """
         TridiagonalSolve value 2
     """,
-    "Numbers between bounds have no gradient by their bounds and parameters.": """
-        StatelessParameterizedTruncatedNormal gradient 1
-    """,
     "There is a gradient, where TensorFlow says that there is none.": """
         LinSpace gradient 16, MatrixDiagV2 gradient 25, MatrixDiagV3 gradient 27, PadV2
         gradient 17, ResizeBilinearGrad gradient 12, SparseConcat gradient 13

@@ -40,7 +40,6 @@ _BY_REASON = {
         "tf.nn.depthwise_conv2d(f, ker, [1, 1, 1, 1], 'SAME')",
         "tf.nn.batch_normalization(f, [1., 2.], 1., None, None, 1e-3)",
         "tf.nn.batch_normalization(f, v, v, None, None, 'a')",
-        "tf.random.stateless_normal([2], [1, 2], dtype=tf.int32)",
     ],
     "TensorFlow's error is an accident: an attribute of None, an assertion, an index.": [
         "tf.image.grayscale_to_rgb(1.0)",
@@ -113,7 +112,6 @@ _BY_REASON = {
     "What cannot be meant is refused.": [
         "tf.import_graph_def(tf.compat.v1.GraphDef(), name=3)",
         "tf.import_graph_def(tf.compat.v1.GraphDef(), name='a b')",
-        "tf.random.set_seed('a')",
     ],
     "No cutting off: 1.5 is no axis, a tensor no list.": [
         "tf.raw_ops.ConcatV2(values=f, axis=0)",

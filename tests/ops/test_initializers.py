@@ -176,3 +176,30 @@ def test_qr(mode, full, dtype):
 def test_shapes_that_are_none(make, shape, error):
     with pytest.raises(error):
         make()(shape)
+
+
+def test_constants_broadcast_and_take_the_dtype():
+    rows = tf.initializers.Constant([1, 2, 3])([2, 3])
+    assert rows.dtype == tf.float32
+    assert rows.numpy().tolist() == [[1, 2, 3], [1, 2, 3]]
+    assert tf.initializers.Constant(2)([2], dtype=tf.bool).numpy().all()
+    assert tf.constant_initializer(2)([2]).dtype == tf.int32
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.initializers.Constant([1, 2, 3])([2])
+    with pytest.raises(TypeError, match="elements"):
+        tf.constant_initializer([1, 2, 3])([2])
+
+
+def test_dtypes_that_are_not_floating():
+    assert tf.initializers.Identity()([2, 2], dtype=tf.complex64).dtype == tf.complex64
+    assert tf.initializers.Identity(2)([2, 2], dtype=tf.int32).numpy().tolist() == [[2, 0], [0, 2]]
+    scaled = tf.initializers.VarianceScaling(distribution="uniform", seed=3)
+    found = scaled([2, 3], dtype=tf.int32)
+    assert found.numpy().tolist() == [[-1, 0, -1], [-1, 0, 0]]
+    for name in ("RandomNormal", "TruncatedNormal", "VarianceScaling", "Orthogonal", "Identity"):
+        with pytest.raises(TypeError, match="int32"):
+            getattr(tf.initializers, name)()([2, 2], dtype=tf.int32)
+    with pytest.raises(ValueError, match="floating"):
+        tf.random_normal_initializer()([2, 2], dtype=tf.int32)
+    with pytest.raises(TypeError, match="None"):
+        tf.initializers.VarianceScaling()(None)

@@ -296,7 +296,7 @@ def test_a_draw_of_a_size_known_late_is_repeatable(name: str) -> None:
         (lambda: tf.random.stateless_uniform([2], [1, 2], alg="x"), ValueError, "alg"),
         (lambda: tf.random.categorical([1.0], 2), errors.InvalidArgumentError, "rank 2"),
         (lambda: tf.random.categorical([[1.0]], -1), errors.InvalidArgumentError, "non-negative"),
-        (lambda: tf.random.set_seed(1.5), TypeError, "integer"),
+        (lambda: tf.random.set_seed([1]), TypeError, "seed"),
         (lambda: tf.nn.dropout([1.0], 1.0), ValueError, "range"),
         (lambda: tf.nn.dropout([1], 0.5), ValueError, "floating"),
         (lambda: tf.compat.v1.nn.dropout([1.0]), ValueError, "must be provided"),
@@ -306,6 +306,18 @@ def test_refusals(call: Any, error: Any, words: str) -> None:
     """Bad arguments, with TensorFlow's classes."""
     with pytest.raises(error, match=words):
         call()
+
+
+def test_seeds_that_are_no_integers() -> None:
+    """The global seed takes what the operations, which are TensorFlow's then, can use."""
+    tf.random.set_seed(1.5)
+    np.testing.assert_allclose(tf.random.uniform([2]), [0.3587866, 0.8069652])
+    tf.random.set_seed(np.float32(2.7))
+    np.testing.assert_allclose(tf.random.uniform([2]), [0.14690244, 0.46425676], rtol=1e-6)
+    tf.random.set_seed("a")
+    with pytest.raises(TypeError, match="expected integer seeds"):
+        tf.random.uniform([2])
+    tf.random.set_seed(1)
 
 
 @pytest.mark.parametrize("low", [0, 2**64 - 2])

@@ -1,5 +1,7 @@
 """Generators, and numbers drawn by rejection: TensorFlow's where they are the same by design."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -110,7 +112,6 @@ def test_the_global_generator():
     [
         (lambda: Generator.from_seed(1, alg="x"), ValueError),
         (lambda: Generator.from_state([1, 2], "philox"), ValueError),
-        (lambda: Generator.from_seed([1, 2, 3, 4]), ValueError),
         (lambda: Generator.from_seed(1).uniform([2], maxval=None, dtype=tf.int32), ValueError),
         (
             lambda: Generator.from_seed(1, alg="threefry").uniform([2]),
@@ -261,6 +262,69 @@ def test_raw_operations_on_a_state_run_in_functions():
 def test_large_seeds_are_positive():
     assert tf.random.create_rng_state(2**64 - 1, 1).numpy().tolist() == [-1, 0, 0]
     assert tf.random.create_rng_state(-1, 1).numpy().tolist() == [-1, -1, -1]
+
+
+def test_bounded_numbers_move_with_their_parameters():
+    def draw(means, deviations, low, high):
+        return tf.random.stateless_parameterized_truncated_normal(
+            [4, 2], [1, 2], means, deviations, low, high
+        )
+
+    parameters = [tf.constant(v, tf.float64) for v in ([0.1, 1.0], [1.0, 2.0], [-1.0, -2.0], 3.0)]
+    with tf.GradientTape() as tape:
+        tape.watch(parameters)
+        drawn = draw(*parameters)
+    found = tape.gradient(drawn, parameters)
+    means, deviations, low, high = (p.numpy() for p in parameters)
+    places = (drawn.numpy() - means) / deviations
+    start, stop = (low - means) / deviations, (high - means) / deviations
+    bell = [np.exp(-(b**2) / 2) / np.exp(-(places**2) / 2) for b in (start, stop)]
+    below = np.vectorize(lambda x: math.erfc(-x / math.sqrt(2)) / 2)
+    share = (below(places) - below(start)) / (below(stop) - below(start))
+    wanted = [[4.0, 4.0], places.sum(0), (bell[0] * (1 - share)).sum(0), (bell[1] * share).sum()]
+    for gradient, value in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(gradient, value, rtol=1e-9)
+
+
+def test_seeds_of_any_shape_fill_the_state_from_its_end():
+    def words(seed, alg=1):
+        return tf.random.create_rng_state(seed, alg).numpy().tolist()
+
+    assert words([[1, 2]]) == [0, 1, 2]
+    assert words([1, 2, 3, 4]) == [1, 2, 3]
+    assert words([1, 2, 3], 2) == [1, 2]
+    assert words(tf.constant(3)) == words(np.uint64(3)) == [0, 0, 3]
+    assert words(3) == [3, 0, 0]
+    dynamic = tf.function(
+        lambda seed: tf.random.create_rng_state(seed, 1), input_signature=[tf.TensorSpec(None)]
+    )
+    assert dynamic(3.0).shape == [3]
+    assert dynamic([[1.0], [2.0]]).numpy().tolist() == [0, 1, 2]
+
+
+def test_the_algorithm_is_the_one_that_was_given():
+    assert Generator.from_seed(3, alg="auto_select").algorithm == 3
+    assert Generator.from_seed(3, alg=3).split(2)[1].algorithm == 3
+    by_tensor = Generator.from_seed(3, alg=tf.constant(1))
+    assert by_tensor.algorithm.dtype == tf.int32
+    np.testing.assert_array_equal(by_tensor.normal([2]), Generator.from_seed(3).normal([2]))
+    assert int(Generator.from_seed([4, 5], alg="threefry").key) == 5
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Unsupported algorithm id: 2"):
+        tf.random.stateless_normal([2], [1, 2], alg="threefry")
+
+
+def test_a_generator_made_in_a_function():
+    made = []
+
+    @tf.function
+    def draw(seed):
+        if not made:
+            made.append(Generator.from_seed(seed))
+        return made[0].uniform([2])
+
+    wanted = Generator.from_seed([0, 0, 3])
+    for _ in range(2):
+        np.testing.assert_array_equal(draw(tf.constant(3)), wanted.uniform([2]))
 
 
 def test_an_algorithm_that_there_is_not():

@@ -41,7 +41,7 @@ _INITIALIZERS = {
     "Orthogonal": "orthogonal",
     "Identity": "identity",
 }
-_TOP = ("Zeros", "Ones", "Constant", "RandomUniform", "RandomNormal")
+_TOP = ("Zeros", "Ones", "RandomUniform")
 _V1_INITIALIZERS = {
     "Zeros": ["zeros_initializer", "initializers.zeros"],
     "Ones": ["ones_initializer", "initializers.ones"],
@@ -106,6 +106,8 @@ EXPORTS = {
             + ([f"{name}_initializer"] if cls in _TOP else [])
             for cls, name in _INITIALIZERS.items()
         },
+        "ConstantInitializer": ["constant_initializer"],
+        "RandomNormalInitializer": ["random_normal_initializer"],
         "Initializer": ["initializers.Initializer"],
         "get": ["initializers.get"],
         "serialize": ["initializers.serialize"],

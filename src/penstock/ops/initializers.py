@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.ops import initializer_scales as scales
 from penstock.ops.array_basics import constant
 from penstock.ops.array_fill import ones, zeros
 from penstock.ops.initializer_scales import known_dims
+from penstock.ops.math_cast import cast
 from penstock.ops.random_ops import random_normal, random_uniform, truncated_normal
 from penstock.ops.random_stateless_ops import (
     stateless_random_normal,
@@ -24,7 +26,7 @@ from penstock.ops.random_stateless_ops import (
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import as_dtype
 
-PARTITION_ARGUMENTS = ("partition_shape", "partition_offset", "layout")
+PARTITION_ARGUMENTS = ("partition_shape", "partition_offset")
 
 
 class Initializer:
@@ -89,6 +91,29 @@ class Constant(Initializer):
     """A given value.
 
     Args:
+      value: a number, or what broadcasts to the shape of the variable.
+    """
+
+    def __init__(self, value: Any = 0.0) -> None:
+        self.value = value
+
+    def __call__(self, shape: Any, dtype: Any = dt.float32, **kwargs: Any) -> Any:
+        """The first value, cast to `dtype`."""
+        kind = dt.float32 if dtype is None else as_dtype(dtype)
+        size = self._shape(shape, kwargs)
+        if kind is dt.bool_:
+            return execute("LogicalAnd", (cast(self.value, kind), ones(size, kind)))
+        return execute("Mul", (cast(self.value, kind), ones(size, kind)))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"value": self.value}
+
+
+class ConstantInitializer(Constant):
+    """A given value, `tf.constant_initializer`.
+
+    Args:
       value: a number, or what has as many elements as the variable.
       support_partition: whether it may fill a part of a variable.
 
@@ -118,10 +143,6 @@ class Constant(Initializer):
                 f"{sorted(kwargs)}. Make it with support_partition=True."
             )
         return constant(self.value, None if dtype is None else as_dtype(dtype), shape)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"value": self.value}
 
 
 class _Random(Initializer):
@@ -188,13 +209,20 @@ class RandomNormal(_Random):
 
     def __call__(self, shape: Any, dtype: Any = dt.float32, **kwargs: Any) -> Any:
         """The first value, of a floating dtype."""
-        kind = scales.floating(dtype)
         size = self._shape(shape, kwargs)
-        return self._draw(self._kind, size, self.mean, self.stddev, dtype=kind)
+        return self._draw(self._kind, size, self.mean, self.stddev, dtype=as_dtype(dtype))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}
+
+
+class RandomNormalInitializer(RandomNormal):
+    """Normally distributed numbers, `tf.random_normal_initializer`: arguments as there."""
+
+    def __call__(self, shape: Any, dtype: Any = dt.float32, **kwargs: Any) -> Any:
+        """The first value; raises ValueError for a dtype that is not floating."""
+        return super().__call__(shape, scales.floating(dtype), **kwargs)
 
 
 class TruncatedNormal(RandomNormal):
@@ -235,12 +263,13 @@ class VarianceScaling(_Random):
         self.seed = seed
 
     def __call__(self, shape: Any, dtype: Any = dt.float32, **kwargs: Any) -> Any:
-        """The first value, of a floating dtype."""
-        kind = scales.floating(dtype)
+        """The first value, of a floating dtype; of an integer one when evenly distributed."""
+        kind = as_dtype(dtype)
         variance = scales.fan_scale(self.scale, self.mode, known_dims(shape))
         size = self._shape(shape, kwargs)
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
+            limit = int(limit) if kind.is_integer else limit
             return self._draw("uniform", size, -limit, limit, dtype=kind)
         if self.distribution == "untruncated_normal":
             return self._draw("normal", size, 0.0, math.sqrt(variance), dtype=kind)
@@ -314,9 +343,9 @@ class Orthogonal(_Random):
 
     def __call__(self, shape: Any, dtype: Any = dt.float32, **kwargs: Any) -> Any:
         """The first value, of a floating dtype."""
-        kind = scales.floating(dtype)
         sizes = known_dims(self._shape(shape, kwargs))
-        normal = self._draw("normal", scales.tall_shape(sizes), 0.0, 1.0, dtype=kind)
+        tall = scales.tall_shape(sizes)
+        normal = self._draw("normal", tall, 0.0, 1.0, dtype=as_dtype(dtype))
         return scales.orthogonal_from(normal, sizes, self.gain)
 
     def get_config(self) -> dict[str, Any]:
@@ -335,9 +364,9 @@ class Identity(Initializer):
         self.gain = gain
 
     def __call__(self, shape: Any, dtype: Any = dt.float32, **kwargs: Any) -> Any:
-        """The first value, a matrix of a floating dtype."""
+        """The first value, a matrix of a numeric dtype that holds `gain`."""
         sizes = known_dims(self._shape(shape, kwargs))
-        return scales.identity_matrix(sizes, scales.floating(dtype), self.gain)
+        return scales.identity_matrix(sizes, as_dtype(dtype), self.gain)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -18,13 +18,16 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops import random_philox as philox
 from penstock.ops.array_basics import shape as shape_of
+from penstock.ops.array_select import where
 from penstock.ops.array_shape import broadcast_dynamic_shape, broadcast_to
+from penstock.ops.array_slice import sum_to
 from penstock.ops.composing import scope
-from penstock.ops.math_arithmetic import maximum, multiply
+from penstock.ops.math_arithmetic import maximum, multiply, subtract
 from penstock.ops.math_cast import cast
 from penstock.ops.math_division import divide
+from penstock.ops.math_elementwise import exp
 from penstock.ops.math_reduce import reduce_sum
-from penstock.ops.math_special import on_native_host
+from penstock.ops.math_special import erfc, on_native_host
 from penstock.ops.random_between import between_on
 from penstock.ops.random_ops import shape_tensor
 from penstock.ops.random_philox import Stream
@@ -322,7 +325,7 @@ STATELESS_PARAMETERIZED = define_op(
     shape=_seeded,
     host_inputs=("shape",),
     doc="Normal numbers between bounds, of a shape that ends with that of the parameters.",
-).not_differentiable("its numbers do not depend on its parameters in a way that is kept")
+)
 
 
 @host_kernel(STATELESS_PARAMETERIZED, limit=_HOST)
@@ -336,6 +339,32 @@ def _stateless_parameterized(
     stream = philox.stream_of_seed_pair(np, seed)
     found = between_on(stream, _rows(parts, inner), samples, as_dtype(means.dtype))
     return found.T.reshape(dims)
+
+
+@STATELESS_PARAMETERIZED.gradient
+def _stateless_parameterized_gradient(op: Any, grad: Any) -> list[Any]:
+    """Each sample moves with its bounds at its own quantile, with the others by its formula."""
+    _, _, means, stddevs, low, high = op.inputs
+    start, at, stop = (divide(subtract(x, means), stddevs) for x in (low, op.outputs[0], high))
+    whole = _normal_between(start, stop)
+    density = multiply(at, at)
+    from_low = divide(multiply(_normal_between(at, stop), _bell_ratio(start, density)), whole)
+    from_high = divide(multiply(_normal_between(start, at), _bell_ratio(stop, density)), whole)
+    parts = (grad, multiply(grad, at), multiply(grad, from_low), multiply(grad, from_high))
+    return [None, None, *map(sum_to, parts, (means, stddevs, low, high))]
+
+
+def _normal_between(low: Any, high: Any) -> Any:
+    """The share of normal numbers between two bounds, from the nearer tail."""
+    root = math.sqrt(0.5)
+    upper = subtract(erfc(multiply(low, root)), erfc(multiply(high, root)))
+    lower = subtract(erfc(multiply(high, -root)), erfc(multiply(low, -root)))
+    return multiply(where(low > 0, upper, lower), 0.5)
+
+
+def _bell_ratio(bound: Any, square: Any) -> Any:
+    """The normal density at a bound, divided by that where the square is `square`."""
+    return exp(multiply(subtract(square, multiply(bound, bound)), 0.5))
 
 
 # ---- public functions

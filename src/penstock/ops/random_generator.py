@@ -28,7 +28,7 @@ from penstock.ops.random_state_ops import (
     READ_AND_SKIP,
     STATE_SIZES,
 )
-from penstock.ops.random_stateless_ops import Algorithm, algorithm_of
+from penstock.ops.random_stateless_ops import algorithm_of
 from penstock.ops.variables import Variable
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import as_dtype
@@ -38,43 +38,38 @@ def create_rng_state(seed: Any, alg: Any) -> Any:
     """The state of a generator from a seed.
 
     Args:
-      seed: an integer, or a vector of at most as many as the algorithm's state has.
+      seed: an integer, or a tensor of them, of which the first fill the state from its end.
       alg: "philox", "threefry" or "auto_select", or a tf.random.Algorithm.
 
     Returns:
       int64[3] for Philox, int64[2] for ThreeFry.
 
     Raises:
-      ValueError: there is no such algorithm, or the seed is too long.
+      ValueError: there is no such algorithm.
     """
     return convert_to_tensor(_state_of_seed(seed, _number_of(alg)))
 
 
 def _number_of(alg: Any) -> int:
-    found = algorithm_of(alg).value
-    return PHILOX if found == Algorithm.AUTO_SELECT.value else int(found)
+    return int(algorithm_of(alg).value)
 
 
 def _state_of_seed(seed: Any, alg: int) -> Any:
     size = STATE_SIZES[alg]
-    tensor = seed if isinstance(seed, Tensor) else convert_to_tensor(_whole(seed))
-    tensor = cast(tensor, dt.int64)
-    if tensor.shape.rank == 0:
-        # A number fills the first word; the sign goes on into the others.
-        negative = seed < 0 if isinstance(seed, int) else tensor < 0  # 2**63 and more are positive
-        sign = execute("Select", (negative, np.int64(-1), np.int64(0)))
-        return execute("Pack", ([tensor] + [sign] * (size - 1),))
-    length = tensor.dims[0] if tensor.dims is not None and len(tensor.dims) == 1 else None
-    if length is None or length > size:
-        raise ValueError(
-            f"A seed of this algorithm is a scalar or a vector of at most {size} integers, got"
-            f" shape {tensor.shape}. Shorten it."
-        )
-    return execute("Pad", (tensor, np.array([[size - length, 0]], np.int32)))
+    tensor = cast(convert_to_tensor(_whole(seed)), dt.int64)
+    if isinstance(seed, int):
+        # A number fills the first word; its sign goes on into the others.
+        return execute("Pack", ([tensor] + [np.int64(-1 if seed < 0 else 0)] * (size - 1),))
+    words = execute("Reshape", (tensor, np.array([-1])))[:size]
+    length = execute("Shape", (words,))[0] if words.dims[0] is None else words.dims[0]
+    padded = execute("Pad", (words, execute("Pack", ([[size - length, 0]],))))
+    return execute("Reshape", (padded, np.array([size])))
 
 
 def _whole(seed: Any) -> Any:
-    """A Python seed as int64, whatever its sign and size."""
+    """A Python seed as int64, whatever its sign and size; a tensor as it is."""
+    if isinstance(seed, Tensor):
+        return seed
     if isinstance(seed, int):
         return np.array(seed & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(np.int64)
     return np.asarray(seed)
@@ -110,14 +105,14 @@ class Generator(AutoTrackable):
         assert alg is not None, "a generator needs an algorithm"
         assert state is not None, "a generator needs a state"
         self._alg = _number_of(alg)
+        self._given = alg if isinstance(alg, Tensor) else self._alg
         if isinstance(state, Variable):
             _check_shape(state, self._alg)
             self._state_var = state
             return
-        with init_scope():
-            value = cast(convert_to_tensor(_signed(state)), dt.int64)
-            _check_shape(value, self._alg)
-            self._state_var = Variable(value, dtype=dt.int64, name="StateVar", trainable=False)
+        value = cast(convert_to_tensor(_signed(state)), dt.int64)
+        _check_shape(value, self._alg)
+        self._state_var = Variable(value, dtype=dt.int64, name="StateVar", trainable=False)
 
     @classmethod
     def from_state(cls, state: Any, alg: Any) -> "Generator":
@@ -129,11 +124,11 @@ class Generator(AutoTrackable):
         """A generator of a seed.
 
         Args:
-          seed: an integer, or a vector of integers as long as the state at most.
+          seed: as `create_rng_state` takes it.
           alg: "philox" by default.
         """
-        number = PHILOX if alg is None else _number_of(alg)
-        return cls(state=_state_of_seed(seed, number), alg=number)
+        alg = PHILOX if alg is None else alg
+        return cls(state=_state_of_seed(seed, _number_of(alg)), alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> "Generator":
@@ -147,9 +142,9 @@ class Generator(AutoTrackable):
                 '"from_non_deterministic_state" cannot be called when determinism is enabled. Use'
                 " from_seed."
             )
-        number = PHILOX if alg is None else _number_of(alg)
-        shape = np.array([STATE_SIZES[number]], np.int64)
-        return cls(state=execute(NON_DETERMINISTIC, (shape,)), alg=number)
+        alg = PHILOX if alg is None else alg
+        shape = np.array([STATE_SIZES[_number_of(alg)]], np.int64)
+        return cls(state=execute(NON_DETERMINISTIC, (shape,)), alg=alg)
 
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> "Generator":
@@ -187,18 +182,14 @@ class Generator(AutoTrackable):
         return self._state_var
 
     @property
-    def algorithm(self) -> int:
-        """The number of the algorithm: 1 is Philox."""
-        return self._alg
+    def algorithm(self) -> Any:
+        """The number of the algorithm, or the tensor that gave it: see `tf.random.Algorithm`."""
+        return self._given
 
     @property
     def key(self) -> Any:
         """The key, an int64 scalar."""
-        if self._alg != PHILOX:
-            raise ValueError(
-                f"Unsupported algorithm id: {self._alg}. Only the states of Philox have a key here."
-            )
-        return self._state_var.read_value()[2]
+        return self._state_var.read_value()[STATE_SIZES[self._alg] - 1]
 
     def skip(self, delta: Any) -> Any:
         """Moves on as if `delta` numbers had been drawn.
@@ -262,9 +253,9 @@ class Generator(AutoTrackable):
 
     def _scaled(self, op: OpDef, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Any:
         kind = dt.float32 if dtype is None else as_dtype(dtype)
-        drawn = self._draw(op, shape, kind)
+        offset = convert_to_tensor(mean, kind, name="mean")
         spread = convert_to_tensor(stddev, kind, name="stddev")
-        return add(multiply(drawn, spread), convert_to_tensor(mean, kind, name="mean"))
+        return add(multiply(self._draw(op, shape, kind), spread), offset)
 
     def uniform(
         self,
@@ -355,7 +346,7 @@ class Generator(AutoTrackable):
         keys = self.uniform_full_int([count], dt.int64)
         zeros = np.zeros(2, np.int64)
         return [
-            Generator(state=_of_key_counter(keys[i], zeros), alg=self._alg) for i in range(count)
+            Generator(state=_of_key_counter(keys[i], zeros), alg=self._given) for i in range(count)
         ]
 
 

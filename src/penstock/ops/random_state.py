@@ -63,25 +63,28 @@ class _EagerSeeds:
 _eager = _EagerSeeds()
 
 
-def set_seed(seed: int | None) -> None:
+def set_seed(seed: Any) -> None:
     """Sets the global random seed.
 
     Args:
-      seed: an integer, or None for no seed. In an eager context it starts all eager operations
-        again, and those in functions that were traced before; in a graph it is the graph's seed.
+      seed: an integer, or None for no seed; what is no number is refused by the operations that
+        draw. In an eager context it starts all eager operations again, and those in functions
+        that were traced before; in a graph it is the graph's seed.
 
     Raises:
-      TypeError: `seed` is neither.
+      TypeError: `seed` stands for no integer.
 
     Example:
       >>> set_seed(42); first = get_seed(None); set_seed(42); first == get_seed(None)
       True
     """
-    if seed is not None and not hasattr(seed, "__index__"):
+    plain = seed is None or isinstance(seed, (float, str))
+    if not (plain or hasattr(seed, "__int__")):
         raise TypeError(
-            f"set_seed: expected an integer seed, got {seed!r} of type {type(seed).__name__}."
+            f"set_seed: expected an integer seed, got {seed!r} of type {type(seed).__name__}. Pass"
+            " one number."
         )
-    number = None if seed is None else int(seed.__index__())
+    number = seed if plain else int(seed)
     if state.graph is None:
         _eager.reset(number)
     else:

@@ -24,7 +24,7 @@ from penstock.types.dtypes import DType
 
 Array = Any
 PHILOX, THREEFRY = Algorithm.PHILOX.value, Algorithm.THREEFRY.value
-STATE_SIZES = {PHILOX: 3, THREEFRY: 2}
+STATE_SIZES = {PHILOX: 3, THREEFRY: 2, Algorithm.AUTO_SELECT.value: 3}
 _STRIDE = 256  # counters that one number sets apart
 _HOST = 1 << 62
 _WHY = "random numbers have no derivative"

@@ -6,9 +6,10 @@ They also derive seeds from seeds: `split` and `fold_in`.
 import enum
 from typing import Any
 
-from penstock import errors
 from penstock.core.context import state
 from penstock.core.execute import execute
+from penstock.core.tensor import Tensor
+from penstock.graph.static_values import constant_value
 from penstock.ops import random_stateless as ops
 from penstock.ops.composing import cast, scope, tensor
 from penstock.ops.math_arithmetic import subtract
@@ -51,11 +52,12 @@ def algorithm_of(alg: Any) -> Algorithm:
         return found
     if isinstance(alg, Algorithm):
         return alg
-    if isinstance(alg, int) and alg in (1, 2, 3):
-        return Algorithm(alg)
-    if isinstance(alg, int):
+    number = _number(alg)
+    if number in (1, 2, 3):
+        return Algorithm(number)
+    if number is not None:
         raise ValueError(
-            f"Argument `alg` got unsupported value {alg}. Supported values are 1 for the Philox"
+            f"Argument `alg` got unsupported value {number}. Supported values are 1 for the Philox"
             " algorithm, 2 for the ThreeFry algorithm, and 3 for auto-selection."
         )
     raise TypeError(
@@ -64,20 +66,24 @@ def algorithm_of(alg: Any) -> Algorithm:
     )
 
 
+def _number(alg: Any) -> int | None:
+    """The number of an algorithm: itself, or the one that a scalar tensor holds."""
+    if not isinstance(alg, Tensor):
+        return alg if isinstance(alg, int) else None
+    if alg.dims != () or not alg.dtype.is_integer:
+        return None
+    found = constant_value(alg)
+    return int(alg) if found is None else int(found)  # type: ignore[call-overload]
+
+
 def key_counter_alg(seed: Any, alg: Any) -> tuple[Any, Any, int]:
     """Key, counter and algorithm number of a seed; `alg=None` leaves the choice.
 
-    Raises:
-      UnimplementedError: the algorithm is ThreeFry.
+    The operations refuse ThreeFry, which has no kernel.
     """
-    if alg is not None and algorithm_of(alg) is Algorithm.THREEFRY:
-        raise errors.UnimplementedError(
-            None,
-            None,
-            "alg: expected 'philox' or 'auto_select', got ThreeFry, which has no kernel.",
-        )
+    threefry = alg is not None and algorithm_of(alg) is Algorithm.THREEFRY
     key, counter = execute(ops.GET_KEY_COUNTER, (seed,))
-    return key, counter, ops.PHILOX
+    return key, counter, Algorithm.THREEFRY.value if threefry else ops.PHILOX
 
 
 def stateless_random_uniform(
@@ -226,14 +232,13 @@ def _normal(
     dtype = dtypes.float32 if dtype is None else as_dtype(dtype)
     mean, stddev = moments
     with scope(name, default) as full:
-        key, counter, algorithm = key_counter_alg(seed, alg)
-        drawn = execute(op, (shape_tensor(shape), key, counter, algorithm), {"dtype": dtype})
+        dims = shape_tensor(shape)
         plain = is_number(mean, 0) and is_number(stddev, 1)
-        if plain and state.graph is None:
-            return drawn
-        return scaled(
-            drawn, tensor(stddev, dtype, "stddev"), tensor(mean, dtype, "mean"), full, plain
-        )
+        if not (plain and state.graph is None and dtype in FLOATS):  # the dtype's error is theirs
+            mean, stddev = tensor(mean, dtype, "mean"), tensor(stddev, dtype, "stddev")
+        key, counter, algorithm = key_counter_alg(seed, alg)
+        drawn = execute(op, (dims, key, counter, algorithm), {"dtype": dtype})
+        return scaled(drawn, stddev, mean, full, plain)
 
 
 def stateless_categorical(
