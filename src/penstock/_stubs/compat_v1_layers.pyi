@@ -36,3 +36,4 @@ from penstock.train.layers_functional import max_pooling2d as max_pooling2d
 from penstock.train.layers_functional import max_pooling3d as max_pooling3d
 from penstock.train.layers_functional import separable_conv1d as separable_conv1d
 from penstock.train.layers_functional import separable_conv2d as separable_conv2d
+from penstock._stubs import compat_v1_layers_experimental as experimental

@@ -27,6 +27,9 @@ EXPORTS = {
         ["AdagradDAOptimizer", "ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer"],
     ),
     "penstock.train.layer": _named("layers", ["InputSpec", "Layer"]),
+    "penstock.train.layer_style": _named(
+        "layers.experimental", ["keras_style_scope", "set_keras_style"]
+    ),
     "penstock.train.layers_convolution": _named("layers", _CONVOLUTIONS),
     "penstock.train.layers_dense": _named("layers", ["Dense", "Dropout", "Flatten"]),
     "penstock.train.layers_functional": _named("layers", _FUNCTIONS),

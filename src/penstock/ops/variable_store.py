@@ -195,6 +195,17 @@ _DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 
 
+def unshared(name: str, shape: Any, **options: Any) -> Any:
+    """A variable that no scope knows, in the name scope around.
+
+    Args:
+      name: its name in there.
+      shape: the shape.
+      **options: as for `get_variable`.
+    """
+    return VariableStore({}, {})._single(name, shape, None, {**_DEFAULTS, **options})
+
+
 def default_initializer(name: str, dtype: Any) -> Any:
     """The initializer of variables that are given none: Glorot's for floats, zeros for the rest."""
     if dtype.is_floating:

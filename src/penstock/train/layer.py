@@ -28,8 +28,10 @@ from penstock.ops.math_cast import cast
 from penstock.ops.math_division import divide
 from penstock.ops.partitioned import PartitionedVariable
 from penstock.ops.variable_scope import VariableScope, get_variable, variable_scope
+from penstock.ops.variable_store import unshared
 from penstock.ops.variable_types import VariableAggregation, VariableSynchronization
 from penstock.ops.variables_v1 import GraphKeys
+from penstock.train import layer_style
 from penstock.train.layer_functions import constraint as constraint_of
 from penstock.train.layer_functions import regularizer as regularizer_of
 from penstock.types import dtypes as dt
@@ -172,6 +174,10 @@ class Layer(AutoTrackable):
         self._dtype = None if dtype is None else dt.as_dtype(dtype)
         self._base_name = name or _scope_name(type(self).__name__)
         self._name = name or _unique_name(self._base_name)
+        self._keras_style = layer_style.is_keras()
+        if self._keras_style:
+            layer_style.refuse("scope", scope)
+            layer_style.refuse("reuse", self._reuse)
         lists = ("weights", "losses", "updates", "inputs")
         vars(self).update({f"_self_{name}": [] for name in lists})  # not tracked
         self._scope: VariableScope | None = None
@@ -373,20 +379,21 @@ class Layer(AutoTrackable):
         kind = dt.as_dtype(dtype or self._dtype or dt.float32)
         losses = [] if state.graph is None else _regularization_losses()
         known = len(losses)
-        with self._entered(self.built or self._reuse):
-            variable = get_variable(
-                name,
-                shape,
-                kind,
-                initializer,
-                regularizer,
-                trainable and self.trainable,
-                partitioner=partitioner,
-                constraint=constraint,
-                use_resource=use_resource,
-                synchronization=synchronization,
-                aggregation=aggregation,
-            )
+        options = {
+            "dtype": kind,
+            "initializer": initializer,
+            "regularizer": regularizer,
+            "trainable": trainable and self.trainable,
+            "constraint": constraint,
+            "use_resource": use_resource,
+            "synchronization": synchronization,
+            "aggregation": aggregation,
+        }
+        if self._keras_style:
+            variable = unshared(name, shape, **options)
+        else:
+            with self._entered(self.built or self._reuse):
+                variable = get_variable(name, shape, partitioner=partitioner, **options)
         if state.graph is not None:
             self._self_losses.extend(losses[known:])
         elif regularizer is not None:
@@ -419,6 +426,8 @@ class Layer(AutoTrackable):
     def add_update(self, updates: Any) -> None:
         """Adds operations to run with each training step, in a graph to UPDATE_OPS.
 
+        Those of a layer in Keras's style are in `updates` alone.
+
         Args:
           updates: an operation or tensor, or a list of them; in eager mode they have run.
         """
@@ -428,7 +437,8 @@ class Layer(AutoTrackable):
         for update in nest.flatten(updates):
             operation = getattr(update, "op", update)
             self._self_updates.append(operation)
-            graph.add_to_collection(GraphKeys.UPDATE_OPS, operation)
+            if not self._keras_style:
+                graph.add_to_collection(GraphKeys.UPDATE_OPS, operation)
 
     # The call.
 
@@ -448,12 +458,15 @@ class Layer(AutoTrackable):
           What `call` returns.
 
         Raises:
-          ValueError: an input is not as the layer expects, or belongs to another graph.
+          ValueError: an input is not as the layer expects, or belongs to another graph; or there
+            is a scope for a layer in Keras's style.
         """
         scope = kwargs.pop("scope", None)
         inputs = nest.map_structure(_as_tensor, inputs)
         self._check_graph()
-        if self._scope is None:
+        if self._keras_style:
+            layer_style.refuse("scope", scope)
+        elif self._scope is None:
             self._scope = self._capture(scope)
         with self._entered(self.built or self._reuse):
             if not self.built:
@@ -496,6 +509,10 @@ class Layer(AutoTrackable):
     @contextlib.contextmanager
     def _entered(self, reuse: Any) -> Iterator[None]:
         """Enters the layer's scope, for variables and for names."""
+        if self._keras_style:
+            with name_scope(self._name):
+                yield
+            return
         if self._scope is None:
             self._scope = self._capture(None)
         with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as entered:
