@@ -14,6 +14,8 @@
 
 namespace {
 
+const long WEIGHED = 256;  // keys at most that a tile sums at a time
+
 using penstock::Attention;
 using penstock::AttentionGrad;
 
@@ -296,7 +298,7 @@ void mix_rows(const Head& h, const RowBlock& block, const float* weights, const 
       for (long panel = 0; panel < h.panels; ++panel) {
         if (!block.weighs[panel]) continue;
         long end = panel + 1;
-        while (end < h.panels && block.weighs[end] && (end - panel) * COLUMNS < DEPTH) ++end;
+        while (end < h.panels && block.weighs[end] && (end - panel) * COLUMNS < WEIGHED) ++end;
         t.a = weights + strips.begin(s) * h.width + panel * COLUMNS;
         t.b = packed + panel * COLUMNS * COLUMNS;
         t.length = (end - panel) * COLUMNS;

@@ -45,6 +45,10 @@ void check_product(const penstock::Kernels& kernels, penstock::Workers& workers)
   p.m = draw(1, 3) == 1 ? draw(180, 400) : draw(1, 180);
   p.n = draw(1, 90);
   p.k = draw(1, 3) == 1 ? draw(200, 1200) : draw(1, 40);
+  if (draw(1, 6) == 1) {  // rows that share sets of the first cache, and few enough of them
+    p.m = draw(250, 285);
+    p.k = 512 * draw(1, 2) + draw(0, 1);
+  }
   p.batch = draw(0, 1) ? 1 : draw(2, 9);
   const bool adj_a = draw(0, 1), adj_b = draw(0, 1), shared = draw(0, 1);
   p.a_row = adj_a ? 1 : p.k;

@@ -142,7 +142,7 @@ struct Part {
   }
 };
 
-// The tiles of all pixels of a part, in strips that go on from row to row and from picture to picture.
+// The tiles of all pixels of a part, in strips that go on from row to row and picture to picture.
 void slide_spread(const Slide& s, Tile t, const View& view, const Part& part, long column) {
   const Strips strips(part.pixels(s), SPREAD_ROWS);
   long a_rows[SPREAD_ROWS], c_rows[SPREAD_ROWS];

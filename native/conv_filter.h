@@ -14,6 +14,7 @@ const long ADDED = 1 << 14;  // numbers that one task adds
 const long MOST_ROWS = 128;  // of pixels that a tile sums at a time
 const long STRIP_FLOATS = 1 << 15;  // of copied strips: they stay in L2
 const long FAR_APART = 256;  // floats from a pixel to the next, from which on strips are copied
+const long FEW_PANELS = 4;   // for which copying strips costs more than it saves
 const long SHARED_BYTES = 32l << 20;  // of pictures and panels made once for all tasks
 
 // Sums of parts of the work, [count][size], and where they are added in order.
@@ -269,7 +270,8 @@ void filter_grad_task(const void* argument, long task) {
   const Rows whole = rows_of(f, first_strip, last_strip, f.band);
   const bool copied = !f.direct && f.padded == nullptr;
   float* room = penstock::scratch(0, copied ? f.together * whole.box.all() * c.channels : 0);
-  const bool far = f.panels != nullptr && c.stride.x * c.channels >= FAR_APART;
+  const bool far = f.panels != nullptr && c.outer() > FEW_PANELS * COLUMNS &&
+                   c.stride.x * c.channels >= FAR_APART;
   const long pixels = f.together * f.band * c.out.x;
   float* beside = penstock::scratch(
       2, far ? most(STRIP_FLOATS, pixels * STRIP_ROW) : pixels * PANELS * COLUMNS);

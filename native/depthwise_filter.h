@@ -190,7 +190,7 @@ inline Sweep sweep_of(const DepthwiseGrad& d) {
   s.pixels = c.out.x;
   s.pad = c.pad.x;
   s.width = c.size.x;
-  s.together = c.out.x % MANY <= c.out.x % FEWER ? MANY : FEWER;
+  s.together = MANY == FEWER || c.out.x % MANY <= c.out.x % FEWER ? MANY : FEWER;
   return s;
 }
 

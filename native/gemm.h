@@ -13,9 +13,9 @@ using penstock::Workers;
 // the second cache; the fewer depths there are, the fewer times are sums loaded and stored.
 const long DEPTH = COLUMNS < 32 ? 512 : 256;
 const long BLOCK_ROWS = 10 * ROWS;
-// A product whose panels are not shared: the left side stays in the second cache, a piece of the sums
-// at a time, while it is read for each panel.
-const long FLAT_ROWS = 280;
+// A product whose panels are not shared: of few rows, or of more where there are panels for all threads
+// and a piece of the left side stays in the second cache, or nearly so, while it is read for each panel.
+const long LOW_ROWS = 5 * ROWS, FLAT_ROWS = 280;
 const long FLAT_LEFT = 1 << 17;      // floats of one piece
 const long FLAT_WORK = 1 << 18;      // multiplications that are worth a task
 const long PANEL_BYTES = 8l << 20;  // of b packed at a time
@@ -126,7 +126,7 @@ inline bool is_scattered(const Product& p) { return p.a_col != 1 || p.a_row % 51
 
 const long STRIP_ROW = (ROWS + LANES - 1) / LANES * LANES;
 const long LEFT_STRIPS = (BLOCK_ROWS + LEAST_STRIP - 1) / LEAST_STRIP;
-const long LEFT_SIZE = BLOCK_ROWS * (DEPTH + 32) + LEFT_STRIPS * STRIP_ROW * DEPTH;
+const long LEFT_SIZE = BLOCK_ROWS * (DEPTH + 48) + LEFT_STRIPS * STRIP_ROW * DEPTH;
 
 const long COLUMNS_AT_ONCE = 16;  // of a, whose lines are at hand for each strip
 
@@ -150,7 +150,10 @@ void copy_columns(float* to, long next, const float* from, long col, const Strip
 }
 
 // From a copied row to the next: no two that follow each other share a set of the first cache.
-inline long row_of(long depth) { return up(depth, 16) * 16 + 16; }
+inline long row_of(long depth) {
+  const long row = up(depth, 16) * 16 + 16;
+  return row % WAY == 0 ? row + 16 : row;
+}
 
 // A block of `height` rows of a side by side; columns of a as [strip][k][STRIP_ROW]. `there`: rows
 // from the first one on that may be read.
@@ -298,7 +301,8 @@ void big_product(const Product& p, long entry, Workers& workers) {
   }
 }
 
-// Each panel of b serves one task, which packs it piece by piece into L1 and goes through all rows.
+// Each panel of b serves one task, which packs it piece by piece into a place of its own, where it stays
+// in the nearer caches, and goes through all rows.
 struct Flat {
   const Product* p;
   const float *a, *b;
@@ -338,15 +342,19 @@ void copy_columns_task(const void* argument, long task) {
   }
 }
 
+long copied_floats(const Product& p) {
+  return p.a_col == 1 ? p.m * row_of(p.k) : strips_of(p.m).count * STRIP_ROW * p.k;
+}
+
+bool can_be_copied(const Product& p) { return copied_floats(p) * 4 <= LEFT_BYTES; }
+
 void copy_left(Flat& f, Workers& workers) {
   const Product& p = *f.p;
-  if (p.a_col == 1) {
-    f.left = penstock::scratch(2, p.m * row_of(p.k));
+  f.left = penstock::scratch(2, copied_floats(p));
+  if (p.a_col == 1)
     workers.run(up(p.m, COPIED_ROWS), copy_rows_task, &f);
-  } else {
-    f.left = penstock::scratch(2, strips_of(p.m).count * STRIP_ROW * p.k);
+  else
     workers.run(up(p.k, COPIED_COLUMNS), copy_columns_task, &f);
-  }
 }
 
 // One piece of the sums for a task's panels [begin, end).
@@ -389,8 +397,8 @@ void flat_product(const Product& p, long entry, Workers& workers) {
   f.left = nullptr;
   f.count = up(p.n, COLUMNS);
   f.width = most(up(f.count, 4 * workers.threads()), up(FLAT_WORK, p.m * p.k * COLUMNS));
-  f.width = up(f.width, PANELS) * PANELS;
-  if (f.count > 2 && is_scattered(p)) copy_left(f, workers);
+  if (f.count >= PANELS * workers.threads()) f.width = up(f.width, PANELS) * PANELS;
+  if (f.count > 2 && is_scattered(p) && can_be_copied(p)) copy_left(f, workers);
   workers.run(up(f.count, f.width), flat_task, &f);
 }
 
@@ -405,8 +413,10 @@ void small_product_task(const void* argument, long entry) {
            count, p.n);
 }
 
-bool is_flat(const Product& p) {
-  return p.m <= FLAT_ROWS && p.m * least(p.k, DEPTH) <= FLAT_LEFT;
+bool is_flat(const Product& p, long threads) {
+  if (p.m <= LOW_ROWS) return true;
+  return p.m <= FLAT_ROWS && p.m * least(p.k, DEPTH) <= FLAT_LEFT &&
+         p.n >= 2 * threads * PANELS * COLUMNS && (!is_scattered(p) || can_be_copied(p));
 }
 
 void product(const Product& p, Workers& workers) {
@@ -421,7 +431,8 @@ void product(const Product& p, Workers& workers) {
     return;
   }
   for (long entry = 0; entry < p.batch; ++entry)
-    is_flat(p) ? flat_product(p, entry, workers) : big_product(p, entry, workers);
+    is_flat(p, workers.threads()) ? flat_product(p, entry, workers)
+                                  : big_product(p, entry, workers);
 }
 
 }  // namespace

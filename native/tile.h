@@ -37,7 +37,7 @@ typedef float Unaligned
 
 static const long LANES = PENSTOCK_VECTOR_BYTES / 4;
 static const long COLUMNS = 2 * LANES;  // of a panel of b
-static const int LINE = LANES < 16 ? 2 : 1;  // vectors that one prefetch is for, of two side by side
+static const int LINE = LANES < 16 ? 2 : 1;  // vectors of a pair that one prefetch asks for
 static const long WAY = 1024;  // floats: rows so far apart, or a multiple, share one set of the first cache
 static const long FEW_ROWS = ROWS < 7 ? ROWS : 7;  // of those, which a set has room for
 static const long PANELS = WIDE_ROWS > 0 ? 2 : 1;  // that a tile works on at most
@@ -142,8 +142,8 @@ static __attribute__((noinline)) void store_part(const Tile& t, const float* sum
     }
 }
 
-// How rows and columns of a lie. FAR: columns apart, as pixels do in the gradient by a filter; then the
-// processor does not see what comes next by itself. SPREAD: rows anywhere.
+// How rows and columns of a lie. FAR: columns apart, as pixels do in the gradient by a filter; then
+// the processor does not see what comes next by itself. SPREAD: rows anywhere.
 enum Lie { NEAR, FAR, SPREAD };
 
 template <int R, int V, Lie LIE>
@@ -313,6 +313,7 @@ static inline Strips strips_of(long rows) {
 
 // Tiles for any number of rows; of two panels where there are columns for them.
 static inline void run_rows(long rows, const Tile& t) {
+  if (rows < 1) return;
   if (PANELS == 1 && FEW_ROWS == ROWS && rows <= ROWS) return run_tile(rows, t);  // the short way
   const bool wide = t.columns > COLUMNS, crowded = t.a_col == 1 && t.a_row % WAY == 0;
   const long tallest = wide ? WIDE_ROWS : crowded ? FEW_ROWS : ROWS;

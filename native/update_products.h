@@ -11,6 +11,7 @@ namespace {
 using penstock::UpdateGroup;
 
 const long GRADIENT_ELEMENTS = 1 << 14;  // of a block, about
+const long LEAST_BLOCKS = 8;             // where blocks still have the rows of a tile
 const long GRADIENT_WORK = 1 << 22;      // multiplications of a block, about
 
 struct Gradient {
@@ -34,7 +35,8 @@ inline Gradient gradient_of(const UpdateGroup& group, float* panels, const Gradi
   g.packs = up(g.right.count, PANELS_AT_ONCE);
   const long work = most(1, p.k * g.right.count * COLUMNS);
   const long rows = least(GRADIENT_ELEMENTS / p.n, GRADIENT_WORK / work) / ROWS * ROWS;
-  g.tasks = up(p.m, least(most(rows, ROWS), BLOCK_ROWS));
+  const long shared = up(p.m, LEAST_BLOCKS);  // so that threads end together
+  g.tasks = up(p.m, most(least(least(rows, shared), BLOCK_ROWS), ROWS));
   g.rows = up(p.m, g.tasks);
   g.tasks = up(p.m, g.rows);
   g.first_pack = before == nullptr ? 0 : before->first_pack + before->packs;

@@ -115,13 +115,16 @@ class FuncGraph(Graph):
         return self._new_capture(tensor, name)
 
     def _to_wait_for(self, values: Iterable[Any]) -> Iterable[Any]:
-        """Tensors, operations and names; other values of a function are there before it runs.
+        """Tensors and operations; other values of a function are there before it runs.
 
         A value that is made of tensors stands for these.
         """
         for value in values:
+            if isinstance(value, (Tensor, Operation)):
+                yield value
+                continue
             for part in nest.flatten(value, expand_composites=True):
-                if part is None or isinstance(part, (Tensor, Operation, str)):
+                if part is None or isinstance(part, (Tensor, Operation)):
                     yield part
 
     def _controller_from_outside(self, op: Operation) -> Operation:

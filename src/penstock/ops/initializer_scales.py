@@ -17,12 +17,11 @@ MODES = ("fan_in", "fan_out", "fan_avg")
 DISTRIBUTIONS = ("uniform", "truncated_normal", "untruncated_normal")
 
 
-def known_dims(shape: Any, one_size: bool = False) -> list[int]:
+def known_dims(shape: Any) -> list[int]:
     """A shape, which must be known, as a list of integers.
 
     Args:
       shape: anything that a TensorShape can be made from.
-      one_size: whether a number stands for a vector of this size.
 
     Raises:
       TypeError: it is not known, or a number.
@@ -32,8 +31,7 @@ def known_dims(shape: Any, one_size: bool = False) -> list[int]:
     texts = (shape,) if isinstance(shape, str) else shape if isinstance(shape, list | tuple) else ()
     if any(isinstance(size, str) for size in texts):
         raise ValueError(_expected(shape))
-    number = isinstance(shape, numbers.Number) and not one_size
-    if shape is None or number:
+    if shape is None or isinstance(shape, numbers.Number):
         raise TypeError(_expected(shape))
     if texts and all(type(size) is int for size in shape):
         return list(shape)  # the operation that fills it refuses sizes below 0

@@ -20,6 +20,7 @@ from penstock.ops.initializer_scales import known_dims
 from penstock.ops.random_ops import random_normal, random_uniform, truncated_normal
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import as_dtype
+from penstock.types.tensor_shape import TensorShape
 
 
 class Initializer:
@@ -76,6 +77,17 @@ class Ones(Zeros):
         return ones(shape, self.dtype if dtype is None else dtype)
 
 
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """A shape that is known; a number stands for a vector of this size."""
+    sizes = TensorShape(shape).as_list()
+    if None in sizes:
+        raise ValueError(
+            f"Initializer: expected a fully defined shape, got {shape!r}. Give it a list of"
+            " integers, such as [2, 3]."
+        )
+    return tuple(n for n in sizes if n is not None)
+
+
 class Constant(Initializer):
     """A given value; the last element is repeated where there are too few.
 
@@ -113,9 +125,7 @@ class Constant(Initializer):
           ValueError: there are too many values.
         """
         kind = as_dtype(dtype) if dtype is not None else self.dtype
-        wanted = (
-            tuple(known_dims(shape, one_size=True)) if shape is not None else np.shape(self.value)
-        )
+        wanted = np.shape(self.value) if shape is None else _sizes(shape)
         verify = self._verify_shape if verify_shape is None else verify_shape
         array = to_array(self.value, kind)[0]
         if verify and array.shape != wanted:

@@ -106,7 +106,9 @@ def _pivots(xp: Any, pivots: Array, diagonals: Array, perturb: bool) -> Array:
     """The pivots to divide by: NaN for zeros, or, where wanted, at least the precision."""
     if not perturb:
         return xp.where((pivots == 0).any(0), np.nan, pivots)
-    largest = xp.abs(diagonals).max((-2, -1), initial=0)[..., None]
+    read = np.ones(diagonals.shape[-2:], bool)
+    read[0, -1] = read[2, 0] = False
+    largest = xp.where(read, xp.abs(diagonals), 0).max((-2, -1), initial=0)[..., None]
     least = (np.finfo(diagonals.dtype).eps * largest).astype(pivots.dtype)
     return xp.where(xp.abs(pivots) < xp.abs(least), least, pivots)
 

@@ -455,7 +455,8 @@ def _determinant(xp: Any, x: Array) -> Array:
 @kernel(LOG_DETERMINANT)
 def _log_determinant(xp: Any, x: Array) -> tuple[Array, Array]:
     sign, logarithm = xp.linalg.slogdet(wide(x))
-    sign = xp.where(xp.isnan(logarithm), logarithm, sign)
+    unknown = sign.dtype.type(complex(np.nan, np.nan) if sign.dtype.kind == "c" else np.nan)
+    sign = xp.where(xp.isnan(logarithm), unknown, sign)
     return sign, logarithm.astype(x.dtype)
 
 

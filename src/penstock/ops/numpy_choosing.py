@@ -11,6 +11,7 @@ from penstock.ops.array_gather import gather
 from penstock.ops.array_select import where as tensor_where
 from penstock.ops.math_cast import cast
 from penstock.ops.math_compare import less
+from penstock.ops.math_reduce import reduce_prod
 from penstock.ops.numpy_arrays import atleast_1d, moveaxis, ravel
 from penstock.ops.numpy_dtypes import (
     Value,
@@ -169,9 +170,11 @@ def take_along_axis(arr: Value, indices: Value, axis: int | None) -> Any:
     x, index = moveaxis(x, along, -1), moveaxis(index, along, -1)
     count, wanted = (convert_to_tensor(size_along(t, -1)) for t in (x, index))
     common = array_shape.broadcast_dynamic_shape(shape_of(x)[:-1], shape_of(index)[:-1])
-    rows = tensor_reshape(array_shape.broadcast_to(x, together(common, [count])), [-1, count])
+    total = reduce_prod(common)
+    rows = array_shape.broadcast_to(x, together(common, [count]))
+    rows = tensor_reshape(rows, [total, count])
     index = array_shape.broadcast_to(index, together(common, [wanted]))
-    places = tensor_reshape(index, [-1, wanted])
+    places = tensor_reshape(index, [total, wanted])
     places = tensor_where(less(places, places - places), places + cast(count, places.dtype), places)
     found = tensor_reshape(gather(rows, places, axis=1, batch_dims=1), shape_of(index))
     found.set_shape(index.shape)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.ops import array_fill, math_arithmetic, math_compare, math_range
@@ -25,7 +26,7 @@ from penstock.ops.numpy_dtypes import (
     to_inexact,
 )
 from penstock.ops.numpy_elementwise import power
-from penstock.ops.numpy_ranks import any_rank, at_least_zero, grown, together
+from penstock.ops.numpy_ranks import any_rank, at_least_zero, grown, size_along, together
 from penstock.ops.numpy_ranks import ones as one_sizes
 from penstock.ops.numpy_turning import diagonal
 from penstock.types import dtypes
@@ -541,7 +542,15 @@ def diag(v: Value, k: int | Tensor = 0) -> Any:
         raise ValueError(f"diag: expected a vector or a matrix, got shape {x.shape}. Use diagflat.")
     if isinstance(k, Tensor):
         zero = array_fill.zeros([], x.dtype)
-        return execute("MatrixDiagPartV3", (x, k, zero), {"align": "RIGHT_LEFT"})
+        rows, columns = (convert_to_tensor(size_along(x, axis)) for axis in (0, 1))
+        inside = math_compare.logical_and(
+            math_compare.greater(k, -rows), math_compare.less(k, columns)
+        )
+        return cond(
+            inside,
+            lambda: execute("MatrixDiagPartV3", (x, k, zero), {"align": "RIGHT_LEFT"}),
+            lambda: array_fill.zeros([0], x.dtype),
+        )
     return diagonal(x, k)
 
 

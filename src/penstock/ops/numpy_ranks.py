@@ -57,6 +57,8 @@ def ones(count: Number) -> list[int] | Tensor:
 
 def numbers_to(count: Number) -> Tensor:
     """The numbers from 0 to below `count`."""
+    if isinstance(count, int):
+        return convert_to_tensor(np.arange(count, dtype=np.int32))  # type: ignore[no-any-return]
     return execute("Range", (np.int32(0), count, np.int32(1)))  # type: ignore[no-any-return]
 
 
@@ -77,6 +79,10 @@ def one_if(condition: Any) -> Number:
 def grown(x: Tensor, before: Number, after: Number = 0) -> Tensor:
     """`x` with axes of size 1 in front and at the end."""
     if isinstance(before, int) and isinstance(after, int) and x.dims is not None:
+        if not before and not after:
+            return x
+        if is_full(x.dims):
+            return reshape(x, [1] * before + list(x.dims) + [1] * after)  # type: ignore[no-any-return]
         for place in [0] * before + [-1] * after:
             x = execute("ExpandDims", (x, np.int32(place)))
         return x

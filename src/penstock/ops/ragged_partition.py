@@ -62,6 +62,7 @@ def _vector(value: Tensor) -> Tensor:
     """
     value.shape.assert_has_rank(1)
     if value.dims is None:
+        value = execute("Identity", (value,))  # the shape of what was given stays as it is
         value.set_shape([None])
     return value
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from penstock.core import dispatch
-from penstock.core.context import state
 from penstock.core.execute import execute
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import Tensor
 from penstock.ops import debug_asserts as asserts
 from penstock.ops import math_reduce
@@ -229,7 +229,7 @@ def axes_of(axis: Any, rank: int | None) -> list[int] | None:
         axis = axis.tolist()
     found = list(axis) if isinstance(axis, (list, tuple)) else [axis]
     for each in found:
-        if isinstance(each, Tensor) and state.graph is not None:
+        if isinstance(each, SymbolicTensor):
             raise ValueError(
                 "axis must be known when the graph is built, for ragged tensors; got a tensor. "
                 "Give an int."

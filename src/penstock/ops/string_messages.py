@@ -30,7 +30,7 @@ SERIALIZE = define_op(
 
 @host_kernel(SERIALIZE, limit=HOST)
 def _serialize(tensor: Array, *, T: DType) -> Array:
-    if tensor.dtype == object or not tensor.size:
+    if not isinstance(tensor, np.ndarray) or tensor.dtype == object or not tensor.size:
         return array_of([array_to_proto(tensor, T).SerializeToString(deterministic=True)], ())
     # Bytes, as TensorFlow writes them, for one element too; the content is copied once.
     head = proto.tensor_pb2.TensorProto(

@@ -290,6 +290,9 @@ class Layer(AutoTrackable):
 
         Args:
           inputs: a tensor or a list of them; None for the losses that hang on no input.
+
+        Raises:
+          RuntimeError: an input or a loss is no tensor of a graph.
         """
         return self._hanging_on(inputs, self.losses)
 
@@ -298,11 +301,20 @@ class Layer(AutoTrackable):
 
         Args:
           inputs: a tensor or a list of them; None for the updates that hang on no input.
+
+        Raises:
+          RuntimeError: an input or an update is no tensor of a graph.
         """
         return self._hanging_on(inputs, self.updates)
 
     def _hanging_on(self, inputs: Any, values: list[Any]) -> list[Any]:
         tensors = self._self_inputs if inputs is None else nest.flatten(inputs)
+        for each in [*tensors, *values]:
+            if not isinstance(each, SymbolicTensor | Operation):
+                raise RuntimeError(
+                    f"Layer {self._name!r}: what hangs on an input is known in graphs, got"
+                    f" {each!r}. Use `losses` and `updates`, or build the layer in a graph."
+                )
         sources = {tensor.op for tensor in tensors}
         return [v for v in values if _hangs_on(sources, v) is (inputs is not None)]
 
