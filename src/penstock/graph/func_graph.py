@@ -120,7 +120,8 @@ class FuncGraph(Graph):
         A value that is made of tensors stands for these.
         """
         for value in values:
-            if isinstance(value, (Tensor, Operation)):
+            made = hasattr(value, "_type_spec") and hasattr(value, "op")  # a variable, when updated
+            if made or isinstance(value, (Tensor, Operation)):
                 yield value
                 continue
             for part in nest.flatten(value, expand_composites=True):
