@@ -36,7 +36,6 @@ _BY_REASON = {
         "tf.dynamic_stitch([[0], [1]], [v])",
         "tf.quantization.fake_quant_with_min_max_args(i)",
         "tf.random_normal_initializer(seed='a')([2])",
-        "tf.initializers.GlorotUniform()('a')",
         "tf.nn.depthwise_conv2d(f, ker, [1, 1, 1, 1], 'SAME')",
         "tf.nn.batch_normalization(f, [1., 2.], 1., None, None, 1e-3)",
         "tf.nn.batch_normalization(f, v, v, None, None, 'a')",
