@@ -203,3 +203,10 @@ def test_dtypes_that_are_not_floating():
         tf.random_normal_initializer()([2, 2], dtype=tf.int32)
     with pytest.raises(TypeError, match="None"):
         tf.initializers.VarianceScaling()(None)
+
+
+def test_constants_of_shapes_that_are_none():
+    for shape, error in (([-1, 2], ValueError), ([None, 2], ValueError), ("ab", TypeError)):
+        with pytest.raises(error):
+            v1.constant_initializer(2.0)(shape)
+    assert v1.constant_initializer(2.0)(3).shape == (3,)

@@ -224,3 +224,14 @@ def test_normalized_vectors_and_matrices() -> None:
     assert result.dtype == size.dtype == tf.complex128
     np.testing.assert_allclose(result, [0.6j, 0.8])
     assert np.isnan(L.normalize([0.0, 0.0])[0]).all()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_is_not_read_does_not_raise_pivots(compiled: bool) -> None:
+    diagonals = tf.constant([[1.0, 1, 1e9], [4, 5, 6], [1e9, 1, 1]])
+
+    def solve() -> Any:
+        return L.tridiagonal_solve(diagonals, [1.0, 2.0, 3.0], perturb_singular=True)
+
+    found = tf.function(solve, jit_compile=True)() if compiled else solve()
+    np.testing.assert_allclose(found, [2 / 11, 3 / 11, 5 / 11], rtol=1e-6)

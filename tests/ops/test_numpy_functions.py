@@ -328,3 +328,15 @@ def test_linspace_keeps_the_dtype_of_its_ends():
 def test_matrices_that_do_not_fit():
     with pytest.raises(ValueError, match="inner sizes"):
         tnp.matmul(X, X)
+
+
+def test_indices_without_elements_take_none():
+    taken = tnp.take_along_axis(np.arange(6.0).reshape(2, 3), np.zeros([2, 0], int), 1)
+    assert taken.shape == (2, 0)
+
+
+def test_diagonals_beyond_the_matrix_are_empty_for_tensors_too():
+    for offset in (3, -2, 5):
+        assert tnp.diag(np.ones([2, 3]), tf.constant(offset)).shape == (0,)
+    found = tf.function(lambda k: tnp.diag(np.arange(6.0).reshape(2, 3), k))(tf.constant(1))
+    assert found.numpy().tolist() == [1.0, 5.0]

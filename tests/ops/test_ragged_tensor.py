@@ -232,3 +232,17 @@ def dense(shape, values, splits):
         row_partition_tensors=[tf.constant(splits, tf.int64)],
         row_partition_types=["ROW_SPLITS"],
     )
+
+
+def test_a_tensor_given_as_a_partition_keeps_its_shape():
+    with tf.Graph().as_default():
+        given = tf.compat.v1.placeholder(tf.int64)
+        values = tf.compat.v1.placeholder(tf.float32)
+        for make in (
+            tf.RaggedTensor.from_row_lengths,
+            tf.RaggedTensor.from_row_splits,
+            tf.RaggedTensor.from_row_starts,
+            tf.RaggedTensor.from_row_limits,
+        ):
+            make(values, given)
+        assert given.shape.rank is None

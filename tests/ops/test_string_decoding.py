@@ -244,3 +244,9 @@ def test_decode_json_example():
     for bad in ("{", "", "[]", '{"x": 1}', b"\xff"):
         with pytest.raises(BAD, match="DecodeJSONExample"):
             tf.io.decode_json_example([bad])
+
+
+def test_a_resource_is_no_message():
+    handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[])
+    with pytest.raises(BAD):
+        tf.io.serialize_tensor(handle)

@@ -147,7 +147,7 @@ def test_what_is_read_alone_is_locked_too_and_in_one_order(monkeypatch):
         w.assign_add(chain(x) + v)
 
     def locking(cells, written, run):
-        begun.wait(30)
+        begun.wait(120)
 
         def noting():
             held.append({id(cell) for cell in cells})
@@ -160,7 +160,7 @@ def test_what_is_read_alone_is_locked_too_and_in_one_order(monkeypatch):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert [thread.is_alive() for thread in threads] == [False, False]
     assert [len(cells) for cells in held] == [2, 2]
 

@@ -271,3 +271,14 @@ def test_functions_in_a_session_and_through_a_message() -> None:
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         read = tf.import_graph_def(message, name="", return_elements=["y:0", "slope:0"])
         np.testing.assert_allclose(session.run(read, {"x:0": 1.3}), wanted, rtol=1e-6)
+
+
+def test_control_inputs_that_are_no_tensors_are_passed_over():
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def f():
+        with tf.control_dependencies(["x"]), tf.control_dependencies({"a": v.assign_add(1.0)}):
+            return v.read_value()
+
+    assert f().numpy() == 2.0

@@ -313,3 +313,12 @@ def test_flatten_moves_the_channels_of_inputs_of_unknown_rank(shape):
         found = session.run(flat, {x: values})
         known = session.run(layers.flatten(tf.constant(values), data_format="channels_first"))
     np.testing.assert_array_equal(found, known)
+
+
+def test_what_hangs_on_an_input_is_known_in_graphs_alone():
+    layer = tf.compat.v1.layers.Dense(2, kernel_regularizer=tf.reduce_sum)
+    x = tf.ones([1, 3])
+    layer(x)
+    for inputs in (x, None):
+        with pytest.raises(RuntimeError, match="graph"):
+            layer.get_losses_for(inputs)
