@@ -114,17 +114,14 @@ class FuncGraph(Graph):
                 return self.capture(outer)
         return self._new_capture(tensor, name)
 
-    def _to_wait_for(self, values: Iterable[Any]) -> Iterable[Any]:
+    def _to_wait_for(self, value: Any) -> Iterable[Any]:
         """Tensors and operations; other values of a function are there before it runs.
 
         A value that is made of tensors stands for these.
         """
-        for value in values:
-            made = hasattr(value, "_type_spec") and hasattr(value, "op")  # a variable, when updated
-            if made or isinstance(value, (Tensor, Operation)):
-                yield value
-                continue
-            for part in nest.flatten(value, expand_composites=True):
+        for each in super()._to_wait_for(value):
+            whole = isinstance(each, (Tensor, Operation))
+            for part in [each] if whole else nest.flatten(each, expand_composites=True):
                 if part is None or isinstance(part, (Tensor, Operation)):
                     yield part
 

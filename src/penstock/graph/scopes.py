@@ -228,15 +228,9 @@ class GraphScopes(GraphElements):
 
     def _controllers(self, values: Iterable[Any]) -> list[Operation]:
         ops: dict[Operation, None] = {}
-        for value in self._to_wait_for(values):
+        for value in (part for each in values for part in self._to_wait_for(each)):
             if isinstance(value, EagerTensor):
                 continue  # it has been computed already
-            if (
-                hasattr(value, "_type_spec")
-                and not isinstance(value, Tensor)
-                and hasattr(value, "op")
-            ):
-                value = value.op
             element: Any = value
             if not isinstance(value, (Tensor, Operation)):
                 element = self.as_graph_element(value)
@@ -247,9 +241,10 @@ class GraphScopes(GraphElements):
             ops[element] = None
         return list(ops)
 
-    def _to_wait_for(self, values: Iterable[Any]) -> Iterable[Any]:
-        """What of the values given as control inputs can be waited for."""
-        return values
+    def _to_wait_for(self, value: Any) -> Iterable[Any]:
+        """What of a control input can be waited for: the operation of an updated variable."""
+        plain = isinstance(value, Tensor) or not hasattr(value, "_type_spec")
+        return (value if plain or not hasattr(value, "op") else value.op,)
 
     def _controller_from_outside(self, op: Operation) -> Operation:
         """What stands in this graph for an operation of another one."""
