@@ -3,8 +3,8 @@
     python benchmarks/native/kernels.py --python .venv/bin/python       # a table of all columns
     python benchmarks/native/kernels.py --column penstock               # one column, as JSON lines
 
-A figure is operations by second of one core: by processor time, of all threads, so that others who
-use the machine disturb it less than by wall time. The share is of what a loop of multiply-adds in
+A figure is operations by second of one core, to which every process is bound: by processor time, so
+that others who use the machine disturb it less than by wall time. The share is of what a loop of multiply-adds in
 registers reaches on one core (`limit.cc`), measured in the same run. The columns are measured in
 turns, a few shapes at a time, so that a change in the machine's speed hits all of them; a figure is
 the best of all rounds. The peers' interpreters are those that `benchmarks/peers/setup.sh` makes.
@@ -89,15 +89,13 @@ def work(kind, numbers):
 
 
 def best_time(call):
-    """Seconds of processor time, of all threads, that the fastest calls take.
-
-    Several calls are one sample where one is short: the other threads' time is booked late.
-    """
-    start = time.process_time()
+    """Seconds of processor time that the fastest call takes, of several where one is short."""
+    call()
+    start = time.perf_counter()
     for _ in range(3):
         call()
-    together = max(1, int(0.02 / max((time.process_time() - start) / 3, 1e-6)))
-    best, end = float("inf"), time.perf_counter() + 0.4
+    together = max(1, int(0.003 / ((time.perf_counter() - start) / 3)))
+    best, end = float("inf"), time.perf_counter() + 0.6
     while time.perf_counter() < end or best == float("inf"):
         start = time.process_time()
         for _ in range(together):
@@ -207,6 +205,8 @@ def print_column(column, names):
     A peer may have no kernel: TensorFlow has none for gradients in groups without oneDNN, which it
     uses on some processors alone.
     """
+    # On one core: what a thread has run on another core is booked at that core's next tick only.
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     module = __import__(column)
     make = torch_call if column == "torch" else tensorflow_call
     for name, kind, numbers in cases():
