@@ -567,3 +567,24 @@ def test_a_bool_axis_counts_as_a_number(last):
     assert [v.shape for v in tf.unstack(x, axis=last)] == [[2]] * 3
     assert tf.one_hot([1, 2], 4, axis=False).shape == [4, 2]
     assert tf.function(lambda v: tf.stack([v, v], axis=last))(x).shape == [2, 2, 3]
+
+
+def test_numbers_some_of_which_are_known_are_packed_in_a_trace():
+    pack = tf.function(lambda i: tf.stack([3, i]), jit_compile=True)
+    assert pack(tf.constant(4)).numpy().tolist() == [3, 4]
+    assert "s32[2]" in pack.experimental_get_compiler_ir(tf.TensorSpec([], tf.int32))()
+
+
+def test_loops_whose_rounds_draw_from_their_number_are_compiled():
+    @tf.function
+    def draws(count, seed):
+        total = 0.0
+        for number in tf.range(count):
+            total += tf.random.stateless_uniform([], tf.add(seed, [0, number]))
+        return total
+
+    given = tf.constant(100), tf.constant([1, 2])
+    for _ in range(2):  # what the first step could not compile is the host's in the second
+        draws(*given)
+    items = draws.get_concrete_function(*given).body.plan.items
+    assert [i.kind for i in items if "StatelessWhile" in {n.type for n in i.nodes}] == ["region"]

@@ -203,6 +203,15 @@ def test_what_the_compiler_makes() -> None:
         ir(stage="x")
 
 
+def test_values_that_are_needed_are_constants_of_the_compiler_ir() -> None:
+    total = tf.function(lambda x, axis: tf.reduce_sum(x, axis), jit_compile=True)
+    x = tf.constant([[1.0, 2.0]])
+    assert "->f32[2]{0}}" in total.experimental_get_compiler_ir(x, tf.constant(0))()
+    assert "->f32[1]{0}}" in total.experimental_get_compiler_ir(x, tf.constant(1))()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="the value of input"):
+        total.experimental_get_compiler_ir(x, tf.TensorSpec([], tf.int32))()
+
+
 def test_what_has_no_compiler_ir() -> None:
     x = tf.constant([1.0])
     with pytest.raises(ValueError, match="jit_compile=True"):

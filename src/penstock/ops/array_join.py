@@ -54,7 +54,12 @@ PACK = define_op(
 @kernel(PACK)
 def _pack(xp: Any, values: list[Array], *, axis: int) -> Array:
     first = values[0]
-    if first.__class__ is np.ndarray and not first.ndim and first.dtype.kind in "biuf":
+    if (
+        first.__class__ is np.ndarray
+        and not first.ndim
+        and first.dtype.kind in "biuf"
+        and all(v.__class__ is np.ndarray for v in values)  # in a trace some are known
+    ):
         return np.array(values)  # a shape made of sizes, in a fifth of the time
     return xp.stack(values, axis)
 

@@ -122,9 +122,10 @@ def _taps(
     return rows, columns, inside[..., None]
 
 
-def _corners(image: Array, box_ind: Array, rows: _Taps, columns: _Taps) -> list[Array]:
+def _corners(xp: Any, image: Array, box_ind: Array, rows: _Taps, columns: _Taps) -> list[Array]:
     """The four pixels around: top left, top right, bottom left, bottom right; as float32."""
     batch = box_ind[:, None, None]
+    image = xp.asarray(image)  # in a trace it may be known, where the boxes are not
     return [
         image[batch, y[:, :, None], x[:, None, :]].astype(np.float32)
         for y in (rows.low, rows.high)
@@ -151,7 +152,7 @@ def _crop_and_resize(
     nearest = as_text(method) == "nearest"
     rows, columns, inside = _taps(xp, boxes, counts, image.shape[1:3], nearest)
     index = xp.clip(box_ind, 0, image.shape[0] - 1)
-    a, b, c, d = _corners(image, index, rows, columns)
+    a, b, c, d = _corners(xp, image, index, rows, columns)
     right, down = columns.part[:, None, :, None], rows.part[:, :, None, None]
     top, bottom = a + (b - a) * right, c + (d - c) * right
     return xp.where(inside, top + (bottom - top) * down, np.float32(extrapolation_value))
@@ -250,7 +251,7 @@ def _box_grad(
     counts, sizes = grads.shape[1:3], image.shape[1:3]
     rows, columns, inside = _taps(xp, boxes, counts, sizes, False)
     index = xp.clip(box_ind, 0, image.shape[0] - 1)
-    a, b, c, d = _corners(image, index, rows, columns)
+    a, b, c, d = _corners(xp, image, index, rows, columns)
     right, down = columns.part[:, None, :, None], rows.part[:, :, None, None]
     kept = xp.where(inside, grads, np.float32(0))
     along_y = xp.sum(kept * ((c - a) * (1 - right) + (d - b) * right), axis=(2, 3))

@@ -115,6 +115,7 @@ def _transformed(
     shape = (images.shape[0], int(size[0]), int(size[1]), images.shape[3])
     if 0 in images.shape:
         return xp.full(shape, fill).astype(images.dtype)
+    images = xp.asarray(images)  # in a trace they may be known, where their pixels' places are not
     y, x = np.mgrid[0 : shape[1], 0 : shape[2]].astype(np.float32)
     t = [transforms[:, i, None, None] for i in range(8)]
     depth = t[6] * x + t[7] * y + np.float32(1)

@@ -310,7 +310,7 @@ def _shuffle_compiled(value: Array, key: Array, counter: Array, alg: Array) -> A
     require_philox(alg)
     if value.ndim == 0 or value.shape[0] < 2:
         return value
-    return value[traced_permutation(keyed_stream(key, counter), value.shape[0])]
+    return jnp.asarray(value)[traced_permutation(keyed_stream(key, counter), value.shape[0])]
 
 
 def _multinomial_shape(c: ShapeContext) -> Dims:

@@ -180,6 +180,7 @@ def _check_ascending(ctx: KernelContext, xp: Any, indices: Array, places: Array)
     """Fails the step unless positions are in order and none is twice."""
     if indices.shape[0] < 2:
         return
+    indices, places = xp.asarray(indices), xp.asarray(places)  # in a trace they may be known
     ok = places[1:] > places[:-1]
     first = xp.argmin(ok) + 1
 
@@ -333,6 +334,7 @@ FILL_EMPTY_ROWS_GRAD = define_op(
 @kernel(FILL_EMPTY_ROWS_GRAD)
 def _fill_grad(ctx: KernelContext, xp: Any, places: Array, grad: Array) -> list[Array]:
     total = grad.shape[0]
+    grad, places = xp.asarray(grad), xp.asarray(places)  # in a trace they may be known
     if not places.shape[0]:
         return [grad[:0], grad.sum(dtype=grad.dtype)]
     ok = inside(xp, places[:, None], np.array([total]))
@@ -348,7 +350,6 @@ def _fill_grad(ctx: KernelContext, xp: Any, places: Array, grad: Array) -> list[
     )
     if not total:
         return [xp.zeros(places.shape, grad.dtype), xp.zeros((), grad.dtype)]
-    grad, places = xp.asarray(grad), xp.asarray(places)
     taken = grad[places]
     if xp is np:
         rest = np.ones(total, bool)

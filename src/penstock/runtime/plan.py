@@ -121,7 +121,7 @@ class Plan:
                     (n, i) for n in nodes for i in range(len(n.dtypes)) if (id(n), i) in wanted
                 ]
                 region = self._region([*constants_of(nodes), *nodes], outputs)
-                made.append(RegionItem(region, slots, self._not_static))
+                made.append(RegionItem(region, slots, self.not_static))
             else:
                 frame = ROOT if flow is None else flow.frames.gives_in[id(nodes[0])]
                 made.append(self._host_item(nodes[0], slots, templates[frame]))
@@ -203,7 +203,7 @@ class Plan:
             try:
                 return self._whole.run(feeds, (), step)
             except NotStatic as signal:
-                self._not_static(signal)
+                self.not_static(signal)
         slots = self._template.copy()
         slots[: len(feeds)] = feeds
         if step.events is None or self._flow is not None:
@@ -228,7 +228,7 @@ class Plan:
         traced = [TracedItem(item, item.nodes[-1].device) for item in executor.items]
         return Executor(traced, executor._waits, self._threads)
 
-    def _not_static(self, signal: NotStatic) -> None:
+    def not_static(self, signal: NotStatic) -> None:
         """Notes that an operation cannot be compiled with its neighbours."""
         with self._lock:
             if (

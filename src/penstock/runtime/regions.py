@@ -287,7 +287,7 @@ class Region:
 
     def _learn(self, key: Any, signal: NotStatic, inputs: Sequence[Any]) -> bool:
         """Makes the values that a trace lacked part of the key; False where they cannot be."""
-        needed = self._needed(signal, inputs)
+        needed = self.needed_for(signal, inputs)
         if not self._known.learn(needed, signal):
             return bool(needed) and key != self._key(inputs)  # another thread was first
         new = self._key(inputs)
@@ -297,7 +297,7 @@ class Region:
                 self._met[new] = COMPILE_AT  # their sizes came back already
         return True
 
-    def _needed(self, signal: NotStatic, inputs: Sequence[Any]) -> set[int]:
+    def needed_for(self, signal: NotStatic, inputs: Sequence[Any]) -> set[int]:
         """The inputs whose values are to be constants for what a trace lacked."""
         return self._known.fitting(signal, inputs, calls=bool(self._calls))
 

@@ -103,7 +103,12 @@ class WholePlan(Plan):
         region.prepared = list(map(_with_texts, nodes, region.prepared))
         return region
 
-    def _not_static(self, signal: NotStatic) -> NoReturn:
+    def not_static(self, signal: NotStatic) -> NoReturn:
+        """Says which operation needs a value that is not there when it is compiled.
+
+        Raises:
+          InvalidArgumentError: always.
+        """
         if signal.key is None:
             raise errors.InvalidArgumentError(
                 None,

@@ -22,7 +22,7 @@ class WholeRegion(Region):
     def __init__(self, nodes: Sequence[Node], outputs: Sequence[Any], device: str) -> None:
         super().__init__(nodes, outputs, device, must_compile=True)
 
-    def _needed(self, signal: NotStatic, inputs: Sequence[Any]) -> set[int]:
+    def needed_for(self, signal: NotStatic, inputs: Sequence[Any]) -> set[int]:
         """The inputs whose values are to be constants, as many as may be."""
         if not isinstance(signal.key, Node):
             return set()

@@ -9,10 +9,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock.core.lazy import jax, wide_types
 from penstock.core.resources import eager_resources
 from penstock.core.tensor import EagerTensor
+from penstock.core.traced import NotStatic
 from penstock.runtime.executable import Executable
+from penstock.runtime.needed_values import Values, WithValues
 from penstock.runtime.regions import Region
 from penstock.runtime.step import Step
 from penstock.runtime.whole import WholePlan
@@ -74,6 +78,7 @@ def show(plan: WholePlan, feeds: Sequence[Any], stage: str) -> str | bytes:
 
     Raises:
       ValueError: there is no such stage, or the plan computes nothing.
+      InvalidArgumentError: a value is needed that no feed gives.
     """
     if stage not in STAGES:
         raise ValueError(
@@ -95,7 +100,21 @@ def show(plan: WholePlan, feeds: Sequence[Any], stage: str) -> str | bytes:
 def _lower(plan: WholePlan, region: Region, feeds: Sequence[Any]) -> Any:
     values = {id(n): v for n, v in zip(plan.program.feeds, feeds, strict=True)}
     values.update(plan.bound)
-    executable = Executable(region)
+    arrays = [values[id(n)] for n, _ in region.inputs]
+    known: set[int] = set()  # inputs that are constants, as a call would make them
+    while True:
+        constants = Values({i: np.asarray(arrays[i]) for i in known})
+        executable = WithValues(region, constants) if known else Executable(region)
+        try:
+            return _lowered(region, executable, values)
+        except NotStatic as signal:
+            needed = region.needed_for(signal, arrays)
+            if needed <= known or any(isinstance(arrays[i], jax.ShapeDtypeStruct) for i in needed):
+                plan.not_static(signal)
+            known |= needed
+
+
+def _lowered(region: Region, executable: Executable, values: dict[int, Any]) -> Any:
     step = Step(eager_resources, {})
     steps, _ = region.step_values(step)
     cells = [values[id(n)].resource for n, _ in region.variables]
