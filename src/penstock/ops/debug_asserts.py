@@ -121,6 +121,16 @@ def assert_that(
     )
 
 
+def to_wait_for(condition: Any, data: Any, summarize: int | None = None) -> list[Any]:
+    """The checks of a condition, for `control_dependencies`: none where it holds already.
+
+    Raises:
+      InvalidArgumentError: it is known not to hold, see `assert_that`.
+    """
+    check = assert_that(condition, data, summarize)
+    return [] if check is None else [check]
+
+
 def _shown(value: Any, count: int) -> str:
     if isinstance(value, (str, bytes)):
         return value if isinstance(value, str) else value.decode("utf-8", "replace")

@@ -21,7 +21,7 @@ from penstock.ops.array_select import where
 from penstock.ops.array_shape import expand_dims
 from penstock.ops.array_tile import tile
 from penstock.ops.composing import scope
-from penstock.ops.debug_asserts import assert_that
+from penstock.ops.debug_asserts import assert_that, to_wait_for
 from penstock.ops.math_arithmetic import add, maximum, multiply, pow, squared_difference, subtract
 from penstock.ops.math_cast import cast, saturate_cast
 from penstock.ops.math_compare import equal
@@ -399,11 +399,8 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
 
 def _not_negative(gamma: Any) -> list[Any]:
     if isinstance(gamma, Tensor):
-        check = assert_that(
-            execute("GreaterEqual", (gamma, cast(0, gamma.dtype))),
-            ["Gamma should be a non-negative real number"],
-        )
-        return [] if check is None else [check]
+        sound = execute("GreaterEqual", (gamma, cast(0, gamma.dtype)))
+        return to_wait_for(sound, ["Gamma should be a non-negative real number"])
     if gamma < 0:
         raise ValueError(f"Gamma should be a non-negative real number, got {gamma}.")
     return []
@@ -584,10 +581,8 @@ def per_image_standardization(image: Any) -> Any:
 
 def _one_channel(images: Tensor) -> Tensor:
     """Images whose last dimension is checked when they come."""
-    check = assert_that(
-        equal(execute("Shape", (images,))[-1], 1),
-        ["The last dimension of a grayscale image should be size 1"],
-    )
-    with control_dependencies([] if check is None else [check]):
+    one = equal(execute("Shape", (images,))[-1], 1)
+    shown = ["The last dimension of a grayscale image should be size 1"]
+    with control_dependencies(to_wait_for(one, shown)):
         checked: Tensor = identity(images)
     return checked

@@ -4,6 +4,7 @@ Source: Wang, Bovik, Sheikh, Simoncelli, "Image quality assessment: from error v
 structural similarity", 2004; Wang, Simoncelli, Bovik, "Multiscale structural similarity", 2003.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from penstock.ops.array_basics import identity, reshape
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_join import concat, stack
 from penstock.ops.composing import scope
-from penstock.ops.debug_asserts import assert_that
+from penstock.ops.debug_asserts import to_wait_for
 from penstock.ops.image_color import convert_image_dtype
 from penstock.ops.math_arithmetic import multiply, squared_difference, subtract
 from penstock.ops.math_cast import cast
@@ -78,8 +79,7 @@ def _check_like(a: Any, b: Any) -> list[Any]:
     if a.shape[-3:].is_fully_defined() and b.shape[-3:].is_fully_defined():
         return []
     sizes = [execute("Shape", (images,))[-3:] for images in (a, b)]
-    check = assert_that(reduce_all(equal(*sizes)), ["Images need one size", *sizes])
-    return [] if check is None else [check]
+    return to_wait_for(reduce_all(equal(*sizes)), ["Images need one size", *sizes])
 
 
 def _window(size: int, sigma: float) -> np.ndarray[Any, Any]:
@@ -117,14 +117,14 @@ def _prepared(a: Any, b: Any, max_val: Any, filter_size: int, levels: int) -> tu
     alike = _check_like(a, b)
     peak = convert_image_dtype(cast(max_val, a.dtype), dt.float32)
     least = filter_size * 2 ** (levels - 1) - 2 ** (levels - 1) + 1
-    checks = [
-        assert_that(
+    large = [
+        to_wait_for(
             execute("All", (greater_equal(shape_of(image)[-3:-1], least), np.int32(0))),
             [shape_of(image), f"images must have {least} rows and columns or more"],
         )
         for image in (a, b)
     ]
-    with control_dependencies([*alike, *(check for check in checks if check is not None)]):
+    with control_dependencies([*alike, *itertools.chain(*large)]):
         a, b = identity(a), identity(b)
     return convert_image_dtype(a, dt.float32), convert_image_dtype(b, dt.float32), peak
 

@@ -13,7 +13,7 @@ from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_join import stack
 from penstock.ops.array_pad import pad
 from penstock.ops.composing import scope
-from penstock.ops.debug_asserts import assert_that
+from penstock.ops.debug_asserts import to_wait_for
 from penstock.ops.image_geometry import batched, restored
 from penstock.ops.image_resizing import ResizeMethod, ResizeMethodV1, resize, resize_v1
 from penstock.ops.math_arithmetic import add, maximum, minimum, multiply, subtract
@@ -39,8 +39,7 @@ def _require(holds: Any, problem: str) -> list[Any]:
         if not bool(known):
             raise ValueError(f"{problem}. Mind the size of the image.")
         return []
-    check = assert_that(holds, [problem])
-    return [] if check is None else [check]
+    return to_wait_for(holds, [problem])
 
 
 def _sizes(images: Tensor) -> tuple[Any, Any]:
@@ -213,8 +212,7 @@ def _fraction_checks(fraction: Any) -> list[Any]:
     inside = execute(
         "LogicalAnd", (fraction > 0.0, execute("LessEqual", (fraction, cast(1.0, fraction.dtype))))
     )
-    check = assert_that(inside, ["central_fraction must be within (0, 1]"])
-    return [] if check is None else [check]
+    return to_wait_for(inside, ["central_fraction must be within (0, 1]"])
 
 
 def _start(size: Any, fraction: Any) -> Any:

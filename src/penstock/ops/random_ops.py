@@ -13,7 +13,7 @@ from penstock.core.execute import execute
 from penstock.graph.behavior import control_dependencies
 from penstock.graph.static_values import constant_value
 from penstock.ops.composing import scope, tensor
-from penstock.ops.debug_asserts import assert_that
+from penstock.ops.debug_asserts import to_wait_for
 from penstock.ops.math_arithmetic import add_v2, multiply, subtract
 from penstock.ops.random_state import get_seed, seed_attrs, set_seed
 from penstock.ops.random_stateful import (
@@ -245,8 +245,8 @@ def crop_places(value: Any, size: Any) -> Any:
     shape = execute("Shape", (value,), {"out_type": size.dtype})
     fits = execute("All", (execute("GreaterEqual", (shape, size)), np.array([0], np.int32)))
     if state.graph is None or not constant_value(fits):
-        check = assert_that(fits, ["Need value.shape >= size, got ", shape, size], summarize=1000)
-        with control_dependencies([] if check is None else [check]):
+        shown = ["Need value.shape >= size, got ", shape, size]
+        with control_dependencies(to_wait_for(fits, shown, summarize=1000)):
             shape = execute("Identity", (shape,))
     return add_v2(subtract(shape, size), 1)
 

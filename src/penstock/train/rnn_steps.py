@@ -18,7 +18,7 @@ from penstock.ops.array_join import concat
 from penstock.ops.array_order import transpose
 from penstock.ops.array_select import where
 from penstock.ops.array_shape import expand_dims
-from penstock.ops.debug_asserts import assert_that
+from penstock.ops.debug_asserts import to_wait_for
 from penstock.ops.loops import while_loop
 from penstock.ops.math_arithmetic import add, maximum, minimum
 from penstock.ops.math_cast import cast
@@ -123,8 +123,8 @@ def checked_lengths(lengths: Any, batch_size: Any) -> Any:
     found = shape_of(lengths)
     same = reduce_all(equal(found, convert_to_tensor(batch_size, dt.int32)))
     text = "Expected shape for Tensor sequence_length is the batch size: "
-    check = assert_that(same, [text, batch_size, " but saw shape: ", found])
-    with control_dependencies([] if check is None else [check]):
+    shown = [text, batch_size, " but saw shape: ", found]
+    with control_dependencies(to_wait_for(same, shown)):
         return identity(lengths, name="CheckSeqLen")
 
 
