@@ -226,7 +226,7 @@ EACH_SET void decompose(T *a, int64_t rows, int64_t columns, int64_t *order) {
     auto best = size_of(top[k]);
     for (int64_t i = k + 1; i < rows; ++i) {
       const auto size = size_of(a[i * columns + k]);
-      if (size > best || (size != size && best == best)) pivot = i, best = size;
+      if (size > best) pivot = i, best = size;  // a NaN below is passed over, as in LAPACK
     }
     if (pivot != k) {
       std::swap_ranges(top, top + columns, a + pivot * columns);

@@ -288,3 +288,18 @@ def test_files_take_text_and_folders(tmp_path: Any) -> None:
 def test_one_hot_in_a_graph_refuses_a_depth_of_another_dtype_as_an_operation_does() -> None:
     with tf.Graph().as_default(), pytest.raises(TypeError):
         tf.one_hot([0, 1], tf.constant(2, tf.int64))
+
+
+@pytest.mark.parametrize("dtype", [tf.int8, tf.int16, tf.int64, tf.uint8, tf.uint16])
+def test_an_axis_of_argmax_is_any_integer_that_fits(dtype):
+    axis = tf.cast(1, dtype)
+    assert tf.argmax([[1.0, 3.0], [5.0, 2.0]], axis).numpy().tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("dtype", [tf.uint32, tf.uint64])
+def test_an_axis_of_argmax_does_not_lose_bits(dtype):
+    axis = tf.cast(1, dtype)
+    with pytest.raises(TypeError, match=f"fits into int32 or int64, got {dtype.name}"):
+        tf.argmax([[1.0, 3.0], [5.0, 2.0]], axis)
+    with pytest.raises(TypeError, match="Cast it with"):
+        tf.compat.v1.argmax([[1.0, 3.0], [5.0, 2.0]], axis)

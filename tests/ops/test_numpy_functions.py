@@ -357,3 +357,13 @@ def test_known_shapes_take_a_short_way(axis: int) -> None:
     np.testing.assert_array_equal(diagonals, np.diagonal(x, 1))
     types = {op.type for op in both.get_concrete_function(x).graph.get_operations()}
     assert not types & {"Shape", "BroadcastArgs", "Prod", "ConcatV2"}
+
+
+def test_sizes_that_only_the_graph_knows_are_int32():
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def size(x):
+        return tnp.size(x)
+
+    assert size(tf.ones([2, 3])).dtype == tf.int32
+    assert size(tf.ones([2, 3])) == 6
+    assert isinstance(tnp.size(2.5), int)
