@@ -226,7 +226,7 @@ EACH_SET void decompose(T *a, int64_t rows, int64_t columns, int64_t *order) {
     auto best = size_of(top[k]);
     for (int64_t i = k + 1; i < rows; ++i) {
       const auto size = size_of(a[i * columns + k]);
-      if (size > best || (size != size && best == best)) pivot = i, best = size;
+      if (size > best) pivot = i, best = size;  // a NaN below is passed over, as in LAPACK
     }
     if (pivot != k) {
       std::swap_ranges(top, top + columns, a + pivot * columns);
@@ -270,12 +270,14 @@ bool is_zero(Complex<Real> x) {
 template <typename T>
 struct Numbers {
   using Real = T;
-  static T of(Real x) { return x; }
+  static Real real(T x) { return x; }
+  static T plus(T x, Real y) { return x + y; }
 };
 template <typename R>
 struct Numbers<Complex<R>> {
   using Real = R;
-  static Complex<R> of(R x) { return {x, 0}; }
+  static Real real(Complex<R> x) { return x.re; }
+  static Complex<R> plus(Complex<R> x, R y) { return {x.re + y, x.im}; }
 };
 
 template <typename T>
@@ -287,6 +289,16 @@ Complex<Real> not_a_number(Complex<Real>) {
   return {not_a_number(Real{}), not_a_number(Real{})};
 }
 
+// How large the elements of a row are, and which share of that a pivot has.
+template <typename T>
+typename Numbers<T>::Real scale_of(const Reached<T> &row) {
+  return size_of(row.pivot) + size_of(row.right) + size_of(row.second);
+}
+template <typename T>
+typename Numbers<T>::Real share(T pivot, typename Numbers<T>::Real scale) {
+  return is_zero(pivot) ? 0 : size_of(pivot) / scale;
+}
+
 struct Tridiagonal {
   const void *diagonals, *b;
   void *x;
@@ -294,21 +306,43 @@ struct Tridiagonal {
   bool pivoting, perturb;
 };
 
-// Pivots that are less than the precision allows, of the largest element; a NaN is the largest.
+// The first step by which a pivot is raised: the precision of the largest element (a NaN is the largest),
+// or the least normal number. As in TensorFlow, that is the largest of the first row as given and of the
+// triangular matrix without its last row but one.
 template <typename T>
-void raise_pivots(std::vector<Reached<T>> &rows, const T *diagonals, int64_t n) {
+typename Numbers<T>::Real raising(T main, T high, const std::vector<Reached<T>> &rows) {
   using Real = typename Numbers<T>::Real;
   Real largest = 0;
-  for (int64_t i = 0; i < 3 * n; ++i) {
-    if (i == n - 1 || i == 2 * n) continue;  // what is not read
-    const Real size = size_of(diagonals[i]);
+  const auto see = [&](T element) {
+    const Real size = size_of(element);
     if (size > largest || size != size) largest = size;
-    if (size != size) break;
+  };
+  see(main);
+  see(high);
+  see(rows.back().pivot);
+  for (size_t i = 0; i + 2 < rows.size(); ++i) {
+    for (const T element : {rows[i].pivot, rows[i].right, rows[i].second}) see(element);
   }
-  const Real least = std::numeric_limits<Real>::epsilon() * largest;
-  for (Reached<T> &row : rows) {
-    if (size_of(row.pivot) < least) row.pivot = Numbers<T>::of(least);
+  const Real step = std::numeric_limits<Real>::epsilon() * largest, least = std::numeric_limits<Real>::min();
+  return step < least ? least : step;
+}
+
+// The pivot, raised away from zero until quotients of `k` values by it are finite, in steps that double.
+template <typename T>
+T raised(T pivot, typename Numbers<T>::Real step, const T *values, int64_t k) {
+  using Real = typename Numbers<T>::Real;
+  constexpr Real least = std::numeric_limits<Real>::min();
+  step = std::copysign(step, Numbers<T>::real(pivot));
+  for (int64_t c = 0; c < k;) {
+    const Real size = size_of(pivot);
+    if (size < least || (size < 1 && size_of(values[c]) > size / least)) {
+      pivot = Numbers<T>::plus(pivot, step);
+      step *= 2;
+    } else {
+      ++c;
+    }
   }
+  return pivot;
 }
 
 template <typename T>
@@ -321,32 +355,42 @@ void solve_tridiagonal(const Tridiagonal &of, int64_t matrix) {
   const T zero{};
   std::vector<Reached<T>> rows(static_cast<size_t>(n));
   Reached<T> top = {main[0], n > 1 ? high[0] : zero, zero};
+  auto scale = scale_of(top);  // of the equation that the elimination has reached
   for (int64_t i = 0; i + 1 < n; ++i) {
     T *above = x + i * k, *below = above + k;
     Reached<T> rest = {low[i + 1], main[i + 1], i + 2 < n ? high[i + 1] : zero};
-    if (of.pivoting && size_of(rest.pivot) > size_of(top.pivot)) {
+    // With perturbation, pivots count in relation to their rows, as in LAPACK.
+    const auto next = scale_of(rest);
+    const bool larger = of.perturb ? share(rest.pivot, next) > share(top.pivot, scale)
+                                   : size_of(rest.pivot) > size_of(top.pivot);
+    if (of.pivoting && larger) {
       std::swap(top, rest);
       std::swap_ranges(above, below, below);
+    } else {
+      scale = next;
     }
-    const T factor = is_zero(top.pivot) ? zero : quotient(rest.pivot, top.pivot);
+    const bool done = is_zero(top.pivot) || (of.perturb && is_zero(rest.pivot));
+    const T factor = done ? zero : quotient(rest.pivot, top.pivot);
     rows[i] = top;
     top = {less_product(rest.right, factor, top.right), less_product(rest.second, factor, top.second), zero};
     for (int64_t c = 0; c < k; ++c) below[c] = less_product(below[c], factor, above[c]);
   }
   rows[n - 1] = top;
-  if (of.perturb) {
-    raise_pivots(rows, high, n);
-  } else if (std::any_of(rows.begin(), rows.end(), [](const Reached<T> &r) { return is_zero(r.pivot); })) {
+  const bool singular = std::any_of(rows.begin(), rows.end(), [](const Reached<T> &r) { return is_zero(r.pivot); });
+  if (singular && !of.perturb) {
     std::fill(x, x + n * k, not_a_number(zero));
     return;
   }
+  const auto step = of.perturb ? raising(main[0], n > 1 ? high[0] : zero, rows) : 0;
   for (int64_t i = n - 1; i >= 0; --i) {
     for (int64_t c = 0; c < k; ++c) {
       T value = x[i * k + c];
       if (i + 1 < n) value = less_product(value, rows[i].right, x[(i + 1) * k + c]);
       if (i + 2 < n) value = less_product(value, rows[i].second, x[(i + 2) * k + c]);
-      x[i * k + c] = quotient(value, rows[i].pivot);
+      x[i * k + c] = value;
     }
+    const T pivot = of.perturb ? raised(rows[i].pivot, step, x + i * k, k) : rows[i].pivot;
+    for (int64_t c = 0; c < k; ++c) x[i * k + c] = quotient(x[i * k + c], pivot);
   }
 }
 

@@ -288,3 +288,63 @@ def test_files_take_text_and_folders(tmp_path: Any) -> None:
 def test_one_hot_in_a_graph_refuses_a_depth_of_another_dtype_as_an_operation_does() -> None:
     with tf.Graph().as_default(), pytest.raises(TypeError):
         tf.one_hot([0, 1], tf.constant(2, tf.int64))
+
+
+@pytest.mark.parametrize("dtype", [tf.int8, tf.int16, tf.int64, tf.uint8, tf.uint16])
+def test_an_axis_of_argmax_is_any_integer_that_fits(dtype):
+    axis = tf.cast(1, dtype)
+    assert tf.argmax([[1.0, 3.0], [5.0, 2.0]], axis).numpy().tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("dtype", [tf.uint32, tf.uint64])
+def test_an_axis_of_argmax_does_not_lose_bits(dtype):
+    axis = tf.cast(1, dtype)
+    with pytest.raises(TypeError, match=f"fits into int32 or int64, got {dtype.name}"):
+        tf.argmax([[1.0, 3.0], [5.0, 2.0]], axis)
+    with pytest.raises(TypeError, match="Cast it with"):
+        tf.compat.v1.argmax([[1.0, 3.0], [5.0, 2.0]], axis)
+
+
+@pytest.mark.parametrize("inputs", [None, 3, "a", {"a": 1}, np.ones([2, 2])])
+def test_accumulate_n_takes_lists(inputs):
+    with pytest.raises(ValueError, match=f"Got {type(inputs).__name__}. Put the tensors"):
+        tf.math.accumulate_n(inputs)
+
+
+def test_meshgrid_has_one_dtype():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="got int32 and float32"):
+        tf.meshgrid([1], [2.0])
+    with tf.Graph().as_default(), pytest.raises(TypeError, match="got int32 and float32"):
+        tf.meshgrid([1], [2.0])
+    with pytest.raises(TypeError, match="got string and string"):
+        tf.meshgrid(["a"], ["b"])
+    assert tf.meshgrid([True], [2])[1].numpy().tolist() == [[True]]
+
+
+@pytest.mark.parametrize("function", ["decode", "decode_with_offsets", "split"])
+def test_unicode_functions_of_numbers(function):
+    call = getattr(tf.strings, "unicode_" + function)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        call([1, 2], "UTF-8")
+    with tf.Graph().as_default(), pytest.raises(TypeError):
+        call([1, 2], "UTF-8")
+    assert tf.strings.unicode_decode([], "UTF-8").shape == [0, None]
+
+
+@pytest.mark.parametrize("name", ["parse_example", "parse_single_example"])
+def test_examples_are_strings(name):
+    features = {"a": tf.io.FixedLenFeature([], tf.int64)}
+    number = 1 if "single" in name else [1]
+    with pytest.raises(ValueError, match="string"):
+        getattr(tf.io, name)(number, features)
+    with tf.Graph().as_default(), pytest.raises(TypeError, match="string"):
+        getattr(tf.io, name)(number, features)
+
+
+def test_non_max_suppression_padded_takes_boxes_of_integers():
+    boxes = tf.constant([[0, 0, 1, 1], [0, 0, 1, 2], [5, 5, 6, 6]])
+    found, count = tf.image.non_max_suppression_padded(
+        boxes, [0.9, 0.8, 0.7], 2, pad_to_max_output_size=True, iou_threshold=0.4
+    )
+    assert found.numpy().tolist() == [0, 2]
+    assert count == 2

@@ -204,3 +204,15 @@ def test_norms_of_complex_numbers(keepdims: bool) -> None:
 def test_lu_solve_checks_ranks() -> None:
     with pytest.raises(ValueError, match="`rhs` must have at least 2"):
         L.lu_solve(*L.lu(np.eye(2)), rhs=[1.0, 2.0], validate_args=True)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.complex128])
+def test_lu_takes_a_nan_for_a_pivot_only_where_it_stands(dtype: tf.DType) -> None:
+    below = tf.constant([[4, 2, 3], [np.nan, 2, 6], [2, 8, 4]], dtype)
+    lu, order = tf.linalg.lu(below)
+    assert order.numpy().tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(lu[0], [4, 2, 3])
+    assert lu[2, 0] == 0.5
+    assert np.isnan(lu[1:, 1:]).all()
+    _, order = tf.linalg.lu(tf.constant([[1, 2, 3], [4, np.nan, 6], [7, 8, 10]], dtype))
+    assert order.numpy().tolist() == [2, 1, 0]

@@ -7,6 +7,7 @@ import pytest
 from tests.ops.harness import run_compiled_like
 
 import penstock as tf
+from penstock.core import native_matrices
 from penstock.core.op_def import lookup
 
 L = tf.linalg
@@ -75,7 +76,8 @@ def test_singular_matrices(compiled: bool) -> None:
     np.testing.assert_allclose(solve(zero_middle, rhs, perturb_singular=True), [1, 2 / eps, 3])
     alone = [[0], [0], [0]]
     assert np.isnan(solve(alone, [3])).all()
-    assert np.isinf(solve(alone, [3], perturb_singular=True)).all()
+    least = np.finfo(np.float32).tiny
+    np.testing.assert_allclose(solve(alone, [3], perturb_singular=True), [1 / least])
 
 
 REFUSED = [
@@ -228,10 +230,67 @@ def test_normalized_vectors_and_matrices() -> None:
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_what_is_not_read_does_not_raise_pivots(compiled: bool) -> None:
-    diagonals = tf.constant([[1.0, 1, 1e9], [4, 5, 6], [1e9, 1, 1]])
+    diagonals = tf.constant([[0.0, 0, 1e9], [1, 0, 3], [1e9, 0, 0]])
 
     def solve() -> Any:
         return L.tridiagonal_solve(diagonals, [1.0, 2.0, 3.0], perturb_singular=True)
 
     found = tf.function(solve, jit_compile=True)() if compiled else solve()
-    np.testing.assert_allclose(found, [2 / 11, 3 / 11, 5 / 11], rtol=1e-6)
+    np.testing.assert_allclose(found, [1, 5592405.5, 1], rtol=1e-6)
+
+
+def _raised(main: Any, rhs: Any, high: Any = None, low: Any = None, dtype: Any = "float32") -> Any:
+    none = np.zeros(len(main))
+    diagonals = np.array([none if high is None else high, main, none if low is None else low])
+    sides = np.array(rhs).reshape(len(main), -1)
+    return lambda: tf.raw_ops.TridiagonalSolve(
+        diagonals=diagonals.astype(dtype), rhs=sides.astype(dtype), perturb_singular=True
+    )
+
+
+LEAST = float(np.finfo(np.float32).tiny)
+
+
+@pytest.mark.parametrize("way", ["native", "numpy", "compiled"])
+@pytest.mark.parametrize(
+    ("solve", "expected"),
+    [
+        (_raised([1, -1e-20], [1, 1]), [1, -1e20]),  # no quotient overflows
+        (_raised([1, 1e-20], [1, 1e25]), [1, 8.388608e31]),
+        (_raised([1, -1e-36], [1, -3]), [1, 3e36]),
+        (_raised([1, -1e-38], [1, 1]), [1, -8388608]),  # less than the least normal number
+        (_raised([1, -0.0], [1, 1]), [1, -8388608]),
+        (_raised([1, 0], [1, 0]), [1, 0]),
+        (_raised([1e-37, 0], [1, 1e-20]), [1e37, 1e-20 / LEAST]),
+        (_raised([1, 1e-300], [1, 1e10], dtype="float64"), [1, 1e10 * 2.0**52]),
+        (_raised([0, 0], [1, 2]), [1 / LEAST, 2 / (3 * LEAST)]),
+        (
+            _raised([0, 0], [[1, 2, 0], [2, 3, 4]]),  # one pivot for all sides
+            np.array([1 / 3, 2 / 3, 0, 2 / 7, 3 / 7, 4 / 7]) / LEAST,
+        ),
+        # The largest element is that of the first row, and of what elimination leaves but for the
+        # last row but one; rows are exchanged for the share that a pivot has in its row.
+        (_raised([0, -1], [3, 1], low=[0, -1]), [-1 / LEAST, 1 / LEAST]),
+        (
+            _raised([2, 900, 0], [2, 50, 1e-3], [3, 0, 0], [0, 50, 0]),
+            [1, 0, 1e-3 / (3 * 2.0**-23)],
+        ),
+        (
+            _raised([1, -1, -1, 1], [2, 1, 0, 1], [0, -1, 0, 0], [0, 1, -1, 0]),
+            [2, 2**23, 1 - 2**23, 1],
+        ),
+        (
+            _raised([1, 2, 2, 1], [1, 0, 0, 1], [-1, -1, -1, 0], [0, -1, -1, -1]),
+            [16777216, 16777216, 16777215, 16777216],
+        ),
+        (_raised([1, 1e-20j], [1, 1e20j], dtype="complex64"), [1, 8.388608e26j]),
+        (_raised([1, -1e-20 + 1e-22j], [1, 1e25], dtype="complex64"), [1, -8.388608e31]),
+    ],
+)
+def test_pivots_are_raised_where_quotients_overflow(
+    solve: Any, expected: Any, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if way == "numpy":
+        monkeypatch.setattr(native_matrices, "tridiagonal", lambda *args, **kwargs: None)
+    found = tf.function(solve, jit_compile=True)() if way == "compiled" else solve()
+    np.testing.assert_allclose(found.numpy().ravel(), expected, rtol=1e-6)

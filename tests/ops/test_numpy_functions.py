@@ -340,3 +340,30 @@ def test_diagonals_beyond_the_matrix_are_empty_for_tensors_too():
         assert tnp.diag(np.ones([2, 3]), tf.constant(offset)).shape == (0,)
     found = tf.function(lambda k: tnp.diag(np.arange(6.0).reshape(2, 3), k))(tf.constant(1))
     assert found.numpy().tolist() == [1.0, 5.0]
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_known_shapes_take_a_short_way(axis: int) -> None:
+    x = np.arange(24.0).reshape(2, 3, 4)
+    places = np.array([[[-1]], [[0]]]) if axis == 1 else np.array([[[1, -1, 0, 0]]])
+
+    @tf.function
+    def both(values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        taken = tf.experimental.numpy.take_along_axis(values, places, axis)
+        return taken, tf.experimental.numpy.diagonal(values, 1)
+
+    taken, diagonals = both(x)
+    np.testing.assert_array_equal(taken, np.take_along_axis(x, places, axis))
+    np.testing.assert_array_equal(diagonals, np.diagonal(x, 1))
+    types = {op.type for op in both.get_concrete_function(x).graph.get_operations()}
+    assert not types & {"Shape", "BroadcastArgs", "Prod", "ConcatV2"}
+
+
+def test_sizes_that_only_the_graph_knows_are_int32():
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def size(x):
+        return tnp.size(x)
+
+    assert size(tf.ones([2, 3])).dtype == tf.int32
+    assert size(tf.ones([2, 3])) == 6
+    assert isinstance(tnp.size(2.5), int)

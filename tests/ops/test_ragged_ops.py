@@ -52,7 +52,7 @@ def test_RaggedTensorToTensor_gradient_goes_to_values_and_default():
         out = dense([3, 1, 2], values, default, [np.array([0, 2, 2, 3])], ["ROW_SPLITS"])
         loss = tf.reduce_sum(out * tf.reshape(tf.range(6.0), [3, 1, 2]))
     by_value, by_default = tape.gradient(loss, [values, default])
-    assert by_value.numpy().tolist() == [[0, 1], [0, 0], [4, 5]]
+    assert tf.convert_to_tensor(by_value).numpy().tolist() == [[0, 1], [0, 0], [4, 5]]
     assert by_default.numpy().tolist() == [5]  # the cells 2 and 3
 
 
@@ -280,3 +280,18 @@ def test_images_of_different_sizes_are_resized_to_one():
     assert tf.image.resize(none, [2, 2]).shape == [0, 2, 2, 1]
     with pytest.raises(ValueError, match="rank must be 4 if images is ragged"):
         tf.image.resize(tf.ragged.constant([[1.0]]), [2, 2])
+
+
+@pytest.mark.parametrize(("shape", "kept"), [(None, [0, 1, 2]), ([1, 1], [0])])
+def test_gradients_of_to_tensor_are_slices_of_what_was_kept(shape, kept):
+    values = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        dense = tf.RaggedTensor.from_row_splits(values, [0, 2, 3]).to_tensor(shape=shape) * 2.0
+    found = tape.gradient(dense, values)
+    assert isinstance(found, tf.IndexedSlices)
+    assert found.indices.dtype == tf.int32
+    assert found.indices.numpy().tolist() == kept
+    assert found.values.numpy().tolist() == [2.0] * len(kept)
+    expected = [2.0 if i in kept else 0.0 for i in range(3)]
+    assert tf.convert_to_tensor(found).numpy().tolist() == expected

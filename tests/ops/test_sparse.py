@@ -497,3 +497,20 @@ def test_keys_keep_the_order_of_positions() -> None:
         assert np.array_equal(np.argsort(keys), np.lexsort((given[:, 1], given[:, 0])))
         assert keys.min() >= 0
     assert sparse_common.keys_of(np.array([[-(2**62), 0], [2**62, 3]])) is None
+
+
+def test_transpose_in_functions_checks_axes_where_they_stand():
+    sparse = tf.sparse.from_dense([[1, 0, 2], [0, 3, 0]])
+
+    def turned(perm):
+        return tf.function(lambda: tf.sparse.transpose(sparse, perm))()
+
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        turned([-1, 0])
+    with tf.Graph().as_default():
+        inner = tf.sparse.from_dense([[1, 0, 2], [0, 3, 0]])
+        assert tf.sparse.transpose(inner, [-1, 0]).shape == [3, 2]
+    with pytest.raises(IndexError, match=r"permutation of 2 axes, got \[2, 0\]. Name each axis"):
+        turned([2, 0])
+    with pytest.raises(ValueError, match=r"permutation of 2 axes, got \[0\]"):
+        turned([0])

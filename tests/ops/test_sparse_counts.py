@@ -182,3 +182,8 @@ def test_lengths_are_no_tensors_of_a_graph() -> None:
     with pytest.raises(TypeError, match="minlength"):
         count(4)
     assert parts(tf.sparse.bincount([1], minlength=tf.constant(4)))[2] == [4]
+
+
+@pytest.mark.parametrize(("limits", "size"), [({"minlength": True}, 3), ({"maxlength": True}, 1)])
+def test_bools_are_lengths(limits, size):
+    assert tf.sparse.bincount([1, 1, 2], **limits).shape == [size]

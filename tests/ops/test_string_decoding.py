@@ -1,6 +1,7 @@
 """Bytes, records and messages in strings: what TensorFlow reads, and how bad ones are refused."""
 
 import contextlib
+import gc
 import gzip
 import zlib
 
@@ -246,7 +247,21 @@ def test_decode_json_example():
             tf.io.decode_json_example([bad])
 
 
-def test_a_resource_is_no_message():
-    handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[])
-    with pytest.raises(BAD):
-        tf.io.serialize_tensor(handle)
+def test_resources_travel_as_messages_while_they_live():
+    variable = tf.Variable(3.0)
+
+    def read(handle):
+        handle = tf.io.parse_tensor(tf.io.serialize_tensor(handle), tf.resource)
+        return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+
+    assert read(variable.handle) == 3.0
+    assert tf.function(read)(variable.handle) == 3.0
+    text = tf.io.serialize_tensor(variable.handle)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.io.parse_tensor(text, tf.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.io.parse_tensor(tf.io.serialize_tensor([1.0]), tf.resource)
+    del variable
+    gc.collect()
+    with pytest.raises(tf.errors.NotFoundError, match="Parse it while its variable"):
+        tf.io.parse_tensor(text, tf.resource)

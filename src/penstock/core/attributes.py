@@ -396,7 +396,7 @@ def input_counts(op: OpDef, total: int, attrs: dict[str, Any]) -> tuple[int, ...
 
 
 def place(axis: Any) -> Any:
-    """The axis that public functions hand on: a bool counts as 0 or 1, as in NumPy."""
+    """The axis or size that public functions hand on: a bool counts as 0 or 1, as in NumPy."""
     return int(axis) if isinstance(axis, (bool, np.bool_)) else axis
 
 

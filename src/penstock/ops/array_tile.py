@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.core.tensor import EagerTensor
+from penstock.core.tensor import EagerTensor, Tensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import reshape, shape_of
 from penstock.ops.array_join import PACK, concat, stack
@@ -18,7 +20,7 @@ from penstock.ops.array_shape import broadcast_to, expand_dims
 from penstock.ops.composing import composed
 from penstock.types import dims as d
 from penstock.types.dims import Dims
-from penstock.types.dtypes import int32, int64
+from penstock.types.dtypes import bool_, int32, int64, string
 
 Array = Any
 
@@ -195,6 +197,23 @@ def _repeat_evenly(data: Any, times: Any, axis: int, rank: int, name: str | None
     return result
 
 
+def _of_one_dtype(vectors: list[Tensor]) -> list[Tensor]:
+    """The vectors, if they have one dtype, of numbers or bools; beside bools, all become bools."""
+    first = vectors[0].dtype if vectors else None
+    if first is bool_:
+        return [execute("Cast", (v,), {"DstT": bool_}) for v in vectors]
+    wrong = next((v.dtype.name for v in vectors if v.dtype is not first or first is string), None)
+    if first is not None and wrong is not None:
+        problem = (
+            f"meshgrid: expected vectors of one dtype of numbers, got {first.name} and {wrong}."
+            " Convert them with tf.cast or tf.strings.to_number."
+        )
+        if first is string or string in [v.dtype for v in vectors] or state.graph is not None:
+            raise TypeError(problem)
+        raise errors.InvalidArgumentError(None, None, problem)
+    return vectors
+
+
 @composed("meshgrid", result="mul")
 def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:
     """Coordinates of a grid from the coordinates along each axis.
@@ -219,7 +238,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:
         raise ValueError(
             f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'"
         )
-    vectors = [reshape(convert_to_tensor(a), [-1]) for a in args]
+    vectors = [reshape(a, [-1]) for a in _of_one_dtype([convert_to_tensor(a) for a in args])]
     rank = len(vectors)
     order = [1, 0, *range(2, rank)] if indexing == "xy" and rank > 1 else list(range(rank))
     spread = [

@@ -558,6 +558,9 @@ def non_max_suppression_padded(
     Raises:
       ValueError: batches are not to be padded.
     """
+    boxes = convert_to_tensor(boxes, preferred_dtype=dt.float32, name="boxes")
+    if boxes.dtype.is_integer:
+        boxes = execute("Cast", (boxes,), {"DstT": dt.float32})
     boxes, scores = _inputs(boxes, scores)
     rank = None if boxes.dims is None else len(boxes.dims)
     if not pad_to_max_output_size and rank not in (None, 2):

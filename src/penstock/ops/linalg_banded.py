@@ -75,23 +75,46 @@ TRIDIAGONAL_SOLVE = define_op(
     doc="Solutions of tridiagonal equations; NaN where a matrix is singular.",
 )
 
-# A row that the elimination has reached: its pivot, the two elements to its right, its right side.
-Row = tuple[Array, Array, Array, Array]
+# A row that the elimination has reached: its pivot, the two elements to its right, its right side,
+# and the sum of the sizes of the elements that it started with.
+Row = tuple[Array, Array, Array, Array, Array]
 
 
-def _eliminate(xp: Any, row: Row, following: tuple[Array, ...], pivoting: bool) -> tuple[Row, Row]:
-    """One step: the finished row, and what the next one has become."""
-    pivot, right, _, b = row
+def _start(xp: Any, pivot: Array, right: Array, b: Array) -> Row:
+    return pivot, right, xp.zeros_like(pivot), b, xp.abs(pivot) + xp.abs(right)
+
+
+def _eliminate(
+    xp: Any, row: Row, following: tuple[Array, ...], pivoting: bool, scaled: bool
+) -> tuple[Row, Row]:
+    """One step: the finished row, and what the next one has become.
+
+    `scaled`: pivots count in relation to their rows, as in LAPACK's dlagtf.
+    """
+    pivot, right, _, b, scale = row
     low, main, high, b_next = following
-    swap = (xp.abs(low) > xp.abs(pivot)) if pivoting else xp.zeros(pivot.shape, bool)
+    next_scale = xp.abs(low) + xp.abs(main) + xp.abs(high)
+    if not pivoting:
+        swap = xp.zeros(pivot.shape, bool)
+    elif scaled:
+        swap = _share(xp, low, next_scale) > _share(xp, pivot, scale)
+    else:
+        swap = xp.abs(low) > xp.abs(pivot)
     zero = xp.zeros_like(high)
     top = [xp.where(swap, n, o) for n, o in ((low, pivot), (main, right), (high, zero))]
     rest = [xp.where(swap, o, n) for n, o in ((low, pivot), (main, right), (high, zero))]
     b_top, b_rest = xp.where(swap, b_next, b), xp.where(swap, b, b_next)
-    factor = xp.where(top[0] == 0, 0, rest[0] / xp.where(top[0] == 0, 1, top[0]))
-    finished = (top[0], top[1], top[2], b_top)
-    reached = (rest[1] - factor * top[1], rest[2] - factor * top[2], zero, b_rest - factor * b_top)
-    return finished, reached
+    done = (top[0] == 0) | ((rest[0] == 0) & scaled)
+    factor = xp.where(done, 0, rest[0] / xp.where(top[0] == 0, 1, top[0]))
+    scale = xp.where(swap, scale, next_scale)
+    finished = (top[0], top[1], top[2], b_top, scale)
+    sides = rest[1] - factor * top[1], rest[2] - factor * top[2]
+    return finished, (*sides, zero, b_rest - factor * b_top, scale)
+
+
+def _share(xp: Any, pivot: Array, scale: Array) -> Array:
+    """Which share a pivot has in the size of its row; 0 for zeros."""
+    return xp.where(pivot == 0, 0, xp.abs(pivot) / xp.where(pivot == 0, 1, scale))
 
 
 def _rows(xp: Any, diagonals: Array, rhs: Array) -> tuple[Array, ...]:
@@ -102,15 +125,45 @@ def _rows(xp: Any, diagonals: Array, rhs: Array) -> tuple[Array, ...]:
     return xp.where(first, low, 0), main, xp.where(last, high, 0), xp.moveaxis(rhs, -2, 0)
 
 
-def _pivots(xp: Any, pivots: Array, diagonals: Array, perturb: bool) -> Array:
-    """The pivots to divide by: NaN for zeros, or, where wanted, at least the precision."""
-    if not perturb:
-        return xp.where((pivots == 0).any(0), np.nan, pivots)
-    read = np.ones(diagonals.shape[-2:], bool)
-    read[0, -1] = read[2, 0] = False
-    largest = xp.where(read, xp.abs(diagonals), 0).max((-2, -1), initial=0)[..., None]
-    least = (np.finfo(diagonals.dtype).eps * largest).astype(pivots.dtype)
-    return xp.where(xp.abs(pivots) < xp.abs(least), least, pivots)
+def _nan_if_singular(xp: Any, pivots: Array) -> Array:
+    """The pivots to divide by: NaN for a matrix of which one is zero."""
+    return xp.where((pivots == 0).any(0), np.nan, pivots)
+
+
+def _raising(xp: Any, first: Row, parts: list[Array]) -> Array:
+    """The first steps by which pivots are raised: float[..., 1].
+
+    The precision of the largest element, or the least normal number. As in TensorFlow, that is the
+    largest of the first row as given and of the triangular matrix without its last row but one.
+    """
+    alone = xp.stack([first[0], first[1], parts[0][-1]])
+    sizes = xp.abs(xp.concatenate([alone, *(part[:-2] for part in parts[:3])]))
+    facts = np.finfo(sizes.dtype)
+    return xp.maximum(facts.eps * sizes.max(0), facts.tiny)
+
+
+def _must_rise(xp: Any, pivot: Array, values: Array) -> Array:
+    """Whether a quotient of the values [..., K] by the pivot [..., 1] may overflow: [..., 1]."""
+    least = np.finfo(pivot.dtype).tiny
+    size = xp.abs(pivot)
+    over = ((size < 1) & (xp.abs(values) > size / least)).any(-1, keepdims=True)
+    return (size < least) | over
+
+
+def _raised(xp: Any, pivot: Array, values: Array, step: Array) -> Array:
+    """The pivot, raised away from zero until quotients by it are finite, in steps that double."""
+
+    def rise(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        now, more = state
+        low = _must_rise(xp, now, values)
+        return xp.where(low, now + more, now), xp.where(low, 2 * more, more)
+
+    state = (pivot, xp.copysign(step, pivot.real).astype(pivot.dtype))
+    if xp is not np:
+        return lax.while_loop(lambda s: _must_rise(xp, s[0], values).any(), rise, state)[0]
+    while _must_rise(xp, state[0], values).any():
+        state = rise(state)
+    return state[0]
 
 
 def _check_flags(partial_pivoting: bool, perturb_singular: bool) -> None:
@@ -138,17 +191,21 @@ def _tridiagonal_host(
     if not len(b):
         return rhs
     finished = []
-    row: Row = (main[0], high[0], np.zeros_like(main[0]), b[0])
+    first = row = _start(np, main[0], high[0], b[0])
     for following in zip(low[1:], main[1:], high[1:], b[1:], strict=True):
-        done, row = _eliminate(np, row, following, partial_pivoting)
+        done, row = _eliminate(np, row, following, partial_pivoting, perturb_singular)
         finished.append(done)
     finished.append(row)
-    pivots = _pivots(np, np.stack([r[0] for r in finished]), diagonals, perturb_singular)
+    parts = [np.stack([r[i] for r in finished]) for i in range(3)]
+    pivots = parts[0] if perturb_singular else _nan_if_singular(np, parts[0])
+    raising = _raising(np, first, parts)
     x = np.zeros((len(finished) + 2, *b.shape[1:]), rhs.dtype)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         for i in range(len(finished) - 1, -1, -1):
-            _, right, second, side = finished[i]
-            x[i] = (side - right * x[i + 1] - second * x[i + 2]) / pivots[i]
+            _, right, second, side, _ = finished[i]
+            left = side - right * x[i + 1] - second * x[i + 2]
+            pivot = _raised(np, pivots[i], left, raising) if perturb_singular else pivots[i]
+            x[i] = left / pivot
     return np.moveaxis(x[:-2], 0, -2)
 
 
@@ -162,21 +219,23 @@ def _tridiagonal_compiled(
         return rhs
 
     def step(row: Row, following: Any) -> tuple[Row, Row]:
-        done, reached = _eliminate(jnp, row, following, partial_pivoting)
+        done, reached = _eliminate(jnp, row, following, partial_pivoting, perturb_singular)
         return reached, done
 
-    start = (main[0], high[0], jnp.zeros_like(main[0]), b[0])
+    start = _start(jnp, main[0], high[0], b[0])
     last, done = lax.scan(step, start, (low[1:], main[1:], high[1:], b[1:]))
     done = [jnp.concatenate([part, end[None]]) for part, end in zip(done, last, strict=True)]
-    pivots = _pivots(jnp, done[0], diagonals, perturb_singular)
+    pivots = done[0] if perturb_singular else _nan_if_singular(jnp, done[0])
+    raising = _raising(jnp, start, done)
 
     def back(known: tuple[Array, Array], row: Any) -> tuple[tuple[Array, Array], Array]:
         pivot, right, second, side = row
-        x = (side - right * known[0] - second * known[1]) / pivot
+        left = side - right * known[0] - second * known[1]
+        x = left / (_raised(jnp, pivot, left, raising) if perturb_singular else pivot)
         return (x, known[0]), x
 
     zero = jnp.zeros_like(b[0])
-    _, x = lax.scan(back, (zero, zero), (pivots, *done[1:]), reverse=True)
+    _, x = lax.scan(back, (zero, zero), (pivots, *done[1:4]), reverse=True)
     return jnp.moveaxis(x, 0, -2)
 
 

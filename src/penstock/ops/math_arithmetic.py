@@ -426,6 +426,8 @@ def accumulate_n(
       TypeError: the dtype is not `tensor_dtype`.
     """
     problem = "inputs must be a list of at least one Tensor with the same dtype and shape."
+    if not isinstance(inputs, (list, tuple)):
+        raise ValueError(f"{problem} Got {type(inputs).__name__}. Put the tensors into a list.")
     tensors = _tensor_list(inputs, problem)
     if any(t.dtype is not tensors[0].dtype for t in tensors):
         raise ValueError(f"{problem} Got dtypes {[t.dtype.name for t in tensors]}.")

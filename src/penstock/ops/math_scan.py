@@ -153,6 +153,11 @@ def _one_axis(axis: Any) -> Any:
         raise TypeError(
             f"axis must be int or Tensor with integer datatype, got {axis!r}. Pass one axis."
         )
+    if axis.dtype in (dt.uint32, dt.uint64):
+        raise TypeError(
+            f"argmax: expected an axis of a dtype that fits into int32 or int64, got"
+            f" {axis.dtype.name}. Cast it with tf.cast(axis, tf.int32)."
+        )
     return axis if axis.dtype in _AXES else cast(axis, dt.int32)
 
 

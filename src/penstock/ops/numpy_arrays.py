@@ -13,7 +13,6 @@ from penstock.ops.numpy_dtypes import (
     rank_of,
 )
 from penstock.ops.numpy_ranks import any_rank, at_least_zero, grown, one_if, order_of, sizes_of
-from penstock.types import dtypes
 from penstock.types.tensor_shape import TensorShape
 
 
@@ -37,7 +36,7 @@ def size(x: Value, axis: Any = None) -> Any:
       axis: must be None.
 
     Returns:
-      An integer; an int64 tensor when it is known only as the graph runs.
+      An integer; an int32 tensor when it is known only as the graph runs.
 
     Raises:
       NotImplementedError: an axis is given.
@@ -46,10 +45,12 @@ def size(x: Value, axis: Any = None) -> Any:
         raise NotImplementedError(
             f"size: expected axis=None, got axis={axis}. Take it from the shape: x.shape[axis]."
         )
+    if isinstance(x, (int, float, complex)):
+        return 1
     tensor = as_tensor(x)
     if tensor.shape.is_fully_defined():
         return np.prod(tensor.shape.as_list(), dtype=np.int64)
-    return array_shape.size(tensor, dtypes.int64)
+    return array_shape.size(tensor)
 
 
 def reshape(a: Value, newshape: Any, order: str = "C", *, copy: bool | None = None) -> Any:

@@ -21,6 +21,7 @@ from penstock.ops.numpy_dtypes import (
 )
 from penstock.ops.numpy_elementwise import as_bool
 from penstock.ops.numpy_ranks import size_along, together
+from penstock.types.dims import broadcast, is_full
 
 
 def where(condition: Value, x: Value = None, y: Value = None) -> Any:
@@ -167,6 +168,8 @@ def take_along_axis(arr: Value, indices: Value, axis: int | None) -> Any:
             f" {index.shape}. Put axes of size 1 into the indices."
         )
     along = axis if x.dims is None else positive_axis(axis, len(x.dims), "take_along_axis")
+    if is_full(x.dims) and is_full(index.dims):
+        return _take_along_known(x, index, along)
     x, index = moveaxis(x, along, -1), moveaxis(index, along, -1)
     count, wanted = (convert_to_tensor(size_along(t, -1)) for t in (x, index))
     common = array_shape.broadcast_dynamic_shape(shape_of(x)[:-1], shape_of(index)[:-1])
@@ -179,3 +182,18 @@ def take_along_axis(arr: Value, indices: Value, axis: int | None) -> Any:
     found = tensor_reshape(gather(rows, places, axis=1, batch_dims=1), shape_of(index))
     found.set_shape(index.shape)
     return moveaxis(found, -1, along)
+
+
+def _take_along_known(x: Any, index: Any, along: int) -> Any:
+    """`take_along_axis` of known shapes, in few operations."""
+    last = along == len(x.dims) - 1
+    if not last:
+        x, index = moveaxis(x, along, -1), moveaxis(index, along, -1)
+    lead = broadcast(x.dims[:-1], index.dims[:-1])
+    x, index = (
+        t if t.dims[:-1] == lead else array_shape.broadcast_to(t, (*lead, t.dims[-1]))  # type: ignore[misc]
+        for t in (x, index)
+    )
+    index = tensor_where(less(index, 0), index + x.dims[-1], index)
+    found = gather(x, index, axis=-1, batch_dims=len(x.dims) - 1)
+    return found if last else moveaxis(found, -1, along)

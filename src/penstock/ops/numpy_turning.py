@@ -175,6 +175,8 @@ def diagonal(a: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         last = minimum(rows + min(offset, 0), columns - max(offset, 0))
         places = range_of(maximum(last, 0))
     start = offset if offset >= 0 else -offset * columns
-    sizes = sizes_of(x)
-    flat = tensor_reshape(x, together(sizes[:-2], [rows * columns]))
+    lead = sizes_of(x)[:-2]
+    known = isinstance(lead, list) and isinstance(rows * columns, int)
+    whole = [*lead, rows * columns] if known else together(lead, [rows * columns])
+    flat = tensor_reshape(x, whole)
     return gather(flat, places * (columns + 1) + start, axis=-1)

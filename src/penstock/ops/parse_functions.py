@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.composite import SparseTensor
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
@@ -72,8 +73,9 @@ def _rank(serialized: Tensor, ragged: Any) -> int | None:
 
 
 def _strings(serialized: Any) -> Tensor:
-    tensor = convert_to_tensor(serialized, None, "serialized")
-    return convert_to_tensor(tensor, dtypes.string)  # type: ignore[no-any-return]
+    tensor: Tensor = convert_to_tensor(serialized, None, "serialized")
+    # In a graph, the operation refuses other dtypes: a TypeError, where this is a ValueError.
+    return tensor if state.graph is not None else convert_to_tensor(tensor, dtypes.string)
 
 
 def _as_scalar(serialized: Any) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import native_arrays
+from penstock.core.composite import IndexedSlices
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
@@ -200,16 +201,18 @@ def _to_tensor_gradient(op: Any, grad: Any) -> list[Any]:
     kinds = op.get_attr("row_partition_types")
     first = _name(kinds[0]) == _FIRST_DIM
     outer = len(parts) - int(first) + 1
-    count = execute("Shape", (values,))[0]
+    shape = execute("Shape", (values,))
+    count = shape[0]
     cells = execute("Shape", (grad,))[:outer]
     attrs = {"row_partition_types": list(kinds)}
     numbers = execute("Range", (np.int32(0), count, np.int32(1)))
     source = execute(TO_TENSOR, (cells, numbers, np.int32(-1), list(parts)), attrs)
     source = execute("Reshape", (source, np.array([-1], np.int32)))
-    inner = execute("Shape", (values,))[1:]
-    rows = execute("ConcatV2", ([execute("Shape", (source,)), inner], np.int32(0)))
+    rows = execute("ConcatV2", ([execute("Shape", (source,)), shape[1:]], np.int32(0)))
     flat = execute("Reshape", (grad, rows))
-    values_grad = execute("UnsortedSegmentSum", (flat, source, count))
+    kept = execute("Where", (execute("GreaterEqual", (source, np.int32(0))),))[:, 0]
+    taken, places = (execute("GatherV2", (part, kept, np.int32(0))) for part in (flat, source))
+    values_grad = IndexedSlices(taken, places, shape)
     missing = execute("Cast", (execute("Less", (source, np.int32(0))),), {"DstT": np.int32})
     left = execute("UnsortedSegmentSum", (flat, missing - 1, np.int32(1)))[0]
     return [None, values_grad, _unbroadcast(left, default), *(None for _ in parts)]

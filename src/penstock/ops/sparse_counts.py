@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import dispatch
+from penstock.core.attributes import place
 from penstock.core.composite import SparseTensor, is_sparse
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -286,8 +287,8 @@ def bincount(
     if given is None:
         given = convert_to_tensor(np.zeros(0, values.dtype.numpy_dtype))
     attrs = {
-        "minlength": -1 if minlength is None else minlength,
-        "maxlength": -1 if maxlength is None else maxlength,
+        "minlength": -1 if minlength is None else place(minlength),
+        "maxlength": -1 if maxlength is None else place(maxlength),
         "binary_output": binary_output,
     }
     if isinstance(values, SparseTensor):

@@ -201,9 +201,11 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
         made = SparseTensor(indices, sp_input.values, sizes)
         order, known = constant_value(perm), sp_input.shape
         if order is not None and known.rank is not None:
-            if len(order) != known.rank or not all(0 <= i < known.rank for i in order):
-                raise ValueError(
-                    f"transpose: expected a permutation of {known.rank} axes, got {order.tolist()}."
+            beyond = not all(-known.rank <= i < known.rank for i in order)
+            if beyond or len(order) != known.rank:
+                raise (IndexError if beyond else ValueError)(
+                    f"transpose: expected a permutation of {known.rank} axes, got"
+                    f" {order.tolist()}. Name each axis once, from 0 on."
                 )
             made.set_shape([known.as_list()[int(i)] for i in order])
         return reorder(made)

@@ -1,19 +1,22 @@
 """Messages in strings: tensors as TensorProto, and Example from JSON."""
 
+import weakref
 from typing import Any
 
 import numpy as np
 
-from penstock import proto
+from penstock import errors, proto
 from penstock.core import shapes
 from penstock.core.bundle.coding import varint
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
+from penstock.core.resources import ResourceHandle
 from penstock.graph.shape_proto import dims_to_proto
 from penstock.graph.tensor_proto import array_to_proto, proto_to_array
 from penstock.ops.string_arrays import HOST, array_of, each, invalid, shown
+from penstock.types import dtypes
 from penstock.types.dtypes import DType
 
 Array = Any  # numpy.ndarray
@@ -28,8 +31,49 @@ SERIALIZE = define_op(
 ).not_differentiable(NO_GRADIENT)
 
 
+# What messages of this process name, as long as somebody has it.
+_NAMED: weakref.WeakValueDictionary[int, ResourceHandle] = weakref.WeakValueDictionary()
+
+
+def _handle_message(tensor: Any) -> proto.tensor_pb2.TensorProto:
+    """A resource as a message that this process can read while the resource is there."""
+    handle: ResourceHandle = tensor.item() if isinstance(tensor, np.ndarray) else tensor
+    _NAMED[id(handle)] = handle
+    named = proto.resource_handle_pb2.ResourceHandleProto(
+        device=handle.device,
+        container=handle.container,
+        name=handle.name,
+        hash_code=id(handle),
+        maybe_type_name=type(handle.resource).__name__,
+    )
+    content = named.SerializeToString(deterministic=True)
+    kind: Any = dtypes.resource.as_datatype_enum
+    return proto.tensor_pb2.TensorProto(
+        dtype=kind, tensor_shape=dims_to_proto(()), tensor_content=content
+    )
+
+
+def _handle_of(message: proto.tensor_pb2.TensorProto) -> ResourceHandle:
+    named = proto.resource_handle_pb2.ResourceHandleProto()
+    try:
+        named.ParseFromString(message.tensor_content)
+    except proto.message.DecodeError:
+        named.Clear()
+    found = _NAMED.get(named.hash_code)
+    if found is None or (found.container, found.name) != (named.container, named.name):
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"ParseTensor: expected a resource of this process, got {named.name!r}, which is not"
+            " there any more. Parse it while its variable or table lives.",
+        )
+    return found
+
+
 @host_kernel(SERIALIZE, limit=HOST)
 def _serialize(tensor: Array, *, T: DType) -> Array:
+    if T is dtypes.resource:
+        return array_of([_handle_message(tensor).SerializeToString(deterministic=True)], ())
     if not isinstance(tensor, np.ndarray) or tensor.dtype == object or not tensor.size:
         return array_of([array_to_proto(tensor, T).SerializeToString(deterministic=True)], ())
     # Bytes, as TensorFlow writes them, for one element too; the content is copied once.
@@ -47,7 +91,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
     """A tensor as a serialised TensorProto.
 
     Args:
-      tensor: any dtype and shape.
+      tensor: any dtype but variant, any shape; a resource is known to this process alone.
       name: the name in a graph.
 
     Returns:
@@ -83,6 +127,8 @@ def _parse(serialized: Array, *, out_type: DType) -> Array:
             f"ParseTensor: Could not parse `serialized` as TensorProto: {shown(data)}. Make it with"
             " tf.io.serialize_tensor."
         ) from None
+    if out_type is dtypes.resource and message.dtype == out_type.as_datatype_enum:
+        return _handle_of(message)
     try:
         array, dtype = proto_to_array(message, "ParseTensor", MAX_FILL_BYTES)
     except (TypeError, ValueError) as problem:

@@ -14,8 +14,7 @@ def as_rows(value: Any) -> Any:
     """A tensor, or a ragged one as it is; the operation says what it thinks of another dtype."""
     if isinstance(value, RaggedTensor):
         return value
-    other = isinstance(value, (Tensor, int, float, complex))
-    return convert_to_tensor(value, None if other else dt.string)
+    return convert_to_tensor(value, preferred_dtype=dt.string)
 
 
 def over_rows(value: Any, function: Callable[[Tensor], list[RaggedTensor]]) -> list[Any]:
