@@ -7,13 +7,9 @@ call, without one new ones. The first generation's are in `penstock.ops.initiali
 import math
 from typing import Any
 
-import numpy as np
-
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import Tensor
 from penstock.ops import initializer_scales as scales
-from penstock.ops.array_basics import constant
 from penstock.ops.array_fill import ones, zeros
 from penstock.ops.initializer_scales import known_dims
 from penstock.ops.math_cast import cast

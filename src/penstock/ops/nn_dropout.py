@@ -88,7 +88,6 @@ def stateless_dropout(
     Returns:
       A tensor of the same dtype and shape.
     """
-
     alg = "auto_select" if rng_alg is None else rng_alg
 
     def sampler(shape: Any, dtype: Any) -> Any:
