@@ -214,3 +214,9 @@ def test_different_classes_are_found_where_most_draws_are_alike(monkeypatch) -> 
     drawn, tries = samplers._draw(distribution, stream, 2, unique=True)
     assert len(set(drawn)) == 2
     assert tries > 8
+
+
+@pytest.mark.parametrize(("classes", "count"), [([[0, 3]], 3), ([[-1, 1]], 3), ([[0, 1]], 1)])
+def test_all_candidates_hold_the_true_ones(classes: Any, count: int) -> None:
+    with pytest.raises(INVALID, match=rf"out of range \[0, {count}\)"):
+        tf.random.all_candidate_sampler(np.int64(classes), 2, count, True)

@@ -1,6 +1,7 @@
 """Initializers of both generations: distributions, fans, seeds, partitions, configurations."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -210,3 +211,28 @@ def test_constants_of_shapes_that_are_none():
         with pytest.raises(error):
             v1.constant_initializer(2.0)(shape)
     assert v1.constant_initializer(2.0)(3).shape == (3,)
+
+
+def test_sizes_that_are_floats_or_text_are_refused_by_what_draws():
+    scaling, orthogonal = v1.variance_scaling_initializer(), v1.orthogonal_initializer()
+    for initializer, shape in [(scaling, [2.5]), (scaling, ["2", "2"]), (orthogonal, [2.0, 3.0])]:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            initializer(shape)
+        with pytest.raises(TypeError):
+            tf.function(lambda i=initializer, s=shape: i(s))()
+    with pytest.raises(ValueError, match="two-dimensional"):
+        orthogonal([2.5])
+    with pytest.raises(ValueError, match="NaN"):
+        scaling([math.nan])
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(tf.constant_initializer, "Constant"), (tf.random_normal_initializer, "RandomNormal")],
+)
+def test_initializers_of_the_top_have_tensorflows_class_names(make, name):
+    made = make(3.0)
+    assert type(made).__name__ == type(made).__qualname__ == name
+    copied = pickle.loads(pickle.dumps(made))
+    assert type(copied) is make
+    assert copied.get_config() == made.get_config()

@@ -353,3 +353,18 @@ def test_a_false_that_became_complex_keeps_nan_in_compiled_code(dtype: Any) -> N
     found = masked(tf.constant([False, True]), tf.constant([np.nan, 2.0])).numpy()
     assert np.isnan(found[0].real)
     assert found[1] == 2
+
+
+def test_what_dropout_leaves_has_the_shape_of_its_input():
+    shapes = []
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec(None)])
+    def traced(x, rate):
+        shapes.append(tf.nn.dropout(x, rate).shape.as_list())
+        with pytest.raises(ValueError, match="not compatible"):
+            tf.nn.dropout(x[0], 0.5, noise_shape=[2, 1])
+
+    traced.get_concrete_function()
+    assert shapes == [[None, 3]]
+    with pytest.raises(ValueError, match="unsupported value 0"):
+        tf.nn.experimental.stateless_dropout(tf.ones([4]), 0.5, [1, 2], rng_alg=0)

@@ -330,3 +330,53 @@ def test_a_generator_made_in_a_function():
 def test_an_algorithm_that_there_is_not():
     with pytest.raises(ValueError, match="Argument `alg` got unsupported value 7"):
         tf.random.stateless_uniform([2], [1, 2], alg=7)
+
+
+def test_large_seeds_fill_one_word_after_the_other():
+    state = tf.random.create_rng_state
+    assert state(2**64 + 5, "philox").numpy().tolist() == [5, 1, 0]
+    assert state(-(2**64) - 5, "PHILOX").numpy().tolist() == [-5, -2, -1]
+    assert state(2**128 + 7, "threefry").numpy().tolist() == [7, 0]
+    assert state([2**64 + 5], "philox").numpy().tolist() == [0, 0, 5]
+
+
+def test_generators_split_in_a_first_trace_are_drawn_once():
+    source, made = tf.random.Generator.from_seed(3), []
+
+    @tf.function(autograph=False)
+    def draw():
+        if not made:
+            made.extend(source.split(3))
+        return [generator.uniform([2]) for generator in made]
+
+    draw()
+    assert source.state.numpy().tolist() == [771, 0, 0]
+    keys = tf.random.Generator.from_seed(3).uniform_full_int([3], tf.int64).numpy().tolist()
+    assert [generator.key.numpy() for generator in made] == keys
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda shape, seed, x: tf.random.uniform(shape, x),
+        lambda shape, seed, x: tf.random.stateless_uniform(shape, seed, x),
+        lambda shape, seed, x: tf.random.stateless_normal(shape, seed, x),
+        lambda shape, seed, x: tf.random.stateless_truncated_normal(shape, seed, 0.0, x),
+        lambda shape, seed, x: tf.random.stateless_gamma(shape, seed, x),
+        lambda shape, seed, x: tf.random.normal(tf.stack(shape), x),
+    ],
+)
+def test_shapes_are_known_whatever_the_parameters_are(draw):
+    shapes = []
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32), tf.TensorSpec(None)])
+    def traced(rows, x):
+        shapes.append(draw([rows, 3], [1, 2], x).shape.as_list())
+
+    traced.get_concrete_function()
+    assert shapes == [[None, 3]]
+
+
+def test_parameters_of_more_dimensions_than_the_shape_are_kept():
+    x = tf.ones([2, 3])
+    assert tf.function(lambda: tf.random.uniform([3], x, 2.0))().shape == [2, 3]

@@ -322,3 +322,33 @@ def test_what_hangs_on_an_input_is_known_in_graphs_alone():
     for inputs in (x, None):
         with pytest.raises(RuntimeError, match="graph"):
             layer.get_losses_for(inputs)
+
+
+@pytest.mark.parametrize("make", [v1.layers.SeparableConv1D, v1.layers.SeparableConv2D])
+def test_configurations_of_separable_layers_name_a_kernel(make):
+    config = make(3, 2).get_config()
+    assert {"kernel_initializer", "kernel_regularizer", "kernel_constraint"} <= config.keys()
+    assert make.from_config(config).get_config().keys() == config.keys()
+
+
+def test_configurations_of_batch_normalization_hold_what_is_used():
+    plain = v1.layers.BatchNormalization().get_config()
+    assert not plain.keys() & {"fused", "adjustment", "renorm", "virtual_batch_size"}
+    renorm = v1.layers.BatchNormalization(renorm=True).get_config()
+    assert renorm.keys() - plain.keys() == {"renorm", "renorm_clipping", "renorm_momentum"}
+    parts = v1.layers.BatchNormalization(virtual_batch_size=2).get_config()
+    assert parts.keys() - plain.keys() == {"virtual_batch_size"}
+
+
+def test_transposed_layers_pad_their_outputs():
+    x = tf.ones([1, 4, 4, 1])
+    make = v1.layers.Conv2DTranspose
+    assert make(2, 3, 2, "same", output_padding=0)(x).shape == [1, 7, 7, 2]
+    assert make(2, 3, 2, "same", output_padding=1)(x).shape == [1, 8, 8, 2]
+    assert make(2, 2, dilation_rate=2)(x).shape == [1, 6, 6, 2]
+    config = make(2, 3, 2, output_padding=(1, 0)).get_config()
+    assert (config["output_padding"], config["dilation_rate"]) == ((1, 0), (1, 1))
+    assert make.from_config(config).output_padding == (1, 0)
+    assert "dilation_rate" not in v1.layers.Conv3DTranspose(2, 3).get_config()
+    with pytest.raises(ValueError, match="greater than output padding"):
+        make(2, 3, 2, output_padding=2)

@@ -278,6 +278,7 @@ def test_the_last_state_is_of_the_class_of_the_first(kind):
 
 
 def test_a_cell_made_outside_of_a_function_runs_in_it():
+    tf.random.set_seed(1)  # weights that leave no output near 0
     cell = cells.BasicRNNCell(3)
     inputs = tf.ones([2, 4, 2])
     run = tf.function(lambda x: v1.nn.dynamic_rnn(cell, x, dtype=tf.float32))
@@ -290,3 +291,44 @@ def test_a_cell_made_outside_of_a_function_runs_in_it():
 def test_the_configuration_of_a_dropout_wrapper():
     config = cells.DropoutWrapper(cells.GRUCell(4), 0.5).get_config()
     assert (config["input_keep_prob"], config["variational_recurrent"]) == (0.5, False)
+
+
+class _Weighted(cells.RNNCell):
+    """A cell with one weight."""
+
+    state_size = output_size = 3
+
+    def build(self, input_shape):
+        self.w = self.add_weight("w", [input_shape[-1], 3])
+        self.built = True
+
+    def call(self, inputs, state):
+        state = tf.tanh(tf.matmul(inputs, self.w) + state)
+        return state, state
+
+
+def test_variables_of_cells_in_keras_style_are_below_the_loop():
+    with tf.Graph().as_default(), v1.layers.experimental.keras_style_scope():
+        v1.nn.dynamic_rnn(_Weighted(name="a"), tf.ones([2, 5, 4]), dtype=tf.float32)
+        v1.nn.dynamic_rnn(_Weighted(name="b"), tf.ones([2, 5, 4]), dtype=tf.float32, scope="foo")
+        names = [variable.name for variable in v1.global_variables()]
+    assert names == ["rnn/a/w:0", "foo/b/w:0"]
+
+
+def test_states_that_are_no_pair():
+    cell, x, half = cells.LSTMCell(3), tf.ones([2, 4]), tf.ones([2, 3])
+    wrong = [((half,), ValueError), ((half,) * 3, ValueError), (tf.ones([3, 3]), ValueError)]
+    for state, error in [*wrong, (half, tf.errors.InvalidArgumentError), (1.0, TypeError)]:
+        with pytest.raises(error, match="two tensors"):
+            cell(x, state)
+    with tf.Graph().as_default(), pytest.raises(TypeError, match="two tensors"):
+        cells.LSTMCell(3)(tf.ones([2, 4]), tf.ones([2, 3]))
+
+
+def test_a_projection_to_nothing_has_no_columns():
+    cell = cells.LSTMCell(3, num_proj=0)
+    assert (cell.output_size, cell.state_size) == (3, (3, 3))
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        cell(tf.ones([2, 4]), cell.zero_state(2, tf.float32))
+    output, _ = cell(tf.ones([2, 4]), (tf.ones([2, 3]), tf.ones([2, 0])))
+    assert output.shape == [2, 0]

@@ -106,12 +106,14 @@ EXPORTS = {
             + ([f"{name}_initializer"] if cls in _TOP else [])
             for cls, name in _INITIALIZERS.items()
         },
-        "ConstantInitializer": ["constant_initializer"],
-        "RandomNormalInitializer": ["random_normal_initializer"],
         "Initializer": ["initializers.Initializer"],
         "get": ["initializers.get"],
         "serialize": ["initializers.serialize"],
         "deserialize": ["initializers.deserialize"],
+    },
+    "penstock.ops.initializers_top": {
+        "Constant": ["constant_initializer"],
+        "RandomNormal": ["random_normal_initializer"],
     },
     "penstock.ops.initializers_v1": {
         name: [_V1 + public for public in names] for name, names in _V1_INITIALIZERS.items()

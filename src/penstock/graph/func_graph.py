@@ -59,6 +59,7 @@ class FuncGraph(Graph):
         self._watched: dict[int, Any] = {}
         self.allow_variables = True
         self.new_variables: list[Any] = []
+        self.lifted: dict[Any, Any] = {}  # values outside, of stateful operations that were lifted
         self.sets_first_values = False  # whether it gives new variables values that need arguments
         if collections is not None:
             self._collections = collections

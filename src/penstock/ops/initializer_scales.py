@@ -5,6 +5,8 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock.core import shapes
 from penstock.core.execute import execute
 from penstock.ops.array_fill import eye
@@ -14,6 +16,7 @@ from penstock.types.tensor_shape import TensorShape
 
 TRUNCATED_STDDEV = 0.87962566103423978  # of a normal distribution cut at two standard deviations
 MODES = ("fan_in", "fan_out", "fan_avg")
+_NO_SIZES = (float, np.floating, str, bytes)
 DISTRIBUTIONS = ("uniform", "truncated_normal", "untruncated_normal")
 
 
@@ -39,6 +42,20 @@ def known_dims(shape: Any) -> list[int]:
     if None in sizes:
         raise TypeError(_expected(shape))
     return [n for n in sizes if n is not None]
+
+
+def drawn_dims(shape: Any) -> list[Any]:
+    """A shape as `known_dims` has it, but for sizes that are floats or text.
+
+    They are floats here, for arithmetic alone: the operation that draws refuses them.
+
+    Raises:
+      TypeError, ValueError: as `known_dims`; ValueError for text that is no number.
+    """
+    plain = list(shape) if isinstance(shape, str) else _plain(shape)
+    if isinstance(plain, list | tuple) and any(isinstance(n, _NO_SIZES) for n in plain):
+        return [float(n) if isinstance(n, _NO_SIZES) else n for n in plain]
+    return known_dims(plain)
 
 
 def _expected(shape: Any) -> str:

@@ -7,13 +7,9 @@ call, without one new ones. The first generation's are in `penstock.ops.initiali
 import math
 from typing import Any
 
-import numpy as np
-
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import Tensor
 from penstock.ops import initializer_scales as scales
-from penstock.ops.array_basics import constant
 from penstock.ops.array_fill import ones, zeros
 from penstock.ops.initializer_scales import known_dims
 from penstock.ops.math_cast import cast
@@ -110,41 +106,6 @@ class Constant(Initializer):
         return {"value": self.value}
 
 
-class ConstantInitializer(Constant):
-    """A given value, `tf.constant_initializer`.
-
-    Args:
-      value: a number, or what has as many elements as the variable.
-      support_partition: whether it may fill a part of a variable.
-
-    Raises:
-      TypeError: `value` is no number, list, tuple or array.
-    """
-
-    def __init__(self, value: Any = 0, support_partition: bool = False) -> None:
-        if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray, Tensor))):
-            raise TypeError(
-                f"Invalid type for initial value: {type(value).__name__}. Expected Python scalar, "
-                "list or tuple of values, or numpy.ndarray."
-            )
-        self.value = value
-        self.support_partition = support_partition
-
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
-        """The first value.
-
-        Raises:
-          ValueError: a part of a variable is asked for without `support_partition`.
-        """
-        shape = self._shape(shape, kwargs)
-        if not self.support_partition and kwargs.keys() & {"partition_shape", "partition_offset"}:
-            raise ValueError(
-                "Constant initializer doesn't support partition-related arguments, got "
-                f"{sorted(kwargs)}. Make it with support_partition=True."
-            )
-        return constant(self.value, None if dtype is None else as_dtype(dtype), shape)
-
-
 class _Random(Initializer):
     """The base of initializers that draw numbers."""
 
@@ -215,14 +176,6 @@ class RandomNormal(_Random):
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}
-
-
-class RandomNormalInitializer(RandomNormal):
-    """Normally distributed numbers, `tf.random_normal_initializer`: arguments as there."""
-
-    def __call__(self, shape: Any, dtype: Any = dt.float32, **kwargs: Any) -> Any:
-        """The first value; raises ValueError for a dtype that is not floating."""
-        return super().__call__(shape, scales.floating(dtype), **kwargs)
 
 
 class TruncatedNormal(RandomNormal):

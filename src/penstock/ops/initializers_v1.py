@@ -246,7 +246,9 @@ class UniformUnitScaling(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         """The first value."""
-        whole = known_dims(partition_info.full_shape if partition_info is not None else shape)
+        whole = scales.drawn_dims(
+            partition_info.full_shape if partition_info is not None else shape
+        )
         inputs = max(float(math.prod(whole[:-1])), 1.0)
         bound = math.sqrt(3 / inputs) * self.factor
         kind = self.dtype if dtype is None else dtype
@@ -290,7 +292,7 @@ class VarianceScaling(Initializer):
         """The first value."""
         kind = self.dtype if dtype is None else dtype
         whole = partition_info.full_shape if partition_info is not None else shape
-        variance = scales.fan_scale(self.scale, self.mode, known_dims(whole))
+        variance = scales.fan_scale(self.scale, self.mode, scales.drawn_dims(whole))
         if self._kind == "uniform":
             limit = math.sqrt(3.0 * variance)
             return random_uniform(shape, -limit, limit, kind, seed=self.seed)
@@ -350,7 +352,7 @@ class Orthogonal(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         """The first value."""
-        sizes = known_dims(shape)
+        sizes = scales.drawn_dims(shape)
         kind = self.dtype if dtype is None else dtype
         normal = random_normal(scales.tall_shape(sizes), dtype=kind, seed=self.seed)
         return scales.orthogonal_from(normal, sizes, self.gain)

@@ -1,11 +1,13 @@
 """Values of a function's body, computed outside of it: first values of variables and tables.
 
 `lift` does the operations that a tensor needs once more where variables live. What depends on the
-function's arguments has no value there and is refused.
+function's arguments has no value there and is refused. An operation with state, such as a random
+one, is done once, however many first values need it.
 """
 
 from typing import Any
 
+from penstock.core.context import state
 from penstock.core.execute import execute_flat
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.util import nest
@@ -42,6 +44,8 @@ def lift(tensor: SymbolicTensor, what: str = "tf.Variable: expected an initial v
     """
     graph: Any = tensor.graph  # a FuncGraph: only those have captures
     values: dict[int, Any] = {id(inner): outer for outer, inner in graph.captures}
+    once = graph.lifted.setdefault(state.graph, {})
+    values.update(once)
     for op in _needed(tensor, values):
         if op.type == "Placeholder":
             raise NeedsArgument(
@@ -51,8 +55,10 @@ def lift(tensor: SymbolicTensor, what: str = "tf.Variable: expected an initial v
             )
         inputs = tuple(values[id(t)] for t in op.inputs)
         made = execute_flat(op.op_def, inputs, op.input_counts, dict(op.attrs), op.name)
-        results = nest.flatten(made)
-        values.update({id(t): v for t, v in zip(op.outputs, results, strict=True)})
+        results = {id(t): v for t, v in zip(op.outputs, nest.flatten(made), strict=True)}
+        values.update(results)
+        if op.op_def.stateful:
+            once.update(results)
     return values[id(tensor)]
 
 

@@ -264,11 +264,7 @@ def _sampled(
             f"Sampler's range is too small. Expected num_sampled <= {distribution.size}, got "
             f"{count}. Draw fewer, or with unique=False."
         )
-    wrong = classes[(classes < 0) | (classes >= distribution.size)]
-    if wrong.size:
-        raise invalid(
-            f"`true_candidate` out of range [0, {distribution.size}), received {wrong[0]}."
-        )
+    _check_classes(classes, distribution.size)
     stream = stream_on_host(ctx, BLOCKS_PER_CLASS * count)
     drawn, tries = _draw(distribution, stream, count, unique)
     sampled = np.array(drawn, np.int64)
@@ -276,6 +272,12 @@ def _sampled(
     if isinstance(distribution, Learned):
         distribution.learn(classes)
     return result
+
+
+def _check_classes(classes: Array, size: int) -> None:
+    wrong = classes[(classes < 0) | (classes >= size)]
+    if wrong.size:
+        raise invalid(f"`true_candidate` out of range [0, {size}), received {wrong[0]}.")
 
 
 def _shapes(c: ShapeContext) -> list[Dims]:
@@ -394,12 +396,13 @@ ALL = define_op(
     f"AllCandidateSampler(true_classes: int64; {COUNTS}, {SEEDS}) -> {OUTPUTS}",
     shape=_shapes,
     stateful=True,
-    doc="Draws every class once.",
+    doc="Draws every class once: the classes are [0, num_sampled).",
 ).not_differentiable("classes are whole numbers")
 
 
 @host_kernel(ALL)
 def _all(true_classes: Array, *, num_sampled: int) -> list[Array]:
+    _check_classes(true_classes, num_sampled)
     ones = np.ones(num_sampled, np.float32)
     return [np.arange(num_sampled), np.ones(true_classes.shape, np.float32), ones]
 

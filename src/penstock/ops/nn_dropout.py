@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.core.execute import execute
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import Tensor
 from penstock.ops.composing import like, number, scope, shape_of, tensor
 from penstock.ops.math_arithmetic import multiply, subtract
@@ -87,9 +88,10 @@ def stateless_dropout(
     Returns:
       A tensor of the same dtype and shape.
     """
+    alg = "auto_select" if rng_alg is None else rng_alg
 
     def sampler(shape: Any, dtype: Any) -> Any:
-        return stateless_random_uniform(shape, seed, dtype=dtype, alg=rng_alg or "auto_select")
+        return stateless_random_uniform(shape, seed, dtype=dtype, alg=alg)
 
     return _dropout(x, rate, noise_shape, sampler, name, "stateless_dropout")
 
@@ -143,7 +145,10 @@ def _dropout(
             scaled = execute("RealDiv", (x, subtract(number(1, kind), limit)))
         drawn = sampler(shape=_noise_shape(x, noise_shape), dtype=kind)
         keep = execute("GreaterEqual", (drawn, limit))
-        return execute("SelectV2", (keep, scaled, number(0, kind)))
+        result = execute("SelectV2", (keep, scaled, number(0, kind)))
+        if isinstance(result, SymbolicTensor):
+            result.set_shape(x.shape)
+        return result
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:

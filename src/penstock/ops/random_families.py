@@ -29,7 +29,7 @@ from penstock.ops.math_elementwise import exp
 from penstock.ops.math_reduce import reduce_sum
 from penstock.ops.math_special import erfc, on_native_host
 from penstock.ops.random_between import between_on
-from penstock.ops.random_ops import shape_tensor
+from penstock.ops.random_ops import of_shape, shape_tensor
 from penstock.ops.random_philox import Stream
 from penstock.ops.random_rejection import RESERVED, binomial_on, gamma_on, poisson_on
 from penstock.ops.random_state import seed_pair, step_stream, stream_on_host
@@ -473,7 +473,7 @@ def stateless_gamma(
         alpha, beta = _gamma_parameters(alpha, beta, kind)
         key, counter, algorithm = key_counter_alg(seed, "auto_select")
         drawn = execute(GAMMA_V3, (dims, key, counter, np.int32(algorithm), alpha))
-        return maximum(_tiny(kind), divide(drawn, beta))
+        return of_shape(maximum(_tiny(kind), divide(drawn, beta)), dims)
 
 
 def stateless_poisson(

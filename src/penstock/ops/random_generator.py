@@ -33,6 +33,8 @@ from penstock.ops.variables import Variable
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import as_dtype
 
+_WORD = (1 << 64) - 1
+
 
 def create_rng_state(seed: Any, alg: Any) -> Any:
     """The state of a generator from a seed.
@@ -56,10 +58,10 @@ def _number_of(alg: Any) -> int:
 
 def _state_of_seed(seed: Any, alg: int) -> Any:
     size = STATE_SIZES[alg]
+    if isinstance(seed, int):  # 64 bits in each word; its sign goes on into those that are left
+        words = [seed >> 64 * i & _WORD for i in range(size)]
+        return convert_to_tensor(np.array(words, np.uint64).astype(np.int64))
     tensor = cast(convert_to_tensor(_whole(seed)), dt.int64)
-    if isinstance(seed, int):
-        # A number fills the first word; its sign goes on into the others.
-        return execute("Pack", ([tensor] + [np.int64(-1 if seed < 0 else 0)] * (size - 1),))
     words = execute("Reshape", (tensor, np.array([-1])))[:size]
     length = execute("Shape", (words,))[0] if words.dims[0] is None else words.dims[0]
     padded = execute("Pad", (words, execute("Pack", ([[size - length, 0]],))))
@@ -67,12 +69,14 @@ def _state_of_seed(seed: Any, alg: int) -> Any:
 
 
 def _whole(seed: Any) -> Any:
-    """A Python seed as int64, whatever its sign and size; a tensor as it is."""
+    """Seeds that are no tensor as an array; of integers beyond 64 bits the lowest ones."""
     if isinstance(seed, Tensor):
         return seed
-    if isinstance(seed, int):
-        return np.array(seed & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(np.int64)
-    return np.asarray(seed)
+    found = np.asarray(seed)
+    if found.dtype == object and all(isinstance(word, int) for word in found.flat):
+        words = [word & _WORD for word in found.flat]
+        return np.array(words, np.uint64).astype(np.int64).reshape(found.shape)
+    return found
 
 
 class Generator(AutoTrackable):

@@ -10,8 +10,9 @@ import numpy as np
 
 from penstock.core.context import state
 from penstock.core.execute import execute
+from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.behavior import control_dependencies
-from penstock.graph.static_values import constant_value
+from penstock.graph.static_values import constant_value, shape_value
 from penstock.ops.composing import scope, tensor
 from penstock.ops.debug_asserts import to_wait_for
 from penstock.ops.math_arithmetic import add_v2, multiply, subtract
@@ -26,6 +27,7 @@ from penstock.ops.random_stateful import (
 )
 from penstock.types import dtypes
 from penstock.types.dtypes import DType, as_dtype
+from penstock.types.tensor_shape import TensorShape
 
 FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 INTEGERS = (dtypes.int32, dtypes.int64)
@@ -46,11 +48,23 @@ def is_number(value: Any, wanted: float) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == wanted
 
 
-def scaled(drawn: Any, spread: Any, offset: Any, name: str | None, plain: bool) -> Any:
-    """`drawn * spread + offset`; `drawn` itself when that changes nothing and no graph shows it."""
+def scaled(drawn: Any, spread: Any, offset: Any, name: str | None, plain: bool, sizes: Any) -> Any:
+    """`drawn * spread + offset`; `drawn` itself when that changes nothing and no graph shows it.
+
+    In a graph the result has the static shape of `sizes`, whatever is known of the others.
+    """
     if plain and state.graph is None:
         return drawn
-    return add_v2(multiply(drawn, spread, name="mul"), offset, name=name)
+    return of_shape(add_v2(multiply(drawn, spread, name="mul"), offset, name=name), sizes)
+
+
+def of_shape(result: Any, sizes: Any) -> Any:
+    """`result`, whose static shape in a graph is that of `sizes` where its own is not known."""
+    if sizes is None or not isinstance(result, SymbolicTensor):
+        return result
+    if not result.shape.is_fully_defined():
+        result.set_shape(TensorShape.from_dims(shape_value(sizes)))
+    return result
 
 
 def check_uniform_dtype(dtype: DType, maxval: Any, allowed: tuple[DType, ...]) -> None:
@@ -106,7 +120,7 @@ def random_uniform(
             tensor(minval, dtype, "min"),
             tensor(1 if maxval is None else maxval, dtype, "max"),
         )
-        return scaled(drawn, subtract(high, low, name="sub"), low, full, plain)
+        return scaled(drawn, subtract(high, low, name="sub"), low, full, plain, dims)
 
 
 def random_normal(
@@ -172,7 +186,8 @@ def _normal(
         if not (plain and state.graph is None):
             mean, stddev = tensor(mean, dtype, "mean"), tensor(stddev, dtype, "stddev")
         drawn = execute(op, (sizes,), {**seed_attrs(seed), "dtype": dtype})
-        return scaled(drawn, stddev, mean, full, plain)
+        known = sizes if isinstance(shape, SymbolicTensor) else None  # as TensorFlow has it
+        return scaled(drawn, stddev, mean, full, plain, known)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:

@@ -42,7 +42,7 @@ def algorithm_of(alg: Any) -> Algorithm:
       ValueError, TypeError: there is no such one.
     """
     if isinstance(alg, str):
-        found = _NAMES.get(alg)
+        found = _NAMES.get(alg.lower())
         if found is None:
             raise ValueError(
                 f"Argument `alg` got unsupported value {alg}. Supported values are philox for the "
@@ -133,7 +133,7 @@ def stateless_random_uniform(
         plain = is_number(minval, 0) and (maxval is None or is_number(maxval, 1))
         if plain and state.graph is None:
             return drawn
-        return scaled(drawn, subtract(high, low), low, full, plain)
+        return scaled(drawn, subtract(high, low), low, full, plain, dims)
 
 
 def _check_bounds(dtype: DType, minval: Any, maxval: Any) -> None:
@@ -238,7 +238,7 @@ def _normal(
             mean, stddev = tensor(mean, dtype, "mean"), tensor(stddev, dtype, "stddev")
         key, counter, algorithm = key_counter_alg(seed, alg)
         drawn = execute(op, (dims, key, counter, algorithm), {"dtype": dtype})
-        return scaled(drawn, stddev, mean, full, plain)
+        return scaled(drawn, stddev, mean, full, plain, dims)
 
 
 def stateless_categorical(

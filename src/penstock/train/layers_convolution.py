@@ -248,15 +248,25 @@ class _Transpose(_Convolution):
         *args: Any,
         **kwargs: Any,
     ) -> None:
+        given, rate = kwargs.pop("output_padding", None), kwargs.pop("dilation_rate", 1)
         super().__init__(
-            filters, kernel_size, strides, padding, data_format, 1, activation, *args, **kwargs
+            filters, kernel_size, strides, padding, data_format, rate, activation, *args, **kwargs
         )
+        self.output_padding = (
+            None
+            if given is None
+            else as_tuple(given, self._rank, "output_padding", allow_zero=True)
+        )
+        for extra, stride in zip(self.output_padding or (), self.strides, strict=False):
+            if extra >= stride:
+                raise ValueError(
+                    f"Strides must be greater than output padding. Received strides={self.strides},"
+                    f" output_padding={self.output_padding}."
+                )
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that `from_config` makes an equal layer of, functions as they are."""
-        found = super().get_config()
-        found.pop("dilation_rate")  # always 1
-        return found
+        return {**super().get_config(), "output_padding": self.output_padding}
 
     def _kernel_shape(self, depth: int) -> list[int]:
         return [*self.kernel_size, self.filters, depth]
@@ -273,6 +283,7 @@ class _Transpose(_Convolution):
                 strides=list(self.strides),
                 padding=self.padding.upper(),
                 data_format=layout_name(self._rank, self.data_format),
+                dilations=list(self.dilation_rate),
             )
         )
 
@@ -290,9 +301,13 @@ class _Transpose(_Convolution):
 
     def _grown(self, size: Any, axis: int) -> Any:
         """The size of an output axis for one of inputs."""
-        stride, window = self.strides[axis], self.kernel_size[axis]
-        extra = 0 if self.padding == "same" else max(window - stride, 0)
-        return size * stride + extra
+        stride = self.strides[axis]
+        window = self.dilation_rate[axis] * (self.kernel_size[axis] - 1) + 1
+        if self.output_padding is None:
+            extra = 0 if self.padding == "same" else max(window - stride, 0)
+            return size * stride + extra
+        cut = window // 2 if self.padding == "same" else 0
+        return (size - 1) * stride + window - 2 * cut + self.output_padding[axis]
 
     def _output_size(self, size: int | None, axis: int) -> int | None:
         return None if size is None else int(self._grown(size, axis))
@@ -308,6 +323,15 @@ class Conv3DTranspose(_Transpose):
     """The transpose of a convolution over three axes; arguments as for `Conv2DTranspose`."""
 
     _rank = 3
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that `from_config` makes an equal layer of, functions as they are."""
+        found = super().get_config()
+        found.pop("dilation_rate")
+        return found
+
+
+_OF_KERNEL = ("kernel_initializer", "kernel_regularizer", "kernel_constraint")
 
 
 class _Separable(_Convolution):
@@ -338,10 +362,11 @@ class _Separable(_Convolution):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
+        of_kernel = [kwargs.pop(name, None) for name in _OF_KERNEL]  # kept, without an effect
         super().__init__(
             filters, kernel_size, strides, padding, data_format, dilation_rate, activation,
-            use_bias, None, bias_initializer, None, bias_regularizer, activity_regularizer, None,
-            bias_constraint, trainable, name, **kwargs,
+            use_bias, of_kernel[0], bias_initializer, of_kernel[1], bias_regularizer,
+            activity_regularizer, of_kernel[2], bias_constraint, trainable, name, **kwargs,
         )  # fmt: skip
         self.depth_multiplier = depth_multiplier
         self.depthwise_initializer = initializer_of(depthwise_initializer)
@@ -350,6 +375,10 @@ class _Separable(_Convolution):
         self.pointwise_regularizer = pointwise_regularizer
         self.depthwise_constraint = depthwise_constraint
         self.pointwise_constraint = pointwise_constraint
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that `from_config` makes an equal layer of, functions as they are."""
+        return {**super().get_config(), **{name: getattr(self, name) for name in _OF_KERNEL}}
 
     def build(self, input_shape: Any) -> None:
         """Makes the variables."""

@@ -101,6 +101,15 @@ class BatchNormalization(Layer):
         special = renorm or virtual_batch_size is not None or adjustment is not None
         self.fused: bool | None = False if special else fused
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that `from_config` makes an equal layer of, but for how it is computed."""
+        left_out = ["fused", "adjustment"]
+        if not self.renorm:
+            left_out += ["renorm", "renorm_clipping", "renorm_momentum"]
+        if self.virtual_batch_size is None:
+            left_out.append("virtual_batch_size")
+        return {k: v for k, v in super().get_config().items() if k not in left_out}
+
     def build(self, input_shape: Any) -> None:
         """Makes the variables."""
         rank = input_shape.rank

@@ -124,7 +124,7 @@ class RNNCell(Layer):
             around = variable_scope(
                 get_variable_scope(),
                 custom_getter=self._note_variable,
-                auxiliary_name_scope=False,
+                auxiliary_name_scope=self._keras_style,  # its variables are named by name scopes
             )
             with around:
                 return super().__call__(inputs, state)

@@ -6,7 +6,12 @@ state with the size of each part. Weights are made at the first call, in the sco
 
 from typing import Any
 
+import numpy as np
+
+from penstock.core import context
 from penstock.core.convert import convert_to_tensor
+from penstock.core.tensor import EagerTensor
+from penstock.errors import InvalidArgumentError
 from penstock.graph.behavior import name_scope_v1
 from penstock.ops.array_join import concat
 from penstock.ops.array_split import split
@@ -234,13 +239,22 @@ class BasicLSTMCell(_LayerCell):
         }
 
 
+def _wrong_state(state: Any, message: str) -> Exception:
+    """The error for a state that is no pair, of the class that taking it apart would raise."""
+    if isinstance(state, EagerTensor | np.ndarray):
+        rows_fit = context.state.graph is None and state.ndim > 0 and len(state) == 2
+        return InvalidArgumentError(None, None, message) if rows_fit else ValueError(message)
+    return ValueError(message) if nest.is_nested(state) else TypeError(message)
+
+
 def halves(cell: Any, state: Any, sizes: list[int]) -> tuple[Any, Any]:
     """The parts `c` and `h` of the state of an LSTM."""
     if cell._state_is_tuple:
         if not isinstance(state, list | tuple) or len(state) != 2:
-            raise TypeError(
+            raise _wrong_state(
+                state,
                 f"{type(cell).__name__} {cell.name!r}: expected a state of two tensors (c, h), got "
-                f"{state}. Begin with zero_state(), or make the cell with state_is_tuple=False."
+                f"{state}. Begin with zero_state(), or make the cell with state_is_tuple=False.",
             )
         return state[0], state[1]
     c, h = split(state, sizes, 1)
@@ -300,6 +314,11 @@ class LSTMCell(_LayerCell):
         return self._num_proj or self._num_units
 
     @property
+    def _depth(self) -> int:
+        """How many columns `h` has: none with `num_proj=0`, whatever the sizes say."""
+        return self._num_units if self._num_proj is None else self._num_proj
+
+    @property
     def state_size(self) -> Any:
         """The size of the state, or a nest of sizes."""
         sizes = (self._num_units, self.output_size)
@@ -308,7 +327,7 @@ class LSTMCell(_LayerCell):
     def build(self, input_shape: Any) -> None:
         """Makes the variables."""
         units, first = self._num_units, self._initializer
-        rows = input_shape[-1] + self.output_size
+        rows = input_shape[-1] + self._depth
         self._kernel = self.add_weight(
             KERNEL, [rows, 4 * units], initializer=first, partitioner=_parts(self._num_unit_shards)
         )
@@ -329,7 +348,7 @@ class LSTMCell(_LayerCell):
 
     def call(self, inputs: Any, state: Any) -> Any:
         """One step; see the class."""
-        c, h = halves(self, state, [self._num_units, self.output_size])
+        c, h = halves(self, state, [self._num_units, self._depth])
         gates = bias_add(matmul(concat([inputs, h], 1), self._kernel), self._bias)
         enter, new, forget, leave = split(gates, 4, 1)
         # with operators, which names in old graphs come from: lstm_cell/mul_2, not Mul_2
