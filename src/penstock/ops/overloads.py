@@ -14,7 +14,7 @@ from penstock import errors
 from penstock.core.context import at_home, state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import EagerTensor, Tensor, attach_method
+from penstock.core.tensor import EagerTensor, Tensor, TensorBase, attach_method
 from penstock.ops import math_arithmetic as arithmetic
 from penstock.ops import math_compare as compare
 from penstock.ops import math_division as division
@@ -83,7 +83,7 @@ def _logic(bitwise: Function, logical: Function) -> Function:
     def function(x: Any, y: Any, name: str | None = None) -> Any:
         x = x if isinstance(x, Tensor) else as_dtype_of(y, x)
         if x.dtype.is_bool:
-            y = y if isinstance(y, Tensor) else convert_to_tensor(y, dt.bool_)
+            y = convert_to_tensor(y, None if isinstance(y, TensorBase) else dt.bool_)
             return logical(x, y, name=name)
         return bitwise(x, y)
 
