@@ -580,3 +580,23 @@ def test_a_stack_of_one_tensor_or_variable_is_itself(shape):
     made = function.get_concrete_function()
     assert [output.shape.rank for output in made.outputs] == [None if shape is None else 1] * 2
     assert [x.numpy().tolist() for x in function(tf.constant([3.0, 4.0]))] == [[3, 4], [1, 2]]
+
+
+def test_a_product_with_a_ragged_matrix():
+    rows = tf.ragged.constant([[1.0], [2.0]])
+    dense = tf.ones([2, 2])
+    products = (dense @ rows, tf.Variable(dense) @ rows, tf.function(lambda: dense @ rows)())
+    assert [product.numpy().tolist() for product in products] == [[[3], [3]]] * 3
+
+
+def test_creators_are_told_the_modes_of_a_variable():
+    told = {}
+
+    def creator(make, **options):
+        told.update(options)
+        return make(**options)
+
+    with tf.variable_creator_scope(creator):
+        tf.Variable(1.0)
+    assert told["aggregation"] is tf.VariableAggregation.NONE
+    assert told["experimental_enable_variable_lifting"] is None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import dispatch
 from penstock.core.context import at_home, state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -149,6 +150,21 @@ def _times_reflected(reflected: Function) -> Function:
     return operator
 
 
+def _matrices(forward: Function) -> Function:
+    """`x @ y`: a class of y's own may have a `matmul`, though it has no operator for it."""
+
+    def operator(x: Any, y: Any) -> Any:
+        if y.__class__ is EagerTensor and x.__class__ is EagerTensor:
+            return fast_matmul(x, y)
+        if dispatch.kinds and dispatch.wanted((y,), {}):
+            result = dispatch.call(matmul, "math_matmul.matmul", (x, y), {})
+            if result is not dispatch.UNHANDLED:
+                return result
+        return forward(x, y)
+
+    return operator
+
+
 def _over(forward: Function) -> Function:
     """`x / y`: an eager tensor of bools by an array is NumPy's, as no operation divides bools."""
 
@@ -222,6 +238,7 @@ def attach() -> None:
         attach_method(f"__{name}__", _forward(function, f"__r{name}__", name))
         attach_method(f"__r{name}__", _reflected(function, name))
     attach_method("__truediv__", _over(_forward(division.truediv, "__rtruediv__", "truediv")))
+    attach_method("__matmul__", _matrices(_forward(_product, "__rmatmul__", "matmul")))
     attach_method("__mul__", _times(_forward(arithmetic.multiply, "__rmul__", "mul")))
     attach_method("__rmul__", _times_reflected(_reflected(arithmetic.multiply, "mul")))
     for name, function in _ORDER.items():

@@ -29,6 +29,7 @@ class Reads:
     _cell: VariableCell | None = None
     _reference: Any = None  # what refers to an imported variable of the first kind
     _cached_value: Any = None
+    _is_like_reference = False  # whether it behaves as a reference variable where these differ
     _dtype: Any
     _handle: Any
     _trainable: bool
