@@ -108,3 +108,12 @@ def test_an_infinity_as_an_integer_warns_of_nothing():
         warnings.simplefilter("error")
         found = constant_value(tf.cast(tf.constant([float("inf"), float("nan")]), tf.int32))
     assert found.shape == (2,)
+
+
+def test_the_static_value_of_a_scalar_in_a_graph_is_an_array():
+    with tf.Graph().as_default():
+        for value in (2, b"a", 1.5, True):
+            known = tf.get_static_value(tf.constant(value))
+            assert isinstance(known, np.ndarray)
+            assert known.shape == ()
+            assert known.item() == value

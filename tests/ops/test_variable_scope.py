@@ -255,3 +255,61 @@ def test_modules_are_trackable():
     assert net._trackable_children()["layers"] is children["layers"]
     net.own = None
     assert "own" not in net._trackable_children()
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_a_callable_initializer_gives_the_shape_that_was_asked_for(graph, use_resource):
+    open_value = v1.placeholder_with_default([1.0, 2.0], [None])
+    with pytest.raises(ValueError, match=r"\(3,\)|\[3\]"):
+        v1.get_variable(
+            "w", [2], initializer=lambda *_, **__: tf.ones([3]), use_resource=use_resource
+        )
+    v = v1.get_variable(
+        "v",
+        [2],
+        initializer=lambda *_, **__: open_value,
+        validate_shape=False,
+        use_resource=use_resource,
+    )
+    assert v.shape == [2]
+
+
+def test_a_reference_variable_takes_a_value_that_nobody_validates(graph):
+    options = {"validate_shape": False, "use_resource": False}
+    v = v1.get_variable("v", [2], initializer=lambda *_, **__: tf.ones([3]), **options)
+    run = Runner(graph)
+    run((), [v.initializer])
+    assert run([v.value()])[0].tolist() == [1, 1, 1]
+
+
+def test_creators_are_told_the_shape_and_the_kind_of_a_variable(graph):
+    told = []
+
+    def creator(make, **options):
+        told.append((options["shape"], options["use_resource"]))
+        return make(**options)
+
+    with v1.variable_creator_scope(creator):
+        v1.get_variable("v", [2])
+        v1.get_variable("w", initializer=1.0, use_resource=False)
+    assert told == [([2], True), (None, False)]
+
+
+def test_a_partitioner_does_not_cut_what_is_whole(graph):
+    with v1.variable_scope("s", reuse=v1.AUTO_REUSE):
+        v1.get_variable("v", [4])
+        with pytest.raises(ValueError, match="expected one without parts"):
+            v1.get_variable("v", [4], partitioner=v1.fixed_size_partitioner(2))
+
+
+def test_a_custom_getter_takes_its_arguments_by_name_in_any_order(graph):
+    def twice(name, getter, **options):
+        return getter(name, **options) * 2.0
+
+    ones = v1.ones_initializer()
+    made = [v1.get_variable("v", [2], initializer=ones, custom_getter=twice)]
+    with v1.variable_scope("s", custom_getter=twice):
+        made.append(v1.get_variable("v", [2], initializer=ones))
+    run = Runner(graph)
+    run((), [v1.global_variables_initializer()])
+    assert [value.tolist() for value in run(made)] == [[2, 2], [2, 2]]

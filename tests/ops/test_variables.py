@@ -539,3 +539,64 @@ def test_a_variable_dies_with_its_last_user():
     del v
     gc.collect()
     assert sum(isinstance(o, VariableCell) for o in gc.get_objects()) == before
+
+
+def test_a_string_is_assigned_to_an_element():
+    v = tf.Variable(["a", "b"])
+    v[0].assign("c")
+    assert v.numpy().tolist() == [b"c", b"b"]
+    assert [type(element) for element in v.numpy()] == [bytes, bytes]
+
+
+def test_modes_may_be_given_by_number():
+    v = tf.Variable(1.0, aggregation=1, synchronization=2)
+    assert v.aggregation is tf.VariableAggregation.SUM
+    assert v.synchronization is tf.VariableSynchronization.ON_WRITE
+    for wrong in ({"aggregation": 9}, {"synchronization": "x"}):
+        with pytest.raises(ValueError, match="Pass one of"):
+            tf.Variable(1.0, **wrong)
+
+
+def test_the_logic_of_bools_and_a_variable_of_numbers():
+    for logic in (lambda x, y: x & y, lambda x, y: x ^ y, lambda x, y: x | y):
+        with pytest.raises(errors.InvalidArgumentError):
+            logic(tf.constant([True]), tf.Variable([1]))
+
+
+def test_a_variable_is_not_compared_with_a_reference():
+    v = tf.Variable([1.0, 2.0])
+    for other in (v, 3, None):
+        with pytest.raises(TypeError, match="unwrapped"):
+            v.ref() == other  # noqa: B015
+    assert v.ref() == v.ref()
+
+
+@pytest.mark.parametrize("shape", [[2], [None], None])
+def test_a_stack_of_one_tensor_or_variable_is_itself(shape):
+    v = tf.Variable([1.0, 2.0], shape=tf.TensorShape(shape))
+    function = tf.function(
+        lambda x: (tf.stack(x), tf.stack(v)), [tf.TensorSpec(tf.TensorShape(shape), tf.float32)]
+    )
+    made = function.get_concrete_function()
+    assert [output.shape.rank for output in made.outputs] == [None if shape is None else 1] * 2
+    assert [x.numpy().tolist() for x in function(tf.constant([3.0, 4.0]))] == [[3, 4], [1, 2]]
+
+
+def test_a_product_with_a_ragged_matrix():
+    rows = tf.ragged.constant([[1.0], [2.0]])
+    dense = tf.ones([2, 2])
+    products = (dense @ rows, tf.Variable(dense) @ rows, tf.function(lambda: dense @ rows)())
+    assert [product.numpy().tolist() for product in products] == [[[3], [3]]] * 3
+
+
+def test_creators_are_told_the_modes_of_a_variable():
+    told = {}
+
+    def creator(make, **options):
+        told.update(options)
+        return make(**options)
+
+    with tf.variable_creator_scope(creator):
+        tf.Variable(1.0)
+    assert told["aggregation"] is tf.VariableAggregation.NONE
+    assert told["experimental_enable_variable_lifting"] is None

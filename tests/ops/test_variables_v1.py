@@ -102,3 +102,48 @@ def test_functions_order_what_uses_a_handle_past_identities():
 
     assert [t.numpy().tolist() for t in step()] == [[1.0, 2.0], [12.0, 13.0]]
     assert [t.numpy().tolist() for t in step()] == [[12.0, 13.0], [23.0, 24.0]]
+
+
+@pytest.mark.parametrize("shape", [None, [None]])
+def test_a_reference_variable_needs_a_value_of_known_shape(shape):
+    with tf.Graph().as_default():
+        value = v1.placeholder_with_default([1.0, 2.0], shape)
+        for options in ({}, {"shape": [2]}):
+            with pytest.raises(ValueError, match="pass validate_shape=False"):
+                v1.Variable(value, use_resource=False, **options)
+        assert not v1.Variable(value, use_resource=True).shape.is_fully_defined()
+        assert v1.Variable(value, use_resource=False, validate_shape=False).shape.rank is None
+
+
+def test_only_a_reference_variable_counts_as_true_in_a_graph():
+    with tf.Graph().as_default():
+        assert v1.Variable(0.0, use_resource=False)
+        with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+            bool(v1.Variable(1.0, use_resource=True))
+
+
+def test_only_a_reference_variable_takes_a_value_of_any_shape():
+    with tf.Graph().as_default(), v1.Session() as session:
+        reference, resource = (v1.Variable([1.0, 2.0], use_resource=u) for u in (False, True))
+        taken = v1.assign(reference, [1.0, 2.0, 3.0], validate_shape=False)
+        assert session.run(taken).tolist() == [1, 2, 3]
+        with pytest.raises(ValueError, match="Shape mismatch"):
+            v1.assign(resource, [1.0, 2.0, 3.0], validate_shape=False)
+
+
+def test_the_check_of_a_single_variable_is_a_scalar():
+    with tf.Graph().as_default(), v1.Session() as session:
+        v = v1.Variable([1.0])
+        session.run(v.initializer)
+        assert session.run(v1.assert_variables_initialized([v])) == 1
+        assert session.run(v1.assert_variables_initialized([v, v])).tolist() == [1, 1]
+
+
+def test_a_counter_does_not_count_past_its_dtype():
+    counter = tf.Variable(0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Count in an int64 variable"):
+        counter.count_up_to(2**40)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="as int64"):
+        tf.raw_ops.ResourceCountUpTo(resource=counter.handle, limit=2, T=tf.int64)
+    assert counter.count_up_to(2**31 - 1).numpy() == 0
+    assert counter.numpy() == 1

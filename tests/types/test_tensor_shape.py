@@ -136,3 +136,18 @@ def test_a_shape_as_a_message_and_back(sizes):
         assert isinstance(message, TensorShape.experimental_type_proto())
         assert TensorShape(message) == TensorShape.experimental_from_proto(message) == shape
     assert message.unknown_rank == (sizes is None)
+
+
+def test_differences_and_quotients_refuse_what_is_no_size():
+    three = types.Dimension(3)
+    for wrong in (lambda: -1 - three, lambda: -1 // three, lambda: three % -1, lambda: -1 % three):
+        with pytest.raises(ValueError, match="must be >= 0"):
+            wrong()
+    for wrong in (lambda: -1 + three, lambda: three - -1, lambda: three // -1, lambda: -1 * three):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            wrong()
+
+
+def test_truth_has_the_name_of_python_2_too():
+    assert TensorShape([]).__nonzero__()
+    assert not TensorShape(None).__nonzero__()

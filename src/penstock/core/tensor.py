@@ -238,11 +238,10 @@ class Reference:
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Reference):
-            if isinstance(other, Tensor):
-                raise TypeError(
-                    "Cannot compare wrapped object with unwrapped object: use other.ref()"
-                )
-            return NotImplemented
+            raise TypeError(
+                "Cannot compare wrapped object with unwrapped object: expected a reference, got a "
+                f"{type(other).__name__}. Use other.ref()."
+            )
         return self._wrapped is other._wrapped
 
     def __hash__(self) -> int:

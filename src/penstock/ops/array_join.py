@@ -12,7 +12,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.core.tensor import EagerTensor, Tensor
+from penstock.core.tensor import EagerTensor, Tensor, TensorBase
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import identity, shape_of
 from penstock.ops.array_shape import expand_dims
@@ -330,7 +330,9 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
       >>> stack([[1, 2], [3, 4]], axis=1).numpy().tolist()
       [[1, 3], [2, 4]]
     """
-    if isinstance(values, Tensor):
+    if isinstance(values, TensorBase):
+        if axis == 0:
+            return convert_to_tensor(values)  # its own rows, side by side
         values = unstack(values)
     values = list(values)
     if axis == 0 and not any(isinstance(v, Tensor) or hasattr(v, "handle") for v in values):

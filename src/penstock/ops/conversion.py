@@ -133,8 +133,8 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
         None for these.
 
     Returns:
-      A NumPy array (bytes for a scalar string), or None: of variables, and of values that are made
-      of tensors, nothing is known.
+      A NumPy array; of an eager scalar what `numpy` gives. None where nothing is known: of
+      variables, and of values that are made of tensors.
 
     Example:
       >>> get_static_value(convert_to_tensor([1, 2]))
@@ -147,8 +147,10 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     value = constant_value(tensor)
     if value is None and partial and tensor.op.type == "Pack" and tensor.op.attrs["axis"] == 0:  # type: ignore[attr-defined]
         parts = [get_static_value(t) for t in tensor.op.inputs]  # type: ignore[attr-defined]
-        return np.array(parts, object) if any(p is not None for p in parts) else None
-    return value if value is None or value.ndim else value[()]
+        if all(p is None for p in parts):
+            return None
+        return np.array([p if p is None else p[()] for p in parts], object)
+    return value
 
 
 def constant_value_as_shape(tensor: Any) -> TensorShape:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import dispatch
 from penstock.core.context import at_home, state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.tensor import EagerTensor, Tensor, attach_method
+from penstock.core.tensor import EagerTensor, Tensor, TensorBase, attach_method
 from penstock.ops import math_arithmetic as arithmetic
 from penstock.ops import math_compare as compare
 from penstock.ops import math_division as division
@@ -83,7 +84,7 @@ def _logic(bitwise: Function, logical: Function) -> Function:
     def function(x: Any, y: Any, name: str | None = None) -> Any:
         x = x if isinstance(x, Tensor) else as_dtype_of(y, x)
         if x.dtype.is_bool:
-            y = y if isinstance(y, Tensor) else convert_to_tensor(y, dt.bool_)
+            y = convert_to_tensor(y, None if isinstance(y, TensorBase) else dt.bool_)
             return logical(x, y, name=name)
         return bitwise(x, y)
 
@@ -145,6 +146,21 @@ def _times_reflected(reflected: Function) -> Function:
         if _is_bool(x) or _is_bool(y):
             return _truths(y if isinstance(y, Tensor) else as_dtype_of(x, y), x)
         return reflected(x, y)
+
+    return operator
+
+
+def _matrices(forward: Function) -> Function:
+    """`x @ y`: a class of y's own may have a `matmul`, though it has no operator for it."""
+
+    def operator(x: Any, y: Any) -> Any:
+        if y.__class__ is EagerTensor and x.__class__ is EagerTensor:
+            return fast_matmul(x, y)
+        if dispatch.kinds and dispatch.wanted((y,), {}):
+            result = dispatch.call(matmul, "math_matmul.matmul", (x, y), {})
+            if result is not dispatch.UNHANDLED:
+                return result
+        return forward(x, y)
 
     return operator
 
@@ -222,6 +238,7 @@ def attach() -> None:
         attach_method(f"__{name}__", _forward(function, f"__r{name}__", name))
         attach_method(f"__r{name}__", _reflected(function, name))
     attach_method("__truediv__", _over(_forward(division.truediv, "__rtruediv__", "truediv")))
+    attach_method("__matmul__", _matrices(_forward(_product, "__rmatmul__", "matmul")))
     attach_method("__mul__", _times(_forward(arithmetic.multiply, "__rmul__", "mul")))
     attach_method("__rmul__", _times_reflected(_reflected(arithmetic.multiply, "mul")))
     for name, function in _ORDER.items():

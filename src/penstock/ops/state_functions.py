@@ -23,7 +23,7 @@ def assign(
     Args:
       ref: a Variable.
       value: its dtype and a compatible shape.
-      validate_shape: False lets the variable take a value of any shape.
+      validate_shape: False lets what stands for a reference variable take a value of any shape.
       use_locking: accepted for compatibility.
       name: the name of the operation.
 
@@ -33,7 +33,7 @@ def assign(
     if _is_reference(ref):
         attrs = {"validate_shape": validate_shape is not False, "use_locking": use_locking}
         return execute("Assign", (ref, value), attrs, name)
-    if validate_shape is False:
+    if validate_shape is False and ref._is_like_reference:
         value = convert_to_tensor(value, ref.dtype)
         if not ref.shape.is_compatible_with(value.shape):
             made = execute("PenstockAssignAnyShape", (ref.handle, value), None, name)

@@ -92,7 +92,7 @@ def _strided_slice_assign(
     value = value.reshape(d.without_leading_ones(value.shape, rank))
     if xp is np:
         new = np.array(old)
-        new[index] = value
+        new[index] = value if value.ndim else value[()]  # an array would be one object of strings
         ref.write(new)
     else:
         ref.write(old.at[index].set(value))

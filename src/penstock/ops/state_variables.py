@@ -258,6 +258,13 @@ def _count_up_to(resource: Any, *, limit: int, T: Any) -> Array:
             f"input is not a scalar: expected shape (), got {d.text(before.shape)}. Count in a "
             "scalar variable.",
         )
+    if T.as_numpy_dtype != before.dtype or limit > np.iinfo(before.dtype).max:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"ResourceCountUpTo: expected a limit of the variable's dtype {before.dtype}, got "
+            f"{limit} as {T.name}. Count in an int64 variable.",
+        )
     if before >= limit:
         raise errors.OutOfRangeError(None, None, f"Reached limit of {limit}")
     resource.write(np.asarray(before + 1, before.dtype))

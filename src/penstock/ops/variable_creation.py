@@ -128,6 +128,8 @@ def _first_value(
     if shape is None:
         return tensor, tensor.dims if validate else None
     wanted = TensorShape(shape)
+    if not validate:  # what was said of a value that does not fit is not held against it
+        return tensor, wanted.dims_tuple if tensor.shape.is_compatible_with(wanted) else None
     if not tensor.shape.is_compatible_with(wanted):
         raise ValueError(
             f"In this `tf.Variable` creation, the initial value's shape ({tensor.shape}) is not "
@@ -185,6 +187,11 @@ def _initialize_in_graph(
     with graph._attr_scope(groups):
         with graph.name_scope("Initializer"), graph.device(None):
             tensor, dims = _first_value(initial_value, dtype, shape, validate_shape)
+            if variable._is_like_reference and validate_shape and not d.is_full(tensor.dims):
+                raise ValueError(
+                    f"Variable {name}: expected an initial value of known shape, got "
+                    f"{d.text(tensor.dims)}. Set its shape, or pass validate_shape=False."
+                )
         attrs = {
             "shared_name": name, "dtype": tensor.dtype, "shape": dims, "debug_name": scope,
             "container": graph._container,

@@ -16,7 +16,6 @@ from penstock.core.execute import execute, record
 from penstock.core.lazy import check_not_forked
 from penstock.core.resources import VariableCell
 from penstock.core.tensor import wrap
-from penstock.graph import behavior
 from penstock.graph.behavior import name_scope_v1
 from penstock.ops.array_getitem import getitem, is_mask
 from penstock.ops.state_scatter import GATHER, GATHER_ND
@@ -30,6 +29,7 @@ class Reads:
     _cell: VariableCell | None = None
     _reference: Any = None  # what refers to an imported variable of the first kind
     _cached_value: Any = None
+    _is_like_reference = False  # whether it behaves as a reference variable where these differ
     _dtype: Any
     _handle: Any
     _trainable: bool
@@ -159,7 +159,7 @@ class Reads:
         return iter(self.read_value())
 
     def __bool__(self) -> bool:
-        if state.graph is not None and not behavior.noted("resource_variables"):
+        if state.graph is not None and self._is_like_reference:
             return True  # programs of the first generation ask whether there is a variable
         return bool(self.read_value())
 

@@ -469,10 +469,10 @@ def _scope(
 
 
 def _nested_getter(inner: Any, outer: Any) -> Any:
-    def getter(true_getter: Any, *args: Any, **kwargs: Any) -> Any:
-        return inner(functools.partial(outer, true_getter), *args, **kwargs)
+    def nested(getter: Any, *args: Any, **kwargs: Any) -> Any:
+        return inner(functools.partial(outer, getter), *args, **kwargs)
 
-    return getter
+    return nested
 
 
 def _unique_scope(name: str) -> str:

@@ -18,7 +18,7 @@ from penstock.graph.behavior import name_scope_v1
 from penstock.ops import initializers_v1 as initializers
 from penstock.ops.partitioned import PartitionedVariable, slices_along
 from penstock.ops.variable_types import SaveSliceInfo
-from penstock.ops.variables_v1 import GraphKeys, VariableV1
+from penstock.ops.variables_v1 import GraphKeys, VariableV1, resource_variables_enabled
 from penstock.types.dtypes import as_dtype, string
 from penstock.types.tensor_shape import TensorShape
 
@@ -84,7 +84,7 @@ class VariableStore(threading.local):
         if getter is not None:
             if not callable(getter):
                 raise ValueError(f"Passed a custom_getter which is not callable: {getter}")
-            return getter(self._getter, **options)
+            return getter(getter=self._getter, **options)
         return self._getter(**options)
 
     def _getter(self, name: str, shape: Any = None, partitioner: Any = None, **rest: Any) -> Any:
@@ -130,8 +130,14 @@ class VariableStore(threading.local):
                 )
             initializer = default_initializer(name, dtype)
         value, kind = _first_value(initializer, wanted, dtype, info)
+        resource = options["use_resource"]
         made = VariableV1(
-            initial_value=value, name=name, dtype=kind, **{n: options[n] for n in _PASSED_ON}
+            initial_value=value,
+            name=name,
+            dtype=kind,
+            shape=wanted if wanted.is_fully_defined() else None,
+            use_resource=resource_variables_enabled() if resource is None else resource,
+            **{n: options[n] for n in _PASSED_ON},
         )
         if state.graph is not None or made._in_graph_mode or self.keeps:
             self.variables[name] = made
@@ -154,6 +160,11 @@ class VariableStore(threading.local):
             )
         if not whole.rank:
             raise ValueError(f"A partitioned Variable must have rank at least 1, shape: {whole}")
+        if name in self.variables:
+            raise ValueError(
+                f"Variable {name}: expected one without parts, as it was made, got a partitioner. "
+                "Leave the partitioner out, or choose another name."
+            )
         partitions = _checked(partitioner(shape=whole, dtype=dtype), whole)
         found = self.partitioned.get(name)
         if found is not None:
@@ -185,7 +196,7 @@ class VariableStore(threading.local):
 
 
 _PASSED_ON = (
-    "trainable", "collections", "caching_device", "validate_shape", "constraint", "use_resource",
+    "trainable", "collections", "caching_device", "validate_shape", "constraint",
     "synchronization", "aggregation",
 )  # fmt: skip
 _DEFAULTS: dict[str, Any] = {

@@ -66,16 +66,24 @@ def settle_modes(
     if aggregation is None:
         aggregation = VariableAggregationV2.NONE
     elif not isinstance(aggregation, (VariableAggregation, VariableAggregationV2)):
-        raise ValueError(f"Invalid variable aggregation mode: {aggregation} for variable: {name}")
+        aggregation = _mode(VariableAggregationV2, aggregation, "aggregation", name)
     if synchronization is None:
         synchronization = VariableSynchronization.AUTO
     elif not isinstance(synchronization, VariableSynchronization):
-        raise ValueError(
-            f"Invalid variable synchronization mode: {synchronization} for variable: {name}"
-        )
+        synchronization = _mode(VariableSynchronization, synchronization, "synchronization", name)
     if trainable is None:
         trainable = synchronization is not VariableSynchronization.ON_READ
     return synchronization, aggregation, trainable
+
+
+def _mode(modes: Any, value: Any, what: str, name: str | None) -> Any:
+    try:
+        return modes(value)
+    except ValueError:
+        raise ValueError(
+            f"Invalid variable {what} mode: {value} for variable: {name}. Pass one of "
+            f"{', '.join(f'{modes.__name__}.{m.name}' for m in modes)}."
+        ) from None
 
 
 class SaveSliceInfo:

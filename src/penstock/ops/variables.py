@@ -20,7 +20,11 @@ from penstock.graph.behavior import control_dependencies, executing_eagerly_outs
 from penstock.ops import variable_creation as creation
 from penstock.ops import variable_messages, variable_operators, variable_types
 from penstock.ops.variable_reads import Reads
-from penstock.ops.variable_types import VariableSynchronization, settle_modes
+from penstock.ops.variable_types import (
+    VariableAggregationV2,
+    VariableSynchronization,
+    settle_modes,
+)
 from penstock.ops.variable_updates import Updates
 from penstock.types import dims as d
 from penstock.types.composite_specs import VariableSpec
@@ -89,8 +93,6 @@ class Variable(Reads, Updates, Trackable, TensorBase, metaclass=VariableMeta):
     _shared_name: str
     _unique_id: str
 
-    _is_like_reference = False  # whether `validate_shape=False` leaves the shape open
-
     def __init__(
         self,
         initial_value: Any = None,
@@ -142,9 +144,9 @@ class Variable(Reads, Updates, Trackable, TensorBase, metaclass=VariableMeta):
         import_scope: str | None = None,
         constraint: Any = None,
         synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = None,
+        aggregation: Any = VariableAggregationV2.NONE,
         shape: Any = None,
-        experimental_enable_variable_lifting: bool = True,
+        experimental_enable_variable_lifting: bool | None = None,
     ) -> dict[str, Any]:
         return dict(locals())
 

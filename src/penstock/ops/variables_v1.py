@@ -269,15 +269,19 @@ def is_variable_initialized(variable: Any) -> Any:
 
 
 def assert_variables_initialized(var_list: Any = None) -> Any:
-    """An operation that fails when a variable has no value; None when there are no variables.
+    """What fails when a variable has no value; None when there are no variables.
 
     Args:
       var_list: the variables; all global and local ones when None.
+
+    Returns:
+      The ranks of the values, as int32: a vector, or a scalar of a single variable.
     """
     variables = _listed(var_list)
     if not variables:
         return None
-    return stack([execute("Rank", (v.value(),)) for v in variables])
+    ranks = [execute("Rank", (v.value(),)) for v in variables]
+    return ranks[0] if len(ranks) == 1 else stack(ranks)
 
 
 def report_uninitialized_variables(

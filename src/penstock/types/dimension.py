@@ -11,6 +11,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+_ORDERED = (operator.sub, operator.floordiv)
+
 
 def _index_of(value: Any) -> int | None:
     if value is None:
@@ -127,12 +129,15 @@ class Dimension:
             return None
         return test(self._value, size)
 
-    # Arithmetic: unknown when either size is unknown, NotImplemented for other classes; hence Any.
+    # Arithmetic: unknown when either size is unknown; hence Any. What is no size is left to the
+    # other operand's class by sums and products, refused by the rest.
 
     def _combine(self, function: Callable[[int, int], int], other: Any, swap: bool = False) -> Any:
         try:
             size = Dimension(other).value
         except (TypeError, ValueError):
+            if function is operator.mod or (swap and function in _ORDERED):
+                raise
             return NotImplemented
         if self._value is None or size is None:
             return Dimension(None)

@@ -152,6 +152,8 @@ class TensorShape:
     def __bool__(self) -> bool:
         return self.dims_tuple is not None
 
+    __nonzero__ = __bool__
+
     def __iter__(self) -> Iterator[Any]:
         if self.dims_tuple is None:
             raise ValueError("Cannot iterate over a shape with unknown rank.")
