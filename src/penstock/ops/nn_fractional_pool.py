@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_images
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef, define_op
@@ -112,6 +113,9 @@ def _forward(
         boundaries(rng, n, math.floor(n / ratio), pseudo_random)
         for n, ratio in zip(value.shape[1:3], pooling_ratio[1:3], strict=True)
     ]
+    found = native_images.pool(value, *edges, overlapping, mean)
+    if found is not None:
+        return [found, *edges]
     result = value.astype(np.float64) if mean and value.dtype.kind == "f" else value
     for axis, each in enumerate(edges, 1):
         result = _pooled(result, each, axis, overlapping, np.add if mean else np.maximum)
@@ -175,7 +179,7 @@ def _checked(edges: Array, count: int, size: int, what: str) -> Array:
         edges.shape != (count + 1,)
         or edges[0] != 0
         or edges[-1] != size
-        or (np.diff(edges) < 1).any()
+        or not (edges[1:] > edges[:-1]).all()
     ):
         raise invalid(
             f"expected {what}_pooling_sequence that rises from 0 to {size} in {count} steps, got "
@@ -192,6 +196,9 @@ def _max_pool_grad(
         raise invalid(f"expected out_backprop of shape {list(y.shape)}, got {list(grad.shape)}.")
     _checked(rows, y.shape[1], x.shape[1], "row")
     _checked(columns, y.shape[2], x.shape[2], "col")
+    found = native_images.pool_back(x, y, grad, rows, columns, overlapping)
+    if found is not None:
+        return found
     result = np.zeros_like(x)
     batch, _, _, depth = np.ogrid[: x.shape[0], :1, :1, : x.shape[3]]
     heights, widths = _lengths(rows, overlapping), _lengths(columns, overlapping)
@@ -231,6 +238,9 @@ def _avg_pool_grad(
         )
     _checked(rows, grad.shape[1], sizes[1], "row")
     _checked(columns, grad.shape[2], sizes[2], "col")
+    found = native_images.spread(grad, sizes, rows, columns, overlapping)
+    if found is not None:
+        return found
     result = grad / _sizes((rows, columns), overlapping)
     for axis, edges in enumerate((rows, columns), 1):
         shares = result
