@@ -355,17 +355,20 @@ EACH_SET void double_colors(int64_t operation, const double *x, int64_t count, f
 // Adds the sums of channels to `totals`. Several pixels are summed side by side in floats, not so many
 // that much is lost.
 void add_channels(const float *x, int64_t places, int64_t depth, double *totals) {
-  constexpr int64_t kSide = 8, kTurns = 64;
-  std::vector<float> sums(static_cast<size_t>(kSide * depth));
+  constexpr int64_t kSide = 64, kTurns = 16;
   const int64_t width = kSide * depth;
-  int64_t at = 0;
-  while (places - at >= kSide) {
-    std::fill(sums.begin(), sums.end(), 0.0f);
-    for (int64_t turn = 0; turn < kTurns && places - at >= kSide; ++turn, at += kSide)
-      for (int64_t k = 0; k < width; ++k) sums[k] += x[at * depth + k];
-    for (int64_t k = 0; k < width; ++k) totals[k % depth] += sums[k];
+  std::vector<float> held(places < kSide ? 0 : static_cast<size_t>(width));
+  float *sums = held.data();
+  int64_t left = places;
+  while (left >= kSide) {
+    std::fill_n(sums, width, 0.0f);
+    for (int64_t turn = 0; turn < kTurns && left >= kSide; ++turn, left -= kSide, x += width)
+      for (int64_t k = 0; k < width; ++k) sums[k] += x[k];
+    for (int64_t i = 0; i < kSide; ++i)
+      for (int64_t k = 0; k < depth; ++k) totals[k] += sums[i * depth + k];
   }
-  for (int64_t k = at * depth; k < places * depth; ++k) totals[k % depth] += x[k];
+  for (; left > 0; --left, x += depth)
+    for (int64_t k = 0; k < depth; ++k) totals[k] += x[k];
 }
 
 EACH_SET int64_t contrast(const float *x, int64_t number, int64_t places, int64_t depth, float factor,
@@ -430,28 +433,29 @@ T raised(T x, T w) {
   return x == std::numeric_limits<T>::lowest() ? x : sum;
 }
 
-// The largest of a window for some channels, and the number of its place in the filter plus one.
-template <typename T, bool kPlaces>
+// What is kept of the places that are the largest.
+enum Kept { kNothing, kPlace, kPixel };  // nothing; the place in the filter; the pixel
+
+// The largest of a window for some channels, and where it is; -1 where none counts.
+template <typename T, Kept kKept>
 struct Largest {
   T value[kChannels];
-  int32_t place[kChannels], pixel[kChannels];
+  int32_t at[kChannels];
 
   void find(const WindowSizes &s, const T *image, const T *filter, int64_t row, int64_t column,
             int64_t size) {
     for (int64_t k = 0; k < kChannels; ++k) {
       value[k] = std::numeric_limits<T>::lowest();
-      if (kPlaces) place[k] = pixel[k] = -1;
+      if (kKept != kNothing) at[k] = -1;
     }
-    s.each_place(row, column, [&](int64_t at, int64_t from) {
-      const T *x = image + from * s.depth, *w = filter + at * s.depth;
+    s.each_place(row, column, [&](int64_t place, int64_t pixel) {
+      const T *x = image + pixel * s.depth, *w = filter + place * s.depth;
+      const int32_t here = static_cast<int32_t>(kKept == kPlace ? place : pixel);
       const auto take = [&](int64_t k) {
         const T sum = raised(x[k], w[k]);
         const bool wins = sum > value[k];
         value[k] = wins ? sum : value[k];
-        if (kPlaces) {
-          place[k] = wins ? static_cast<int32_t>(at) : place[k];
-          pixel[k] = wins ? static_cast<int32_t>(from) : pixel[k];
-        }
+        if (kKept != kNothing) at[k] = wins ? here : at[k];
       };
       if (size == kChannels) {
         for (int64_t k = 0; k < kChannels; ++k) take(k);
@@ -464,13 +468,20 @@ struct Largest {
   }
 };
 
+// The first pixel of a window that is in the image, or -1.
+inline int64_t first_pixel(const WindowSizes &s, int64_t row, int64_t column) {
+  int64_t first = -1;
+  s.each_place(row, column, [&](int64_t, int64_t pixel) { first = first < 0 ? pixel : first; });
+  return first;
+}
+
 template <typename T>
 void dilate(const T *images, const T *filter, const WindowSizes &s, int64_t threads, T *out) {
   in_parallel(s.batch * s.rows, threads, [&](int64_t share) {
     const int64_t image = share / s.rows, row = share % s.rows;
     const T *x = images + image * s.height * s.width * s.depth;
     T *to = out + share * s.columns * s.depth;
-    Largest<T, false> largest;
+    Largest<T, kNothing> largest;
     for (int64_t column = 0; column < s.columns; ++column, to += s.depth)
       for (int64_t from = 0; from < s.depth; from += kChannels) {
         const int64_t size = std::min(kChannels, s.depth - from);
@@ -494,15 +505,13 @@ void dilate_to_images(const T *images, const T *filter, const T *grads, const Wi
     const T *x = images + image * s.height * s.width * s.depth + from;
     const T *grad = grads + image * s.rows * s.columns * s.depth + from;
     T *to = out + image * s.height * s.width * s.depth + from;
-    Largest<T, true> largest;
+    Largest<T, kPixel> largest;
     for (int64_t row = s.rows; row-- > 0;)
       for (int64_t column = s.columns; column-- > 0;) {
         largest.find(s, x, filter + from, row, column, size);
-        int64_t first = -1;
-        s.each_place(row, column, [&](int64_t, int64_t pixel) { first = first < 0 ? pixel : first; });
         const T *share_of = grad + (row * s.columns + column) * s.depth;
         for (int64_t k = 0; k < size; ++k) {
-          const int64_t pixel = largest.pixel[k] < 0 ? first : largest.pixel[k];
+          const int64_t pixel = largest.at[k] < 0 ? first_pixel(s, row, column) : largest.at[k];
           if (pixel >= 0) to[pixel * s.depth + k] = sum_of(to[pixel * s.depth + k], share_of[k]);
         }
       }
@@ -521,7 +530,7 @@ int64_t dilate_to_filter(const T *images, const T *filter, const T *grads, const
   in_parallel(shares, threads, [&](int64_t share) {
     Sum<T> *total = totals.data() + share * size_of_all;
     const Part part(s.batch * s.rows, share, shares);
-    Largest<T, true> largest;
+    Largest<T, kPlace> largest;
     for (int64_t line = part.from; line < part.to; ++line)
       for (int64_t column = 0; column < s.columns; ++column)
         for (int64_t from = 0; from < s.depth; from += kChannels) {
@@ -530,7 +539,7 @@ int64_t dilate_to_filter(const T *images, const T *filter, const T *grads, const
           largest.find(s, x + from, filter + from, line % s.rows, column, size);
           const T *grad = grads + (line * s.columns + column) * s.depth + from;
           for (int64_t k = 0; k < size; ++k) {
-            const int64_t place = std::max(largest.place[k], 0);
+            const int64_t place = std::max(largest.at[k], 0);
             total[place * s.depth + from + k] += static_cast<Sum<T>>(grad[k]);
           }
         }
@@ -632,21 +641,32 @@ int64_t pool_means(const T *x, const Cells &s, int64_t threads, T *out) {
   });
 }
 
+// The largest elements of a cell, of `size` channels.
+template <typename T>
+void cell_largest(const T *image, const Cells &s, Part rows, Part columns, int64_t size, T *out) {
+  T best[kChannels];
+  std::copy_n(image + (rows.from * s.width + columns.from) * s.depth, size, best);
+  for (int64_t y = rows.from; y < rows.to; ++y)
+    for (int64_t at = columns.from; at < columns.to; ++at) {
+      const T *each = image + (y * s.width + at) * s.depth;
+      if (size == kChannels) {
+        for (int64_t k = 0; k < kChannels; ++k) best[k] = larger(best[k], each[k]);
+      } else {
+        for (int64_t k = 0; k < size; ++k) best[k] = larger(best[k], each[k]);
+      }
+    }
+  std::copy_n(best, size, out);
+}
+
 template <typename T>
 void pool_largest(const T *x, const Cells &s, int64_t threads, T *out) {
   in_parallel(s.batch * s.rows, threads, [&](int64_t share) {
     const Part rows = s.row(share % s.rows);
     const T *image = x + share / s.rows * s.height * s.width * s.depth;
     T *to = out + share * s.columns * s.depth;
-    for (int64_t j = 0; j < s.columns; ++j, to += s.depth) {
-      const Part columns = s.column(j);
-      std::copy_n(image + (rows.from * s.width + columns.from) * s.depth, s.depth, to);
-      for (int64_t y = rows.from; y < rows.to; ++y)
-        for (int64_t at = columns.from; at < columns.to; ++at) {
-          const T *each = image + (y * s.width + at) * s.depth;
-          for (int64_t k = 0; k < s.depth; ++k) to[k] = larger(to[k], each[k]);
-        }
-    }
+    for (int64_t j = 0; j < s.columns; ++j, to += s.depth)
+      for (int64_t from = 0; from < s.depth; from += kChannels)
+        cell_largest(image + from, s, rows, s.column(j), std::min(kChannels, s.depth - from), to + from);
   });
 }
 
@@ -793,6 +813,139 @@ void patches(const char *volumes, const int64_t *sizes, int64_t threads, char *o
   });
 }
 
+// ---- projective transforms
+
+enum Mode { kConstant, kReflect, kWrap, kNearest };
+
+// A coordinate folded back at the outer edges of the first and the last pixel.
+float reflected(float at, float size) {
+  const float period = 2 * size;
+  if (at < 0) {
+    const float low = at < period ? at + period * std::trunc(-at / period) : at;
+    return low < -size ? low + period : -low - 1;
+  }
+  if (!(at > size - 1)) return at;
+  const float high = at - period * std::trunc(at / period);
+  return high >= size ? period - high - 1 : high;
+}
+
+// A coordinate of an image that repeats.
+float wrapped(float at, float size) {
+  const float last = size - 1;
+  if (last == 0) return 0;
+  if (at < 0) return at + size * (std::trunc(-at / last) + 1);
+  return at > last ? at - size * std::trunc(at / last) : at;
+}
+
+// A coordinate brought into the image as the mode says; kConstant leaves it outside.
+float mapped(float at, int64_t count, int64_t mode) {
+  const float size = static_cast<float>(count);
+  if (mode == kConstant) return at != at ? -2.0f : std::min(std::max(at, -2.0f), size + 1);
+  const float moved = mode == kReflect ? reflected(at, size) : mode == kWrap ? wrapped(at, size) : at;
+  return moved != moved ? 0.0f : std::min(std::max(moved, 0.0f), size - 1);
+}
+
+float rounded(float at) { return std::trunc(at + (at < 0 ? -0.5f : 0.5f)); }
+
+struct Source {
+  int64_t height, width, depth;
+
+  // The pixel at a place, or -1 outside.
+  int64_t pixel(float y, float x) const {
+    const bool inside = y >= 0 && y < static_cast<float>(height) && x >= 0 &&
+                        x < static_cast<float>(width);
+    if (!inside) return -1;
+    const int64_t row = std::min(static_cast<int64_t>(y), height - 1);
+    return row * width + std::min(static_cast<int64_t>(x), width - 1);
+  }
+};
+
+template <typename T>
+void see(const T *image, const Source &s, float y, float x, bool smooth, T fill, T *out) {
+  if (!smooth) {
+    const int64_t at = s.pixel(rounded(y), rounded(x));
+    for (int64_t k = 0; k < s.depth; ++k) out[k] = at < 0 ? fill : image[at * s.depth + k];
+    return;
+  }
+  using Number = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  const float top = std::floor(y), left = std::floor(x), down = y - top, right = x - left;
+  const int64_t places[] = {s.pixel(top, left), s.pixel(top, left + 1), s.pixel(top + 1, left),
+                            s.pixel(top + 1, left + 1)};
+  for (int64_t k = 0; k < s.depth; ++k) {
+    Number corners[4];
+    for (int i = 0; i < 4; ++i)
+      corners[i] = static_cast<Number>(places[i] < 0 ? fill : image[places[i] * s.depth + k]);
+    const Number upper = (1 - right) * corners[0] + right * corners[1];
+    const Number lower = (1 - right) * corners[2] + right * corners[3];
+    out[k] = static_cast<T>((1 - down) * upper + down * lower);
+  }
+}
+
+template <typename T>
+void transform(const T *images, const int64_t *sizes, const float *transforms, bool smooth, int64_t mode,
+               T fill, int64_t threads, T *out) {
+  const Source s{sizes[1], sizes[2], sizes[3]};
+  const int64_t rows = sizes[4], columns = sizes[5], number = sizes[6];
+  in_parallel(sizes[0] * rows, threads, [&](int64_t share) {
+    const int64_t image = share / rows;
+    const float *t = transforms + (number == 1 ? 0 : 8 * image), y = static_cast<float>(share % rows);
+    const T *from = images + image * s.height * s.width * s.depth;
+    T *to = out + share * columns * s.depth;
+    for (int64_t column = 0; column < columns; ++column, to += s.depth) {
+      const float x = static_cast<float>(column), depth = t[6] * x + t[7] * y + 1;
+      if (depth == 0) {
+        std::fill_n(to, s.depth, fill);
+        continue;
+      }
+      const float at_x = mapped((t[0] * x + t[1] * y + t[2]) / depth, s.width, mode);
+      const float at_y = mapped((t[3] * x + t[4] * y + t[5]) / depth, s.height, mode);
+      see(from, s, at_y, at_x, smooth, fill, to);
+    }
+  });
+}
+
+template <typename T>
+int64_t transforms_of(const void *images, const int64_t *sizes, const float *transforms, bool smooth,
+                      int64_t mode, const void *fill, int64_t threads, void *out) {
+  transform(static_cast<const T *>(images), sizes, transforms, smooth, mode,
+            *static_cast<const T *>(fill), threads, static_cast<T *>(out));
+  return -1;
+}
+
+EACH_SET int64_t transforms(int64_t kind, const void *images, const int64_t *sizes,
+                            const float *matrices, bool smooth, int64_t mode, const void *fill,
+                            int64_t threads, void *out) {
+  const auto run = kind == 0   ? transforms_of<float>
+                   : kind == 1 ? transforms_of<double>
+                   : kind == 4 ? transforms_of<uint8_t>
+                               : nullptr;
+  return run ? run(images, sizes, matrices, smooth, mode, fill, threads, out) : -2;
+}
+
+// ---- files
+
+// Rows of BGR or BGRA pixels as RGB or RGBA ones, from the last one on where `turned`.
+template <int64_t kBytes>
+void swap(const uint8_t *rows, int64_t height, int64_t width, int64_t line, bool turned, uint8_t *out) {
+  for (int64_t i = 0; i < height; ++i) {
+    const uint8_t *from = rows + (turned ? height - 1 - i : i) * line;
+    for (int64_t j = 0; j < width; ++j, from += kBytes, out += kBytes) {
+      out[0] = from[2];
+      out[1] = from[1];
+      out[2] = from[0];
+      if (kBytes == 4) out[3] = from[3];
+    }
+  }
+}
+
+EACH_SET void sound(const float *x, int64_t count, int16_t *out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float each = x[i] != x[i] ? 0.0f : x[i] * 32768.0f;
+    const float low = each < -32768.0f ? -32768.0f : each;
+    out[i] = static_cast<int16_t>(static_cast<int32_t>(std::nearbyint(low > 32767.0f ? 32767.0f : low)));
+  }
+}
+
 // ---- boxes drawn
 
 // A whole number of a float's, not so large that sums with it overflow.
@@ -828,7 +981,7 @@ void draw(char *image, int64_t height, int64_t width, int64_t bytes, const float
 
 using namespace penstock;
 
-int penstock_images_version() { return 1; }
+int penstock_images_version() { return 2; }
 
 int64_t penstock_images_crop(int64_t kind, const void *images, const int64_t *sizes, const float *boxes,
                              const int32_t *numbers, int64_t count, int64_t nearest,
@@ -919,5 +1072,22 @@ int64_t penstock_images_draw(void *images, const float *boxes, const void *color
     for (int64_t j = 0; j < number; ++j)
       draw(static_cast<char *>(images) + i * height * width * bytes, height, width, bytes,
            boxes + 4 * (i * number + j), static_cast<const char *>(colors) + j % table * bytes);
+  return -1;
+}
+
+int64_t penstock_images_transform(int64_t kind, const void *images, const int64_t *sizes,
+                                  const float *matrices, int64_t smooth, int64_t mode,
+                                  const void *fill, int64_t threads, void *out) {
+  return transforms(kind, images, sizes, matrices, smooth, mode, fill, threads, out);
+}
+
+int64_t penstock_images_swap(const uint8_t *rows, int64_t height, int64_t width, int64_t bytes,
+                             int64_t line, int64_t turned, uint8_t *out) {
+  (bytes == 4 ? swap<4> : swap<3>)(rows, height, width, line, turned, out);
+  return -1;
+}
+
+int64_t penstock_images_sound(const float *samples, int64_t count, int16_t *out) {
+  sound(samples, count, out);
   return -1;
 }

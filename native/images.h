@@ -86,3 +86,20 @@ EXPORT int64_t penstock_images_patches(const void *volumes, const int64_t *sizes
 // height, width, bytes, boxes of each image, colors.
 EXPORT int64_t penstock_images_draw(void *images, const float *boxes, const void *colors,
                                     const int64_t *sizes);
+
+// Images seen through projective transforms of eight numbers, one for all or each: each pixel is that
+// of the image at the place that its own has by the transform; `fill` where that is outside. sizes:
+// batch, height, width, depth, rows and columns of the result, transforms. `smooth` mixes four pixels.
+// Modes: places stay outside (0), are reflected (1), repeat (2), or become the nearest ones (3). Kinds
+// 0, 1 and 4, of which `fill` is too; else -2.
+EXPORT int64_t penstock_images_transform(int64_t kind, const void *images, const int64_t *sizes,
+                                         const float *matrices, int64_t smooth, int64_t mode,
+                                         const void *fill, int64_t threads, void *out);
+
+// Pixels of 3 or 4 bytes in rows of `line` bytes, with the first and third exchanged, dense and from
+// the last row on where `turned`.
+EXPORT int64_t penstock_images_swap(const uint8_t *rows, int64_t height, int64_t width, int64_t bytes,
+                                    int64_t line, int64_t turned, uint8_t *out);
+
+// Samples in [-1, 1] as integers of 16 bits: 32768 times as many, in their range; 0 for NaN.
+EXPORT int64_t penstock_images_sound(const float *samples, int64_t count, int16_t *out);

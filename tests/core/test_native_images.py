@@ -288,3 +288,46 @@ def test_boxes_drawn(dtype, depth):
     assert_same("DrawBoundingBoxes", **given)
     assert_same("DrawBoundingBoxesV2", colors=RNG.random((3, 5)).astype(np.float32), **given)
     assert_same("DrawBoundingBoxesV2", colors=np.zeros((0, depth), np.float32), **given)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int32", "float16"])
+@pytest.mark.parametrize("mode", native_images.MODES)
+@pytest.mark.parametrize("interpolation", ["BILINEAR", "NEAREST"])
+def test_projective_transforms(dtype, mode, interpolation):
+    images = numbers(dtype, 3, 6, 7, 2)
+    matrices = RNG.normal(size=(3, 8)).astype(np.float32) * [1, 1, 9, 1, 1, 9, 0.2, 0.2]
+    matrices[1] = [1, 0, 0, 0, 1, 0, -1, 0]  # a division by 0
+    matrices[2, 2] = 1e30
+    attrs = {"interpolation": interpolation, "fill_mode": mode, "output_shape": [5, 9]}
+    for some in (matrices, matrices[:1]):
+        given = {"images": images, "transforms": some.astype(np.float32), **attrs}
+        assert_same("ImageProjectiveTransformV2", 1e-6, **given)
+        assert_same("ImageProjectiveTransformV3", 1e-6, fill_value=3.0, **given)
+    one = numbers(dtype, 3, 1, 1, 2)
+    given = {"images": one, "transforms": matrices.astype(np.float32), **attrs}
+    assert_same("ImageProjectiveTransformV3", 1e-6, fill_value=3.0, **given)
+
+
+def bitmap(height, width, depth, upward):
+    row = (width * depth + 3) // 4 * 4
+    sizes = np.array([54, 40, width, height if upward else -height], "<i4").tobytes()
+    head = b"BM" + bytes(8) + sizes + np.array([1, 8 * depth], "<u2").tobytes()
+    return head.ljust(54, b"\0") + RNG.integers(0, 256, height * row).astype(np.uint8).tobytes()
+
+
+@pytest.mark.parametrize("depth", [1, 3, 4])
+@pytest.mark.parametrize("upward", [False, True])
+def test_bitmaps(depth, upward):
+    for size in ((1, 1), (5, 3), (4, 8)):
+        data = bitmap(*size, depth, upward)
+        for channels in (0, 3, 4):
+            assert_same("DecodeBmp", contents=data, channels=channels)
+
+
+def test_sounds():
+    special = [NAN, INF, -INF, 1.0, -1.0, 2.0, 0.5 / 32768, 1.5 / 32768, -0.5 / 32768, 0.0]
+    for samples in (special, RNG.normal(size=1000), []):
+        audio = np.array(samples, np.float32).reshape(-1, 2)
+        for each in (audio, audio[::-1]):
+            found, wanted = both("EncodeWav", audio=each, sample_rate=16000)
+            assert found == wanted

@@ -20,7 +20,7 @@ LIBRARY = HostLibrary(
     "images",
     what="native work on images",
     without="crops, dilations, fractional pooling and the like take two to ten times as long",
-    version=1,
+    version=2,
     functions={
         "crop": "nppppnnpnp",
         "crop_to_images": "ppppnnnp",
@@ -34,9 +34,13 @@ LIBRARY = HostLibrary(
         "spread": "nppppnnp",
         "patches": "ppnp",
         "draw": "pppp",
+        "transform": "npppnnpnp",
+        "swap": "pnnnnnp",
+        "sound": "pnp",
     },
 )
 TO_HSV, TO_RGB, TURN_HUE, SATURATE = range(4)
+MODES = ("CONSTANT", "REFLECT", "WRAP", "NEAREST")
 _KINDS = {
     np.dtype(name): kind
     for kind, name in enumerate(("f4", "f8", "i4", "i8", "u1", "i1", "u2", "i2", "u4", "u8"))
@@ -223,11 +227,13 @@ def pool(x: Array, rows: Array, columns: Array, overlapping: bool, mean: bool) -
 def pool_back(
     x: Array, pooled: Array, grads: Array, rows: Array, columns: Array, overlapping: bool
 ) -> Array | None:
-    """What flows back from the largest elements of cells, `pooled`; None also for other ones."""
+    """What flows back from the largest elements of cells, `pooled`; None also for wrong inputs."""
     kind, call = _KINDS.get(x.dtype), LIBRARY.function("pool_back")
     if call is None or kind is None or kind > 3:
         return None
     if (x.shape[0], x.shape[3]) != (pooled.shape[0], pooled.shape[3]):
+        return None
+    if (len(rows) - 1, len(columns) - 1) != pooled.shape[1:3]:
         return None
     x, pooled, grads = (np.ascontiguousarray(a) for a in (x, pooled, grads))
     rows, columns = np.ascontiguousarray(rows), np.ascontiguousarray(columns)
@@ -239,9 +245,11 @@ def pool_back(
 def spread(
     grads: Array, shape: Sequence[int], rows: Array, columns: Array, overlapping: bool
 ) -> Array | None:
-    """What flows back from the means of cells to an array of this shape."""
+    """What flows back from the means of cells to an array of this shape; None for wrong cells."""
     kind, call = _KINDS.get(grads.dtype), LIBRARY.function("spread")
     if call is None or kind is None or kind > 3:
+        return None
+    if (len(rows) - 1, len(columns) - 1) != grads.shape[1:3]:
         return None
     grads, rows, columns = (np.ascontiguousarray(a) for a in (grads, rows, columns))
     result, sizes = np.empty(shape, grads.dtype), _numbers(*shape, *grads.shape[1:3])
@@ -296,3 +304,54 @@ def draw(images: Array, boxes: Array, colors: Array) -> bool:
     sizes = batch, height, width, depth * images.dtype.itemsize, boxes.shape[1], len(colors)
     call(images, boxes, colors, _numbers(*sizes))
     return True
+
+
+def transform(
+    images: Array, matrices: Array, size: tuple[int, int], fill: Array, smooth: bool, mode: str
+) -> Array | None:
+    """Images seen through projective transforms: [batch, *size, channels].
+
+    Args:
+      images: float32, float64 or uint8 [batch, height, width, channels], no dimension 0.
+      matrices: float32[1 or batch, 8].
+      size: of the result, not 0.
+      fill: of the dtype of the images, [].
+      smooth: whether four pixels are mixed.
+      mode: one of MODES.
+    """
+    kind, call = _KINDS.get(images.dtype), LIBRARY.function("transform")
+    if call is None or kind not in (0, 1, 4):
+        return None
+    images, matrices = np.ascontiguousarray(images), np.ascontiguousarray(matrices)
+    result = np.empty((images.shape[0], *size, images.shape[3]), images.dtype)
+    sizes, way = _numbers(*images.shape, *size, len(matrices)), MODES.index(mode)
+    call(kind, images, sizes, matrices, smooth, way, fill, _threads(result.size), result)
+    return result
+
+
+def swapped(rows: Array, width: int, depth: int, turned: bool) -> Array | None:
+    """Rows of BGR or BGRA pixels as RGB or RGBA ones: uint8[height, width, depth].
+
+    Args:
+      rows: uint8[height, bytes of a row], dense.
+      width: in pixels, which a row holds.
+      depth: 3 or 4.
+      turned: whether the last row comes first.
+    """
+    call = LIBRARY.function("swap")
+    if call is None:
+        return None
+    result = np.empty((len(rows), width, depth), np.uint8)
+    call(rows, len(rows), width, depth, rows.shape[1], turned, result)
+    return result
+
+
+def sound(samples: Array) -> Array | None:
+    """float32 samples in [-1, 1] as int16; 0 for NaN."""
+    call = LIBRARY.function("sound")
+    if call is None or samples.dtype != _FLOAT:
+        return None
+    samples = np.ascontiguousarray(samples)
+    result = np.empty(samples.shape, np.int16)
+    call(samples, samples.size, result)
+    return result

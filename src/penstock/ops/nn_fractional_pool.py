@@ -8,6 +8,7 @@ are our own: TensorFlow's seeds give other boundaries.
 Source: B. Graham, "Fractional Max-Pooling", 2014, https://arxiv.org/abs/1412.6071.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -104,15 +105,31 @@ def _pooled(x: Array, edges: Array, axis: int, overlapping: bool, reduce: np.ufu
     return np.stack([reduce.reduce(x[_along(axis, cell)], axis) for cell in cells], axis)
 
 
+def _edges(
+    rng: np.random.Generator, height: int, width: int, down: float, across: float, pseudo: bool
+) -> list[Array]:
+    """The boundaries of rows and columns for two ratios."""
+    pairs = (height, down), (width, across)
+    return [boundaries(rng, n, math.floor(n / ratio), pseudo) for n, ratio in pairs]
+
+
+@functools.lru_cache(maxsize=64)
+def _fixed_edges(
+    seed: int, seed2: int, height: int, width: int, down: float, across: float, pseudo: bool
+) -> list[Array]:
+    """Those of seeds: to seed a generator takes longer than to pool a small image."""
+    return _edges(np.random.default_rng([seed, seed2]), height, width, down, across, pseudo)
+
+
 def _forward(
     value: Array, pooling_ratio: Sequence[float], pseudo_random: bool, overlapping: bool,
     deterministic: bool, seed: int, seed2: int, mean: bool,
 ) -> list[Array]:  # fmt: skip
-    rng = np.random.default_rng([abs(seed), abs(seed2)] if deterministic else None)
-    edges = [
-        boundaries(rng, n, math.floor(n / ratio), pseudo_random)
-        for n, ratio in zip(value.shape[1:3], pooling_ratio[1:3], strict=True)
-    ]
+    sizes = *value.shape[1:3], *pooling_ratio[1:3], pseudo_random
+    if deterministic:
+        edges = [each.copy() for each in _fixed_edges(abs(seed), abs(seed2), *sizes)]
+    else:
+        edges = _edges(np.random.default_rng(), *sizes)
     found = native_images.pool(value, *edges, overlapping, mean)
     if found is not None:
         return [found, *edges]
@@ -194,11 +211,11 @@ def _max_pool_grad(
 ) -> Array:
     if y.shape != grad.shape:
         raise invalid(f"expected out_backprop of shape {list(y.shape)}, got {list(grad.shape)}.")
-    _checked(rows, y.shape[1], x.shape[1], "row")
-    _checked(columns, y.shape[2], x.shape[2], "col")
     found = native_images.pool_back(x, y, grad, rows, columns, overlapping)
     if found is not None:
         return found
+    _checked(rows, y.shape[1], x.shape[1], "row")
+    _checked(columns, y.shape[2], x.shape[2], "col")
     result = np.zeros_like(x)
     batch, _, _, depth = np.ogrid[: x.shape[0], :1, :1, : x.shape[3]]
     heights, widths = _lengths(rows, overlapping), _lengths(columns, overlapping)
@@ -236,11 +253,11 @@ def _avg_pool_grad(
             f"expected out_backprop of batch {sizes[0]} and depth {sizes[3]}, got shape"
             f" {list(grad.shape)}."
         )
-    _checked(rows, grad.shape[1], sizes[1], "row")
-    _checked(columns, grad.shape[2], sizes[2], "col")
     found = native_images.spread(grad, sizes, rows, columns, overlapping)
     if found is not None:
         return found
+    _checked(rows, grad.shape[1], sizes[1], "row")
+    _checked(columns, grad.shape[2], sizes[2], "col")
     result = grad / _sizes((rows, columns), overlapping)
     for axis, edges in enumerate((rows, columns), 1):
         shares = result
