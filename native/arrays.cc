@@ -22,33 +22,6 @@
 namespace penstock {
 namespace {
 
-// What memory does not hold: no C++ exception may reach Python, which knows of none.
-constexpr int64_t kNoMemory = -3;
-
-// What work() returns; kNoMemory where it runs out of memory.
-template <typename Work>
-int64_t with_memory(Work work) {
-  try {
-    return work();
-  } catch (const std::exception &) {  // bad_alloc, or length_error for more than there can be
-    return kNoMemory;
-  }
-}
-
-// in_parallel for shares that may run out of memory: then kNoMemory, else -1.
-template <typename Take>
-int64_t in_parallel_with_memory(int64_t shares, int64_t threads, Take take) {
-  std::atomic<bool> lacking{false};
-  in_parallel(shares, threads, [&](int64_t share) {
-    const int64_t found = with_memory([&]() -> int64_t {
-      take(share);
-      return -1;
-    });
-    if (found == kNoMemory) lacking = true;
-  });
-  return lacking ? kNoMemory : -1;
-}
-
 // ---- distinct items
 
 // A table of the distinct items so far: numbers by hash, in places that follow each other.
@@ -472,31 +445,46 @@ struct Boxes {
     area[place] = box.area;
   }
 
-  // Whether one of them has more than `limit` of its union with the box in common with it.
+  // Whether one of them has more than `limit` of its union with the box in common with it. Most have
+  // nothing, which needs no division.
   bool covers(const Box &box, float limit) const {
+    float both[kSide];
+    int some = 0;
+    for (int i = 0; i < kSide; ++i) {
+      const float height = smaller(box.high[0], high[0][i]) - larger(box.low[0], low[0][i]);
+      const float width = smaller(box.high[1], high[1][i]) - larger(box.low[1], low[1][i]);
+      both[i] = larger(height, 0) * larger(width, 0);
+      some |= both[i] > 0;
+    }
+    if (!some && limit >= 0) return false;
     int found = 0;
     for (int i = 0; i < kSide; ++i) {
-      const float height = larger(smaller(box.high[0], high[0][i]) - larger(box.low[0], low[0][i]), 0);
-      const float width = larger(smaller(box.high[1], high[1][i]) - larger(box.low[1], low[1][i]), 0);
-      const float both = height * width, part = both / (box.area + area[i] - both);
+      const float part = both[i] / (box.area + area[i] - both[i]);
       found |= (box.area <= 0 || area[i] <= 0 ? 0.0f : part) > limit;
     }
     return found;
   }
 };
 
-int64_t apart(const float *boxes, const float *scores, int64_t number, float limit, float least,
-              int64_t most, int64_t *taken) {
+// Boxes and scores stand some numbers apart.
+struct Scored {
+  const float *boxes, *scores;
+  int64_t number, box_step, score_step;
+
+  float score(int64_t i) const { return scores[i * score_step]; }
+};
+
+int64_t apart(const Scored &given, float limit, float least, int64_t most, int64_t *taken) {
   std::vector<int64_t> order;
-  for (int64_t i = 0; i < number; ++i)
-    if (scores[i] > least) order.push_back(i);
+  for (int64_t i = 0; i < given.number; ++i)
+    if (given.score(i) > least) order.push_back(i);
   std::stable_sort(order.begin(), order.end(),
-                   [=](int64_t a, int64_t b) { return scores[a] > scores[b]; });
+                   [&](int64_t a, int64_t b) { return given.score(a) > given.score(b); });
   std::vector<Boxes> kept;
   int64_t found = 0;
   for (const int64_t place : order) {
     if (found >= most) break;
-    const Box box(boxes + 4 * place);
+    const Box box(given.boxes + place * given.box_step);
     const auto covers = [&](const Boxes &others) { return others.covers(box, limit); };
     if (std::any_of(kept.begin(), kept.end(), covers)) continue;
     if (found % Boxes::kSide == 0) kept.emplace_back();
@@ -504,6 +492,56 @@ int64_t apart(const float *boxes, const float *scores, int64_t number, float lim
     taken[found++] = place;
   }
   return found;
+}
+
+struct ClassSizes {
+  int64_t batch, number, kinds, classes, most, room;
+
+  explicit ClassSizes(const int64_t *s)
+      : batch(s[0]), number(s[1]), kinds(s[2]), classes(s[3]), most(s[4]), room(s[5]) {}
+};
+
+struct Taken {
+  float score;
+  int64_t kind, place;
+};
+
+// The best boxes of all classes of one image, each class's taken apart, into rows of `room`.
+int64_t apart_by_class(const float *boxes, const float *scores, const ClassSizes &s, float limit,
+                       float least, bool clipped, float *out_boxes, float *out_scores,
+                       float *out_classes) {
+  std::vector<Taken> all;
+  std::vector<int64_t> taken(static_cast<size_t>(std::max<int64_t>(0, std::min(s.number, s.most))));
+  for (int64_t kind = 0; kind < s.classes; ++kind) {
+    const Scored given{boxes + 4 * (kind % s.kinds), scores + kind, s.number, 4 * s.kinds, s.classes};
+    const int64_t found = apart(given, limit, least, s.most, taken.data());
+    for (int64_t i = 0; i < found; ++i) all.push_back(Taken{given.score(taken[i]), kind, taken[i]});
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Taken &a, const Taken &b) { return a.score > b.score; });
+  const int64_t count = std::min(s.room, static_cast<int64_t>(all.size()));
+  for (int64_t i = 0; i < count; ++i) {
+    const Taken &each = all[i];
+    const float *box = boxes + 4 * (each.place * s.kinds + each.kind % s.kinds);
+    for (int k = 0; k < 4; ++k) {
+      const float low = box[k] < 0 ? 0.0f : box[k];
+      out_boxes[4 * i + k] = clipped ? (low > 1 ? 1.0f : low) : box[k];
+    }
+    out_scores[i] = each.score;
+    out_classes[i] = static_cast<float>(each.kind);
+  }
+  return count;
+}
+
+EACH_SET int64_t apart_by_classes(const float *boxes, const float *scores, const ClassSizes &s,
+                                  float limit, float least, bool clipped, int64_t threads,
+                                  float *out_boxes, float *out_scores, float *out_classes,
+                                  int32_t *counts) {
+  return in_parallel_with_memory(s.batch, threads, [&](int64_t i) {
+    counts[i] = static_cast<int32_t>(apart_by_class(
+        boxes + i * s.number * s.kinds * 4, scores + i * s.number * s.classes, s, limit, least, clipped,
+        out_boxes + 4 * i * s.room, out_scores + i * s.room, out_classes + i * s.room));
+  });
 }
 
 // ---- edits
@@ -577,7 +615,7 @@ void level(const double *row, int64_t width, std::vector<double> &totals,
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 9; }
+EXPORT int penstock_arrays_version() { return 10; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -620,7 +658,16 @@ EXPORT int64_t penstock_arrays_merge(const int64_t *a, int64_t a_count, const in
 EXPORT int64_t penstock_arrays_apart(const float *boxes, const float *scores, int64_t number,
                                      const float *limits, int64_t most, int64_t *taken) {
   return with_memory(
-      [=] { return apart(boxes, scores, number, limits[0], limits[1], most, taken); });
+      [=] { return apart(Scored{boxes, scores, number, 4, 1}, limits[0], limits[1], most, taken); });
+}
+
+EXPORT int64_t penstock_arrays_apart_by_class(const float *boxes, const float *scores,
+                                              const int64_t *sizes, const float *limits,
+                                              int64_t clipped, int64_t threads, float *out_boxes,
+                                              float *out_scores, float *out_classes,
+                                              int32_t *counts) {
+  return apart_by_classes(boxes, scores, ClassSizes(sizes), limits[0], limits[1], clipped, threads,
+                          out_boxes, out_scores, out_classes, counts);
 }
 
 EXPORT int64_t penstock_arrays_pad(const void *rows, int64_t size, const void *splits, int64_t wide,

@@ -3,7 +3,7 @@
 // Arrays are dense. Integers that number things are int32, or int64 where `wide` says so. Kinds of
 // elements: 0 float, 1 double, 2 int32, 3 int64. Functions that check their inputs return -1, or
 // the first place that is wrong; then the caller does the work in Python, which says what is wrong.
-// Those that need room of their own (unique, top, nth, edits, level, apart) return -3 where memory runs out.
+// Those that need room of their own (unique, top, nth, edits, level, apart...) return -3 where memory runs out.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,16 @@ EXPORT int64_t penstock_arrays_merge(const int64_t *a, int64_t a_count, const in
 // both: where up to `most` of them stand. Returns how many there are.
 EXPORT int64_t penstock_arrays_apart(const float *boxes, const float *scores, int64_t number,
                                      const float *limits, int64_t most, int64_t *taken);
+
+// The best of the boxes of each image that were taken apart, class by class, the best first and of
+// equal ones that of the first class: their corners, in [0, 1] where `clipped`, scores and classes, in
+// rows of `room`, of which the rest stays; and how many there are. sizes: images, boxes of each, kinds
+// of boxes (1, or one for each class), classes, how many of a class are taken at most, room.
+EXPORT int64_t penstock_arrays_apart_by_class(const float *boxes, const float *scores,
+                                              const int64_t *sizes, const float *limits,
+                                              int64_t clipped, int64_t threads, float *out_boxes,
+                                              float *out_scores, float *out_classes,
+                                              int32_t *counts);
 
 // Rows of a ragged tensor side by side: row i has the items of `size` bytes from splits[i] up to
 // splits[i + 1], at most `width` of them, and then the item at `rest` for what lacks of `width`. Splits

@@ -30,6 +30,7 @@ FOLDER = HERE.parent / "src/penstock/_native"
 # Sources of libraries that Python calls.
 HOST = (
     *("buffers", "calls", "wire", "strings", "special", "arrays", "matrices", "random", "records"),
+    "images",
 )
 HOST_HANDLED = ("special", "arrays", "random")  # those that XLA calls too, by host_handlers.cc
 CHECK_SECONDS = 900  # a check takes some 20, and several times as many beside other work
@@ -38,6 +39,8 @@ OPTIONS = {  # of single libraries: what lets loops over numbers become vectors
     "special": ("-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"),
     # The same numbers from a seed on every processor: no product and sum become one.
     "random": ("-ffp-contract=off",),
+    "arrays": ("-fno-math-errno", "-fno-trapping-math"),
+    "images": ("-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", "-ffp-contract=off"),
     "matrices": ("-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", "-ffp-contract=off"),
 }
 X86 = {  # the instruction sets, and what the compiler is told for each
@@ -191,11 +194,11 @@ def check(sanitizers: str, rounds: int, runner: Iterable[str] = ()) -> int:
     """Checks all libraries, compiled with sanitizers.
 
     The kernels are compared with plain loops (check.cc), the parser of messages is given sound and
-    damaged ones (check_wire.cc), work on strings and on arrays is compared with plain loops too
-    (check_strings.cc, check_arrays.cc), solutions with their equations (check_matrices.cc), special
-    functions all kinds of numbers (check_special.cc), random numbers have the right means
-    (check_random.cc), records of files are found (check_records.cc), tasks are shared out on a pool
-    of threads (check_workers.cc).
+    damaged ones (check_wire.cc), work on strings, arrays and images is compared with plain loops
+    too (check_strings.cc, check_arrays.cc, check_images.cc), solutions with their equations
+    (check_matrices.cc), special functions all kinds of numbers (check_special.cc), random numbers
+    have the right means (check_random.cc), records of files are found (check_records.cc), tasks are
+    shared out on a pool of threads (check_workers.cc).
 
     Args:
       sanitizers: what `-fsanitize=` names; none when empty.
@@ -211,8 +214,8 @@ def check(sanitizers: str, rounds: int, runner: Iterable[str] = ()) -> int:
     extra = sanitizing(sanitizers)
     with tempfile.TemporaryDirectory() as folder:
         failed = 0
-        alone = "wire", "strings", "special", "arrays", "matrices", "random", "records", "workers"
-        for name in alone:
+        alone = "wire", "strings", "special", "arrays", "images", "matrices", "random", "records"
+        for name in (*alone, "workers"):
             target = f"{folder}/{name}"
             sources = [str(HERE / f"check_{name}.cc")]
             if name in HOST:

@@ -185,6 +185,15 @@ bool check_apart(Random &random) {
     return areas[0] <= 0 || areas[1] <= 0 ? 0.0f : both / (areas[0] + areas[1] - both);
   };
   std::vector<int64_t> wanted;
+  // One class of one image is the same again.
+  const int64_t sizes[] = {1, number, 1, 1, most, most};
+  std::vector<float> corners(4 * most), found(most), kinds(most);
+  int32_t counted = 0;
+  penstock_arrays_apart_by_class(boxes.data(), scores.data(), sizes, limits, 0, 2, corners.data(),
+                                 found.data(), kinds.data(), &counted);
+  if (counted != count) return false;
+  for (int64_t i = 0; i < count; ++i)
+    if (found[i] != scores[taken[i]] || corners[4 * i + 3] != boxes[4 * taken[i] + 3]) return false;
   std::vector<bool> gone(number, false);
   while (static_cast<int64_t>(wanted.size()) < most) {
     int64_t best = -1;

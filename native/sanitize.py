@@ -42,6 +42,7 @@ TESTS = (  # those that call libraries
     "tests/ops/test_native_strings.py",
     "tests/ops/test_parse_wire.py",
     "tests/core/test_native_arrays.py",
+    "tests/core/test_native_images.py",
     "tests/core/test_native_random.py",
     "tests/core/test_buffers.py",
     "tests/runtime/test_loop_calls.py",

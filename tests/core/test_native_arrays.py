@@ -391,3 +391,26 @@ def test_boxes_apart(limit, most):
             max_output_size_per_class=most + 1, max_total_size=30, iou_threshold=limit,
             score_threshold=0.2, pad_per_class=pad, clip_boxes=pad,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("kinds", [1, 3])
+@pytest.mark.parametrize("clipped", [False, True])
+@pytest.mark.parametrize("padded", [False, True])
+def test_boxes_of_classes_apart(kinds, clipped, padded):
+    boxes = RNG.integers(-1, 9, (2, 50, kinds, 4)).astype(np.float32) / 8
+    boxes[0, 3], boxes[1, 4, 0, 1] = NAN, INF
+    scores = RNG.integers(0, 8, (2, 50, 3)).astype(np.float32) / 8
+    scores[0, 9] = NAN
+    attrs = {"pad_per_class": padded, "clip_boxes": clipped, "boxes": boxes, "scores": scores}
+    for most, total, limit, least in ((5, 12, 0.5, 0.2), (50, 200, 0.0, -1.0), (1, 1, 1.0, 0.9)):
+        sizes = {"max_output_size_per_class": most, "max_total_size": total}
+        limits = {"iou_threshold": limit, "score_threshold": least}
+        raw("CombinedNonMaxSuppression", **sizes, **limits, **attrs)
+
+
+def test_no_boxes_apart():
+    sizes = {"max_output_size_per_class": 2, "max_total_size": 3}
+    limits = {"iou_threshold": 0.5, "score_threshold": 0.0}
+    for shape in ((0, 2), (1, 0), (1, 2)):
+        boxes, scores = np.zeros((*shape, 1, 4), np.float32), np.zeros((*shape, 2), np.float32)
+        raw("CombinedNonMaxSuppression", boxes=boxes, scores=scores, **sizes, **limits)

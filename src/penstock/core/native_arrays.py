@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=9,
+    version=10,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -31,6 +31,7 @@ LIBRARY = HostLibrary(
         "pad": "pnpnnnnpp",
         "merge": "pnpnpp",
         "apart": "ppnpnp",
+        "apart_by_class": "ppppnnpppp",
         "among": "pnnpnnp",
         "edits": "ppppnnp",
         "index": "pnpn",
@@ -193,6 +194,37 @@ def apart(boxes: Array, scores: Array, most: int, limit: float, least: float) ->
     taken, limits = np.empty(max(min(len(scores), most), 0), np.int64), np.array([limit, least])
     given = limits.astype(np.float32), most, taken
     return taken[: _checked(call(boxes, scores, len(scores), *given))]
+
+
+def apart_by_class(
+    boxes: Array, scores: Array, most: int, room: int, limits: tuple[float, float], clipped: bool
+) -> tuple[Array, Array, Array, Array] | None:
+    """The best boxes of all classes of each image, each class's apart as by `apart`.
+
+    Args:
+      boxes: float32[N, M, 1 or K, 4].
+      scores: float32[N, M, K].
+      most: how many of a class are taken at most.
+      room: how many of an image are.
+      limits: `limit` and `least` of `apart`.
+      clipped: whether corners become numbers in [0, 1].
+
+    Returns:
+      Boxes [N, room, 4], scores and classes [N, room], zeros where there are fewer; how many there
+      are, int32[N].
+    """
+    call, (batch, number, classes) = LIBRARY.function("apart_by_class"), scores.shape
+    if call is None or boxes.shape[2] not in (1, classes) or boxes.shape[:2] != scores.shape[:2]:
+        return None
+    boxes, scores = np.ascontiguousarray(boxes), np.ascontiguousarray(scores)
+    corners = np.zeros((batch, room, 4), np.float32)
+    found, kinds = np.zeros((batch, room), np.float32), np.zeros((batch, room), np.float32)
+    counts = np.zeros(batch, np.int32)
+    sizes = np.array([batch, number, boxes.shape[2], classes, most, room], np.int64)
+    threads = processors() if scores.size > _ALONE else 1
+    given = boxes, scores, sizes, np.array(limits, np.float32), clipped, threads
+    _checked(call(*given, corners, found, kinds, counts))
+    return corners, found, kinds, counts
 
 
 def dealt(rows: Array, ids: Array, parts: int) -> list[Array] | None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_images
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
@@ -83,9 +84,11 @@ def _draw(image: Array, box: Array, color: Array) -> None:
 
 
 def _drawn(images: Array, boxes: Array, colors: Array) -> Array:
-    result = images.copy()
+    result = images.copy("C")
     depth = images.shape[3]
-    table = colors[:, :depth].astype(images.dtype)
+    table = colors[:, :depth].astype(images.dtype, copy=False)
+    if native_images.draw(result, boxes, table):
+        return result
     for image, row in zip(result, boxes, strict=True):
         for number, box in enumerate(row):
             _draw(image, box, table[number % len(table)])

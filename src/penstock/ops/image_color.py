@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_images
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.kernels import kernel
+from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.symbolic_tensor import SymbolicTensor
@@ -29,12 +30,14 @@ from penstock.ops.math_division import div_no_nan, divide
 from penstock.ops.math_einsum import tensordot
 from penstock.ops.math_elementwise import rsqrt, square
 from penstock.ops.math_reduce import reduce_mean, reduce_prod
+from penstock.ops.string_arrays import HOST
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import as_dtype
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
+_ON_CPU = {"device": "CPU", "limit": HOST, "available": native_images.LIBRARY.is_in_use}
 
 
 def _three_channels(c: ShapeContext) -> Dims:
@@ -105,6 +108,13 @@ def _to_hsv(xp: Any, images: Array) -> Array:
     _check_channels(images)
     hue, saturation, value, _ = _hue_parts(xp, images)
     return xp.stack([hue, saturation, value], axis=-1).astype(images.dtype)
+
+
+@host_kernel(TO_HSV, **_ON_CPU)
+def _to_hsv_natively(images: Array) -> Array:
+    _check_channels(images)
+    found = native_images.colors(native_images.TO_HSV, images)
+    return _to_hsv(np, images) if found is None else found
 
 
 @TO_HSV.gradient
@@ -186,6 +196,13 @@ def _from_hsv(xp: Any, images: Array) -> Array:
     return found.astype(images.dtype)
 
 
+@host_kernel(FROM_HSV, **_ON_CPU)
+def _from_hsv_natively(images: Array) -> Array:
+    _check_channels(images)
+    found = native_images.colors(native_images.TO_RGB, images)
+    return _from_hsv(np, images) if found is None else found
+
+
 def rgb_to_hsv(images: Any, name: str | None = None) -> Any:
     """Hue, saturation and value, each in [0, 1], of RGB images in [0, 1].
 
@@ -233,6 +250,17 @@ def _adjust_hue(xp: Any, images: Array, delta: Array) -> Array:
     return _from_hsv_array(xp, turned, saturation, value).astype(images.dtype)
 
 
+@host_kernel(HUE, **_ON_CPU)
+def _adjust_hue_natively(images: Array, delta: Array) -> Array:
+    x = images.astype(np.float32, copy=False)
+    found = native_images.colors(native_images.TURN_HUE, x, delta)
+    return _adjust_hue(np, images, delta) if found is None else _as(images, found)
+
+
+def _as(images: Array, found: Array) -> Array:
+    return found.astype(images.dtype, copy=False)
+
+
 SATURATION = define_op(
     "AdjustSaturation(images: T, scale: float; T: {half, float} = float) -> output: T",
     shape=_image_of_three_channels,
@@ -246,6 +274,13 @@ def _adjust_saturation(xp: Any, images: Array, scale: Array) -> Array:
     hue, saturation, value, _ = _hue_parts(xp, x)
     scaled = xp.clip(saturation * scale, 0, 1)
     return _from_hsv_array(xp, hue, scaled, value).astype(images.dtype)
+
+
+@host_kernel(SATURATION, **_ON_CPU)
+def _adjust_saturation_natively(images: Array, scale: Array) -> Array:
+    x = images.astype(np.float32, copy=False)
+    found = native_images.colors(native_images.SATURATE, x, scale)
+    return _adjust_saturation(np, images, scale) if found is None else _as(images, found)
 
 
 CONTRAST = define_op(
@@ -267,9 +302,17 @@ def _images(c: ShapeContext) -> Dims:
 
 @kernel(CONTRAST)
 def _adjust_contrast(xp: Any, images: Array, contrast_factor: Array) -> Array:
+    if 0 in images.shape:  # NumPy warns of means of nothing
+        return images
     x = images.astype(np.float32)
     mean = x.mean(axis=(-3, -2), keepdims=True)
     return ((x - mean) * contrast_factor + mean).astype(images.dtype)
+
+
+@host_kernel(CONTRAST, **_ON_CPU)
+def _adjust_contrast_natively(images: Array, contrast_factor: Array) -> Array:
+    found = native_images.contrast(images.astype(np.float32, copy=False), contrast_factor)
+    return _adjust_contrast(np, images, contrast_factor) if found is None else _as(images, found)
 
 
 @CONTRAST.gradient

@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_images
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.kernels import kernel
+from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import shape as shape_of
-from penstock.ops.string_arrays import as_text
+from penstock.ops.string_arrays import HOST, as_text
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 
 Array = Any
+_ON_CPU = {"device": "CPU", "limit": HOST, "available": native_images.LIBRARY.is_in_use}
 _TYPES = "{uint8, uint16, int8, int16, int32, int64, half, float, double}"
 
 
@@ -158,6 +160,26 @@ def _crop_and_resize(
     return xp.where(inside, top + (bottom - top) * down, np.float32(extrapolation_value))
 
 
+@host_kernel(CROP, **_ON_CPU)
+def _crop_natively(
+    ctx: Any,
+    image: Array,
+    boxes: Array,
+    box_ind: Array,
+    crop_size: Array,
+    *,
+    method: Any,
+    extrapolation_value: float,
+) -> Array:
+    if boxes.size and image.size:
+        size, nearest = (int(crop_size[0]), int(crop_size[1])), as_text(method) == "nearest"
+        found = native_images.crop(image, boxes, box_ind, size, nearest, extrapolation_value)
+        if found is not None:
+            return found
+    attrs = {"method": method, "extrapolation_value": extrapolation_value}
+    return _crop_and_resize(ctx, np, image, boxes, box_ind, crop_size, **attrs)
+
+
 def _one_for_each(c: ShapeContext, boxes: int | None) -> None:
     """Refuses gradients of another number of crops than there are boxes."""
     dims = c.rank(0, 4, "grads")
@@ -215,6 +237,26 @@ def _image_grad(
     return total.astype(T.numpy_dtype)
 
 
+@host_kernel(IMAGE_GRAD, **_ON_CPU)
+def _image_grad_natively(
+    ctx: Any,
+    grads: Array,
+    boxes: Array,
+    box_ind: Array,
+    image_size: Array,
+    *,
+    T: Any,
+    method: Any,
+) -> Array:
+    size = tuple(image_size.tolist())
+    if boxes.size and 0 not in size:
+        nearest = as_text(method) == "nearest"
+        found = native_images.crop_to_images(grads, boxes, box_ind, size, nearest)
+        if found is not None:
+            return found.astype(T.numpy_dtype, copy=False)
+    return _image_grad(ctx, np, grads, boxes, box_ind, image_size, T=T, method=method)
+
+
 def _box_grad_shape(c: ShapeContext) -> Dims:
     grads, image, boxes = c.rank(0, 4, "grads"), c.rank(1, 4, "image"), _boxes(c, 2, 3)
     _one_for_each(c, boxes)
@@ -260,6 +302,17 @@ def _box_grad(
     x1, x2 = _ends(counts[1], sizes[1])
     edges = ((along_y, y1), (along_x, x1), (along_y, y2), (along_x, x2))
     return xp.stack([xp.sum(along * weight, axis=1) for along, weight in edges], axis=1)
+
+
+@host_kernel(BOX_GRAD, **_ON_CPU)
+def _box_grad_natively(
+    ctx: Any, grads: Array, image: Array, boxes: Array, box_ind: Array, *, method: Any
+) -> Array:
+    if boxes.size and image.size:
+        found = native_images.crop_to_boxes(grads, image, boxes, box_ind)
+        if found is not None:
+            return found
+    return _box_grad(ctx, np, grads, image, boxes, box_ind, method=method)
 
 
 @CROP.gradient

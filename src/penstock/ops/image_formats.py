@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_images
 from penstock.core.lazy import pil_image
 
 Array = Any  # numpy.ndarray
@@ -352,8 +353,10 @@ def bmp(data: bytes, channels: int) -> Array:
     if start < 0 or start + row * (height - 1) + width * have > len(data):
         raise BadImage(f"Incomplete bmp content: {height} rows of {row} bytes, got {len(data)}")
     body = np.frombuffer(data[start : start + row * height].ljust(row * height, b"\0"), np.uint8)
-    found = body.reshape(height, row)[:, : width * have].reshape(height, width, have)
-    found = found[::-1] if tall > 0 else found
-    if have >= 3:
-        found = found[..., [2, 1, 0, 3][:have]]
+    rows, turned = body.reshape(height, row), tall > 0
+    found = native_images.swapped(rows, width, have, turned) if have >= 3 else None
+    if found is None:
+        found = rows[:, : width * have].reshape(height, width, have)
+        found = found[::-1] if turned else found
+        found = found[..., [2, 1, 0, 3][:have]] if have >= 3 else found
     return np.ascontiguousarray(_with_channels(found, channels))

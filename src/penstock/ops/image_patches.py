@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_images
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.kernels import kernel
+from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import reshape
@@ -18,6 +19,7 @@ from penstock.ops.math_arithmetic import add, subtract
 from penstock.ops.math_cast import abs as absolute
 from penstock.ops.math_reduce import reduce_sum
 from penstock.ops.nn_conv_ops import depthwise_conv2d
+from penstock.ops.string_arrays import HOST
 from penstock.types.dims import Dims
 
 Array = Any
@@ -94,6 +96,21 @@ def _extract(
     split = both.reshape(batch, high, tall, wide, broad, channels)
     ordered = xp.transpose(split, (0, 1, 3, 2, 4, 5))
     return ordered.reshape(batch, high, wide, tall * broad * channels)
+
+
+@host_kernel(PATCHES, device="CPU", limit=HOST, available=native_images.LIBRARY.is_in_use)
+def _extract_natively(
+    images: Array, *, ksizes: Any, strides: Any, rates: Any, padding: Any
+) -> Array:
+    (high, top), (wide, left) = (
+        _reach(images.shape[i], ksizes[i], strides[i], rates[i], padding) for i in (1, 2)
+    )
+    counts = max(high, 0), max(wide, 0)  # below 0 beside another axis of no pixels
+    window = strides[:3], rates[:3], (0, top, left), (1, *counts)
+    found = native_images.patches(images[:, None], ksizes[:3], *window)
+    if found is None:
+        return _extract(np, images, ksizes=ksizes, strides=strides, rates=rates, padding=padding)
+    return found.reshape(images.shape[0], *counts, ksizes[1] * ksizes[2] * images.shape[3])
 
 
 PATCHES_GRAD = define_op(

@@ -9,20 +9,22 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_images
 from penstock.core.execute import execute
-from penstock.core.kernels import kernel
+from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import reshape
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_join import concat
 from penstock.ops.math_division import divide
-from penstock.ops.string_arrays import as_text
+from penstock.ops.string_arrays import HOST, as_text
 from penstock.types.dims import Dims
 
 Array = Any
 _TYPES = "{uint8, int32, int64, half, bfloat16, float, double}"
-_MODES = ("CONSTANT", "REFLECT", "WRAP", "NEAREST")
+_MODES = native_images.MODES
+_ON_CPU = {"device": "CPU", "limit": HOST, "available": native_images.LIBRARY.is_in_use}
 _INTERPOLATIONS = ("NEAREST", "BILINEAR")
 
 
@@ -168,6 +170,47 @@ def _transform_v3(
     fill = xp.asarray(fill_value).astype(images.dtype)
     smooth = as_text(interpolation) == "BILINEAR"
     return _transformed(xp, images, transforms, output_shape, fill, smooth, as_text(fill_mode))
+
+
+def _seen(
+    images: Array, transforms: Array, size: Array, fill: Array, smooth: bool, mode: str
+) -> Array:
+    """The same natively."""
+    if images.size and size.all():
+        fitting = int(size[0]), int(size[1])
+        found = native_images.transform(images, transforms, fitting, fill, smooth, mode)
+        if found is not None:
+            return found
+    return _transformed(np, images, transforms, size, fill, smooth, mode)
+
+
+@host_kernel(V2, **_ON_CPU)
+def _transform_v2_natively(
+    images: Array,
+    transforms: Array,
+    output_shape: Array,
+    *,
+    interpolation: Any,
+    fill_mode: Any,
+) -> Array:
+    fill = np.zeros((), images.dtype)
+    smooth = as_text(interpolation) == "BILINEAR"
+    return _seen(images, transforms, output_shape, fill, smooth, as_text(fill_mode))
+
+
+@host_kernel(V3, **_ON_CPU)
+def _transform_v3_natively(
+    images: Array,
+    transforms: Array,
+    output_shape: Array,
+    fill_value: Array,
+    *,
+    interpolation: Any,
+    fill_mode: Any,
+) -> Array:
+    fill = fill_value.astype(images.dtype)
+    smooth = as_text(interpolation) == "BILINEAR"
+    return _seen(images, transforms, output_shape, fill, smooth, as_text(fill_mode))
 
 
 def _inverse(transforms: Any) -> Any:

@@ -412,6 +412,10 @@ def _combined(
 ) -> tuple[Array, Array, Array, Array]:
     batch, _, classes = scores.shape
     room = min(int(total), int(per_class) * classes) if pad_per_class else int(total)
+    limits = float(limit), float(least)
+    made = native_arrays.apart_by_class(boxes, scores, int(per_class), room, limits, clip_boxes)
+    if made is not None:
+        return made
     out_boxes = np.zeros((batch, room, 4), np.float32)
     out_scores, out_classes = (np.zeros((batch, room), np.float32) for _ in range(2))
     counts = np.zeros(batch, np.int32)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_images
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
@@ -57,8 +58,11 @@ def wav(samples: Array, sample_rate: int) -> bytes:
             f"WAV file: expected 1 to {_MOST} channels and a sample_rate from 1 to {most}, got"
             f" {channels} channels and {sample_rate}.",
         )
-    scaled = np.clip(np.nan_to_num(samples * _WAV_SCALE), -_WAV_SCALE, _WAV_SCALE - 1)
-    body = np.rint(scaled).astype("<i2").tobytes()
+    whole = native_images.sound(samples)
+    if whole is None:
+        scaled = np.clip(np.nan_to_num(samples * _WAV_SCALE), -_WAV_SCALE, _WAV_SCALE - 1)
+        whole = np.rint(scaled)
+    body = whole.astype("<i2", copy=False).tobytes()
     frame = 2 * channels
     rate = sample_rate * frame & 0xFFFFFFFF  # bytes a second: its field has 32 bits
     form = struct.pack(

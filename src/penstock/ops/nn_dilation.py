@@ -12,18 +12,21 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_images
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.kernels import kernel
+from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.math_reduce import one_of
 from penstock.ops.math_segment import lowest
 from penstock.ops.nn_conv_geometry import output_size, same_pads
+from penstock.ops.string_arrays import HOST
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray or a JAX tracer
+_ON_CPU = {"device": "CPU", "limit": HOST, "available": native_images.LIBRARY.is_in_use}
 ATTRS = (
     "T: realnumbertype, strides: list(int) >= 4, rates: list(int) >= 4, padding: {'SAME', 'VALID'}"
 )
@@ -93,18 +96,24 @@ BY_FILTER = define_op(
 ).not_differentiable("the choice of the largest place has no derivative")
 
 
+def _reach(
+    x: Array, w: Array, strides: Sequence[int], rates: Sequence[int], padding: str
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """The padding of rows and columns, and how many windows there are along each."""
+    pads, counts = [], []
+    for i in range(2):
+        size, window, stride, rate = x.shape[i + 1], w.shape[i], strides[i + 1], rates[i + 1]
+        pads.append(same_pads(size, window, stride, rate) if padding == "SAME" else (0, 0))
+        counts.append(max(output_size(size, window, stride, rate, padding, (0, 0)) or 0, 0))
+    return pads, counts
+
+
 def _windows(
     xp: Any, x: Array, w: Array, strides: Sequence[int], rates: Sequence[int], padding: str
 ) -> tuple[list[tuple[int, int]], list[Array], tuple[Any, Any], tuple[int, int]]:
     """Places in the filter; for each the image's values there, padded by the lowest number."""
     steps, gaps, sizes = strides[1:3], rates[1:3], w.shape[:2]
-    pads, counts = [], []
-    for i in range(2):
-        size = x.shape[i + 1]
-        pad = same_pads(size, sizes[i], steps[i], gaps[i]) if padding == "SAME" else (0, 0)
-        count = output_size(size, sizes[i], steps[i], gaps[i], padding, (0, 0)) or 0
-        pads.append(pad)
-        counts.append(max(count, 0))
+    pads, counts = _reach(x, w, strides, rates, padding)
     wide = [(0, 0), *pads, (0, 0)]
     padded = xp.pad(x, wide, constant_values=lowest(x.dtype))
     places, views = [], []
@@ -133,6 +142,24 @@ def _dilation(
     for each in _sums(xp, w, places, views):  # NaN is never larger
         result = xp.where(each > result, each, result)
     return result
+
+
+def _sizes(
+    x: Array, w: Array, strides: Sequence[int], rates: Sequence[int], padding: str
+) -> list[int]:
+    """What `native_images.dilate` is told of windows."""
+    pads, counts = _reach(x, w, strides, rates, padding)
+    return [*strides[1:3], *rates[1:3], pads[0][0], pads[1][0], *counts]
+
+
+@host_kernel(DILATION, **_ON_CPU)
+def _dilation_natively(
+    x: Array, w: Array, *, strides: Sequence[int], rates: Sequence[int], padding: str
+) -> Array:
+    found = native_images.dilate(x, w, _sizes(x, w, strides, rates, padding))
+    if found is not None:
+        return found
+    return _dilation(np, x, w, strides=strides, rates=rates, padding=padding)
 
 
 def _winners(
@@ -181,6 +208,17 @@ def _by_input(
     return result[:, top : top + x.shape[1], left : left + x.shape[2]]
 
 
+@host_kernel(BY_INPUT, **_ON_CPU)
+def _by_input_natively(
+    x: Array, w: Array, grad: Array, *, strides: Sequence[int], rates: Sequence[int], padding: str
+) -> Array:
+    sizes = _sizes(x, w, strides, rates, padding)
+    found = native_images.dilate_back(False, x, w, grad, sizes)
+    if found is not None:
+        return found
+    return _by_input(np, x, w, grad, strides=strides, rates=rates, padding=padding)
+
+
 @kernel(BY_FILTER)
 def _by_filter(
     xp: Any, x: Array, w: Array, grad: Array, *, strides: Sequence[int], rates: Sequence[int],
@@ -194,6 +232,17 @@ def _by_filter(
         for mine in _winners(xp, w, places, views, [np.ones((1, 1, 1, 1), bool)] * len(views))
     ]
     return xp.stack(parts).reshape(w.shape)
+
+
+@host_kernel(BY_FILTER, **_ON_CPU)
+def _by_filter_natively(
+    x: Array, w: Array, grad: Array, *, strides: Sequence[int], rates: Sequence[int], padding: str
+) -> Array:
+    sizes = _sizes(x, w, strides, rates, padding)
+    found = native_images.dilate_back(True, x, w, grad, sizes)
+    if found is not None:
+        return found
+    return _by_filter(np, x, w, grad, strides=strides, rates=rates, padding=padding)
 
 
 @DILATION.gradient

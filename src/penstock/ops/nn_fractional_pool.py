@@ -8,6 +8,7 @@ are our own: TensorFlow's seeds give other boundaries.
 Source: B. Graham, "Fractional Max-Pooling", 2014, https://arxiv.org/abs/1412.6071.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_images
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef, define_op
@@ -103,15 +105,34 @@ def _pooled(x: Array, edges: Array, axis: int, overlapping: bool, reduce: np.ufu
     return np.stack([reduce.reduce(x[_along(axis, cell)], axis) for cell in cells], axis)
 
 
+def _edges(
+    rng: np.random.Generator, height: int, width: int, down: float, across: float, pseudo: bool
+) -> list[Array]:
+    """The boundaries of rows and columns for two ratios."""
+    pairs = (height, down), (width, across)
+    return [boundaries(rng, n, math.floor(n / ratio), pseudo) for n, ratio in pairs]
+
+
+@functools.lru_cache(maxsize=64)
+def _fixed_edges(
+    seed: int, seed2: int, height: int, width: int, down: float, across: float, pseudo: bool
+) -> list[Array]:
+    """Those of seeds: to seed a generator takes longer than to pool a small image."""
+    return _edges(np.random.default_rng([seed, seed2]), height, width, down, across, pseudo)
+
+
 def _forward(
     value: Array, pooling_ratio: Sequence[float], pseudo_random: bool, overlapping: bool,
     deterministic: bool, seed: int, seed2: int, mean: bool,
 ) -> list[Array]:  # fmt: skip
-    rng = np.random.default_rng([abs(seed), abs(seed2)] if deterministic else None)
-    edges = [
-        boundaries(rng, n, math.floor(n / ratio), pseudo_random)
-        for n, ratio in zip(value.shape[1:3], pooling_ratio[1:3], strict=True)
-    ]
+    sizes = *value.shape[1:3], *pooling_ratio[1:3], pseudo_random
+    if deterministic:
+        edges = [each.copy() for each in _fixed_edges(abs(seed), abs(seed2), *sizes)]
+    else:
+        edges = _edges(np.random.default_rng(), *sizes)
+    found = native_images.pool(value, *edges, overlapping, mean)
+    if found is not None:
+        return [found, *edges]
     result = value.astype(np.float64) if mean and value.dtype.kind == "f" else value
     for axis, each in enumerate(edges, 1):
         result = _pooled(result, each, axis, overlapping, np.add if mean else np.maximum)
@@ -175,7 +196,7 @@ def _checked(edges: Array, count: int, size: int, what: str) -> Array:
         edges.shape != (count + 1,)
         or edges[0] != 0
         or edges[-1] != size
-        or (np.diff(edges) < 1).any()
+        or not (edges[1:] > edges[:-1]).all()
     ):
         raise invalid(
             f"expected {what}_pooling_sequence that rises from 0 to {size} in {count} steps, got "
@@ -190,6 +211,9 @@ def _max_pool_grad(
 ) -> Array:
     if y.shape != grad.shape:
         raise invalid(f"expected out_backprop of shape {list(y.shape)}, got {list(grad.shape)}.")
+    found = native_images.pool_back(x, y, grad, rows, columns, overlapping)
+    if found is not None:
+        return found
     _checked(rows, y.shape[1], x.shape[1], "row")
     _checked(columns, y.shape[2], x.shape[2], "col")
     result = np.zeros_like(x)
@@ -229,6 +253,9 @@ def _avg_pool_grad(
             f"expected out_backprop of batch {sizes[0]} and depth {sizes[3]}, got shape"
             f" {list(grad.shape)}."
         )
+    found = native_images.spread(grad, sizes, rows, columns, overlapping)
+    if found is not None:
+        return found
     _checked(rows, grad.shape[1], sizes[1], "row")
     _checked(columns, grad.shape[2], sizes[2], "col")
     result = grad / _sizes((rows, columns), overlapping)

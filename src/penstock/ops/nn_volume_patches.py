@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_images
 from penstock.core.execute import execute
-from penstock.core.kernels import kernel
+from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.nn_conv_geometry import output_size, same_pads
+from penstock.ops.string_arrays import HOST
 from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray or a JAX tracer
@@ -50,15 +52,23 @@ VOLUME_PATCHES = define_op(
 )
 
 
+def _reach(
+    x: Array, ksizes: Sequence[int], strides: Sequence[int], padding: str
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """The padding along each of three axes, and how many windows there are."""
+    pads, counts = [], []
+    for n, size, step in zip(x.shape[1:4], ksizes[1:4], strides[1:4], strict=True):
+        pads.append(same_pads(n, size, step, 1) if padding == "SAME" else (0, 0))
+        counts.append(max(output_size(n, size, step, 1, padding, (0, 0)) or 0, 0))
+    return pads, counts
+
+
 @kernel(VOLUME_PATCHES)
 def _volume_patches(
     xp: Any, x: Array, *, ksizes: Sequence[int], strides: Sequence[int], padding: str
 ) -> Array:
     sizes, steps = ksizes[1:4], strides[1:4]
-    pads, counts = [], []
-    for n, size, step in zip(x.shape[1:4], sizes, steps, strict=True):
-        pads.append(same_pads(n, size, step, 1) if padding == "SAME" else (0, 0))
-        counts.append(max(output_size(n, size, step, 1, padding, (0, 0)) or 0, 0))
+    pads, counts = _reach(x, ksizes, strides, padding)
     padded = xp.pad(x, [(0, 0), *pads, (0, 0)])
     views: list[Array] = []
     if 0 in counts:
@@ -71,6 +81,19 @@ def _volume_patches(
         )
         views.append(padded[(slice(None), *window)])
     return xp.concatenate(views, -1)
+
+
+@host_kernel(VOLUME_PATCHES, device="CPU", limit=HOST, available=native_images.LIBRARY.is_in_use)
+def _volume_patches_natively(
+    x: Array, *, ksizes: Sequence[int], strides: Sequence[int], padding: str
+) -> Array:
+    pads, counts = _reach(x, ksizes, strides, padding)
+    before = [pad[0] for pad in pads]
+    found = native_images.patches(x, ksizes[1:4], strides[1:4], (1, 1, 1), before, counts)
+    if found is None:
+        return _volume_patches(np, x, ksizes=ksizes, strides=strides, padding=padding)
+    depth = x.shape[4] * ksizes[1] * ksizes[2] * ksizes[3]
+    return found.reshape(x.shape[0], *counts, depth)
 
 
 @VOLUME_PATCHES.gradient

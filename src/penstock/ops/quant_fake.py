@@ -4,6 +4,7 @@ The range is nudged so that zero is one of the steps (Jacob et al., arXiv:1712.0
 Within the range derivatives pass, beyond it they go to the end that was hit.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -29,15 +30,34 @@ def _nudged(xp: Any, low: Array, high: Array, bits: int, narrow: bool) -> tuple[
     return (first - nudged) * scale, (last - nudged) * scale, scale
 
 
+def _range(
+    xp: Any, low: Array, high: Array, bits: int, narrow: bool
+) -> tuple[Any, Array, Array, Array]:
+    """Whether a range is empty (its bounds are 0), its nudged ends, and the size of a step."""
+    if xp is np and low.ndim == 0:
+        return _known_range(float(low), float(high), bits, narrow)
+    empty = (low == 0) & (high == 0)
+    return empty, *_nudged(xp, low, xp.where(empty, np.float32(1), high), bits, narrow)
+
+
+@functools.lru_cache(maxsize=256)
+def _known_range(low: float, high: float, bits: int, narrow: bool) -> tuple[bool, Any, Any, Any]:
+    """The same of two numbers: they take NumPy longer than few inputs that are rounded."""
+    empty = low == 0 and high == 0
+    ends = np.float32(low), np.float32(1 if empty else high)
+    with np.errstate(all="ignore"):
+        least, most, scale = _nudged(np, *ends, bits, narrow)
+    return empty, np.float32(least), np.float32(most), np.float32(scale)
+
+
 def _quantized(
     xp: Any, x: Array, low: Array, high: Array, num_bits: int, narrow_range: bool
 ) -> Array:
-    empty = (low == 0) & (high == 0)
-    safe = xp.where(empty, np.float32(1), high)
-    least, most, scale = _nudged(xp, low, safe, num_bits, narrow_range)
+    empty, least, most, scale = _range(xp, low, high, num_bits, narrow_range)
     inside = xp.minimum(xp.maximum(x, least), most)
     steps = xp.floor((inside - least) / scale + np.float32(0.5))
-    return xp.where(empty, np.float32(0), steps * scale + least).astype(np.float32)
+    found = steps * scale + least
+    return found if empty is False else xp.where(empty, np.float32(0), found).astype(np.float32)
 
 
 def _check(c: ShapeContext) -> None:
@@ -121,13 +141,16 @@ def _bounded_gradient(
     gradients: Array, inputs: Array, min: Array, max: Array, rounding: tuple[int, bool], xp: Any
 ) -> tuple[Array, Array, Array]:
     """What flows back to the numbers within the range, and to its ends."""
-    empty = (min == 0) & (max == 0)
-    safe = xp.where(empty, np.float32(1), max)
-    least, most, _ = _nudged(xp, min, safe, *rounding)
+    empty, least, most, _ = _range(xp, min, max, *rounding)
     axes = tuple(range(inputs.ndim - min.ndim))
-    inside = ((inputs >= least) & (inputs <= most)) | empty
-    below, above = (inputs < least) & ~empty, (inputs > most) & ~empty
-    shares = [gradients * where.astype(np.float32) for where in (inside, below, above)]
+    inside, below, above = (inputs >= least) & (inputs <= most), inputs < least, inputs > most
+    if empty is not False:
+        inside, below, above = (
+            inside | empty,
+            below & ~xp.asarray(empty),
+            above & ~xp.asarray(empty),
+        )
+    shares = [gradients * where for where in (inside, below, above)]
     return shares[0], shares[1].sum(axis=axes), shares[2].sum(axis=axes)
 
 
