@@ -7,8 +7,10 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
+#include "ctc.h"
 #include "threads.h"
 
 // Compiled once for each instruction set, with all that it calls, as in special.cc.
@@ -572,12 +574,85 @@ void level(const double *row, int64_t width, std::vector<double> &totals,
   }
 }
 
+// ---- CTC
+
+template <typename Element>
+int64_t ctc(const Frames<Element> &frames, const int64_t *labels, const int64_t *starts,
+            const int64_t *ends, const int64_t *lengths, int64_t blank, bool merge, bool ignore,
+            int64_t threads, Element *loss, Element *gradient) {
+  for (int64_t i = 0; i < frames.batch; ++i)
+    if (lengths[i] < 0 || lengths[i] > frames.time || ends[i] < starts[i]) return i;
+  constexpr int64_t kShare = 16;
+  const int64_t shares = (frames.batch + kShare - 1) / kShare;
+  return in_parallel_with_memory(shares, threads, [=](int64_t share) {
+    Alignments<Element> alignments(frames, blank, merge, gradient);
+    const int64_t last = std::min(frames.batch, (share + 1) * kShare);
+    for (int64_t i = share * kShare; i < last; ++i) {
+      const int64_t count = ends[i] - starts[i];
+      if (ignore && count > lengths[i]) {
+        alignments.clear(i, 0);
+        loss[i] = 0;
+        continue;
+      }
+      loss[i] = static_cast<Element>(
+          alignments.of(i, labels + starts[i], count, lengths[i]));
+    }
+  });
+}
+
+template <typename Element>
+int64_t ctc_sparse(const Frames<Element> &frames, const int64_t *indices, const int32_t *values,
+                   int64_t number, const int32_t *lengths, int64_t blank, bool collapse, bool merge,
+                   bool ignore, int64_t threads, Element *loss, Element *gradient) {
+  std::vector<int64_t> labels, ends;
+  if (!labels_by_row(indices, values, number, frames.batch, frames.classes, blank, collapse, labels,
+                     ends))
+    return 0;
+  const std::vector<int64_t> wide(lengths, lengths + frames.batch);
+  for (int64_t i = 0; i < frames.batch; ++i)
+    if (!ignore && ends[frames.batch + i] - ends[i] > lengths[i]) return i;
+  return ctc(frames, labels.data(), ends.data(), ends.data() + frames.batch, wide.data(), blank,
+             merge, ignore, threads, loss, gradient);
+}
+
+template <typename Element>
+int64_t ctc_best(const Frames<Element> &frames, const int32_t *lengths, int64_t blank, bool merge,
+                 int64_t *indices, int64_t *labels, int64_t *counts, Element *scores) {
+  int64_t found = 0;
+  for (int64_t row = 0; row < frames.batch; ++row) {
+    Element score = 0;
+    int64_t last = -1, place = 0;
+    for (int64_t t = 0; t < std::min<int64_t>(lengths[row], frames.time); ++t) {
+      const Element *logits = frames.at(t, row);
+      Element most = logits[0];
+      int64_t best = 0;
+      bool numbers = most == most;
+      for (int64_t c = 1; c < frames.classes; ++c) {
+        numbers &= logits[c] == logits[c];
+        best = logits[c] > most ? c : best;
+        most = logits[c] > most ? logits[c] : most;
+      }
+      if (!numbers) return -2;
+      score += most;
+      if (best != blank && !(merge && best == last)) {
+        indices[2 * found] = row;
+        indices[2 * found + 1] = place++;
+        labels[found++] = best;
+      }
+      last = best;
+    }
+    counts[row] = place;
+    scores[row] = -score;
+  }
+  return found;
+}
+
 }  // namespace
 }  // namespace penstock
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 9; }
+EXPORT int penstock_arrays_version() { return 10; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -746,4 +821,73 @@ EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t
       level(rows + i * width, width, totals, sizes, out + i * width, parts + i * width);
     return -1;
   });
+}
+
+EXPORT int64_t penstock_arrays_ctc(int64_t kind, const void *logits, int64_t time, int64_t batch,
+                                   int64_t classes, const int64_t *labels, const int64_t *splits,
+                                   const int64_t *lengths, int64_t blank, int64_t merge,
+                                   int64_t threads, void *loss, void *gradient) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    const Frames<Element> frames{static_cast<const Element *>(logits), time, batch, classes};
+    return ctc(frames, labels, splits, splits + 1, lengths, blank, merge, false, threads, typed,
+               static_cast<Element *>(gradient));
+  };
+  return kind ? run(static_cast<double *>(loss)) : run(static_cast<float *>(loss));
+}
+
+EXPORT int64_t penstock_arrays_ctc_sparse(int64_t kind, const void *logits, int64_t time,
+                                          int64_t batch, int64_t classes, const int64_t *indices,
+                                          const int32_t *values, int64_t number,
+                                          const int32_t *lengths, int64_t blank, int64_t collapse,
+                                          int64_t merge, int64_t ignore, int64_t threads, void *loss,
+                                          void *gradient) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    const Frames<Element> frames{static_cast<const Element *>(logits), time, batch, classes};
+    return with_memory([=] {
+      return ctc_sparse(frames, indices, values, number, lengths, blank, collapse, merge, ignore,
+                        threads, typed, static_cast<Element *>(gradient));
+    });
+  };
+  return kind ? run(static_cast<double *>(loss)) : run(static_cast<float *>(loss));
+}
+
+EXPORT int64_t penstock_arrays_ctc_best(int64_t kind, const void *logits, int64_t time, int64_t batch,
+                                        int64_t classes, const int32_t *lengths, int64_t blank,
+                                        int64_t merge, int64_t *indices, int64_t *labels,
+                                        int64_t *counts, void *scores) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    const Frames<Element> frames{static_cast<const Element *>(logits), time, batch, classes};
+    return ctc_best(frames, lengths, blank, merge, indices, labels, counts, typed);
+  };
+  return kind ? run(static_cast<double *>(scores)) : run(static_cast<float *>(scores));
+}
+
+EXPORT int64_t penstock_arrays_ctc_search(const double *frames, int64_t time, int64_t batch,
+                                          int64_t classes, const int32_t *lengths, int64_t width,
+                                          int64_t paths, int64_t threads, int64_t *labels,
+                                          int64_t *counts, double *scores) {
+  std::atomic<int64_t> lacking{batch};
+  std::vector<int64_t> found;
+  const int64_t ran = with_memory([&] {
+    found.resize(static_cast<size_t>(batch));
+    return in_parallel_with_memory(batch, threads, [&](int64_t row) {
+      Search search(classes, width);
+      const int64_t count = std::max<int64_t>(0, std::min<int64_t>(lengths[row], time));
+      search.run(frames + row * classes, count, batch * classes);
+      found[row] = search.found();
+      for (int64_t k = 0; k < std::min(paths, found[row]); ++k) {
+        counts[k * batch + row] = search.text(k, labels + (k * batch + row) * time);
+        scores[row * paths + k] = search.score(k);
+      }
+      int64_t first = lacking;
+      while (found[row] < paths && row < first && !lacking.compare_exchange_weak(first, row)) {
+      }
+    });
+  });
+  if (ran != -1 || lacking == batch) return ran;
+  scores[0] = static_cast<double>(found[lacking]);
+  return lacking;
 }

@@ -101,3 +101,37 @@ EXPORT int64_t penstock_arrays_places(const int64_t *keys, const int32_t *slots,
 // The nearest row that does not rise to each row, and the numbers of its level parts.
 EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t width, double *out,
                                      int32_t *parts);
+
+// CTC's loss of each row of labels and its derivative, of logits [time, batch, classes] of floats (0) or
+// doubles (1). Row i has labels[splits[i]] up to splits[i + 1] and lengths[i] of the frames. Whether
+// labels that come twice in a row are one says `merge`. -1, or the first row that is wrong.
+EXPORT int64_t penstock_arrays_ctc(int64_t kind, const void *logits, int64_t time, int64_t batch,
+                                   int64_t classes, const int64_t *labels, const int64_t *splits,
+                                   const int64_t *lengths, int64_t blank, int64_t merge,
+                                   int64_t threads, void *loss, void *gradient);
+
+// The same of sparse labels, whose rows stand in the first of two indices each. `collapse` leaves out
+// labels that come twice in a row; rows with more labels than frames are wrong unless `ignore` makes
+// them 0.
+EXPORT int64_t penstock_arrays_ctc_sparse(int64_t kind, const void *logits, int64_t time,
+                                          int64_t batch, int64_t classes, const int64_t *indices,
+                                          const int32_t *values, int64_t number,
+                                          const int32_t *lengths, int64_t blank, int64_t collapse,
+                                          int64_t merge, int64_t ignore, int64_t threads, void *loss,
+                                          void *gradient);
+
+// The labels of each row's best classes: where they stand in a sparse matrix, and what they are, for
+// which there is room for all frames. counts[i] of them are row i's, whose scores are added up, and
+// negative. Returns how many there are, -2 where a logit is NaN.
+EXPORT int64_t penstock_arrays_ctc_best(int64_t kind, const void *logits, int64_t time, int64_t batch,
+                                        int64_t classes, const int32_t *lengths, int64_t blank,
+                                        int64_t merge, int64_t *indices, int64_t *labels,
+                                        int64_t *counts, void *scores);
+
+// The labels that a search over prefixes finds: `paths` for each row, the best first, of frames
+// [time, batch, classes] of logarithms. Row i's k-th has counts[k * batch + i] labels, which begin at
+// labels[(k * batch + i) * time]. -1, or the first row that has fewer; then scores[0] is their number.
+EXPORT int64_t penstock_arrays_ctc_search(const double *frames, int64_t time, int64_t batch,
+                                          int64_t classes, const int32_t *lengths, int64_t width,
+                                          int64_t paths, int64_t threads, int64_t *labels,
+                                          int64_t *counts, double *scores);

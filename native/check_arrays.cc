@@ -368,6 +368,89 @@ bool check_level(Random &random) {
   return true;
 }
 
+// The loss is minus the logarithm of the sum over all paths of classes, and derivatives of a frame,
+// whose softmax adds up to 1, add up to 0.
+bool check_ctc(Random &random) {
+  const int64_t time = 1 + below(random, 5), classes = 2 + below(random, 2), blank = below(random, classes);
+  const int64_t size = 1 + below(random, 3);
+  std::vector<double> logits(time * classes), gradient(time * classes);
+  for (double &each : logits) each = static_cast<double>(below(random, 7)) - 3;
+  std::vector<int64_t> labels(size);
+  for (int64_t &each : labels) each = (blank + 1 + below(random, classes - 1)) % classes;
+  const int64_t splits[] = {0, size}, lengths[] = {time};
+  double loss, total = 0;
+  if (penstock_arrays_ctc(1, logits.data(), time, 1, classes, labels.data(), splits, lengths, blank, 1,
+                          1, &loss, gradient.data()) != -1)
+    return false;
+  int64_t paths = 1;
+  for (int64_t t = 0; t < time; ++t) paths *= classes;
+  for (int64_t path = 0; path < paths; ++path) {
+    std::vector<int64_t> text;
+    int64_t rest = path, last = blank;
+    double weight = 1;
+    for (int64_t t = 0; t < time; ++t, rest /= classes) {
+      const int64_t label = rest % classes;
+      double sum = 0;
+      for (int64_t c = 0; c < classes; ++c) sum += std::exp(logits[t * classes + c]);
+      weight *= std::exp(logits[t * classes + label]) / sum;
+      if (label != blank && label != last) text.push_back(label);
+      last = label;
+    }
+    if (text == labels) total += weight;
+  }
+  if (total > 0 ? std::fabs(loss + std::log(total)) > 1e-9 : loss != INFINITY) return false;
+  for (int64_t t = 0; total > 0 && t < time; ++t) {
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c) sum += gradient[t * classes + c];
+    if (std::fabs(sum) > 1e-9) return false;
+  }
+  // A search as wide as there are prefixes finds this text with this probability.
+  const int32_t frames[] = {static_cast<int32_t>(time)};
+  std::vector<double> logarithms(time * classes), scores(200);
+  for (int64_t t = 0; t < time; ++t) {
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c) sum += std::exp(logits[t * classes + c]);
+    for (int64_t c = 0; c < classes; ++c)
+      logarithms[t * classes + c] = logits[t * classes + c] - std::log(sum);
+  }
+  if (blank != classes - 1) return true;
+  std::vector<int64_t> found(200 * time), counts(200);
+  const int64_t lacking = penstock_arrays_ctc_search(logarithms.data(), time, 1, classes, frames, 200,
+                                                     200, 1, found.data(), counts.data(), scores.data());
+  if (lacking != 0) return lacking == -1;
+  const int64_t number = static_cast<int64_t>(scores[0]);
+  penstock_arrays_ctc_search(logarithms.data(), time, 1, classes, frames, 200, number, 1, found.data(),
+                             counts.data(), scores.data());
+  for (int64_t k = 0; k < number; ++k)
+    if (counts[k] == size && std::equal(labels.begin(), labels.end(), found.begin() + k * time))
+      return std::fabs(scores[k] + loss) < 1e-9;
+  return !(total > 0);
+}
+
+bool check_ctc_best(Random &random) {
+  const int64_t time = 1 + below(random, 9), batch = 1 + below(random, 4), classes = 1 + below(random, 20);
+  const int64_t blank = below(random, classes), merge = below(random, 2);
+  std::vector<float> logits(time * batch * classes), scores(batch);
+  for (float &each : logits) each = static_cast<float>(below(random, 9)) - 4;
+  std::vector<int32_t> lengths(batch);
+  for (int32_t &each : lengths) each = static_cast<int32_t>(below(random, time + 3)) - 1;
+  std::vector<int64_t> indices(2 * time * batch), labels(time * batch), counts(batch), wanted;
+  const int64_t number = penstock_arrays_ctc_best(0, logits.data(), time, batch, classes, lengths.data(),
+                                                  blank, merge, indices.data(), labels.data(),
+                                                  counts.data(), scores.data());
+  for (int64_t row = 0; row < batch; ++row) {
+    int64_t last = -1;
+    for (int64_t t = 0; t < std::min<int64_t>(lengths[row], time); ++t) {
+      const float *each = &logits[(t * batch + row) * classes];
+      const int64_t best = std::max_element(each, each + classes) - each;
+      if (best != blank && !(merge && best == last)) wanted.push_back(best);
+      last = best;
+    }
+  }
+  labels.resize(static_cast<size_t>(number));
+  return labels == wanted;
+}
+
 }  // namespace
 
 int main(int count, char **arguments) {
@@ -377,7 +460,7 @@ int main(int count, char **arguments) {
                                       check_deal,   check_invert, check_top,    check_extreme, check_nth,
                                       check_among,  check_edits,   check_places,
                                       check_level,  check_runs,    check_pad,
-                                      check_merge,  check_apart};
+                                      check_merge,  check_apart,  check_ctc,    check_ctc_best};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=9,
+    version=10,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -36,6 +36,10 @@ LIBRARY = HostLibrary(
         "index": "pnpn",
         "places": "ppnpnnp",
         "level": "pnnpp",
+        "ctc": "npnnnpppnnnpp",
+        "ctc_sparse": "npnnnppnpnnnnnpp",
+        "ctc_best": "npnnnpnnpppp",
+        "ctc_search": "pnnnpnnnppp",
     },
 )
 ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT = range(5)
@@ -50,8 +54,8 @@ def _kind(dtype: np.dtype[Any]) -> int | None:
     return _KINDS.get(f"{dtype.kind}{dtype.itemsize}")
 
 
-def _checked(found: int) -> int:
-    """What a function returned that needs room of its own."""
+def checked(found: int) -> int:
+    """What a function of the library returned that needs room of its own."""
     if found == _NO_MEMORY:
         raise MemoryError(
             "native work on arrays: there is no memory left for its intermediate values"
@@ -88,7 +92,7 @@ def unique(items: Array, out: np.dtype[Any]) -> tuple[Array, Array, Array] | Non
     numbers = np.empty(len(items), out)
     first, counts = np.empty((2, len(items)), np.int64)
     wide = out.itemsize == 8
-    found = _checked(call(items, len(items), size, floating, wide, numbers, first, counts))
+    found = checked(call(items, len(items), size, floating, wide, numbers, first, counts))
     return None if found < 0 else (first[:found], numbers, counts[:found])
 
 
@@ -192,7 +196,7 @@ def apart(boxes: Array, scores: Array, most: int, limit: float, least: float) ->
     boxes, scores = np.ascontiguousarray(boxes), np.ascontiguousarray(scores)
     taken, limits = np.empty(max(min(len(scores), most), 0), np.int64), np.array([limit, least])
     given = limits.astype(np.float32), most, taken
-    return taken[: _checked(call(boxes, scores, len(scores), *given))]
+    return taken[: checked(call(boxes, scores, len(scores), *given))]
 
 
 def dealt(rows: Array, ids: Array, parts: int) -> list[Array] | None:
@@ -238,7 +242,7 @@ def top(x: Array, k: int) -> tuple[Array, Array] | None:
     places = np.empty(values.shape, np.int64)
     rows = math.prod(x.shape[:-1])
     threads = processors() if x.size > _ALONE else 1
-    _checked(call(kind, x, rows, x.shape[-1], k, threads, values, places))
+    checked(call(kind, x, rows, x.shape[-1], k, threads, values, places))
     return values, places
 
 
@@ -280,7 +284,7 @@ def edits(a: Array, a_splits: Array, b: Array, b_splits: Array) -> Array | None:
     held = [np.ascontiguousarray(x) for x in (a, a_splits, b, b_splits)]
     found = np.empty(len(a_splits) - 1, np.int64)
     threads = processors() if len(a) > _ALONE else 1
-    _checked(call(*held, len(found), threads, found))
+    checked(call(*held, len(found), threads, found))
     return found
 
 
@@ -312,5 +316,5 @@ def level(rows: Array) -> tuple[Array, Array] | None:
         return None
     rows = np.ascontiguousarray(rows)
     values, parts = np.empty(rows.shape), np.empty(rows.shape, np.int32)
-    _checked(call(rows, *rows.shape, values, parts))
+    checked(call(rows, *rows.shape, values, parts))
     return values, parts
