@@ -537,15 +537,43 @@ inline int64_t first_slot(int64_t key, int64_t slot_count) {
                               static_cast<uint64_t>(slot_count - 1));
 }
 
+
+
+// The slot of a key, or the empty one where it would stand.
+inline int64_t slot_of(const int64_t *keys, const int32_t *slots, int64_t slot_count, int64_t key) {
+  int64_t slot = first_slot(key, slot_count);
+  while (slots[slot] >= 0 && keys[slots[slot]] != key) slot = (slot + 1) & (slot_count - 1);
+  return slot;
+}
+
+// Slots and keys that are asked for soon are on their way from memory.
+inline void fetch(const int64_t *keys, const int32_t *slots, int64_t slot_count,
+                  const int64_t *wanted, int64_t number, int64_t i) {
+  constexpr int64_t kSlots = 16, kKeys = 8;
+  if (i + kSlots < number) __builtin_prefetch(slots + first_slot(wanted[i + kSlots], slot_count));
+  if (i + kKeys >= number) return;
+  const int32_t place = slots[first_slot(wanted[i + kKeys], slot_count)];
+  if (place >= 0) __builtin_prefetch(keys + place);
+}
+
 void find_places(const int64_t *keys, const int32_t *slots, int64_t slot_count,
                  const int64_t *wanted, int64_t number, int64_t *places) {
-  constexpr int64_t kAhead = 16;  // keys whose slots are on their way from memory
   for (int64_t i = 0; i < number; ++i) {
-    if (i + kAhead < number) __builtin_prefetch(slots + first_slot(wanted[i + kAhead], slot_count));
-    int64_t slot = first_slot(wanted[i], slot_count);
-    while (slots[slot] >= 0 && keys[slots[slot]] != wanted[i]) slot = (slot + 1) & (slot_count - 1);
-    places[i] = slots[slot];
+    fetch(keys, slots, slot_count, wanted, number, i);
+    places[i] = slots[slot_of(keys, slots, slot_count, wanted[i])];
   }
+}
+
+// Empties a slot, and moves those that follow it nearer to where their search begins.
+void vacate(const int64_t *keys, int32_t *slots, int64_t slot_count, int64_t slot) {
+  const int64_t mask = slot_count - 1;
+  for (int64_t next = (slot + 1) & mask; slots[next] >= 0; next = (next + 1) & mask) {
+    const int64_t first = first_slot(keys[slots[next]], slot_count);
+    if (((next - first) & mask) < ((next - slot) & mask)) continue;  // it begins after the empty one
+    slots[slot] = slots[next];
+    slot = next;
+  }
+  slots[slot] = -1;
 }
 
 // ---- level rows
@@ -810,6 +838,33 @@ EXPORT int64_t penstock_arrays_places(const int64_t *keys, const int32_t *slots,
     find_places(keys, slots, slot_count, wanted + from, count, places + from);
   });
   return -1;
+}
+
+EXPORT int64_t penstock_arrays_enter(int64_t *keys, int64_t count, int32_t *slots, int64_t slot_count,
+                                     const int64_t *wanted, int64_t number, int64_t *places) {
+  for (int64_t i = 0; i < number; ++i) {
+    fetch(keys, slots, slot_count, wanted, number, i);
+    const int64_t slot = slot_of(keys, slots, slot_count, wanted[i]);
+    if (slots[slot] < 0) {
+      slots[slot] = static_cast<int32_t>(count);
+      keys[count++] = wanted[i];
+    }
+    places[i] = slots[slot];
+  }
+  return count;
+}
+
+EXPORT int64_t penstock_arrays_leave(const int64_t *keys, int32_t *slots, int64_t slot_count,
+                                     const int64_t *wanted, int64_t number, int64_t *places) {
+  int64_t left = 0;
+  for (int64_t i = 0; i < number; ++i) {
+    fetch(keys, slots, slot_count, wanted, number, i);
+    const int64_t slot = slot_of(keys, slots, slot_count, wanted[i]);
+    if (slots[slot] < 0) continue;
+    places[left++] = slots[slot];
+    vacate(keys, slots, slot_count, slot);
+  }
+  return left;
 }
 
 EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t width, double *out,

@@ -98,6 +98,17 @@ EXPORT int64_t penstock_arrays_places(const int64_t *keys, const int32_t *slots,
                                       const int64_t *wanted, int64_t number, int64_t threads,
                                       int64_t *places);
 
+// Puts keys into the index of `count` others, which has as many empty slots as there may be new ones and
+// one more: those that are new follow the others, for which there is room. The place of each; returns
+// how many keys there are then.
+EXPORT int64_t penstock_arrays_enter(int64_t *keys, int64_t count, int32_t *slots, int64_t slot_count,
+                                     const int64_t *wanted, int64_t number, int64_t *places);
+
+// Takes keys out of the index; they stay where they are. Where those stand that were in it; returns
+// how many these are.
+EXPORT int64_t penstock_arrays_leave(const int64_t *keys, int32_t *slots, int64_t slot_count,
+                                     const int64_t *wanted, int64_t number, int64_t *places);
+
 // The nearest row that does not rise to each row, and the numbers of its level parts.
 EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t width, double *out,
                                      int32_t *parts);

@@ -348,6 +348,42 @@ bool check_places(Random &random) {
   return true;
 }
 
+// Keys that enter and leave in turn are found where they stand, and no others.
+bool check_enter(Random &random) {
+  constexpr int64_t kSlots = 256;
+  std::vector<int64_t> keys(120), wanted(10), places(10), here;
+  std::vector<int32_t> slots(kSlots, -1);
+  int64_t count = 0;
+  const int64_t step = random() % 2 ? 1 : int64_t{1} << 56;
+  for (int64_t turn = 0; turn < 12; ++turn) {
+    for (int64_t &each : wanted) each = (below(random, 30) - 10) * step;
+    const int64_t before = count;
+    if (turn % 3 == 2) {
+      const int64_t left = penstock_arrays_leave(keys.data(), slots.data(), kSlots, wanted.data(), 10,
+                                                 places.data());
+      for (int64_t i = 0; i < left; ++i) {
+        const auto place = std::find(here.begin(), here.end(), keys[places[i]]);
+        if (place == here.end()) return false;
+        here.erase(place);
+      }
+    } else {
+      count = penstock_arrays_enter(keys.data(), count, slots.data(), kSlots, wanted.data(), 10,
+                                    places.data());
+      here.insert(here.end(), keys.begin() + before, keys.begin() + count);
+      for (int64_t i = 0; i < 10; ++i)
+        if (keys[places[i]] != wanted[i]) return false;
+    }
+    for (int64_t key = -10; key < 20; ++key) {
+      const int64_t asked = key * step;
+      int64_t place;
+      penstock_arrays_places(keys.data(), slots.data(), kSlots, &asked, 1, 1, &place);
+      const int64_t times = std::count(here.begin(), here.end(), asked);
+      if (times > 1 || (place >= 0) != (times == 1) || (place >= 0 && keys[place] != asked)) return false;
+    }
+  }
+  return true;
+}
+
 bool check_level(Random &random) {
   const int64_t number = 1 + below(random, 4), width = below(random, 60);
   std::vector<double> rows(number * width + 1), out(number * width + 1);
@@ -460,7 +496,7 @@ int main(int count, char **arguments) {
                                       check_deal,   check_invert, check_top,    check_extreme, check_nth,
                                       check_among,  check_edits,   check_places,
                                       check_level,  check_runs,    check_pad,
-                                      check_merge,  check_apart,  check_ctc,    check_ctc_best};
+                                      check_merge,  check_apart,  check_ctc,    check_ctc_best, check_enter};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

@@ -35,6 +35,8 @@ LIBRARY = HostLibrary(
         "edits": "ppppnnp",
         "index": "pnpn",
         "places": "ppnpnnp",
+        "enter": "pnpnpnp",
+        "leave": "ppnpnp",
         "level": "pnnpp",
         "ctc": "npnnnpppnnnpp",
         "ctc_sparse": "npnnnppnpnnnnnpp",
