@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ctc.h"
+#include "draws.h"
 #include "threads.h"
 
 // Compiled once for each instruction set, with all that it calls, as in special.cc.
@@ -945,4 +946,38 @@ EXPORT int64_t penstock_arrays_ctc_search(const double *frames, int64_t time, in
   if (ran != -1 || lacking == batch) return ran;
   scores[0] = static_cast<double>(found[lacking]);
   return lacking;
+}
+
+EXPORT int64_t penstock_arrays_histogram(int64_t kind, const void *values, int64_t number,
+                                         const double *limits, int64_t bins, int64_t *counts) {
+  const auto run = [=](auto *typed) {
+    return histogram(typed, number, limits[0], limits[1], bins, counts);
+  };
+  switch (kind) {
+    case 0: return run(static_cast<const float *>(values));
+    case 1: return run(static_cast<const double *>(values));
+    case 2: return run(static_cast<const int32_t *>(values));
+  }
+  return run(static_cast<const int64_t *>(values));
+}
+
+EXPORT int64_t penstock_arrays_ranges(const void *starts, const void *deltas, int64_t wide,
+                                      const int64_t *splits, int64_t rows, void *out) {
+  if (wide)
+    ranges(static_cast<const uint64_t *>(starts), static_cast<const uint64_t *>(deltas), splits, rows,
+           static_cast<uint64_t *>(out));
+  else
+    ranges(static_cast<const uint32_t *>(starts), static_cast<const uint32_t *>(deltas), splits, rows,
+           static_cast<uint32_t *>(out));
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_chain(const float *numbers, const double *uniform, int64_t count) {
+  return chain_end(numbers, uniform, count);
+}
+
+EXPORT int64_t penstock_arrays_nearer(const float *points, int64_t number, int64_t width,
+                                      const float *center, const double *before, double *out) {
+  nearer(points, number, width, center, before, out);
+  return -1;
 }

@@ -146,3 +146,21 @@ EXPORT int64_t penstock_arrays_ctc_search(const double *frames, int64_t time, in
                                           int64_t classes, const int32_t *lengths, int64_t width,
                                           int64_t paths, int64_t threads, int64_t *labels,
                                           int64_t *counts, double *scores);
+
+// Adds to `counts` how many numbers lie in each of `bins` equal parts of [limits[0], limits[1]); what is
+// outside counts in the first or last. -1, or about where a NaN is. `bins` is at least 1, below 2^31.
+EXPORT int64_t penstock_arrays_histogram(int64_t kind, const void *values, int64_t number,
+                                         const double *limits, int64_t bins, int64_t *counts);
+
+// Rows of whole numbers that begin at starts[i] and are deltas[i] apart: row i from splits[i] up to
+// splits[i + 1]. Sums wrap around.
+EXPORT int64_t penstock_arrays_ranges(const void *starts, const void *deltas, int64_t wide,
+                                      const int64_t *splits, int64_t rows, void *out);
+
+// Where a Markov chain over numbers ends, of which there is one at least: it moves on to number i
+// where that by the number it is at is above uniform[i], or that is zero.
+EXPORT int64_t penstock_arrays_chain(const float *numbers, const double *uniform, int64_t count);
+
+// Squared distances of points [number, width] from a centre; before[i] where that is less and there are any.
+EXPORT int64_t penstock_arrays_nearer(const float *points, int64_t number, int64_t width,
+                                      const float *center, const double *before, double *out);

@@ -384,6 +384,57 @@ bool check_enter(Random &random) {
   return true;
 }
 
+bool check_histogram(Random &random) {
+  const int64_t number = below(random, 700), bins = 1 + below(random, 9);
+  std::vector<float> values(number);
+  for (float &each : values)
+    each = random() % 50 ? static_cast<float>(below(random, 40)) - 10 : random() % 2 ? INFINITY : -INFINITY;
+  const double limits[] = {-2.5, 17};
+  std::vector<int64_t> counts(bins), wanted(bins);
+  if (penstock_arrays_histogram(0, values.data(), number, limits, bins, counts.data()) != -1) return false;
+  for (const float value : values) {
+    const double place = (value - limits[0]) / (limits[1] - limits[0]) * static_cast<double>(bins);
+    ++wanted[place < 0 ? 0 : place > static_cast<double>(bins - 1) ? bins - 1 : static_cast<int64_t>(place)];
+  }
+  if (counts != wanted) return false;
+  if (!number) return true;
+  values[below(random, number)] = std::nanf("");
+  return penstock_arrays_histogram(0, values.data(), number, limits, bins, counts.data()) >= 0;
+}
+
+bool check_ranges(Random &random) {
+  const int64_t rows = below(random, 9);
+  std::vector<int32_t> starts(rows + 1), deltas(rows + 1);
+  std::vector<int64_t> splits(1);
+  for (int64_t i = 0; i < rows; ++i) {
+    starts[i] = static_cast<int32_t>(random());
+    deltas[i] = static_cast<int32_t>(below(random, 9)) - 4;
+    splits.push_back(splits.back() + below(random, 7));
+  }
+  std::vector<int32_t> out(splits.back() + 1);
+  penstock_arrays_ranges(starts.data(), deltas.data(), 0, splits.data(), rows, out.data());
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = splits[i]; j < splits[i + 1]; ++j)
+      if (out[j] != static_cast<int32_t>(int64_t{starts[i]} + (j - splits[i]) * deltas[i])) return false;
+  return true;
+}
+
+bool check_nearer(Random &random) {
+  const int64_t number = 1 + below(random, 20), width = below(random, 5);
+  std::vector<float> points(number * width + 1), numbers(number);
+  std::vector<double> away(number), again(number), uniform(number, 2.0);
+  for (float &each : points) each = static_cast<float>(below(random, 9)) - 4;
+  penstock_arrays_nearer(points.data(), number, width, points.data(), nullptr, away.data());
+  const std::vector<double> none(number, 0.0);
+  penstock_arrays_nearer(points.data(), number, width, points.data(), none.data(), again.data());
+  if (away[0] != 0 || again != none) return false;
+  // With chances above all ratios a chain only leaves zeros.
+  for (float &each : numbers) each = static_cast<float>(below(random, 2));
+  const int64_t end = penstock_arrays_chain(numbers.data(), uniform.data(), number);
+  const int64_t first = std::find(numbers.begin(), numbers.end(), 1.0f) - numbers.begin();
+  return end == std::min(first, number - 1);
+}
+
 bool check_level(Random &random) {
   const int64_t number = 1 + below(random, 4), width = below(random, 60);
   std::vector<double> rows(number * width + 1), out(number * width + 1);
@@ -496,7 +547,8 @@ int main(int count, char **arguments) {
                                       check_deal,   check_invert, check_top,    check_extreme, check_nth,
                                       check_among,  check_edits,   check_places,
                                       check_level,  check_runs,    check_pad,
-                                      check_merge,  check_apart,  check_ctc,    check_ctc_best, check_enter};
+                                      check_merge,  check_apart,  check_ctc,    check_ctc_best, check_enter,
+                                      check_histogram, check_ranges, check_nearer};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

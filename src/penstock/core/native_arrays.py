@@ -38,6 +38,10 @@ LIBRARY = HostLibrary(
         "enter": "pnpnpnp",
         "leave": "ppnpnp",
         "level": "pnnpp",
+        "histogram": "npnpnp",
+        "ranges": "ppnpnp",
+        "chain": "ppn",
+        "nearer": "pnnppp",
         "ctc": "npnnnpppnnnpp",
         "ctc_sparse": "npnnnppnpnnnnnpp",
         "ctc_best": "npnnnpnnpppp",
@@ -320,3 +324,65 @@ def level(rows: Array) -> tuple[Array, Array] | None:
     values, parts = np.empty(rows.shape), np.empty(rows.shape, np.int32)
     checked(call(rows, *rows.shape, values, parts))
     return values, parts
+
+
+def last_places(keys: Array, wanted: Array) -> Array | None:
+    """The last place among `keys`, int64[N], of each of int64[M], or -1."""
+    enter = LIBRARY.function("enter")
+    if enter is None or len(keys) >= 1 << 30:
+        return None
+    keys = np.ascontiguousarray(keys)
+    slots = np.full(4 << len(keys).bit_length(), -1, np.int32)
+    held, numbers = np.empty(len(keys) + 1, np.int64), np.empty(len(keys), np.int64)
+    count = enter(held, 0, slots, len(slots), keys, len(keys), numbers)
+    last = np.full(count + 1, -1, np.int64)  # what is not there has number -1
+    last[numbers] = np.arange(len(keys))
+    found = places(held, slots, np.ascontiguousarray(wanted))
+    return None if found is None else last[found]
+
+
+def histogram(values: Array, low: float, high: float, bins: int) -> Array | None:
+    """How many numbers lie in each of `bins` parts of [low, high), those outside in the nearest.
+
+    None also where one is NaN.
+    """
+    kind, call = _kind(values.dtype), LIBRARY.function("histogram")
+    if kind is None or call is None or not 0 < bins < 1 << 31:
+        return None
+    counts = np.zeros(bins, np.int64)
+    given = np.ascontiguousarray(values), values.size, np.array([low, high]), bins, counts
+    return counts if call(kind, *given) < 0 else None
+
+
+def ranges(starts: Array, deltas: Array, splits: Array) -> Array | None:
+    """Rows of evenly spaced whole numbers, one after the other; sums wrap around.
+
+    Args:
+      starts: int32 or int64[R].
+      deltas: the same.
+      splits: int64[R + 1], where rows begin and end; they do not fall.
+    """
+    call, wide = LIBRARY.function("ranges"), _is_wide(starts)
+    if call is None or wide is None:
+        return None
+    starts, deltas = np.ascontiguousarray(starts), np.ascontiguousarray(deltas, starts.dtype)
+    result = np.empty(int(splits[-1]), starts.dtype)
+    call(starts, deltas, wide, splits, len(starts), result)
+    return result
+
+
+def chain_end(numbers: Array, uniform: Array) -> int | None:
+    """Where a Markov chain over float32[N] ends that moves on by chance, float64[N]; N > 0."""
+    call = LIBRARY.function("chain")
+    return None if call is None else call(np.ascontiguousarray(numbers), uniform, len(numbers))
+
+
+def nearer(points: Array, center: Array, before: Array | None) -> Array | None:
+    """The squared distances of points, float32[N, D], from a centre, or `before` where less."""
+    call = LIBRARY.function("nearer")
+    if call is None:
+        return None
+    found = np.empty(len(points))
+    points, center = np.ascontiguousarray(points), np.ascontiguousarray(center)
+    call(points, *points.shape, center, before, found)
+    return found
