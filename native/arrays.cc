@@ -12,6 +12,7 @@
 
 #include "ctc.h"
 #include "draws.h"
+#include "sets.h"
 #include "threads.h"
 
 // Compiled once for each instruction set, with all that it calls, as in special.cc.
@@ -980,4 +981,14 @@ EXPORT int64_t penstock_arrays_nearer(const float *points, int64_t number, int64
                                       const float *center, const double *before, double *out) {
   nearer(points, number, width, center, before, out);
   return -1;
+}
+
+EXPORT int64_t penstock_arrays_sets(int64_t operation, const int64_t *a_rows, int64_t a_width,
+                                    const int64_t *a_values, int64_t a_count, const int64_t *b_rows,
+                                    int64_t b_width, const int64_t *b_values, int64_t b_count,
+                                    int64_t *places, int64_t *values) {
+  return with_memory([=] {
+    return set_operation(operation, Sets(a_rows, a_width, a_values, a_count),
+                         Sets(b_rows, b_width, b_values, b_count), places, values);
+  });
 }

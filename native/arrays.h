@@ -164,3 +164,12 @@ EXPORT int64_t penstock_arrays_chain(const float *numbers, const double *uniform
 // Squared distances of points [number, width] from a centre; before[i] where that is less and there are any.
 EXPORT int64_t penstock_arrays_nearer(const float *points, int64_t number, int64_t width,
                                       const float *center, const double *before, double *out);
+
+// a - b (0), b - a (1), the intersections (2) or unions (3) of sets of the same number. Element i of a is
+// of set a_rows[i], which does not fall, or of set i / a_width where that is null; so of b. Where each
+// element found belongs, as the number of its set and its place in there, and what it is: there is room
+// for all of both. Returns how many there are, -2 where numbers of sets fall.
+EXPORT int64_t penstock_arrays_sets(int64_t operation, const int64_t *a_rows, int64_t a_width,
+                                    const int64_t *a_values, int64_t a_count, const int64_t *b_rows,
+                                    int64_t b_width, const int64_t *b_values, int64_t b_count,
+                                    int64_t *places, int64_t *values);

@@ -435,6 +435,36 @@ bool check_nearer(Random &random) {
   return end == std::min(first, number - 1);
 }
 
+bool check_sets(Random &random) {
+  const int64_t rows = 1 + below(random, 5), width = below(random, 6), count = below(random, 20);
+  std::vector<int64_t> a(rows * width), b(count), b_rows(count), places(2 * (rows * width + count) + 2);
+  std::vector<int64_t> values(rows * width + count + 1);
+  for (int64_t &each : a) each = below(random, 6) - 2;
+  for (int64_t &each : b) each = below(random, 6) - 2;
+  for (int64_t &each : b_rows) each = below(random, rows);
+  std::sort(b_rows.begin(), b_rows.end());
+  for (int64_t operation = 0; operation < 4; ++operation) {
+    const int64_t found = penstock_arrays_sets(operation, nullptr, width, a.data(), rows * width,
+                                               b_rows.data(), 0, b.data(), count, places.data(),
+                                               values.data());
+    int64_t at = 0;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t value = -2, place = 0; value < 4; ++value) {
+        const auto begin = a.begin() + row * width;
+        const bool in_a = std::find(begin, begin + width, value) != begin + width;
+        bool in_b = false;
+        for (int64_t i = 0; i < count; ++i) in_b |= b_rows[i] == row && b[i] == value;
+        const bool wanted[] = {in_a && !in_b, in_b && !in_a, in_a && in_b, in_a || in_b};
+        if (!wanted[operation]) continue;
+        if (at == found || places[2 * at] != row || places[2 * at + 1] != place++ || values[at] != value)
+          return false;
+        ++at;
+      }
+    if (at != found) return false;
+  }
+  return true;
+}
+
 bool check_level(Random &random) {
   const int64_t number = 1 + below(random, 4), width = below(random, 60);
   std::vector<double> rows(number * width + 1), out(number * width + 1);
@@ -548,7 +578,7 @@ int main(int count, char **arguments) {
                                       check_among,  check_edits,   check_places,
                                       check_level,  check_runs,    check_pad,
                                       check_merge,  check_apart,  check_ctc,    check_ctc_best, check_enter,
-                                      check_histogram, check_ranges, check_nearer};
+                                      check_histogram, check_ranges, check_nearer, check_sets};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

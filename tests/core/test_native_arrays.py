@@ -447,3 +447,30 @@ def test_first_centres(seed):
         "KmeansPlusPlusInitialization", points=points[:5] * 0, num_to_sample=3, seed=seed,
         num_retries_per_sample=1,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "string"])
+@pytest.mark.parametrize("lead", [(7,), (2, 3), (0,)])
+@pytest.mark.parametrize("operation", ["a-B", "b-a", "intersection", "union"])
+def test_sets(dtype, lead, operation):
+    def drawn(width):
+        values = RNG.integers(0, 6, (*lead, width))
+        if dtype != "string":
+            return values.astype(dtype)
+        return values.astype("S").astype(object)
+
+    a, b = drawn(5), drawn(3)
+    raw("DenseToDenseSetOperation", set1=a, set2=b, set_operation=operation)
+    raw("DenseToDenseSetOperation", set1=a[..., :0], set2=b, set_operation=operation)
+    indices = np.argwhere(RNG.integers(0, 2, b.shape))
+    if dtype == "string":
+        values = np.array([b[tuple(i)] for i in indices], object)
+    else:
+        values = b[tuple(indices.T)]
+    parts = {"set2_indices": indices, "set2_values": values, "set2_shape": np.array(b.shape)}
+    raw("DenseToSparseSetOperation", set1=a, set_operation=operation, **parts)
+    if len(indices) > 1:  # in no order
+        parts |= {"set2_indices": indices[::-1].copy(), "set2_values": values[::-1].copy()}
+        raw("DenseToSparseSetOperation", set1=a, set_operation=operation, **parts)
+        unchecked = {"set_operation": operation, "validate_indices": False}
+        raw("DenseToSparseSetOperation", set1=a, **unchecked, **parts)

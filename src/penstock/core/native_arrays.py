@@ -42,6 +42,7 @@ LIBRARY = HostLibrary(
         "ranges": "ppnpnp",
         "chain": "ppn",
         "nearer": "pnnppp",
+        "sets": "npnpnpnpnpp",
         "ctc": "npnnnpppnnnpp",
         "ctc_sparse": "npnnnppnpnnnnnpp",
         "ctc_best": "npnnnpnnpppp",
@@ -386,3 +387,31 @@ def nearer(points: Array, center: Array, before: Array | None) -> Array | None:
     points, center = np.ascontiguousarray(points), np.ascontiguousarray(center)
     call(points, *points.shape, center, before, found)
     return found
+
+
+def sets(
+    operation: int, a: tuple[Array | None, int, Array], b: tuple[Array | None, int, Array]
+) -> tuple[Array, Array] | None:
+    """Numbered sets: a - b (0), b - a (1), the intersections (2) or unions (3).
+
+    Args:
+      operation: which.
+      a: the number of the set of each element, int64[N] that does not fall, or None where elements
+        follow each other; then how many each set has; int64[N], elements.
+      b: the same.
+
+    Returns:
+      int64[K, 2], a set's number and a place in it, and int64[K], the element: in order, each once.
+      None also where numbers of sets fall.
+    """
+    call = LIBRARY.function("sets")
+    if call is None:
+        return None
+    given: list[Any] = []
+    for rows, width, values in (a, b):
+        values = np.ascontiguousarray(values, np.int64)
+        given += [None if rows is None else np.ascontiguousarray(rows), width, values, len(values)]
+    most = given[3] + given[7]
+    places, values = np.empty((most, 2), np.int64), np.empty(most, np.int64)
+    found = checked(call(operation, *given, places, values))
+    return None if found < 0 else (places[:found], values[:found])

@@ -236,8 +236,8 @@ def _sparse_loss(
             " using the flag ignore_longer_outputs_than_inputs"
         )
     table = np.zeros((batch, max(1, int(lengths.max(initial=0)))), np.int64)
-    for i, found in enumerate(rows):
-        table[i, : len(found)] = found
+    for i, row_labels in enumerate(rows):
+        table[i, : len(row_labels)] = row_labels
     loss, gradient = alignments(np, inputs, table, lengths, sequence_length, blank, merge)
     loss[too_long] = 0
     gradient[:, too_long] = 0

@@ -166,7 +166,7 @@ def _sections(array: Array, dtype: DType, ends: list[int], out_type: DType) -> l
     if not _is_plain(dtype):
         return [_message(array[a:b], dtype) for a, b in itertools.pairwise(starts)]
     swapped = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    content = memoryview(np.ascontiguousarray(swapped).reshape(-1).view(np.uint8))
+    content = np.ascontiguousarray(swapped).reshape(-1).view(np.uint8).data
     rest, found = array.shape[1:], []
     width = array.itemsize * math.prod(rest)
     for a, b in itertools.pairwise(starts):
