@@ -7,8 +7,12 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
+#include "ctc.h"
+#include "draws.h"
+#include "sets.h"
 #include "threads.h"
 
 // Compiled once for each instruction set, with all that it calls, as in special.cc.
@@ -573,15 +577,43 @@ inline int64_t first_slot(int64_t key, int64_t slot_count) {
                               static_cast<uint64_t>(slot_count - 1));
 }
 
+
+
+// The slot of a key, or the empty one where it would stand.
+inline int64_t slot_of(const int64_t *keys, const int32_t *slots, int64_t slot_count, int64_t key) {
+  int64_t slot = first_slot(key, slot_count);
+  while (slots[slot] >= 0 && keys[slots[slot]] != key) slot = (slot + 1) & (slot_count - 1);
+  return slot;
+}
+
+// Slots and keys that are asked for soon are on their way from memory.
+inline void fetch(const int64_t *keys, const int32_t *slots, int64_t slot_count,
+                  const int64_t *wanted, int64_t number, int64_t i) {
+  constexpr int64_t kSlots = 16, kKeys = 8;
+  if (i + kSlots < number) __builtin_prefetch(slots + first_slot(wanted[i + kSlots], slot_count));
+  if (i + kKeys >= number) return;
+  const int32_t place = slots[first_slot(wanted[i + kKeys], slot_count)];
+  if (place >= 0) __builtin_prefetch(keys + place);
+}
+
 void find_places(const int64_t *keys, const int32_t *slots, int64_t slot_count,
                  const int64_t *wanted, int64_t number, int64_t *places) {
-  constexpr int64_t kAhead = 16;  // keys whose slots are on their way from memory
   for (int64_t i = 0; i < number; ++i) {
-    if (i + kAhead < number) __builtin_prefetch(slots + first_slot(wanted[i + kAhead], slot_count));
-    int64_t slot = first_slot(wanted[i], slot_count);
-    while (slots[slot] >= 0 && keys[slots[slot]] != wanted[i]) slot = (slot + 1) & (slot_count - 1);
-    places[i] = slots[slot];
+    fetch(keys, slots, slot_count, wanted, number, i);
+    places[i] = slots[slot_of(keys, slots, slot_count, wanted[i])];
   }
+}
+
+// Empties a slot, and moves those that follow it nearer to where their search begins.
+void vacate(const int64_t *keys, int32_t *slots, int64_t slot_count, int64_t slot) {
+  const int64_t mask = slot_count - 1;
+  for (int64_t next = (slot + 1) & mask; slots[next] >= 0; next = (next + 1) & mask) {
+    const int64_t first = first_slot(keys[slots[next]], slot_count);
+    if (((next - first) & mask) < ((next - slot) & mask)) continue;  // it begins after the empty one
+    slots[slot] = slots[next];
+    slot = next;
+  }
+  slots[slot] = -1;
 }
 
 // ---- level rows
@@ -608,6 +640,79 @@ void level(const double *row, int64_t width, std::vector<double> &totals,
       parts[at] = static_cast<int32_t>(part);
     }
   }
+}
+
+// ---- CTC
+
+template <typename Element>
+int64_t ctc(const Frames<Element> &frames, const int64_t *labels, const int64_t *starts,
+            const int64_t *ends, const int64_t *lengths, int64_t blank, bool merge, bool ignore,
+            int64_t threads, Element *loss, Element *gradient) {
+  for (int64_t i = 0; i < frames.batch; ++i)
+    if (lengths[i] < 0 || lengths[i] > frames.time || ends[i] < starts[i]) return i;
+  constexpr int64_t kShare = 16;
+  const int64_t shares = (frames.batch + kShare - 1) / kShare;
+  return in_parallel_with_memory(shares, threads, [=](int64_t share) {
+    Alignments<Element> alignments(frames, blank, merge, gradient);
+    const int64_t last = std::min(frames.batch, (share + 1) * kShare);
+    for (int64_t i = share * kShare; i < last; ++i) {
+      const int64_t count = ends[i] - starts[i];
+      if (ignore && count > lengths[i]) {
+        alignments.clear(i, 0);
+        loss[i] = 0;
+        continue;
+      }
+      loss[i] = static_cast<Element>(
+          alignments.of(i, labels + starts[i], count, lengths[i]));
+    }
+  });
+}
+
+template <typename Element>
+int64_t ctc_sparse(const Frames<Element> &frames, const int64_t *indices, const int32_t *values,
+                   int64_t number, const int32_t *lengths, int64_t blank, bool collapse, bool merge,
+                   bool ignore, int64_t threads, Element *loss, Element *gradient) {
+  std::vector<int64_t> labels, ends;
+  if (!labels_by_row(indices, values, number, frames.batch, frames.classes, blank, collapse, labels,
+                     ends))
+    return 0;
+  const std::vector<int64_t> wide(lengths, lengths + frames.batch);
+  for (int64_t i = 0; i < frames.batch; ++i)
+    if (!ignore && ends[frames.batch + i] - ends[i] > lengths[i]) return i;
+  return ctc(frames, labels.data(), ends.data(), ends.data() + frames.batch, wide.data(), blank,
+             merge, ignore, threads, loss, gradient);
+}
+
+template <typename Element>
+int64_t ctc_best(const Frames<Element> &frames, const int32_t *lengths, int64_t blank, bool merge,
+                 int64_t *indices, int64_t *labels, int64_t *counts, Element *scores) {
+  int64_t found = 0;
+  for (int64_t row = 0; row < frames.batch; ++row) {
+    Element score = 0;
+    int64_t last = -1, place = 0;
+    for (int64_t t = 0; t < std::min<int64_t>(lengths[row], frames.time); ++t) {
+      const Element *logits = frames.at(t, row);
+      Element most = logits[0];
+      int64_t best = 0;
+      bool numbers = most == most;
+      for (int64_t c = 1; c < frames.classes; ++c) {
+        numbers &= logits[c] == logits[c];
+        best = logits[c] > most ? c : best;
+        most = logits[c] > most ? logits[c] : most;
+      }
+      if (!numbers) return -2;
+      score += most;
+      if (best != blank && !(merge && best == last)) {
+        indices[2 * found] = row;
+        indices[2 * found + 1] = place++;
+        labels[found++] = best;
+      }
+      last = best;
+    }
+    counts[row] = place;
+    scores[row] = -score;
+  }
+  return found;
 }
 
 }  // namespace
@@ -784,6 +889,33 @@ EXPORT int64_t penstock_arrays_places(const int64_t *keys, const int32_t *slots,
   return -1;
 }
 
+EXPORT int64_t penstock_arrays_enter(int64_t *keys, int64_t count, int32_t *slots, int64_t slot_count,
+                                     const int64_t *wanted, int64_t number, int64_t *places) {
+  for (int64_t i = 0; i < number; ++i) {
+    fetch(keys, slots, slot_count, wanted, number, i);
+    const int64_t slot = slot_of(keys, slots, slot_count, wanted[i]);
+    if (slots[slot] < 0) {
+      slots[slot] = static_cast<int32_t>(count);
+      keys[count++] = wanted[i];
+    }
+    places[i] = slots[slot];
+  }
+  return count;
+}
+
+EXPORT int64_t penstock_arrays_leave(const int64_t *keys, int32_t *slots, int64_t slot_count,
+                                     const int64_t *wanted, int64_t number, int64_t *places) {
+  int64_t left = 0;
+  for (int64_t i = 0; i < number; ++i) {
+    fetch(keys, slots, slot_count, wanted, number, i);
+    const int64_t slot = slot_of(keys, slots, slot_count, wanted[i]);
+    if (slots[slot] < 0) continue;
+    places[left++] = slots[slot];
+    vacate(keys, slots, slot_count, slot);
+  }
+  return left;
+}
+
 EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t width, double *out,
                                      int32_t *parts) {
   return with_memory([=]() -> int64_t {
@@ -792,5 +924,118 @@ EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t
     for (int64_t i = 0; i < number; ++i)
       level(rows + i * width, width, totals, sizes, out + i * width, parts + i * width);
     return -1;
+  });
+}
+
+EXPORT int64_t penstock_arrays_ctc(int64_t kind, const void *logits, int64_t time, int64_t batch,
+                                   int64_t classes, const int64_t *labels, const int64_t *splits,
+                                   const int64_t *lengths, int64_t blank, int64_t merge,
+                                   int64_t threads, void *loss, void *gradient) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    const Frames<Element> frames{static_cast<const Element *>(logits), time, batch, classes};
+    return ctc(frames, labels, splits, splits + 1, lengths, blank, merge, false, threads, typed,
+               static_cast<Element *>(gradient));
+  };
+  return kind ? run(static_cast<double *>(loss)) : run(static_cast<float *>(loss));
+}
+
+EXPORT int64_t penstock_arrays_ctc_sparse(int64_t kind, const void *logits, int64_t time,
+                                          int64_t batch, int64_t classes, const int64_t *indices,
+                                          const int32_t *values, int64_t number,
+                                          const int32_t *lengths, int64_t blank, int64_t collapse,
+                                          int64_t merge, int64_t ignore, int64_t threads, void *loss,
+                                          void *gradient) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    const Frames<Element> frames{static_cast<const Element *>(logits), time, batch, classes};
+    return with_memory([=] {
+      return ctc_sparse(frames, indices, values, number, lengths, blank, collapse, merge, ignore,
+                        threads, typed, static_cast<Element *>(gradient));
+    });
+  };
+  return kind ? run(static_cast<double *>(loss)) : run(static_cast<float *>(loss));
+}
+
+EXPORT int64_t penstock_arrays_ctc_best(int64_t kind, const void *logits, int64_t time, int64_t batch,
+                                        int64_t classes, const int32_t *lengths, int64_t blank,
+                                        int64_t merge, int64_t *indices, int64_t *labels,
+                                        int64_t *counts, void *scores) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    const Frames<Element> frames{static_cast<const Element *>(logits), time, batch, classes};
+    return ctc_best(frames, lengths, blank, merge, indices, labels, counts, typed);
+  };
+  return kind ? run(static_cast<double *>(scores)) : run(static_cast<float *>(scores));
+}
+
+EXPORT int64_t penstock_arrays_ctc_search(const double *frames, int64_t time, int64_t batch,
+                                          int64_t classes, const int32_t *lengths, int64_t width,
+                                          int64_t paths, int64_t threads, int64_t *labels,
+                                          int64_t *counts, double *scores) {
+  std::atomic<int64_t> lacking{batch};
+  std::vector<int64_t> found;
+  const int64_t ran = with_memory([&] {
+    found.resize(static_cast<size_t>(batch));
+    return in_parallel_with_memory(batch, threads, [&](int64_t row) {
+      Search search(classes, width);
+      const int64_t count = std::max<int64_t>(0, std::min<int64_t>(lengths[row], time));
+      search.run(frames + row * classes, count, batch * classes);
+      found[row] = search.found();
+      for (int64_t k = 0; k < std::min(paths, found[row]); ++k) {
+        counts[k * batch + row] = search.text(k, labels + (k * batch + row) * time);
+        scores[row * paths + k] = search.score(k);
+      }
+      int64_t first = lacking;
+      while (found[row] < paths && row < first && !lacking.compare_exchange_weak(first, row)) {
+      }
+    });
+  });
+  if (ran != -1 || lacking == batch) return ran;
+  scores[0] = static_cast<double>(found[lacking]);
+  return lacking;
+}
+
+EXPORT int64_t penstock_arrays_histogram(int64_t kind, const void *values, int64_t number,
+                                         const double *limits, int64_t bins, int64_t *counts) {
+  const auto run = [=](auto *typed) {
+    return histogram(typed, number, limits[0], limits[1], bins, counts);
+  };
+  switch (kind) {
+    case 0: return run(static_cast<const float *>(values));
+    case 1: return run(static_cast<const double *>(values));
+    case 2: return run(static_cast<const int32_t *>(values));
+  }
+  return run(static_cast<const int64_t *>(values));
+}
+
+EXPORT int64_t penstock_arrays_ranges(const void *starts, const void *deltas, int64_t wide,
+                                      const int64_t *splits, int64_t rows, void *out) {
+  if (wide)
+    ranges(static_cast<const uint64_t *>(starts), static_cast<const uint64_t *>(deltas), splits, rows,
+           static_cast<uint64_t *>(out));
+  else
+    ranges(static_cast<const uint32_t *>(starts), static_cast<const uint32_t *>(deltas), splits, rows,
+           static_cast<uint32_t *>(out));
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_chain(const float *numbers, const double *uniform, int64_t count) {
+  return chain_end(numbers, uniform, count);
+}
+
+EXPORT int64_t penstock_arrays_nearer(const float *points, int64_t number, int64_t width,
+                                      const float *center, const double *before, double *out) {
+  nearer(points, number, width, center, before, out);
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_sets(int64_t operation, const int64_t *a_rows, int64_t a_width,
+                                    const int64_t *a_values, int64_t a_count, const int64_t *b_rows,
+                                    int64_t b_width, const int64_t *b_values, int64_t b_count,
+                                    int64_t *places, int64_t *values) {
+  return with_memory([=] {
+    return set_operation(operation, Sets(a_rows, a_width, a_values, a_count),
+                         Sets(b_rows, b_width, b_values, b_count), places, values);
   });
 }

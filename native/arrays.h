@@ -108,6 +108,78 @@ EXPORT int64_t penstock_arrays_places(const int64_t *keys, const int32_t *slots,
                                       const int64_t *wanted, int64_t number, int64_t threads,
                                       int64_t *places);
 
+// Puts keys into the index of `count` others, which has as many empty slots as there may be new ones and
+// one more: those that are new follow the others, for which there is room. The place of each; returns
+// how many keys there are then.
+EXPORT int64_t penstock_arrays_enter(int64_t *keys, int64_t count, int32_t *slots, int64_t slot_count,
+                                     const int64_t *wanted, int64_t number, int64_t *places);
+
+// Takes keys out of the index; they stay where they are. Where those stand that were in it; returns
+// how many these are.
+EXPORT int64_t penstock_arrays_leave(const int64_t *keys, int32_t *slots, int64_t slot_count,
+                                     const int64_t *wanted, int64_t number, int64_t *places);
+
 // The nearest row that does not rise to each row, and the numbers of its level parts.
 EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t width, double *out,
                                      int32_t *parts);
+
+// CTC's loss of each row of labels and its derivative, of logits [time, batch, classes] of floats (0) or
+// doubles (1). Row i has labels[splits[i]] up to splits[i + 1] and lengths[i] of the frames. Whether
+// labels that come twice in a row are one says `merge`. -1, or the first row that is wrong.
+EXPORT int64_t penstock_arrays_ctc(int64_t kind, const void *logits, int64_t time, int64_t batch,
+                                   int64_t classes, const int64_t *labels, const int64_t *splits,
+                                   const int64_t *lengths, int64_t blank, int64_t merge,
+                                   int64_t threads, void *loss, void *gradient);
+
+// The same of sparse labels, whose rows stand in the first of two indices each. `collapse` leaves out
+// labels that come twice in a row; rows with more labels than frames are wrong unless `ignore` makes
+// them 0.
+EXPORT int64_t penstock_arrays_ctc_sparse(int64_t kind, const void *logits, int64_t time,
+                                          int64_t batch, int64_t classes, const int64_t *indices,
+                                          const int32_t *values, int64_t number,
+                                          const int32_t *lengths, int64_t blank, int64_t collapse,
+                                          int64_t merge, int64_t ignore, int64_t threads, void *loss,
+                                          void *gradient);
+
+// The labels of each row's best classes: where they stand in a sparse matrix, and what they are, for
+// which there is room for all frames. counts[i] of them are row i's, whose scores are added up, and
+// negative. Returns how many there are, -2 where a logit is NaN.
+EXPORT int64_t penstock_arrays_ctc_best(int64_t kind, const void *logits, int64_t time, int64_t batch,
+                                        int64_t classes, const int32_t *lengths, int64_t blank,
+                                        int64_t merge, int64_t *indices, int64_t *labels,
+                                        int64_t *counts, void *scores);
+
+// The labels that a search over prefixes finds: `paths` for each row, the best first, of frames
+// [time, batch, classes] of logarithms. Row i's k-th has counts[k * batch + i] labels, which begin at
+// labels[(k * batch + i) * time]. -1, or the first row that has fewer; then scores[0] is their number.
+EXPORT int64_t penstock_arrays_ctc_search(const double *frames, int64_t time, int64_t batch,
+                                          int64_t classes, const int32_t *lengths, int64_t width,
+                                          int64_t paths, int64_t threads, int64_t *labels,
+                                          int64_t *counts, double *scores);
+
+// Adds to `counts` how many numbers lie in each of `bins` equal parts of [limits[0], limits[1]); what is
+// outside counts in the first or last. -1, or about where a NaN is. `bins` is at least 1, below 2^31.
+EXPORT int64_t penstock_arrays_histogram(int64_t kind, const void *values, int64_t number,
+                                         const double *limits, int64_t bins, int64_t *counts);
+
+// Rows of whole numbers that begin at starts[i] and are deltas[i] apart: row i from splits[i] up to
+// splits[i + 1]. Sums wrap around.
+EXPORT int64_t penstock_arrays_ranges(const void *starts, const void *deltas, int64_t wide,
+                                      const int64_t *splits, int64_t rows, void *out);
+
+// Where a Markov chain over numbers ends, of which there is one at least: it moves on to number i
+// where that by the number it is at is above uniform[i], or that is zero.
+EXPORT int64_t penstock_arrays_chain(const float *numbers, const double *uniform, int64_t count);
+
+// Squared distances of points [number, width] from a centre; before[i] where that is less and there are any.
+EXPORT int64_t penstock_arrays_nearer(const float *points, int64_t number, int64_t width,
+                                      const float *center, const double *before, double *out);
+
+// a - b (0), b - a (1), the intersections (2) or unions (3) of sets of the same number. Element i of a is
+// of set a_rows[i], which does not fall, or of set i / a_width where that is null; so of b. Where each
+// element found belongs, as the number of its set and its place in there, and what it is: there is room
+// for all of both. Returns how many there are, -2 where numbers of sets fall.
+EXPORT int64_t penstock_arrays_sets(int64_t operation, const int64_t *a_rows, int64_t a_width,
+                                    const int64_t *a_values, int64_t a_count, const int64_t *b_rows,
+                                    int64_t b_width, const int64_t *b_values, int64_t b_count,
+                                    int64_t *places, int64_t *values);

@@ -357,6 +357,123 @@ bool check_places(Random &random) {
   return true;
 }
 
+// Keys that enter and leave in turn are found where they stand, and no others.
+bool check_enter(Random &random) {
+  constexpr int64_t kSlots = 256;
+  std::vector<int64_t> keys(120), wanted(10), places(10), here;
+  std::vector<int32_t> slots(kSlots, -1);
+  int64_t count = 0;
+  const int64_t step = random() % 2 ? 1 : int64_t{1} << 56;
+  for (int64_t turn = 0; turn < 12; ++turn) {
+    for (int64_t &each : wanted) each = (below(random, 30) - 10) * step;
+    const int64_t before = count;
+    if (turn % 3 == 2) {
+      const int64_t left = penstock_arrays_leave(keys.data(), slots.data(), kSlots, wanted.data(), 10,
+                                                 places.data());
+      for (int64_t i = 0; i < left; ++i) {
+        const auto place = std::find(here.begin(), here.end(), keys[places[i]]);
+        if (place == here.end()) return false;
+        here.erase(place);
+      }
+    } else {
+      count = penstock_arrays_enter(keys.data(), count, slots.data(), kSlots, wanted.data(), 10,
+                                    places.data());
+      here.insert(here.end(), keys.begin() + before, keys.begin() + count);
+      for (int64_t i = 0; i < 10; ++i)
+        if (keys[places[i]] != wanted[i]) return false;
+    }
+    for (int64_t key = -10; key < 20; ++key) {
+      const int64_t asked = key * step;
+      int64_t place;
+      penstock_arrays_places(keys.data(), slots.data(), kSlots, &asked, 1, 1, &place);
+      const int64_t times = std::count(here.begin(), here.end(), asked);
+      if (times > 1 || (place >= 0) != (times == 1) || (place >= 0 && keys[place] != asked)) return false;
+    }
+  }
+  return true;
+}
+
+bool check_histogram(Random &random) {
+  const int64_t number = below(random, 700), bins = 1 + below(random, 9);
+  std::vector<float> values(number);
+  for (float &each : values)
+    each = random() % 50 ? static_cast<float>(below(random, 40)) - 10 : random() % 2 ? INFINITY : -INFINITY;
+  const double limits[] = {-2.5, 17};
+  std::vector<int64_t> counts(bins), wanted(bins);
+  if (penstock_arrays_histogram(0, values.data(), number, limits, bins, counts.data()) != -1) return false;
+  for (const float value : values) {
+    const double place = (value - limits[0]) / (limits[1] - limits[0]) * static_cast<double>(bins);
+    ++wanted[place < 0 ? 0 : place > static_cast<double>(bins - 1) ? bins - 1 : static_cast<int64_t>(place)];
+  }
+  if (counts != wanted) return false;
+  if (!number) return true;
+  values[below(random, number)] = std::nanf("");
+  return penstock_arrays_histogram(0, values.data(), number, limits, bins, counts.data()) >= 0;
+}
+
+bool check_ranges(Random &random) {
+  const int64_t rows = below(random, 9);
+  std::vector<int32_t> starts(rows + 1), deltas(rows + 1);
+  std::vector<int64_t> splits(1);
+  for (int64_t i = 0; i < rows; ++i) {
+    starts[i] = static_cast<int32_t>(random());
+    deltas[i] = static_cast<int32_t>(below(random, 9)) - 4;
+    splits.push_back(splits.back() + below(random, 7));
+  }
+  std::vector<int32_t> out(splits.back() + 1);
+  penstock_arrays_ranges(starts.data(), deltas.data(), 0, splits.data(), rows, out.data());
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = splits[i]; j < splits[i + 1]; ++j)
+      if (out[j] != static_cast<int32_t>(int64_t{starts[i]} + (j - splits[i]) * deltas[i])) return false;
+  return true;
+}
+
+bool check_nearer(Random &random) {
+  const int64_t number = 1 + below(random, 20), width = below(random, 5);
+  std::vector<float> points(number * width + 1), numbers(number);
+  std::vector<double> away(number), again(number), uniform(number, 2.0);
+  for (float &each : points) each = static_cast<float>(below(random, 9)) - 4;
+  penstock_arrays_nearer(points.data(), number, width, points.data(), nullptr, away.data());
+  const std::vector<double> none(number, 0.0);
+  penstock_arrays_nearer(points.data(), number, width, points.data(), none.data(), again.data());
+  if (away[0] != 0 || again != none) return false;
+  // With chances above all ratios a chain only leaves zeros.
+  for (float &each : numbers) each = static_cast<float>(below(random, 2));
+  const int64_t end = penstock_arrays_chain(numbers.data(), uniform.data(), number);
+  const int64_t first = std::find(numbers.begin(), numbers.end(), 1.0f) - numbers.begin();
+  return end == std::min(first, number - 1);
+}
+
+bool check_sets(Random &random) {
+  const int64_t rows = 1 + below(random, 5), width = below(random, 6), count = below(random, 20);
+  std::vector<int64_t> a(rows * width), b(count), b_rows(count), places(2 * (rows * width + count) + 2);
+  std::vector<int64_t> values(rows * width + count + 1);
+  for (int64_t &each : a) each = below(random, 6) - 2;
+  for (int64_t &each : b) each = below(random, 6) - 2;
+  for (int64_t &each : b_rows) each = below(random, rows);
+  std::sort(b_rows.begin(), b_rows.end());
+  for (int64_t operation = 0; operation < 4; ++operation) {
+    const int64_t found = penstock_arrays_sets(operation, nullptr, width, a.data(), rows * width,
+                                               b_rows.data(), 0, b.data(), count, places.data(),
+                                               values.data());
+    int64_t at = 0;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t value = -2, place = 0; value < 4; ++value) {
+        const auto begin = a.begin() + row * width;
+        const bool in_a = std::find(begin, begin + width, value) != begin + width;
+        bool in_b = false;
+        for (int64_t i = 0; i < count; ++i) in_b |= b_rows[i] == row && b[i] == value;
+        const bool wanted[] = {in_a && !in_b, in_b && !in_a, in_a && in_b, in_a || in_b};
+        if (!wanted[operation]) continue;
+        if (at == found || places[2 * at] != row || places[2 * at + 1] != place++ || values[at] != value)
+          return false;
+        ++at;
+      }
+    if (at != found) return false;
+  }
+  return true;
+}
+
 bool check_level(Random &random) {
   const int64_t number = 1 + below(random, 4), width = below(random, 60);
   std::vector<double> rows(number * width + 1), out(number * width + 1);
@@ -377,6 +494,89 @@ bool check_level(Random &random) {
   return true;
 }
 
+// The loss is minus the logarithm of the sum over all paths of classes, and derivatives of a frame,
+// whose softmax adds up to 1, add up to 0.
+bool check_ctc(Random &random) {
+  const int64_t time = 1 + below(random, 5), classes = 2 + below(random, 2), blank = below(random, classes);
+  const int64_t size = 1 + below(random, 3);
+  std::vector<double> logits(time * classes), gradient(time * classes);
+  for (double &each : logits) each = static_cast<double>(below(random, 7)) - 3;
+  std::vector<int64_t> labels(size);
+  for (int64_t &each : labels) each = (blank + 1 + below(random, classes - 1)) % classes;
+  const int64_t splits[] = {0, size}, lengths[] = {time};
+  double loss, total = 0;
+  if (penstock_arrays_ctc(1, logits.data(), time, 1, classes, labels.data(), splits, lengths, blank, 1,
+                          1, &loss, gradient.data()) != -1)
+    return false;
+  int64_t paths = 1;
+  for (int64_t t = 0; t < time; ++t) paths *= classes;
+  for (int64_t path = 0; path < paths; ++path) {
+    std::vector<int64_t> text;
+    int64_t rest = path, last = blank;
+    double weight = 1;
+    for (int64_t t = 0; t < time; ++t, rest /= classes) {
+      const int64_t label = rest % classes;
+      double sum = 0;
+      for (int64_t c = 0; c < classes; ++c) sum += std::exp(logits[t * classes + c]);
+      weight *= std::exp(logits[t * classes + label]) / sum;
+      if (label != blank && label != last) text.push_back(label);
+      last = label;
+    }
+    if (text == labels) total += weight;
+  }
+  if (total > 0 ? std::fabs(loss + std::log(total)) > 1e-9 : loss != INFINITY) return false;
+  for (int64_t t = 0; total > 0 && t < time; ++t) {
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c) sum += gradient[t * classes + c];
+    if (std::fabs(sum) > 1e-9) return false;
+  }
+  // A search as wide as there are prefixes finds this text with this probability.
+  const int32_t frames[] = {static_cast<int32_t>(time)};
+  std::vector<double> logarithms(time * classes), scores(200);
+  for (int64_t t = 0; t < time; ++t) {
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c) sum += std::exp(logits[t * classes + c]);
+    for (int64_t c = 0; c < classes; ++c)
+      logarithms[t * classes + c] = logits[t * classes + c] - std::log(sum);
+  }
+  if (blank != classes - 1) return true;
+  std::vector<int64_t> found(200 * time), counts(200);
+  const int64_t lacking = penstock_arrays_ctc_search(logarithms.data(), time, 1, classes, frames, 200,
+                                                     200, 1, found.data(), counts.data(), scores.data());
+  if (lacking != 0) return lacking == -1;
+  const int64_t number = static_cast<int64_t>(scores[0]);
+  penstock_arrays_ctc_search(logarithms.data(), time, 1, classes, frames, 200, number, 1, found.data(),
+                             counts.data(), scores.data());
+  for (int64_t k = 0; k < number; ++k)
+    if (counts[k] == size && std::equal(labels.begin(), labels.end(), found.begin() + k * time))
+      return std::fabs(scores[k] + loss) < 1e-9;
+  return !(total > 0);
+}
+
+bool check_ctc_best(Random &random) {
+  const int64_t time = 1 + below(random, 9), batch = 1 + below(random, 4), classes = 1 + below(random, 20);
+  const int64_t blank = below(random, classes), merge = below(random, 2);
+  std::vector<float> logits(time * batch * classes), scores(batch);
+  for (float &each : logits) each = static_cast<float>(below(random, 9)) - 4;
+  std::vector<int32_t> lengths(batch);
+  for (int32_t &each : lengths) each = static_cast<int32_t>(below(random, time + 3)) - 1;
+  std::vector<int64_t> indices(2 * time * batch), labels(time * batch), counts(batch), wanted;
+  const int64_t number = penstock_arrays_ctc_best(0, logits.data(), time, batch, classes, lengths.data(),
+                                                  blank, merge, indices.data(), labels.data(),
+                                                  counts.data(), scores.data());
+  for (int64_t row = 0; row < batch; ++row) {
+    int64_t last = -1;
+    for (int64_t t = 0; t < std::min<int64_t>(lengths[row], time); ++t) {
+      const float *each = &logits[(t * batch + row) * classes];
+      const int64_t best = std::max_element(each, each + classes) - each;
+      if (best != blank && !(merge && best == last)) wanted.push_back(best);
+      last = best;
+    }
+  }
+  labels.resize(static_cast<size_t>(number));
+  return labels == wanted;
+}
+
 }  // namespace
 
 int main(int count, char **arguments) {
@@ -386,7 +586,8 @@ int main(int count, char **arguments) {
                                       check_deal,   check_invert, check_top,    check_extreme, check_nth,
                                       check_among,  check_edits,   check_places,
                                       check_level,  check_runs,    check_pad,
-                                      check_merge,  check_apart};
+                                      check_merge,  check_apart,  check_ctc,    check_ctc_best, check_enter,
+                                      check_histogram, check_ranges, check_nearer, check_sets};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

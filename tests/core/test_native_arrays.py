@@ -414,3 +414,86 @@ def test_no_boxes_apart():
     for shape in ((0, 2), (1, 0), (1, 2)):
         boxes, scores = np.zeros((*shape, 1, 4), np.float32), np.zeros((*shape, 2), np.float32)
         raw("CombinedNonMaxSuppression", boxes=boxes, scores=scores, **sizes, **limits)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("size", [0, 1, 1000, 40_000])
+def test_histogram(dtype, size):
+    values = tf.constant((RNG.normal(size=size) * 100).astype(dtype))
+    for bins in (1, 7, 100):
+        limits = tf.constant([-90, 80], dtype)
+        raw("HistogramFixedWidth", values=values, value_range=limits, nbins=bins)
+
+
+def test_histogram_of_infinities():
+    values = np.array([INF, -INF, 1, 2, 3e38, 0.3], np.float32)
+    (found,) = raw("HistogramFixedWidth", values=values, value_range=[0.0, 1.5], nbins=9)
+    assert found.tolist() == [1, 1, 0, 0, 0, 0, 1, 0, 3]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="NaN"):
+        tf.raw_ops.HistogramFixedWidth(values=[0.5, NAN], value_range=[0.0, 1.5], nbins=9)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_ragged_ranges(dtype):
+    starts, limits = RNG.integers(-50, 90, (2, 300)).astype(dtype)
+    deltas = (RNG.integers(1, 5, 300) * RNG.choice([-1, 1], 300)).astype(dtype)
+    raw("RaggedRange", starts=starts, limits=limits, deltas=deltas)
+    raw("RaggedRange", starts=starts, limits=limits, deltas=deltas[0])
+    raw("RaggedRange", starts=starts[0], limits=limits, deltas=tf.constant(1, dtype))
+    raw("RaggedRange", starts=starts[:0], limits=limits[:0], deltas=deltas[:0])
+    most = np.array([np.iinfo(dtype).max], dtype)
+    raw("RaggedRange", starts=most - 3, limits=most, deltas=most // most + 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "drawn"), [(40, 3, 60), (0, 2, 9), (9, 1, 0), (2, 2, 1)]
+)
+def test_accidental_hits(rows, columns, drawn):
+    classes = RNG.integers(-5, 50, (rows, columns))
+    sampled = RNG.integers(-5, 50, drawn)
+    raw("ComputeAccidentalHits", true_classes=classes, sampled_candidates=sampled, num_true=columns)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_first_centres(seed):
+    points = np.random.default_rng(seed).normal(size=(500, 3)).astype(np.float32)
+    for retries in (0, 3):
+        raw(
+            "KmeansPlusPlusInitialization", points=points, num_to_sample=6, seed=seed,
+            num_retries_per_sample=retries,
+        )  # fmt: skip
+    distances = np.abs(points[:, 0])
+    raw("KMC2ChainInitialization", distances=distances, seed=seed)
+    odd = np.array([0, 0, NAN, 1, INF, 2], np.float32)
+    raw("KMC2ChainInitialization", distances=odd, seed=seed)
+    raw(
+        "KmeansPlusPlusInitialization", points=points[:5] * 0, num_to_sample=3, seed=seed,
+        num_retries_per_sample=1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "string"])
+@pytest.mark.parametrize("lead", [(7,), (2, 3), (0,)])
+@pytest.mark.parametrize("operation", ["a-B", "b-a", "intersection", "union"])
+def test_sets(dtype, lead, operation):
+    def drawn(width):
+        values = RNG.integers(0, 6, (*lead, width))
+        if dtype != "string":
+            return values.astype(dtype)
+        return values.astype("S").astype(object)
+
+    a, b = drawn(5), drawn(3)
+    raw("DenseToDenseSetOperation", set1=a, set2=b, set_operation=operation)
+    raw("DenseToDenseSetOperation", set1=a[..., :0], set2=b, set_operation=operation)
+    indices = np.argwhere(RNG.integers(0, 2, b.shape))
+    if dtype == "string":
+        values = np.array([b[tuple(i)] for i in indices], object)
+    else:
+        values = b[tuple(indices.T)]
+    parts = {"set2_indices": indices, "set2_values": values, "set2_shape": np.array(b.shape)}
+    raw("DenseToSparseSetOperation", set1=a, set_operation=operation, **parts)
+    if len(indices) > 1:  # in no order
+        parts |= {"set2_indices": indices[::-1].copy(), "set2_values": values[::-1].copy()}
+        raw("DenseToSparseSetOperation", set1=a, set_operation=operation, **parts)
+        unchecked = {"set_operation": operation, "validate_indices": False}
+        raw("DenseToSparseSetOperation", set1=a, **unchecked, **parts)

@@ -65,3 +65,53 @@ def test_many_words_of_a_table_that_is_filled_once():
         found = table.lookup(wanted).numpy()
         np.testing.assert_array_equal(found[:, 0], np.arange(300))
         assert (found[:, 1] == -1).all()
+
+
+@pytest.mark.parametrize("native", ["0", "1"])
+@pytest.mark.parametrize("shape", [(), (2,)])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint64", "uint8", "bool"])
+def test_changes_in_turn_leave_what_a_dictionary_has(native, shape, dtype, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", native)
+    rng = np.random.default_rng(2)
+    table = lookup.experimental.MutableHashTable(
+        tf.as_dtype(dtype), tf.float32, np.full(shape, -1, np.float32)
+    )
+    held = {}
+    top = 2 if dtype == "bool" else 200 if dtype == "uint8" else 900
+    for turn in range(40):
+        keys = rng.integers(0, top, rng.integers(0, 90)).astype(dtype)
+        if dtype in ("int64", "uint64"):
+            keys = keys * keys.dtype.type(1 << 50)  # alike but for the upper bits
+        values = rng.normal(size=(len(keys), *shape)).astype(np.float32)
+        if turn % 3 == 2:
+            table.remove(keys)
+            for key in keys.tolist():
+                held.pop(key, None)
+        else:
+            table.insert(keys, values)
+            held.update(zip(keys.tolist(), values, strict=True))
+        assert table.size().numpy() == len(held)
+        found = table.lookup(keys).numpy()
+        wanted = [held.get(k, np.full(shape, -1)) for k in keys.tolist()]
+        np.testing.assert_array_equal(found, np.array(wanted).reshape(len(keys), *shape))
+        each = tf.constant(rng.normal(size=(len(keys), *shape)), tf.float32)
+        found = tf.raw_ops.LookupTableFindV2(
+            table_handle=table.resource_handle, keys=keys, default_value=each
+        )
+        wanted = [held.get(k, v) for k, v in zip(keys.tolist(), each.numpy(), strict=True)]
+        np.testing.assert_array_equal(found, np.array(wanted).reshape(len(keys), *shape))
+    keys, values = table.export()
+    assert keys.dtype.name == dtype
+    assert keys.numpy().tolist() == list(held)
+    np.testing.assert_array_equal(values, np.array(list(held.values())).reshape(-1, *shape))
+
+
+def test_a_table_made_with_the_library_works_on_without_it(monkeypatch):
+    table = lookup.experimental.MutableHashTable(tf.int64, tf.string, "none")
+    table.insert(tf.range(200, dtype=tf.int64), [f"v{i}" for i in range(200)])
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    table.insert(tf.constant([500], tf.int64), ["more"])
+    table.remove(tf.constant([3, 3, 4], tf.int64))
+    found = table.lookup(tf.constant([2, 3, 500], tf.int64))
+    assert found.numpy().tolist() == [b"v2", b"none", b"more"]
+    assert table.size().numpy() == 199

@@ -124,3 +124,50 @@ def test_claims_of_many_strings_are_refused() -> None:
     row = tf.io.serialize_sparse(tf.SparseTensor([[0]], ["a"], [1])).numpy().tolist()
     with pytest.raises(INVALID, match="does not fit its content"):
         tf.io.deserialize_many_sparse([[row[0], claim, row[2]]], tf.string)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex128", "bool", "string", "bfloat16"])
+def test_many_rows_in_any_order(dtype: str) -> None:
+    rng = np.random.default_rng(4)
+    rows = np.array([3, 0, 3, 5, 0, 3])  # some are empty, those of one keep their order
+    indices = np.stack([rows, rng.integers(0, 900, 6), rng.integers(0, 3, 6)], 1)
+    values = (
+        tf.cast(rng.integers(0, 2, 6), dtype) if dtype != "string" else tf.constant([*"abcdef"])
+    )
+    given = tf.SparseTensor(indices, values, [7, 900, 3])
+    many = tf.io.serialize_many_sparse(given)
+    order = np.argsort(rows, kind="stable")
+    for row in range(7):
+        mine = order[rows[order] == row]
+        one = tf.SparseTensor(indices[mine][:, 1:], tf.gather(values, mine), [900, 3])
+        assert (tf.io.serialize_sparse(one).numpy() == many[row].numpy()).all()
+    found = tf.io.deserialize_many_sparse(many, values.dtype)
+    np.testing.assert_array_equal(found.indices, indices[order])
+    np.testing.assert_array_equal(found.values, tf.gather(values, order))
+    assert found.dense_shape.numpy().tolist() == [7, 900, 3]
+
+
+def test_positions_outside_of_their_own_shape_are_refused() -> None:
+    small = tf.SparseTensor([[0, 2]], [1.0], [1, 3])
+    large = tf.SparseTensor([[0, 4]], [9.0], [1, 7])
+    rows = tf.stack([tf.io.serialize_sparse(s) for s in (large, small)]).numpy()
+    for place in (3, -1):
+        rows[1][0] = tf.io.serialize_sparse(tf.SparseTensor([[0, place]], [1.0], [1, 9])).numpy()[0]
+        with pytest.raises(INVALID, match=r"SparseTensor\[1\]: expected indices inside"):
+            tf.io.deserialize_many_sparse(rows, tf.float32)
+
+
+def test_damaged_messages_are_refused_or_read() -> None:
+    rng = np.random.default_rng(1)
+    whole = tf.io.serialize_sparse(A).numpy()
+    for _ in range(400):
+        data = whole.copy()
+        part, at = rng.integers(0, 3), rng.integers(0, 14)
+        text = bytearray(data[part])
+        text[at % len(text)] = rng.integers(0, 256)
+        data[part] = bytes(text)[: rng.integers(0, 2 * len(text))]
+        try:
+            found = tf.raw_ops.DeserializeSparse(serialized_sparse=data, dtype=tf.float32)
+        except (tf.errors.OpError, TypeError):
+            continue
+        assert len(found.sparse_indices) == len(found.sparse_values)

@@ -36,7 +36,18 @@ LIBRARY = HostLibrary(
         "edits": "ppppnnp",
         "index": "pnpn",
         "places": "ppnpnnp",
+        "enter": "pnpnpnp",
+        "leave": "ppnpnp",
         "level": "pnnpp",
+        "histogram": "npnpnp",
+        "ranges": "ppnpnp",
+        "chain": "ppn",
+        "nearer": "pnnppp",
+        "sets": "npnpnpnpnpp",
+        "ctc": "npnnnpppnnnpp",
+        "ctc_sparse": "npnnnppnpnnnnnpp",
+        "ctc_best": "npnnnpnnpppp",
+        "ctc_search": "pnnnpnnnppp",
     },
 )
 ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT = range(5)
@@ -51,8 +62,8 @@ def _kind(dtype: np.dtype[Any]) -> int | None:
     return _KINDS.get(f"{dtype.kind}{dtype.itemsize}")
 
 
-def _checked(found: int) -> int:
-    """What a function returned that needs room of its own."""
+def checked(found: int) -> int:
+    """What a function of the library returned that needs room of its own."""
     if found == _NO_MEMORY:
         raise MemoryError(
             "native work on arrays: there is no memory left for its intermediate values"
@@ -89,7 +100,7 @@ def unique(items: Array, out: np.dtype[Any]) -> tuple[Array, Array, Array] | Non
     numbers = np.empty(len(items), out)
     first, counts = np.empty((2, len(items)), np.int64)
     wide = out.itemsize == 8
-    found = _checked(call(items, len(items), size, floating, wide, numbers, first, counts))
+    found = checked(call(items, len(items), size, floating, wide, numbers, first, counts))
     return None if found < 0 else (first[:found], numbers, counts[:found])
 
 
@@ -193,7 +204,7 @@ def apart(boxes: Array, scores: Array, most: int, limit: float, least: float) ->
     boxes, scores = np.ascontiguousarray(boxes), np.ascontiguousarray(scores)
     taken, limits = np.empty(max(min(len(scores), most), 0), np.int64), np.array([limit, least])
     given = limits.astype(np.float32), most, taken
-    return taken[: _checked(call(boxes, scores, len(scores), *given))]
+    return taken[: checked(call(boxes, scores, len(scores), *given))]
 
 
 def apart_by_class(
@@ -270,7 +281,7 @@ def top(x: Array, k: int) -> tuple[Array, Array] | None:
     places = np.empty(values.shape, np.int64)
     rows = math.prod(x.shape[:-1])
     threads = processors() if x.size > _ALONE else 1
-    _checked(call(kind, x, rows, x.shape[-1], k, threads, values, places))
+    checked(call(kind, x, rows, x.shape[-1], k, threads, values, places))
     return values, places
 
 
@@ -312,7 +323,7 @@ def edits(a: Array, a_splits: Array, b: Array, b_splits: Array) -> Array | None:
     held = [np.ascontiguousarray(x) for x in (a, a_splits, b, b_splits)]
     found = np.empty(len(a_splits) - 1, np.int64)
     threads = processors() if len(a) > _ALONE else 1
-    _checked(call(*held, len(found), threads, found))
+    checked(call(*held, len(found), threads, found))
     return found
 
 
@@ -344,5 +355,95 @@ def level(rows: Array) -> tuple[Array, Array] | None:
         return None
     rows = np.ascontiguousarray(rows)
     values, parts = np.empty(rows.shape), np.empty(rows.shape, np.int32)
-    _checked(call(rows, *rows.shape, values, parts))
+    checked(call(rows, *rows.shape, values, parts))
     return values, parts
+
+
+def last_places(keys: Array, wanted: Array) -> Array | None:
+    """The last place among `keys`, int64[N], of each of int64[M], or -1."""
+    enter = LIBRARY.function("enter")
+    if enter is None or len(keys) >= 1 << 30:
+        return None
+    keys = np.ascontiguousarray(keys)
+    slots = np.full(4 << len(keys).bit_length(), -1, np.int32)
+    held, numbers = np.empty(len(keys) + 1, np.int64), np.empty(len(keys), np.int64)
+    count = enter(held, 0, slots, len(slots), keys, len(keys), numbers)
+    last = np.full(count + 1, -1, np.int64)  # what is not there has number -1
+    last[numbers] = np.arange(len(keys))
+    found = places(held, slots, np.ascontiguousarray(wanted))
+    return None if found is None else last[found]
+
+
+def histogram(values: Array, low: float, high: float, bins: int) -> Array | None:
+    """How many numbers lie in each of `bins` parts of [low, high), those outside in the nearest.
+
+    None also where one is NaN.
+    """
+    kind, call = _kind(values.dtype), LIBRARY.function("histogram")
+    if kind is None or call is None or not 0 < bins < 1 << 31:
+        return None
+    counts = np.zeros(bins, np.int64)
+    given = np.ascontiguousarray(values), values.size, np.array([low, high]), bins, counts
+    return counts if call(kind, *given) < 0 else None
+
+
+def ranges(starts: Array, deltas: Array, splits: Array) -> Array | None:
+    """Rows of evenly spaced whole numbers, one after the other; sums wrap around.
+
+    Args:
+      starts: int32 or int64[R].
+      deltas: the same.
+      splits: int64[R + 1], where rows begin and end; they do not fall.
+    """
+    call, wide = LIBRARY.function("ranges"), _is_wide(starts)
+    if call is None or wide is None:
+        return None
+    starts, deltas = np.ascontiguousarray(starts), np.ascontiguousarray(deltas, starts.dtype)
+    result = np.empty(int(splits[-1]), starts.dtype)
+    call(starts, deltas, wide, splits, len(starts), result)
+    return result
+
+
+def chain_end(numbers: Array, uniform: Array) -> int | None:
+    """Where a Markov chain over float32[N] ends that moves on by chance, float64[N]; N > 0."""
+    call = LIBRARY.function("chain")
+    return None if call is None else call(np.ascontiguousarray(numbers), uniform, len(numbers))
+
+
+def nearer(points: Array, center: Array, before: Array | None) -> Array | None:
+    """The squared distances of points, float32[N, D], from a centre, or `before` where less."""
+    call = LIBRARY.function("nearer")
+    if call is None:
+        return None
+    found = np.empty(len(points))
+    points, center = np.ascontiguousarray(points), np.ascontiguousarray(center)
+    call(points, *points.shape, center, before, found)
+    return found
+
+
+def sets(
+    operation: int, a: tuple[Array | None, int, Array], b: tuple[Array | None, int, Array]
+) -> tuple[Array, Array] | None:
+    """Numbered sets: a - b (0), b - a (1), the intersections (2) or unions (3).
+
+    Args:
+      operation: which.
+      a: the number of the set of each element, int64[N] that does not fall, or None where elements
+        follow each other; then how many each set has; int64[N], elements.
+      b: the same.
+
+    Returns:
+      int64[K, 2], a set's number and a place in it, and int64[K], the element: in order, each once.
+      None also where numbers of sets fall.
+    """
+    call = LIBRARY.function("sets")
+    if call is None:
+        return None
+    given: list[Any] = []
+    for rows, width, values in (a, b):
+        values = np.ascontiguousarray(values, np.int64)
+        given += [None if rows is None else np.ascontiguousarray(rows), width, values, len(values)]
+    most = given[3] + given[7]
+    places, values = np.empty((most, 2), np.int64), np.empty(most, np.int64)
+    found = checked(call(operation, *given, places, values))
+    return None if found < 0 else (places[:found], values[:found])

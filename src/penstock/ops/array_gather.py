@@ -290,6 +290,19 @@ def places_of(
     return tuple(safe[..., i] for i in range(depth)), ok
 
 
+def _taken(params: Array, indices: Array) -> Array | None:
+    """What stands at positions that are all inside; None where one is not, or there is none."""
+    if not indices.size:
+        return None
+    depth, place = indices.shape[-1], None
+    for size, axis in zip(params.shape, range(depth), strict=False):
+        column = indices[..., axis].astype(np.intp)
+        if np.minimum.reduce(column, None) < 0 or np.maximum.reduce(column, None) >= size:
+            return None
+        place = column if place is None else place * size + column
+    return params.reshape(-1, *params.shape[depth:]).take(place, axis=0)
+
+
 @kernel(GATHER_ND, limit=GATHER_LIMIT)
 def _gather_nd(
     ctx: KernelContext, xp: Any, params: Array, indices: Array, *, bad_indices_policy: str
@@ -297,6 +310,9 @@ def _gather_nd(
     depth = indices.shape[-1]
     if not depth:
         return xp.broadcast_to(params, indices.shape[:-1] + params.shape)
+    found = _taken(params, indices) if xp is np else None
+    if found is not None:
+        return found
     places, ok = places_of(ctx, xp, indices, params.shape, bad_indices_policy, "param")
     if 0 in params.shape[:depth]:
         return xp.zeros((*indices.shape[:-1], *params.shape[depth:]), params.dtype)

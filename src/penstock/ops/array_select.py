@@ -163,9 +163,12 @@ LIST_DIFF = define_op(
 ).without_gradient("which elements are in the other list does not change smoothly")
 
 
+_FEW = 200  # elements that a set tells apart sooner than sorting
+
+
 @host_kernel(LIST_DIFF)
 def _list_diff(x: Array, y: Array, *, out_idx: Any) -> tuple[Array, Array]:
-    if x.dtype == object:
+    if x.dtype == object or x.size + y.size <= _FEW:
         other = set(y.tolist())
         kept = np.array([v not in other for v in x.tolist()], bool)
     else:

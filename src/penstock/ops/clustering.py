@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_arrays
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
@@ -99,16 +100,32 @@ def _kmeans(points: Array, num_to_sample: Array, seed: Array, retries: Array) ->
             raise invalid(f"KmeansPlusPlusInitialization: expected {text}.")
     rng = np.random.default_rng(int(seed))
     chosen = [int(rng.integers(len(points)))]
-    nearest = _squared(points, points[chosen])[:, 0]
+    nearest = _nearer(points, chosen[0], None)
     while len(chosen) < count:
         total = nearest.sum()
         weights = nearest / total if total > 0 else np.full(len(points), 1 / len(points))
-        drawn = rng.choice(len(points), tries + 1, p=weights)
-        options = np.minimum(nearest[:, None], _squared(points, points[drawn]))
-        best = int(options.sum(0).argmin())
-        chosen.append(int(drawn[best]))
-        nearest = options[:, best]
+        drawn = _choice(rng, weights, tries + 1).tolist()
+        options = [_nearer(points, place, nearest) for place in drawn]
+        best = int(np.argmin([option.sum() for option in options])) if tries else 0
+        chosen.append(drawn[best])
+        nearest = options[best]
     return points[chosen]
+
+
+def _nearer(points: Array, place: int, before: Array | None) -> Array:
+    """The squared distances of all points from one of them, or `before` where that is less."""
+    found = native_arrays.nearer(points, points[place], before)
+    if found is None:
+        found = _squared(points, points[place : place + 1])[:, 0]
+        found = found if before is None else np.minimum(before, found)
+    return found
+
+
+def _choice(rng: np.random.Generator, weights: Array, count: int) -> Array:
+    """What `rng.choice(len(weights), count, p=weights)` gives, of weights that add up to 1."""
+    ends = weights.cumsum()
+    ends /= ends[-1]
+    return ends.searchsorted(rng.random(count), side="right")
 
 
 KMC2 = define_op(
@@ -123,9 +140,12 @@ def _kmc2(distances: Array, seed: Array) -> Array:
     if not distances.size:
         raise invalid("KMC2ChainInitialization: expected distances of size > 0, got none.")
     rng = np.random.default_rng(abs(int(seed)))
+    chances = rng.random(len(distances))
+    found = native_arrays.chain_end(distances, chances)
+    if found is not None:
+        return np.array(found, np.int64)
     current = 0
-    uniform = rng.random(len(distances)).tolist()
-    held = distances.tolist()
+    uniform, held = chances.tolist(), distances.tolist()
     here = held[0]
     for i in range(1, len(held)):
         if here == 0 or held[i] / here > uniform[i]:

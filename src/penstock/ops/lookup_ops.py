@@ -19,10 +19,10 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.resources import ResourceHandle
 from penstock.core.shapes import ShapeContext
 from penstock.ops.lookup_files import read_table
+from penstock.ops.lookup_numbers import mutable_table
 from penstock.ops.lookup_state import (
     DenseTable,
     LookupTable,
-    MutableTable,
     StaticTable,
     check_types,
     describe,
@@ -105,7 +105,7 @@ def _static(ctx: KernelContext, *, key_dtype: DType, value_dtype: DType) -> Reso
 
 
 def _mutable(ctx: KernelContext, *, key_dtype: DType, value_dtype: DType) -> ResourceHandle:
-    return _made(ctx, lambda name: MutableTable(name, key_dtype, value_dtype))
+    return _made(ctx, lambda name: mutable_table(name, key_dtype, value_dtype))
 
 
 def _vectors(
@@ -114,7 +114,7 @@ def _vectors(
     shape = full_shape(value_shape, "values")
     if len(shape) > 1:
         raise invalid(f"Default value must be a vector, got shape {list(shape)}. Reshape it.")
-    return _made(ctx, lambda name: MutableTable(name, key_dtype, value_dtype, shape))
+    return _made(ctx, lambda name: mutable_table(name, key_dtype, value_dtype, shape))
 
 
 def _dense(

@@ -87,12 +87,16 @@ class LookupTable:
                 get = self.content.get
                 values = [get(k, v) for k, v in zip(wanted, each, strict=True)]
         else:
-            raise invalid(
-                f"Expected shape {d.text(self.value_shape)} or"
-                f" {d.text((*shape, *self.value_shape))} for default value, got"
-                f" {d.text(default.shape)}."
-            )
+            raise self.unfit(shape, default)
         return self._stacked(values, shape)
+
+    def unfit(self, shape: tuple[int, ...], default: Array) -> errors.OpError:
+        """The error for a default value that is neither one nor one for each key."""
+        return invalid(
+            f"Expected shape {d.text(self.value_shape)} or"
+            f" {d.text((*shape, *self.value_shape))} for default value, got"
+            f" {d.text(default.shape)}."
+        )
 
     def _found_at_once(self, keys: Array, default: Array) -> Array | None:
         """`find` by an index, which is made when as many keys were asked for as there are."""
@@ -129,13 +133,17 @@ class LookupTable:
         Raises:
           InvalidArgumentError: the shapes do not fit.
         """
+        self.check_values(keys, values)
+        return rows_of(values.copy() if self.value_shape else values, self.value_shape)
+
+    def check_values(self, keys: Array, values: Array) -> None:
+        """Refuses other than a value for each key."""
         shape = keys.shape[: keys.ndim - len(self.key_shape)]
         if values.shape != (*shape, *self.value_shape):
             raise invalid(
                 f"Expected shape {d.text((*shape, *self.value_shape))} for value, got"
                 f" {d.text(values.shape)}. Give one value for each key."
             )
-        return rows_of(values.copy() if self.value_shape else values, self.value_shape)
 
     def remove(self, keys: Array) -> None:
         """Drops keys; those that are not there are ignored."""

@@ -267,9 +267,12 @@ def _histogram(values: Array, value_range: Array, nbins: Array, *, dtype: DType)
         raise ValueError(
             f"value_range should satisfy value_range[0] < value_range[1], but got [{low}, {high}]"
         )
+    flat, count = values.reshape(-1), int(nbins)
+    counted = native_arrays.histogram(flat, low, high, count)
+    if counted is not None:
+        return counted.astype(dtype.numpy_dtype)
     if values.dtype.kind == "f" and np.isnan(np.add.reduce(values, None) if values.size else 0):
         _refuse_nan(values)
-    flat, count = values.reshape(-1), int(nbins)
     found = np.zeros(count, np.int64)
     for start in range(0, flat.size, _IN_CACHE):
         places = flat[start : start + _IN_CACHE].astype(np.float64)

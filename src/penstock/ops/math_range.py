@@ -1,5 +1,6 @@
 """Sequences of numbers and counts of them: `range`, `linspace`, `bincount`, histograms."""
 
+import builtins
 import math
 from typing import Any
 
@@ -157,6 +158,23 @@ LIN_SPACE = define_op(
 )
 
 
+_IN_CACHE = 1 << 14  # numbers that pass after pass leaves in the processor's cache
+
+
+def _spaced(first: Array, last: Array, count: int) -> Array:
+    """Many evenly spaced numbers, block by block."""
+    step = (last - first) / np.asarray(count - 1, first.dtype)
+    numbers = np.arange(_IN_CACHE, dtype=first.dtype)
+    result = np.empty(count, first.dtype)
+    for start in builtins.range(0, count, _IN_CACHE):
+        block = result[start : start + _IN_CACHE]
+        np.add(numbers[: len(block)], first.dtype.type(start), out=block)
+        block *= step
+        block += first
+    result[0], result[-1] = first, last
+    return result
+
+
 @kernel(LIN_SPACE)
 def _lin_space(xp: Any, start: Array, stop: Array, num: Array) -> Array:
     count = int(num)
@@ -164,6 +182,8 @@ def _lin_space(xp: Any, start: Array, stop: Array, num: Array) -> Array:
         return xp.reshape(start, (1,))
     wide = np.float32 if start.dtype.itemsize == 2 else start.dtype
     first, last = start.astype(wide), stop.astype(wide)
+    if xp is np and count > _IN_CACHE:
+        return _spaced(first, last, count).astype(start.dtype, copy=False)
     steps = xp.arange(count, dtype=wide)
     step = (last - first) / np.asarray(count - 1, wide)
     if xp is np:

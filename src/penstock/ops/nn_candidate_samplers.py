@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_arrays
 from penstock.core.file_object import GFile
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
@@ -33,6 +34,9 @@ AT_ONCE = 1 << 16  # draws that are looked through for different classes; a draw
 SEEDS = "seed: int = 0, seed2: int = 0"
 COUNTS = "num_true: int >= 1, num_sampled: int >= 1, unique: bool"
 OUTPUTS = "sampled_candidates: int64, true_expected_count: float, sampled_expected_count: float"
+
+
+_LOWEST = np.finfo(np.float32).min
 
 
 class Words:
@@ -430,6 +434,11 @@ def _hits(true_classes: Array, sampled: Array, *, num_true: int) -> list[Array]:
         )
     if sampled.ndim != 1:
         raise invalid(f"sampled_candidates must be a vector, got shape {list(sampled.shape)}.")
+    given = native_arrays.last_places(sampled, true_classes.reshape(-1)) if sampled.size else None
+    if given is not None:
+        there = np.flatnonzero(given >= 0)
+        rows, ids = there // max(num_true, 1), given[there]
+        return [rows.astype(np.int32), ids, np.full(len(ids), _LOWEST)]
     places = {value: i for i, value in enumerate(sampled.tolist())}
     found = [
         (row, places[value])
@@ -438,7 +447,7 @@ def _hits(true_classes: Array, sampled: Array, *, num_true: int) -> list[Array]:
         if value in places
     ]
     rows, ids = np.array(found, np.int64).reshape(-1, 2).T
-    return [rows.astype(np.int32), ids, np.full(len(found), np.finfo(np.float32).min, np.float32)]
+    return [rows.astype(np.int32), ids, np.full(len(found), _LOWEST)]
 
 
 # ---- public functions

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_ctc
 from penstock.core.composite import SparseTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -220,6 +221,10 @@ def _sparse_loss(
             f"sequence_length(b) <= {time} expected, got {sequence_length.tolist()}. There are"
             f" {time} frames."
         )
+    options = blank, collapse, merge, ignore_longer
+    found = native_ctc.sparse_loss(inputs, indices, values, sequence_length, *options)
+    if found is not None:
+        return found
     rows = _rows(indices, values, batch, classes, blank, collapse)
     lengths = np.array([len(r) for r in rows], np.int64)
     too_long = lengths > sequence_length
@@ -231,8 +236,8 @@ def _sparse_loss(
             " using the flag ignore_longer_outputs_than_inputs"
         )
     table = np.zeros((batch, max(1, int(lengths.max(initial=0)))), np.int64)
-    for i, found in enumerate(rows):
-        table[i, : len(found)] = found
+    for i, row_labels in enumerate(rows):
+        table[i, : len(row_labels)] = row_labels
     loss, gradient = alignments(np, inputs, table, lengths, sequence_length, blank, merge)
     loss[too_long] = 0
     gradient[:, too_long] = 0
@@ -339,7 +344,9 @@ def _dense_loss(
             " Mind the number of classes and label_length."
         ),
     )
-    return alignments(xp, logits, labels, label_length, logit_length, blank_index)
+    given = logits, labels, label_length, logit_length, blank_index
+    found = native_ctc.loss(*given, merge=True) if xp is np else None
+    return alignments(xp, *given) if found is None else found
 
 
 @DENSE_LOSS.gradient

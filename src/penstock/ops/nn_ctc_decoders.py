@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import native_arrays
+from penstock.core import native_ctc
 from penstock.core.composite import SparseTensor
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -37,19 +37,21 @@ def _check_lengths(lengths: Array, time: int) -> None:
         )
 
 
-def _sparse(rows: list[list[int]]) -> tuple[Array, Array, Array]:
-    indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
-    values = [label for row in rows for label in row]
-    most = max((len(row) for row in rows), default=0)
-    return (
-        np.array(indices, np.int64).reshape(-1, 2),
-        np.array(values, np.int64),
-        np.array([len(rows), most], np.int64),
-    )
+def _sparse(labels: Array, lengths: Array, merge: bool) -> tuple[Array, Array, Array]:
+    """The parts of a sparse tensor: rows of labels [batch, time], of which so many count."""
+    kept = np.arange(labels.shape[1]) < lengths[:, None]
+    if merge:
+        kept[:, 1:] &= labels[:, 1:] != labels[:, :-1]
+    return _places(kept, labels[kept])
 
 
-def _merged(row: list[int]) -> list[int]:
-    return [label for i, label in enumerate(row) if i == 0 or row[i - 1] != label]
+def _places(kept: Array, labels: Array) -> tuple[Array, Array, Array]:
+    """The parts of a sparse tensor whose rows have a label for each True of [batch, time]."""
+    rows, _ = np.nonzero(kept)
+    lengths = np.bincount(rows, minlength=len(kept))
+    starts = np.cumsum(lengths) - lengths
+    indices = np.stack([rows, np.arange(rows.size) - np.repeat(starts, lengths)], 1)
+    return indices, labels, np.array([len(kept), lengths.max(initial=0)], np.int64)
 
 
 GREEDY = define_op(
@@ -73,21 +75,18 @@ def _greedy(
         raise errors.InvalidArgumentError(
             None, None, f"blank_index expected within {classes} classes, got {blank_index}."
         )
-    plain = inputs.size and not np.isnan(np.maximum.reduce(inputs, None))
-    best = native_arrays.largest(inputs) if plain else None
-    best = inputs.argmax(axis=2) if best is None else best
+    found = native_ctc.best(inputs, sequence_length, blank, merge_repeated)
+    if found is not None:
+        indices, labels, lengths, score = found
+        return indices, labels, np.array([batch, lengths.max()], np.int64), score[:, None]
+    best = inputs.argmax(axis=2)
     most = np.take_along_axis(inputs, best[..., None], 2)[..., 0]
     inside = np.arange(time)[:, None] < sequence_length[None]
     score = -np.where(inside, most, 0).sum(axis=0).astype(inputs.dtype)
     kept = inside & (best != blank)
     if merge_repeated:
         kept[1:] &= best[1:] != best[:-1]
-    rows, _ = np.nonzero(kept.T)
-    lengths = np.bincount(rows, minlength=batch)
-    starts = np.cumsum(lengths) - lengths
-    indices = np.stack([rows, np.arange(rows.size) - np.repeat(starts, lengths)], 1)
-    dims = np.array([batch, lengths.max(initial=0)], np.int64)
-    return indices, best.T[kept.T], dims, score[:, None]
+    return *_places(kept.T, best.T[kept.T]), score[:, None]
 
 
 BEAM = define_op(
@@ -105,8 +104,7 @@ BEAM = define_op(
 def _beam(
     inputs: Array, sequence_length: Array, *, beam_width: int, top_paths: int, merge_repeated: bool
 ) -> tuple[Array, ...]:
-    time, batch, _ = inputs.shape
-    _check_lengths(sequence_length, time)
+    _check_lengths(sequence_length, len(inputs))
     if top_paths > beam_width:
         raise errors.InvalidArgumentError(
             None,
@@ -116,27 +114,38 @@ def _beam(
         )
     shifted = inputs - inputs.max(axis=2, keepdims=True)
     log_p = shifted - np.log(np.exp(shifted).sum(axis=2, keepdims=True))
-    scores = np.zeros((batch, top_paths), inputs.dtype)
-    rows: list[list[list[int]]] = [[] for _ in range(top_paths)]
+    found = native_ctc.search(log_p, sequence_length, beam_width, top_paths)
+    if found is None:
+        found = _search_all(log_p, sequence_length, beam_width, top_paths)
+    if len(found) == 2:
+        row, paths = found
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Less leaf nodes in the beam search than requested: row {row} has {paths}"
+            f" paths, {top_paths} were asked for. Ask for fewer.",
+        )
+    labels, counts, scores = found
+    parts = [_sparse(*path, merge_repeated) for path in zip(labels, counts, strict=True)]
+    given = [list(part) for part in zip(*parts, strict=True)]
+    return (*given[0], *given[1], *given[2], scores.astype(inputs.dtype))
+
+
+def _search_all(
+    log_p: Array, lengths: Array, width: int, paths: int
+) -> tuple[Array, Array, Array] | tuple[int, int]:
+    """See `native_ctc.search`."""
+    time, batch, _ = log_p.shape
+    labels = np.zeros((paths, batch, time), np.int64)
+    counts, scores = np.zeros((paths, batch), np.int64), np.zeros((batch, paths))
     for i in range(batch):
-        found = _search(log_p[: sequence_length[i], i].astype(np.float64), beam_width)
-        if len(found) < top_paths:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Less leaf nodes in the beam search than requested: row {i} has {len(found)}"
-                f" paths, {top_paths} were asked for. Ask for fewer.",
-            )
-        for j, (prefix, score) in enumerate(found[:top_paths]):
-            rows[j].append(_merged(prefix) if merge_repeated else prefix)
-            scores[i, j] = score
-    parts = [_sparse(r) for r in rows]
-    return (
-        *[p[0] for p in parts],
-        *[p[1] for p in parts],
-        *[p[2] for p in parts],
-        scores,
-    )
+        found = _search(log_p[: lengths[i], i].astype(np.float64), width)
+        if len(found) < paths:
+            return i, len(found)
+        for j, (prefix, score) in enumerate(found[:paths]):
+            labels[j, i, : len(prefix)] = prefix
+            counts[j, i], scores[i, j] = len(prefix), score
+    return labels, counts, scores
 
 
 class _Prefixes:

@@ -5,12 +5,15 @@ slots, the gradient, the scalars by name and the attributes; it returns the new 
 order. `state_optimizers` makes operations of them.
 """
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from penstock.core.lazy import lax
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 Hyper = dict[str, Array]  # the scalar inputs by name
@@ -97,19 +100,28 @@ def _centered_rms_prop(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs)
     return var - mom, mg, ms, mom
 
 
-def _power(xp: Any, x: Array, power: Any) -> Array:
-    """A power; on the host the usual 0.5 is a square root, which costs a tenth."""
-    return np.sqrt(x) if xp is np and power == 0.5 else x**power
-
-
 def _ftrl(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    """The usual power of 0.5 is a square root, which costs a tenth of other powers."""
+    power, given = -h["lr_power"], (slots, grad, h, attrs)
+    if xp is np:
+        return _ftrl_with(xp, np.sqrt if power == 0.5 else lambda x: x**power, *given)
+    by_root, by_power = (
+        functools.partial(_ftrl_with, xp, root, *given) for root in (xp.sqrt, lambda x: x**power)
+    )
+    found: Values = lax.cond(power == 0.5, by_root, by_power)
+    return found
+
+
+def _ftrl_with(
+    xp: Any, power: Callable[[Array], Array], slots: Any, grad: Array, h: Hyper, attrs: Attrs
+) -> Values:
     var, accum, linear = slots
-    lr, l1, power = h["lr"], h["l1"], -h["lr_power"]
+    lr, l1 = h["lr"], h["l1"]
     shrinkage = h.get("l2_shrinkage")
     step = grad if shrinkage is None else grad + 2 * shrinkage * var
     new = accum + grad * grad
-    root = _power(xp, new, power)
-    change = (root - _power(xp, accum, power)) * var
+    root = power(new)
+    change = (root - power(accum)) * var
     if attrs["multiply_linear_by_lr"]:
         linear = linear + step * lr - change
         quadratic, bound = root + 2 * h["l2"] * lr, l1 * lr

@@ -344,6 +344,10 @@ def _range(starts: Array, limits: Array, deltas: Array, *, Tsplits: DType) -> li
     splits = np.concatenate([[0], np.cumsum(lengths)])
     if splits[-1] > np.iinfo(Tsplits.numpy_dtype).max:
         raise refuse("Requires ((limit - start) / delta) <= the largest number of Tsplits.")
+    if dtype.kind in "iu":
+        found = native_arrays.ranges(a, step, splits)
+        if found is not None:
+            return [splits.astype(Tsplits.numpy_dtype, copy=False), found]
     offsets = np.arange(splits[-1]) - np.repeat(splits[:-1], lengths)
     every = [x if len(x) == 1 else np.repeat(x, lengths) for x in (given[0], given[2])]
     values = every[0] + (offsets.astype(dtype) * every[1]).astype(dtype)

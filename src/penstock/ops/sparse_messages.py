@@ -5,8 +5,10 @@ parsed within the bounds of `graph.tensor_proto`; positions are checked against 
 holds the tensor itself.
 """
 
+import functools
 import itertools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.graph.tensor_proto import MAX_FILL_BYTES, array_to_proto, proto_to_array
-from penstock.ops.sparse_common import Array, components, inside, invalid, parts, sparse
+from penstock.ops.sparse_common import Array, bounds, components, inside, invalid, parts, sparse
 from penstock.types import dims as d
 from penstock.types import dtypes
 from penstock.types.dims import Dims
@@ -76,30 +78,50 @@ def lengths_of(strings: list[bytes]) -> bytes:
     """The lengths of strings, seven bits a byte, low bits first."""
     result = bytearray()
     for text in strings:
-        rest = len(text)
-        while rest > 127:
-            result.append(rest & 127 | 128)
-            rest >>= 7
-        result.append(rest)
+        result += varint(len(text))
     return bytes(result)
+
+
+def varint(number: int) -> bytes:
+    """A number of at least 0, seven bits a byte, low bits first."""
+    if number < 128:
+        return bytes((number,))
+    result = bytearray()
+    while number > 127:
+        result.append(number & 127 | 128)
+        number >>= 7
+    result.append(number)
+    return bytes(result)
+
+
+@functools.lru_cache(maxsize=4096)
+def _head(dtype: DType, shape: tuple[int, ...]) -> bytes:
+    """What a TensorProto begins with, up to the content."""
+    message = array_to_proto(np.zeros(0, dtype.numpy_dtype), dtype)
+    dims = [proto.tensor_shape_pb2.TensorShapeProto.Dim(size=n) for n in shape]
+    described = proto.tensor_shape_pb2.TensorShapeProto(dim=dims)
+    head = proto.tensor_pb2.TensorProto(dtype=message.dtype, tensor_shape=described)
+    return head.SerializeToString(deterministic=True)
 
 
 def _message(array: Array, dtype: DType) -> bytes:
     """A TensorProto whose content is bytes, for strings too."""
-    head = array_to_proto(array[:0], dtype)
+    content: Any
     if dtype is dtypes.string:
         strings = array.reshape(-1).tolist()
         content = lengths_of(strings) + b"".join(strings)
     else:
         swapped = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        content = np.ascontiguousarray(swapped).tobytes()
-    shape = proto.tensor_shape_pb2.TensorShapeProto(
-        dim=[proto.tensor_shape_pb2.TensorShapeProto.Dim(size=n) for n in array.shape]
-    )
-    message = proto.tensor_pb2.TensorProto(
-        dtype=head.dtype, tensor_shape=shape, tensor_content=content
-    )
-    return message.SerializeToString(deterministic=True)
+        content = np.ascontiguousarray(swapped).reshape(-1).view(np.uint8)
+    return _with_content(_head(dtype, array.shape), content, len(content))
+
+
+def _with_content(head: bytes, content: Any, size: int) -> bytes:
+    """A message with its last field, the content, of so many bytes."""
+    return b"".join((head, _CONTENT, varint(size), content)) if size else head
+
+
+_CONTENT = b"\x22"  # field 4: bytes
 
 
 def _elements(
@@ -123,12 +145,39 @@ def _serialize_many(
     rows = indices[:, 0]
     if rows.size and not 0 <= rows.min() <= rows.max() < len(result):
         raise invalid(f"expected rows in [0, {len(result)}), got {rows.min()} to {rows.max()}.")
-    order = np.argsort(rows, kind="stable")
-    indices, values = indices[order, 1:], values[order]
-    bounds = np.searchsorted(rows[order], np.arange(len(result) + 1)).tolist()
-    for row, (a, b) in enumerate(itertools.pairwise(bounds)):
-        result[row] = _elements(indices[a:b], values[a:b], shape[1:], T, out_type)
+    if (rows[1:] < rows[:-1]).any():
+        order = np.argsort(rows, kind="stable")
+        indices, values = indices[order], values[order]
+        rows = indices[:, 0]
+    indices = np.ascontiguousarray(indices[:, 1:])
+    ends = np.cumsum(np.bincount(rows, minlength=len(result))).tolist()
+    dims = _elements(indices[:0], values[:0], shape[1:], T, out_type)[2]
+    for column, (array, dtype) in enumerate(((indices, dtypes.int64), (values, T))):
+        result[:, column] = _sections(array, dtype, ends, out_type)
+    result[:, 2] = [dims] * len(result)
     return result
+
+
+def _sections(array: Array, dtype: DType, ends: list[int], out_type: DType) -> list[Any]:
+    """The elements for sections of an array, which follow each other up to these ends."""
+    starts = [0, *ends]
+    if out_type is dtypes.variant:
+        return [HeldTensor(array[a:b], dtype) for a, b in itertools.pairwise(starts)]
+    if not _is_plain(dtype):
+        return [_message(array[a:b], dtype) for a, b in itertools.pairwise(starts)]
+    swapped = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    content = np.ascontiguousarray(swapped).reshape(-1).view(np.uint8).data
+    rest, found = array.shape[1:], []
+    width = array.itemsize * math.prod(rest)
+    for a, b in itertools.pairwise(starts):
+        head, size = _head(dtype, (b - a, *rest)), (b - a) * width
+        found.append(_with_content(head, content[a * width : b * width], size))
+    return found
+
+
+def _is_plain(dtype: DType) -> bool:
+    """Whether a message's content is the elements' bytes, whatever they are."""
+    return dtype.numpy_dtype.kind in "iufc"
 
 
 # ---- parsing
@@ -181,10 +230,63 @@ def strings_in(content: bytes, count: int) -> list[bytes]:
     return [content[a:b] for a, b in itertools.pairwise(ends)]
 
 
+@functools.lru_cache(maxsize=4096)
+def _sizes_in(described: bytes) -> tuple[int, ...] | None:
+    """The sizes in a TensorShapeProto; None where it says more."""
+    try:
+        message = proto.tensor_shape_pb2.TensorShapeProto.FromString(described)
+    except proto.message.DecodeError:
+        return None
+    sizes = tuple(dim.size for dim in message.dim)
+    return None if message.unknown_rank or min(sizes, default=0) < 0 else sizes
+
+
+_PLAIN_TYPES = {  # of which messages are read without a parser
+    t.as_datatype_enum: (t, t.numpy_dtype.newbyteorder("<"))
+    for t in (
+        *(dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16),
+        *(dtypes.uint32, dtypes.uint64, dtypes.float16, dtypes.float32, dtypes.float64),
+        *(dtypes.complex64, dtypes.complex128),
+    )
+}
+
+
+def _plain_array(data: bytes) -> tuple[Array, DType] | None:
+    """The tensor of a message such as `_message` makes of numbers, in the message's memory.
+
+    None for all others.
+    """
+    if len(data) < 4 or data[0] != 0x08 or data[2] != 0x12 or data[3] > 127:
+        return None
+    known, at = _PLAIN_TYPES.get(data[1]), 4 + data[3]
+    sizes = _sizes_in(data[4:at])
+    if known is None or sizes is None or len(data) < at or len(sizes) > 8:
+        return None
+    size = 0
+    if at < len(data):
+        if data[at] != _CONTENT[0]:
+            return None
+        at, shift = at + 1, 0
+        while at < len(data) and shift < 42:
+            byte = data[at]
+            size |= (byte & 127) << shift
+            at, shift = at + 1, shift + 7
+            if byte < 128:
+                break
+    dtype, storage = known
+    if at + size != len(data) or math.prod(sizes) * storage.itemsize != size:
+        return None
+    found: Array = np.ndarray(sizes, storage, data, at) if size else np.empty(sizes, storage)
+    return found, dtype
+
+
 def _array(data: Any) -> tuple[Array, DType]:
     """The tensor that an element stands for, and its dtype."""
     if isinstance(data, HeldTensor):
         return data.array, data.dtype
+    plain = _plain_array(data) if isinstance(data, bytes) else None
+    if plain is not None:
+        return plain
     if not isinstance(data, bytes):
         raise invalid(
             "Could not get a tensor from an element of serialized_sparse: expected what "
@@ -210,7 +312,7 @@ def _array(data: Any) -> tuple[Array, DType]:
 
 def _sparse_of(row: Any, dtype: DType, at: int) -> tuple[Array, Array, Array]:
     (indices, one), (values, kind), (shape, two) = (_array(data) for data in row)
-    if (one, two) != (dtypes.int64, dtypes.int64) or indices.ndim != 2 or shape.ndim != 1:
+    if one is not dtypes.int64 or two is not dtypes.int64 or indices.ndim != 2 or shape.ndim != 1:
         raise invalid(
             f"SparseTensor[{at}]: expected int64 indices of rank 2 and an int64 shape of rank 1, "
             f"got {one.name}{list(indices.shape)} and {two.name}{list(shape.shape)}."
@@ -225,8 +327,6 @@ def _sparse_of(row: Any, dtype: DType, at: int) -> tuple[Array, Array, Array]:
             f"SparseTensor[{at}]: expected as many values as indices, and a column for each size, "
             f"got {list(indices.shape)}, {list(values.shape)} and {list(shape.shape)}."
         )
-    if not inside(np, indices, shape).all():
-        raise invalid(f"SparseTensor[{at}]: expected indices inside of {shape.tolist()}.")
     return indices, values, shape
 
 
@@ -237,8 +337,32 @@ def _together(serialized: Array, dtype: DType) -> list[Array]:
             "Serialized sparse should have at least 1 serialized tensor, but has a zero dimension "
             f"{list(serialized.shape)}."
         )
-    found = [_sparse_of(row, dtype, i) for i, row in enumerate(serialized.reshape(-1, 3))]
-    return stacked(found, lead)
+    rows = serialized.reshape(-1, 3).tolist()
+    found = [_sparse_of(row, dtype, i) for i, row in enumerate(rows)]
+    result = stacked(found, lead)
+    if not _are_inside(found, result[0][:, len(lead) :]):
+        _refuse_outside(found)
+    return result
+
+
+def _are_inside(found: list[tuple[Array, Array, Array]], indices: Array) -> bool:
+    """Whether all positions are inside of their tensor's shape; `indices` has those of all."""
+    if not len(indices):
+        return True
+    low, high = bounds(indices)
+    if min(low, default=0) < 0:
+        return False
+    shapes = np.array([shape for _, _, shape in found], np.int64)
+    if all(map(operator.lt, high, shapes.min(axis=0).tolist())):
+        return True
+    lengths = [len(each) for each, _, _ in found]
+    return all((indices[:, i] < shapes[:, i].repeat(lengths)).all() for i in range(len(low)))
+
+
+def _refuse_outside(found: list[tuple[Array, Array, Array]]) -> None:
+    for at, (indices, _, shape) in enumerate(found):
+        if not inside(np, indices, shape).all():
+            raise invalid(f"SparseTensor[{at}]: expected indices inside of {shape.tolist()}.")
 
 
 def stacked(found: list[tuple[Array, Array, Array]], lead: tuple[int, ...]) -> list[Array]:
@@ -251,17 +375,20 @@ def stacked(found: list[tuple[Array, Array, Array]], lead: tuple[int, ...]) -> l
       InvalidArgumentError: their ranks differ.
     """
     if not lead:
-        return list(found[0])
+        return [np.array(x, x.dtype.newbyteorder("=")) for x in found[0]]
     ranks = {shape.size for _, _, shape in found}
     if len(ranks) > 1:
         raise invalid(f"Inconsistent shape across SparseTensors: expected one rank, got {ranks}.")
-    every = [
-        np.concatenate([np.tile(np.array(place, np.int64), (len(indices), 1)), indices], 1)
-        for place, (indices, _, _) in zip(np.ndindex(lead), found, strict=True)
-    ]
+    lengths = [len(indices) for indices, _, _ in found]
+    every = np.empty((sum(lengths), len(lead) + ranks.pop()), np.int64)
+    np.concatenate([indices for indices, _, _ in found], out=every[:, len(lead) :])
+    places = np.indices(lead).reshape(len(lead), -1)
+    for axis, place in enumerate(places):
+        every[:, axis] = place.repeat(lengths)
     largest = np.max([shape for _, _, shape in found], axis=0)
     sizes = np.concatenate([np.array(lead, np.int64), largest.astype(np.int64)])
-    return [np.concatenate(every), np.concatenate([v for _, v, _ in found]), sizes]
+    values = np.concatenate([v for _, v, _ in found])
+    return [every, values.astype(values.dtype.newbyteorder("="), copy=False), sizes]
 
 
 @host_kernel(DESERIALIZE)

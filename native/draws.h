@@ -1,0 +1,76 @@
+// Loops over numbers one after the other, for arrays.cc: counts in bins, ranges, chains of draws, the
+// distances of points.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace penstock {
+
+// How many numbers lie in each of `bins` equal parts of [low, high); what is outside counts in the first
+// or last. -1, or the place of a NaN. The same divisions as NumPy's passes, number by number.
+template <typename Element>
+int64_t histogram(const Element *values, int64_t number, double low, double high, int64_t bins,
+                  int64_t *counts) {
+  constexpr int64_t kBlock = 256;
+  const double width = high - low, count = static_cast<double>(bins), last = count - 1;
+  double places[kBlock];
+  int32_t found[kBlock];
+  for (int64_t start = 0; start < number; start += kBlock) {
+    const int64_t size = std::min(kBlock, number - start);
+    const Element *from = values + start;
+    bool numbers = true;
+    for (int64_t i = 0; i < size; ++i) numbers &= from[i] == from[i];
+    if (!numbers) return start;
+    for (int64_t i = 0; i < size; ++i)
+      places[i] = (static_cast<double>(from[i]) - low) / width * count;
+    for (int64_t i = 0; i < size; ++i) {
+      const double below = places[i] < last ? places[i] : last;
+      found[i] = static_cast<int32_t>(below > 0 ? below : 0.0);
+    }
+    for (int64_t i = 0; i < size; ++i) ++counts[found[i]];
+  }
+  return -1;
+}
+
+// starts[i], starts[i] + deltas[i] and so on from splits[i] up to splits[i + 1]; sums wrap around.
+template <typename Whole>
+void ranges(const Whole *starts, const Whole *deltas, const int64_t *splits, int64_t rows, Whole *out) {
+  for (int64_t i = 0; i < rows; ++i) {
+    const Whole start = starts[i], delta = deltas[i];
+    const int64_t count = splits[i + 1] - splits[i];
+    Whole *to = out + splits[i];
+    for (int64_t j = 0; j < count; ++j) to[j] = start + static_cast<Whole>(j) * delta;
+  }
+}
+
+// Where a Markov chain ends: it moves on to number i when numbers[i] by the number here is above
+// uniform[i], or that is zero.
+inline int64_t chain_end(const float *numbers, const double *uniform, int64_t count) {
+  int64_t current = 0;
+  double here = static_cast<double>(numbers[0]);
+  for (int64_t i = 1; i < count; ++i) {
+    const double there = static_cast<double>(numbers[i]);
+    if (here == 0 || there / here > uniform[i]) {
+      current = i;
+      here = there;
+    }
+  }
+  return current;
+}
+
+// The squared distance of each point from `center`, or from the nearest of those before.
+inline void nearer(const float *points, int64_t number, int64_t width, const float *center,
+                   const double *before, double *out) {
+  for (int64_t i = 0; i < number; ++i, points += width) {
+    double sum = 0;
+    for (int64_t j = 0; j < width; ++j) {
+      const double away = static_cast<double>(points[j]) - static_cast<double>(center[j]);
+      sum += away * away;
+    }
+    out[i] = before ? (sum < before[i] || sum != sum ? sum : before[i]) : sum;
+  }
+}
+
+}  // namespace penstock
