@@ -47,5 +47,9 @@ def test_a_message_may_say_a_spec_of_another_class():
 
 @pytest.mark.parametrize("wrong", ["a", None, SPECS["sparse"].experimental_as_proto()])
 def test_what_is_no_message_of_the_class_is_refused(wrong):
-    with pytest.raises(TypeError, match="experimental_from_proto: expected a TensorSpecProto"):
+    refusal = "experimental_from_proto: expected a TensorSpecProto"
+    with pytest.raises(AttributeError, match=refusal):
         TensorSpec.experimental_from_proto(wrong)
+    if wrong is None or isinstance(wrong, str):
+        with pytest.raises(TypeError, match="experimental_from_proto: expected a TypeSpecProto"):
+            tf.RaggedTensorSpec.experimental_from_proto(wrong)

@@ -552,3 +552,23 @@ def test_a_shape_invariant_may_say_more_than_what_the_loop_starts_with():
         start = tf.compat.v1.placeholder(tf.float32, [4])
         with pytest.raises(ValueError, match="must hold when the loop starts"):
             tf.while_loop(lambda _: True, lambda x: x, [start], [tf.TensorShape([3])])
+
+
+@pytest.mark.parametrize(
+    "pred", [[], [[]], (True, False), {}, {"a": 1}, {1}, object(), np.zeros(0), np.ones(2)]
+)
+def test_an_eager_condition_is_one_value(pred):
+    with pytest.raises(ValueError, match="pred"):
+        tf.cond(pred, lambda: 1, lambda: 2)
+    if isinstance(pred, np.ndarray):
+        with pytest.raises(ValueError, match=r"got shape \(\d,\). Use tf.reduce_any"):
+            tf.cond(tf.constant(pred), lambda: 1, lambda: 2)
+
+
+@pytest.mark.parametrize(
+    ("pred", "expected"),
+    [([0], 2), ([[3]], 1), ((True,), 1), ("", 2), (2.0, 1), (tf.constant([[False]]), 2)],
+)
+def test_an_eager_condition_is_its_elements_truth(pred, expected):
+    assert tf.cond(pred, lambda: 1, lambda: 2) == expected
+    assert tf.compat.v1.cond(pred, lambda: 1, lambda: 2) == expected

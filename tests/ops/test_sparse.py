@@ -292,7 +292,9 @@ def test_checks_in_a_function() -> None:
 
 def test_reset_shape() -> None:
     assert parts(tf.sparse.reset_shape(tf.SparseTensor([[1, 1]], [5], [9, 9])))[2] == [2, 2]
-    with pytest.raises(ValueError, match=r"dimension sizes >= sp_input\.shape"):
+    with pytest.raises(
+        ValueError, match=r"dimension sizes >= sp_input\.shape.*Use tf\.sparse\.slice"
+    ):
         tf.sparse.reset_shape(A, [1, 3])
     with pytest.raises(ValueError, match="Dimensions 2 and 3 are not compatible"):
         tf.sparse.reset_shape(A, [2, 3, 4])
@@ -514,3 +516,8 @@ def test_transpose_in_functions_checks_axes_where_they_stand():
         turned([2, 0])
     with pytest.raises(ValueError, match=r"permutation of 2 axes, got \[0\]"):
         turned([0])
+
+
+def test_an_axis_out_of_range_is_told_how_to_count():
+    with pytest.raises(INVALID, match=r"an axis in \[-3, 2\], got 3. Count from 0"):
+        tf.sparse.expand_dims(A, 3)

@@ -60,7 +60,7 @@ def cond(
     if pred is None:
         raise ValueError(f"tf.cond{_at()}: expected 'pred' to be a boolean, got None. Compare it.")
     if state.graph is None:
-        return (true_fn if pred else false_fn)()
+        return (true_fn if _is_true(pred) else false_fn)()
     if isinstance(pred, bool):
         raise TypeError("pred must not be a Python bool", pred)
     pred = as_predicate(pred, "tf.cond")
@@ -324,6 +324,22 @@ def _refused(
 
 
 # ---- common steps ----------------------------------------------------------------------------
+
+
+def _is_true(pred: Any) -> bool:
+    """The truth of an eager predicate: that of its one element, if it is no number or string."""
+    if isinstance(pred, (bool, int, float, str)):
+        return bool(pred)
+    try:
+        tensor = convert_to_tensor(pred)
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"tf.cond{_at()}: expected 'pred' to be a boolean: {problem}") from problem
+    if tensor.shape.num_elements() != 1:
+        raise ValueError(
+            f"tf.cond{_at()}: expected 'pred' to be one boolean, got shape {tensor.shape}. Use"
+            " tf.reduce_any or tf.reduce_all."
+        )
+    return bool(tensor)
 
 
 def _at() -> str:

@@ -95,7 +95,11 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if not found:
         return op(*args, **kwargs)
     if len({v.ragged_rank for v in found}) > 1:
-        raise ValueError("All ragged inputs must have the same ragged_rank.")
+        ranks = [v.ragged_rank for v in found]
+        raise ValueError(
+            "tf.ragged.map_flat_values: All ragged inputs must have the same ragged_rank, got"
+            f" {ranks}. Give tensors with the same rows."
+        )
     sizes = {v.flat_values.dims[0] for v in found if v.flat_values.dims} - {None}
     if len(sizes) > 1:
         raise ValueError(
@@ -105,7 +109,11 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     first, checks = found[0], []
     for other in found[1:]:
         if other._row_partition.dtype is not first._row_partition.dtype:
-            raise ValueError("Input RaggedTensors have mismatched row_splits dtypes.")
+            kinds = [v._row_partition.dtype.name for v in (first, other)]
+            raise ValueError(
+                "tf.ragged.map_flat_values: Input RaggedTensors have mismatched row_splits dtypes"
+                f" {kinds}. Change one with with_row_splits_dtype."
+            )
         for a, b in zip(first.nested_row_splits, other.nested_row_splits, strict=True):
             if a is not b:
                 message = "partitions have incompatible row_splits"

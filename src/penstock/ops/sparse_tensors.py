@@ -270,7 +270,10 @@ def _inserted_at(axis: Tensor, rank: int | Tensor) -> int | Tensor:
         return found
     at = int(where)
     if not -rank - 1 <= at <= rank:
-        text = f"expand_dims: expected an axis in [{-rank - 1}, {rank}], got {at}."
+        text = (
+            f"expand_dims: expected an axis in [{-rank - 1}, {rank}], got {at}. Count from 0, or"
+            " from -1 at the end."
+        )
         raise invalid(text) if state.graph is None else ValueError(text)
     return at + rank + 1 if at < 0 else at
 
@@ -387,7 +390,7 @@ def _check_larger(sp_input: SparseTensor, sizes: Tensor) -> list[Any]:
         if any(n < o for n, o in zip(known, old.as_list(), strict=True)):  # type: ignore[operator]
             raise ValueError(
                 "Requested new_shape should have dimension sizes >= sp_input.shape. Found new_shape"
-                f" ({list(known)}), sp_input.shape ({old.as_list()})."
+                f" ({list(known)}), sp_input.shape ({old.as_list()}). Use tf.sparse.slice to cut."
             )
         return []
     return [assert_less_equal(sp_input.dense_shape, sizes)]
@@ -445,7 +448,9 @@ def merge(
     ids = list(sp_ids) if many else [sp_ids]
     sizes = list(vocab_size) if many and isinstance(vocab_size, (list, tuple)) else [vocab_size]
     if many and not isinstance(vocab_size, (list, tuple)):
-        raise TypeError(f"vocab_size has to be a list of tensors, got {vocab_size!r}.")
+        raise TypeError(
+            f"vocab_size has to be a list of tensors, got {vocab_size!r}. Put it into a list."
+        )
     for size in sizes:
         if size is None or isinstance(size, (list, tuple)):
             raise TypeError(f"vocab_size has to be a Tensor or Python int. Found {size!r}.")

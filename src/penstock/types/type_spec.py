@@ -233,13 +233,15 @@ class TypeSpec(abc.ABC):
         """The spec that a message says; a TypeSpecProto may say one of another class.
 
         Raises:
-          TypeError: it is no message of class `experimental_type_proto()`.
+          TypeError: it is no message of class `experimental_type_proto()`; for specs of tensors
+            an AttributeError.
           ValueError: it contradicts itself, or says a type that is not known.
         """
         where = f"{cls.__name__}.experimental_from_proto"
         expected = cls.experimental_type_proto()
         if not isinstance(message, expected):
-            raise TypeError(
+            of_tensor = cls._message_field != TypeSpec._message_field
+            raise (AttributeError if of_tensor else TypeError)(
                 f"{where}: expected a {expected.__name__}, got {message!r}. Give it what"
                 " experimental_as_proto returned."
             )
