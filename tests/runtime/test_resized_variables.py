@@ -29,7 +29,8 @@ def test_a_step_that_resizes_its_variable_warns_of_nothing_and_keeps_what_others
 def test_shapes_that_come_and_go_in_a_session():
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
-        variable = v1.Variable(np.ones([200, 200], np.float32), validate_shape=False)
+        ones = np.ones([200, 200], np.float32)
+        variable = v1.Variable(ones, validate_shape=False, use_resource=False)
         flat = v1.assign(variable, tf.reshape(variable * 2.0, [-1]), validate_shape=False)
         for _ in range(3):
             session.run(variable.initializer)
