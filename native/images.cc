@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
 #include "threads.h"
 
-// Compiled once for each instruction set, with all that it calls, as in special.cc.
+// Compiled once for each instruction set, with all that it calls, as in special.cc: but not what other
+// threads call, so each function does one share of the work.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12 && \
     !defined(__SANITIZE_THREAD__)
 #define EACH_SET __attribute__((flatten, target_clones("arch=x86-64-v3", "default")))
@@ -67,6 +70,17 @@ T sum_of(T a, T b) {
   } else {
     return a + b;
   }
+}
+
+// Runs take(share) for each share on some threads; -1, or what one of them returned else.
+template <typename Take>
+int64_t in_shares(int64_t shares, int64_t threads, Take take) {
+  std::atomic<int64_t> found{-1};
+  in_parallel(shares, threads, [&](int64_t share) {
+    const int64_t one = with_memory([&] { return take(share); });
+    if (one != -1) found = one;
+  });
+  return found;
 }
 
 // What is `share` of `shares` even parts of [0, count).
@@ -214,38 +228,32 @@ void crop_to_box(const float *grads, const T *image, const CropSizes &s, const f
   for (int k = 0; k < 4; ++k) out[k] = static_cast<float>(total[k]);
 }
 
-EACH_SET int64_t crops(int64_t kind, const void *images, const CropSizes &s, const float *boxes,
-                       const int32_t *numbers, int64_t count, bool nearest, float outside,
-                       int64_t threads, float *out) {
-  return for_kind(kind, [&](auto type) {
+EACH_SET int64_t one_crop(int64_t kind, const void *images, const CropSizes &s, const float *box,
+                          int64_t number, bool nearest, float outside, float *out) {
+  return for_kind(kind, [&](auto type) -> int64_t {
     using T = typename decltype(type)::type;
-    return in_parallel_with_memory(count, threads, [&](int64_t i) {
-      const T *image = static_cast<const T *>(images) + numbers[i] * s.height * s.width * s.depth;
-      crop(image, s, boxes + 4 * i, nearest, outside, out + i * s.rows * s.columns * s.depth);
-    });
+    const T *image = static_cast<const T *>(images) + number * s.height * s.width * s.depth;
+    crop(image, s, box, nearest, outside, out);
+    return -1;
   });
 }
 
-EACH_SET int64_t crops_to_images(const float *grads, const CropSizes &s, const float *boxes,
-                                 const int32_t *numbers, int64_t count, bool nearest, int64_t threads,
-                                 float *out) {
-  const int64_t shares = std::max<int64_t>(1, std::min(threads, s.height));
-  return in_parallel_with_memory(shares, threads, [&](int64_t share) {
-    for (int64_t i = 0; i < count; ++i)
-      crop_back(grads + i * s.rows * s.columns * s.depth, s, boxes + 4 * i, nearest,
-                Part(s.height, share, shares), out + numbers[i] * s.height * s.width * s.depth);
-  });
+EACH_SET int64_t crops_to_rows(const float *grads, const CropSizes &s, const float *boxes,
+                               const int32_t *numbers, int64_t count, bool nearest, Part part,
+                               float *out) {
+  for (int64_t i = 0; i < count; ++i)
+    crop_back(grads + i * s.rows * s.columns * s.depth, s, boxes + 4 * i, nearest, part,
+              out + numbers[i] * s.height * s.width * s.depth);
+  return -1;
 }
 
-EACH_SET int64_t crops_to_boxes(int64_t kind, const float *grads, const void *images,
-                                const CropSizes &s, const float *boxes, const int32_t *numbers,
-                                int64_t count, int64_t threads, float *out) {
-  return for_kind(kind, [&](auto type) {
+EACH_SET int64_t one_crop_to_box(int64_t kind, const float *grads, const void *images,
+                                 const CropSizes &s, const float *box, int64_t number, float *out) {
+  return for_kind(kind, [&](auto type) -> int64_t {
     using T = typename decltype(type)::type;
-    return in_parallel_with_memory(count, threads, [&](int64_t i) {
-      const T *image = static_cast<const T *>(images) + numbers[i] * s.height * s.width * s.depth;
-      crop_to_box(grads + i * s.rows * s.columns * s.depth, image, s, boxes + 4 * i, out + 4 * i);
-    });
+    const T *image = static_cast<const T *>(images) + number * s.height * s.width * s.depth;
+    crop_to_box(grads, image, s, box, out);
+    return -1;
   });
 }
 
@@ -335,21 +343,11 @@ void colors_of(int64_t operation, const T *x, int64_t count, T amount, T *out) {
   }
 }
 
-template <typename T>
-void colors(int64_t operation, const T *x, int64_t count, float amount, int64_t threads, T *out) {
-  in_parallel(threads, threads, [&](int64_t share) {
-    const Part part(count, share, threads);
-    colors_of<T>(operation, x + 3 * part.from, part.to - part.from, amount, out + 3 * part.from);
-  });
+EACH_SET void float_colors(int64_t operation, const float *x, Part part, float amount, float *out) {
+  colors_of(operation, x + 3 * part.from, part.to - part.from, amount, out + 3 * part.from);
 }
-
-EACH_SET void float_colors(int64_t operation, const float *x, int64_t count, float amount,
-                           int64_t threads, float *out) {
-  colors(operation, x, count, amount, threads, out);
-}
-EACH_SET void double_colors(int64_t operation, const double *x, int64_t count, float amount,
-                            int64_t threads, double *out) {
-  colors(operation, x, count, amount, threads, out);
+EACH_SET void double_colors(int64_t operation, const double *x, Part part, double amount, double *out) {
+  colors_of(operation, x + 3 * part.from, part.to - part.from, amount, out + 3 * part.from);
 }
 
 // Adds the sums of channels to `totals`. Several pixels are summed side by side in floats, not so many
@@ -476,100 +474,129 @@ inline int64_t first_pixel(const WindowSizes &s, int64_t row, int64_t column) {
 }
 
 template <typename T>
-void dilate(const T *images, const T *filter, const WindowSizes &s, int64_t threads, T *out) {
-  in_parallel(s.batch * s.rows, threads, [&](int64_t share) {
-    const int64_t image = share / s.rows, row = share % s.rows;
-    const T *x = images + image * s.height * s.width * s.depth;
-    T *to = out + share * s.columns * s.depth;
-    Largest<T, kNothing> largest;
-    for (int64_t column = 0; column < s.columns; ++column, to += s.depth)
-      for (int64_t from = 0; from < s.depth; from += kChannels) {
-        const int64_t size = std::min(kChannels, s.depth - from);
-        largest.find(s, x + from, filter + from, row, column, size);
-        for (int64_t k = 0; k < size; ++k) to[from + k] = largest.value[k];
-      }
-  });
+void dilate(const T *images, const T *filter, const WindowSizes &s, int64_t share, T *out) {
+  const int64_t image = share / s.rows, row = share % s.rows;
+  const T *x = images + image * s.height * s.width * s.depth;
+  T *to = out + share * s.columns * s.depth;
+  Largest<T, kNothing> largest;
+  for (int64_t column = 0; column < s.columns; ++column, to += s.depth)
+    for (int64_t from = 0; from < s.depth; from += kChannels) {
+      const int64_t size = std::min(kChannels, s.depth - from);
+      largest.find(s, x + from, filter + from, row, column, size);
+      for (int64_t k = 0; k < size; ++k) to[from + k] = largest.value[k];
+    }
 }
 
 // Windows are taken from the last to the first: so each pixel gets its shares in the order of the
 // filter's places.
 template <typename T>
 void dilate_to_images(const T *images, const T *filter, const T *grads, const WindowSizes &s,
-                      int64_t threads, T *out) {
-  const int64_t step = threads > 1 && s.depth <= kChannels ? std::max<int64_t>(8, (s.depth + 1) / 2)
-                                                           : kChannels;
+                      int64_t step, int64_t share, T *out) {
   const int64_t blocks = (s.depth + step - 1) / step;
-  in_parallel(s.batch * blocks, threads, [&](int64_t share) {
-    const int64_t image = share / blocks, from = share % blocks * step;
-    const int64_t size = std::min(step, s.depth - from);
-    const T *x = images + image * s.height * s.width * s.depth + from;
-    const T *grad = grads + image * s.rows * s.columns * s.depth + from;
-    T *to = out + image * s.height * s.width * s.depth + from;
-    Largest<T, kPixel> largest;
-    for (int64_t row = s.rows; row-- > 0;)
-      for (int64_t column = s.columns; column-- > 0;) {
-        largest.find(s, x, filter + from, row, column, size);
-        const T *share_of = grad + (row * s.columns + column) * s.depth;
-        for (int64_t k = 0; k < size; ++k) {
-          const int64_t pixel = largest.at[k] < 0 ? first_pixel(s, row, column) : largest.at[k];
-          if (pixel >= 0) to[pixel * s.depth + k] = sum_of(to[pixel * s.depth + k], share_of[k]);
-        }
+  const int64_t image = share / blocks, from = share % blocks * step;
+  const int64_t size = std::min(step, s.depth - from);
+  const T *x = images + image * s.height * s.width * s.depth + from;
+  const T *grad = grads + image * s.rows * s.columns * s.depth + from;
+  T *to = out + image * s.height * s.width * s.depth + from;
+  Largest<T, kPixel> largest;
+  for (int64_t row = s.rows; row-- > 0;)
+    for (int64_t column = s.columns; column-- > 0;) {
+      largest.find(s, x, filter + from, row, column, size);
+      const T *share_of = grad + (row * s.columns + column) * s.depth;
+      for (int64_t k = 0; k < size; ++k) {
+        const int64_t pixel = largest.at[k] < 0 ? first_pixel(s, row, column) : largest.at[k];
+        if (pixel >= 0) to[pixel * s.depth + k] = sum_of(to[pixel * s.depth + k], share_of[k]);
       }
-  });
+    }
 }
 
 // Sums of gradients: in double, or whole numbers that wrap around.
 template <typename T>
 using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
 
+// Adds those of some lines of windows to `total`.
 template <typename T>
-int64_t dilate_to_filter(const T *images, const T *filter, const T *grads, const WindowSizes &s,
-                         int64_t threads, T *out) {
-  const int64_t size_of_all = s.tall * s.broad * s.depth, shares = std::max<int64_t>(1, threads);
-  std::vector<Sum<T>> totals(static_cast<size_t>(shares * size_of_all));
-  in_parallel(shares, threads, [&](int64_t share) {
-    Sum<T> *total = totals.data() + share * size_of_all;
-    const Part part(s.batch * s.rows, share, shares);
-    Largest<T, kPlace> largest;
-    for (int64_t line = part.from; line < part.to; ++line)
-      for (int64_t column = 0; column < s.columns; ++column)
-        for (int64_t from = 0; from < s.depth; from += kChannels) {
-          const int64_t size = std::min(kChannels, s.depth - from);
-          const T *x = images + line / s.rows * s.height * s.width * s.depth;
-          largest.find(s, x + from, filter + from, line % s.rows, column, size);
-          const T *grad = grads + (line * s.columns + column) * s.depth + from;
-          for (int64_t k = 0; k < size; ++k) {
-            const int64_t place = std::max(largest.at[k], 0);
-            total[place * s.depth + from + k] += static_cast<Sum<T>>(grad[k]);
-          }
+void dilate_to_filter(const T *images, const T *filter, const T *grads, const WindowSizes &s, Part part,
+                      Sum<T> *total) {
+  Largest<T, kPlace> largest;
+  for (int64_t line = part.from; line < part.to; ++line)
+    for (int64_t column = 0; column < s.columns; ++column)
+      for (int64_t from = 0; from < s.depth; from += kChannels) {
+        const int64_t size = std::min(kChannels, s.depth - from);
+        const T *x = images + line / s.rows * s.height * s.width * s.depth;
+        largest.find(s, x + from, filter + from, line % s.rows, column, size);
+        const T *grad = grads + (line * s.columns + column) * s.depth + from;
+        for (int64_t k = 0; k < size; ++k) {
+          const int64_t place = std::max(largest.at[k], 0);
+          total[place * s.depth + from + k] += static_cast<Sum<T>>(grad[k]);
         }
-  });
-  for (int64_t k = 0; k < size_of_all; ++k) {
-    Sum<T> total = 0;
-    for (int64_t share = 0; share < shares; ++share) total += totals[share * size_of_all + k];
-    out[k] = sum_of(out[k], static_cast<T>(total));
-  }
-  return -1;
+      }
 }
 
-EACH_SET int64_t dilations(int64_t kind, const void *images, const void *filter, const WindowSizes &s,
-                           int64_t threads, void *out) {
+template <typename T>
+void add_shares(const Sum<T> *totals, int64_t shares, int64_t size, T *out) {
+  for (int64_t k = 0; k < size; ++k) {
+    Sum<T> total = 0;
+    for (int64_t share = 0; share < shares; ++share) total += totals[share * size + k];
+    out[k] = sum_of(out[k], static_cast<T>(total));
+  }
+}
+
+EACH_SET int64_t dilate_line(int64_t kind, const void *images, const void *filter, const WindowSizes &s,
+                             int64_t share, void *out) {
   return for_kind(kind, [&](auto type) -> int64_t {
     using T = typename decltype(type)::type;
-    dilate(static_cast<const T *>(images), static_cast<const T *>(filter), s, threads,
+    dilate(static_cast<const T *>(images), static_cast<const T *>(filter), s, share,
            static_cast<T *>(out));
     return -1;
   });
 }
 
-EACH_SET int64_t dilations_back(int64_t kind, bool to_filter, const void *images, const void *filter,
-                                const void *grads, const WindowSizes &s, int64_t threads, void *out) {
+EACH_SET int64_t dilate_to_channels(int64_t kind, const void *images, const void *filter,
+                                    const void *grads, const WindowSizes &s, int64_t step,
+                                    int64_t share, void *out) {
   return for_kind(kind, [&](auto type) -> int64_t {
     using T = typename decltype(type)::type;
-    const T *x = static_cast<const T *>(images), *w = static_cast<const T *>(filter);
-    const T *grad = static_cast<const T *>(grads);
-    if (to_filter) return dilate_to_filter(x, w, grad, s, threads, static_cast<T *>(out));
-    dilate_to_images(x, w, grad, s, threads, static_cast<T *>(out));
+    dilate_to_images(static_cast<const T *>(images), static_cast<const T *>(filter),
+                     static_cast<const T *>(grads), s, step, share, static_cast<T *>(out));
+    return -1;
+  });
+}
+
+EACH_SET int64_t dilate_to_totals(int64_t kind, const void *images, const void *filter,
+                                  const void *grads, const WindowSizes &s, Part part, void *total) {
+  return for_kind(kind, [&](auto type) -> int64_t {
+    using T = typename decltype(type)::type;
+    dilate_to_filter(static_cast<const T *>(images), static_cast<const T *>(filter),
+                     static_cast<const T *>(grads), s, part, static_cast<Sum<T> *>(total));
+    return -1;
+  });
+}
+
+int64_t dilations_to_images(int64_t kind, const void *images, const void *filter, const void *grads,
+                            const WindowSizes &s, int64_t threads, void *out) {
+  const int64_t half = std::max<int64_t>(kChannels / 2, (s.depth + 1) / 2);
+  const int64_t step = threads > 1 && s.depth <= kChannels ? half : kChannels;
+  return in_shares(s.batch * ((s.depth + step - 1) / step), threads, [&](int64_t share) {
+    return dilate_to_channels(kind, images, filter, grads, s, step, share, out);
+  });
+}
+
+int64_t dilations_to_filter(int64_t kind, const void *images, const void *filter, const void *grads,
+                            const WindowSizes &s, int64_t threads, void *out) {
+  const int64_t size = s.tall * s.broad * s.depth;
+  // Zeros of either kind of sums.
+  const std::unique_ptr<void, void (*)(void *)> held(
+      std::calloc(static_cast<size_t>(std::max<int64_t>(1, threads * size)), sizeof(double)), std::free);
+  if (!held) return kNoMemory;
+  const int64_t found = in_shares(threads, threads, [&](int64_t share) {
+    return dilate_to_totals(kind, images, filter, grads, s, Part(s.batch * s.rows, share, threads),
+                            static_cast<char *>(held.get()) + share * size * sizeof(double));
+  });
+  if (found != -1) return found;
+  return for_kind(kind, [&](auto type) -> int64_t {
+    using T = typename decltype(type)::type;
+    add_shares<T>(static_cast<const Sum<T> *>(held.get()), threads, size, static_cast<T *>(out));
     return -1;
   });
 }
@@ -621,24 +648,22 @@ T mean_of(Total<T> total, int64_t count) {
 }
 
 template <typename T>
-int64_t pool_means(const T *x, const Cells &s, int64_t threads, T *out) {
-  return in_parallel_with_memory(s.batch * s.rows, threads, [&](int64_t share) {
-    const Part rows = s.row(share % s.rows);
-    const int64_t line = s.width * s.depth;
-    const T *image = x + share / s.rows * s.height * line;
-    std::vector<Total<T>> sums(static_cast<size_t>(line)), total(static_cast<size_t>(s.depth));
-    for (int64_t y = rows.from; y < rows.to; ++y)
-      for (int64_t k = 0; k < line; ++k) sums[k] = sum_of(sums[k], Total<T>(image[y * line + k]));
-    T *to = out + share * s.columns * s.depth;
-    for (int64_t j = 0; j < s.columns; ++j, to += s.depth) {
-      const Part columns = s.column(j);
-      std::fill(total.begin(), total.end(), Total<T>{0});
-      for (int64_t at = columns.from; at < columns.to; ++at)
-        for (int64_t k = 0; k < s.depth; ++k) total[k] = sum_of(total[k], sums[at * s.depth + k]);
-      const int64_t count = (rows.to - rows.from) * (columns.to - columns.from);
-      for (int64_t k = 0; k < s.depth; ++k) to[k] = mean_of<T>(total[k], count);
-    }
-  });
+void pool_means(const T *x, const Cells &s, int64_t share, T *out) {
+  const Part rows = s.row(share % s.rows);
+  const int64_t line = s.width * s.depth;
+  const T *image = x + share / s.rows * s.height * line;
+  std::vector<Total<T>> sums(static_cast<size_t>(line)), total(static_cast<size_t>(s.depth));
+  for (int64_t y = rows.from; y < rows.to; ++y)
+    for (int64_t k = 0; k < line; ++k) sums[k] = sum_of(sums[k], Total<T>(image[y * line + k]));
+  T *to = out + share * s.columns * s.depth;
+  for (int64_t j = 0; j < s.columns; ++j, to += s.depth) {
+    const Part columns = s.column(j);
+    std::fill(total.begin(), total.end(), Total<T>{0});
+    for (int64_t at = columns.from; at < columns.to; ++at)
+      for (int64_t k = 0; k < s.depth; ++k) total[k] = sum_of(total[k], sums[at * s.depth + k]);
+    const int64_t count = (rows.to - rows.from) * (columns.to - columns.from);
+    for (int64_t k = 0; k < s.depth; ++k) to[k] = mean_of<T>(total[k], count);
+  }
 }
 
 // The largest elements of a cell, of `size` channels.
@@ -659,15 +684,13 @@ void cell_largest(const T *image, const Cells &s, Part rows, Part columns, int64
 }
 
 template <typename T>
-void pool_largest(const T *x, const Cells &s, int64_t threads, T *out) {
-  in_parallel(s.batch * s.rows, threads, [&](int64_t share) {
-    const Part rows = s.row(share % s.rows);
-    const T *image = x + share / s.rows * s.height * s.width * s.depth;
-    T *to = out + share * s.columns * s.depth;
-    for (int64_t j = 0; j < s.columns; ++j, to += s.depth)
-      for (int64_t from = 0; from < s.depth; from += kChannels)
-        cell_largest(image + from, s, rows, s.column(j), std::min(kChannels, s.depth - from), to + from);
-  });
+void pool_largest(const T *x, const Cells &s, int64_t share, T *out) {
+  const Part rows = s.row(share % s.rows);
+  const T *image = x + share / s.rows * s.height * s.width * s.depth;
+  T *to = out + share * s.columns * s.depth;
+  for (int64_t j = 0; j < s.columns; ++j, to += s.depth)
+    for (int64_t from = 0; from < s.depth; from += kChannels)
+      cell_largest(image + from, s, rows, s.column(j), std::min(kChannels, s.depth - from), to + from);
 }
 
 // The first pixel of a cell that holds its largest element, or a NaN.
@@ -748,12 +771,14 @@ int64_t spread(const T *grads, const Cells &s, int64_t threads, T *out) {
   });
 }
 
-EACH_SET int64_t pools(int64_t kind, bool mean, const void *x, const Cells &s, int64_t threads,
-                       void *out) {
+EACH_SET int64_t pool_row(int64_t kind, bool mean, const void *x, const Cells &s, int64_t share,
+                          void *out) {
   return for_pooled(kind, [&](auto type) -> int64_t {
     using T = typename decltype(type)::type;
-    if (mean) return pool_means(static_cast<const T *>(x), s, threads, static_cast<T *>(out));
-    pool_largest(static_cast<const T *>(x), s, threads, static_cast<T *>(out));
+    if (mean)
+      pool_means(static_cast<const T *>(x), s, share, static_cast<T *>(out));
+    else
+      pool_largest(static_cast<const T *>(x), s, share, static_cast<T *>(out));
     return -1;
   });
 }
@@ -883,43 +908,42 @@ void see(const T *image, const Source &s, float y, float x, bool smooth, T fill,
 
 template <typename T>
 void transform(const T *images, const int64_t *sizes, const float *transforms, bool smooth, int64_t mode,
-               T fill, int64_t threads, T *out) {
+               T fill, int64_t share, T *out) {
   const Source s{sizes[1], sizes[2], sizes[3]};
   const int64_t rows = sizes[4], columns = sizes[5], number = sizes[6];
-  in_parallel(sizes[0] * rows, threads, [&](int64_t share) {
-    const int64_t image = share / rows;
-    const float *t = transforms + (number == 1 ? 0 : 8 * image), y = static_cast<float>(share % rows);
-    const T *from = images + image * s.height * s.width * s.depth;
-    T *to = out + share * columns * s.depth;
-    for (int64_t column = 0; column < columns; ++column, to += s.depth) {
-      const float x = static_cast<float>(column), depth = t[6] * x + t[7] * y + 1;
-      if (depth == 0) {
-        std::fill_n(to, s.depth, fill);
-        continue;
-      }
-      const float at_x = mapped((t[0] * x + t[1] * y + t[2]) / depth, s.width, mode);
-      const float at_y = mapped((t[3] * x + t[4] * y + t[5]) / depth, s.height, mode);
-      see(from, s, at_y, at_x, smooth, fill, to);
+  const int64_t image = share / rows;
+  const float *t = transforms + (number == 1 ? 0 : 8 * image), y = static_cast<float>(share % rows);
+  const T *from = images + image * s.height * s.width * s.depth;
+  T *to = out + share * columns * s.depth;
+  for (int64_t column = 0; column < columns; ++column, to += s.depth) {
+    const float x = static_cast<float>(column), depth = t[6] * x + t[7] * y + 1;
+    if (depth == 0) {
+      std::fill_n(to, s.depth, fill);
+      continue;
     }
-  });
+    const float at_x = mapped((t[0] * x + t[1] * y + t[2]) / depth, s.width, mode);
+    const float at_y = mapped((t[3] * x + t[4] * y + t[5]) / depth, s.height, mode);
+    see(from, s, at_y, at_x, smooth, fill, to);
+  }
 }
 
 template <typename T>
 int64_t transforms_of(const void *images, const int64_t *sizes, const float *transforms, bool smooth,
-                      int64_t mode, const void *fill, int64_t threads, void *out) {
+                      int64_t mode, const void *fill, int64_t share, void *out) {
   transform(static_cast<const T *>(images), sizes, transforms, smooth, mode,
-            *static_cast<const T *>(fill), threads, static_cast<T *>(out));
+            *static_cast<const T *>(fill), share, static_cast<T *>(out));
   return -1;
 }
 
-EACH_SET int64_t transforms(int64_t kind, const void *images, const int64_t *sizes,
-                            const float *matrices, bool smooth, int64_t mode, const void *fill,
-                            int64_t threads, void *out) {
-  const auto run = kind == 0   ? transforms_of<float>
-                   : kind == 1 ? transforms_of<double>
-                   : kind == 4 ? transforms_of<uint8_t>
-                               : nullptr;
-  return run ? run(images, sizes, matrices, smooth, mode, fill, threads, out) : -2;
+EACH_SET int64_t transform_row(int64_t kind, const void *images, const int64_t *sizes,
+                               const float *matrices, bool smooth, int64_t mode, const void *fill,
+                               int64_t share, void *out) {
+  switch (kind) {
+    case 0: return transforms_of<float>(images, sizes, matrices, smooth, mode, fill, share, out);
+    case 1: return transforms_of<double>(images, sizes, matrices, smooth, mode, fill, share, out);
+    case 4: return transforms_of<uint8_t>(images, sizes, matrices, smooth, mode, fill, share, out);
+    default: return -2;
+  }
 }
 
 // ---- files
@@ -988,7 +1012,11 @@ int64_t penstock_images_crop(int64_t kind, const void *images, const int64_t *si
                              const float *outside, int64_t threads, float *out) {
   const int64_t wrong = wrong_box(boxes, numbers, count, sizes[0]);
   if (wrong >= 0) return wrong;
-  return crops(kind, images, CropSizes(sizes), boxes, numbers, count, nearest, *outside, threads, out);
+  const CropSizes s(sizes);
+  return in_shares(count, threads, [&](int64_t i) {
+    return one_crop(kind, images, s, boxes + 4 * i, numbers[i], nearest, *outside,
+                    out + i * s.rows * s.columns * s.depth);
+  });
 }
 
 int64_t penstock_images_crop_to_images(const float *grads, const int64_t *sizes, const float *boxes,
@@ -996,7 +1024,11 @@ int64_t penstock_images_crop_to_images(const float *grads, const int64_t *sizes,
                                        int64_t threads, float *out) {
   const int64_t wrong = wrong_box(boxes, numbers, count, sizes[0]);
   if (wrong >= 0) return wrong;
-  return crops_to_images(grads, CropSizes(sizes), boxes, numbers, count, nearest, threads, out);
+  const CropSizes s(sizes);
+  const int64_t shares = std::max<int64_t>(1, std::min(threads, s.height));
+  return in_shares(shares, threads, [&](int64_t share) {
+    return crops_to_rows(grads, s, boxes, numbers, count, nearest, Part(s.height, share, shares), out);
+  });
 }
 
 int64_t penstock_images_crop_to_boxes(int64_t kind, const float *grads, const void *images,
@@ -1004,18 +1036,24 @@ int64_t penstock_images_crop_to_boxes(int64_t kind, const float *grads, const vo
                                       int64_t count, int64_t threads, float *out) {
   const int64_t wrong = wrong_box(boxes, numbers, count, sizes[0]);
   if (wrong >= 0) return wrong;
-  return crops_to_boxes(kind, grads, images, CropSizes(sizes), boxes, numbers, count, threads, out);
+  const CropSizes s(sizes);
+  return in_shares(count, threads, [&](int64_t i) {
+    return one_crop_to_box(kind, grads + i * s.rows * s.columns * s.depth, images, s, boxes + 4 * i,
+                           numbers[i], out + 4 * i);
+  });
 }
 
 int64_t penstock_images_colors(int64_t operation, int64_t kind, const void *pixels, int64_t count,
                                const float *amount, int64_t threads, void *out) {
   const float by = amount ? *amount : 0.0f;
-  if (kind == 0)
-    float_colors(operation, static_cast<const float *>(pixels), count, by, threads,
-                 static_cast<float *>(out));
-  else
-    double_colors(operation, static_cast<const double *>(pixels), count, by, threads,
-                  static_cast<double *>(out));
+  in_parallel(threads, threads, [&](int64_t share) {
+    const Part part(count, share, threads);
+    if (kind == 0)
+      float_colors(operation, static_cast<const float *>(pixels), part, by, static_cast<float *>(out));
+    else
+      double_colors(operation, static_cast<const double *>(pixels), part, by,
+                    static_cast<double *>(out));
+  });
   return -1;
 }
 
@@ -1026,14 +1064,18 @@ int64_t penstock_images_contrast(const float *images, int64_t number, int64_t pl
 
 int64_t penstock_images_dilate(int64_t kind, const void *images, const void *filter,
                                const int64_t *sizes, int64_t threads, void *out) {
-  return dilations(kind, images, filter, WindowSizes(sizes), threads, out);
+  const WindowSizes s(sizes);
+  return in_shares(s.batch * s.rows, threads, [&](int64_t share) {
+    return dilate_line(kind, images, filter, s, share, out);
+  });
 }
 
 int64_t penstock_images_dilate_back(int64_t kind, int64_t to, const void *images, const void *filter,
                                     const void *grads, const int64_t *sizes, int64_t threads,
                                     void *out) {
   return with_memory([=] {
-    return dilations_back(kind, to, images, filter, grads, WindowSizes(sizes), threads, out);
+    const auto run = to ? dilations_to_filter : dilations_to_images;
+    return run(kind, images, filter, grads, WindowSizes(sizes), threads, out);
   });
 }
 
@@ -1041,7 +1083,10 @@ int64_t penstock_images_pool(int64_t kind, int64_t mean, const void *images, con
                              const int64_t *rows, const int64_t *columns, int64_t overlapping,
                              int64_t threads, void *out) {
   const Cells cells(sizes, rows, columns, overlapping);
-  return cells.are_right() ? pools(kind, mean, images, cells, threads, out) : 0;
+  if (!cells.are_right()) return 0;
+  return in_shares(cells.batch * cells.rows, threads, [&](int64_t share) {
+    return pool_row(kind, mean, images, cells, share, out);
+  });
 }
 
 int64_t penstock_images_pool_back(int64_t kind, const void *images, const void *pooled,
@@ -1078,7 +1123,9 @@ int64_t penstock_images_draw(void *images, const float *boxes, const void *color
 int64_t penstock_images_transform(int64_t kind, const void *images, const int64_t *sizes,
                                   const float *matrices, int64_t smooth, int64_t mode,
                                   const void *fill, int64_t threads, void *out) {
-  return transforms(kind, images, sizes, matrices, smooth, mode, fill, threads, out);
+  return in_shares(sizes[0] * sizes[4], threads, [&](int64_t share) {
+    return transform_row(kind, images, sizes, matrices, smooth, mode, fill, share, out);
+  });
 }
 
 int64_t penstock_images_swap(const uint8_t *rows, int64_t height, int64_t width, int64_t bytes,

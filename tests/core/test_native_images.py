@@ -288,6 +288,10 @@ def test_boxes_drawn(dtype, depth):
     assert_same("DrawBoundingBoxes", **given)
     assert_same("DrawBoundingBoxesV2", colors=RNG.random((3, 5)).astype(np.float32), **given)
     assert_same("DrawBoundingBoxesV2", colors=np.zeros((0, depth), np.float32), **given)
+    given["boxes"] = np.clip(np.nan_to_num(given["boxes"]), -9, 9)
+    assert_same("DrawBoundingBoxes", **given)
+    far = np.full((2, 1, 4), 3e38, np.float32)
+    assert assert_same("DrawBoundingBoxes", images=images, boxes=far) == "InvalidArgumentError"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int32", "float16"])

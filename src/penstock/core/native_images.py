@@ -47,6 +47,7 @@ _KINDS = {
 }
 _ALONE = 1 << 16  # elements up to which one thread works
 _NO_MEMORY = -3
+_FAR = 1e30  # from an image's edge: what is further may overflow, in pixels
 _MOST_PIXELS = 1 << 31  # of one image of a dilation
 _FLOAT = np.dtype(np.float32)
 Array = Any  # numpy.ndarray
@@ -289,7 +290,7 @@ def patches(
 
 
 def draw(images: Array, boxes: Array, colors: Array) -> bool:
-    """Draws the edges of boxes into images; whether that is done.
+    """Draws the edges of boxes into images; whether that is done, not for infinite corners.
 
     Args:
       images: dense, [batch, height, width, channels]; written to.
@@ -297,7 +298,7 @@ def draw(images: Array, boxes: Array, colors: Array) -> bool:
       colors: of the dtype of the images, [one or more, channels], taken in turn.
     """
     call = LIBRARY.function("draw")
-    if call is None:
+    if call is None or not (np.abs(boxes) < _FAR).all():  # NumPy refuses what overflows
         return False
     batch, height, width, depth = images.shape
     boxes, colors = np.ascontiguousarray(boxes), np.ascontiguousarray(colors)

@@ -130,7 +130,7 @@ def _forward(
         edges = [each.copy() for each in _fixed_edges(abs(seed), abs(seed2), *sizes)]
     else:
         edges = _edges(np.random.default_rng(), *sizes)
-    found = native_images.pool(value, *edges, overlapping, mean)
+    found = native_images.pool(value, edges[0], edges[1], overlapping, mean)
     if found is not None:
         return [found, *edges]
     result = value.astype(np.float64) if mean and value.dtype.kind == "f" else value
