@@ -12,7 +12,6 @@
 
 #include "ctc.h"
 #include "draws.h"
-#include "sets.h"
 #include "threads.h"
 
 // Compiled once for each instruction set, with all that it calls, as in special.cc.
@@ -182,6 +181,14 @@ inline Element combined(Element a, Element b) {
   if (operation == 2) return a > b || a != a ? a : b;
   return a < b || a != a ? a : b;
 }
+
+}  // namespace
+}  // namespace penstock
+
+#include "sets.h"  // which adds up as above
+
+namespace penstock {
+namespace {
 
 struct Rows {
   const void *rows;
@@ -1038,4 +1045,22 @@ EXPORT int64_t penstock_arrays_sets(int64_t operation, const int64_t *a_rows, in
     return set_operation(operation, Sets(a_rows, a_width, a_values, a_count),
                          Sets(b_rows, b_width, b_values, b_count), places, values);
   });
+}
+
+EXPORT int64_t penstock_arrays_counts(int64_t kind, const int64_t *rows, int64_t width,
+                                      const int64_t *values, int64_t number, const void *weights,
+                                      int64_t most, int64_t binary, int64_t *places, void *totals) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    return with_memory([=] {
+      return counts_of(rows, width, values, number, static_cast<const Element *>(weights), most,
+                       binary, places, typed);
+    });
+  };
+  switch (kind) {
+    case 0: return run(static_cast<float *>(totals));
+    case 1: return run(static_cast<double *>(totals));
+    case 2: return run(static_cast<int32_t *>(totals));
+  }
+  return run(static_cast<int64_t *>(totals));
 }

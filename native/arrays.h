@@ -183,3 +183,11 @@ EXPORT int64_t penstock_arrays_sets(int64_t operation, const int64_t *a_rows, in
                                     const int64_t *a_values, int64_t a_count, const int64_t *b_rows,
                                     int64_t b_width, const int64_t *b_values, int64_t b_count,
                                     int64_t *places, int64_t *values);
+
+// The weights, or ones, of the elements of sets added up by value, of values below `most` (all where that
+// is negative); ones where `binary` says so. Sets are as in penstock_arrays_sets, their elements none
+// below 0. Where each sum belongs, as the number of its set and the value, and the sums, for which
+// there is room for all elements. Returns how many there are, -2 for wrong ones.
+EXPORT int64_t penstock_arrays_counts(int64_t kind, const int64_t *rows, int64_t width,
+                                      const int64_t *values, int64_t number, const void *weights,
+                                      int64_t most, int64_t binary, int64_t *places, void *totals);

@@ -474,6 +474,34 @@ bool check_sets(Random &random) {
   return true;
 }
 
+bool check_counts(Random &random) {
+  const int64_t number = below(random, 60), most = below(random, 12) - 2;
+  const bool binary = random() % 4 == 0, far = random() % 2;
+  std::vector<int64_t> rows(number), values(number), places(2 * number + 2);
+  std::vector<int32_t> weights(number), totals(number + 1);
+  for (int64_t &each : rows) each = below(random, 4);
+  std::sort(rows.begin(), rows.end());
+  for (int64_t &each : values) each = below(random, 9) * (far ? 1000 : 1);
+  for (int32_t &each : weights) each = static_cast<int32_t>(below(random, 9)) - 4;
+  const int64_t found = penstock_arrays_counts(2, rows.data(), 0, values.data(), number, weights.data(),
+                                               most, binary, places.data(), totals.data());
+  int64_t at = 0;
+  for (int64_t row = 0; row < 4; ++row)
+    for (int64_t value = 0; value < 9000; value += far ? 1000 : 1) {
+      int64_t total = 0, times = 0;
+      for (int64_t i = 0; i < number; ++i)
+        if (rows[i] == row && values[i] == value && (most < 0 || value < most)) {
+          total += weights[i];
+          ++times;
+        }
+      if (!times) continue;
+      if (at == found || places[2 * at] != row || places[2 * at + 1] != value) return false;
+      if (totals[at++] != (binary ? 1 : total)) return false;
+      if (value > 8 && !far) return false;
+    }
+  return at == found;
+}
+
 bool check_level(Random &random) {
   const int64_t number = 1 + below(random, 4), width = below(random, 60);
   std::vector<double> rows(number * width + 1), out(number * width + 1);
@@ -587,7 +615,7 @@ int main(int count, char **arguments) {
                                       check_among,  check_edits,   check_places,
                                       check_level,  check_runs,    check_pad,
                                       check_merge,  check_apart,  check_ctc,    check_ctc_best, check_enter,
-                                      check_histogram, check_ranges, check_nearer, check_sets};
+                                      check_histogram, check_ranges, check_nearer, check_sets, check_counts};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

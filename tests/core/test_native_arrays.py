@@ -497,3 +497,27 @@ def test_sets(dtype, lead, operation):
         raw("DenseToSparseSetOperation", set1=a, set_operation=operation, **parts)
         unchecked = {"set_operation": operation, "validate_indices": False}
         raw("DenseToSparseSetOperation", set1=a, **unchecked, **parts)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("most", [-1, 0, 5])
+@pytest.mark.parametrize("top", [9, 100_000])
+def test_counts(dtype, most, top):
+    for shape in ((40,), (6, 7), (0, 3), (3, 0), (0,)):
+        values = RNG.integers(0, top, shape)
+        weights = (RNG.normal(size=shape) * 9).astype(dtype)
+        for given in (weights, weights.reshape(-1)[:0]):
+            for binary in (False, True):
+                limits = {"minlength": 7, "maxlength": most, "binary_output": binary}
+                raw("DenseCountSparseOutput", values=values, weights=given, **limits)
+                raw(
+                    "SparseCountSparseOutput", indices=np.argwhere(values >= 0)[::-1].copy(),
+                    values=values.reshape(-1)[::-1].astype(np.int32), dense_shape=shape,
+                    weights=given.reshape(-1)[::-1].copy(), **limits,
+                )  # fmt: skip
+                raw(
+                    "RaggedCountSparseOutput", splits=[0, values.size // 2, values.size],
+                    values=values.reshape(-1), weights=given.reshape(-1), **limits,
+                )  # fmt: skip
+    limits = {"minlength": -1, "maxlength": most, "binary_output": False}
+    raw("DenseCountSparseOutput", values=[3, -1], weights=np.zeros(2, dtype), **limits)

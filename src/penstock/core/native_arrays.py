@@ -44,6 +44,7 @@ LIBRARY = HostLibrary(
         "chain": "ppn",
         "nearer": "pnnppp",
         "sets": "npnpnpnpnpp",
+        "counts": "npnpnpnnpp",
         "ctc": "npnnnpppnnnpp",
         "ctc_sparse": "npnnnppnpnnnnnpp",
         "ctc_best": "npnnnpnnpppp",
@@ -234,7 +235,7 @@ def apart_by_class(
     sizes = np.array([batch, number, boxes.shape[2], classes, most, room], np.int64)
     threads = processors() if scores.size > _ALONE else 1
     given = boxes, scores, sizes, np.array(limits, np.float32), clipped, threads
-    _checked(call(*given, corners, found, kinds, counts))
+    checked(call(*given, corners, found, kinds, counts))
     return corners, found, kinds, counts
 
 
@@ -447,3 +448,35 @@ def sets(
     places, values = np.empty((most, 2), np.int64), np.empty(most, np.int64)
     found = checked(call(operation, *given, places, values))
     return None if found < 0 else (places[:found], values[:found])
+
+
+def counts(
+    rows: Array | None, width: int, values: Array, weights: Array, most: int, binary: bool
+) -> tuple[Array, Array] | None:
+    """The weights of numbered sets' elements, added up by value.
+
+    Args:
+      rows: the number of the set of each element, int64[N] that does not fall, or None where
+        elements follow each other.
+      width: how many each set has then.
+      values: integers of at least 0, [N].
+      weights: float32, float64, int32 or int64[N]; empty where each counts one.
+      most: only values below it count; all where it is negative.
+      binary: whether sums are all ones.
+
+    Returns:
+      int64[K, 2], a set's number and a value, and the sums [K]: in order. None also where numbers
+      of sets fall, or a value is below 0.
+    """
+    call, kind = LIBRARY.function("counts"), _kind(weights.dtype)
+    if call is None or kind is None or values.dtype.itemsize > 8:
+        return None
+    rows = None if rows is None else np.ascontiguousarray(rows, np.int64)
+    values = np.ascontiguousarray(values, np.int64)
+    given = np.ascontiguousarray(weights).reshape(-1) if weights.size else None
+    if given is not None and len(given) != len(values):
+        return None
+    places, totals = np.empty((len(values), 2), np.int64), np.empty(len(values), weights.dtype)
+    elements = rows, width, values, len(values), given
+    found = checked(call(kind, *elements, most, binary, places, totals))
+    return None if found < 0 else (places[:found], totals[:found])

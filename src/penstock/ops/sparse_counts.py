@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import dispatch
+from penstock.core import dispatch, native_arrays
 from penstock.core.attributes import place
 from penstock.core.composite import SparseTensor, is_sparse
 from penstock.core.convert import convert_to_tensor
@@ -159,18 +159,24 @@ SPARSE_COUNT = define_op(
 
 def counted(
     rows: Array, values: Array, weights: Array, height: int | None, least: int, most: int,
-    binary: bool,
+    binary: bool, each: int = 0,
 ) -> list[Array]:  # fmt: skip
     """The counts of each row's values, in order, as positions, counts and a dense shape.
 
     Args:
-      rows: int64[N], the row of each value.
+      rows: int64[N], the row of each value; None where all have `each` values.
       values: integers [N].
       weights: what each counts, in the shape of the values; empty where each counts one.
       height: the number of rows, None for a single row without an axis of its own.
       least, most: bounds of the width; -1 where there is none.
       binary: whether each is counted once.
+      each: see `rows`.
     """
+    found = native_arrays.counts(rows, each, values, weights, most, binary)
+    if found is not None:
+        return _with_shape(*found, values, height, least, most)
+    if rows is None:
+        rows = np.arange(len(values) // max(each, 1)).repeat(each)
     if values.size and values.min() < 0:
         raise invalid(f"Input values must all be non-negative: got {values.min()}.")
     kept = values < most if most >= 0 else np.ones(values.shape, bool)
@@ -181,10 +187,16 @@ def counted(
     np.add.at(total, own, given)
     if binary:
         total[:] = 1
+    return _with_shape(unique, total, values, height, least, most)
+
+
+def _with_shape(
+    places: Array, totals: Array, values: Array, height: int | None, least: int, most: int
+) -> list[Array]:
     width = most if most >= 0 else max(int(values.max(initial=0)) + 1, least)
     if height is None:
-        return [unique[:, 1:], total, np.array([width], np.int64)]
-    return [unique, total, np.array([height, width], np.int64)]
+        return [places[:, 1:], totals, np.array([width], np.int64)]
+    return [places, totals, np.array([height, width], np.int64)]
 
 
 def _distinct(positions: Array) -> tuple[Array, Array]:
@@ -210,8 +222,8 @@ def _dense_count(
     values: Array, weights: Array, *, minlength: int, maxlength: int, binary_output: bool
 ) -> list[Array]:
     height = values.shape[0] if values.ndim == 2 else None
-    rows = np.arange(height or 1).repeat(values.shape[-1])
-    return counted(rows, values.reshape(-1), weights, height, minlength, maxlength, binary_output)
+    given = values.reshape(-1), weights, height, minlength, maxlength, binary_output
+    return counted(None, *given, each=values.shape[-1])
 
 
 @host_kernel(SPARSE_COUNT)
