@@ -73,7 +73,7 @@ from penstock.types.dtypes import complex64 as complex64
 from penstock.ops.array_join import concat as concat
 from penstock.ops.conditionals import cond as cond
 from penstock.ops.array_basics import constant as constant
-from penstock.ops.initializers import ConstantInitializer as constant_initializer
+from penstock.ops.initializers_top import Constant as constant_initializer
 from penstock.graph.behavior import control_dependencies as control_dependencies
 from penstock.ops.conversion import convert_to_tensor as convert_to_tensor
 from penstock.ops.math_elementwise import cos as cos
@@ -177,7 +177,7 @@ from penstock.types.dtypes import quint8 as quint8
 from penstock.ops.operation_names import ragged_fill_empty_rows as ragged_fill_empty_rows
 from penstock.ops.operation_names import ragged_fill_empty_rows_grad as ragged_fill_empty_rows_grad
 from penstock.ops.operation_names import random_index_shuffle as random_index_shuffle
-from penstock.ops.initializers import RandomNormalInitializer as random_normal_initializer
+from penstock.ops.initializers_top import RandomNormal as random_normal_initializer
 from penstock.ops.initializers import RandomUniform as random_uniform_initializer
 from penstock.ops.math_range import range as range
 from penstock.ops.array_shape import rank as rank
