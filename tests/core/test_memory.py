@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+import penstock as tf
 from penstock.core import memory
 
 STEPS = """
@@ -31,6 +32,7 @@ print(min(faults))  # a step may start before XLA has freed what the last one us
 
 
 MARKED = """
+import penstock as tf
 from penstock.core import memory
 
 assert memory.keep_freed_memory()
@@ -157,3 +159,18 @@ def test_the_system_knows_what_is_to_be_in_huge_pages():
     command = [sys.executable, "-c", MARKED]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=switched_on)
     assert int(done.stdout) * 1024 > memory.HEAP - 2 * mmap.PAGESIZE
+
+
+def test_arrays_beyond_all_memory_are_refused_before_they_are_made():
+    rows, columns = tf.zeros([1 << 20, 1]), tf.zeros([1, 1 << 20])
+    product = tf.function(lambda a, b: a * b + 1.0)
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=r"AddV2 .*4,398,046,511,104 bytes"):
+        product(rows, columns)
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="OOM when allocating"):
+        tf.random.uniform([1 << 40])
+    variable = tf.Variable(tf.ones([2]))
+    grown = tf.function(lambda a, b: (variable.assign_add([1.0, 1.0]), a * b))
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        grown(rows, columns)
+    assert variable.numpy().tolist() == [1.0, 1.0]
+    assert memory.largest() > 1 << 28

@@ -12,10 +12,12 @@ none ahead of need.
 """
 
 import ctypes
+import functools
 import mmap
 import os
 from typing import Any
 
+from penstock import errors
 from penstock.config import env
 from penstock.core.lazy_module import LazyModule
 
@@ -58,6 +60,32 @@ def has_limited_addresses() -> bool:
     """Whether a gigabyte of the heap would be missing elsewhere."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_AS)
     return bool(soft != resource.RLIM_INFINITY)
+
+
+@functools.cache
+def largest() -> int:
+    """Bytes of the machine's memory and of what the system swaps to: no array can have more."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            sizes = dict(line.split(":", 1) for line in file)
+        return sum(int(sizes[name].split()[0]) << 10 for name in ("MemTotal", "SwapTotal"))
+    except (OSError, KeyError, ValueError):  # not Linux
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def refuse_beyond_memory(size: int, what: str, op: Any = None) -> None:
+    """Refuses an array that the host cannot hold: XLA would end the process when it is read.
+
+    Raises:
+      ResourceExhaustedError: `size`, in bytes, is above `largest`.
+    """
+    if size > largest():
+        raise errors.ResourceExhaustedError(
+            None,
+            op,
+            f"{what}: OOM when allocating: expected an array of {largest():,} bytes at most, the"
+            f" memory of this machine, got one of {size:,} bytes. Take smaller batches or sizes.",
+        )
 
 
 def is_allocator() -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from penstock.core import native_random
 from penstock.core.compiling import compile_function
 from penstock.core.lazy import jnp, wide_types
+from penstock.core.memory import refuse_beyond_memory
 from penstock.ops import random_philox as philox
 from penstock.ops.random_philox import Stream
 from penstock.types.dtypes import DType
@@ -35,6 +36,7 @@ SAMPLERS: dict[str, Callable[..., Array]] = {
 def draw(kind: str, stream: Stream, shape: tuple[int, ...], dtype: DType, *bounds: Array) -> Array:
     """An array of `shape` from the stream; `bounds` for integers: low and high."""
     count = math.prod(shape)
+    refuse_beyond_memory(count * dtype.size, f"numbers of shape {list(shape)}")
     if count < COMPILED_FROM or (kind == "truncated_normal" and native_random.LIBRARY.is_in_use()):
         with np.errstate(all="ignore"):
             return SAMPLERS[kind](np, stream, shape, dtype, *bounds)

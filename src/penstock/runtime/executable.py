@@ -19,6 +19,7 @@ from penstock.core.compiling import compile_function, is_elementwise, is_refusal
 from penstock.core.host_runs import run_host
 from penstock.core.lazy import jax, jnp, wide_types
 from penstock.core.lazy_module import LazyModule
+from penstock.core.memory import refuse_beyond_memory
 from penstock.core.patterns import Pattern, add_pattern, used
 from penstock.core.prepared import PreparedOp
 from penstock.core.products import Noted, noted
@@ -220,6 +221,11 @@ class Executable:
         ):
             raise ResizesVariableError
         outputs = [_own(values[id(n), i], outer) for n, i in region.outputs]
+        if region.device == "CPU":
+            for (node, _), output in zip(region.outputs, outputs, strict=True):
+                if not isinstance(output, StackedList):
+                    size = output.size * output.dtype.itemsize
+                    refuse_beyond_memory(size, f"{node.type} {node.where()}", node.origin)
         drew = jnp.array(collected.drew) if collected.drew else None
         return outputs, written, collected.conditions, collected.values, drew
 
