@@ -221,7 +221,7 @@ _BY_REASON = {
         BlockLSTMV2 gradient 8
     """,
     "What is out of range, or no number, is not looked for.": """
-        AllCandidateSampler error 2, CombinedNonMaxSuppression error 1, DataFormatDimMap
+        CombinedNonMaxSuppression error 1, DataFormatDimMap
         value 2, DecodeProtoV2 error 3, ParseSequenceExample error 3, SparseSoftmax error
         3, SparseSoftmax gradient 1, StatefulRandomBinomial error 4, UnravelIndex error 2
     """,

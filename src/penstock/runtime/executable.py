@@ -222,12 +222,16 @@ class Executable:
             raise ResizesVariableError
         outputs = [_own(values[id(n), i], outer) for n, i in region.outputs]
         if region.device == "CPU":
-            for (node, _), output in zip(region.outputs, outputs, strict=True):
-                if not isinstance(output, StackedList):
-                    size = output.size * output.dtype.itemsize
-                    refuse_beyond_memory(size, f"{node.type} {node.where()}", node.origin)
+            self._check_room(outputs)
         drew = jnp.array(collected.drew) if collected.drew else None
         return outputs, written, collected.conditions, collected.values, drew
+
+    def _check_room(self, outputs: list[Any]) -> None:
+        for (node, _), output in zip(self.region.outputs, outputs, strict=True):
+            count = getattr(output, "size", None)  # lists have none
+            if isinstance(count, int):  # not an expression of sizes that are open in an export
+                size = count * output.dtype.itemsize
+                refuse_beyond_memory(size, f"{node.type} {node.where()}", node.origin)
 
     def _note(self, checks: list[Check]) -> None:
         if self._traced and len(checks) != len(self.checks):
