@@ -136,7 +136,7 @@ def test_checks_run_under_the_runner(builder, compiles_for, tmp_path):
     runner.chmod(0o755)
     assert builder.check("", 7, [str(runner), "-L", "/root of ARM"]) == 0
     calls = ran.read_text().splitlines()
-    assert len(calls) == 9
+    assert len(calls) == 10
     assert all(call.startswith("-L /root of ARM /") and call.endswith(" 7") for call in calls)
 
 
@@ -169,7 +169,7 @@ def test_a_cross_compiler_gives_a_wheel_for_its_target(hook, compiles_for, tmp_p
     for path, place in data["force_include"].items():
         assert pathlib.Path(path).parent == tmp_path / "made"
         assert place == f"penstock/_native/{pathlib.Path(path).name}"
-    assert len(data["force_include"]) == 10
+    assert len(data["force_include"]) == 11
     assert not hook.warned
 
 

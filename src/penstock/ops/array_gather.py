@@ -292,7 +292,7 @@ def places_of(
 
 def _taken(params: Array, indices: Array) -> Array | None:
     """What stands at positions that are all inside; None where one is not, or there is none."""
-    if not indices.size:
+    if not indices.size or not params.size:
         return None
     depth, place = indices.shape[-1], None
     for size, axis in zip(params.shape, range(depth), strict=False):

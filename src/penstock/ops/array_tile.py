@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from penstock import errors
-from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
@@ -203,15 +201,15 @@ def _of_one_dtype(vectors: list[Tensor]) -> list[Tensor]:
     if first is bool_:
         return [execute("Cast", (v,), {"DstT": bool_}) for v in vectors]
     wrong = next((v.dtype.name for v in vectors if v.dtype is not first or first is string), None)
-    if first is not None and wrong is not None:
-        problem = (
+    if first is None or wrong is None:
+        return vectors
+    if first is string or string in [v.dtype for v in vectors]:
+        raise TypeError(
             f"meshgrid: expected vectors of one dtype of numbers, got {first.name} and {wrong}."
-            " Convert them with tf.cast or tf.strings.to_number."
+            " Convert them with tf.strings.to_number."
         )
-        if first is string or string in [v.dtype for v in vectors] or state.graph is not None:
-            raise TypeError(problem)
-        raise errors.InvalidArgumentError(None, None, problem)
-    return vectors
+    one = execute("Cast", (convert_to_tensor(1),), {"DstT": first})
+    return [v * one for v in vectors]  # the operator promotes or refuses, as its mode says
 
 
 @composed("meshgrid", result="mul")
