@@ -39,7 +39,7 @@ OPTIONS = {  # of single libraries: what lets loops over numbers become vectors
     "special": ("-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"),
     # The same numbers from a seed on every processor: no product and sum become one.
     "random": ("-ffp-contract=off",),
-    "arrays": ("-fno-math-errno", "-fno-trapping-math"),
+    "arrays": ("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"),
     "images": ("-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", "-ffp-contract=off"),
     "matrices": ("-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", "-ffp-contract=off"),
 }

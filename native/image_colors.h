@@ -94,53 +94,99 @@ EACH_SET void double_colors(int64_t operation, const double *x, Part part, doubl
   colors_of(operation, x + 3 * part.from, part.to - part.from, amount, out + 3 * part.from);
 }
 
+// Images [number, places, depth] in blocks of places. Blocks follow from the shape alone, so that sums
+// are the same for any number of threads.
+struct Blocks {
+  int64_t number, places, depth, of_image;
+
+  Blocks(int64_t number, int64_t places, int64_t depth)
+      : number(number), places(places), depth(depth),
+        of_image(std::min<int64_t>(64, (places + 4095) / 4096)) {}
+
+  int64_t count() const { return number * of_image; }
+  // Where a block begins, by its number of all blocks, and its size in places.
+  int64_t start(int64_t block) const { return (block / of_image * places + part(block).from) * depth; }
+  int64_t size(int64_t block) const { return part(block).to - part(block).from; }
+
+ private:
+  Part part(int64_t block) const { return Part(places, block % of_image, of_image); }
+};
+
+// Pixels that are worked on side by side: few where there are many channels.
+int64_t side_by_side(int64_t places, int64_t depth) {
+  return std::max<int64_t>(1, std::min({int64_t{64}, places, 8192 / depth}));
+}
+
 // Adds the sums of channels to `totals`. Several pixels are summed side by side in floats, not so many
 // that much is lost.
-void add_channels(const float *x, int64_t places, int64_t depth, double *totals) {
-  constexpr int64_t kSide = 64, kTurns = 16;
-  const int64_t width = kSide * depth;
-  std::vector<float> held(places < kSide ? 0 : static_cast<size_t>(width));
+void add_channels(const float *x, int64_t places, int64_t depth, std::vector<float> &held,
+                  double *totals) {
+  constexpr int64_t kTurns = 16;
+  const int64_t side = side_by_side(places, depth), width = side * depth;
+  held.resize(static_cast<size_t>(width));
   float *sums = held.data();
   int64_t left = places;
-  while (left >= kSide) {
+  while (left >= side) {
     std::fill_n(sums, width, 0.0f);
-    for (int64_t turn = 0; turn < kTurns && left >= kSide; ++turn, left -= kSide, x += width)
+    for (int64_t turn = 0; turn < kTurns && left >= side; ++turn, left -= side, x += width)
       for (int64_t k = 0; k < width; ++k) sums[k] += x[k];
-    for (int64_t i = 0; i < kSide; ++i)
+    for (int64_t i = 0; i < side; ++i)
       for (int64_t k = 0; k < depth; ++k) totals[k] += sums[i * depth + k];
   }
   for (; left > 0; --left, x += depth)
     for (int64_t k = 0; k < depth; ++k) totals[k] += x[k];
 }
 
-EACH_SET int64_t contrast(const float *x, int64_t number, int64_t places, int64_t depth, float factor,
-                          int64_t threads, float *out) {
-  std::vector<double> totals(static_cast<size_t>(threads * depth));
-  std::vector<float> means(static_cast<size_t>(depth * kPixels));
-  int64_t found = -1;
-  for (int64_t i = 0; i < number && found == -1; ++i, x += places * depth, out += places * depth) {
-    std::fill(totals.begin(), totals.end(), 0.0);
-    found = in_parallel_with_memory(threads, threads, [&](int64_t share) {
-      const Part part(places, share, threads);
-      add_channels(x + part.from * depth, part.to - part.from, depth, &totals[share * depth]);
-    });
-    for (int64_t k = 0; k < depth; ++k) {
-      double total = 0;
-      for (int64_t share = 0; share < threads; ++share) total += totals[share * depth + k];
-      for (int64_t j = 0; j < kPixels; ++j)
-        means[j * depth + k] = static_cast<float>(total / static_cast<double>(places));
-    }
-    in_parallel(threads, threads, [&](int64_t share) {
-      const Part part(places, share, threads);
-      for (int64_t at = part.from; at < part.to; at += kPixels) {
-        const int64_t size = std::min(kPixels, part.to - at) * depth;
-        const float *in = x + at * depth;
-        float *to = out + at * depth;
-        for (int64_t k = 0; k < size; ++k) to[k] = (in[k] - means[k]) * factor + means[k];
+// The sums of channels of some blocks: [blocks, depth], zeros before.
+EACH_SET int64_t sum_blocks(const float *x, const Blocks &blocks, Part some, double *totals) {
+  std::vector<float> held;
+  for (int64_t i = some.from; i < some.to; ++i)
+    add_channels(x + blocks.start(i), blocks.size(i), blocks.depth, held, totals + i * blocks.depth);
+  return -1;
+}
+
+// Some blocks with the distance from their image's means multiplied.
+EACH_SET int64_t spread_blocks(const float *x, const Blocks &blocks, Part some, const double *totals,
+                               float factor, float *out) {
+  const int64_t depth = blocks.depth, side = side_by_side(blocks.places, depth);
+  std::vector<float> held(static_cast<size_t>(side * depth));
+  float *means = held.data();
+  int64_t image = -1;
+  for (int64_t i = some.from; i < some.to; ++i) {
+    if (i / blocks.of_image != image) {
+      image = i / blocks.of_image;
+      for (int64_t k = 0; k < depth; ++k) {
+        double total = 0;
+        for (int64_t j = 0; j < blocks.of_image; ++j)
+          total += totals[(image * blocks.of_image + j) * depth + k];
+        for (int64_t j = 0; j < side; ++j)
+          means[j * depth + k] = static_cast<float>(total / static_cast<double>(blocks.places));
       }
-    });
+    }
+    const float *in = x + blocks.start(i);
+    float *to = out + blocks.start(i);
+    for (int64_t left = blocks.size(i) * depth; left > 0; left -= side * depth) {
+      const int64_t size = std::min(left, side * depth);
+      for (int64_t k = 0; k < size; ++k) to[k] = (in[k] - means[k]) * factor + means[k];
+      in += size;
+      to += size;
+    }
   }
-  return found;
+  return -1;
+}
+
+int64_t contrast(const float *x, const Blocks &blocks, float factor, int64_t threads, float *out) {
+  constexpr int64_t kSharesOfThread = 4;
+  std::vector<double> held(static_cast<size_t>(blocks.count() * blocks.depth));
+  double *totals = held.data();
+  const int64_t shares = std::min(blocks.count(), kSharesOfThread * threads);
+  const int64_t found = in_shares(shares, threads, [&](int64_t share) {
+    return sum_blocks(x, blocks, Part(blocks.count(), share, shares), totals);
+  });
+  if (found != -1) return found;
+  return in_shares(shares, threads, [&](int64_t share) {
+    return spread_blocks(x, blocks, Part(blocks.count(), share, shares), totals, factor, out);
+  });
 }
 
 }  // namespace

@@ -197,19 +197,21 @@ int64_t dilations_to_images(int64_t kind, const void *images, const void *filter
 
 int64_t dilations_to_filter(int64_t kind, const void *images, const void *filter, const void *grads,
                             const WindowSizes &s, int64_t threads, void *out) {
-  const int64_t size = s.tall * s.broad * s.depth;
+  constexpr int64_t kMostShares = 16;
+  // The same shares, and so the same sums, for any number of threads.
+  const int64_t size = s.tall * s.broad * s.depth, shares = std::min(s.batch * s.rows, kMostShares);
   // Zeros of either kind of sums.
   const std::unique_ptr<void, void (*)(void *)> held(
-      std::calloc(static_cast<size_t>(std::max<int64_t>(1, threads * size)), sizeof(double)), std::free);
+      std::calloc(static_cast<size_t>(std::max<int64_t>(1, shares * size)), sizeof(double)), std::free);
   if (!held) return kNoMemory;
-  const int64_t found = in_shares(threads, threads, [&](int64_t share) {
-    return dilate_to_totals(kind, images, filter, grads, s, Part(s.batch * s.rows, share, threads),
+  const int64_t found = in_shares(shares, threads, [&](int64_t share) {
+    return dilate_to_totals(kind, images, filter, grads, s, Part(s.batch * s.rows, share, shares),
                             static_cast<char *>(held.get()) + share * size * sizeof(double));
   });
   if (found != -1) return found;
   return for_kind(kind, [&](auto type) -> int64_t {
     using T = typename decltype(type)::type;
-    add_shares<T>(static_cast<const Sum<T> *>(held.get()), threads, size, static_cast<T *>(out));
+    add_shares<T>(static_cast<const Sum<T> *>(held.get()), shares, size, static_cast<T *>(out));
     return -1;
   });
 }

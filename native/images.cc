@@ -129,7 +129,8 @@ int64_t penstock_images_colors(int64_t operation, int64_t kind, const void *pixe
 
 int64_t penstock_images_contrast(const float *images, int64_t number, int64_t places, int64_t depth,
                                  const float *factor, int64_t threads, float *out) {
-  return with_memory([=] { return contrast(images, number, places, depth, *factor, threads, out); });
+  const Blocks blocks(number, places, depth);
+  return with_memory([&] { return contrast(images, blocks, *factor, threads, out); });
 }
 
 int64_t penstock_images_dilate(int64_t kind, const void *images, const void *filter,

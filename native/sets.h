@@ -76,14 +76,14 @@ class Counts {
   // Counts elements begin to end of set `row`; adds what it finds to the `number` before. False for a
   // value below 0.
   bool add(int64_t row, int64_t begin, int64_t end, int64_t *places, Element *totals, int64_t &number) {
-    int64_t span = 0;
+    int64_t largest = -1;
     for (int64_t i = begin; i < end; ++i) {
       if (values_[i] < 0) return false;
-      if (most_ < 0 || values_[i] < most_) span = std::max(span, values_[i] + 1);
+      if (counts(i)) largest = std::max(largest, values_[i]);
     }
     const int64_t first = number;
-    if (span <= kCrowded * (end - begin))
-      tabulate(begin, end, span, places, totals, number);
+    if (largest < kCrowded * (end - begin))
+      tabulate(begin, end, largest + 1, places, totals, number);
     else
       sort(begin, end, places, totals, number);
     for (int64_t i = first; i < number; ++i) {

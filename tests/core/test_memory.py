@@ -174,3 +174,19 @@ def test_arrays_beyond_all_memory_are_refused_before_they_are_made():
         grown(rows, columns)
     assert variable.numpy().tolist() == [1.0, 1.0]
     assert memory.largest() > 1 << 28
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.zeros([1 << 20, 1 << 20, 8]),
+        lambda: tf.ones([1 << 20, 1 << 20, 8]),
+        lambda: tf.fill([1 << 20, 1 << 20, 8], 1.0),
+        lambda: tf.tile(tf.ones([1 << 10]), [1 << 34]),
+        lambda: tf.ones([1 << 22, 1]) + tf.ones([1, 1 << 22]),
+        lambda: tf.ones([1 << 22, 1]) @ tf.ones([1, 1 << 22]),
+    ],
+)
+def test_single_calls_without_memory_are_resource_errors(make):
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=r"OOM when allocating.*test_memory"):
+        make()

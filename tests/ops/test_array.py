@@ -588,3 +588,15 @@ def test_loops_whose_rounds_draw_from_their_number_are_compiled():
         draws(*given)
     items = draws.get_concrete_function(*given).body.plan.items
     assert [i.kind for i in items if "StatelessWhile" in {n.type for n in i.nodes}] == ["region"]
+
+
+def test_known_elements_at_computed_places_are_gathered_in_a_trace():
+    gather = tf.function(lambda i: tf.gather_nd([5, 6, 7], i[:, None]), jit_compile=True)
+    assert gather(tf.constant([2, 0])).numpy().tolist() == [7, 5]
+
+
+def test_a_reference_is_not_none():
+    reference = tf.constant(1).ref()
+    assert reference is not None
+    assert reference != None  # noqa: E711
+    assert reference not in [None]

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
+from penstock.util.frames import at_user_line
+
 ALIGNMENT = 64  # bytes
 LARGE = 1 << 16  # bytes from which on copying at each call costs more than aligning once
 
@@ -37,7 +40,15 @@ def _aligned(
     make: Callable[..., Any], shape: Sequence[int], dtype: np.dtype[Any]
 ) -> np.ndarray[Any, Any]:
     size = math.prod(shape) * dtype.itemsize
-    memory = make(size + ALIGNMENT, np.uint8)
+    try:
+        memory = make(size + ALIGNMENT, np.uint8)
+    except MemoryError as problem:
+        raise errors.ResourceExhaustedError(
+            None,
+            None,
+            f"OOM when allocating an array of shape {list(shape)}: expected {size:,} bytes of"
+            f" memory, got none. Take smaller sizes.{at_user_line()}",
+        ) from problem
     start = -memory.ctypes.data % ALIGNMENT
     result: np.ndarray[Any, Any] = memory[start : start + size].view(dtype).reshape(shape)
     return result

@@ -187,6 +187,13 @@ def run_host(
         results = _call_host(prepared, arguments, context)
     except errors.OpError as problem:
         raise located(problem, op.name) from problem.__cause__
+    except MemoryError as problem:
+        raise errors.ResourceExhaustedError(
+            None,
+            None,
+            f"OOM when allocating: {problem or 'there is no memory left'}. Take smaller batches or"
+            f" sizes. [Op:{op.name}]{at_user_line()}",
+        ) from problem
     except (ValueError, TypeError, IndexError, OverflowError) as problem:
         kernel = prepared.host_kernel
         if kernel is not None and kernel.reentrant:

@@ -15,6 +15,7 @@ import ctypes
 import functools
 import mmap
 import os
+from collections.abc import Callable
 from typing import Any
 
 from penstock import errors
@@ -73,7 +74,7 @@ def largest() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def refuse_beyond_memory(size: int, what: str, op: Any = None) -> None:
+def refuse_beyond_memory(size: int, where: Callable[[], str], op: Any = None) -> None:
     """Refuses an array that the host cannot hold: XLA would end the process when it is read.
 
     Raises:
@@ -83,7 +84,7 @@ def refuse_beyond_memory(size: int, what: str, op: Any = None) -> None:
         raise errors.ResourceExhaustedError(
             None,
             op,
-            f"{what}: OOM when allocating: expected an array of {largest():,} bytes at most, the"
+            f"{where()}: OOM when allocating: expected an array of {largest():,} bytes at most, the"
             f" memory of this machine, got one of {size:,} bytes. Take smaller batches or sizes.",
         )
 

@@ -237,6 +237,8 @@ class Reference:
         return self._wrapped
 
     def __eq__(self, other: object) -> bool:
+        if other is None:
+            return False
         if not isinstance(other, Reference):
             raise TypeError(
                 "Cannot compare wrapped object with unwrapped object: expected a reference, got a "

@@ -316,7 +316,7 @@ def _gather_nd(
     places, ok = places_of(ctx, xp, indices, params.shape, bad_indices_policy, "param")
     if 0 in params.shape[:depth]:
         return xp.zeros((*indices.shape[:-1], *params.shape[depth:]), params.dtype)
-    result = params[places]
+    result = xp.asarray(params)[places]  # in a trace they may be known, where the places are not
     if bad_indices_policy == "IGNORE":
         result = xp.where(
             ok.reshape(ok.shape + (1,) * (result.ndim - ok.ndim)),

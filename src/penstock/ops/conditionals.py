@@ -5,6 +5,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock import errors
 from penstock.core import dispatch
 from penstock.core.context import state
@@ -328,7 +330,7 @@ def _refused(
 
 def _is_true(pred: Any) -> bool:
     """The truth of an eager predicate: that of its one element, if it is no number or string."""
-    if isinstance(pred, (bool, int, float, str)):
+    if isinstance(pred, (bool, np.bool_, int, float, str)):
         return bool(pred)
     try:
         tensor = convert_to_tensor(pred)

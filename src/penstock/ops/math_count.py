@@ -1,5 +1,6 @@
 """Counts of values: `bincount`, histograms, confusion matrices."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -266,6 +267,10 @@ def _histogram(values: Array, value_range: Array, nbins: Array, *, dtype: DType)
     if not low < high:
         raise ValueError(
             f"value_range should satisfy value_range[0] < value_range[1], but got [{low}, {high}]"
+        )
+    if not math.isfinite(high - low):
+        raise ValueError(
+            f"HistogramFixedWidth: expected a finite value_range, got [{low}, {high}]. Clip it."
         )
     flat, count = values.reshape(-1), int(nbins)
     counted = native_arrays.histogram(flat, low, high, count)

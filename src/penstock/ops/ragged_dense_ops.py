@@ -324,6 +324,9 @@ RANGE = define_op(
 ).not_differentiable("TensorFlow has none: the lengths of the rows depend on the inputs")
 
 
+_MOST_NUMBERS = 1 << 62  # their sums are int64
+
+
 @host_kernel(RANGE, limit=_HOST)
 def _range(starts: Array, limits: Array, deltas: Array, *, Tsplits: DType) -> list[Array]:
     if (np.asarray(deltas) == 0).any():
@@ -333,7 +336,13 @@ def _range(starts: Array, limits: Array, deltas: Array, *, Tsplits: DType) -> li
     a, b, step = np.broadcast_arrays(*given)
     if dtype.kind in "iu":
         wide = [x.astype(np.int64) for x in (a, b, step)]
-        lengths = -((wide[0] - wide[1]) // wide[2])
+        about = (wide[1].astype(np.float64) - wide[0]) / wide[2]
+        if np.maximum(about, 0).sum() > _MOST_NUMBERS:
+            raise refuse(
+                "The total range size overflowed: RaggedRange expected rows that memory holds, got"
+                f" some {np.maximum(about, 0).sum():.3g} numbers. Mind limits and deltas."
+            )
+        lengths = np.where(about > 0, -((wide[0] - wide[1]) // wide[2]), 0)
     else:
         wide = [x.astype(np.float64) for x in (a, b, step)]
         if any(np.isnan(x).any() for x in wide):

@@ -18,6 +18,7 @@ from penstock.core.memory import refuse_beyond_memory
 from penstock.ops import random_philox as philox
 from penstock.ops.random_philox import Stream
 from penstock.types.dtypes import DType
+from penstock.util.frames import at_user_line
 
 Array = Any
 COMPILED_FROM = 1 << 16  # numbers from which an executable beats NumPy
@@ -36,10 +37,12 @@ SAMPLERS: dict[str, Callable[..., Array]] = {
 def draw(kind: str, stream: Stream, shape: tuple[int, ...], dtype: DType, *bounds: Array) -> Array:
     """An array of `shape` from the stream; `bounds` for integers: low and high."""
     count = math.prod(shape)
-    refuse_beyond_memory(count * dtype.size, f"numbers of shape {list(shape)}")
     if count < COMPILED_FROM or (kind == "truncated_normal" and native_random.LIBRARY.is_in_use()):
         with np.errstate(all="ignore"):
             return SAMPLERS[kind](np, stream, shape, dtype, *bounds)
+    refuse_beyond_memory(
+        count * dtype.size, lambda: f"random {kind} of shape {list(shape)}{at_user_line()}"
+    )
     values = np.array([stream.key, stream.low, stream.high], np.uint64)
     with wide_types():
         drawn = _executable(kind, 1 << (count - 1).bit_length(), dtype)(values, *bounds)

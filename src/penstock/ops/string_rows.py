@@ -17,6 +17,13 @@ def as_rows(value: Any) -> Any:
     return convert_to_tensor(value, preferred_dtype=dt.string)
 
 
+def as_strings(value: Any) -> Any:
+    """The same; lists and arrays of anything but strings are refused when they are converted."""
+    if isinstance(value, (RaggedTensor, Tensor, int, float, complex)):
+        return as_rows(value)
+    return convert_to_tensor(value, dt.string)
+
+
 def over_rows(value: Any, function: Callable[[Tensor], list[RaggedTensor]]) -> list[Any]:
     """`function`, which takes a vector of strings to ragged tensors, over strings of any rank.
 

@@ -8,7 +8,7 @@ from penstock.core.execute import execute
 from penstock.core.tensor import EagerTensor, Tensor
 from penstock.ops.array_shape import expand_dims
 from penstock.ops.ragged_tensor import RaggedTensor
-from penstock.ops.string_rows import as_rows, over_rows
+from penstock.ops.string_rows import as_rows, as_strings, over_rows
 from penstock.ops.string_split_ops import NGRAMS, SPLIT, SPLIT_V2
 from penstock.ops.string_to_hash import either
 from penstock.types import dtypes as dt
@@ -47,7 +47,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
         found = execute(SPLIT_V2, (text, between), {"maxsplit": maxsplit}, name)
         return [_rows(text, *found)]
 
-    text = as_rows(input)
+    text = as_strings(input)
     if isinstance(text, RaggedTensor):
         return text.with_flat_values(split(text.flat_values, sep, maxsplit, name))
     if isinstance(input, Tensor):
@@ -79,7 +79,7 @@ def split_v1(
     Raises:
       ValueError: another `result_type`, or both names of the strings are given.
     """
-    text = as_rows(either(input, source, "input", "source"))
+    text = as_strings(either(input, source, "input", "source"))
     _check_result_type(result_type)
     if not isinstance(text, RaggedTensor) and text.dims == ():
         text = expand_dims(text, 0)
@@ -191,7 +191,7 @@ def ngrams(
     widths = list(ngram_width) if isinstance(ngram_width, (list, tuple)) else [ngram_width]
     if any(width < 1 for width in widths):
         raise ValueError(f"All ngram_widths must be greater than 0. Got {ngram_width}.")
-    text = as_rows(data)
+    text = as_strings(data)
     attrs = {
         "separator": separator,
         "ngram_widths": widths,

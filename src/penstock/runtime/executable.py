@@ -7,6 +7,7 @@ the conditions that operations check go out as outputs too, and a variable keeps
 one fails.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -231,13 +232,17 @@ class Executable:
             count = getattr(output, "size", None)  # lists have none
             if isinstance(count, int):  # not an expression of sizes that are open in an export
                 size = count * output.dtype.itemsize
-                refuse_beyond_memory(size, f"{node.type} {node.where()}", node.origin)
+                refuse_beyond_memory(size, functools.partial(_where, node), node.origin)
 
     def _note(self, checks: list[Check]) -> None:
         if self._traced and len(checks) != len(self.checks):
             raise VariesByShapeError
         self._traced = True
         self.checks[:] = checks
+
+
+def _where(node: Node) -> str:
+    return f"{node.type} {node.where()}"
 
 
 def _keys(node: Node, positions: Sequence[int]) -> list[tuple[int, int]]:
