@@ -651,16 +651,25 @@ void level(const double *row, int64_t width, std::vector<double> &totals,
 
 // ---- CTC
 
+// `sparse` is TensorFlow's CTCLoss, for which what underflows is impossible. Returns a row whose
+// lengths or logits are not served, or 0 where a label is no class.
 template <typename Element>
-int64_t ctc(const Frames<Element> &frames, const int64_t *labels, const int64_t *starts,
-            const int64_t *ends, const int64_t *lengths, int64_t blank, bool merge, bool ignore,
-            int64_t threads, Element *loss, Element *gradient) {
+int64_t ctc(const Frames<Element> &frames, const int64_t *labels, int64_t number,
+            const int64_t *starts, const int64_t *ends, const int64_t *lengths, int64_t blank,
+            bool merge, bool ignore, bool sparse, int64_t threads, Element *loss,
+            Element *gradient) {
   for (int64_t i = 0; i < frames.batch; ++i)
-    if (lengths[i] < 0 || lengths[i] > frames.time || ends[i] < starts[i]) return i;
+    if (lengths[i] < 0 || lengths[i] > frames.time || starts[i] < 0 || ends[i] < starts[i] ||
+        ends[i] > number)
+      return i;
+  if (blank < 0 || blank >= frames.classes) return 0;
+  for (int64_t i = 0; i < number; ++i)
+    if (labels[i] < 0 || labels[i] >= frames.classes) return 0;
+  std::atomic<int64_t> far{-1};
   constexpr int64_t kShare = 16;
   const int64_t shares = (frames.batch + kShare - 1) / kShare;
-  return in_parallel_with_memory(shares, threads, [=](int64_t share) {
-    Alignments<Element> alignments(frames, blank, merge, gradient);
+  const int64_t ran = in_parallel_with_memory(shares, threads, [=, &far](int64_t share) {
+    Alignments<Element> alignments(frames, blank, merge, sparse, gradient);
     const int64_t last = std::min(frames.batch, (share + 1) * kShare);
     for (int64_t i = share * kShare; i < last; ++i) {
       const int64_t count = ends[i] - starts[i];
@@ -671,8 +680,13 @@ int64_t ctc(const Frames<Element> &frames, const int64_t *labels, const int64_t 
       }
       loss[i] = static_cast<Element>(
           alignments.of(i, labels + starts[i], count, lengths[i]));
+      if (alignments.far()) {
+        far = i;
+        return;
+      }
     }
   });
+  return ran == -1 ? far.load() : ran;
 }
 
 template <typename Element>
@@ -686,8 +700,8 @@ int64_t ctc_sparse(const Frames<Element> &frames, const int64_t *indices, const 
   const std::vector<int64_t> wide(lengths, lengths + frames.batch);
   for (int64_t i = 0; i < frames.batch; ++i)
     if (!ignore && ends[frames.batch + i] - ends[i] > lengths[i]) return i;
-  return ctc(frames, labels.data(), ends.data(), ends.data() + frames.batch, wide.data(), blank,
-             merge, ignore, threads, loss, gradient);
+  return ctc(frames, labels.data(), number, ends.data(), ends.data() + frames.batch, wide.data(),
+             blank, merge, ignore, true, threads, loss, gradient);
 }
 
 template <typename Element>
@@ -727,7 +741,7 @@ int64_t ctc_best(const Frames<Element> &frames, const int32_t *lengths, int64_t 
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 10; }
+EXPORT int penstock_arrays_version() { return 11; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -935,14 +949,14 @@ EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t
 }
 
 EXPORT int64_t penstock_arrays_ctc(int64_t kind, const void *logits, int64_t time, int64_t batch,
-                                   int64_t classes, const int64_t *labels, const int64_t *splits,
-                                   const int64_t *lengths, int64_t blank, int64_t merge,
-                                   int64_t threads, void *loss, void *gradient) {
+                                   int64_t classes, const int64_t *labels, int64_t number,
+                                   const int64_t *splits, const int64_t *lengths, int64_t blank,
+                                   int64_t merge, int64_t threads, void *loss, void *gradient) {
   const auto run = [=](auto *typed) {
     using Element = std::remove_pointer_t<decltype(typed)>;
     const Frames<Element> frames{static_cast<const Element *>(logits), time, batch, classes};
-    return ctc(frames, labels, splits, splits + 1, lengths, blank, merge, false, threads, typed,
-               static_cast<Element *>(gradient));
+    return ctc(frames, labels, number, splits, splits + 1, lengths, blank, merge, false, false,
+               threads, typed, static_cast<Element *>(gradient));
   };
   return kind ? run(static_cast<double *>(loss)) : run(static_cast<float *>(loss));
 }

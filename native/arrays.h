@@ -124,14 +124,16 @@ EXPORT int64_t penstock_arrays_level(const double *rows, int64_t number, int64_t
                                      int32_t *parts);
 
 // CTC's loss of each row of labels and its derivative, of logits [time, batch, classes] of floats (0) or
-// doubles (1). Row i has labels[splits[i]] up to splits[i + 1] and lengths[i] of the frames. Whether
-// labels that come twice in a row are one says `merge`. -1, or the first row that is wrong.
+// doubles (1). Row i has labels[splits[i]] up to splits[i + 1] of the `number` labels, which are classes,
+// and lengths[i] of the frames. Whether labels that come twice in a row are one says `merge`. -1, or a row
+// that is wrong, or whose logits are too far apart (row 0 for labels that are no classes).
 EXPORT int64_t penstock_arrays_ctc(int64_t kind, const void *logits, int64_t time, int64_t batch,
-                                   int64_t classes, const int64_t *labels, const int64_t *splits,
-                                   const int64_t *lengths, int64_t blank, int64_t merge,
-                                   int64_t threads, void *loss, void *gradient);
+                                   int64_t classes, const int64_t *labels, int64_t number,
+                                   const int64_t *splits, const int64_t *lengths, int64_t blank,
+                                   int64_t merge, int64_t threads, void *loss, void *gradient);
 
-// The same of sparse labels, whose rows stand in the first of two indices each. `collapse` leaves out
+// The same of sparse labels, whose rows stand in the first of two indices each; classes whose
+// probability underflows are impossible, as in TensorFlow's CTCLoss. `collapse` leaves out
 // labels that come twice in a row; rows with more labels than frames are wrong unless `ignore` makes
 // them 0.
 EXPORT int64_t penstock_arrays_ctc_sparse(int64_t kind, const void *logits, int64_t time,

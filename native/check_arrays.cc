@@ -533,7 +533,7 @@ bool check_ctc(Random &random) {
   for (int64_t &each : labels) each = (blank + 1 + below(random, classes - 1)) % classes;
   const int64_t splits[] = {0, size}, lengths[] = {time};
   double loss, total = 0;
-  if (penstock_arrays_ctc(1, logits.data(), time, 1, classes, labels.data(), splits, lengths, blank, 1,
+  if (penstock_arrays_ctc(1, logits.data(), time, 1, classes, labels.data(), size, splits, lengths, blank, 1,
                           1, &loss, gradient.data()) != -1)
     return false;
   int64_t paths = 1;

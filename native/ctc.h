@@ -24,7 +24,8 @@ struct Scaled {
   int64_t exponent;
 };
 
-constexpr int64_t kNoExponent = -(int64_t{1} << 40);  // of zero: far below all others
+constexpr int64_t kNoExponent = -(int64_t{1} << 61);  // of zero: below all others
+constexpr double kFarthest = 4e17;  // how far below 0 logarithms of others may be, all in all
 
 // 2 to the power of `exponent`, at most 0; 0 where that is out of the range of doubles.
 inline double power_of_two(int64_t exponent) {
@@ -49,15 +50,17 @@ inline Scaled scaled(double part, int64_t exponent) {
 inline Scaled times(Scaled a, Scaled b) { return scaled(a.part * b.part, a.exponent + b.exponent); }
 
 inline Scaled plus(Scaled a, Scaled b) {
+  if (!(a.part > 0)) return b;
+  if (!(b.part > 0)) return a;
   const int64_t most = std::max(a.exponent, b.exponent);
   return scaled(a.part * power_of_two(a.exponent - most) + b.part * power_of_two(b.exponent - most),
                 most);
 }
 
-// The exponential of any number that is not above 1.
+// The exponential of any number that is not above 1; of those below -kFarthest, 0.
 inline Scaled exponential(double x) {
   if (x > -600) return scaled(std::exp(x), 0);
-  if (x < -1e12) return {0, kNoExponent};
+  if (!(x >= -kFarthest)) return {0, kNoExponent};
   const double turned = x * 1.4426950408889634, whole = std::floor(turned);
   return scaled(std::exp2(turned - whole), static_cast<int64_t>(whole));
 }
@@ -73,14 +76,21 @@ struct Frames {
   int64_t place(int64_t t, int64_t row) const { return (t * batch + row) * classes; }
 };
 
-// The loss of one row and its derivative, which is written at frames.place(t, row).
+// The loss of one row and its derivative, which is written at frames.place(t, row). Where `flush` is
+// set, what has a probability of 0 as an Element is impossible; else it is as unlikely as it is.
 template <typename Element>
 class Alignments {
  public:
-  Alignments(const Frames<Element> &frames, int64_t blank, bool merge, Element *gradient)
-      : frames_(frames), blank_(blank), merge_(merge), gradient_(gradient) {}
+  Alignments(const Frames<Element> &frames, int64_t blank, bool merge, bool flush,
+             Element *gradient)
+      : frames_(frames), blank_(blank), merge_(merge), flush_(flush), gradient_(gradient) {}
 
-  // Minus the logarithm of the probability of these labels in the first `count` frames.
+  // Whether a row had logits so far apart that sums of their exponents would leave their range; its
+  // loss is none then.
+  bool far() const { return far_; }
+
+  // Minus the logarithm of the probability of these labels, which are classes, in the first `count`
+  // frames.
   double of(int64_t row, const int64_t *labels, int64_t label_count, int64_t count) {
     const bool finite = soften(row, count);
     clear(row, count);
@@ -142,12 +152,21 @@ class Alignments {
     for (int64_t t = 0; t < count; ++t) {
       const Element *logits = frames_.at(t, row);
       for (int64_t s = 0; s < states_; ++s)
-        probable_[t * states_ + s] = probability(logits[classes_[s]], t);
+        probable_[t * states_ + s] = possible(row, t, classes_[s])
+                                         ? probability(logits[classes_[s]], t, count)
+                                         : Scaled{0, kNoExponent};
     }
   }
 
-  Scaled probability(Element logit, int64_t t) const {
-    const Scaled above = exponential(static_cast<double>(logit) - most_[t]);
+  bool possible(int64_t row, int64_t t, int64_t c) const {
+    return !flush_ || gradient_[frames_.place(t, row) + c] > 0;
+  }
+
+  Scaled probability(Element logit, int64_t t, int64_t count) {
+    const double x = static_cast<double>(logit) - most_[t];
+    far_ |= logit >= std::numeric_limits<Element>::lowest() &&
+            !(x * static_cast<double>(count) >= -kFarthest);
+    const Scaled above = exponential(x);
     return scaled(above.part / sums_[t], above.exponent);
   }
 
@@ -197,7 +216,8 @@ class Alignments {
 
   const Frames<Element> frames_;
   const int64_t blank_;
-  const bool merge_;
+  const bool merge_, flush_;
+  bool far_ = false;
   Element *const gradient_;
   int64_t states_ = 0;
   std::vector<double> most_, sums_;  // of each frame's logits, and of their exponentials

@@ -152,3 +152,30 @@ def test_search(dtype, width, paths):
                 beam_width=width, top_paths=paths, sequence_length=np.array(lengths, np.int32),
             )  # fmt: skip
             assert_close(pair, 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("value", "time", "number"), [(-5e12, 3, 3), (-1e30, 3, 3), (-1e9, 1200, 550), (-1e11, 45, 20)]
+)
+def test_dense_loss_of_masked_classes_is_finite(dtype, value, time, number):
+    logits = np.zeros((time, 1, 6), dtype)
+    logits[:, :, 1:5] = value
+    (loss, _), (without, _) = both(
+        "PenstockCTCLoss", logits=logits, labels=(np.arange(number) % 4 + 1).astype(np.int32)[None],
+        label_length=np.array([number], np.int32), logit_length=np.array([time], np.int32),
+        blank_index=0,
+    )  # fmt: skip
+    assert np.isfinite(without).all()
+    np.testing.assert_allclose(loss, without, rtol=1e-4)
+    np.testing.assert_allclose(loss, [-value * number], rtol=1e-4)
+
+
+@pytest.mark.parametrize("value", [-1e9, -5e12, -1e30])
+def test_sparse_loss_of_masked_classes_is_infinite(value):
+    logits = np.zeros((3, 1, 6), np.float32)
+    logits[:, :, 1:5] = value
+    lengths = np.array([3], np.int32)
+    pair = both("CTCLoss", inputs=logits, sequence_length=lengths, **sparse([[1, 2, 3]]))
+    assert_close(pair, 1e-6)
+    assert np.isinf(pair[0][0]).all()

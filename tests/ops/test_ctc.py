@@ -203,3 +203,26 @@ def test_the_operation_whose_blank_is_the_first_class():
     )
     np.testing.assert_allclose(loss, expected(0, ROWS), rtol=1e-5)
     assert gradient.shape == LOGITS.shape
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize(
+    ("labels", "label_length", "logit_length"),
+    [(1, 1, 2), (2, 1, 2), (3, 2, 2), (3, 3, 2), (2, 2, 3)],
+)
+def test_dense_labels_of_other_batches_are_refused(labels, label_length, logit_length, traced):
+    given = [
+        np.ones((labels, 3), np.int32), np.zeros((6, 2, 5), np.float32),
+        np.ones(label_length, np.int32), np.full(logit_length, 6, np.int32),
+    ]  # fmt: skip
+    open_sizes = [tf.TensorSpec([None] * x.ndim, x.dtype) for x in given]
+    call = tf.function(tf.nn.ctc_loss, input_signature=open_sizes) if traced else tf.nn.ctc_loss
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        call(*map(tf.constant, given))
+
+
+def test_one_row_of_dense_labels_and_one_length_are_those_of_all():
+    logits = tf.constant(LOGITS)
+    loss = tf.nn.ctc_loss(LABELS[:1], logits, [2, 2, 2], [4])
+    every = tf.nn.ctc_loss(np.repeat(LABELS[:1], 3, 0), logits, [2, 2, 2], [4, 4, 4])
+    np.testing.assert_array_equal(loss, every)

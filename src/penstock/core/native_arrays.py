@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=10,
+    version=11,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -45,7 +45,7 @@ LIBRARY = HostLibrary(
         "nearer": "pnnppp",
         "sets": "npnpnpnpnpp",
         "counts": "npnpnpnnpp",
-        "ctc": "npnnnpppnnnpp",
+        "ctc": "npnnnpnppnnnpp",
         "ctc_sparse": "npnnnppnpnnnnnpp",
         "ctc_best": "npnnnpnnpppp",
         "ctc_search": "pnnnpnnnppp",

@@ -25,9 +25,11 @@ def _kind(logits: Array) -> int | None:
 def loss(
     logits: Array, labels: Array, label_length: Array, logit_length: Array, blank: int, merge: bool
 ) -> tuple[Array, Array] | None:
-    """See `penstock.ops.nn_ctc.alignments`, whose labels lie in [0, classes) where they count."""
+    """See `penstock.ops.nn_ctc.alignments`; None for logits too far apart (4e17 over all frames)."""
     call, kind = LIBRARY.function("ctc"), _kind(logits)
     if call is None or kind is None or not 0 <= blank < logits.shape[2]:
+        return None
+    if {len(labels), len(label_length), len(logit_length)} != {logits.shape[1]}:
         return None
     counts = np.clip(label_length, 0, labels.shape[1])
     if (counts != label_length).any():
@@ -39,7 +41,7 @@ def loss(
     found = np.empty(logits.shape[1], logits.dtype), np.empty_like(logits)
     threads = processors() if logits.size > _ALONE else 1
     lengths = logit_length.astype(np.int64)
-    given = flat, splits, lengths, blank, merge, threads
+    given = flat, len(flat), splits, lengths, blank, merge, threads
     return found if checked(call(kind, logits, *logits.shape, *given, *found)) < 0 else None
 
 

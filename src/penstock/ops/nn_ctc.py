@@ -77,6 +77,7 @@ def alignments(
     logit_length: Array,
     blank: int,
     merge: bool = True,
+    flush: bool = False,
 ) -> tuple[Array, Array]:
     """Minus the logarithm of the probability of each row's labels, and its derivative.
 
@@ -88,13 +89,18 @@ def alignments(
       logit_length: int[batch].
       blank: the class that stands for no label.
       merge: whether frames of one label in a row are one label.
+      flush: whether classes whose probability underflows are impossible, as in TensorFlow's CTCLoss.
 
     Returns:
       float[batch] and float[time, batch, classes].
     """
     time, _, classes = logits.shape
     shifted = logits - logits.max(axis=2, keepdims=True)
-    log_p = shifted - xp.log(xp.exp(shifted).sum(axis=2, keepdims=True))
+    likelihoods = xp.exp(shifted)
+    total = likelihoods.sum(axis=2, keepdims=True)
+    log_p = shifted - xp.log(total)
+    if flush:
+        log_p = xp.where(likelihoods / total == 0, -np.inf, log_p)
     ext, stays, skips, valid = _states(xp, labels, label_length, blank, merge, classes)
     scores = xp.take_along_axis(log_p, xp.broadcast_to(ext[None], (time, *ext.shape)), axis=2)
     steps = xp.arange(time)
@@ -238,7 +244,9 @@ def _sparse_loss(
     table = np.zeros((batch, max(1, int(lengths.max(initial=0)))), np.int64)
     for i, row_labels in enumerate(rows):
         table[i, : len(row_labels)] = row_labels
-    loss, gradient = alignments(np, inputs, table, lengths, sequence_length, blank, merge)
+    loss, gradient = alignments(
+        np, inputs, table, lengths, sequence_length, blank, merge, flush=True
+    )
     loss[too_long] = 0
     gradient[:, too_long] = 0
     return loss, gradient
@@ -312,10 +320,20 @@ def _loss_gradient(op: Any, grad_loss: Any, grad_gradient: Any) -> list[Any]:
     return [_scaled(op, grad_loss), None, None, None]
 
 
+def _dense_loss_shape(c: ShapeContext) -> list[Dims]:
+    dims = c.rank(0, 3, "logits") or (None, None, None)
+    batch = c.merge((dims[1],), c.rank(2, 1, "label_length")) or (None,)
+    for index, rank, name in ((1, 2, "labels"), (3, 1, "logit_length")):
+        rows = (c.rank(index, rank, name) or (None,))[:1]
+        if rows != (1,):  # one row is that of all
+            batch = c.merge(batch, rows) or (None,)
+    return [batch, (dims[0], batch[0], dims[2])]
+
+
 DENSE_LOSS = define_op(
     "PenstockCTCLoss(logits: T, labels: int32, label_length: int32, logit_length: int32; "
     "blank_index: int = 0, T: {float, double}) -> loss: T, gradient: T",
-    shape=_loss_shape,
+    shape=_dense_loss_shape,
     fallible=True,
     doc="The loss of all alignments of labels in a dense table.",
 )
@@ -334,6 +352,8 @@ def _dense_loss(
 ) -> tuple[Array, Array]:
     if labels.shape[1] == 0:
         labels = xp.zeros((labels.shape[0], 1), labels.dtype)
+    labels = xp.broadcast_to(labels, (logits.shape[1], labels.shape[1]))
+    logit_length = xp.broadcast_to(logit_length, (logits.shape[1],))
     counted = xp.arange(labels.shape[1])[None] < label_length[:, None]
     wrong = counted & ((labels < 0) | (labels >= logits.shape[2]))
     ctx.check(
@@ -371,10 +391,10 @@ def ctc_loss(
     """The CTC loss (Graves et al., ICML 2006).
 
     Args:
-      labels: integers [batch, most labels], or a SparseTensor of int32.
+      labels: integers [batch, most labels], or a SparseTensor of int32. One row is that of all.
       logits: float32 or float64, [time, batch, classes].
       label_length: integers [batch], how many labels of each row count; None with a SparseTensor.
-      logit_length: integers [batch], how many frames of each row count.
+      logit_length: integers [batch] or [1], how many frames of each row count.
       logits_time_major: whether logits are [time, batch, classes]; else [batch, time, classes].
       unique: what `ctc_unique_labels(labels)` gives; accepted for compatibility.
       blank_index: the class that stands for no label, from the end when negative; 0 by default with
@@ -387,6 +407,7 @@ def ctc_loss(
 
     Raises:
       ValueError: the blank of sparse labels or the lengths of dense ones are missing.
+      InvalidArgumentError: dense labels or lengths are not those of the batch; a label is no class.
     """
     del unique
     with scope(name, "ctc_loss"):
