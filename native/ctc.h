@@ -77,7 +77,7 @@ struct Frames {
 };
 
 // The loss of one row and its derivative, which is written at frames.place(t, row). Where `flush` is
-// set, what has a probability of 0 as an Element is impossible; else it is as unlikely as it is.
+// set, what has a probability below all normal Elements is impossible; else it is as unlikely as it is.
 template <typename Element>
 class Alignments {
  public:
@@ -159,7 +159,7 @@ class Alignments {
   }
 
   bool possible(int64_t row, int64_t t, int64_t c) const {
-    return !flush_ || gradient_[frames_.place(t, row) + c] > 0;
+    return !flush_ || gradient_[frames_.place(t, row) + c] >= std::numeric_limits<Element>::min();
   }
 
   Scaled probability(Element logit, int64_t t, int64_t count) {

@@ -191,8 +191,8 @@ def run_host(
         raise errors.ResourceExhaustedError(
             None,
             None,
-            f"OOM when allocating: {problem or 'there is no memory left'}. Take smaller batches or"
-            f" sizes. [Op:{op.name}]{at_user_line()}",
+            f"OOM when allocating: {str(problem) or 'there is no memory left'}. Take smaller"
+            f" batches or sizes. [Op:{op.name}]{at_user_line()}",
         ) from problem
     except (ValueError, TypeError, IndexError, OverflowError) as problem:
         kernel = prepared.host_kernel

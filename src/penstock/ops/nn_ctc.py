@@ -89,7 +89,7 @@ def alignments(
       logit_length: int[batch].
       blank: the class that stands for no label.
       merge: whether frames of one label in a row are one label.
-      flush: whether classes whose probability underflows are impossible, as in TensorFlow's CTCLoss.
+      flush: whether classes whose probability underflows are impossible, as in CTCLoss.
 
     Returns:
       float[batch] and float[time, batch, classes].
@@ -100,7 +100,8 @@ def alignments(
     total = likelihoods.sum(axis=2, keepdims=True)
     log_p = shifted - xp.log(total)
     if flush:
-        log_p = xp.where(likelihoods / total == 0, -np.inf, log_p)
+        tiny = np.finfo(logits.dtype).tiny
+        log_p = xp.where(likelihoods / total < tiny, -np.inf, log_p)
     ext, stays, skips, valid = _states(xp, labels, label_length, blank, merge, classes)
     scores = xp.take_along_axis(log_p, xp.broadcast_to(ext[None], (time, *ext.shape)), axis=2)
     steps = xp.arange(time)
