@@ -5,10 +5,10 @@
 
 A figure is operations by second of one core, to which every process is bound: by processor time, so
 that others who use the machine disturb it less than by wall time. The share is of what a loop of
-multiply-adds in registers reaches on one core (`limit.cc`), measured in the same run.
-The columns are measured in
-turns, a few shapes at a time, so that a change in the machine's speed hits all of them; a figure is
-the best of all rounds. The peers' interpreters are those that `benchmarks/peers/setup.sh` makes.
+multiply-adds in registers reaches on one core (`limit.cc`), measured in the same run. The columns
+are measured in turns, a few shapes at a time, so that a change in the machine's speed hits all of
+them; a figure is the best of all rounds. The peers' interpreters are those that
+`benchmarks/peers/setup.sh` makes.
 """
 
 import argparse
