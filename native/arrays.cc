@@ -12,15 +12,8 @@
 
 #include "ctc.h"
 #include "draws.h"
+#include "each_set.h"
 #include "threads.h"
-
-// Compiled once for each instruction set, with all that it calls, as in special.cc.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12 && \
-    !defined(__SANITIZE_THREAD__)
-#define EACH_SET __attribute__((flatten, target_clones("arch=x86-64-v3", "default")))
-#else
-#define EACH_SET
-#endif
 
 namespace penstock {
 namespace {

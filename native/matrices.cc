@@ -11,20 +11,12 @@
 #include <numeric>
 #include <vector>
 
+#include "each_set.h"
 #include "threads.h"
-
-// Compiled once for each instruction set, with all that it calls, as in special.cc.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12 && \
-    !defined(__SANITIZE_THREAD__)
-#define EACH_SET __attribute__((flatten, target_clones("arch=x86-64-v3", "default")))
-#else
-#define EACH_SET
-#endif
 
 namespace penstock {
 namespace {
 
-constexpr int64_t kNoMemory = -3;
 constexpr int64_t kVector = 32;          // bytes
 constexpr int64_t kAlone = int64_t{1} << 16;  // multiplications up to which one thread works
 
@@ -190,18 +182,10 @@ EACH_SET void solve_share(const Equations &of, int64_t matrix, int64_t from, int
   }
 }
 
-// in_parallel for shares that may run out of memory.
+// in_parallel_with_memory, of this library: 0 where all is done.
 template <typename Take>
 int64_t shared_out(int64_t shares, int64_t threads, Take take) {
-  std::atomic<bool> lacking{false};
-  in_parallel(shares, threads, [&](int64_t share) {
-    try {
-      take(share);
-    } catch (const std::exception &) {  // no C++ exception may reach Python, which knows of none
-      lacking = true;
-    }
-  });
-  return lacking ? kNoMemory : 0;
+  return in_parallel_with_memory(shares, threads, take) == kNoMemory ? kNoMemory : 0;
 }
 
 template <typename T>

@@ -39,6 +39,8 @@ LIBRARY = HostLibrary(
         "sound": "pnp",
     },
 )
+# How host kernels that begin here are registered: they serve all sizes where the library is in use.
+ON_CPU: dict[str, Any] = {"device": "CPU", "limit": 1 << 62, "available": LIBRARY.is_in_use}
 TO_HSV, TO_RGB, TURN_HUE, SATURATE = range(4)
 MODES = ("CONSTANT", "REFLECT", "WRAP", "NEAREST")
 _KINDS = {

@@ -30,14 +30,12 @@ from penstock.ops.math_division import div_no_nan, divide
 from penstock.ops.math_einsum import tensordot
 from penstock.ops.math_elementwise import rsqrt, square
 from penstock.ops.math_reduce import reduce_mean, reduce_prod
-from penstock.ops.string_arrays import HOST
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import as_dtype
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
-_ON_CPU = {"device": "CPU", "limit": HOST, "available": native_images.LIBRARY.is_in_use}
 
 
 def _three_channels(c: ShapeContext) -> Dims:
@@ -110,7 +108,7 @@ def _to_hsv(xp: Any, images: Array) -> Array:
     return xp.stack([hue, saturation, value], axis=-1).astype(images.dtype)
 
 
-@host_kernel(TO_HSV, **_ON_CPU)
+@host_kernel(TO_HSV, **native_images.ON_CPU)
 def _to_hsv_natively(images: Array) -> Array:
     _check_channels(images)
     found = native_images.colors(native_images.TO_HSV, images)
@@ -196,7 +194,7 @@ def _from_hsv(xp: Any, images: Array) -> Array:
     return found.astype(images.dtype)
 
 
-@host_kernel(FROM_HSV, **_ON_CPU)
+@host_kernel(FROM_HSV, **native_images.ON_CPU)
 def _from_hsv_natively(images: Array) -> Array:
     _check_channels(images)
     found = native_images.colors(native_images.TO_RGB, images)
@@ -250,7 +248,7 @@ def _adjust_hue(xp: Any, images: Array, delta: Array) -> Array:
     return _from_hsv_array(xp, turned, saturation, value).astype(images.dtype)
 
 
-@host_kernel(HUE, **_ON_CPU)
+@host_kernel(HUE, **native_images.ON_CPU)
 def _adjust_hue_natively(images: Array, delta: Array) -> Array:
     x = images.astype(np.float32, copy=False)
     found = native_images.colors(native_images.TURN_HUE, x, delta)
@@ -276,7 +274,7 @@ def _adjust_saturation(xp: Any, images: Array, scale: Array) -> Array:
     return _from_hsv_array(xp, hue, scaled, value).astype(images.dtype)
 
 
-@host_kernel(SATURATION, **_ON_CPU)
+@host_kernel(SATURATION, **native_images.ON_CPU)
 def _adjust_saturation_natively(images: Array, scale: Array) -> Array:
     x = images.astype(np.float32, copy=False)
     found = native_images.colors(native_images.SATURATE, x, scale)
@@ -309,7 +307,7 @@ def _adjust_contrast(xp: Any, images: Array, contrast_factor: Array) -> Array:
     return ((x - mean) * contrast_factor + mean).astype(images.dtype)
 
 
-@host_kernel(CONTRAST, **_ON_CPU)
+@host_kernel(CONTRAST, **native_images.ON_CPU)
 def _adjust_contrast_natively(images: Array, contrast_factor: Array) -> Array:
     found = native_images.contrast(images.astype(np.float32, copy=False), contrast_factor)
     return _adjust_contrast(np, images, contrast_factor) if found is None else _as(images, found)

@@ -16,13 +16,12 @@ from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import shape as shape_of
-from penstock.ops.string_arrays import HOST, as_text
+from penstock.ops.string_arrays import as_text
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 
 Array = Any
-_ON_CPU = {"device": "CPU", "limit": HOST, "available": native_images.LIBRARY.is_in_use}
 _TYPES = "{uint8, uint16, int8, int16, int32, int64, half, float, double}"
 
 
@@ -160,7 +159,7 @@ def _crop_and_resize(
     return xp.where(inside, top + (bottom - top) * down, np.float32(extrapolation_value))
 
 
-@host_kernel(CROP, **_ON_CPU)
+@host_kernel(CROP, **native_images.ON_CPU)
 def _crop_natively(
     ctx: Any,
     image: Array,
@@ -237,7 +236,7 @@ def _image_grad(
     return total.astype(T.numpy_dtype)
 
 
-@host_kernel(IMAGE_GRAD, **_ON_CPU)
+@host_kernel(IMAGE_GRAD, **native_images.ON_CPU)
 def _image_grad_natively(
     ctx: Any,
     grads: Array,
@@ -304,7 +303,7 @@ def _box_grad(
     return xp.stack([xp.sum(along * weight, axis=1) for along, weight in edges], axis=1)
 
 
-@host_kernel(BOX_GRAD, **_ON_CPU)
+@host_kernel(BOX_GRAD, **native_images.ON_CPU)
 def _box_grad_natively(
     ctx: Any, grads: Array, image: Array, boxes: Array, box_ind: Array, *, method: Any
 ) -> Array:

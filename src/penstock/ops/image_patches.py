@@ -19,7 +19,6 @@ from penstock.ops.math_arithmetic import add, subtract
 from penstock.ops.math_cast import abs as absolute
 from penstock.ops.math_reduce import reduce_sum
 from penstock.ops.nn_conv_ops import depthwise_conv2d
-from penstock.ops.string_arrays import HOST
 from penstock.types.dims import Dims
 
 Array = Any
@@ -98,7 +97,7 @@ def _extract(
     return ordered.reshape(batch, high, wide, tall * broad * channels)
 
 
-@host_kernel(PATCHES, device="CPU", limit=HOST, available=native_images.LIBRARY.is_in_use)
+@host_kernel(PATCHES, **native_images.ON_CPU)
 def _extract_natively(
     images: Array, *, ksizes: Any, strides: Any, rates: Any, padding: Any
 ) -> Array:

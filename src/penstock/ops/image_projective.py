@@ -18,13 +18,12 @@ from penstock.ops.array_basics import reshape
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_join import concat
 from penstock.ops.math_division import divide
-from penstock.ops.string_arrays import HOST, as_text
+from penstock.ops.string_arrays import as_text
 from penstock.types.dims import Dims
 
 Array = Any
 _TYPES = "{uint8, int32, int64, half, bfloat16, float, double}"
 _MODES = native_images.MODES
-_ON_CPU = {"device": "CPU", "limit": HOST, "available": native_images.LIBRARY.is_in_use}
 _INTERPOLATIONS = ("NEAREST", "BILINEAR")
 
 
@@ -184,7 +183,7 @@ def _seen(
     return _transformed(np, images, transforms, size, fill, smooth, mode)
 
 
-@host_kernel(V2, **_ON_CPU)
+@host_kernel(V2, **native_images.ON_CPU)
 def _transform_v2_natively(
     images: Array,
     transforms: Array,
@@ -198,7 +197,7 @@ def _transform_v2_natively(
     return _seen(images, transforms, output_shape, fill, smooth, as_text(fill_mode))
 
 
-@host_kernel(V3, **_ON_CPU)
+@host_kernel(V3, **native_images.ON_CPU)
 def _transform_v3_natively(
     images: Array,
     transforms: Array,

@@ -198,7 +198,7 @@ def _tridiagonal_host(
     finished.append(row)
     parts = [np.stack([r[i] for r in finished]) for i in range(3)]
     pivots = parts[0] if perturb_singular else _nan_if_singular(np, parts[0])
-    raising = _raising(np, first, parts)
+    raising = _raising(np, first, parts) if perturb_singular else None
     x = np.zeros((len(finished) + 2, *b.shape[1:]), rhs.dtype)
     with np.errstate(all="ignore"):
         for i in range(len(finished) - 1, -1, -1):
@@ -226,7 +226,7 @@ def _tridiagonal_compiled(
     last, done = lax.scan(step, start, (low[1:], main[1:], high[1:], b[1:]))
     done = [jnp.concatenate([part, end[None]]) for part, end in zip(done, last, strict=True)]
     pivots = done[0] if perturb_singular else _nan_if_singular(jnp, done[0])
-    raising = _raising(jnp, start, done)
+    raising = _raising(jnp, start, done) if perturb_singular else None
 
     def back(known: tuple[Array, Array], row: Any) -> tuple[tuple[Array, Array], Array]:
         pivot, right, second, side = row

@@ -21,12 +21,10 @@ from penstock.core.shapes import ShapeContext
 from penstock.ops.math_reduce import one_of
 from penstock.ops.math_segment import lowest
 from penstock.ops.nn_conv_geometry import output_size, same_pads
-from penstock.ops.string_arrays import HOST
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray or a JAX tracer
-_ON_CPU = {"device": "CPU", "limit": HOST, "available": native_images.LIBRARY.is_in_use}
 ATTRS = (
     "T: realnumbertype, strides: list(int) >= 4, rates: list(int) >= 4, padding: {'SAME', 'VALID'}"
 )
@@ -152,7 +150,7 @@ def _sizes(
     return [*strides[1:3], *rates[1:3], pads[0][0], pads[1][0], *counts]
 
 
-@host_kernel(DILATION, **_ON_CPU)
+@host_kernel(DILATION, **native_images.ON_CPU)
 def _dilation_natively(
     x: Array, w: Array, *, strides: Sequence[int], rates: Sequence[int], padding: str
 ) -> Array:
@@ -208,7 +206,7 @@ def _by_input(
     return result[:, top : top + x.shape[1], left : left + x.shape[2]]
 
 
-@host_kernel(BY_INPUT, **_ON_CPU)
+@host_kernel(BY_INPUT, **native_images.ON_CPU)
 def _by_input_natively(
     x: Array, w: Array, grad: Array, *, strides: Sequence[int], rates: Sequence[int], padding: str
 ) -> Array:
@@ -234,7 +232,7 @@ def _by_filter(
     return xp.stack(parts).reshape(w.shape)
 
 
-@host_kernel(BY_FILTER, **_ON_CPU)
+@host_kernel(BY_FILTER, **native_images.ON_CPU)
 def _by_filter_natively(
     x: Array, w: Array, grad: Array, *, strides: Sequence[int], rates: Sequence[int], padding: str
 ) -> Array:

@@ -12,7 +12,6 @@ from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.nn_conv_geometry import output_size, same_pads
-from penstock.ops.string_arrays import HOST
 from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray or a JAX tracer
@@ -83,7 +82,7 @@ def _volume_patches(
     return xp.concatenate(views, -1)
 
 
-@host_kernel(VOLUME_PATCHES, device="CPU", limit=HOST, available=native_images.LIBRARY.is_in_use)
+@host_kernel(VOLUME_PATCHES, **native_images.ON_CPU)
 def _volume_patches_natively(
     x: Array, *, ksizes: Sequence[int], strides: Sequence[int], padding: str
 ) -> Array:
