@@ -7,10 +7,12 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import penstock as tf
 from penstock.core import memory
+from penstock.runtime import executable
 
 STEPS = """
 import resource
@@ -174,6 +176,62 @@ def test_arrays_beyond_all_memory_are_refused_before_they_are_made():
         grown(rows, columns)
     assert variable.numpy().tolist() == [1.0, 1.0]
     assert memory.largest() > 1 << 28
+
+
+def test_addresses_of_the_process_are_memory_too(monkeypatch):
+    monkeypatch.setattr(memory.resource, "getrlimit", lambda which: (1 << 20, -1))
+    assert memory.largest.__wrapped__() == 1 << 20
+    monkeypatch.setattr(memory.resource, "getrlimit", lambda which: (-1, -1))
+    assert memory.largest.__wrapped__() == memory.largest()
+
+
+@pytest.mark.parametrize("jit", [None, True])
+def test_steps_that_compute_beyond_all_memory_change_no_variable(jit):
+    variable = tf.Variable(tf.ones([2]))
+
+    @tf.function(jit_compile=jit)
+    def step(x):
+        variable.assign_add([1.0, 1.0])
+        table = x * tf.reshape(x, [-1, 1])
+        return tf.reduce_sum(tf.sort(tf.matmul(table, table))[:, 0])
+
+    assert step(tf.ones([100])).numpy() == 1e4
+    for _ in range(2):
+        said = r"TopKV2 .*OOM .*values of [0-9]+ operations.* of [0-9,]{17} bytes"
+        with pytest.raises(tf.errors.ResourceExhaustedError, match=said) as caught:
+            step(tf.ones([250_000]))
+        assert "test_memory.py" in str(caught.value)
+        assert variable.numpy().tolist() == [2.0, 2.0]
+    assert step(tf.ones([100])).numpy() == 1e4
+    assert variable.numpy().tolist() == [3.0, 3.0]
+
+
+def test_session_steps_that_compute_beyond_all_memory_lose_no_variable():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        v = tf.compat.v1.get_variable("v", initializer=tf.ones([2]))
+        x = tf.compat.v1.placeholder(tf.float32, [None])
+        with tf.control_dependencies([v.assign_add([1.0, 1.0])]):
+            table = x * tf.reshape(x, [-1, 1])
+            least = tf.reduce_sum(tf.sort(tf.matmul(table, table))[:, 0])
+        session.run(v.initializer)
+        assert session.run(least, {x: np.ones(10)}) == 100.0
+        with pytest.raises(tf.errors.ResourceExhaustedError, match=r"OOM when allocating"):
+            session.run(least, {x: np.ones(250_000)})
+        assert set(session.run(v)) in ({2.0}, {3.0})  # the update may have come before
+        assert session.run(least, {x: np.ones(10)}) == 100.0
+
+
+def test_steps_that_are_weighed_and_fit_run_as_others_do(monkeypatch):
+    monkeypatch.setattr(executable, "WEIGHED_PART", 1 << 60)
+    variable = tf.Variable(tf.zeros([64]))
+
+    @tf.function
+    def step(x):
+        variable.assign_add(x)
+        return tf.reduce_sum(tf.sort(tf.cumsum(x))) + tf.reduce_sum(variable)
+
+    assert [step(tf.ones([64])).numpy() for _ in range(3)] == [2144.0, 2208.0, 2272.0]
+    assert step(2 * tf.ones([64])).numpy() == 4480.0
 
 
 @pytest.mark.parametrize(

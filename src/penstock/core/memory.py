@@ -65,27 +65,40 @@ def has_limited_addresses() -> bool:
 
 @functools.cache
 def largest() -> int:
-    """Bytes of the machine's memory and of what the system swaps to: no array can have more."""
+    """Bytes that a process may have at most: the machine's memory and what the system swaps to.
+
+    Less where the process has fewer addresses (``ulimit -v``).
+    """
+    soft, _hard = resource.getrlimit(resource.RLIMIT_AS)
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             sizes = dict(line.split(":", 1) for line in file)
-        return sum(int(sizes[name].split()[0]) << 10 for name in ("MemTotal", "SwapTotal"))
+        memory = sum(int(sizes[name].split()[0]) << 10 for name in ("MemTotal", "SwapTotal"))
     except (OSError, KeyError, ValueError):  # not Linux
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return memory if soft == resource.RLIM_INFINITY else min(memory, int(soft))
 
 
-def refuse_beyond_memory(size: int, where: Callable[[], str], op: Any = None) -> None:
-    """Refuses an array that the host cannot hold: XLA would end the process when it is read.
+def refuse_beyond_memory(
+    size: int, where: Callable[[], str], op: Any = None, what: str = "an array"
+) -> None:
+    """Refuses what the host cannot hold: XLA would end the process when it is read.
+
+    Args:
+      size: in bytes.
+      where: says which operation, and the user's line.
+      op: the operation, which the error gets.
+      what: what is that large.
 
     Raises:
-      ResourceExhaustedError: `size`, in bytes, is above `largest`.
+      ResourceExhaustedError: `size` is above `largest`.
     """
     if size > largest():
         raise errors.ResourceExhaustedError(
             None,
             op,
-            f"{where()}: OOM when allocating: expected an array of {largest():,} bytes at most, the"
-            f" memory of this machine, got one of {size:,} bytes. Take smaller batches or sizes.",
+            f"{where()}: OOM when allocating: expected {largest():,} bytes at most, the memory of"
+            f" this machine, got {what} of {size:,} bytes. Take smaller batches or sizes.",
         )
 
 

@@ -20,7 +20,7 @@ from penstock.core.compiling import compile_function, is_elementwise, is_refusal
 from penstock.core.host_runs import run_host
 from penstock.core.lazy import jax, jnp, wide_types
 from penstock.core.lazy_module import LazyModule
-from penstock.core.memory import refuse_beyond_memory
+from penstock.core.memory import largest, refuse_beyond_memory
 from penstock.core.patterns import Pattern, add_pattern, used
 from penstock.core.prepared import PreparedOp
 from penstock.core.products import Noted, noted
@@ -61,6 +61,7 @@ UPDATE_PRODUCTS = add_pattern(
         "that are left out, and are no variables that the call updates",
     )
 )
+WEIGHED_PART = 16  # of the memory: kernels hold values between their steps that no node shows
 NO_KERNEL = "there is no kernel for it in compiled regions"
 LARGE_CONSTANT = (
     4096  # elements above which a constant is an argument of the executable instead of part of it
@@ -94,6 +95,10 @@ class ResizesVariableError(Exception):
     """A variable gets a value of another shape, which cannot take the old one's buffer."""
 
 
+class LargeStepError(Exception):
+    """What a region computes may need all memory: it is weighed before it runs."""
+
+
 class Executable:
     """A region's function, jitted.
 
@@ -104,6 +109,7 @@ class Executable:
       constants: the large constants.
       checks: what its conditions mean; known once it is traced.
       lapack: the limit of LAPACK's threads, None where it is not called.
+      to_weigh: whether `weigh` is to be asked before a call.
     """
 
     def __init__(self, region: Traceable) -> None:
@@ -125,6 +131,8 @@ class Executable:
         self.constants = [value for _, value in self._large]
         self._donates = True
         self._plain_loops = False
+        self._weighs = self.to_weigh = False
+        self._fitting: set[tuple[Any, ...]] = set()  # shapes of calls for which there is memory
         self.function = self._compiled()
 
     def _compiled(self) -> Callable[..., Any]:
@@ -155,6 +163,32 @@ class Executable:
             str(problem).splitlines()[0],
         )
         return True
+
+    def weigh(self, arguments: tuple[Any, ...]) -> None:
+        """Refuses a call for which there cannot be memory, before anything of it has run.
+
+        XLA fails in the middle of such a call, when buffers of variables are given away already.
+        JAX keeps the trace and the executable for the call itself.
+
+        Raises:
+          ResourceExhaustedError: what it computes needs more bytes than the process can have.
+        """
+        shapes = tuple([getattr(leaf, "shape", ()) for leaf in jax.tree.leaves(arguments)])
+        if shapes in self._fitting:
+            return
+        self._weighs = True
+        try:
+            compiled = self.function.lower(*arguments).compile()  # type: ignore[attr-defined]
+        finally:
+            self._weighs = False
+        needs = compiled.memory_analysis()
+        if needs is not None:  # else the compiler does not say
+            size = needs.temp_size_in_bytes + needs.output_size_in_bytes
+            node, count = self._largest, len(self.region.nodes)
+            what = f"values of {count} operations, this one's the largest,"
+            where = functools.partial(_where, node)
+            refuse_beyond_memory(size - needs.alias_size_in_bytes, where, node.origin, what)
+        self._fitting.add(shapes)
 
     def _trace(
         self,
@@ -224,21 +258,35 @@ class Executable:
         outputs = [_own(values[id(n), i], outer) for n, i in region.outputs]
         if region.device == "CPU":
             self._check_room(outputs)
+            self._note_size(values)
         drew = jnp.array(collected.drew) if collected.drew else None
         return outputs, written, collected.conditions, collected.values, drew
 
     def _check_room(self, outputs: list[Any]) -> None:
         for (node, _), output in zip(self.region.outputs, outputs, strict=True):
-            count = getattr(output, "size", None)  # lists have none
-            if isinstance(count, int):  # not an expression of sizes that are open in an export
-                size = count * output.dtype.itemsize
-                refuse_beyond_memory(size, functools.partial(_where, node), node.origin)
+            refuse_beyond_memory(_bytes(output), functools.partial(_where, node), node.origin)
+
+    def _note_size(self, values: dict[tuple[int, int], Any]) -> None:
+        """Notes whose values are the largest; asks for a look where all may not fit into memory."""
+        nodes = self.region.nodes
+        sizes = [sum(_bytes(values.get((id(n), i))) for i in range(len(n.dtypes))) for n in nodes]
+        if self._weighs or sum(sizes) <= largest() // WEIGHED_PART:
+            return
+        self._largest = nodes[int(np.argmax(sizes))]
+        self.to_weigh = True
+        raise LargeStepError
 
     def _note(self, checks: list[Check]) -> None:
         if self._traced and len(checks) != len(self.checks):
             raise VariesByShapeError
         self._traced = True
         self.checks[:] = checks
+
+
+def _bytes(value: Any) -> int:
+    """Bytes of an array; 0 of a list, and where sizes are open in an export."""
+    count = getattr(value, "size", None)
+    return count * value.dtype.itemsize if isinstance(count, int) else 0
 
 
 def _where(node: Node) -> str:

@@ -31,6 +31,7 @@ from penstock.runtime.bindings import Binding, leased, on_device, put_back
 from penstock.runtime.bodies import hosted
 from penstock.runtime.executable import (
     Executable,
+    LargeStepError,
     ResizesVariableError,
     VariesByShapeError,
 )
@@ -377,14 +378,16 @@ class Region:
             given = (variant, steps, reserved, inputs, kept, taken, bound)
             limit = variant.lapack
             run = self._execute if limit is None else partial(limit.run, self._execute)
-            try:
-                return run(*given)
-            except ResizesVariableError:  # found while it was traced: nothing has run yet
-                variant.keep_buffers()
-            except jax.errors.JaxRuntimeError as problem:
-                if not variant.compile_plainly(problem):
-                    raise
-            return run(*given)
+            while True:  # each of these comes once; nothing has run yet
+                try:
+                    return run(*given)
+                except ResizesVariableError:
+                    variant.keep_buffers()
+                except LargeStepError:
+                    pass  # it is weighed now
+                except jax.errors.JaxRuntimeError as problem:
+                    if not variant.compile_plainly(problem):
+                        raise
         except (NotStatic, VariesByShapeError):
             self._hand_on(steps, reserved, step)
             raise
@@ -403,6 +406,8 @@ class Region:
         arguments = (variant.constants, steps, given, kept, taken)
         results: list[Any] = []
         with wide_types():
+            if variant.to_weigh:
+                variant.weigh(arguments)
             if not taken:
                 results = [variant.function(*arguments)]
             else:
