@@ -206,6 +206,55 @@ def test_steps_that_compute_beyond_all_memory_change_no_variable(jit):
     assert variable.numpy().tolist() == [3.0, 3.0]
 
 
+SHORT = """
+import resource
+import sys
+import penstock as tf
+from penstock.core import memory
+from penstock.runtime import executable
+
+variable = tf.Variable(tf.zeros([2]))
+
+@tf.function
+def step(x):
+    variable.assign_add([1.0, 1.0])
+    table = x * tf.reshape(x, [-1, 1])
+    return tf.reduce_sum(tf.sort(tf.matmul(table, table))[:, 0])
+
+step(tf.ones([100]))
+executable.WEIGHED_PART = int(sys.argv[1])
+memory.largest()
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20), -1))
+try:
+    print(step(tf.ones([12_000])).numpy())
+except tf.errors.ResourceExhaustedError as problem:
+    print(str(problem)[:60])
+try:
+    print(variable.numpy()[0])
+except tf.errors.ResourceExhaustedError as problem:
+    print(str(problem)[-70:])
+variable.assign([5.0, 5.0])
+print(step(tf.ones([100])).numpy(), variable.numpy()[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "said", "left"),
+    [
+        (1 << 60, "TopKV2 {{node sort/TopKV2}}", "1.0"),  # it is weighed
+        (1, "OOM when allocating: a value was read that is not there", "before they are read"),
+    ],
+)
+def test_short_memory_is_an_error_that_says_so(part, said, left):
+    command = [sys.executable, "-c", SHORT, str(part)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    first, second, last = done.stdout.splitlines()
+    assert first.startswith(said)
+    assert left in second
+    assert last == "10000.0 6.0"
+
+
 def test_session_steps_that_compute_beyond_all_memory_lose_no_variable():
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         v = tf.compat.v1.get_variable("v", initializer=tf.ones([2]))

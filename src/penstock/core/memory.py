@@ -18,6 +18,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from penstock import errors
 from penstock.config import env
 from penstock.core.lazy_module import LazyModule
@@ -100,6 +102,37 @@ def refuse_beyond_memory(
             f"{where()}: OOM when allocating: expected {largest():,} bytes at most, the memory of"
             f" this machine, got {what} of {size:,} bytes. Take smaller batches or sizes.",
         )
+
+
+def refuse_beyond_free(size: int, where: Callable[[], str], op: Any, what: str) -> None:
+    """As `refuse_beyond_memory`, and refuses what the system would not hand out now.
+
+    Raises:
+      ResourceExhaustedError: there are not `size` bytes.
+    """
+    refuse_beyond_memory(size, where, op, what)
+    try:
+        np.empty(size, np.uint8)  # pages that nobody writes to take no memory
+    except MemoryError:
+        raise errors.ResourceExhaustedError(
+            None,
+            op,
+            f"{where()}: OOM when allocating: expected memory for {what} of {size:,} bytes, got"
+            " none from the system. Free memory, or take smaller batches or sizes.",
+        ) from None
+
+
+def located_read(problem: RuntimeError) -> Exception:
+    """The error of a read of what XLA had no memory to compute; others stay as they are."""
+    if "Out of memory" not in str(problem):
+        return problem
+    return errors.ResourceExhaustedError(
+        None,
+        None,
+        "OOM when allocating: a value was read that is not there, since memory ran out in the step"
+        f" that computes it ({problem}). Take smaller batches or sizes; assign to variables that"
+        " this step has updated before they are read again.",
+    )
 
 
 def is_allocator() -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.lazy import check_not_forked, jax, jnp, wide_types
+from penstock.core.memory import located_read
 from penstock.core.native_buffers import Exporter
 from penstock.types import dtypes
 from penstock.types.dims import Dims
@@ -503,14 +504,28 @@ def host_array(tensor: EagerTensor) -> np.ndarray[Any, Any]:
     Raises:
       TypeError: the tensor holds a resource or a variant.
       RuntimeError: it is XLA's, in a process that was forked.
+      ResourceExhaustedError: there was no memory to compute it.
     """
     array = tensor._array
     if array.__class__ is np.ndarray:
         return array
     if tensor._dtype is dtypes.resource or tensor._dtype is dtypes.variant:
         raise TypeError(f"Cannot convert a Tensor of dtype {tensor._dtype.name} to a NumPy array.")
+    return on_host(array)
+
+
+def on_host(array: Any) -> np.ndarray[Any, Any]:
+    """An array of XLA's as one of NumPy's, when it is computed.
+
+    Raises:
+      RuntimeError: the process was forked since.
+      ResourceExhaustedError: there was no memory to compute it.
+    """
     check_not_forked()
-    return np.asarray(array)
+    try:
+        return np.asarray(array)
+    except RuntimeError as problem:
+        raise located_read(problem) from None
 
 
 def value_text(tensor: EagerTensor, is_repr: bool) -> str:

@@ -13,9 +13,8 @@ import numpy as np
 from penstock.core.context import state
 from penstock.core.effects import switch
 from penstock.core.execute import execute, record
-from penstock.core.lazy import check_not_forked
 from penstock.core.resources import VariableCell
-from penstock.core.tensor import wrap
+from penstock.core.tensor import on_host, wrap
 from penstock.graph.behavior import name_scope_v1
 from penstock.ops.array_getitem import getitem, is_mask
 from penstock.ops.state_scatter import GATHER, GATHER_ND
@@ -91,15 +90,14 @@ class Reads:
         Raises:
           NotImplementedError: in a graph.
           RuntimeError: XLA computed the value, and the process was forked since.
+          ResourceExhaustedError: there was no memory to compute it.
         """
         if state.graph is not None or self._cell is None:
             raise NotImplementedError("numpy() is only available when eager execution is enabled.")
         log, cell = switch.log, self._cell
         with cell.lock if log is None else log.turn(None, "ReadVariableOp", (cell,)):
             value = cell.read()
-        if value.__class__ is not np.ndarray:
-            check_not_forked()
-        array = np.array(value, copy=True)
+        array = np.array(value if value.__class__ is np.ndarray else on_host(value), copy=True)
         return array.item() if array.dtype == object and not array.ndim else array[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

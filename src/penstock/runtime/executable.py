@@ -20,7 +20,7 @@ from penstock.core.compiling import compile_function, is_elementwise, is_refusal
 from penstock.core.host_runs import run_host
 from penstock.core.lazy import jax, jnp, wide_types
 from penstock.core.lazy_module import LazyModule
-from penstock.core.memory import largest, refuse_beyond_memory
+from penstock.core.memory import largest, refuse_beyond_free, refuse_beyond_memory
 from penstock.core.patterns import Pattern, add_pattern, used
 from penstock.core.prepared import PreparedOp
 from penstock.core.products import Noted, noted
@@ -132,7 +132,7 @@ class Executable:
         self._donates = True
         self._plain_loops = False
         self._weighs = self.to_weigh = False
-        self._fitting: set[tuple[Any, ...]] = set()  # shapes of calls for which there is memory
+        self._sizes: dict[tuple[Any, ...], int] = {}  # bytes that calls of these shapes ask for
         self.function = self._compiled()
 
     def _compiled(self) -> Callable[..., Any]:
@@ -165,30 +165,34 @@ class Executable:
         return True
 
     def weigh(self, arguments: tuple[Any, ...]) -> None:
-        """Refuses a call for which there cannot be memory, before anything of it has run.
+        """Refuses a call for which there is no memory, before anything of it has run.
 
         XLA fails in the middle of such a call, when buffers of variables are given away already.
         JAX keeps the trace and the executable for the call itself.
 
         Raises:
-          ResourceExhaustedError: what it computes needs more bytes than the process can have.
+          ResourceExhaustedError: there is no memory for what it computes.
         """
         shapes = tuple([getattr(leaf, "shape", ()) for leaf in jax.tree.leaves(arguments)])
-        if shapes in self._fitting:
-            return
+        size = self._sizes.get(shapes)
+        if size is None:
+            size = self._sizes[shapes] = self._needs(arguments)
+        node = self._largest
+        what = f"values of {len(self.region.nodes)} operations, this one's the largest,"
+        refuse_beyond_free(size, functools.partial(_where, node), node.origin, what)
+
+    def _needs(self, arguments: tuple[Any, ...]) -> int:
+        """Bytes that a call asks for, 0 where the compiler does not say."""
         self._weighs = True
         try:
             compiled = self.function.lower(*arguments).compile()  # type: ignore[attr-defined]
         finally:
             self._weighs = False
         needs = compiled.memory_analysis()
-        if needs is not None:  # else the compiler does not say
-            size = needs.temp_size_in_bytes + needs.output_size_in_bytes
-            node, count = self._largest, len(self.region.nodes)
-            what = f"values of {count} operations, this one's the largest,"
-            where = functools.partial(_where, node)
-            refuse_beyond_memory(size - needs.alias_size_in_bytes, where, node.origin, what)
-        self._fitting.add(shapes)
+        if needs is None:
+            return 0
+        size = needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes
+        return max(int(size), 0)
 
     def _trace(
         self,
