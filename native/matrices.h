@@ -24,7 +24,7 @@ EXPORT int64_t penstock_matrices_substitute(int64_t kind, const void *a, int64_t
 
 // Puts the LU decompositions, with the largest pivot of each column, of `count` matrices in their place.
 // They have at least as many rows as columns; order[i * rows + r] is the row of matrix i that stands in
-// row r. A NaN is the largest.
+// row r. A NaN is no pivot, as in LAPACK, but where the column begins with it.
 EXPORT int64_t penstock_matrices_lu(int64_t kind, void *a, int64_t count, int64_t rows,
                                     int64_t columns, int64_t threads, int64_t *order);
 
