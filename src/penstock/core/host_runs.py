@@ -178,7 +178,7 @@ def run_host(
 ) -> Sequence[Any]:
     """Runs the host kernel on NumPy arrays and returns flat results in the declared dtypes."""
     op = prepared.op
-    arguments: list[Any] = [a if a.__class__ is np.ndarray else _host_value(a) for a in arrays]
+    arguments: list[Any] = [a if a.__class__ is np.ndarray else host_value(a) for a in arrays]
     if op.shape_rule is not None:
         validate(prepared, arguments)
     for position in prepared.refs:
@@ -220,40 +220,31 @@ def plain_kernel(prepared: PreparedOp) -> Callable[..., Any] | None:
     return functools.partial(function, checks)
 
 
-def run_plain(
+def allow(
     prepared: PreparedOp,
-    arrays: Sequence[Any],
-    function: Callable[..., Any],
     allowed: set[tuple[Dims, ...]],
     fixed: frozenset[int],
-) -> Sequence[Any]:
-    """`run_host` of an operation that has a plain kernel; an error is what it raised itself.
+    key: tuple[Dims, ...],
+    *arguments: Any,
+) -> None:
+    """Checks shapes for an operation in one place of a program.
 
     Args:
       prepared: the operation.
-      arrays: its inputs.
-      function: its `plain_kernel`.
       allowed: the shapes that are known to be allowed in this place; new ones are added.
       fixed: positions of inputs that are always the same here.
+      key: the shapes of the inputs, () for what has none.
+      arguments: the inputs.
     """
-    arguments = [a if a.__class__ is np.ndarray else _host_value(a) for a in arrays]
-    if prepared.op.shape_rule is not None:
-        key = tuple([getattr(a, "shape", ()) for a in arguments])
-        if key not in allowed:
-            validate(prepared, arguments)
-            if fixed.issuperset(prepared.reads) and _is_known(prepared, key, arguments):
-                if len(allowed) > VALIDATED_SHAPES:
-                    allowed.clear()
-                allowed.add(key)
-    results = quiet.run(function, *arguments)
-    if prepared.single and results.__class__ is np.ndarray:
-        wanted = prepared.out_numpy[0]
-        if results.dtype is wanted or wanted is None:
-            return (results,)
-    return conform(prepared, results)
+    validate(prepared, arguments)
+    if fixed.issuperset(prepared.reads) and _is_known(prepared, key, arguments):
+        if len(allowed) > VALIDATED_SHAPES:
+            allowed.clear()
+        allowed.add(key)
 
 
-def _host_value(array: Any) -> Any:
+def host_value(array: Any) -> Any:
+    """What a host kernel takes for an input: an array of NumPy's, or what is no array."""
     if array.__class__ is ResourceHandle:
         return array
     if isinstance(array, np.generic):

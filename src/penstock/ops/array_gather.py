@@ -36,7 +36,10 @@ def check_rows(ctx: KernelContext, xp: Any, indices: Array, size: int) -> None:
     if not indices.size:
         return
     if isinstance(indices, np.ndarray):
-        if indices.min() >= 0 and indices.max() < size:
+        if indices.size == 1:  # as in a loop that reads row by row
+            if 0 <= indices.item() < size:
+                return
+        elif indices.min() >= 0 and indices.max() < size:
             return
         xp = np
     flat = indices.reshape(-1)
@@ -104,9 +107,7 @@ def take(xp: Any, params: Array, indices: Array, axis: int, batch: int) -> Array
                 (*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :]), params.dtype
             )
         return (
-            np.take(params, indices, axis)
-            if xp is np
-            else xp.take(params, indices, axis, mode="clip")
+            params.take(indices, axis) if xp is np else xp.take(params, indices, axis, mode="clip")
         )
     front = params if axis == batch else xp.moveaxis(params, axis, batch)
     sizes, rest = front.shape[:batch], front.shape[batch + 1 :]

@@ -4,6 +4,7 @@
 views; `broadcast_to` repeats along axes of size 1.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,7 +50,7 @@ SIZE = define_op(
 
 @kernel(SIZE, limit=VIEW)
 def _size(xp: Any, x: Array, *, out_type: Any) -> Array:
-    return np.asarray(np.prod(np.shape(x), dtype=np.int64), out_type.numpy_dtype)
+    return np.array(math.prod(np.shape(x)), np.int64).astype(out_type.numpy_dtype)
 
 
 RANK = define_op(

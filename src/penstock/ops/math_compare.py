@@ -88,7 +88,8 @@ def _define_equality(name: str, ufunc: Any, compiled: str, doc: str) -> OpDef:
 
     def compare(xp: Any, x: Array, y: Array) -> Array:
         try:
-            np.broadcast_shapes(x.shape, y.shape)
+            if x.shape != y.shape:
+                np.broadcast_shapes(x.shape, y.shape)
         except ValueError:  # the shape rule let it pass: incompatible_shape_error is off
             return xp.asarray(name == "NotEqual")
         result = ufunc(x, y) if xp is np else getattr(jnp, compiled)(x, y)

@@ -35,16 +35,27 @@ EXTREME_TYPES = (
 BOOL_INPUT = "a bool has no gradient"
 
 
+# What np.sum and others end up with, 2 us later; Any, since NumPy's types want `keep` as a literal.
+_add: Any = np.add.reduce
+_multiply: Any = np.multiply.reduce
+_maximum: Any = np.maximum.reduce
+_minimum: Any = np.minimum.reduce
+
+
 def _accumulator(xp: Any, x: Array) -> Any:
     """The dtype a sum is kept in: float32 for the 16-bit dtypes, else the array's own."""
     return np.dtype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x.dtype
 
 
 def _sum_kernel(xp: Any, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+    if xp is np:
+        return _add(x, axes, _accumulator(xp, x), None, keep)
     return xp.sum(x, axis=axes, keepdims=keep, dtype=_accumulator(xp, x))
 
 
 def _prod_kernel(xp: Any, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+    if xp is np:
+        return _multiply(x, axes, _accumulator(xp, x), None, keep)
     return xp.prod(x, axis=axes, keepdims=keep, dtype=_accumulator(xp, x))
 
 
@@ -77,12 +88,16 @@ def _highest(dtype: np.dtype[Any]) -> Any:
 def _max_kernel(xp: Any, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     if not axes:
         return x
+    if xp is np:
+        return _maximum(x, axes, None, None, keep, _lowest(x.dtype))
     return xp.max(x, axis=axes, keepdims=keep, initial=_lowest(x.dtype))
 
 
 def _min_kernel(xp: Any, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     if not axes:
         return x
+    if xp is np:
+        return _minimum(x, axes, None, None, keep, _highest(x.dtype))
     return xp.min(x, axis=axes, keepdims=keep, initial=_highest(x.dtype))
 
 

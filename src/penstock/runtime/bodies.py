@@ -19,12 +19,13 @@ from penstock.runtime.draws import CONDITIONALS, GIVES_STREAMS, draws
 from penstock.runtime.executable import trace_node
 from penstock.runtime.fusing import fuse_chains
 from penstock.runtime.host_path import HostPath
-from penstock.runtime.host_work import Budget
+from penstock.runtime.host_work import OVERHEAD, Budget
 from penstock.runtime.loop_nodes import copied
 from penstock.runtime.program import FEED, Program, build
 from penstock.runtime.simplify import PASSES, prepared_op, simplify
 from penstock.runtime.step import Step
 from penstock.types import dtypes as dt
+from penstock.types.dims import is_full
 
 UNFUSED = PASSES[:-1]
 
@@ -80,10 +81,16 @@ class _Uncompiled:
         prepared = [prepared_op(n, device) for n in nodes]
         feeds = [(n, 0) for n in program.feeds]
         self._path = HostPath(nodes, prepared, feeds, [], program.fetches)
+        self._count = len(nodes)
 
     def run(self, feeds: Sequence[Any], step: Step, budget: Budget) -> Sequence[Any]:
         """The fetched arrays."""
-        return self._path.run(feeds, (), step, budget)
+        free, budget.free_nodes = budget.free_nodes, 0  # loops inside would be compiled whole
+        try:
+            return self._path.run(feeds, (), step, budget)
+        finally:
+            budget.free_nodes = free
+            budget.left += OVERHEAD * min(free, self._count)
 
 
 def _uncompiled(body: CallBody, ctx: KernelContext) -> _Uncompiled:
@@ -128,6 +135,30 @@ def hosted(node: Any, device: str) -> bool:
         for body in bodies_of(node.attrs)
         for inner in traced_body(body, device).plain.nodes
     )
+
+
+def runs_singly(node: Any, device: str) -> bool:
+    """Whether bodies have sizes that are open, and nodes that may run one by one on the host.
+
+    Nodes that wait for others, or run a program's own code, are left to plans, which run what else
+    can run meanwhile.
+    """
+    inside = [n for body in bodies_of(node.attrs) for n in traced_body(body, device).plain.nodes]
+    return (
+        hosted(node, device)
+        and not any(_waits(n, device) for n in inside)
+        and not all(is_full(dims) for n in (node, *inside) for dims in n.shapes)
+    )
+
+
+def _waits(node: Any, device: str) -> bool:
+    if node.type in (FEED, "NoOp"):
+        return False
+    kernel = prepared_op(node, device).host_kernel
+    if kernel is not None and kernel.reentrant and not node.op.calls:
+        return True
+    inside = (n for body in bodies_of(node.attrs) for n in traced_body(body, device).plain.nodes)
+    return any(_waits(n, device) for n in inside)
 
 
 def drawing_inside(node: Any, device: str) -> list[Any]:

@@ -1,28 +1,28 @@
 """Running nodes one by one: single nodes, and a region kernel by kernel.
 
-The host path serves sizes that are new and work smaller than a compiled call. A region of plain
-ufuncs becomes one generated Python function, so that a step of few small operations costs little
-more than the operations.
+The host path serves sizes that are new and work smaller than a compiled call. Operations without
+effects that follow each other are one generated Python function (`penstock.runtime.straight_code`),
+so that a step of few small operations costs little more than the operations.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from penstock import errors
-from penstock.core import effects, shapes
+from penstock.core import effects
 from penstock.core.eager import resources_of, run_prepared
-from penstock.core.host_runs import plain_kernel, run_host, run_plain
-from penstock.core.kernels import KernelContext, quiet
+from penstock.core.host_runs import plain_kernel, run_host
+from penstock.core.kernels import KernelContext
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import PreparedOp
 from penstock.runtime.host_work import Budget
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.step import Step
+from penstock.runtime.straight_code import Call, Straight, is_plain_ufunc, parts_of
 from penstock.types import dtypes as dt
-from penstock.types.dims import Dims
 
 
 def run_node(
@@ -119,17 +119,6 @@ def _run_on_variables(
         drain(back)
 
 
-# The plain kernel of a call, the shapes it has been allowed, and which inputs are constants.
-_Plain = tuple[Callable[..., Any], set[tuple[Dims, ...]], frozenset[int]]
-
-
-def _plain(prepared: PreparedOp, sources: Sequence[int], fixed: set[int]) -> _Plain | None:
-    kernel = plain_kernel(prepared)
-    if kernel is None:
-        return None
-    return kernel, set(), frozenset(i for i, slot in enumerate(sources) if slot in fixed)
-
-
 class HostPath:
     """Nodes that run one after the other over their own slots."""
 
@@ -145,22 +134,23 @@ class HostPath:
         for source, index in [*inputs, *variables]:
             slots.setdefault((id(source), index), len(slots))
         self._given = len(slots)
-        constants: list[tuple[int, Any]] = []
-        self._calls: list[tuple[Node, PreparedOp, list[int], list[int], _Plain | None]] = []
-        fixed: set[int] = set()
+        known: dict[int, Any] = {}
+        calls: list[Call] = []
         for node, ready in zip(nodes, prepared, strict=True):
             targets = [slots.setdefault((id(node), i), len(slots)) for i in range(len(node.dtypes))]
             if node.type == "Const":
-                constants.append((targets[0], node.attrs["value"].array))
-                fixed.add(targets[0])
+                known[targets[0]] = node.attrs["value"].array
             else:
                 sources = [slots[id(s), i] for s, i in node.inputs]
-                self._calls.append((node, ready, sources, targets, _plain(ready, sources, fixed)))
+                calls.append(Call(node, ready, sources, targets, plain_kernel(ready)))
         self._outputs = [slots[id(n), i] for n, i in outputs]
         self._template: list[Any] = [None] * len(slots)
-        for slot, value in constants:
+        for slot, value in known.items():
             self._template[slot] = value
-        self._fast = None if variables else self._generate(len(inputs), dict(constants))
+        self._whole: Straight | None = None
+        if not variables and calls and all(call.plain for call in calls):
+            self._whole = Straight(calls, range(self._given), self._outputs, known)
+        self._parts = parts_of(calls, self._outputs, known)
 
     def run(
         self,
@@ -170,54 +160,47 @@ class HostPath:
         uncompiled: Budget | None = None,
     ) -> Sequence[Any]:
         """The outputs. `uncompiled`: nothing of bodies is compiled either, until it is used up."""
-        if self._fast is not None:
+        if self._whole is not None:
             try:
-                return quiet.run(self._fast, *inputs)
-            except (ValueError, TypeError, IndexError):
+                if uncompiled is None:
+                    return self._whole.run(inputs)
+                values, work = self._whole.run_counted(inputs)
+                uncompiled.left -= work
+                return values
+            except Exception:
                 pass  # once more below, for the error's text
         slots = self._template.copy()
         slots[: self._given] = [*inputs, *handles]
-        for node, prepared, sources, targets, plain in self._calls:
-            arguments = [slots[i] for i in sources]
-            try:
-                results = None if plain is None else run_plain(prepared, arguments, *plain)
-            except Exception:
-                results = None  # once more below, for the error's text
-            if results is None:
-                results = run_node(node, prepared, arguments, step, uncompiled=uncompiled)
-            if uncompiled is not None:
-                uncompiled.spend(node.type, arguments, results)
-            for target, value in zip(targets, results, strict=True):
-                slots[target] = value
+        for part in self._parts:
+            if isinstance(part, Call):
+                _run_call(part, slots, step, uncompiled)
+            else:
+                _run_straight(part, slots, step, uncompiled)
         return [slots[i] for i in self._outputs]
 
-    def _generate(self, count: int, constants: dict[int, Any]) -> Callable[..., Any] | None:
-        """A function of the inputs that calls the ufuncs in order.
 
-        None when some node is no plain ufunc.
-        """
-        if not self._calls or not all(is_plain_ufunc(prepared) for _, prepared, *_ in self._calls):
-            return None
-        names: dict[str, Any] = {"ndarray": np.ndarray, "asarray": np.asarray}
-        names.update({f"v{slot}": value for slot, value in constants.items()})
-        lines = [f"def host_path({', '.join(f'v{i}' for i in range(count))}):"]
-        for k, (_, prepared, sources, targets, _) in enumerate(self._calls):
-            names[f"f{k}"], names[f"t{k}"] = prepared.host, prepared.out_numpy[0]
-            result = f"v{targets[0]}"
-            lines.append(f"    {result} = f{k}({', '.join(f'v{i}' for i in sources)})")
-            lines.append(f"    if {result}.__class__ is not ndarray or {result}.dtype is not t{k}:")
-            lines.append(f"        {result} = asarray({result}, t{k})")
-        lines.append(f"    return [{', '.join(f'v{i}' for i in self._outputs)}]")
-        exec("\n".join(lines), names)
-        return names["host_path"]  # type: ignore[no-any-return]
+def _run_straight(part: Straight, slots: list[Any], step: Step, uncompiled: Budget | None) -> None:
+    try:
+        if uncompiled is None:
+            values = part.run(part.take(slots))
+        else:
+            values, work = part.run_counted(part.take(slots))
+            uncompiled.left -= work
+    except Exception:  # once more, for the error's text
+        for call in part.calls:
+            _run_call(call, slots, step, uncompiled)
+        return
+    for target, value in zip(part.gives, values, strict=True):
+        slots[target] = value
 
 
-def is_plain_ufunc(prepared: PreparedOp) -> bool:
-    """Whether the host kernel is a NumPy ufunc whose own shape check is the operation's."""
-    if not prepared.single or prepared.refs or not isinstance(prepared.host, np.ufunc):
-        return False
-    rule = prepared.op.shape_rule
-    return rule is shapes.broadcast or (rule is shapes.same and len(prepared.in_dtypes) == 1)
+def _run_call(call: Call, slots: list[Any], step: Step, uncompiled: Budget | None) -> None:
+    arguments = [slots[i] for i in call.sources]
+    results = run_node(call.node, call.prepared, arguments, step, uncompiled=uncompiled)
+    if uncompiled is not None:
+        uncompiled.spend(call.node.type, arguments, results)
+    for target, value in zip(call.targets, results, strict=True):
+        slots[target] = value
 
 
 def is_fresh(node: Node, prepared: PreparedOp, compiled: bool) -> bool:

@@ -13,9 +13,9 @@ from penstock.core import determinism
 from penstock.core.effects import replaying
 from penstock.core.prepared import PreparedOp
 from penstock.core.traced import NotStatic
-from penstock.runtime.bodies import hosted
+from penstock.runtime.bodies import runs_singly
 from penstock.runtime.first_runs import compilation
-from penstock.runtime.host_work import Budget
+from penstock.runtime.host_work import CALL_NODES, Budget
 from penstock.runtime.program import Node
 from penstock.runtime.regions import Region, run_node
 from penstock.runtime.step import Event, Step
@@ -127,10 +127,11 @@ class HostItem(Item):
 
 
 class LoopItem(HostItem):
-    """A conditional or loop that could be part of a region but for what a run computes.
+    """A conditional or loop on the host with sizes that are open.
 
     Its bodies are not compiled before it has done as much work on the host as that would cost:
-    sizes that differ from round to round would be compiled one after the other.
+    sizes that differ from round to round would be compiled one after the other. What one compiled
+    call in each round would cost does not count, so small bodies never are.
     """
 
     def __init__(self, node: Node, prepared: PreparedOp, slots: Slots) -> None:
@@ -154,9 +155,9 @@ class LoopItem(HostItem):
             return None
         with self._lock:
             if self._left is None:
-                fit = hosted(self.node, self.prepared.device)
+                fit = runs_singly(self.node, self.prepared.device)
                 self._left = compilation([self.node], self.prepared.device) if fit else 0
-        return Budget() if self._left > 0 else None
+        return Budget(CALL_NODES) if self._left > 0 else None
 
 
 class TracedItem(Item):

@@ -51,7 +51,6 @@ from penstock.runtime.step import Step
 from penstock.runtime.watching import state as watching
 from penstock.runtime.watching import watched
 from penstock.types import dtypes as dt
-from penstock.types.dims import is_full
 from penstock.types.dtypes import DType
 
 
@@ -178,14 +177,9 @@ class Plan:
             (value,) = run_node(node, prepared, [], Step(self.resources, self.state, counted=False))
             template[slots[id(node), 0]] = value
             return None
-        if id(node) in self._on_host and self._is_open_loop(node):
+        if self.device == "CPU" and node.op is not None and node.op.calls:
             return LoopItem(node, prepared, slots)
         return HostItem(node, prepared, slots)
-
-    def _is_open_loop(self, node: Node) -> bool:
-        """Whether a node is a conditional or loop on values of unknown sizes, on a CPU."""
-        calls = node.op is not None and bool(node.op.calls)
-        return calls and self.device == "CPU" and not all(map(is_full, node.shapes))
 
     def run(self, feeds: Sequence[Any], step: Step) -> Sequence[Any]:
         """Runs all items; `feeds` in the order of the program's feeds. Returns the fetched arrays.
