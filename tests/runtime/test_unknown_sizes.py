@@ -314,6 +314,7 @@ def test_loops_whose_sizes_grow_stay_uncompiled_until_that_costs_as_much(compile
 
     monkeypatch.setattr(regions, "TINY_ELEMENTS", 0)
     monkeypatch.setattr(items, "compilation", lambda nodes, device: 150 * host_work.OVERHEAD)
+    monkeypatch.setattr(items, "CALL_NODES", 0)  # the rounds are small
     x = draw(3)
     counts = []
     for _ in range(7):
