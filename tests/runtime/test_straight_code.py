@@ -107,6 +107,25 @@ def test_small_bodies_of_host_loops_are_never_compiled(monkeypatch):
     assert planned
 
 
+def test_loops_that_update_variables_compute_the_same_from_the_first_run_on(monkeypatch):
+    variable, singly = tf.Variable(tf.zeros([3])), []
+    original = bodies._uncompiled
+    monkeypatch.setattr(bodies, "_uncompiled", lambda *a: singly.append(0) or original(*a))
+
+    @tf.function
+    def run(x):
+        while tf.size(x) > 1:
+            tf.autograph.experimental.set_loop_options(
+                shape_invariants=[(x, tf.TensorShape([None]))]
+            )
+            x = tf.boolean_mask(x, x > tf.reduce_mean(x))
+            variable.assign_add(tf.tanh(variable + tf.reduce_sum(x)))
+
+    run(tf.range(1.0, 17.0))
+    assert variable.numpy().min() > 0
+    assert not singly
+
+
 def test_loops_that_wait_for_others_keep_their_plans():
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         queue = tf.queue.FIFOQueue(1, [tf.float32], [[]])

@@ -160,7 +160,7 @@ def on_accelerator(arrays: Sequence[Any]) -> bool:
     return any(
         device.platform != "cpu"
         for array in arrays
-        if hasattr(array, "addressable_shards")
+        if hasattr(type(array), "addressable_shards")
         for device in array.devices()
     )
 
@@ -249,7 +249,8 @@ def host_value(array: Any) -> Any:
         return array
     if isinstance(array, np.generic):
         return np.asarray(array)
-    return np.asarray(array) if hasattr(array, "addressable_shards") else array
+    # of the type: the property itself collects what it gives
+    return np.asarray(array) if hasattr(type(array), "addressable_shards") else array
 
 
 def _call_host(prepared: PreparedOp, arguments: list[Any], context: KernelContext | None) -> Any:
@@ -301,7 +302,7 @@ def conform(prepared: PreparedOp, results: Any) -> list[Any]:
             out.append(array)
         elif array.__class__ is np.ndarray or isinstance(array, np.generic):
             out.append(array if array.dtype == wanted else array.astype(wanted))
-        elif hasattr(array, "addressable_shards"):
+        elif hasattr(type(array), "addressable_shards"):
             out.append(array if array.dtype == wanted else np.asarray(array).astype(wanted))
         else:
             out.append(_object_scalar(array) if wanted.kind == "O" else np.asarray(array, wanted))

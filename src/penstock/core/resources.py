@@ -85,7 +85,7 @@ class VariableCell:
         if value.__class__ is np.ndarray:
             if not value.flags.writeable:
                 value = value.copy()
-        elif not fresh and hasattr(value, "addressable_shards"):
+        elif not fresh and hasattr(type(value), "addressable_shards"):
             value, fresh = owned_copy(value), True
         with self.lock:
             self._recall()

@@ -222,7 +222,7 @@ def _convert(tensor: SymbolicTensor, value: Any, wanted: Any) -> Any:
     _refuse_tensor(tensor, value)
     if value.__class__ is np.ndarray and value.dtype == wanted:
         return value
-    if hasattr(value, "addressable_shards"):  # a JAX array stays where it is
+    if hasattr(type(value), "addressable_shards"):  # a JAX array stays where it is
         return value if value.dtype == wanted else np.asarray(value).astype(wanted)
     if not isinstance(value, int):
         return np.asarray(value, dtype=wanted)

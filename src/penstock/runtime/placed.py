@@ -48,7 +48,7 @@ class PlacedRegion(Region):
 
 
 def _moved(value: Any, device: Any) -> Any:
-    if not hasattr(value, "addressable_shards") or value.devices() == {device}:
+    if not hasattr(type(value), "addressable_shards") or value.devices() == {device}:
         return value
     return jax.device_put(value, device)
 

@@ -177,7 +177,9 @@ class Plan:
             (value,) = run_node(node, prepared, [], Step(self.resources, self.state, counted=False))
             template[slots[id(node), 0]] = value
             return None
-        if self.device == "CPU" and node.op is not None and node.op.calls:
+        calls = node.op is not None and bool(node.op.calls) and self.device == "CPU"
+        # What changes variables gives the same bits from its first run on: it may be resumed.
+        if calls and (not node.stateful or id(node) in self._on_host):
             return LoopItem(node, prepared, slots)
         return HostItem(node, prepared, slots)
 
