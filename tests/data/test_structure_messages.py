@@ -1,5 +1,7 @@
 """Specs as messages: `experimental_as_proto` and its like, with TensorFlow 2.21's answers."""
 
+from collections.abc import Mapping
+
 import pytest
 
 import penstock as tf
@@ -53,3 +55,57 @@ def test_what_is_no_message_of_the_class_is_refused(wrong):
     if wrong is None or isinstance(wrong, str):
         with pytest.raises(TypeError, match="experimental_from_proto: expected a TypeSpecProto"):
             tf.RaggedTensorSpec.experimental_from_proto(wrong)
+
+
+def test_extension_types_with_a_name_are_messages():
+    class Inner(tf.experimental.ExtensionType):
+        __name__ = "messages.Inner"
+        values: tf.Tensor
+        scale: float = 2.5
+        shape: tf.TensorShape = tf.TensorShape([None, 2])
+        sizes: tuple[int, ...] = (1, 2)
+
+    class Outer(tf.experimental.BatchableExtensionType):
+        __name__ = "messages.Outer"
+        parts: Mapping[str, tf.Tensor]
+        rows: tf.RaggedTensor
+        inner: Inner
+
+    spec = Outer({"q": [1]}, tf.ragged.constant([[1]]), Inner(1.0))._type_spec
+    message = spec.experimental_as_proto()
+    assert (message.type_spec_class, message.type_spec_class_name) == (13, "messages.Outer.Spec")
+    assert message.num_flat_components == 4
+    fields = [f.tuple_value.values for f in message.type_state.tuple_value.values]
+    assert [f[0].string_value for f in fields] == ["parts", "rows", "inner"]
+    assert fields[2][1].type_spec_value.type_spec_class_name == "messages.Inner.Spec"
+    assert Outer.Spec.experimental_from_proto(message) == spec
+    del message.type_state.tuple_value.values[0]
+    with pytest.raises(ValueError, match=r"expected the parts of a messages.Outer.Spec"):
+        Outer.Spec.experimental_from_proto(message)
+    with pytest.raises(ValueError, match="expected a new name"):
+        type("Other", (tf.experimental.ExtensionType,), {"__name__": "messages.Inner"})
+    with pytest.raises(TypeError, match="expected text as __name__, got 3"):
+        type("Other", (tf.experimental.ExtensionType,), {"__name__": 3})
+    nameless = type("Nameless", (tf.experimental.ExtensionType,), {})
+    with pytest.raises(ValueError, match=r"__name__ = 'package.Name'"):
+        nameless()._type_spec.experimental_as_proto()
+
+
+def test_ragged_shapes_and_structured_tensors_are_extension_types():
+    shape = tf.experimental.DynamicRaggedShape.from_lengths([2, (1, 2)])._type_spec
+    message = shape.experimental_as_proto()
+    assert (message.type_spec_class, message.num_flat_components) == (13, 2)
+    assert message.type_spec_class_name == "tf.DynamicRaggedShape.Spec"
+    fields = [f.tuple_value.values for f in message.type_state.tuple_value.values]
+    names = ["_row_partitions", "_inner_shape", "_static_inner_shape"]
+    assert [f[0].string_value for f in fields] == names
+    assert fields[1][1].tensor_spec_value.dtype == tf.int64.as_datatype_enum
+    assert type(shape).experimental_from_proto(message) == shape
+    del message.type_state.tuple_value.values[0]
+    with pytest.raises(ValueError, match=r"expected the parts of a tf.DynamicRaggedShape.Spec"):
+        type(shape).experimental_from_proto(message)
+    rows = tf.experimental.StructuredTensor.from_fields({"a": [1, 2]}, shape=[2])._type_spec
+    message = rows.experimental_as_proto()
+    assert (message.type_spec_class, message.num_flat_components) == (13, 2)
+    assert message.type_spec_class_name == "tf.StructuredTensor.Spec"
+    assert type(rows).experimental_from_proto(message) == rows

@@ -270,6 +270,29 @@ def test_handles_of_one_name_are_one_variable():
         run([wrong])
 
 
+def test_handles_without_a_name_are_one_variable():
+    graph = tf.Graph()
+    with graph.as_default():
+        attrs = {"dtype": "float32", "shape": []}
+        a, b = execute("VarHandleOp", (), attrs, "a"), execute("VarHandleOp", (), attrs, "b")
+        named = execute("VarHandleOp", (), {**attrs, "shared_name": "a"}, "c")
+        assign = execute("AssignVariableOp", (a, 1.0))
+        read, other = [execute("ReadVariableOp", (h,), {"dtype": "float32"}) for h in (b, named)]
+    run = Runner(graph)
+    run((), [assign])
+    assert run([read]) == [1.0]
+    with pytest.raises(errors.FailedPreconditionError, match="initialized"):
+        run([other])
+
+
+def test_one_position_is_written_as_it_is_read():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    assert tf.tensor_scatter_nd_update(x, [1, 0], 9.0).numpy()[1, 0] == 9.0
+    assert tf.scatter_nd([1, 0], x[0, 0], [2, 2]).numpy()[1, 0] == 1.0
+    v = tf.Variable(x)
+    assert v.scatter_nd_update([1, 0], 9.0).numpy()[1, 0] == 9.0
+
+
 def test_shapes_are_checked_when_the_graph_is_built():
     with tf.Graph().as_default():
         v = tf.Variable(TABLE)

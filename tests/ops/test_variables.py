@@ -180,7 +180,18 @@ def test_copies_are_independent():
         other.assign_add([1.0, 1.0])
         assert v.numpy().tolist() == [1.0, 2.0]
     assert copy.copy(v) is v
-    assert copy.deepcopy(v).shape.as_list() == [None]
+    copied = copy.deepcopy(v)
+    assert copied.shape.as_list() == [None]
+    assert copied.assign([1.0, 2.0, 3.0]).numpy().tolist() == [1.0, 2.0, 3.0]
+
+
+def test_names_are_text():
+    for make in (tf.Variable, tf.compat.v1.Variable):
+        with pytest.raises(ValueError, match="name_scope must be a string, got 3"):
+            make(1, name=3)
+    with tf.Graph().as_default(), pytest.raises(TypeError, match="must be a string"):
+        tf.Variable(1, name=3)
+    assert tf.Variable(1, name=0).name == ":0"
 
 
 def test_set_shape_narrows():
@@ -325,6 +336,9 @@ def test_a_graph_has_operations_for_a_variable():
             v.numpy()
         with pytest.raises(NotImplementedError, match="deepcopy"):
             copy.deepcopy(v)
+        for kind in (int, float, complex):
+            with pytest.raises(AttributeError, match=rf"{kind.__name__}\(variable\): expected"):
+                kind(v)
         assert {v: 1}[v] == 1
         read = v.value()
     run = Runner(graph)

@@ -125,6 +125,16 @@ def test_the_switch_has_three_positions(mode, caplog):
     assert ("race on 'v'" in caplog.text) == (mode == "warn")
 
 
+def test_variables_without_a_name_are_one():
+    checks.set_race_checks("error")
+    raw, kind = tf.raw_ops, {"dtype": tf.float32, "shape": []}
+    with tf.Graph().as_default(), v1.Session() as session:
+        a, b = raw.VarHandleOp(**kind), raw.VarHandleOp(**kind)
+        pair = [raw.AssignVariableOp(resource=handle, value=1.0) for handle in (a, b)]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="race on"):
+            session.run(pair)
+
+
 def test_the_environment_is_asked_when_nothing_is_set(monkeypatch):
     for word, mode in {"": "off", "0": "off", "1": "warn", "error": "error"}.items():
         monkeypatch.setenv("PENSTOCK_CHECK_RACES", word)

@@ -22,7 +22,7 @@ from penstock.core.extension_fields import (
     convert_value,
 )
 from penstock.core.tensor import Tensor
-from penstock.types.type_spec import BatchableTypeSpec, TypeSpec, type_spec_from_value
+from penstock.types.type_spec import BatchableTypeSpec, TypeSpec, register, type_spec_from_value
 from penstock.util import nest
 
 _OPEN = "_extension_type_open"  # set while a constructor runs
@@ -235,6 +235,7 @@ class ExtensionType(_Fields, CompositeTensor):
         )
         cls.__init__ = made  # type: ignore[method-assign]
         cls.Spec = _make_spec(cls)
+        _register(cls)
         dispatch.add_kinds([cls])
 
     def __validate__(self) -> None:
@@ -513,6 +514,19 @@ def _make_spec(cls: type[ExtensionType]) -> type[ExtensionTypeSpec]:
         else _wrap_constructor(own, spec, in_spec=True)
     )
     return spec
+
+
+def _register(cls: type[ExtensionType]) -> None:
+    """Gives the spec of a type that has a `__name__` of its own the name for files."""
+    name = cls.__dict__.get("__name__")
+    if name is None:
+        return
+    if not isinstance(name, str):
+        raise TypeError(
+            f"{cls.__qualname__}: expected text as __name__, got {name!r}. Write the package and"
+            " the name, as in __name__ = 'package.Name'."
+        )
+    register(f"{name}.Spec")(cls.Spec)
 
 
 def _spec_of(value: Any) -> Any:

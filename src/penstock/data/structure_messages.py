@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from penstock import errors, proto
+from penstock.core.extension_type import ExtensionTypeSpec
 from penstock.core.tensor import EagerTensor, host_array, wrap
 from penstock.graph.shape_proto import dims_from_proto, dims_to_proto
 from penstock.graph.tensor_proto import array_to_proto, proto_to_array
 from penstock.ops import ragged_class as _ragged_class  # noqa: F401  # the values of specs
 from penstock.ops import ragged_partition as _ragged_partition  # noqa: F401
 from penstock.ops import tensor_array as _tensor_array  # noqa: F401
+from penstock.ops.ragged_shape import DynamicRaggedShapeSpec
 from penstock.types import type_spec
 from penstock.types.dtypes import DType, as_dtype
 from penstock.types.tensor_shape import TensorShape
@@ -35,7 +37,7 @@ _BUILT_IN = {  # registered name -> number of TypeSpecProto's class
     "tf.RowPartitionSpec": 10,
 }
 _BY_NUMBER = {number: name for name, number in _BUILT_IN.items()}
-_REGISTERED = 12
+_REGISTERED, _EXTENSION = 12, 13
 _INT64 = range(-(2**63), 2**63)
 _PLAIN = (  # a bool is an int, so it comes first
     (bool, "bool_value"),
@@ -136,12 +138,14 @@ def _write_type_spec(target: Any, spec: Any) -> None:
     try:
         name = type_spec.registered_name(type(spec))
     except ValueError:
-        raise NotEncodable(
-            f"expected a registered type, got {spec!r}. Register its class: "
-            f"@tf.type_spec.register('package.{type(spec).__name__}')."
-        ) from None
+        way = f"Register its class: @tf.type_spec.register('package.{type(spec).__name__}')."
+        if isinstance(spec, ExtensionTypeSpec):
+            way = "Give the extension type a name: __name__ = 'package.Name' in its body."
+        raise NotEncodable(f"expected a registered type, got {spec!r}. {way}") from None
     number = _BUILT_IN.get(name)
-    target.type_spec_class = _REGISTERED if number is None else number
+    extension = isinstance(spec, ExtensionTypeSpec | DynamicRaggedShapeSpec)
+    unlisted = _EXTENSION if extension else _REGISTERED
+    target.type_spec_class = unlisted if number is None else number
     target.type_spec_class_name = name if number is None else type(spec).__name__
     _write(target.type_state, spec._serialize())
     target.num_flat_components = len(spec.flatten())
@@ -216,7 +220,7 @@ def _type_spec(message: Any, where: str) -> Any:
     state = decode(message.type_state, where)
     try:
         return found._deserialize(state)
-    except (TypeError, ValueError, AttributeError) as problem:
+    except (TypeError, ValueError, AttributeError, KeyError) as problem:
         raise _refusal(where, f"the parts of a {name}", f"{state!r} ({problem})") from None
 
 

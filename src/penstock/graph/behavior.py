@@ -300,8 +300,10 @@ class name_scope_v1:
         graph = None if eager else graph_of(self._values or ())
         if graph is not None and graph is not state.graph:
             self._exit.enter_context(graph.as_default())
-        if not isinstance(self._name, str | None):
-            raise TypeError(f"name for name_scope must be a string, got {self._name!r}.")
+        name: object = self._name
+        if name and not isinstance(name, str):
+            problem = ValueError if eager else TypeError
+            raise problem(f"name for name_scope must be a string, got {name!r}.")
         return str(self._exit.enter_context(name_scope(self._name or "")))
 
     def __exit__(self, *problem: Any) -> None:

@@ -379,7 +379,10 @@ def _tensor_list(inputs: Any, problem: str) -> list[Any]:
         raise ValueError(f"{problem} Got {inputs!r}. Pass a non-empty list.")
     first = next((t for t in listed if isinstance(t, Tensor)), None)
     hint = None if first is None else first.dtype
-    return [convert_to_tensor(t, dtype_hint=hint) for t in listed]
+    try:
+        return [convert_to_tensor(t, dtype_hint=hint) for t in listed]
+    except TypeError as reason:
+        raise ValueError(f"{problem} {reason}") from reason
 
 
 def add_n(inputs: Any, name: str | None = None) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock import errors
 from penstock.core.shapes import ShapeContext
 from penstock.types.dims import Dim, Dims
 
@@ -24,9 +25,19 @@ def channel_axis(layout: str) -> int:
 
 
 def output_size(
-    size: Dim, window: Dim, stride: int, dilation: int, padding: str, pads: tuple[int, int]
+    size: Dim,
+    window: Dim,
+    stride: int,
+    dilation: int,
+    padding: str,
+    pads: tuple[int, int],
+    running: bool = False,
 ) -> Dim:
-    """The output size along one axis: None if unknown, -1 when the window does not fit."""
+    """The output size along one axis: None if unknown, -1 when the window does not fit.
+
+    A window that is too large by less than two strides is refused in a graph, but gives nothing
+    where it is seen when the operation runs (`running`).
+    """
     if size is None:
         return None
     if padding == "SAME":  # whatever the window is
@@ -36,7 +47,28 @@ def output_size(
     if size == 0 and window == 1 and pads == (0, 0):
         return 0
     room = size + pads[0] + pads[1] - (window - 1) * dilation - 1
-    return room // stride + 1 if room >= 0 else -1
+    if room < 0 and not running:
+        return -1
+    return windows_in(room, stride)
+
+
+def windows_in(room: int, stride: int) -> int:
+    """How many windows start in `room`, which is below 0 for one too large: -1 if by far."""
+    if room >= 0:
+        return room // stride + 1
+    return 0 if room > -2 * stride else -1
+
+
+def check_room(room: int, stride: int, window: int, size: int, dilation: int = 1) -> None:
+    """Refuses a window that a kernel finds to be too large by far."""
+    if windows_in(room, stride) < 0:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "Computed output size would be negative: expected a window that fits into the padded"
+            f" input, got window {window} (dilation {dilation}, stride {stride}) over size {size}."
+            " Use padding='SAME' or a smaller window.",
+        )
 
 
 def same_pads(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
@@ -78,6 +110,10 @@ def window_of(
         pads = tuple(same_pads(*entry) for entry in shape)
     else:
         pads = explicit_pads(layout, attrs)
+        shape = zip((image[i] for i in axes), sizes, strides, dilations, strict=True)
+        for (size, n, stride, dilation), pad in zip(shape, pads, strict=True):
+            room = size + sum(pad) - (n - 1) * dilation - 1
+            check_room(room, stride, n, size, dilation)
     return Window(tuple(sizes), strides, dilations, pads)
 
 
@@ -148,8 +184,9 @@ def sliding_shape(
         if window == 0 and image[axis] != 0:
             c.fail("a filter with elements", f"sizes {list(sizes)}", "Give it at least size 1.")
         found = output_size(
-            image[axis], window, strides[axis], dilations[axis], c.attr("padding"), pads[place]
-        )
+            image[axis], window, strides[axis], dilations[axis], c.attr("padding"), pads[place],
+            c.running,
+        )  # fmt: skip
         if found is not None and found < 0:
             c.fail(
                 "a window that fits into the padded input",

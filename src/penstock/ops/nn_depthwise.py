@@ -15,7 +15,7 @@ import numpy as np
 
 from penstock.core.kernels import compiled_kernel
 from penstock.core.lazy import jnp, lax
-from penstock.ops.nn_conv_geometry import Window, window_of
+from penstock.ops.nn_conv_geometry import Window, window_of, windows_in
 from penstock.ops.nn_convolution import (
     DEPTHWISE,
     DEPTHWISE_FILTER,
@@ -78,7 +78,7 @@ def _output_sizes(x: Array, window: Window) -> list[int]:
     sizes = []
     for axis, n in enumerate(x.shape[1:3]):
         reach = (window.sizes[axis] - 1) * window.dilations[axis] + 1
-        sizes.append((n + sum(window.pads[axis]) - reach) // window.strides[axis] + 1)
+        sizes.append(max(windows_in(n + sum(window.pads[axis]) - reach, window.strides[axis]), 0))
     return sizes
 
 
@@ -88,8 +88,10 @@ def _forward(ctx: Any, image: Array, kernel: Array) -> Array:
     if not _taken_apart(window) or 0 in image.shape or 0 in kernel.shape:
         return depthwise_forward(ctx, image, kernel)
     x = _channels_last(image, ctx)
-    taps = _taps(x, window, _output_sizes(x, window))
-    result = sum(tap[..., None] * kernel[place] for place, tap in taps)
+    sizes = _output_sizes(x, window)
+    if 0 in sizes:
+        return depthwise_forward(ctx, image, kernel)
+    result = sum(tap[..., None] * kernel[place] for place, tap in _taps(x, window, sizes))
     return _as_given(result.reshape(*result.shape[:3], -1), ctx)
 
 

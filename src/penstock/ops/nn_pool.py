@@ -70,7 +70,7 @@ def pooled(c: ShapeContext, dims: Dims, ksize: Any, strides: Any) -> Dims:
         found = (
             None
             if stride is None
-            else output_size(size, ksize[axis], stride, 1, c.attr("padding"), pair)
+            else output_size(size, ksize[axis], stride, 1, c.attr("padding"), pair, c.running)
         )
         if found is not None and found < 0:
             c.fail(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.core.lazy import jax, jnp, lax
-from penstock.ops.nn_conv_geometry import same_pads
+from penstock.ops.nn_conv_geometry import check_room, same_pads, windows_in
 
 Array = Any
 MOST_TAPS = 64
@@ -31,7 +31,7 @@ class PoolWindow(NamedTuple):
     def output(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the pooled tensor."""
         entries = zip(shape, self.sizes, self.strides, self.pads, strict=True)
-        return tuple((n + sum(p) - k) // s + 1 for n, k, s, p in entries)
+        return tuple(max(windows_in(n + sum(p) - k, s), 0) for n, k, s, p in entries)
 
 
 def pool_window(
@@ -47,6 +47,8 @@ def pool_window(
         pads = tuple((given[2 * i], given[2 * i + 1]) for i in range(len(shape)))
     else:
         pads = ((0, 0),) * len(shape)
+    for n, k, s, p in zip(shape, sizes, strides, pads, strict=True):
+        check_room(n + sum(p) - k, s, k, n)
     return PoolWindow(sizes, strides, pads)
 
 

@@ -493,6 +493,11 @@ def _lookup(function: Function) -> Function:
     def handle(params: Any, ids: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_ragged(ids):
             return dispatch.UNHANDLED
+        if ids.dtype not in (dt.int32, dt.int64):
+            raise ValueError(
+                "embedding_lookup: expected ragged ids of dtype int32 or int64, got"
+                f" {ids.dtype.name}. Cast them."
+            )
         return ids.with_flat_values(function(params, ids.flat_values, *args, **kwargs))
 
     return handle

@@ -80,7 +80,18 @@ class DynamicRaggedShapeSpec(TypeSpec):
         return DynamicRaggedShape
 
     def _serialize(self) -> tuple[Any, ...]:
-        return self._row_partitions, self._static_inner_shape, self._dtype
+        """As that of an extension type, which the class is in TensorFlow."""
+        return (
+            ("_row_partitions", self._row_partitions),
+            ("_inner_shape", TensorSpec([self.inner_rank], self._dtype)),
+            ("_static_inner_shape", self._static_inner_shape),
+        )
+
+    @classmethod
+    def _deserialize(cls, serialization: tuple[Any, ...]) -> "DynamicRaggedShapeSpec":
+        parts = dict(serialization)
+        inner: TensorSpec = parts["_inner_shape"]
+        return cls(parts["_row_partitions"], parts["_static_inner_shape"], inner.dtype)
 
     @property
     def _component_specs(self) -> tuple[Any, ...]:

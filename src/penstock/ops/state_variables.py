@@ -56,19 +56,17 @@ VAR_HANDLE = define_op(
 def _var_handle(
     ctx: KernelContext, *, container: str, shared_name: str, dtype: Any, shape: Any
 ) -> ResourceHandle:
-    name = shared_name or ctx.op_name
-    cell = ctx.resources.lookup_or_create(
-        container, name, VariableCell, lambda: VariableCell(name, dtype, shape)
+    cell = ctx.resources.lookup_or_create(  # one without a name is shared as any other
+        container, shared_name, VariableCell, lambda: VariableCell(shared_name, dtype, shape)
     )
     if cell.dtype is not dtype:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Trying to use variable {name} as {dtype.name}: expected {cell.dtype.name}, the dtype "
-            "it exists with. "
-            "Give it another shared_name.",
+            f"Trying to use variable {shared_name!r} as {dtype.name} in {ctx.op_name}: expected"
+            f" {cell.dtype.name}, the dtype it exists with. Give it another shared_name.",
         )
-    return ResourceHandle(container, name, cell)
+    return ResourceHandle(container, shared_name, cell)
 
 
 VAR_IS_INITIALIZED = define_op(

@@ -97,7 +97,7 @@ def initialize(
         with name_scope_v1(name, "Variable", values) as scope:
             handle_name = scope.removesuffix("/") if scope else ""
             if not variable._in_graph_mode and name is not None and not scope:
-                handle_name = name
+                handle_name = name or ""
             variable._handle_name = f"{handle_name}:0"
             variable._shared_name = handle_name
             if later is not None:

@@ -164,10 +164,21 @@ class Reads:
     __nonzero__ = __bool__
 
     def __int__(self) -> int:
-        return int(self.value())
+        return int(self._known("int"))
 
     def __float__(self) -> float:
-        return float(self.value())
+        return float(self._known("float"))
 
     def __complex__(self) -> complex:
-        return complex(self.value())
+        return complex(self._known("complex"))
+
+    def _known(self, wanted: str) -> Any:
+        """The value as a Python number needs it."""
+        value = self.value()
+        if state.graph is not None:
+            raise AttributeError(
+                f"{wanted}(variable): expected a value that is there, got '{value.name}', which is"
+                " known only when the graph runs. Compute with the variable itself, or take its"
+                " value from `Session.run` or outside of the function."
+            )
+        return value

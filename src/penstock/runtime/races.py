@@ -161,7 +161,9 @@ def _identity(ref: Ref) -> tuple[str, str] | tuple[int, int]:
     """What tells resources apart: container and name of a handle, else where it comes from."""
     node, index = ref
     name = node.attrs.get("shared_name")
-    return (str(node.attrs.get("container", "")), str(name)) if name else (id(node), index)
+    if name or node.type == "VarHandleOp":  # variables without a name are one variable
+        return str(node.attrs.get("container", "")), str(name)
+    return id(node), index
 
 
 def _ancestors(program: Program, watched: Sequence[Node]) -> dict[int, int]:

@@ -266,11 +266,35 @@ def test_too_many_indices_are_refused() -> None:
     for operator in (L.LinearOperatorDiag([1.0]), L.LinearOperatorIdentity(1)):
         with pytest.raises(tf.errors.InvalidArgumentError, match="at most 0 indices"):
             operator[0]
-    with pytest.raises(ValueError, match="stack of known rank"):
-        tf.function(
-            lambda x: L.LinearOperatorFullMatrix(x)[0].to_dense(),
+
+
+@pytest.mark.parametrize(
+    "slices", [0, ..., slice(1, 3), (..., 1), (..., None), (None, 0), (0, ..., 1)], ids=str
+)
+def test_stacks_of_unknown_rank(slices: Any) -> None:
+    value = np.random.default_rng(5).normal(size=(3, 2, 4, 4)).astype(np.float32)
+    kinds = (
+        (L.LinearOperatorFullMatrix, value),
+        (L.LinearOperatorDiag, value[..., 0]),
+        (lambda x: L.LinearOperatorFullMatrix(x).adjoint(), value),
+        (lambda x: L.LinearOperatorIdentity(2, tf.shape(x)), value[..., 0, 0]),
+    )
+    for make, given in kinds:
+        function = tf.function(
+            lambda x, make=make: make(x)[slices].to_dense(),
             input_signature=[tf.TensorSpec(None)],
-        )(np.ones((1, 1, 1), np.float32))
+        )
+        np.testing.assert_array_equal(function(given), make(given)[slices].to_dense())
+
+
+def test_stacks_of_unknown_rank_and_several_parameters_are_refused() -> None:
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def first(x: Any) -> Any:
+        operator = L.LinearOperatorFullMatrix(x)
+        return operator.matmul(operator)[0].to_dense()
+
+    with pytest.raises(ValueError, match="stack of known rank, got shape <unknown> of several"):
+        first(np.ones((1, 1, 1), np.float32))
 
 
 # ---- saved models

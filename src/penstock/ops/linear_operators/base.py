@@ -20,6 +20,7 @@ from penstock.ops.linear_operators.checked import Checked, require_fitting
 from penstock.ops.linear_operators.scopes import scoped
 from penstock.ops.module import Module
 from penstock.types import dtypes as dt
+from penstock.types.dims import Dims
 
 
 class LinearOperator(Checked, Module, CompositeTensor):
@@ -322,7 +323,7 @@ class LinearOperator(Checked, Module, CompositeTensor):
     def __getitem__(self, slices: Any) -> "LinearOperator":
         return slicing.batch_slice(self, slices)  # type: ignore[no-any-return]
 
-    def _sliced(self, entries: list[Any], dims: tuple[Any, ...]) -> "LinearOperator":
+    def _sliced(self, entries: list[Any], dims: Dims) -> "LinearOperator":
         """The part of the stack that one entry for each of its axes, sizes `dims`, picks."""
         parameters = slicing.sliced_parameters(self, entries, dims)
         if "name" in self.__dict__["_self_parameters"]:

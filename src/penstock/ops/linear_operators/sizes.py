@@ -131,7 +131,7 @@ class Sized(LinearOperator):
     def _as_parameter(batch: Any) -> Any:
         return TensorShape(batch) if isinstance(batch, tuple) else batch
 
-    def _sliced(self, entries: list[Any], dims: tuple[Any, ...]) -> LinearOperator:
+    def _sliced(self, entries: list[Any], dims: Dims) -> LinearOperator:
         if "batch_shape" not in self._spec_parameters():
             return super()._sliced(entries, dims)
         one = execute("Fill", (self._batch_vector(), np.int32(0)))

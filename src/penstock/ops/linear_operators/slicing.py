@@ -1,7 +1,8 @@
 """`operator[...]`: part of a stack of linear operators.
 
 Parameters broadcast: an axis of the stack may be missing in a parameter, or have size 1. A slice of
-the stack is taken of each parameter as if it were there.
+the stack is taken of each parameter as if it were there. Where the rank of a stack is not known,
+neither is which axes a parameter lacks; so only an operator with one parameter can be sliced then.
 """
 
 from typing import Any
@@ -20,26 +21,24 @@ def batch_slice(operator: Any, slices: Any) -> Any:
     """The operator of a part of the stack.
 
     Args:
-      operator: an operator with a stack of known rank.
+      operator: an operator with a stack of known rank, or with one parameter.
       slices: what stands in brackets: integers, slices, scalar tensors, tf.newaxis, an ellipsis.
 
     Raises:
       InvalidArgumentError, ValueError: there are more indices than axes (ValueError in a graph).
     """
     dims = operator.batch_shape.dims_tuple
-    if dims is None:
-        raise ValueError(
-            f"{operator.name}[...]: expected a stack of known rank, got shape {operator.shape}. "
-            "Set the shapes of its parameters with tf.ensure_shape."
-        )
-    return operator._sliced(_entries(operator, slices, len(dims)), dims)
+    return operator._sliced(_entries(operator, slices, None if dims is None else len(dims)), dims)
 
 
-def _entries(operator: Any, slices: Any, rank: int) -> list[Any]:
-    """One entry for each axis of the stack, and None for each new axis."""
+def _entries(operator: Any, slices: Any, rank: int | None) -> list[Any]:
+    """One entry for each axis of the stack, and None for each new axis.
+
+    An ellipsis stands for the axes that are not known to be there.
+    """
     given = list(slices) if isinstance(slices, tuple) else [slices]
     used = sum(s is not None and s is not Ellipsis for s in given)
-    if used > rank:
+    if rank is not None and used > rank:
         text = (
             f"{operator.name}[...]: slice index {rank} of dimension 0 out of bounds: expected at "
             f"most {rank} indices for the stack {operator.batch_shape}, got {used}. The matrices "
@@ -49,13 +48,15 @@ def _entries(operator: Any, slices: Any, rank: int) -> list[Any]:
         raise ValueError(text) if in_graph else errors.InvalidArgumentError(None, None, text)
     if not any(s is Ellipsis for s in given):
         given.append(Ellipsis)
+    if rank is None:
+        return given
     found: list[Any] = []
     for entry in given:
         found.extend([FULL] * (rank - used) if entry is Ellipsis else [entry])
     return found
 
 
-def sliced_parameters(operator: Any, entries: list[Any], dims: tuple[Any, ...]) -> dict[str, Any]:
+def sliced_parameters(operator: Any, entries: list[Any], dims: Dims) -> dict[str, Any]:
     """The parameters of an operator for a part of its stack.
 
     Args:
@@ -63,6 +64,11 @@ def sliced_parameters(operator: Any, entries: list[Any], dims: tuple[Any, ...]) 
       entries: as `_entries` makes them.
       dims: the static shape of the stack that they are for.
     """
+    if dims is None and len(_parts(operator)) != 1:
+        raise ValueError(
+            f"{operator.name}[...]: expected a stack of known rank, got shape {operator.shape} of "
+            "several parameters. Set their shapes with tf.ensure_shape."
+        )
     inner = operator._experimental_parameter_ndims_to_matrix_ndims
     found = {}
     for name, value in operator._spec_parameters().items():
@@ -78,13 +84,22 @@ def sliced_parameters(operator: Any, entries: list[Any], dims: tuple[Any, ...]) 
     return found
 
 
+def _parts(operator: Any) -> list[Any]:
+    """The tensors and operators that an operator is made of."""
+    found: list[Any] = []
+    for value in operator._spec_parameters().values():
+        if holds_tensors(value):
+            found.extend(value if isinstance(value, (list, tuple)) else [value])
+    return found
+
+
 def _holds_operators(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(_holds_operators(item) for item in value)
     return isinstance(value, CompositeTensor)
 
 
-def _sliced(value: Any, inner: Any, entries: list[Any], dims: tuple[Any, ...]) -> Any:
+def _sliced(value: Any, inner: Any, entries: list[Any], dims: Dims) -> Any:
     if isinstance(value, (list, tuple)):
         counts = inner if isinstance(inner, (list, tuple)) else [inner] * len(value)
         pairs = zip(value, counts, strict=True)
@@ -96,8 +111,10 @@ def _sliced(value: Any, inner: Any, entries: list[Any], dims: tuple[Any, ...]) -
     return value[(*fitting(entries, own, dims), *[FULL] * inner)]
 
 
-def fitting(entries: list[Any], own: Dims, dims: tuple[Any, ...]) -> list[Any]:
+def fitting(entries: list[Any], own: Dims, dims: Dims) -> list[Any]:
     """The entries for a value with the axes `own` that broadcast to `dims`."""
+    if dims is None:
+        return entries
     if own is None:
         raise ValueError("operator[...]: expected parameters of known rank. Use tf.ensure_shape.")
     found: list[Any] = []
