@@ -327,18 +327,24 @@ def test_indexed_slices_become_dense():
         convert_to_tensor(slices, dt.int32)
 
 
-def test_indexed_slices_of_unknown_size_warn():
+def _dense(shape):
+    return convert_to_tensor(IndexedSlices(convert_to_tensor([1.0]), convert_to_tensor([0]), shape))
+
+
+def test_large_indexed_slices_warn_in_graphs():
     with context.graph_scope(Graph()):
-        unknown = b.placeholder(dt.int32, [None])
-        slices = IndexedSlices(convert_to_tensor([1.0]), convert_to_tensor([0]), unknown)
-        with pytest.warns(UserWarning, match="unknown shape"):
-            convert_to_tensor(slices)
-        known = IndexedSlices(
-            convert_to_tensor([1.0]), convert_to_tensor([0]), convert_to_tensor([4])
-        )
+        with pytest.warns(UserWarning, match="a dense Tensor with 100000000 elements"):
+            _dense(convert_to_tensor([100_000_000]))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            convert_to_tensor(known)
+            _dense(convert_to_tensor([99_999_999]))
+
+
+def test_indexed_slices_of_unknown_size_do_not_warn():
+    with context.graph_scope(Graph()), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _dense(b.placeholder(dt.int32, [None])).dtype == dt.float32
+        assert _dense(b.placeholder(dt.int32, [1])).shape.as_list() == [None]
 
 
 def test_sparse_tensors_are_made_of_three_tensors():
