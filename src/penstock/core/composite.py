@@ -174,16 +174,15 @@ def slices_to_tensor(
             "Make it with dense_shape=..."
         )
     if not isinstance(value.dense_shape, EagerTensor):
-        _warn_if_large(value)
+        _warn_if_large(value, num_elements(known_shape(value.dense_shape)) or 0)
     rows = convert.execute(
         "StridedSlice", (value.dense_shape, [0], [1], [1]), {"shrink_axis_mask": 1}
     )
     return convert.execute("UnsortedSegmentSum", (value.values, value.indices, rows), None, name)
 
 
-def _warn_if_large(value: IndexedSlices) -> None:
-    """Warns of a dense tensor whose size is known and large; an unknown one is no reason to."""
-    count = num_elements(known_shape(value.dense_shape)) or 0
+def _warn_if_large(value: IndexedSlices, count: int) -> None:
+    """Warns of a dense tensor of many elements; that their number is unknown is no reason to."""
     if count >= LARGE_SPARSE_NUM_ELEMENTS:
         warnings.warn(
             f"Converting sparse {value!r} to a dense Tensor with {count} elements. This may consume"

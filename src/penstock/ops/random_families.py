@@ -273,6 +273,32 @@ def _stateless_binomial(
 
 # ---- normal numbers between bounds
 
+
+def _row_blocks(rows: int, samples: int) -> int:
+    """Blocks for rows of bounded numbers: what TensorFlow leaves out before its next draw."""
+    return rows * 500 * (samples + 3)
+
+
+def _rows_and_samples(
+    dims: tuple[int, ...], parameters: Sequence[tuple[int, ...]]
+) -> tuple[int, int]:
+    """How many rows are drawn, and numbers in each: of the same parameters, rows of a hundred.
+
+    Bounds that are vectors make rows, even of one number; means and deviations of many.
+    """
+    count = math.prod(dims)
+    if all(math.prod(p) == 1 for p in parameters) and parameters[2] == parameters[3] == ():
+        return -(-count // _BATCH), _BATCH
+    return dims[0], count // max(dims[0], 1)
+
+
+def _blocks_of_node(node: Any) -> int | None:
+    dims, *parameters = (node.shapes[0], *(n.shapes[i] for n, i in node.inputs[1:5]))
+    if any(d.num_elements(each) is None for each in (dims, *parameters)):
+        return None
+    return _row_blocks(*_rows_and_samples(dims, parameters))
+
+
 PARAMETERIZED = define_op(
     "ParameterizedTruncatedNormal(shape: T, means: dtype, stdevs: dtype, minvals: dtype, maxvals: "
     "dtype; seed: int = 0, seed2: int = 0, dtype: {half, bfloat16, float, double}, T: {int32, "
@@ -280,7 +306,7 @@ PARAMETERIZED = define_op(
     shape=lambda c: None if c.rank(0, 1, "shape") is None else c.shape_value(0),
     stateful=True,
     host_inputs=("shape",),
-    step_input=step_stream(_blocks),
+    step_input=step_stream(lambda blocks, node: blocks, _blocks_of_node),
     doc="Normal numbers between bounds; parameters are scalars or one for each row.",
 ).not_differentiable("its numbers do not depend on its parameters in a way that is kept")
 
@@ -290,14 +316,12 @@ def _parameterized(
     ctx: KernelContext, shape: Array, means: Array, stdevs: Array, minvals: Array, maxvals: Array
 ) -> Array:
     dims = dimensions(shape)
-    count = math.prod(dims)
-    stream = stream_on_host(ctx, _blocks(count))
-    parts = [_by_row(p, dims) for p in (means, stdevs, minvals, maxvals)]
-    same = all(p.size == 1 for p in parts)
-    samples = _BATCH if same else count // max(dims[0], 1)
-    rows = _rows(parts, (-(-count // _BATCH),) if same else dims[:1])
-    found = between_on(stream, rows, samples, as_dtype(means.dtype))
-    return found.reshape(-1)[:count].reshape(dims)
+    parameters = (means, stdevs, minvals, maxvals)
+    parts = [_by_row(p, dims) for p in parameters]
+    rows, samples = _rows_and_samples(dims, [p.shape for p in parameters])
+    stream = stream_on_host(ctx, _row_blocks(rows, samples))
+    found = between_on(stream, _rows(parts, (rows,)), samples, as_dtype(means.dtype))
+    return found.reshape(-1)[: math.prod(dims)].reshape(dims)
 
 
 def _rows(parts: Sequence[Array], inner: tuple[int, ...]) -> Array:
