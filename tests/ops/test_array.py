@@ -199,6 +199,14 @@ def test_constants_have_the_shape_asked_for():
         assert b.constant([1.0], name="k").op.type == "Const"
 
 
+@pytest.mark.parametrize("shape", [[2.0, 3.0], ["2", "3"], [True, True], 2.0])
+def test_tensors_of_other_numbers_are_no_shapes_of_constants(shape):
+    for make in (tf.constant, tf.compat.v1.constant):
+        with pytest.raises(TypeError, match="expected integers, got"):
+            make(0, shape=tf.constant(shape))
+    assert tf.constant(0, shape=tf.constant([2, 3], tf.uint8)).shape == [2, 3]
+
+
 def test_a_constant_does_not_follow_its_array():
     array = np.zeros(2, np.float32)
     tensor = b.constant(array)
