@@ -8,7 +8,7 @@ from penstock.ops.image_color import adjust_hue as adjust_hue
 from penstock.ops.image_random import adjust_jpeg_quality as adjust_jpeg_quality
 from penstock.ops.image_color import adjust_saturation as adjust_saturation
 from penstock.ops.image_windows import central_crop as central_crop
-from penstock.ops.image_suppression import combined_non_max_suppression as combined_non_max_suppression
+from penstock.ops.image_suppression_batches import combined_non_max_suppression as combined_non_max_suppression
 from penstock.ops.image_color import convert_image_dtype as convert_image_dtype
 from penstock.ops.image_crops import crop_and_resize_v1 as crop_and_resize
 from penstock.ops.image_windows import crop_to_bounding_box as crop_to_bounding_box
@@ -35,7 +35,7 @@ from penstock.ops.image_patches import image_gradients as image_gradients
 from penstock.ops.image_decode import is_jpeg as is_jpeg
 from penstock.ops.image_suppression import non_max_suppression as non_max_suppression
 from penstock.ops.image_suppression import non_max_suppression_overlaps as non_max_suppression_overlaps
-from penstock.ops.image_suppression import non_max_suppression_padded as non_max_suppression_padded
+from penstock.ops.image_suppression_batches import non_max_suppression_padded as non_max_suppression_padded
 from penstock.ops.image_suppression import non_max_suppression_with_scores as non_max_suppression_with_scores
 from penstock.ops.image_windows import pad_to_bounding_box as pad_to_bounding_box
 from penstock.ops.image_color import per_image_standardization as per_image_standardization

@@ -72,9 +72,12 @@ EXPORTS["penstock.ops.image_crops"] = {
 EXPORTS["penstock.ops.image_suppression"] = {
     name: [f"image.{name}"]
     for name in (
-        "combined_non_max_suppression non_max_suppression non_max_suppression_overlaps"
-        " non_max_suppression_padded non_max_suppression_with_scores"
+        "non_max_suppression non_max_suppression_overlaps non_max_suppression_with_scores"
     ).split()
+}
+EXPORTS["penstock.ops.image_suppression_batches"] = {
+    name: [f"image.{name}"]
+    for name in "combined_non_max_suppression non_max_suppression_padded".split()
 }
 EXPORTS["penstock.ops.image_random"] = {
     name: [f"image.{name}"]

@@ -69,6 +69,7 @@ FAMILIES = (
     "image_projective",
     "image_resize",
     "image_suppression",
+    "image_suppression_batches",
     "io_files",
     "io_memory",
     "linalg_banded",
