@@ -111,6 +111,22 @@ def test_later_draws_of_the_stateful_operation_are_tensorflows(case, traced):
     np.testing.assert_allclose(found, (0.0848411, *LATER[case]), atol=1e-6)
 
 
+@pytest.mark.parametrize("call", [lambda f: f, tf.function])
+def test_vectors_of_parameters_have_rows(call):
+    @call
+    def draw():
+        return tf.raw_ops.ParameterizedTruncatedNormal(
+            shape=np.zeros(0, np.int32),
+            means=[0.0, 0.0],
+            stdevs=[1.0],
+            minvals=[0.0],
+            maxvals=[1.0],
+        )
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="scalars or vectors of 0 rows"):
+        draw()
+
+
 def test_no_numbers():
     assert draw([0], 0.0, 1.0, -1.0, 1.0, tf.float32).shape == (0,)
     assert stateful([0, 3], [], -1.0, 1.0, tf.float32).shape == (0, 3)

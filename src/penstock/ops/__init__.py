@@ -136,6 +136,7 @@ FAMILIES = (
     "quant_uniform_products",
     "quant_windows",
     "queue_ops",
+    "random_bounded",
     "random_families",
     "random_index",
     "random_state_ops",
