@@ -29,7 +29,7 @@ from penstock.ops.image_decode import extract_jpeg_shape as extract_jpeg_shape
 from penstock.ops.image_patches import extract_patches as extract_patches
 from penstock.ops.image_geometry import flip_left_right as flip_left_right
 from penstock.ops.image_geometry import flip_up_down as flip_up_down
-from penstock.ops.image_color import grayscale_to_rgb as grayscale_to_rgb
+from penstock.ops.image_spaces import grayscale_to_rgb as grayscale_to_rgb
 from penstock.ops.image_color import hsv_to_rgb as hsv_to_rgb
 from penstock.ops.image_patches import image_gradients as image_gradients
 from penstock.ops.image_decode import is_jpeg as is_jpeg
@@ -58,10 +58,10 @@ from penstock.ops.image_resizing import resize_v1 as resize_images
 from penstock.ops.image_resizing import resize_nearest_neighbor as resize_nearest_neighbor
 from penstock.ops.image_windows import resize_with_crop_or_pad as resize_with_crop_or_pad
 from penstock.ops.image_windows import resize_with_pad as resize_with_pad
-from penstock.ops.image_color import rgb_to_grayscale as rgb_to_grayscale
+from penstock.ops.image_spaces import rgb_to_grayscale as rgb_to_grayscale
 from penstock.ops.image_color import rgb_to_hsv as rgb_to_hsv
-from penstock.ops.image_color import rgb_to_yiq as rgb_to_yiq
-from penstock.ops.image_color import rgb_to_yuv as rgb_to_yuv
+from penstock.ops.image_spaces import rgb_to_yiq as rgb_to_yiq
+from penstock.ops.image_spaces import rgb_to_yuv as rgb_to_yuv
 from penstock.ops.image_geometry import rot90 as rot90
 from penstock.ops.image_box_sampling import sample_distorted_bounding_box_v1 as sample_distorted_bounding_box
 from penstock.ops.image_patches import sobel_edges as sobel_edges
@@ -79,5 +79,5 @@ from penstock.ops.image_box_sampling import stateless_sample_distorted_bounding_
 from penstock.ops.image_patches import total_variation as total_variation
 from penstock.ops.image_geometry import transpose_image as transpose
 from penstock.ops.image_geometry import transpose_image as transpose_image
-from penstock.ops.image_color import yiq_to_rgb as yiq_to_rgb
-from penstock.ops.image_color import yuv_to_rgb as yuv_to_rgb
+from penstock.ops.image_spaces import yiq_to_rgb as yiq_to_rgb
+from penstock.ops.image_spaces import yuv_to_rgb as yuv_to_rgb

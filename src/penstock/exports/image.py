@@ -5,8 +5,13 @@ EXPORTS = {
         name: [f"image.{name}"]
         for name in (
             "adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation"
-            " convert_image_dtype grayscale_to_rgb hsv_to_rgb per_image_standardization"
-            " rgb_to_grayscale rgb_to_hsv rgb_to_yiq rgb_to_yuv yiq_to_rgb yuv_to_rgb"
+            " convert_image_dtype hsv_to_rgb per_image_standardization rgb_to_hsv"
+        ).split()
+    },
+    "penstock.ops.image_spaces": {
+        name: [f"image.{name}"]
+        for name in (
+            "grayscale_to_rgb rgb_to_grayscale rgb_to_yiq rgb_to_yuv yiq_to_rgb yuv_to_rgb"
         ).split()
     },
     "penstock.ops.image_geometry": {
