@@ -335,3 +335,27 @@ def test_sounds():
         for each in (audio, audio[::-1]):
             found, wanted = both("EncodeWav", audio=each, sample_rate=16000)
             assert found == wanted
+
+
+PIXELS = np.zeros((1, 2, 2, 3), np.float32)
+CALLS = {
+    "colors": lambda: native_images.colors(native_images.TO_HSV, PIXELS),
+    "contrast": lambda: native_images.contrast(PIXELS, np.float32(2)),
+    "dilate": lambda: native_images.dilate(PIXELS, PIXELS[0], (1, 1, 1, 1, 0, 0, 2, 2)),
+    "patches": lambda: native_images.patches(PIXELS[None], *[(1, 1, 1)] * 3, (0, 0, 0), (1, 2, 2)),
+    "draw": lambda: native_images.draw(PIXELS, np.zeros((1, 1, 4), np.float32), PIXELS[0, 0]),
+    "transform": lambda: native_images.transform(
+        PIXELS, np.zeros((1, 8), np.float32), (2, 2), np.float32(0), True, "WRAP"
+    ),
+    "swapped": lambda: native_images.swapped(np.zeros((2, 6), np.uint8), 2, 3, False),
+    "sound": lambda: native_images.sound(PIXELS),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_functions_return_is_looked_at(name, monkeypatch):
+    monkeypatch.setattr(native_images.LIBRARY, "function", lambda _: lambda *given: -3)
+    with pytest.raises(MemoryError, match="there is no memory left"):
+        CALLS[name]()
+    monkeypatch.setattr(native_images.LIBRARY, "function", lambda _: lambda *given: 0)
+    assert CALLS[name]() in (None, False)

@@ -199,6 +199,14 @@ def test_constants_have_the_shape_asked_for():
         assert b.constant([1.0], name="k").op.type == "Const"
 
 
+@pytest.mark.parametrize("shape", [[2.0, 3.0], ["2", "3"], [True, True], 2.0])
+def test_tensors_of_other_numbers_are_no_shapes_of_constants(shape):
+    for make in (tf.constant, tf.compat.v1.constant):
+        with pytest.raises(TypeError, match="expected integers, got"):
+            make(0, shape=tf.constant(shape))
+    assert tf.constant(0, shape=tf.constant([2, 3], tf.uint8)).shape == [2, 3]
+
+
 def test_a_constant_does_not_follow_its_array():
     array = np.zeros(2, np.float32)
     tensor = b.constant(array)
@@ -327,18 +335,24 @@ def test_indexed_slices_become_dense():
         convert_to_tensor(slices, dt.int32)
 
 
-def test_indexed_slices_of_unknown_size_warn():
+def _dense(shape):
+    return convert_to_tensor(IndexedSlices(convert_to_tensor([1.0]), convert_to_tensor([0]), shape))
+
+
+def test_large_indexed_slices_warn_in_graphs():
     with context.graph_scope(Graph()):
-        unknown = b.placeholder(dt.int32, [None])
-        slices = IndexedSlices(convert_to_tensor([1.0]), convert_to_tensor([0]), unknown)
-        with pytest.warns(UserWarning, match="unknown shape"):
-            convert_to_tensor(slices)
-        known = IndexedSlices(
-            convert_to_tensor([1.0]), convert_to_tensor([0]), convert_to_tensor([4])
-        )
+        with pytest.warns(UserWarning, match="a dense Tensor with 100000000 elements"):
+            _dense(convert_to_tensor([100_000_000]))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            convert_to_tensor(known)
+            _dense(convert_to_tensor([99_999_999]))
+
+
+def test_indexed_slices_of_unknown_size_do_not_warn():
+    with context.graph_scope(Graph()), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _dense(b.placeholder(dt.int32, [None])).dtype == dt.float32
+        assert _dense(b.placeholder(dt.int32, [1])).shape.as_list() == [None]
 
 
 def test_sparse_tensors_are_made_of_three_tensors():

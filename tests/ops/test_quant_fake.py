@@ -73,6 +73,22 @@ def test_a_range_of_zero_gives_zero():
     assert not np.any(q.fake_quant_with_min_max_vars(X, 0.0, 0.0))
 
 
+def test_infinite_derivatives_do_not_reach_the_ends_of_an_empty_range():
+    grads, numbers = np.float32([np.inf, -np.inf, 1]), np.float32([-1, 0, 2])
+    zero = np.float32(0)
+    found = tf.raw_ops.FakeQuantWithMinMaxVarsGradient(
+        gradients=grads, inputs=numbers, min=zero, max=zero
+    )
+    assert [f.numpy().tolist() for f in found] == [[np.inf, -np.inf, 1], 0, 0]
+    run = tf.function(tf.raw_ops.FakeQuantWithMinMaxVarsPerChannelGradient, jit_compile=True)
+    for call in (tf.raw_ops.FakeQuantWithMinMaxVarsPerChannelGradient, run):
+        _, low, high = call(
+            gradients=np.stack([grads, grads], 1), inputs=np.stack([numbers, numbers], 1),
+            min=np.float32([0, -1]), max=np.float32([0, 1]),
+        )  # fmt: skip
+        assert low.numpy()[0] == high.numpy()[0] == 0
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -295,3 +295,19 @@ def test_gradients_of_to_tensor_are_slices_of_what_was_kept(shape, kept):
     assert found.values.numpy().tolist() == [2.0] * len(kept)
     expected = [2.0 if i in kept else 0.0 for i in range(3)]
     assert tf.convert_to_tensor(found).numpy().tolist() == expected
+
+
+@pytest.mark.filterwarnings("error")
+def test_second_derivatives_of_to_tensor_in_functions_of_any_size():
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def second(values):
+        with tf.GradientTape() as outer:
+            outer.watch(values)
+            with tf.GradientTape() as inner:
+                inner.watch(values)
+                wide = tf.cast(values * values, tf.float64)
+                cubes = tf.RaggedTensor.from_row_splits(wide, [0, 2, 2, 3]).to_tensor() ** 3
+            first = inner.gradient(cubes, values)
+        return outer.gradient(first, values)
+
+    assert second(tf.constant([1.0, 2.0, 3.0])).numpy().tolist() == [30.0, 480.0, 2430.0]

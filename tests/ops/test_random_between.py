@@ -83,6 +83,50 @@ def test_scalar_parameters_of_the_stateful_operation_are_rows_of_a_hundred():
     np.testing.assert_allclose(found, [0.9466157, 0.6696818, 0.7091988, 0.9575049], rtol=1e-6)
 
 
+LATER = {  # the shape, those of the parameters -> the first number of the second and third draws
+    ((4, 3), ((), (), (), ())): (0.3552457, 0.0091026),
+    ((101,), ((), (), (), ())): (0.0091026, -0.0916490),
+    ((1, 20), ((1,), (1,), (), ())): (0.3552457, 0.0091026),
+    ((1, 20), ((), (), (), (1,))): (0.2309138, 0.0806253),
+    ((4, 5), ((4,), (), (), ())): (0.2174045, -0.2985910),
+    ((2, 2, 3), ((2,), (2,), (2,), (2,))): (0.6108454, 0.3199896),
+}
+
+
+@pytest.mark.parametrize("case", LATER)
+@pytest.mark.parametrize("traced", [False, True])
+def test_later_draws_of_the_stateful_operation_are_tensorflows(case, traced):
+    shape, parameters = case
+    given = [np.full(p, v) for p, v in zip(parameters, (0.0, 1.0, -0.5, 1.0), strict=True)]
+
+    def draw():
+        return tf.raw_ops.ParameterizedTruncatedNormal(
+            shape=shape, means=given[0], stdevs=given[1], minvals=given[2], maxvals=given[3],
+            seed=3, seed2=4,
+        )  # fmt: skip
+
+    tf.random.set_seed(0)
+    call = tf.function(draw) if traced else draw
+    found = [call().numpy().reshape(-1)[0] for _ in range(3)]
+    np.testing.assert_allclose(found, (0.0848411, *LATER[case]), atol=1e-6)
+
+
+@pytest.mark.parametrize("call", [lambda f: f, tf.function])
+def test_vectors_of_parameters_have_rows(call):
+    @call
+    def draw():
+        return tf.raw_ops.ParameterizedTruncatedNormal(
+            shape=np.zeros(0, np.int32),
+            means=[0.0, 0.0],
+            stdevs=[1.0],
+            minvals=[0.0],
+            maxvals=[1.0],
+        )
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="scalars or vectors of 0 rows"):
+        draw()
+
+
 def test_no_numbers():
     assert draw([0], 0.0, 1.0, -1.0, 1.0, tf.float32).shape == (0,)
     assert stateful([0, 3], [], -1.0, 1.0, tf.float32).shape == (0, 3)

@@ -12,7 +12,7 @@ from penstock.train.layers_convolution import Conv3DTranspose as Conv3DTranspose
 from penstock.train.layers_dense import Dense as Dense
 from penstock.train.layers_dense import Dropout as Dropout
 from penstock.train.layers_dense import Flatten as Flatten
-from penstock.train.layer import InputSpec as InputSpec
+from penstock.train.layer_inputs import InputSpec as InputSpec
 from penstock.train.layer import Layer as Layer
 from penstock.train.layers_pooling import MaxPooling1D as MaxPooling1D
 from penstock.train.layers_pooling import MaxPooling2D as MaxPooling2D

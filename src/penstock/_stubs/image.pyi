@@ -8,7 +8,7 @@ from penstock.ops.image_color import adjust_hue as adjust_hue
 from penstock.ops.image_random import adjust_jpeg_quality as adjust_jpeg_quality
 from penstock.ops.image_color import adjust_saturation as adjust_saturation
 from penstock.ops.image_windows import central_crop as central_crop
-from penstock.ops.image_suppression import combined_non_max_suppression as combined_non_max_suppression
+from penstock.ops.image_suppression_batches import combined_non_max_suppression as combined_non_max_suppression
 from penstock.ops.image_color import convert_image_dtype as convert_image_dtype
 from penstock.ops.image_crops import crop_and_resize as crop_and_resize
 from penstock.ops.image_windows import crop_to_bounding_box as crop_to_bounding_box
@@ -28,13 +28,13 @@ from penstock.ops.image_decode import extract_jpeg_shape as extract_jpeg_shape
 from penstock.ops.image_patches import extract_patches as extract_patches
 from penstock.ops.image_geometry import flip_left_right as flip_left_right
 from penstock.ops.image_geometry import flip_up_down as flip_up_down
-from penstock.ops.image_color import grayscale_to_rgb as grayscale_to_rgb
+from penstock.ops.image_spaces import grayscale_to_rgb as grayscale_to_rgb
 from penstock.ops.image_color import hsv_to_rgb as hsv_to_rgb
 from penstock.ops.image_patches import image_gradients as image_gradients
 from penstock.ops.image_decode import is_jpeg as is_jpeg
 from penstock.ops.image_suppression import non_max_suppression as non_max_suppression
 from penstock.ops.image_suppression import non_max_suppression_overlaps as non_max_suppression_overlaps
-from penstock.ops.image_suppression import non_max_suppression_padded as non_max_suppression_padded
+from penstock.ops.image_suppression_batches import non_max_suppression_padded as non_max_suppression_padded
 from penstock.ops.image_suppression import non_max_suppression_with_scores as non_max_suppression_with_scores
 from penstock.ops.image_windows import pad_to_bounding_box as pad_to_bounding_box
 from penstock.ops.image_color import per_image_standardization as per_image_standardization
@@ -50,10 +50,10 @@ from penstock.ops.image_random import random_saturation as random_saturation
 from penstock.ops.image_resizing import resize as resize
 from penstock.ops.image_windows import resize_with_crop_or_pad as resize_with_crop_or_pad
 from penstock.ops.image_windows import resize_with_pad as resize_with_pad
-from penstock.ops.image_color import rgb_to_grayscale as rgb_to_grayscale
+from penstock.ops.image_spaces import rgb_to_grayscale as rgb_to_grayscale
 from penstock.ops.image_color import rgb_to_hsv as rgb_to_hsv
-from penstock.ops.image_color import rgb_to_yiq as rgb_to_yiq
-from penstock.ops.image_color import rgb_to_yuv as rgb_to_yuv
+from penstock.ops.image_spaces import rgb_to_yiq as rgb_to_yiq
+from penstock.ops.image_spaces import rgb_to_yuv as rgb_to_yuv
 from penstock.ops.image_geometry import rot90 as rot90
 from penstock.ops.image_box_sampling import sample_distorted_bounding_box as sample_distorted_bounding_box
 from penstock.ops.image_patches import sobel_edges as sobel_edges
@@ -70,5 +70,5 @@ from penstock.ops.image_random import stateless_random_saturation as stateless_r
 from penstock.ops.image_box_sampling import stateless_sample_distorted_bounding_box as stateless_sample_distorted_bounding_box
 from penstock.ops.image_patches import total_variation as total_variation
 from penstock.ops.image_geometry import transpose_image as transpose
-from penstock.ops.image_color import yiq_to_rgb as yiq_to_rgb
-from penstock.ops.image_color import yuv_to_rgb as yuv_to_rgb
+from penstock.ops.image_spaces import yiq_to_rgb as yiq_to_rgb
+from penstock.ops.image_spaces import yuv_to_rgb as yuv_to_rgb

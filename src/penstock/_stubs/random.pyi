@@ -21,7 +21,7 @@ from penstock.ops.random_families import stateless_binomial as stateless_binomia
 from penstock.ops.random_stateless_ops import stateless_categorical as stateless_categorical
 from penstock.ops.random_families import stateless_gamma as stateless_gamma
 from penstock.ops.random_stateless_ops import stateless_random_normal as stateless_normal
-from penstock.ops.random_families import stateless_parameterized_truncated_normal as stateless_parameterized_truncated_normal
+from penstock.ops.random_bounded import stateless_parameterized_truncated_normal as stateless_parameterized_truncated_normal
 from penstock.ops.random_families import stateless_poisson as stateless_poisson
 from penstock.ops.random_stateless_ops import stateless_truncated_normal as stateless_truncated_normal
 from penstock.ops.random_stateless_ops import stateless_random_uniform as stateless_uniform

@@ -158,7 +158,7 @@ class IndexedSlices(CompositeTensor):
 def slices_to_tensor(
     value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> Any:
-    """The dense tensor of `value`; warns when it is large or of unknown size.
+    """The dense tensor of `value`; in a graph, warns when it is large.
 
     Raises:
       ValueError: another dtype is asked for, or the dense shape is not known.
@@ -173,24 +173,22 @@ def slices_to_tensor(
             f"IndexedSlices to Tensor conversion: expected a dense_shape, got None: {value!r}. "
             "Make it with dense_shape=..."
         )
-    dims = known_shape(value.dense_shape)
-    if dims is not None and None not in dims:
-        count = num_elements(dims) or 0
-        if count >= LARGE_SPARSE_NUM_ELEMENTS:
-            _warn(f"a dense Tensor with {count} elements", value)
-    elif not isinstance(value.dense_shape, EagerTensor) and (dims is None or dims[0] is None):
-        _warn("a dense Tensor of unknown shape", value)
+    if not isinstance(value.dense_shape, EagerTensor):
+        _warn_if_large(value, num_elements(known_shape(value.dense_shape)) or 0)
     rows = convert.execute(
         "StridedSlice", (value.dense_shape, [0], [1], [1]), {"shrink_axis_mask": 1}
     )
     return convert.execute("UnsortedSegmentSum", (value.values, value.indices, rows), None, name)
 
 
-def _warn(what: str, value: IndexedSlices) -> None:
-    warnings.warn(
-        f"Converting sparse {value!r} to {what}. This may consume a large amount of memory.",
-        stacklevel=4,
-    )
+def _warn_if_large(value: IndexedSlices, count: int) -> None:
+    """Warns of a dense tensor of many elements; that their number is unknown is no reason to."""
+    if count >= LARGE_SPARSE_NUM_ELEMENTS:
+        warnings.warn(
+            f"Converting sparse {value!r} to a dense Tensor with {count} elements. This may consume"
+            " a large amount of memory.",
+            stacklevel=4,
+        )
 
 
 convert.register_tensor_conversion_function(IndexedSlices, slices_to_tensor)

@@ -25,7 +25,7 @@ def _kind(logits: Array) -> int | None:
 def loss(
     logits: Array, labels: Array, label_length: Array, logit_length: Array, blank: int, merge: bool
 ) -> tuple[Array, Array] | None:
-    """See `penstock.ops.nn_ctc.alignments`; None for logits too far apart (4e17 in all)."""
+    """See `penstock.ops.nn_ctc_alignments`; None for logits too far apart (4e17 in all)."""
     call, kind = LIBRARY.function("ctc"), _kind(logits)
     if call is None or kind is None or not 0 <= blank < logits.shape[2]:
         return None

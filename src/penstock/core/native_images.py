@@ -148,9 +148,8 @@ def colors(operation: int, pixels: Array, amount: Array | None = None) -> Array 
         return None
     pixels = np.ascontiguousarray(pixels)
     result = np.empty_like(pixels)
-    threads = _threads(pixels.size)
-    call(operation, kind, pixels, pixels.size // 3, amount, threads, result)
-    return result
+    given = pixels, pixels.size // 3, amount, _threads(pixels.size), result
+    return result if _done(call(operation, kind, *given)) else None
 
 
 def contrast(images: Array, factor: Array) -> Array | None:
@@ -185,9 +184,9 @@ def dilate(images: Array, window: Array, sizes: Sequence[int]) -> Array | None:
         return None
     images, window = np.ascontiguousarray(images), np.ascontiguousarray(window)
     result = np.empty((images.shape[0], *sizes[6:], images.shape[3]), images.dtype)
-    threads = _threads(result.size)
-    call(kind, images, window, _numbers(*images.shape, *window.shape[:2], *sizes), threads, result)
-    return result
+    numbers = _numbers(*images.shape, *window.shape[:2], *sizes)
+    given = images, window, numbers, _threads(result.size), result
+    return result if _done(call(kind, *given)) else None
 
 
 def dilate_back(
@@ -287,8 +286,8 @@ def patches(
     result = np.empty((batch, *counts, places, depth), volumes.dtype)
     bytes_ = depth * volumes.dtype.itemsize
     parts = *volumes.shape[1:4], *window, *strides, *rates, *before, *counts
-    call(volumes, _numbers(batch, bytes_, *parts), _threads(result.size), result)
-    return result
+    given = volumes, _numbers(batch, bytes_, *parts), _threads(result.size), result
+    return result if _done(call(*given)) else None
 
 
 def draw(images: Array, boxes: Array, colors: Array) -> bool:
@@ -305,8 +304,7 @@ def draw(images: Array, boxes: Array, colors: Array) -> bool:
     batch, height, width, depth = images.shape
     boxes, colors = np.ascontiguousarray(boxes), np.ascontiguousarray(colors)
     sizes = batch, height, width, depth * images.dtype.itemsize, boxes.shape[1], len(colors)
-    call(images, boxes, colors, _numbers(*sizes))
-    return True
+    return _done(call(images, boxes, colors, _numbers(*sizes)))
 
 
 def transform(
@@ -328,8 +326,8 @@ def transform(
     images, matrices = np.ascontiguousarray(images), np.ascontiguousarray(matrices)
     result = np.empty((images.shape[0], *size, images.shape[3]), images.dtype)
     sizes, way = _numbers(*images.shape, *size, len(matrices)), MODES.index(mode)
-    call(kind, images, sizes, matrices, smooth, way, fill, _threads(result.size), result)
-    return result
+    given = images, sizes, matrices, smooth, way, fill, _threads(result.size), result
+    return result if _done(call(kind, *given)) else None
 
 
 def swapped(rows: Array, width: int, depth: int, turned: bool) -> Array | None:
@@ -345,8 +343,8 @@ def swapped(rows: Array, width: int, depth: int, turned: bool) -> Array | None:
     if call is None:
         return None
     result = np.empty((len(rows), width, depth), np.uint8)
-    call(rows, len(rows), width, depth, rows.shape[1], turned, result)
-    return result
+    given = len(rows), width, depth, rows.shape[1], turned, result
+    return result if _done(call(rows, *given)) else None
 
 
 def sound(samples: Array) -> Array | None:
@@ -356,5 +354,4 @@ def sound(samples: Array) -> Array | None:
         return None
     samples = np.ascontiguousarray(samples)
     result = np.empty(samples.shape, np.int16)
-    call(samples, samples.size, result)
-    return result
+    return result if _done(call(samples, samples.size, result)) else None

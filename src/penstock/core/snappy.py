@@ -8,6 +8,7 @@ import struct
 from typing import Any
 
 from penstock import errors
+from penstock.core.bundle.coding import varint
 
 LARGEST = 1 << 28  # bytes of a block
 _BLOCK = 1 << 18  # bytes of a block that is written
@@ -19,18 +20,9 @@ def pack(data: bytes) -> bytes:
     blocks = []
     for at in range(0, len(data), _BLOCK):
         piece = data[at : at + _BLOCK]
-        block = _varint(len(piece)) + b"\xf8" + (len(piece) - 1).to_bytes(3, "little") + piece
+        block = varint(len(piece)) + b"\xf8" + (len(piece) - 1).to_bytes(3, "little") + piece
         blocks.append(_LENGTH.pack(len(block)) + block)
     return b"".join(blocks)
-
-
-def _varint(number: int) -> bytes:
-    made = bytearray()
-    while number > 127:
-        made.append(number & 127 | 128)
-        number >>= 7
-    made.append(number)
-    return bytes(made)
 
 
 class Unpacking:

@@ -20,6 +20,7 @@ import numpy as np
 
 from penstock import errors, proto
 from penstock.core import files, snappy
+from penstock.core.bundle.coding import varint
 from penstock.core.byte_files import open_bytes
 from penstock.core.record_files import TFRecordWriter
 from penstock.core.records import RecordReader, frame
@@ -254,14 +255,14 @@ _FIELDS = {2: "run", 3: "created", 4: "version", 5: "types", 6: "count", 1000: "
 def write_metadata(folder: str, metadata: Metadata) -> None:
     """Writes the file that makes the chunks of a run those of the folder."""
     text = metadata.run.encode()
-    types = b"".join(map(_varint, metadata.types))
+    types = b"".join(map(varint, metadata.types))
     data = b"".join(
         (
-            b"\x12" + _varint(len(text)) + text,
-            b"\x18" + _varint(metadata.created),
-            b"\x20" + _varint(_VERSION),
-            b"\x2a" + _varint(len(types)) + types,
-            b"\x30" + _varint(metadata.count) if metadata.count else b"",
+            b"\x12" + varint(len(text)) + text,
+            b"\x18" + varint(metadata.created),
+            b"\x20" + varint(_VERSION),
+            b"\x2a" + varint(len(types)) + types,
+            b"\x30" + varint(metadata.count) if metadata.count else b"",
             b"\xc0\x3e\x01" if metadata.finalized else b"",
         )
     )
@@ -337,15 +338,6 @@ def _parsed(data: bytes) -> Metadata:
     if os.path.basename(run) != run or run in ("", ".", ".."):
         raise ValueError(f"a run called {run!r}")
     return Metadata(run, found["created"], tuple(numbers), found["count"], bool(found["finalized"]))
-
-
-def _varint(number: int) -> bytes:
-    made = bytearray()
-    while number > 127:
-        made.append(number & 127 | 128)
-        number >>= 7
-    made.append(number)
-    return bytes(made)
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:

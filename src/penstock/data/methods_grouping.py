@@ -14,7 +14,7 @@ from penstock.data.mapping import MAP
 from penstock.data.rebatching import REBATCH, SPARSE_BATCH
 from penstock.data.structure import Structure, map_leaves
 from penstock.graph.static_values import constant_value
-from penstock.ops.debug_asserts import assert_less
+from penstock.ops.debug_asserts import assert_less, waits
 from penstock.ops.ragged_class import RaggedTensor
 from penstock.types import dtypes as dt
 from penstock.types.composite_specs import SparseTensorSpec
@@ -318,8 +318,7 @@ class _Buckets:
         check = assert_less(
             bucket, convert_to_tensor(len(self._boundaries), dt.int64), message=message
         )
-        waits = [] if check is None else [check]
-        with bucket.graph.control_dependencies(waits):
+        with bucket.graph.control_dependencies(waits(check)):
             last = execute("AddV2", (execute("GatherV2", (edges, bucket, 0)), -1))
         return map_leaves(lambda shape: _filled(shape, last), shapes)
 

@@ -5,8 +5,13 @@ EXPORTS = {
         name: [f"image.{name}"]
         for name in (
             "adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation"
-            " convert_image_dtype grayscale_to_rgb hsv_to_rgb per_image_standardization"
-            " rgb_to_grayscale rgb_to_hsv rgb_to_yiq rgb_to_yuv yiq_to_rgb yuv_to_rgb"
+            " convert_image_dtype hsv_to_rgb per_image_standardization rgb_to_hsv"
+        ).split()
+    },
+    "penstock.ops.image_spaces": {
+        name: [f"image.{name}"]
+        for name in (
+            "grayscale_to_rgb rgb_to_grayscale rgb_to_yiq rgb_to_yuv yiq_to_rgb yuv_to_rgb"
         ).split()
     },
     "penstock.ops.image_geometry": {
@@ -72,9 +77,12 @@ EXPORTS["penstock.ops.image_crops"] = {
 EXPORTS["penstock.ops.image_suppression"] = {
     name: [f"image.{name}"]
     for name in (
-        "combined_non_max_suppression non_max_suppression non_max_suppression_overlaps"
-        " non_max_suppression_padded non_max_suppression_with_scores"
+        "non_max_suppression non_max_suppression_overlaps non_max_suppression_with_scores"
     ).split()
+}
+EXPORTS["penstock.ops.image_suppression_batches"] = {
+    name: [f"image.{name}"]
+    for name in "combined_non_max_suppression non_max_suppression_padded".split()
 }
 EXPORTS["penstock.ops.image_random"] = {
     name: [f"image.{name}"]

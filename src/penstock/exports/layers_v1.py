@@ -26,7 +26,8 @@ EXPORTS = {
         "train",
         ["AdagradDAOptimizer", "ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer"],
     ),
-    "penstock.train.layer": _named("layers", ["InputSpec", "Layer"]),
+    "penstock.train.layer": _named("layers", ["Layer"]),
+    "penstock.train.layer_inputs": _named("layers", ["InputSpec"]),
     "penstock.train.layer_style": _named(
         "layers.experimental", ["keras_style_scope", "set_keras_style"]
     ),

@@ -20,10 +20,12 @@ EXPORTS = {
         "random_poisson_v1": ["compat.v1.random.poisson", "compat.v1.random_poisson"],
         "stateless_binomial": ["random.stateless_binomial"],
         "stateless_gamma": ["random.stateless_gamma"],
+        "stateless_poisson": ["random.stateless_poisson"],
+    },
+    "penstock.ops.random_bounded": {
         "stateless_parameterized_truncated_normal": [
             "random.stateless_parameterized_truncated_normal"
         ],
-        "stateless_poisson": ["random.stateless_poisson"],
     },
     "penstock.ops.random_state": {
         "set_seed": [

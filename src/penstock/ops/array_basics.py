@@ -452,6 +452,11 @@ def _with_shape(array: Array, wanted: tuple[int, ...]) -> Array:
 
 def _dims(shape: Any) -> Sequence[int]:
     if isinstance(shape, EagerTensor):
+        if not shape.dtype.is_integer:
+            raise TypeError(
+                f"constant: Failed to convert {shape!r} to a shape: expected integers, got "
+                f"{shape.dtype.name}. Use tf.cast."
+            )
         return host_array(shape).reshape(-1).tolist()
     dims = TensorShape(shape).dims_tuple
     if dims is None or None in dims:

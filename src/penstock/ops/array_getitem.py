@@ -19,7 +19,8 @@ from penstock.core.execute import execute
 from penstock.core.tensor import EagerTensor, Tensor, attach_method, wrap
 from penstock.graph.default_graph import get_default_graph
 from penstock.ops.array_select import boolean_mask
-from penstock.ops.array_slice import MASKS, SLICE, STRIDED_SLICE
+from penstock.ops.array_slice import SLICE, STRIDED_SLICE
+from penstock.ops.array_slice_index import MASKS
 from penstock.types.dimension import Dimension
 from penstock.types.dtypes import bool_, int16, int32, int64
 

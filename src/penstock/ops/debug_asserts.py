@@ -127,7 +127,11 @@ def to_wait_for(condition: Any, data: Any, summarize: int | None = None) -> list
     Raises:
       InvalidArgumentError: it is known not to hold, see `assert_that`.
     """
-    check = assert_that(condition, data, summarize)
+    return waits(assert_that(condition, data, summarize))
+
+
+def waits(check: Any) -> list[Any]:
+    """What an assertion gave, for `control_dependencies`: none where it holds already."""
     return [] if check is None else [check]
 
 

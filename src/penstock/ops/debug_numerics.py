@@ -236,7 +236,7 @@ def add_check_numerics_ops() -> Any:
             "add_check_numerics_ops() is not compatible with eager execution: expected a graph."
             " Call tf.debugging.enable_check_numerics() once before what is to be checked."
         )
-    check: Any = None
+    checks: list[Any] = []  # the last one, which waits for those before it
     for op in graph.get_operations():
         for output in op.outputs:
             if output.dtype.base_dtype not in (dt.float16, dt.bfloat16, dt.float32, dt.float64):
@@ -247,6 +247,6 @@ def add_check_numerics_ops() -> Any:
                     " first kind: expected operations that always run. Use"
                     " tf.debugging.enable_check_numerics()."
                 )
-            with graph.control_dependencies([] if check is None else [check]):
-                check = execute(CHECK_NUMERICS, (output,), {"message": output.name}).op
-    return group() if check is None else group(check)
+            with graph.control_dependencies(checks):
+                checks = [execute(CHECK_NUMERICS, (output,), {"message": output.name}).op]
+    return group(*checks)

@@ -186,11 +186,17 @@ _BINARY: dict[str, Function] = {
     "div": division.div,
     "floordiv": division.floordiv,
     "mod": division.floormod,
+    "mul": arithmetic.multiply,
     "pow": arithmetic.pow,
     "matmul": _product,
     "and": _logic(compare.bitwise_and, compare.logical_and),
     "or": _logic(compare.bitwise_or, compare.logical_or),
     "xor": _logic(compare.bitwise_xor, compare.logical_xor),
+}
+_FIRST: dict[str, Callable[[Function], Function]] = {  # what looks at the operands before
+    "truediv": _over,
+    "matmul": _matrices,
+    "mul": _times,
 }
 _ORDER: dict[str, Function] = {
     "lt": compare.less,
@@ -235,12 +241,9 @@ def _equality(op: Any, function: Function, otherwise: bool) -> Function:
 def attach() -> None:
     """Gives every tensor its operators."""
     for name, function in _BINARY.items():
-        attach_method(f"__{name}__", _forward(function, f"__r{name}__", name))
-        attach_method(f"__r{name}__", _reflected(function, name))
-    attach_method("__truediv__", _over(_forward(division.truediv, "__rtruediv__", "truediv")))
-    attach_method("__matmul__", _matrices(_forward(_product, "__rmatmul__", "matmul")))
-    attach_method("__mul__", _times(_forward(arithmetic.multiply, "__rmul__", "mul")))
-    attach_method("__rmul__", _times_reflected(_reflected(arithmetic.multiply, "mul")))
+        forward, reflected = _forward(function, f"__r{name}__", name), _reflected(function, name)
+        attach_method(f"__{name}__", _FIRST[name](forward) if name in _FIRST else forward)
+        attach_method(f"__r{name}__", _times_reflected(reflected) if name == "mul" else reflected)
     for name, function in _ORDER.items():
         attach_method(f"__{name}__", _forward(function, f"__{_MIRRORED[name]}__"))
     attach_method("__eq__", _equality(compare.EQUAL, compare.equal, otherwise=False))

@@ -140,18 +140,16 @@ def _match_channels(c: ShapeContext, rank: int, dims: Dims, low: Dims) -> None:
 def _bounded_gradient(
     gradients: Array, inputs: Array, min: Array, max: Array, rounding: tuple[int, bool], xp: Any
 ) -> tuple[Array, Array, Array]:
-    """What flows back to the numbers within the range, and to its ends."""
+    """What flows back to the numbers within the range, and to its ends.
+
+    All passes through an empty range, and nothing reaches its ends, not even 0 times infinity.
+    """
     empty, least, most, _ = _range(xp, min, max, *rounding)
     axes = tuple(range(inputs.ndim - min.ndim))
     inside, below, above = (inputs >= least) & (inputs <= most), inputs < least, inputs > most
-    if empty is not False:
-        inside, below, above = (
-            inside | empty,
-            below & ~xp.asarray(empty),
-            above & ~xp.asarray(empty),
-        )
-    shares = [gradients * where for where in (inside, below, above)]
-    return shares[0], shares[1].sum(axis=axes), shares[2].sum(axis=axes)
+    backs, *ends = (gradients * where for where in (inside | empty, below, above))
+    shares = [xp.where(empty, np.float32(0), end.sum(axis=axes)) for end in ends]
+    return backs, shares[0], shares[1]
 
 
 def _define_vars(name: str, rank: int, doc: str) -> tuple[OpDef, OpDef]:

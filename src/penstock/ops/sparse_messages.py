@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from penstock import proto
+from penstock.core.bundle.coding import varint
 from penstock.core.composite import SparseTensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
@@ -79,18 +80,6 @@ def lengths_of(strings: list[bytes]) -> bytes:
     result = bytearray()
     for text in strings:
         result += varint(len(text))
-    return bytes(result)
-
-
-def varint(number: int) -> bytes:
-    """A number of at least 0, seven bits a byte, low bits first."""
-    if number < 128:
-        return bytes((number,))
-    result = bytearray()
-    while number > 127:
-        result.append(number & 127 | 128)
-        number >>= 7
-    result.append(number)
     return bytes(result)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors, proto
+from penstock.core.bundle.coding import varint
 from penstock.core.execute import execute
 from penstock.core.files import local_path
 from penstock.core.kernels import host_kernel
@@ -38,6 +39,7 @@ Field = Any  # google.protobuf.descriptor.FieldDescriptor
 NO_GRADIENT = "a message has no gradient"
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _LOCAL = ("", "local://")
+_TWO64 = 1 << 64
 # By the number of a field's type: its name, the dtypes it is read as, and its wire type.
 _TYPES: dict[int, tuple[str, tuple[str, ...], int]] = {
     1: ("double", ("float64",), FIXED64),
@@ -252,33 +254,23 @@ ENCODE = define_op(
 ).not_differentiable(NO_GRADIENT)
 
 
-def _varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    result = bytearray()
-    while value > 127:
-        result.append(value & 127 | 128)
-        value >>= 7
-    result.append(value)
-    return bytes(result)
-
-
 def _writer(field: Field) -> Callable[[Any], bytes]:
     """What writes one value, without its tag."""
     if field.type in _FORMATS:
         return struct.Struct(_FORMATS[field.type]).pack
     if _TYPES[field.type][2] == BYTES:
-        return lambda value: _varint(len(value)) + value
+        return lambda value: varint(len(value)) + value
     if field.type in _ZIGZAG:
-        return lambda value: _varint(int(value) << 1 ^ int(value) >> 63)
-    return lambda value: _varint(int(value))
+        return lambda value: varint((int(value) << 1 ^ int(value) >> 63) % _TWO64)
+    return lambda value: varint(int(value) % _TWO64)
 
 
 def _written(field: Field, values: list[Any]) -> bytes:
     write, wire = _writer(field), _TYPES[field.type][2]
     if field.is_packed and values:
         content = b"".join(map(write, values))
-        return _varint(field.number << 3 | BYTES) + _varint(len(content)) + content
-    tag = _varint(field.number << 3 | wire)
+        return varint(field.number << 3 | BYTES) + varint(len(content)) + content
+    tag = varint(field.number << 3 | wire)
     return b"".join(tag + write(value) for value in values)
 
 

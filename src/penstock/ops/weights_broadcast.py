@@ -14,7 +14,7 @@ from penstock.ops.array_fill import ones_like
 from penstock.ops.array_identity import no_op
 from penstock.ops.array_shape import rank, squeeze
 from penstock.ops.conditionals import cond
-from penstock.ops.debug_asserts import assert_that
+from penstock.ops.debug_asserts import assert_that, waits
 from penstock.ops.math_arithmetic import multiply, subtract
 from penstock.ops.math_compare import equal, logical_or
 from penstock.ops.math_reduce import reduce_all
@@ -101,8 +101,7 @@ def broadcast_weights(weights: Any, values: Any) -> Any:
         weights, values = convert_to_tensor(weights), convert_to_tensor(values)
         if weights.dims is not None and weights.dims == values.dims and None not in weights.dims:
             return weights
-        check = assert_broadcastable(weights, values)
-        with control_dependencies([] if check is None else [check]):
+        with control_dependencies(waits(assert_broadcastable(weights, values))):
             return multiply(weights, ones_like(values, dtype=weights.dtype), name=scope)
 
 

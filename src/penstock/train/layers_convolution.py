@@ -11,9 +11,10 @@ from penstock.ops.initializers_v1 import Zeros
 from penstock.ops.nn_bias import bias_add
 from penstock.ops.nn_conv_ops import convolution, separable_conv2d
 from penstock.ops.nn_conv_transpose import conv2d_transpose, conv3d_transpose
-from penstock.train.layer import InputSpec, Layer, as_tuple, last_size
+from penstock.train.layer import Layer
 from penstock.train.layer_functions import activation as activation_of
 from penstock.train.layer_functions import initializer as initializer_of
+from penstock.train.layer_inputs import InputSpec, as_tuple, last_size
 from penstock.train.layers_dense import check_floating, checked_layout
 from penstock.types.tensor_shape import TensorShape
 

@@ -16,9 +16,10 @@ from penstock.ops.math_range import range as range_of
 from penstock.ops.nn_bias import bias_add
 from penstock.ops.nn_dropout import dropout_v1
 from penstock.ops.smart_cond import smart_cond
-from penstock.train.layer import InputSpec, Layer, last_size
+from penstock.train.layer import Layer
 from penstock.train.layer_functions import activation as activation_of
 from penstock.train.layer_functions import initializer as initializer_of
+from penstock.train.layer_inputs import InputSpec, last_size
 from penstock.types import dtypes as dt
 from penstock.types.tensor_shape import TensorShape
 

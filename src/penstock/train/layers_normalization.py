@@ -22,8 +22,9 @@ from penstock.ops.nn_activations import relu
 from penstock.ops.nn_batch_norm import fused_batch_norm
 from penstock.ops.nn_moments import batch_normalization, moments
 from penstock.ops.smart_cond import smart_cond
-from penstock.train.layer import InputSpec, Layer, last_size
+from penstock.train.layer import Layer
 from penstock.train.layer_functions import initializer as initializer_of
+from penstock.train.layer_inputs import InputSpec, last_size
 from penstock.train.layers_renorm import Renorm, moved
 from penstock.types import dtypes as dt
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from penstock.ops.array_shape import expand_dims, squeeze
 from penstock.ops.nn_pool_ops import avg_pool2d, avg_pool3d, max_pool2d, max_pool3d
-from penstock.train.layer import InputSpec, Layer, as_tuple
+from penstock.train.layer import Layer
+from penstock.train.layer_inputs import InputSpec, as_tuple
 from penstock.train.layers_convolution import checked_padding, layout_name
 from penstock.train.layers_dense import checked_layout
 

@@ -9,6 +9,7 @@ from penstock.graph.behavior import control_dependencies, name_scope_v1
 from penstock.ops.array_fill import ones_like, zeros_like
 from penstock.ops.array_select import where
 from penstock.ops.array_shape import rank, size
+from penstock.ops.debug_asserts import waits
 from penstock.ops.math_arithmetic import multiply
 from penstock.ops.math_cast import cast
 from penstock.ops.math_compare import equal
@@ -100,8 +101,7 @@ def compute_weighted_loss(
     Reduction.validate(reduction)
     with name_scope_v1(scope, "weighted_loss", (losses, weights)):
         losses, weights = convert_to_tensor(losses), convert_to_tensor(weights)
-        check = assert_broadcastable(weights, losses)
-        with control_dependencies([] if check is None else [check]):
+        with control_dependencies(waits(assert_broadcastable(weights, losses))):
             given = losses.dtype
             losses = cast(losses, dt.float32)
             weights = cast(weights, dt.float32)

@@ -14,6 +14,7 @@ from penstock.ops.array_identity import stop_gradient
 from penstock.ops.array_select import where
 from penstock.ops.array_shape import rank, squeeze
 from penstock.ops.conditionals import cond
+from penstock.ops.debug_asserts import waits
 from penstock.ops.math_arithmetic import (
     add,
     maximum,
@@ -256,8 +257,7 @@ def mean_pairwise_squared_error(
             "mean_pairwise_squared_error", labels, predictions, "labels", "predictions"
         )
         weights = cast(weights, dt.float32)
-        check = assert_broadcastable(weights, labels)
-        with control_dependencies([] if check is None else [check]):
+        with control_dependencies(waits(assert_broadcastable(weights, labels))):
             differences = subtract(predictions, labels)
             axes = inner_axes(differences)
             count = num_present(differences, weights, per_batch=True)

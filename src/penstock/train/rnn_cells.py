@@ -23,9 +23,10 @@ from penstock.ops.math_matmul import matmul
 from penstock.ops.nn_bias import bias_add
 from penstock.ops.partitioned import fixed_size_partitioner
 from penstock.ops.variable_scope import variable_scope
-from penstock.train.layer import InputSpec, Layer
+from penstock.train.layer import Layer
 from penstock.train.layer_functions import activation as activation_of
 from penstock.train.layer_functions import initializer as initializer_of
+from penstock.train.layer_inputs import InputSpec
 from penstock.train.rnn_cell_base import LSTMStateTuple, RNNCell, zeros_of
 from penstock.types import dtypes as dt
 from penstock.util import nest

@@ -22,6 +22,8 @@ def varint(value: int) -> bytes:
       >>> varint(300).hex()
       'ac02'
     """
+    if value < 0x80:
+        return bytes((value,))
     result = bytearray()
     while value >= 0x80:
         result.append(value & 0x7F | 0x80)
