@@ -378,6 +378,18 @@ def test_ftrl_divides_beta_by_no_rate_below_the_least(rate):
     assert np.isnan(seen) if rate == 0.0 else abs(seen) < 1e-30
 
 
+@pytest.mark.parametrize("shrinkage", [0.0, 0.1])
+def test_ftrl_keeps_nan_in_rows(shrinkage):
+    with tf.Graph().as_default(), v1.Session() as session:
+        w = v1.get_variable("w", initializer=[1.0, 2.0, 3.0])
+        grad = tf.IndexedSlices(tf.constant([np.nan, 0.5, np.inf]), tf.constant([0, 1, 2]))
+        optimizer = train.FtrlOptimizer(0.1, l2_shrinkage_regularization_strength=shrinkage)
+        update = optimizer.apply_gradients([(grad, w)])
+        session.run(v1.global_variables_initializer())
+        session.run(update)
+        assert np.isnan(session.run(w)).tolist() == [True, False, True]
+
+
 def test_ftrl_has_l2_in_the_dtype_of_its_rate():
     """0.01 is not rounded to float32 beside a rate of float64."""
     with tf.Graph().as_default(), v1.Session() as session:
