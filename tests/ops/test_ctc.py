@@ -55,6 +55,28 @@ def test_dense_labels():
     np.testing.assert_allclose(last, expected(2, SPARSE_ROWS), rtol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "first generation"])
+def test_half_precision_is_computed_in_float32(dtype, kind):
+    def loss(logits):
+        if kind == "dense":
+            return tf.nn.ctc_loss(LABELS, logits, LABEL_LENGTH, LOGIT_LENGTH)
+        if kind == "sparse":
+            return tf.nn.ctc_loss(SPARSE, logits, None, LOGIT_LENGTH, blank_index=-1)
+        return tf.compat.v1.nn.ctc_loss(SPARSE, logits, LOGIT_LENGTH)
+
+    seen = []
+    for given in (half := tf.constant(LOGITS, dtype), tf.cast(half, tf.float32)):
+        with tf.GradientTape() as tape:
+            tape.watch(given)
+            value = loss(given)
+        seen.append((value, tape.gradient(value, given)))
+    for narrow, wide in zip(*seen, strict=True):
+        assert narrow.dtype == dtype
+        assert wide.dtype == tf.float32
+        np.testing.assert_array_equal(narrow, tf.cast(wide, dtype))
+
+
 def test_sparse_labels():
     logits = tf.constant(LOGITS)
     last = tf.nn.ctc_loss(SPARSE, logits, None, LOGIT_LENGTH, blank_index=-1)

@@ -177,6 +177,41 @@ def test_average_precision():
     assert seen[0] == pytest.approx(0.5)  # found at the second rank
 
 
+@pytest.mark.parametrize(
+    ("labels", "k", "expected"),
+    [
+        ([3, 9], 2, 1.0),  # there is no class 9: it is no label that could have been found
+        ([-1, 2], 3, 1 / 3),
+        ([1, 1], 2, 0.25),  # as often as it occurs
+        ([9, -1], 2, np.nan),
+    ],
+)
+def test_average_precision_counts_labels_that_are_classes(labels, k, expected):
+    scores = np.array([[[0.1, 0.3, 0.2, 0.4]]], np.float32)
+    seen = run(
+        lambda y, s: metrics.average_precision_at_k(y, s, k), np.array([[labels]], np.int64), scores
+    )
+    assert seen[0] == pytest.approx(expected, nan_ok=True)
+
+
+def test_a_score_of_1_is_found_at_every_threshold_of_specificity_at_sensitivity():
+    labels, scores = np.array([[1, 0]]), np.array([[1.0, 1.0]], np.float32)
+    for metric, last in (("specificity_at_sensitivity", 1.0), ("sensitivity_at_specificity", 0.0)):
+        build = getattr(metrics, metric)
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            update = build(tf.constant(labels[0]), tf.constant(scores[0]), 0.5, num_thresholds=3)[1]
+            session.run(tf.compat.v1.local_variables_initializer())
+            session.run(update)
+            hits = session.run(tf.compat.v1.local_variables()[0])
+        assert hits.tolist() == [1.0, 1.0, last]
+
+
+def test_predictions_of_accuracy_by_class_are_cut_to_integers():
+    labels, guesses = np.array([[1, 0, 1]]), np.array([[1.5, 0.9, 0.2]], np.float32)
+    seen = run(lambda y, p: metrics.mean_per_class_accuracy(y, p, 2), labels, guesses)
+    assert seen[0] == pytest.approx((1 + 0.5) / 2)
+
+
 def test_intersection_over_union_and_accuracy_by_class():
     labels, guesses = np.array([[0, 1, 1, 2]]), np.array([[0, 1, 2, 2]])
     seen = run(lambda y, p: metrics.mean_iou(y, p, 4), labels, guesses)

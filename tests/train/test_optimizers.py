@@ -356,6 +356,55 @@ def test_bad_calls(call, error, message):
             call(train.GradientDescentOptimizer(0.1), w)
 
 
+@pytest.mark.parametrize("make", ["GradientDescentOptimizer", "AdamOptimizer"])
+def test_a_tensor_is_not_updated(make):
+    with tf.Graph().as_default():
+        tensor = tf.constant([1.0])
+        with pytest.raises(NotImplementedError, match="Trying to update a Tensor"):
+            getattr(train, make)(0.1).apply_gradients([(tensor, tensor)])
+        assert not v1.global_variables()
+
+
+@pytest.mark.parametrize("rate", [0.0, -0.1])
+def test_ftrl_divides_beta_by_no_rate_below_the_least(rate):
+    """l2 is then beyond all bounds, so that the weight goes to zero."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        w = v1.get_variable("w", initializer=[1.0])
+        update = train.FtrlOptimizer(rate, beta=0.1).apply_gradients([(tf.constant([0.5]), w)])
+        session.run(v1.global_variables_initializer())
+        session.run(update)
+        seen = session.run(w)[0]
+    # Of a rate of zero the terms are infinite and their quotient NaN, as TensorFlow's.
+    assert np.isnan(seen) if rate == 0.0 else abs(seen) < 1e-30
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.1])
+def test_ftrl_keeps_nan_in_rows(shrinkage):
+    with tf.Graph().as_default(), v1.Session() as session:
+        w = v1.get_variable("w", initializer=[1.0, 2.0, 3.0])
+        grad = tf.IndexedSlices(tf.constant([np.nan, 0.5, np.inf]), tf.constant([0, 1, 2]))
+        optimizer = train.FtrlOptimizer(0.1, l2_shrinkage_regularization_strength=shrinkage)
+        update = optimizer.apply_gradients([(grad, w)])
+        session.run(v1.global_variables_initializer())
+        session.run(update)
+        assert np.isnan(session.run(w)).tolist() == [True, False, True]
+
+
+def test_ftrl_has_l2_in_the_dtype_of_its_rate():
+    """0.01 is not rounded to float32 beside a rate of float64."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        w = v1.get_variable("w", initializer=np.array([1.0]))
+        rate, l2 = tf.constant(0.5, tf.float64), 0.01
+        optimizer = train.FtrlOptimizer(rate, l2_regularization_strength=l2)
+        update = optimizer.apply_gradients([(tf.constant([0.5], tf.float64), w)])
+        session.run(v1.global_variables_initializer())
+        session.run(update)
+        seen = session.run(w)[0]
+    root = np.sqrt(0.1 + 0.25)
+    linear = 0.5 - (root - np.sqrt(0.1)) / 0.5
+    assert seen == pytest.approx(-linear / (root / 0.5 + 2 * l2), rel=1e-13)
+
+
 def test_an_eager_loss_is_a_function():
     with pytest.raises(RuntimeError, match="should be a function when eager"):
         train.GradientDescentOptimizer(0.1).minimize(tf.constant(1.0))

@@ -235,6 +235,8 @@ def _dense_loss_gradient(op: Any, grad_loss: Any, grad_gradient: Any) -> list[An
 
 # ---- public functions
 
+_HALF = (dt.float16, dt.bfloat16)
+
 
 def ctc_loss(
     labels: Any,
@@ -250,7 +252,7 @@ def ctc_loss(
 
     Args:
       labels: integers [batch, most labels], or a SparseTensor of int32. One row is that of all.
-      logits: float32 or float64, [time, batch, classes].
+      logits: floating, [time, batch, classes]; half precision is computed in float32.
       label_length: integers [batch], how many labels of each row count; None with a SparseTensor.
       logit_length: integers [batch] or [1], how many frames of each row count.
       logits_time_major: whether logits are [time, batch, classes]; else [batch, time, classes].
@@ -270,6 +272,10 @@ def ctc_loss(
     del unique
     with scope(name, "ctc_loss"):
         logits = convert_to_tensor(logits, name="logits")
+        if logits.dtype in _HALF:
+            wide, lengths = cast(logits, dt.float32), (label_length, logit_length)
+            loss = ctc_loss(labels, wide, *lengths, logits_time_major, None, blank_index)
+            return cast(loss, logits.dtype)
         if isinstance(labels, SparseTensor):
             if blank_index is None:
                 raise ValueError(
@@ -331,7 +337,7 @@ def ctc_loss_v1(
 
     Args:
       labels: a SparseTensor of int32, [batch, labels].
-      inputs: float32 or float64, [time, batch, classes].
+      inputs: floating, [time, batch, classes]; half precision is computed in float32.
       sequence_length: int32[batch], how many frames of each row count.
       preprocess_collapse_repeated: whether repeated labels are one label before anything else.
       ctc_merge_repeated: whether frames of one label in a row are one label.
@@ -353,6 +359,9 @@ def ctc_loss_v1(
             f" {type(labels).__name__}. Use tf.nn.ctc_loss for dense labels."
         )
     inputs = convert_to_tensor(inputs if logits is None else logits)
+    dtype = inputs.dtype
+    if dtype in _HALF:
+        inputs = cast(inputs, dt.float32)
     if not time_major:
         inputs = transpose(inputs, [1, 0, 2])
     attrs = {
@@ -361,7 +370,8 @@ def ctc_loss_v1(
         "ignore_longer_outputs_than_inputs": ignore_longer_outputs_than_inputs,
     }
     parts = (inputs, cast(labels.indices, dt.int64), cast(labels.values, dt.int32))
-    return execute(LOSS, (*parts, cast(sequence_length, dt.int32)), attrs)[0]
+    loss = execute(LOSS, (*parts, cast(sequence_length, dt.int32)), attrs)[0]
+    return cast(loss, dtype)
 
 
 def ctc_unique_labels(labels: Any, name: str | None = None) -> list[Any]:

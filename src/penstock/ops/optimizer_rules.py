@@ -136,6 +136,12 @@ def _ftrl_with(
     return var, new, linear
 
 
+def _ftrl_rows(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    """As `_ftrl`, but NaN stays in rows; in whole variables it makes the weight zero."""
+    var, accum, linear = _ftrl(xp, slots, grad, h, attrs)
+    return xp.where(xp.isnan(linear), linear, var), accum, linear
+
+
 def _adam(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
     var, m, v = slots
     rate = h["lr"] * xp.sqrt(1 - h["beta2_power"]) / (1 - h["beta1_power"])
@@ -202,6 +208,7 @@ class UpdateRule:
       doc: what an update is made by.
       attrs: attributes of the operations, as in a definition.
       sparse: whether there is an operation that updates rows.
+      rows: the new values of rows, if they are not those of `rule`.
     """
 
     slots: str
@@ -210,6 +217,7 @@ class UpdateRule:
     doc: str
     attrs: str = ""
     sparse: bool = True
+    rows: Rule | None = None
 
     def dense_inputs(self) -> tuple[str, ...]:
         """The inputs of the operation that updates whole variables."""
@@ -254,7 +262,12 @@ RULES = {
         "RMSProp with centred moments",
     ),
     "Ftrl": UpdateRule(
-        "var accum linear", "grad lr l1 l2 lr_power", _ftrl, "FTRL-proximal", attrs=_BY_LR
+        "var accum linear",
+        "grad lr l1 l2 lr_power",
+        _ftrl,
+        "FTRL-proximal",
+        attrs=_BY_LR,
+        rows=_ftrl_rows,
     ),
     "FtrlV2": UpdateRule(
         "var accum linear",
@@ -262,6 +275,7 @@ RULES = {
         _ftrl,
         "FTRL-proximal with a shrinkage penalty",
         attrs=_BY_LR,
+        rows=_ftrl_rows,
     ),
     "Adam": UpdateRule(
         "var m v",

@@ -38,7 +38,7 @@ def _define(name: str, update: UpdateRule, sparse: bool) -> OpDef:
         doc=f"Updates {'rows of ' if sparse else ''}a variable by {update.doc}.",
     ).not_differentiable("it has no outputs")
     if sparse:
-        _sparse_kernels(op, names, slots, update.rule)
+        _sparse_kernels(op, names, slots, update.rows or update.rule)
     else:
         _dense_kernel(op, names, slots, gradient, update.rule)
     return op

@@ -8,6 +8,7 @@ label equals which prediction.
 from typing import Any
 
 from penstock.core.composite import SparseTensor
+from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
 from penstock.ops.array_basics import shape
 from penstock.ops.array_fill import fill, ones_like
@@ -16,7 +17,7 @@ from penstock.ops.array_shape import expand_dims
 from penstock.ops.array_sort import top_k
 from penstock.ops.math_arithmetic import add, maximum, minimum, multiply
 from penstock.ops.math_cast import cast
-from penstock.ops.math_compare import equal, greater, logical_and, logical_not
+from penstock.ops.math_compare import equal, greater, greater_equal, less, logical_and, logical_not
 from penstock.ops.math_division import div_no_nan, divide
 from penstock.ops.math_range import range as range_op
 from penstock.ops.math_reduce import reduce_any, reduce_sum
@@ -274,8 +275,9 @@ def average_precision_at_k(
     """
     default = _at("average_precision", k, None)
     with default_name(name, default, (predictions, labels, weights)) as scope:
-        best = _best(predictions, k)
-        average = _average_precision(labels, best, k)
+        predictions = convert_to_tensor(predictions)
+        classes = shape(predictions, out_type=dt.int64)[-1]
+        average = _average_precision(labels, _best(predictions, k), k, classes)
         number = reduce_sum(ones_like(average))
         if weights is not None:
             weights = broadcast_weights(cast(weights, dt.float64), average)
@@ -299,13 +301,15 @@ def _total(name: str, amount: Any) -> tuple[Any, Any]:
     return total, total.assign_add(amount, read_value=True)
 
 
-def _average_precision(labels: Any, best: Tensor, k: int) -> Any:
+def _average_precision(labels: Any, best: Tensor, k: int, classes: Any) -> Any:
     """For each row: precision at the rank of each hit, over min(k, labels); NaN without labels."""
     sets = _label_sets(labels, best)
     hits = cast(_found(sets, best, False), dt.float64)
     ranks = cast(range_op(1, k + 1), dt.float64)
     precision = divide(cumsum(hits, axis=-1), ranks)
     gathered = reduce_sum(multiply(precision, hits), axis=-1)
-    # Labels given as a dense tensor count as often as they occur.
-    counted = sets[1] if isinstance(labels, SparseTensor) else ones_like(sets[0])
+    # Labels given as a dense tensor count as often as they occur, those of no class not at all.
+    counted = sets[1]
+    if not isinstance(labels, SparseTensor):
+        counted = logical_and(greater_equal(sets[0], 0), less(sets[0], classes))
     return divide(gathered, minimum(_number(counted), cast(k, dt.float64)))

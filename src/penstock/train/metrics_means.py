@@ -298,11 +298,11 @@ def mean_per_class_accuracy(
     """
     with scope(name, "mean_accuracy", (predictions, labels, weights)):
         labels = _flat(cast(labels, dt.int64))
-        predictions = _flat(convert_to_tensor(predictions))
+        predictions = _flat(cast(predictions, dt.int64))
         predictions.shape.assert_is_compatible_with(labels.shape)
         total = metric_variable([num_classes], dt.float32, "total")
         count = metric_variable([num_classes], dt.float32, "count")
-        correct = cast(equal(predictions, cast(labels, predictions.dtype)), dt.float32)
+        correct = cast(equal(predictions, labels), dt.float32)
         number = ones_like(correct)
         if weights is not None:
             weights = _flat(cast(weights, dt.float32))

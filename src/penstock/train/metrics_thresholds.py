@@ -92,10 +92,10 @@ def _tables(
     return above, true, reshape(weights, [1, -1])
 
 
-def _even(num_thresholds: int) -> list[float]:
+def _even(num_thresholds: int, last: float = 1.0 + EPSILON) -> list[float]:
     """Thresholds evenly over [0, 1], the ends a little outside."""
     inner = [(i + 1) * 1.0 / (num_thresholds - 1) for i in range(num_thresholds - 2)]
-    return [0.0 - EPSILON, *inner, 1.0 + EPSILON]
+    return [0.0 - EPSILON, *inner, last]
 
 
 # ---- the area under a curve
@@ -252,7 +252,9 @@ def specificity_at_sensitivity(
     _check_share("sensitivity", sensitivity)
     with scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
         kinds = ("tp", "fn", "tn", "fp")
-        values, updates = _counts(labels, predictions, _even(num_thresholds), weights, kinds)
+        # Scores of 1 count as found at every threshold here, so that each sensitivity is reached.
+        thresholds = _even(num_thresholds, last=1.0 - EPSILON)
+        values, updates = _counts(labels, predictions, thresholds, weights, kinds)
 
         def at(counts: Counts, result: str) -> Any:
             tp, fn, tn, fp = (convert_to_tensor(counts[k]) for k in kinds)

@@ -204,6 +204,9 @@ class Optimizer(Trackable):
             raise ValueError(
                 f"No gradients provided for any variable: {[str(v) for _, v in pairs]}."
             )
+        for var in wanted:
+            if isinstance(var, Tensor):
+                raise NotImplementedError(f"Trying to update a Tensor {var}")
         with init_scope():
             self._create_slots(wanted)
         with name_scope_v1(name, self._name) as scope:
@@ -225,8 +228,6 @@ class Optimizer(Trackable):
         """The update of one variable."""
         label = f"update_{slot_creator.primary_name(var)}" if state.graph is not None else "update"
         with name_scope_v1(label), colocate_with(var):
-            if isinstance(var, Tensor):
-                raise NotImplementedError(f"Trying to update a Tensor {var}")
             if isinstance(grad, IndexedSlices):
                 if var.constraint is not None:
                     raise RuntimeError("Cannot use a constraint function on a sparse variable.")

@@ -9,9 +9,12 @@ from penstock.core.execute import execute
 from penstock.graph.behavior import colocate_with, control_dependencies
 from penstock.ops.array_fill import ones_like
 from penstock.ops.initializers_v1 import Constant, Ones
+from penstock.ops.math_arithmetic import maximum
+from penstock.ops.math_cast import cast
 from penstock.ops.state_optimizers import APPLY, SPARSE_APPLY
 from penstock.ops.state_scatter import SCATTER
 from penstock.train.optimizer import Optimizer, grouped
+from penstock.types.dtypes import float32
 
 
 def _as(tensor: Any, grad: Any) -> Any:
@@ -292,6 +295,9 @@ class RMSPropOptimizer(_RuleOptimizer):
             self._zeros_slot(var, "momentum", self._name)
 
 
+_LEAST_RATE = 1e-36  # what Ftrl divides beta by, of rates that are zero or less
+
+
 class FtrlOptimizer(_RuleOptimizer):
     """FTRL-proximal, which keeps weights at zero under an l1 penalty (McMahan et al., 2013).
 
@@ -355,10 +361,13 @@ class FtrlOptimizer(_RuleOptimizer):
 
     def _given(self) -> dict[str, Any]:
         rate = self._call_if_callable(self._learning_rate)
+        rate = convert_to_tensor(rate, name=self._node_names["lr"])
+        if not rate.dtype.is_floating:
+            rate = cast(rate, float32)
         given = {
             "lr": rate,
             "l1": self._l1,
-            "l2": self._l2 + self._beta / (2.0 * rate) if self._beta else self._l2,
+            "l2": self._l2 + self._beta / (2.0 * maximum(rate, _LEAST_RATE)),
             "lr_power": self._learning_rate_power,
         }
         return {**given, "l2_shrinkage": self._shrinkage} if self._shrinkage > 0 else given
