@@ -193,3 +193,10 @@ EXPORT int64_t penstock_arrays_sets(int64_t operation, const int64_t *a_rows, in
 EXPORT int64_t penstock_arrays_counts(int64_t kind, const int64_t *rows, int64_t width,
                                       const int64_t *values, int64_t number, const void *weights,
                                       int64_t most, int64_t binary, int64_t *places, void *totals);
+
+// Updates rows of up to four arrays [.., width] by the rule of an optimizer, in place, one row after the
+// other: row indices[i] with row i of the gradient [rows, width], or row i where `indices` is null.
+// `program` and `numbers` are as rules.h has them. -1; 0 where the program is too long.
+EXPORT int64_t penstock_arrays_rule(int64_t kind, const void *program, void *slot0, void *slot1,
+                                    void *slot2, void *slot3, const void *grad, const void *numbers,
+                                    const void *indices, int64_t wide, int64_t rows, int64_t width);

@@ -112,6 +112,10 @@ def _ftrl(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
     return found
 
 
+def _ftrl_by_root(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+    return _ftrl_with(xp, xp.sqrt, slots, grad, h, attrs)
+
+
 def _ftrl_with(
     xp: Any, power: Callable[[Array], Array], slots: Any, grad: Array, h: Hyper, attrs: Attrs
 ) -> Values:
@@ -202,6 +206,7 @@ class UpdateRule:
       doc: what an update is made by.
       attrs: attributes of the operations, as in a definition.
       sparse: whether there is an operation that updates rows.
+      by_root: the rule where `lr_power` is -0.5; None where there is no such number.
     """
 
     slots: str
@@ -210,6 +215,7 @@ class UpdateRule:
     doc: str
     attrs: str = ""
     sparse: bool = True
+    by_root: Rule | None = None
 
     def dense_inputs(self) -> tuple[str, ...]:
         """The inputs of the operation that updates whole variables."""
@@ -254,7 +260,12 @@ RULES = {
         "RMSProp with centred moments",
     ),
     "Ftrl": UpdateRule(
-        "var accum linear", "grad lr l1 l2 lr_power", _ftrl, "FTRL-proximal", attrs=_BY_LR
+        "var accum linear",
+        "grad lr l1 l2 lr_power",
+        _ftrl,
+        "FTRL-proximal",
+        attrs=_BY_LR,
+        by_root=_ftrl_by_root,
     ),
     "FtrlV2": UpdateRule(
         "var accum linear",
@@ -262,6 +273,7 @@ RULES = {
         _ftrl,
         "FTRL-proximal with a shrinkage penalty",
         attrs=_BY_LR,
+        by_root=_ftrl_by_root,
     ),
     "Adam": UpdateRule(
         "var m v",
