@@ -24,7 +24,7 @@ EXPORT int64_t penstock_matrices_substitute(int64_t kind, const void *a, int64_t
 
 // Puts the LU decompositions, with the largest pivot of each column, of `count` matrices in their place.
 // They have at least as many rows as columns; order[i * rows + r] is the row of matrix i that stands in
-// row r. A NaN is the largest.
+// row r. A NaN below another number is passed over, as in LAPACK.
 EXPORT int64_t penstock_matrices_lu(int64_t kind, void *a, int64_t count, int64_t rows,
                                     int64_t columns, int64_t threads, int64_t *order);
 
@@ -36,3 +36,8 @@ EXPORT int64_t penstock_matrices_lu(int64_t kind, void *a, int64_t count, int64_
 EXPORT int64_t penstock_matrices_tridiagonal(int64_t kind, const void *diagonals, const void *b, int64_t count,
                                              int64_t n, int64_t k, int64_t pivoting, int64_t perturb,
                                              int64_t threads, void *x);
+
+// Solves `count` equations of floats or doubles by lower triangles of n rows of which `diagonals` are not zero, with
+// k right-hand sides each. Row by row, bands[n][diagonals] has the main one and those to its left.
+EXPORT int64_t penstock_matrices_banded(int64_t kind, const void *bands, const void *b, int64_t count,
+                                        int64_t n, int64_t diagonals, int64_t k, void *out);
