@@ -26,10 +26,12 @@ class Program:
     Attributes:
       code: int32, the sizes and steps.
       constants: numbers that follow those that are given.
+      steps: how many there are.
     """
 
     code: Array
     constants: tuple[float, ...]
+    steps: int
 
 
 def updated(

@@ -19,6 +19,7 @@ from penstock.ops.optimizer_turns import groups, rows_in_turn
 from penstock.ops.state_scatter import check_rows
 from penstock.types import dims as d
 
+FEW_STEPS = 8  # of a rule on whole variables, below which NumPy takes less than the library
 _OWN_TYPES = {"indices": "Tindices", "global_step": "int64"}  # of inputs that have another than T
 
 
@@ -71,7 +72,7 @@ def _dense_kernel(
                 f"var and {gradient} do not have the same shape {d.text(old[0].shape)} "
                 f"{d.text(grad.shape)}",
             )
-        new = programs.run(old, grad, hyper, ctx.attrs) if xp is np else None
+        new = programs.run(old, grad, hyper, ctx.attrs, least=FEW_STEPS) if xp is np else None
         if new is None:
             found = update.rule(xp, old, grad, _scalars(xp, hyper), ctx.attrs)
             new = [xp.asarray(v, before.dtype) for v, before in zip(found, old, strict=True)]
