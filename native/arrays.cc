@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <limits>
@@ -13,6 +14,8 @@
 #include "ctc.h"
 #include "draws.h"
 #include "each_set.h"
+#include "rows.h"
+#include "rules.h"
 #include "threads.h"
 
 namespace penstock {
@@ -734,7 +737,7 @@ int64_t ctc_best(const Frames<Element> &frames, const int32_t *lengths, int64_t 
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 11; }
+EXPORT int penstock_arrays_version() { return 13; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -1070,4 +1073,49 @@ EXPORT int64_t penstock_arrays_counts(int64_t kind, const int64_t *rows, int64_t
     case 2: return run(static_cast<int32_t *>(totals));
   }
   return run(static_cast<int64_t *>(totals));
+}
+
+EXPORT int64_t penstock_arrays_rule(int64_t kind, const void *program, void *slot0, void *slot1,
+                                    void *slot2, void *slot3, const void *grad, const void *numbers,
+                                    const void *indices, int64_t wide, int64_t rows, int64_t width) {
+  const RuleProgram &p = *static_cast<const RuleProgram *>(program);
+  if (p.slots > kMostSlots || p.slots + 1 + p.numbers + p.steps > kMostValues) return 0;
+  const auto run = [&](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    Element *const slots[] = {typed, static_cast<Element *>(slot1), static_cast<Element *>(slot2),
+                              static_cast<Element *>(slot3)};
+    const auto *g = static_cast<const Element *>(grad), *n = static_cast<const Element *>(numbers);
+    return with_memory([&]() -> int64_t {
+      apply_rule<Element>(p, {slots, g, n, indices, wide, rows, width});
+      return -1;
+    });
+  };
+  return kind == 0 ? run(static_cast<float *>(slot0)) : run(static_cast<double *>(slot0));
+}
+
+EXPORT int64_t penstock_arrays_to_rows(const int64_t *places, int64_t number, int64_t rank,
+                                       const int64_t *dims, const void *dense, int64_t size,
+                                       int32_t *columns, int32_t *ends, void *values) {
+  return with_size<Wide>(size, [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    return to_rows(places, number, RowDims(rank, dims), static_cast<const Element *>(dense), columns,
+                   ends, static_cast<Element *>(values));
+  });
+}
+
+EXPORT int64_t penstock_arrays_from_rows(const int32_t *columns, const int32_t *ends, int64_t rank,
+                                         const int64_t *dims, int64_t *places) {
+  places_of_rows(columns, ends, RowDims(rank, dims), places);
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_dense_rows(const int32_t *columns, const int32_t *ends, int64_t rank,
+                                          const int64_t *dims, const void *values, int64_t size,
+                                          void *out) {
+  return with_size<Wide>(size, [=](auto *typed) -> int64_t {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    dense_of_rows(columns, ends, RowDims(rank, dims), static_cast<const Element *>(values),
+                  static_cast<Element *>(out));
+    return -1;
+  });
 }

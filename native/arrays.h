@@ -193,3 +193,27 @@ EXPORT int64_t penstock_arrays_sets(int64_t operation, const int64_t *a_rows, in
 EXPORT int64_t penstock_arrays_counts(int64_t kind, const int64_t *rows, int64_t width,
                                       const int64_t *values, int64_t number, const void *weights,
                                       int64_t most, int64_t binary, int64_t *places, void *totals);
+
+// Updates rows of up to four arrays [.., width] by the rule of an optimizer, in place, one row after the
+// other: row indices[i] with row i of the gradient [rows, width], or row i where `indices` is null.
+// `program` and `numbers` are as rules.h has them. -1; 0 where the program is too long.
+EXPORT int64_t penstock_arrays_rule(int64_t kind, const void *program, void *slot0, void *slot1,
+                                    void *slot2, void *slot3, const void *grad, const void *numbers,
+                                    const void *indices, int64_t wide, int64_t rows, int64_t width);
+
+// A matrix in compressed sparse rows of places [number, rank] in the order of their rows: int32 columns
+// [number] and ends [rows + 1]. dims[rank], which is 2 or 3; members of a batch are along the diagonal.
+// `values` gets what a dense matrix has there, if one is given; `size` bytes each (4, 8 or 16). -1, the
+// first place that is outside, or -2 where rows fall.
+EXPORT int64_t penstock_arrays_to_rows(const int64_t *places, int64_t number, int64_t rank,
+                                       const int64_t *dims, const void *dense, int64_t size,
+                                       int32_t *columns, int32_t *ends, void *values);
+
+// The places of the values of a matrix as penstock_arrays_to_rows makes it.
+EXPORT int64_t penstock_arrays_from_rows(const int32_t *columns, const int32_t *ends, int64_t rank,
+                                         const int64_t *dims, int64_t *places);
+
+// Its values in a dense matrix of zeros.
+EXPORT int64_t penstock_arrays_dense_rows(const int32_t *columns, const int32_t *ends, int64_t rank,
+                                          const int64_t *dims, const void *values, int64_t size,
+                                          void *out);

@@ -474,6 +474,63 @@ bool check_sets(Random &random) {
   return true;
 }
 
+bool check_rule(Random &random) {
+  const int64_t height = 1 + below(random, 6), rows = below(random, 9), width = below(random, 600);
+  const bool wide = random() % 2;
+  std::vector<double> slot(height * width + 1), grad(rows * width + 1), wanted;
+  std::vector<int64_t> indices(rows + 1);
+  std::vector<int32_t> narrow(rows + 1);
+  for (double &each : slot) each = static_cast<double>(below(random, 50));
+  for (double &each : grad) each = static_cast<double>(below(random, 50)) - 25;
+  for (int64_t &each : indices) each = below(random, height);
+  std::copy(indices.begin(), indices.end(), narrow.begin());
+  const double rate[] = {0.75, 2};
+  wanted = slot;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < width; ++j) {
+      double &each = wanted[indices[i] * width + j];
+      each = std::max(each - (rate[1] - rate[0]) * grad[i * width + j], rate[0]);
+    }
+  // One slot, two numbers, a step of numbers alone, four steps; values are 0: slot, 1: gradient, 2 and
+  // 3: numbers.
+  const int32_t program[] = {1, 2, 1, 4, 7, 0, 0, 0, 1, 3, 2, 0, 2, 4, 1, 0, 1, 0, 5, 0, 8, 6, 2, 0};
+  const void *chosen = wide ? static_cast<const void *>(indices.data()) : narrow.data();
+  return penstock_arrays_rule(1, program, slot.data(), nullptr, nullptr, nullptr, grad.data(), rate,
+                              chosen, wide, rows, width) == -1 &&
+         slot == wanted;
+}
+
+bool check_rows(Random &random) {
+  const int64_t rank = 2 + below(random, 2), dims[] = {rank == 3 ? below(random, 4) : below(random, 7),
+                                                       below(random, 7), below(random, 7)};
+  const int64_t batch = rank == 3 ? dims[0] : 1, height = dims[rank - 2], width = dims[rank - 1];
+  std::vector<double> dense(batch * height * width + 1), values, back(dense.size());
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < batch * height * width; ++i) {
+    if (random() % 2) continue;
+    dense[i] = static_cast<double>(1 + below(random, 9));
+    if (rank == 3) places.push_back(i / (height * width));
+    places.push_back(i / width % height);
+    places.push_back(i % width);
+  }
+  const int64_t number = static_cast<int64_t>(places.size()) / rank;
+  std::vector<int32_t> columns(number + 1), ends(batch * height + 1);
+  values.resize(number + 1);
+  std::vector<int64_t> again(places.size() + 1);
+  places.push_back(0);
+  if (penstock_arrays_to_rows(places.data(), number, rank, dims, dense.data(), 8, columns.data(),
+                              ends.data(), values.data()) != -1)
+    return false;
+  penstock_arrays_from_rows(columns.data(), ends.data(), rank, dims, again.data());
+  penstock_arrays_dense_rows(columns.data(), ends.data(), rank, dims, values.data(), 8, back.data());
+  if (!std::equal(places.begin(), places.end() - 1, again.begin()) || back != dense) return false;
+  if (number == 0) return true;
+  const int64_t wrong = below(random, number);
+  places[wrong * rank + below(random, rank)] = random() % 2 ? -1 : 7;
+  return penstock_arrays_to_rows(places.data(), number, rank, dims, nullptr, 4, columns.data(),
+                                 ends.data(), nullptr) == wrong;
+}
+
 bool check_counts(Random &random) {
   const int64_t number = below(random, 60), most = below(random, 12) - 2;
   const bool binary = random() % 4 == 0, far = random() % 2;
@@ -615,7 +672,8 @@ int main(int count, char **arguments) {
                                       check_among,  check_edits,   check_places,
                                       check_level,  check_runs,    check_pad,
                                       check_merge,  check_apart,  check_ctc,    check_ctc_best, check_enter,
-                                      check_histogram, check_ranges, check_nearer, check_sets, check_counts};
+                                      check_histogram, check_ranges, check_nearer, check_sets, check_counts, check_rule,
+                                      check_rows};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

@@ -147,6 +147,22 @@ bool check_tridiagonal(Random &random, int64_t kind) {
   return true;
 }
 
+bool check_banded(Random &random) {
+  const int64_t count = random() % 3, n = random() % 7, k = random() % 40, diagonals = 1 + random() % 5;
+  std::vector<double> bands(count * n * diagonals + 1), b(count * n * k + 1), x(b.size());
+  for (double &each : bands) each = 1 + static_cast<double>(random() % 5);
+  for (double &each : b) each = static_cast<double>(random() % 50);
+  penstock_matrices_banded(1, bands.data(), b.data(), count, n, diagonals, k, x.data());
+  for (int64_t i = 0; i < count * n; ++i)
+    for (int64_t c = 0; c < k; ++c) {
+      double side = 0;
+      for (int64_t j = 0; j < diagonals && j <= i % n; ++j)
+        side += bands[i * diagonals + j] * x[(i - j) * k + c];
+      if (!(std::fabs(side - b[i * k + c]) <= 1e-7 * (1 + std::fabs(side)) * 1e4)) return false;
+    }
+  return true;
+}
+
 bool check_edges(Random &) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   float a[] = {1, 2, nan, 4, 5, 6, 7, 8, 10};
@@ -186,6 +202,7 @@ int main(int count, char **values) {
        [](Random &r) { return check_tridiagonal<std::complex<float>>(r, 2); }},
       {"tridiagonal, complex128",
        [](Random &r) { return check_tridiagonal<std::complex<double>>(r, 3); }},
+      {"banded", check_banded},
       {"edges", check_edges},
   };
   for (const Check &check : checks) {

@@ -385,10 +385,26 @@ int64_t solve_all(const Tridiagonal &of, int64_t count, int64_t threads) {
   return shared_out(count, used, [&](int64_t matrix) { solve_tridiagonal<T>(of, matrix); });
 }
 
+// ---- equations of which some diagonals are given
+
+// `bands`: [n][diagonals], the main one and those to its left. One row after the other.
+template <typename T>
+EACH_SET void solve_bands(const T *bands, const T *b, int64_t n, int64_t diagonals, int64_t k, T *x) {
+  for (int64_t i = 0; i < n; ++i, bands += diagonals, b += k) {
+    T *__restrict row = x + i * k;
+    std::memcpy(row, b, static_cast<size_t>(k) * sizeof(T));
+    for (int64_t j = 1; j < diagonals && j <= i; ++j) {
+      const T *known = row - j * k;
+      for (int64_t c = 0; c < k; ++c) row[c] -= bands[j] * known[c];
+    }
+    for (int64_t c = 0; c < k; ++c) row[c] /= bands[0];
+  }
+}
+
 }  // namespace
 }  // namespace penstock
 
-int penstock_matrices_version() { return 2; }
+int penstock_matrices_version() { return 3; }
 
 int64_t penstock_matrices_substitute(int64_t kind, const void *a, int64_t a_step, const void *b,
                                      int64_t b_step, int64_t count, int64_t n, int64_t k, int64_t lower,
@@ -425,4 +441,16 @@ int64_t penstock_matrices_tridiagonal(int64_t kind, const void *diagonals, const
     case 2: return solve_all<Complex<float>>(of, count, threads);
     default: return solve_all<Complex<double>>(of, count, threads);
   }
+}
+
+EXPORT int64_t penstock_matrices_banded(int64_t kind, const void *bands, const void *b, int64_t count,
+                                        int64_t n, int64_t diagonals, int64_t k, void *out) {
+  const auto run = [=](auto *x) -> int64_t {
+    using Element = std::remove_pointer_t<decltype(x)>;
+    const auto *of = static_cast<const Element *>(bands), *sides = static_cast<const Element *>(b);
+    for (int64_t i = 0; i < count; ++i)
+      penstock::solve_bands(of + i * n * diagonals, sides + i * n * k, n, diagonals, k, x + i * n * k);
+    return 0;
+  };
+  return kind == 0 ? run(static_cast<float *>(out)) : run(static_cast<double *>(out));
 }

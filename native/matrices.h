@@ -36,3 +36,8 @@ EXPORT int64_t penstock_matrices_lu(int64_t kind, void *a, int64_t count, int64_
 EXPORT int64_t penstock_matrices_tridiagonal(int64_t kind, const void *diagonals, const void *b, int64_t count,
                                              int64_t n, int64_t k, int64_t pivoting, int64_t perturb,
                                              int64_t threads, void *x);
+
+// Solves `count` equations of floats or doubles by lower triangles of n rows of which `diagonals` are not zero, with
+// k right-hand sides each. Row by row, bands[n][diagonals] has the main one and those to its left.
+EXPORT int64_t penstock_matrices_banded(int64_t kind, const void *bands, const void *b, int64_t count,
+                                        int64_t n, int64_t diagonals, int64_t k, void *out);

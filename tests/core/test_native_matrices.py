@@ -127,3 +127,24 @@ def test_tridiagonal_equations_hold(dtype, pivoting, n):
 def test_tridiagonal_equations_without_rows_have_no_solution():
     empty = tf.raw_ops.TridiagonalSolve(diagonals=np.zeros((2, 3, 0)), rhs=np.zeros((2, 0, 5)))
     assert empty.shape == (2, 0, 5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("stacks", [((), ()), ((2,), (2,)), ((3, 1), (2,))])
+def test_banded_equations_have_the_bits_of_rows_one_by_one(dtype, stacks):
+    draw = np.random.default_rng(5)
+    for n, diagonals, k in [(1, 1, 1), (6, 3, 4), (5, 7, 2), (0, 2, 3), (4, 2, 0)]:
+        bands = (draw.standard_normal((*stacks[0], n, diagonals)) + 3).astype(dtype)
+        b = draw.standard_normal((*stacks[1], n, k)).astype(dtype)
+        lead = np.broadcast_shapes(*stacks)
+        wanted = np.empty((*lead, n, k), dtype)
+        for i in range(n):
+            row = b[..., i, :]
+            for j in range(1, min(i + 1, diagonals)):
+                row = row - bands[..., i, j, None] * wanted[..., i - j, :]
+            wanted[..., i, :] = row / bands[..., i, 0, None]
+        found = native_matrices.banded(bands, b)
+        if native_matrices.LIBRARY.is_in_use():
+            np.testing.assert_array_equal(found, wanted)
+        else:
+            assert found is None

@@ -81,22 +81,22 @@ def constant_tensor(array: np.ndarray[Any, Any], dtype: DType, name: str = "Cons
 
 _NUMBERS = {int: dtypes.int32, float: dtypes.float32}  # and what they are by themselves
 _HALF = float(np.finfo(np.float32).max) / 2
-_plain: dict[Any, float] = {  # by class and dtype, the size up to which numbers simply fit
-    (float, dtypes.float32): _HALF,
-    (float, dtypes.float64): math.inf,
-    (int, dtypes.float32): _HALF,
-    (int, dtypes.float64): _HALF,
-    (int, dtypes.int32): INT32_MAX,
-    (int, dtypes.int64): INT32_MAX,
+_plain: dict[Any, float] = {  # by class and dtype's index, the size up to which numbers simply fit
+    (float, dtypes.float32.index): _HALF,
+    (float, dtypes.float64.index): math.inf,
+    (int, dtypes.float32.index): _HALF,
+    (int, dtypes.float64.index): _HALF,
+    (int, dtypes.int32.index): INT32_MAX,
+    (int, dtypes.int64.index): INT32_MAX,
 }
 
 
-def _plain_number(value: Any, dtype: Any) -> EagerTensor | None:
+def plain_number(value: Any, dtype: Any) -> EagerTensor | None:
     """A number of Python as an eager tensor of a common dtype; None where more is to be looked at.
 
     Steps and rates are given to operations at each call.
     """
-    most = _plain.get((value.__class__, dtype)) if dtype.__class__ is DType else None
+    most = _plain.get((value.__class__, dtype.index)) if dtype.__class__ is DType else None
     if most is None or state.graph is not None or state.place is not None:
         return None
     return wrap(np.array(value, dtype.numpy_dtype), dtype) if -most <= value <= most else None
@@ -168,7 +168,7 @@ def convert_to_tensor(
     hint = dtype_hint if dtype_hint is not None else preferred_dtype
     if value.__class__ in _NUMBERS:
         first = dtype if dtype is not None else hint
-        number = _plain_number(value, _NUMBERS[value.__class__] if first is None else first)
+        number = plain_number(value, _NUMBERS[value.__class__] if first is None else first)
         if number is not None:
             return number
     wanted = as_dtype(dtype).base_dtype if dtype is not None else None

@@ -122,6 +122,9 @@ def convert_inputs(
             found = _ready_lists(op, inputs)
             if found is not None:
                 return found
+        numbers = _with_numbers(op, inputs, attrs)
+        if numbers is not None:
+            return numbers, None
     if len(inputs) != len(op.inputs):
         raise TypeError(
             f"{op.name}: expected {len(op.inputs)} inputs ({', '.join(a.name for a in op.inputs)}),"
@@ -171,6 +174,34 @@ def _ready_lists(
         flat += value
         counts.append(len(value))
     return tuple(flat), tuple(counts)
+
+
+def _with_numbers(
+    op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]
+) -> tuple[EagerTensor, ...] | None:
+    """`convert_inputs` where Python's numbers stand beside eager tensors that say their dtypes."""
+    kinds = op.single_kinds
+    if len(kinds) != len(inputs):
+        return None
+    known: dict[str, DType] = {}
+    for kind, value in zip(kinds, inputs, strict=True):
+        if kind.__class__ is str and value.__class__ is EagerTensor and kind not in known:
+            if kind in attrs:
+                return None
+            known[kind] = value._dtype
+    flat: list[EagerTensor] = []
+    for kind, value in zip(kinds, inputs, strict=True):
+        dtype = known.get(kind) if kind.__class__ is str else kind
+        if value.__class__ is EagerTensor:
+            if value._dtype is not dtype:
+                return None
+            flat.append(value)
+            continue
+        number = convert.plain_number(value, dtype)
+        if number is None:
+            return None
+        flat.append(number)
+    return tuple(flat)
 
 
 def _list_items(op: OpDef, arg: ArgDef, value: Any) -> list[Any]:

@@ -22,6 +22,7 @@ from penstock.core.tensor import EagerTensor, wrap
 from penstock.types.dims import Dims
 from penstock.util.frames import at_user_line
 
+KNOWN_LOCKS = 1024  # combinations of variables, per prepared operation
 VALIDATED_SHAPES = 4096  # shape combinations remembered as valid, per prepared operation
 SHORT_VALUES = 64  # bytes of an input whose values are remembered with the shapes
 
@@ -50,7 +51,7 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
     if prepared.op.shape_rule is not None and not _is_known(prepared, key, arrays):
         return None
     try:
-        results = quiet.run(prepared.host, *_head(prepared), *arrays)  # type: ignore[arg-type]
+        results = quiet.run(prepared.host, *prepared.head, *arrays)  # type: ignore[arg-type]
     except Exception:
         return None
     dtypes = prepared.out_dtypes
@@ -87,10 +88,31 @@ def _small_on_variables(
             return None
     if (*key, *[cell.dims for cell in cells]) not in prepared.validated:
         return None
-    if len(cells) > 1:
-        return locked(cells, lambda: _small_locked(prepared, arrays, cells, size))  # type: ignore[no-any-return]
-    with cells[0].lock:
+    if len(cells) == 1:
+        with cells[0].lock:
+            return _small_locked(prepared, arrays, cells, size)
+    locks = _locks(prepared, cells)
+    held: list[Any] = []
+    back = map(call, iter(held))
+    try:
+        held.extend(compress(locks.releases, map(call, locks.acquires)))
         return _small_locked(prepared, arrays, cells, size)
+    finally:
+        drain(back)
+
+
+def _locks(prepared: PreparedOp, cells: list[VariableCell]) -> Locks:
+    """The variables' locks in their order, which is found once for the same variables.
+
+    Locks, and not variables, are the key: no variable lives longer for it.
+    """
+    key = tuple([cell.lock for cell in cells])
+    found = prepared.locks.get(key)
+    if found is None:
+        if len(prepared.locks) >= KNOWN_LOCKS:
+            prepared.locks.clear()
+        found = prepared.locks[key] = Locks({id(cell): cell for cell in cells}.values())
+    return found
 
 
 def _small_locked(
@@ -107,7 +129,7 @@ def _small_locked(
         if size > prepared.small_limit:
             return None
     try:
-        results = quiet.run(prepared.host, *_head(prepared), *arrays)  # type: ignore[arg-type]
+        results = quiet.run(prepared.host, *prepared.head, *arrays)  # type: ignore[arg-type]
     except Exception:  # variables have their old values: kernels write when all is computed
         return None
     if results is None:
@@ -138,13 +160,6 @@ def _reads_few_rows(prepared: PreparedOp, value: Any, indices: list[Any]) -> boo
     if prepared.writes or kernel is None or not kernel.by_rows or value is None:
         return False
     return few_rows(value, indices) and not on_accelerator([value])
-
-
-def _head(prepared: PreparedOp) -> tuple[KernelContext, ...]:
-    """The context of a kernel that wants one."""
-    if not prepared.host_kernel.wants_context:  # type: ignore[union-attr]
-        return ()
-    return (KernelContext(prepared.op.name, prepared.attrs, eager_resources, prepared.device),)
 
 
 def few_rows(variable: Any, indices: Sequence[Any]) -> bool:

@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=11,
+    version=13,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -49,6 +49,10 @@ LIBRARY = HostLibrary(
         "ctc_sparse": "npnnnppnpnnnnnpp",
         "ctc_best": "npnnnpnnpppp",
         "ctc_search": "pnnnpnnnppp",
+        "rule": "nppppppppnnn",
+        "to_rows": "pnnppnppp",
+        "from_rows": "ppnpp",
+        "dense_rows": "ppnppnp",
     },
 )
 ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT = range(5)

@@ -18,8 +18,13 @@ LIBRARY = HostLibrary(
     "matrices",
     what="native linear algebra",
     without="triangular equations and LU decompositions of single calls take five times as long",
-    version=2,
-    functions={"substitute": "npnpnnnnnnnnp", "lu": "npnnnnp", "tridiagonal": "nppnnnnnnp"},
+    version=3,
+    functions={
+        "substitute": "npnpnnnnnnnnp",
+        "lu": "npnnnnp",
+        "tridiagonal": "nppnnnnnnp",
+        "banded": "nppnnnnp",
+    },
 )
 _KINDS = {"f4": 0, "f8": 1, "c8": 2, "c16": 3}
 _ALONE = 1 << 12  # elements up to which one thread works
@@ -33,6 +38,33 @@ def _kind(dtype: np.dtype[Any]) -> int | None:
 def _done(found: int) -> None:
     if found < 0:
         raise MemoryError("native linear algebra: there is no memory left for intermediate values")
+
+
+def banded(bands: Array, b: Array) -> Array | None:
+    """The solutions of equations by lower triangles of which some diagonals are not zero.
+
+    Args:
+      bands: [..., N, D], float32 or float64: row by row the elements on the main diagonal, the one
+        left of it and so on; those outside of the matrix are not read.
+      b: right-hand sides [..., N, K] of the same dtype; stacks broadcast.
+
+    Returns:
+      [..., N, K]
+    """
+    call = LIBRARY.function("banded")
+    if call is None:
+        return None
+    n, k = b.shape[-2:]
+    stack = bands.shape[:-2]
+    if stack != b.shape[:-2]:
+        stack = np.broadcast_shapes(stack, b.shape[:-2])
+        bands = np.broadcast_to(bands, (*stack, *bands.shape[-2:]))
+        b = np.broadcast_to(b, (*stack, n, k))
+    bands, b = np.ascontiguousarray(bands), np.ascontiguousarray(b)
+    result = np.empty(b.shape, b.dtype)
+    sizes = math.prod(stack), n, bands.shape[-1], k
+    call(_KINDS[f"f{b.dtype.itemsize}"], bands, b, *sizes, result)
+    return result
 
 
 def substituted(

@@ -97,12 +97,13 @@ class OpDef:
     __slots__ = (
         "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "gradient_function",
         "gradient_reason", "gradient_refused", "host_checks", "host_inputs", "inputs", "name",
-        "outputs", "prepared", "shape_rule", "stateful", "step_input", "text",
+        "outputs", "prepared", "shape_rule", "single_kinds", "stateful", "step_input", "text",
     )  # fmt: skip
 
     inputs: tuple[ArgDef, ...]
     outputs: tuple[ArgDef, ...]
     attrs: dict[str, AttrDef]
+    single_kinds: tuple[Any, ...]  # each input's dtype or type attribute; () where some are lists
 
     def __init__(
         self,
@@ -134,9 +135,11 @@ class OpDef:
         self.host_checks: Callable[..., None] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("inputs", "outputs", "attrs"):
+        if name not in ("inputs", "outputs", "attrs", "single_kinds"):
             raise AttributeError(name)
         self.inputs, self.outputs, self.attrs = parse_signature(self.text)
+        plain = not self.host_inputs and not any(a.is_list for a in self.inputs)
+        self.single_kinds = tuple([a.dtype or a.type_attr for a in self.inputs]) if plain else ()
         return getattr(self, name)
 
     @property

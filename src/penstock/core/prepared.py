@@ -10,8 +10,17 @@ from typing import Any
 
 from penstock import errors
 from penstock.core import attributes, lapack
-from penstock.core.kernels import Kernel, NoKernel, bind, missing_kernel, select
+from penstock.core.kernels import (
+    Kernel,
+    KernelContext,
+    NoKernel,
+    bind,
+    missing_kernel,
+    select,
+)
+from penstock.core.locks import Locks
 from penstock.core.op_def import OpDef
+from penstock.core.resources import eager_resources
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
 
@@ -23,9 +32,9 @@ class PreparedOp:
     """An operation with known dtypes and attributes, ready to run."""
 
     __slots__ = (
-        "attrs", "compiled", "counts", "device", "host", "host_kernel", "in_dtypes", "leasing",
-        "limit", "op", "out_dtypes", "out_numpy", "reads", "refs", "seen", "single", "small_limit",
-        "static", "validated", "writes",
+        "attrs", "compiled", "counts", "device", "head", "host", "host_kernel", "in_dtypes",
+        "leasing", "limit", "locks", "op", "out_dtypes", "out_numpy", "reads", "refs", "seen",
+        "single", "small_limit", "static", "validated", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +75,11 @@ class PreparedOp:
         reentrant = self.host_kernel is not None and self.host_kernel.reentrant
         # Whether outputs may be variables' own arrays; user code takes no part in it.
         self.leasing = bool(self.refs and self.out_dtypes) and not reentrant
+        # What a host kernel that wants a context gets eagerly; () for others.
+        self.head: tuple[KernelContext, ...] = ()
+        if self.host_kernel is not None and self.host_kernel.wants_context:
+            self.head = (KernelContext(op.name, self.attrs, eager_resources, device),)
+        self.locks: dict[tuple[Any, ...], Locks] = {}  # by the locks of the variables
         self.validated: set[Any] = set()
         self.reads: tuple[int, ...] = ()  # inputs whose values the shape rule has read
         self.seen: set[Any] = set()

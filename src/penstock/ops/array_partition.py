@@ -85,7 +85,7 @@ def _stitch_shape(c: ShapeContext) -> Dims:
     known: list[Any] = []
     for i in range(count):
         indices, data = c.shape(i), c.shape(count + i)
-        known.append(c.constant(i))
+        known.append(None if c.running else c.constant(i))  # kernels look at the numbers
         if indices is None or data is None:
             continue
         if len(data) < len(indices) or not d.compatible(data[: len(indices)], indices):
@@ -106,6 +106,10 @@ def _stitch_shape(c: ShapeContext) -> Dims:
 def _stitched_size(indices: list[Array]) -> int:
     """How many rows there will be; refuses places that cannot be."""
     given = [i for i in indices if i.size]
+    # As numbers without a sign negative ones are beyond all others.
+    most = max((int(np.maximum.reduce(i.view(np.uint32), None)) for i in given), default=-1)
+    if most + 1 < 1 << 31:
+        return most + 1
     low = min((int(i.min()) for i in given), default=0)
     high = max((int(i.max()) for i in given), default=-1)
     if low < 0 or high + 1 >= 1 << 31:

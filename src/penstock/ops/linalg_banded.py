@@ -327,7 +327,13 @@ BANDED_SOLVE = define_op(
 
 
 def _as_lower(xp: Any, bands: Array, rhs: Array, lower: bool, turn: bool) -> tuple[Array, Array]:
-    """Equations with lower bands [M, ..., K] that have the same solution, rows [M, ..., N] first.
+    """Equations with lower bands [M, ..., K] that have the same solution, and rows [M, ..., N]."""
+    bands, rhs = _below(xp, bands, rhs, lower, turn)
+    return xp.moveaxis(bands, -1, 0), xp.moveaxis(rhs, -2, 0)
+
+
+def _below(xp: Any, bands: Array, rhs: Array, lower: bool, turn: bool) -> tuple[Array, Array]:
+    """Equations with lower bands [..., K, M] that have the same solution.
 
     The adjoint moves each diagonal along itself; upper equations are lower ones in reverse order.
     """
@@ -339,7 +345,7 @@ def _as_lower(xp: Any, bands: Array, rhs: Array, lower: bool, turn: bool) -> tup
         bands = xp.conj(xp.stack(rows if not lower else rows[::-1], axis=-2))
     if lower == turn:
         bands, rhs = bands[..., ::-1, ::-1], rhs[..., ::-1, :]
-    return xp.moveaxis(bands, -1, 0), xp.moveaxis(rhs, -2, 0)
+    return bands, rhs
 
 
 def _require_diagonal(ctx: KernelContext, main: Array) -> None:
@@ -367,6 +373,24 @@ def _banded_host(
             row = row - bands[i, ..., k, None] * x[i - k]
         x[i] = row / bands[i, ..., 0, None]
     return np.moveaxis(x if lower != adjoint else x[::-1], 0, -2)
+
+
+@host_kernel(
+    BANDED_SOLVE,
+    limit=ANY_SIZE,
+    types={"T": ["float32", "float64"]},
+    available=native_matrices.LIBRARY.is_in_use,
+    alone_from=1 << 14,
+)
+def _banded_native(
+    ctx: KernelContext, matrix: Array, rhs: Array, *, lower: bool, adjoint: bool
+) -> Array:
+    bands, b = _below(np, matrix, rhs, lower, adjoint)
+    _require_diagonal(ctx, bands[..., 0, :])
+    x = native_matrices.banded(bands.swapaxes(-1, -2), b)
+    if x is None:  # switched off since the kernel was chosen
+        return _banded_host(ctx, matrix, rhs, lower=lower, adjoint=adjoint)
+    return x if lower != adjoint else np.ascontiguousarray(x[..., ::-1, :])
 
 
 @compiled_kernel(BANDED_SOLVE)

@@ -279,8 +279,9 @@ def _sampled(
 
 
 def _check_classes(classes: Array, size: int) -> None:
-    wrong = classes[(classes < 0) | (classes >= size)]
-    if wrong.size:
+    # As numbers without a sign negative ones are beyond all others.
+    if classes.size and np.maximum.reduce(classes.view(np.uint64), None) >= size:
+        wrong = classes[(classes < 0) | (classes >= size)]
         raise invalid(f"`true_candidate` out of range [0, {size}), received {wrong[0]}.")
 
 

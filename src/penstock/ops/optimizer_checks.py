@@ -43,13 +43,13 @@ def update_shape(
 
 def check_shapes(slots: tuple[str, ...], values: Values, hyper: Hyper) -> None:
     """Refuses slots of another shape than the variable's, and hyperparameters of rank above 0."""
+    shape = values[0].shape
     for name, value in zip(slots[1:], values[1:], strict=True):
-        if value.shape != values[0].shape:
+        if value.shape != shape:
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"var and {name} do not have the same shape {d.text(values[0].shape)} "
-                f"{d.text(value.shape)}",
+                f"var and {name} do not have the same shape {d.text(shape)} {d.text(value.shape)}",
             )
     for name, value in hyper.items():
         if value.ndim:

@@ -8,7 +8,7 @@ order. `state_optimizers` makes operations of them.
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -100,9 +100,14 @@ def _centered_rms_prop(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs)
     return var - mom, mg, ms, mom
 
 
-def _ftrl(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
-    """The usual power of 0.5 is a square root, which costs a tenth of other powers."""
-    power, given = -h["lr_power"], (slots, grad, h, attrs)
+def _ftrl(
+    xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs, keeps_nan: bool = False
+) -> Values:
+    """The usual power of 0.5 is a square root, which costs a tenth of other powers.
+
+    NaN in a gradient makes the weight zero in whole variables, and stays in rows (`keeps_nan`).
+    """
+    power, given = -h["lr_power"], (slots, grad, h, attrs, keeps_nan)
     if xp is np:
         return _ftrl_with(xp, np.sqrt if power == 0.5 else lambda x: x**power, *given)
     by_root, by_power = (
@@ -112,8 +117,20 @@ def _ftrl(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
     return found
 
 
+def _ftrl_by_root(
+    xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs, keeps_nan: bool = False
+) -> Values:
+    return _ftrl_with(xp, xp.sqrt, slots, grad, h, attrs, keeps_nan)
+
+
 def _ftrl_with(
-    xp: Any, power: Callable[[Array], Array], slots: Any, grad: Array, h: Hyper, attrs: Attrs
+    xp: Any,
+    power: Callable[[Array], Array],
+    slots: Any,
+    grad: Array,
+    h: Hyper,
+    attrs: Attrs,
+    keeps_nan: bool,
 ) -> Values:
     var, accum, linear = slots
     lr, l1 = h["lr"], h["l1"]
@@ -131,15 +148,9 @@ def _ftrl_with(
     var = xp.where(
         xp.abs(linear) > bound,
         (xp.sign(linear) * bound - linear) / quadratic,
-        xp.zeros_like(linear),
+        linear - linear if keeps_nan else xp.zeros_like(linear),
     )
     return var, new, linear
-
-
-def _ftrl_rows(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
-    """As `_ftrl`, but NaN stays in rows; in whole variables it makes the weight zero."""
-    var, accum, linear = _ftrl(xp, slots, grad, h, attrs)
-    return xp.where(xp.isnan(linear), linear, var), accum, linear
 
 
 def _adam(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
@@ -208,7 +219,9 @@ class UpdateRule:
       doc: what an update is made by.
       attrs: attributes of the operations, as in a definition.
       sparse: whether there is an operation that updates rows.
-      rows: the new values of rows, if they are not those of `rule`.
+      rows: the rule of rows, if it is another one.
+      by_root: the rule where `lr_power` is -0.5; None where there is no such number.
+      rows_by_root: the same for rows.
     """
 
     slots: str
@@ -218,6 +231,13 @@ class UpdateRule:
     attrs: str = ""
     sparse: bool = True
     rows: Rule | None = None
+    by_root: Rule | None = None
+    rows_by_root: Rule | None = None
+
+    def of_rows(self) -> "UpdateRule":
+        """The rule of the operation that updates rows."""
+        rule, by_root = self.rows or self.rule, self.rows_by_root or self.by_root
+        return replace(self, rule=rule, by_root=by_root)
 
     def dense_inputs(self) -> tuple[str, ...]:
         """The inputs of the operation that updates whole variables."""
@@ -267,7 +287,9 @@ RULES = {
         _ftrl,
         "FTRL-proximal",
         attrs=_BY_LR,
-        rows=_ftrl_rows,
+        rows=functools.partial(_ftrl, keeps_nan=True),
+        by_root=_ftrl_by_root,
+        rows_by_root=functools.partial(_ftrl_by_root, keeps_nan=True),
     ),
     "FtrlV2": UpdateRule(
         "var accum linear",
@@ -275,7 +297,9 @@ RULES = {
         _ftrl,
         "FTRL-proximal with a shrinkage penalty",
         attrs=_BY_LR,
-        rows=_ftrl_rows,
+        rows=functools.partial(_ftrl, keeps_nan=True),
+        by_root=_ftrl_by_root,
+        rows_by_root=functools.partial(_ftrl_by_root, keeps_nan=True),
     ),
     "Adam": UpdateRule(
         "var m v",

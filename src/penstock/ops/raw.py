@@ -74,6 +74,8 @@ def _make(op: OpDef) -> Callable[..., Any]:
     defaults = {n: p.default for n, p in signature.parameters.items() if p.default is not p.empty}
     possible = signature.parameters.keys()
     required = possible - defaults.keys()
+    parameters = list(inputs.values())
+    plain = None if required - set(parameters) else _defaults(attrs)
     # None is a shape, and is refused where there is no default; elsewhere it is the default.
     no_default = {n for n, a in attrs.items() if a.kind == "shape" or a.default is REQUIRED}
     several = len(op.outputs) > 1
@@ -85,17 +87,21 @@ def _make(op: OpDef) -> Callable[..., Any]:
                 f"{op.name} only takes keyword args (possible keys: {list(signature.parameters)})."
                 " Please pass these args as kwargs instead."
             )
+        if plain is not None and arguments.keys() == required:
+            made = execute(op, [arguments[parameter] for parameter in parameters], {**plain})
+            return result(*made) if result is not None else made
         if not required <= arguments.keys() <= possible:
             signature.bind(**arguments)  # says what is lacking, or unknown
         given = {**defaults, **arguments}
-        values = [given[parameter] for parameter in inputs.values()]
+        values = [given[parameter] for parameter in parameters]
         chosen = {
             n: given[parameter]
             for n, parameter in named_attrs.items()
             if given[parameter] is not None or n in no_default
         }
         for n in flags & chosen.keys():
-            attributes.canonical(op, attrs[n], chosen[n])
+            if chosen[n].__class__ is not bool:
+                attributes.canonical(op, attrs[n], chosen[n])
         made = execute(op, values, chosen, given["name"])
         return result(*made) if result is not None else made
 
@@ -104,6 +110,12 @@ def _make(op: OpDef) -> Callable[..., Any]:
     raw.__doc__ = _doc(op, attrs, inputs, named_attrs)
     raw.__module__ = "penstock.raw_ops"
     return raw
+
+
+def _defaults(attrs: dict[str, AttrDef]) -> dict[str, Any]:
+    """What attributes are where a call gives none."""
+    shown = {n: _shown_default(a) for n, a in attrs.items()}
+    return {n: v for n, v in shown.items() if v is not None or attrs[n].kind == "shape"}
 
 
 def _parameter(op: OpDef, name: str) -> str:

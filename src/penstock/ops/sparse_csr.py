@@ -30,14 +30,37 @@ class CsrMatrix:
 
     Attributes:
       dims: (rows, columns), or (batch, rows, columns).
-      diagonal: the members along the diagonal, a `scipy.sparse.csr_array`.
+      values: the stored values of all members, row by row: T[N].
+      indices: their columns along the diagonal.
+      indptr: where rows begin and end.
     """
 
-    __slots__ = ("diagonal", "dims")
+    __slots__ = ("_diagonal", "dims", "indices", "indptr", "values")
 
-    def __init__(self, dims: tuple[int, ...], diagonal: Any) -> None:
+    def __init__(
+        self, dims: tuple[int, ...], values: Array, indices: Array, indptr: Array, whole: Any = None
+    ) -> None:
         self.dims = dims
-        self.diagonal = diagonal
+        self.values, self.indices, self.indptr = values, indices, indptr
+        self._diagonal = whole
+
+    @classmethod
+    def of(cls, dims: tuple[int, ...], diagonal: Any) -> "CsrMatrix":
+        """A matrix whose members are along the diagonal of a `scipy.sparse.csr_array`."""
+        return cls(dims, diagonal.data, diagonal.indices, diagonal.indptr, diagonal)
+
+    @property
+    def diagonal(self) -> Any:
+        """The members along the diagonal, a `scipy.sparse.csr_array`; made when first wanted."""
+        if self._diagonal is None:
+            parts = (self.values, self.indices, self.indptr)
+            self._diagonal = sparse.csr_array(parts, self.extent, copy=False)
+        return self._diagonal
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Rows and columns of all members."""
+        return self.batch * self.dims[-2], self.batch * self.dims[-1]
 
     def __repr__(self) -> str:
         return f"<CsrMatrix: {d.text(self.dims)}, {self.values.size} values>"
@@ -48,47 +71,35 @@ class CsrMatrix:
         return self.dims[0] if len(self.dims) == 3 else 1
 
     @property
-    def values(self) -> Array:
-        """The stored values of all members, row by row: T[N]."""
-        return self.diagonal.data
-
-    @property
     def nbytes(self) -> int:
         """The size of the arrays."""
-        held = self.diagonal
-        return int(held.data.nbytes + held.indices.nbytes + held.indptr.nbytes)
+        return int(self.values.nbytes + self.indices.nbytes + self.indptr.nbytes)
 
     def ends(self) -> Array:
         """Where the values of each member begin and end: int[batch + 1]."""
         return (
-            self.diagonal.indptr[:: self.dims[-2]]
-            if self.dims[-2]
-            else np.zeros(self.batch + 1, np.int32)
+            self.indptr[:: self.dims[-2]] if self.dims[-2] else np.zeros(self.batch + 1, np.int32)
         )
 
     def places(self) -> tuple[Array, Array]:
         """Row and column of each value along the diagonal: int64[N] each."""
-        held = self.diagonal
-        rows = np.repeat(np.arange(held.shape[0], dtype=np.int64), np.diff(held.indptr))
-        return rows, held.indices.astype(np.int64)
+        rows = np.repeat(np.arange(self.extent[0], dtype=np.int64), np.diff(self.indptr))
+        return rows, self.indices.astype(np.int64)
 
     def keys(self) -> Array:
         """A number for the place of each value, in row-major order: int64[N]."""
         rows, columns = self.places()
-        return rows * max(self.diagonal.shape[1], 1) + columns
+        return rows * max(self.extent[1], 1) + columns
 
     def having(self, values: Array) -> "CsrMatrix":
         """Other values at the same places."""
-        held = self.diagonal
-        parts = (values, held.indices, held.indptr)
-        return CsrMatrix(self.dims, sparse.csr_array(parts, held.shape, copy=False))
+        return CsrMatrix(self.dims, values, self.indices, self.indptr)
 
     def has_places_of(self, other: "CsrMatrix") -> bool:
         """Whether both have the same places in the same order."""
-        a, b = self.diagonal, other.diagonal
         return self.dims == other.dims and all(
             x is y or np.array_equal(x, y)
-            for x, y in ((a.indptr, b.indptr), (a.indices, b.indices))
+            for x, y in ((self.indptr, other.indptr), (self.indices, other.indices))
         )
 
     def zeros(self) -> "CsrMatrix":
@@ -108,7 +119,7 @@ class CsrMatrix:
         values = np.concatenate([self.values, other.values])
         places, slots = np.unique(keys, return_inverse=True)
         summed = add_rows(values, slots.reshape(-1), places.size)
-        width = max(self.diagonal.shape[1], 1)
+        width = max(self.extent[1], 1)
         return from_places(self.dims, places // width, places % width, summed)
 
     def at(self, places: "CsrMatrix") -> "CsrMatrix":
@@ -130,8 +141,7 @@ def from_places(dims: tuple[int, ...], rows: Array, columns: Array, values: Arra
     size = (batch * dims[-2], batch * dims[-1])
     kind = np.int32 if max(*size, values.size) < 1 << 31 else np.int64
     ends = np.searchsorted(rows, np.arange(size[0] + 1)).astype(kind)
-    parts = (values, columns.astype(kind), ends)
-    return CsrMatrix(tuple(dims), sparse.csr_array(parts, size, copy=False))
+    return CsrMatrix(tuple(dims), values, columns.astype(kind), ends)
 
 
 def held(value: Any, dtype: DType | None = None, name: str = "the input") -> CsrMatrix:

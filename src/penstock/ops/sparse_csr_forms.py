@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_rows
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
@@ -72,8 +73,10 @@ def _from_sparse(indices: Array, values: Array, dense_shape: Array) -> CsrMatrix
 
 def _from_indices(indices: Array, values: Array, dims: tuple[int, ...]) -> CsrMatrix:
     """A matrix of `values`, which it keeps, at places given as in a sparse tensor."""
-    if max(dims) > INT32:
-        raise invalid(f"expected dimensions below 2**31, got {list(dims)}.")
+    _check_sizes(dims)
+    rows_of = native_rows.from_places(indices, dims)
+    if rows_of is not None and rows_of[0] == native_rows.RIGHT:
+        return CsrMatrix(dims, values, *rows_of[1:3])
     at = _outside(indices, dims)
     if at is not None:
         raise invalid(
@@ -88,6 +91,11 @@ def _from_indices(indices: Array, values: Array, dims: tuple[int, ...]) -> CsrMa
             "expected indices in the order of their rows, got others. Use tf.sparse.reorder."
         )
     return from_places(dims, rows, columns, values)
+
+
+def _check_sizes(dims: tuple[int, ...]) -> None:
+    if max(dims) > INT32:
+        raise invalid(f"expected dimensions below 2**31, got {list(dims)}.")
 
 
 def _outside(indices: Array, dims: tuple[int, ...]) -> int | None:
@@ -128,10 +136,12 @@ def _to_sparse(sparse_matrix: Any, *, type: DType) -> list[Array]:
 
 def indices_of(matrix: CsrMatrix) -> Array:
     """The place of each value, as in a sparse tensor: int64[N, rank]."""
-    whole = matrix.diagonal
-    found = np.empty((whole.indices.size, len(matrix.dims)), np.int64)
-    numbers, lengths = np.arange(whole.shape[0]), np.diff(whole.indptr)
-    found[:, -1] = whole.indices
+    places = native_rows.places_of(matrix.indices, matrix.indptr, matrix.dims)
+    if places is not None:
+        return places
+    found = np.empty((matrix.indices.size, len(matrix.dims)), np.int64)
+    numbers, lengths = np.arange(matrix.extent[0]), np.diff(matrix.indptr)
+    found[:, -1] = matrix.indices
     if len(matrix.dims) == 3:
         _, height, width = matrix.dims
         members = numbers // max(height, 1)
@@ -171,6 +181,10 @@ FROM_DENSE = define_op(
 
 @host_kernel(FROM_DENSE, limit=HOST)
 def _from_dense(dense_input: Array, indices: Array) -> CsrMatrix:
+    rows_of = native_rows.from_places(indices, dense_input.shape, dense_input)
+    if rows_of is not None and rows_of[0] == native_rows.RIGHT:
+        _check_sizes(dense_input.shape)
+        return CsrMatrix(dense_input.shape, rows_of[3], *rows_of[1:3])
     at = _outside(indices, dense_input.shape)
     if at is not None:
         raise invalid(
@@ -199,11 +213,13 @@ TO_DENSE = define_op(
 @host_kernel(TO_DENSE, limit=HOST)
 def _to_dense(sparse_input: Any, *, type: DType) -> Array:
     matrix = held(sparse_input, type, "sparse_input")
-    whole, width = matrix.diagonal, matrix.dims[-1]
-    numbers = np.arange(whole.shape[0])
+    dense = native_rows.dense_of(matrix.indices, matrix.indptr, matrix.dims, matrix.values)
+    if dense is not None:
+        return dense
+    width, numbers = matrix.dims[-1], np.arange(matrix.extent[0])
     starts = (numbers - numbers // max(matrix.dims[-2], 1)) * width  # less the member's columns
-    places = np.repeat(starts, np.diff(whole.indptr))
-    places += whole.indices
+    places = np.repeat(starts, np.diff(matrix.indptr))
+    places += matrix.indices
     result = np.zeros(matrix.dims, type.numpy_dtype)
     result.reshape(-1)[places] = matrix.values
     return result
@@ -242,10 +258,9 @@ def _components(csr_sparse_matrix: Any, index: Array, *, type: DType) -> list[Ar
             f"index ({member}) not in [0, {matrix.batch}): expected the number of a member."
         )
     height, width = matrix.dims[-2:]
-    whole = matrix.diagonal
-    ends = whole.indptr[member * height : (member + 1) * height + 1]
+    ends = matrix.indptr[member * height : (member + 1) * height + 1]
     mine = slice(int(ends[0]), int(ends[-1]))
-    columns = whole.indices[mine] if member == 0 else whole.indices[mine] - member * width
+    columns = matrix.indices[mine] if member == 0 else matrix.indices[mine] - member * width
     starts = (ends - ends[0]).astype(np.int32)
     return [starts, columns.astype(np.int32, copy=False), matrix.values[mine]]
 

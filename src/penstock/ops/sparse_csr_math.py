@@ -55,7 +55,7 @@ def _turned(matrix: CsrMatrix, conj: bool) -> CsrMatrix:
     turned = matrix.diagonal.T.tocsr()
     if conj:
         turned = turned.conjugate(copy=False)
-    return CsrMatrix((*batch, width, height), turned)
+    return CsrMatrix.of((*batch, width, height), turned)
 
 
 def _factor(matrix: CsrMatrix, transpose: bool, adjoint: bool) -> CsrMatrix:
@@ -209,9 +209,9 @@ def _product(
     places.sort_indices()
     found.sort_indices()
     if found.nnz == places.nnz:
-        return CsrMatrix(dims, found)
-    every = CsrMatrix(dims, places.astype(type.numpy_dtype)).zeros()
-    return every.plus(CsrMatrix(dims, found))
+        return CsrMatrix.of(dims, found)
+    every = CsrMatrix.of(dims, places.astype(type.numpy_dtype)).zeros()
+    return every.plus(CsrMatrix.of(dims, found))
 
 
 def _ones(matrix: CsrMatrix) -> Any:

@@ -1,0 +1,103 @@
+// The rules by which optimizers update variables: programs of steps on single elements, worked through
+// row by row, a piece of a row at a time. Each step is rounded as NumPy's function of that name is.
+// Part of arrays.cc; penstock/ops/optimizer_programs.py writes the programs.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include "each_set.h"
+
+namespace penstock {
+namespace {
+
+constexpr int64_t kRulePiece = 256;  // elements that are worked through together
+constexpr int64_t kMostSlots = 4, kMostValues = 96;
+
+enum RuleCode : int32_t {
+  kRuleAdd, kRuleSubtract, kRuleMultiply, kRuleDivide, kRuleNegative, kRuleRoot, kRuleAbsolute,
+  kRuleSign, kRuleMaximum, kRuleGreater, kRuleSelect,
+};
+
+struct RuleStep {
+  int32_t code, a, b, c;  // what it computes, and the values that it computes it of
+};
+
+// Values are the arrays (slots, then the gradient), the numbers, and what each step makes.
+struct RuleProgram {
+  int32_t slots, numbers, alike, steps;  // the first `alike` steps are of numbers alone
+  int32_t results[kMostSlots];           // the value that each slot gets
+  RuleStep step[1];                      // [steps]
+};
+
+template <typename T>
+inline void rule_step(int32_t code, const T *a, const T *b, const T *c, T *__restrict out,
+                      int64_t count) {
+  const auto each = [=](auto function) {
+    for (int64_t i = 0; i < count; ++i) out[i] = function(i);
+  };
+  switch (code) {
+    case kRuleAdd: return each([=](int64_t i) { return a[i] + b[i]; });
+    case kRuleSubtract: return each([=](int64_t i) { return a[i] - b[i]; });
+    case kRuleMultiply: return each([=](int64_t i) { return a[i] * b[i]; });
+    case kRuleDivide: return each([=](int64_t i) { return a[i] / b[i]; });
+    case kRuleNegative: return each([=](int64_t i) { return -a[i]; });
+    case kRuleRoot: return each([=](int64_t i) { return std::sqrt(a[i]); });
+    case kRuleAbsolute: return each([=](int64_t i) { return std::fabs(a[i]); });
+    case kRuleSign:
+      return each([=](int64_t i) {
+        return a[i] > 0 ? T(1) : a[i] < 0 ? T(-1) : a[i] == 0 ? T(0) : a[i];
+      });
+    case kRuleMaximum:
+      return each([=](int64_t i) { return a[i] > b[i] || a[i] != a[i] ? a[i] : b[i]; });
+    case kRuleGreater: return each([=](int64_t i) { return a[i] > b[i] ? T(1) : T(0); });
+    case kRuleSelect: return each([=](int64_t i) { return a[i] != 0 ? b[i] : c[i]; });
+  }
+}
+
+// Rows of the slots, which are all of them in order where `indices` is null.
+template <typename T>
+struct RuleRows {
+  T *const *slots;
+  const T *grad, *numbers;
+  const void *indices;
+  int64_t wide, rows, width;
+
+  int64_t row(int64_t i) const {
+    if (indices == nullptr) return i;
+    return wide ? static_cast<const int64_t *>(indices)[i] : static_cast<const int32_t *>(indices)[i];
+  }
+};
+
+template <typename T>
+EACH_SET void apply_rule(const RuleProgram &p, const RuleRows<T> &of) {
+  const int64_t arrays = p.slots + 1, made = arrays + p.numbers;
+  const int64_t piece = of.width < kRulePiece ? of.width : kRulePiece;
+  const std::unique_ptr<T[]> registers(new T[static_cast<size_t>((p.numbers + p.steps) * piece)]);
+  T *at[kMostValues];
+  for (int64_t i = 0; i < p.numbers + p.steps; ++i) at[arrays + i] = registers.get() + i * piece;
+  for (int64_t i = 0; i < p.numbers; ++i)
+    for (int64_t j = 0; j < piece; ++j) at[arrays + i][j] = of.numbers[i];
+  const auto run = [&](int64_t from, int64_t to, int64_t count) {
+    for (int64_t i = from; i < to; ++i) {
+      const RuleStep &s = p.step[i];
+      rule_step<T>(s.code, at[s.a], at[s.b], at[s.c], at[made + i], count);
+    }
+  };
+  at[0] = nullptr;
+  run(0, p.alike, piece);
+  for (int64_t i = 0; i < of.rows; ++i)
+    for (int64_t first = 0; first < of.width; first += piece) {
+      const int64_t count = of.width - first < piece ? of.width - first : piece;
+      for (int64_t k = 0; k < p.slots; ++k) at[k] = of.slots[k] + of.row(i) * of.width + first;
+      at[p.slots] = const_cast<T *>(of.grad) + i * of.width + first;
+      run(p.alike, p.steps, count);
+      for (int64_t k = 0; k < p.slots; ++k)
+        if (p.results[k] != k)
+          std::memcpy(at[k], at[p.results[k]], static_cast<size_t>(count) * sizeof(T));
+    }
+}
+
+}  // namespace
+}  // namespace penstock

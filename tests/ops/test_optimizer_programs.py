@@ -1,0 +1,100 @@
+"""Rules of optimizers in the native library: the same bits as NumPy's, row after row."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from penstock.core import native_arrays
+from penstock.ops.optimizer_programs import Programs
+from penstock.ops.optimizer_rules import RULES, UpdateRule
+
+WITHOUT = {"PowerSign"}  # exponentials of NumPy and of the library may differ
+pytestmark = pytest.mark.skipif(
+    not native_arrays.LIBRARY.is_in_use(), reason="the native library was not built"
+)
+
+
+def _attributes(update: UpdateRule) -> list[dict[str, bool]]:
+    names = [part.split(":")[0].strip() for part in update.attrs.split(",")[1:]]
+    return [
+        dict(zip(names, values, strict=True))
+        for values in itertools.product([False, True], repeat=len(names))
+    ]
+
+
+def _hyper(update: UpdateRule, dtype: type, draw: np.random.Generator) -> dict[str, np.ndarray]:
+    names = [n for n in update.inputs.split() if n not in ("grad", "delta")]
+    hyper = {n: np.asarray(draw.uniform(0.05, 0.9), dtype) for n in names}
+    if "lr_power" in hyper:
+        hyper["lr_power"] = np.asarray(-0.5, dtype)
+    if "global_step" in hyper:
+        hyper["global_step"] = np.asarray(7, np.int64)
+    return hyper
+
+
+def _values(update: UpdateRule, shape: tuple[int, ...], dtype: type, draw: np.random.Generator):
+    """Slots that are often zero, and positive but for the first and the means."""
+    slots = [
+        abs(draw.standard_normal(shape)).astype(dtype) + dtype(0.1) for _ in update.slots.split()
+    ]
+    slots[0] *= draw.choice([-1, 0, 1], shape).astype(dtype)
+    grad = draw.standard_normal(shape).astype(dtype) * draw.choice([0, 1], shape).astype(dtype)
+    return slots, grad
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", sorted(RULES.keys() - WITHOUT))
+def test_dense(name: str, dtype: type) -> None:
+    update, draw = RULES[name], np.random.default_rng(1)
+    for attrs, shape in itertools.product(_attributes(update), [(), (0,), (7,), (3, 211)]):
+        slots, grad = _values(update, shape, dtype, draw)
+        hyper, kept = _hyper(update, dtype, draw), [s.copy() for s in slots]
+        with np.errstate(all="ignore"):
+            wanted = update.rule(np, tuple(slots), grad, hyper, attrs)
+        found = Programs(update).run(tuple(slots), grad, hyper, attrs)
+        assert found is not None
+        for a, b in zip(found, wanted, strict=True):
+            assert a.dtype == dtype
+            np.testing.assert_array_equal(a.tobytes(), np.asarray(b, dtype).tobytes())
+        for a, b in zip(slots, kept, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("wide", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    "name", sorted(n for n, u in RULES.items() if u.sparse and n not in WITHOUT)
+)
+def test_rows_in_turn(name: str, wide: type) -> None:
+    update, draw = RULES[name], np.random.default_rng(2)
+    slots, _ = _values(update, (5, 300), np.float32, draw)
+    _, grad = _values(update, (4, 300), np.float32, draw)
+    indices = np.array([3, 0, 3, 3], wide)
+    for attrs in _attributes(update):
+        hyper, wanted = _hyper(update, np.float32, draw), [s.copy() for s in slots]
+        for row, each in zip(indices, grad, strict=True):
+            with np.errstate(all="ignore"):
+                new = update.rule(np, tuple([w[row] for w in wanted]), each, hyper, attrs)
+            for array, value in zip(wanted, new, strict=True):
+                array[row] = value
+        found = Programs(update).run(tuple(slots), grad, hyper, attrs, indices)
+        assert found is not None
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(a.tobytes(), b.tobytes())
+
+
+def test_other_powers_are_left_to_numpy() -> None:
+    update, draw = RULES["Ftrl"], np.random.default_rng(3)
+    slots, grad = _values(update, (3,), np.float32, draw)
+    hyper = _hyper(update, np.float32, draw) | {"lr_power": np.float32(-0.4)}
+    attrs = {"multiply_linear_by_lr": False}
+    assert Programs(update).run(tuple(slots), grad, hyper, attrs) is None
+
+
+def test_what_has_no_program() -> None:
+    update, draw = RULES["PowerSign"], np.random.default_rng(4)
+    slots, grad = _values(update, (3,), np.float32, draw)
+    assert Programs(update).run(tuple(slots), grad, _hyper(update, np.float32, draw), {}) is None
+    half = [s.astype(np.float16) for s in slots]
+    plain = RULES["GradientDescent"]
+    assert Programs(plain).run((half[0],), half[1], {"alpha": half[0][:1]}, {}) is None
