@@ -72,3 +72,17 @@ def test_a_quotient_has_its_name() -> None:
     with tf.Graph().as_default():
         quotient = tf.divide(tf.constant(1), 2, name="q")
         assert (quotient.op.type, quotient.op.name) == ("RealDiv", "q")
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32, tf.float64])
+@pytest.mark.parametrize("shape", [[], [1], [1, 1]])
+def test_a_power_of_a_half_is_no_square_root(dtype, shape):
+    x, half = (
+        tf.constant([-np.inf, -0.0, 0.0, 4.0, -1.0], dtype),
+        tf.fill(shape, tf.cast(0.5, dtype)),
+    )
+    wanted = [np.inf, 0.0, 0.0, 2.0, np.nan]
+    for power in (tf.pow, tf.function(tf.pow), tf.function(tf.pow, jit_compile=True)):
+        found = tf.cast(power(x, half), tf.float64).numpy().reshape(-1)
+        np.testing.assert_array_equal(found, wanted)
+        assert not np.signbit(found[1])

@@ -248,6 +248,9 @@ _PLAIN_FLOATS = (float32, float64)
 _LARGE = 3e38  # numbers beyond may overflow, of which NumPy would warn
 
 
+LIKE_UFUNCS: set[Any] = set()  # host kernels that take and give all that a ufunc does
+
+
 class _FastBinary:
     """For each dtype the ufunc that gives exactly that dtype's result, once one is known to."""
 
@@ -277,7 +280,7 @@ def _bare_ufunc(op: OpDef, dtype: DType) -> Callable[..., Any] | None:
     if attr is None or (attr.allowed is not None and dtype not in attr.allowed):
         return None
     chosen = _select(op, {"T": dtype})
-    return chosen if isinstance(chosen, np.ufunc) else None
+    return chosen if isinstance(chosen, np.ufunc) or chosen in LIKE_UFUNCS else None
 
 
 def _select(op: OpDef, attrs: dict[str, Any]) -> Any:

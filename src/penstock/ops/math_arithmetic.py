@@ -14,11 +14,12 @@ from penstock import errors
 from penstock.core import shapes
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.kernels import host_kernel, kernel
+from penstock.core.kernels import host_kernel, kernel, register_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
 from penstock.ops.factories import (
+    LIKE_UFUNCS,
     binary,
     binary_function,
     convert_binary,
@@ -305,6 +306,16 @@ def _pow_integers(ctx: Any, xp: Any, x: Array, y: Array) -> Array:
     return xp.power(x, xp.maximum(y, 0))
 
 
+def _pow_real(x: Array, y: Array) -> Array:
+    """NumPy takes the square root for one exponent of 0.5: NaN of -inf, and -0 of -0."""
+    result = np.power(x, y)
+    if y.size == 1 and y.item() == 0.5:
+        return np.where(x == -np.inf, -x, result + 0)
+    return result
+
+
+LIKE_UFUNCS.add(_pow_real)
+register_kernel(POW, _pow_real, kind="host", types={"T": ["float", "double"]})
 pow = binary_function(POW, "pow", POW.doc)  # the public name
 
 
