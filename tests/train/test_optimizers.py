@@ -476,3 +476,16 @@ def test_updates_on_several_devices_are_waited_for_on_each():
             if op.type == "NoOp" and op.name[0] == "o"
         }
     assert waits == {"o/NoOp": "", "o/NoOp_1": "/device:CPU:0", "o": ""}
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_infinite_means_of_rows_stay_infinite_in_rmsprop(centered):
+    with tf.Graph().as_default(), v1.Session() as session:
+        w = v1.get_variable("w", initializer=tf.ones([2]))
+        optimizer = train.RMSPropOptimizer(0.1, 0.5, centered=centered)
+        grad = tf.IndexedSlices(tf.constant([np.inf, 2.0]), tf.constant([0, 1]))
+        step = optimizer.apply_gradients([(grad, w)])
+        session.run(v1.global_variables_initializer())
+        for _ in range(2):
+            session.run(step)
+        assert session.run(optimizer.get_slot(w, "rms")).tolist() == [np.inf, 3.25]

@@ -20,6 +20,7 @@ Hyper = dict[str, Array]  # the scalar inputs by name
 Attrs = dict[str, Any]
 Values = tuple[Array, ...]  # of the variable and its slots
 Rule = Callable[[Any, Values, Array, Hyper, Attrs], Values]
+Move = Callable[[Array, Array, Hyper], Array]
 
 
 def _descend(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
@@ -85,17 +86,31 @@ def _adadelta(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Value
     return var - update * h["lr"], accum, accum_update * rho + update * update * (1 - rho)
 
 
-def _rms_prop(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+def _moved(mean: Array, new: Array, h: Hyper) -> Array:
+    """A moving mean of whole variables."""
+    return mean + (new - mean) * (1 - h["rho"])
+
+
+def _moved_rows(mean: Array, new: Array, h: Hyper) -> Array:
+    """The same of rows, where it is computed otherwise: infinite means stay infinite."""
+    return mean * h["rho"] + new * (1 - h["rho"])
+
+
+def _rms_prop(
+    xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs, moved: Move = _moved
+) -> Values:
     var, ms, mom = slots
-    ms = ms + (grad * grad - ms) * (1 - h["rho"])
+    ms = moved(ms, grad * grad, h)
     mom = mom * h["momentum"] + grad * h["lr"] / xp.sqrt(ms + h["epsilon"])
     return var - mom, ms, mom
 
 
-def _centered_rms_prop(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
+def _centered_rms_prop(
+    xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs, moved: Move = _moved
+) -> Values:
     var, mg, ms, mom = slots
-    ms = ms + (grad * grad - ms) * (1 - h["rho"])
-    mg = mg + (grad - mg) * (1 - h["rho"])
+    ms = moved(ms, grad * grad, h)
+    mg = moved(mg, grad, h)
     mom = mom * h["momentum"] + grad * h["lr"] / xp.sqrt(ms - mg * mg + h["epsilon"])
     return var - mom, mg, ms, mom
 
@@ -274,12 +289,19 @@ RULES = {
         "var accum", "lr l1 l2 grad", _proximal_adagrad, "FOBOS with Adagrad's rates"
     ),
     "Adadelta": UpdateRule("var accum accum_update", "lr rho epsilon grad", _adadelta, "Adadelta"),
-    "RMSProp": UpdateRule("var ms mom", "lr rho momentum epsilon grad", _rms_prop, "RMSProp"),
+    "RMSProp": UpdateRule(
+        "var ms mom",
+        "lr rho momentum epsilon grad",
+        _rms_prop,
+        "RMSProp",
+        rows=functools.partial(_rms_prop, moved=_moved_rows),
+    ),
     "CenteredRMSProp": UpdateRule(
         "var mg ms mom",
         "lr rho momentum epsilon grad",
         _centered_rms_prop,
         "RMSProp with centred moments",
+        rows=functools.partial(_centered_rms_prop, moved=_moved_rows),
     ),
     "Ftrl": UpdateRule(
         "var accum linear",
