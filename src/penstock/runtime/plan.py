@@ -51,6 +51,7 @@ from penstock.runtime.step import Step
 from penstock.runtime.watching import state as watching
 from penstock.runtime.watching import watched
 from penstock.types import dtypes as dt
+from penstock.types.dims import is_full
 from penstock.types.dtypes import DType
 
 
@@ -177,11 +178,22 @@ class Plan:
             (value,) = run_node(node, prepared, [], Step(self.resources, self.state, counted=False))
             template[slots[id(node), 0]] = value
             return None
-        calls = node.op is not None and bool(node.op.calls) and self.device == "CPU"
-        # What changes variables gives the same bits from its first run on: it may be resumed.
-        if calls and (not node.stateful or id(node) in self._on_host):
+        if self._may_start_singly(node):
             return LoopItem(node, prepared, slots)
         return HostItem(node, prepared, slots)
+
+    def _may_start_singly(self, node: Node) -> bool:
+        """Whether a node is a conditional or loop that may run node by node at first, on a CPU.
+
+        What changes variables gives the same bits from its first run on, since it may be resumed;
+        gradients of frames loop over lists that dead rounds left, which host kernels refuse. Both
+        keep their plans, but for those whose sizes kept them out of a region.
+        """
+        if node.op is None or not node.op.calls or self.device != "CPU":
+            return False
+        if node.stateful or self._flow is not None:
+            return id(node) in self._on_host and not all(map(is_full, node.shapes))
+        return True
 
     def run(self, feeds: Sequence[Any], step: Step) -> Sequence[Any]:
         """Runs all items; `feeds` in the order of the program's feeds. Returns the fetched arrays.
