@@ -76,6 +76,25 @@ def test_errors_name_the_node_of_several(counted):
         path.run([np.ones((3, 4), np.float32), np.int32(7)], (), Step(None), budget)
 
 
+@pytest.mark.parametrize(
+    ("function", "numbers"),
+    [
+        (lambda x, n: tf.math.top_k(x * 2.0, n)[0], (5, 5)),
+        (lambda x, n: tf.one_hot(tf.cast(x, tf.int32), n), (-1, -2)),
+        (lambda x, n: tf.cumsum(x * 2.0, axis=n), (1, 1)),
+        (lambda x, n: tf.gather(x * 2.0, 0, axis=n), (1, 1)),
+        (lambda x, n: tf.reverse(x * 2.0, [n]), (1, 1)),
+        (lambda x, n: tf.split(x, tf.stack([n, n]))[0], (1, 1)),
+    ],
+)
+def test_computed_numbers_are_looked_at_as_values(function, numbers):
+    """What NumPy computes of scalars is no array; rules of shapes must see its value."""
+    signature = [tf.TensorSpec([None]), tf.TensorSpec([], tf.int32), tf.TensorSpec([], tf.int32)]
+    run = tf.function(lambda x, a, b: function(x, a + b), input_signature=signature)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        run(tf.constant([1.0, 2.0, 4.0]), *map(tf.constant, numbers))
+
+
 def halves(seen):
     """A loop on the host whose arrays shrink from round to round."""
 

@@ -15,6 +15,7 @@ import ctypes
 import functools
 import mmap
 import os
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ resource: Any = LazyModule("resource")  # Unix has it
 # mallopt's parameters, from malloc.h
 TRIM_THRESHOLD, MMAP_MAX, ARENA_MAX = -1, -4, -8
 SETTINGS = ((ARENA_MAX, 1), (MMAP_MAX, 0), (TRIM_THRESHOLD, 2**31 - 1))
+CONTAINER = pathlib.Path("/sys/fs/cgroup/memory.max")
 HEAP = 1 << 30  # bytes asked for in huge pages: below the threshold above, so they stay in the heap
 
 
@@ -65,20 +67,29 @@ def has_limited_addresses() -> bool:
     return bool(soft != resource.RLIM_INFINITY)
 
 
-@functools.cache
 def largest() -> int:
     """Bytes that a process may have at most: the machine's memory and what the system swaps to.
 
     Less where the process has fewer addresses (``ulimit -v``).
     """
     soft, _hard = resource.getrlimit(resource.RLIMIT_AS)
+    return _machine() if soft == resource.RLIM_INFINITY else min(_machine(), int(soft))
+
+
+@functools.cache
+def _machine() -> int:
+    """Bytes of memory and swap, or what a container may have of them."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             sizes = dict(line.split(":", 1) for line in file)
         memory = sum(int(sizes[name].split()[0]) << 10 for name in ("MemTotal", "SwapTotal"))
     except (OSError, KeyError, ValueError):  # not Linux
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return memory if soft == resource.RLIM_INFINITY else min(memory, int(soft))
+    try:  # of a container, whose own group is the root that it sees
+        limit = int(CONTAINER.read_text())
+    except (OSError, ValueError):  # there is none, or it is "max"
+        return memory
+    return min(memory, limit)
 
 
 def refuse_beyond_memory(

@@ -109,6 +109,7 @@ class Executable:
       constants: the large constants.
       checks: what its conditions mean; known once it is traced.
       lapack: the limit of LAPACK's threads, None where it is not called.
+      runs_here: whether it is called, on this machine: then there must be memory for it.
       to_weigh: whether `weigh` is to be asked before a call.
     """
 
@@ -131,7 +132,8 @@ class Executable:
         self.constants = [value for _, value in self._large]
         self._donates = True
         self._plain_loops = False
-        self._weighs = self.to_weigh = False
+        self.runs_here = self.to_weigh = False
+        self._largest = region.nodes[0]  # of those whose values were traced last
         self._sizes: dict[tuple[Any, ...], int] = {}  # bytes that calls of these shapes ask for
         self.function = self._compiled()
 
@@ -168,7 +170,7 @@ class Executable:
         """Refuses a call for which there is no memory, before anything of it has run.
 
         XLA fails in the middle of such a call, when buffers of variables are given away already.
-        JAX keeps the trace and the executable for the call itself.
+        JAX keeps the executable for the call itself, and the trace as long as it likes.
 
         Raises:
           ResourceExhaustedError: there is no memory for what it computes.
@@ -183,11 +185,7 @@ class Executable:
 
     def _needs(self, arguments: tuple[Any, ...]) -> int:
         """Bytes that a call asks for, 0 where the compiler does not say."""
-        self._weighs = True
-        try:
-            compiled = self.function.lower(*arguments).compile()  # type: ignore[attr-defined]
-        finally:
-            self._weighs = False
+        compiled = self.function.lower(*arguments).compile()  # type: ignore[attr-defined]
         needs = compiled.memory_analysis()
         if needs is None:
             return 0
@@ -260,9 +258,9 @@ class Executable:
         ):
             raise ResizesVariableError
         outputs = [_own(values[id(n), i], outer) for n, i in region.outputs]
-        if region.device == "CPU":
+        if region.device == "CPU" and self.runs_here:
             self._check_room(outputs)
-            self._note_size(values)
+            self._weigh_first(values)
         drew = jnp.array(collected.drew) if collected.drew else None
         return outputs, written, collected.conditions, collected.values, drew
 
@@ -270,15 +268,20 @@ class Executable:
         for (node, _), output in zip(self.region.outputs, outputs, strict=True):
             refuse_beyond_memory(_bytes(output), functools.partial(_where, node), node.origin)
 
-    def _note_size(self, values: dict[tuple[int, int], Any]) -> None:
-        """Notes whose values are the largest; asks for a look where all may not fit into memory."""
+    def _weigh_first(self, values: dict[tuple[int, int], Any]) -> None:
+        """Notes whose values are the largest, and gives up once where all may not fit into memory.
+
+        Raises:
+          LargeStepError: `to_weigh` is set now, and calls are weighed from here on.
+        """
         nodes = self.region.nodes
         sizes = [sum(_bytes(values.get((id(n), i))) for i in range(len(n.dtypes))) for n in nodes]
-        if self._weighs or sum(sizes) <= largest() // WEIGHED_PART:
+        if sum(sizes) <= largest() // WEIGHED_PART:
             return
         self._largest = nodes[int(np.argmax(sizes))]
-        self.to_weigh = True
-        raise LargeStepError
+        if not self.to_weigh:
+            self.to_weigh = True
+            raise LargeStepError
 
     def _note(self, checks: list[Check]) -> None:
         if self._traced and len(checks) != len(self.checks):

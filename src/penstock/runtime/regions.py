@@ -472,7 +472,9 @@ class Region:
 
     def _executable(self, key: Any) -> Executable:
         values = values_in(key)
-        return Executable(self) if values is None else WithValues(self, values)
+        made = Executable(self) if values is None else WithValues(self, values)
+        made.runs_here = True
+        return made
 
     def _new_variant(self, key: Any) -> Executable:
         with self._lock:

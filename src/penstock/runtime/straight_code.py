@@ -143,7 +143,7 @@ class _Code:
         self.names[f"f{number}"] = call.plain
         value = f"f{number}({', '.join(given)})"
         if not prepared.single:
-            self.names[f"c{number}"] = partial(conform, prepared)
+            self.names[f"c{number}"] = partial(_all, prepared)
             left = f"[{', '.join(made)}] = " if made else ""
             return [*lines, f"    {left}c{number}({value})"]
         lines.append(f"    {made[0]} = {value}")
@@ -176,7 +176,12 @@ def _count(name: str, dtype: Any) -> str:
 
 
 def _one(prepared: PreparedOp, result: Any) -> Any:
-    return conform(prepared, result)[0]
+    return host_value(conform(prepared, result)[0])
+
+
+def _all(prepared: PreparedOp, results: Any) -> list[Any]:
+    """As arrays: rules of shapes and kernels do not look at NumPy's scalars as values."""
+    return [host_value(result) for result in conform(prepared, results)]
 
 
 def is_plain_ufunc(prepared: PreparedOp) -> bool:
