@@ -50,7 +50,7 @@ def test_values_constants_and_arguments_are_handed_on():
 
 def test_the_work_is_that_of_all_nodes():
     path = path_of(mixed, *SIGNATURE)
-    (part,) = path._parts
+    part = path._whole
     assert isinstance(part, Straight)
     x, n = np.ones((3, 4), np.float32), np.array(2, np.int32)
     budget = Budget()

@@ -91,14 +91,10 @@ def _small_on_variables(
     if len(cells) == 1:
         with cells[0].lock:
             return _small_locked(prepared, arrays, cells, size)
-    locks = _locks(prepared, cells)
-    held: list[Any] = []
-    back = map(call, iter(held))
-    try:
-        held.extend(compress(locks.releases, map(call, locks.acquires)))
-        return _small_locked(prepared, arrays, cells, size)
-    finally:
-        drain(back)
+    found: list[EagerTensor] | None = _holding(
+        _locks(prepared, cells), lambda: _small_locked(prepared, arrays, cells, size)
+    )
+    return found
 
 
 def _locks(prepared: PreparedOp, cells: list[VariableCell]) -> Locks:
@@ -295,7 +291,10 @@ def locked(touched: Sequence[Any], run: Callable[[], Any]) -> Any:
     cells = {id(c): c for c in touched if hasattr(c, "lock")}
     if not cells:
         return run()
-    locks = Locks(cells.values())
+    return _holding(Locks(cells.values()), run)
+
+
+def _holding(locks: Locks, run: Callable[[], Any]) -> Any:
     held: list[Any] = []
     back = map(call, iter(held))
     try:

@@ -268,6 +268,12 @@ _UPDATE_SLOTS = ", update_slots: bool = True"
 _NESTEROV = ", use_nesterov: bool = False"
 _BY_LR = ", multiply_linear_by_lr: bool = False"
 
+_FTRL: dict[str, Any] = {
+    "attrs": _BY_LR,
+    "rows": functools.partial(_ftrl, keeps_nan=True),
+    "by_root": _ftrl_by_root,
+    "rows_by_root": functools.partial(_ftrl_by_root, keeps_nan=True),
+}
 RULES = {
     "GradientDescent": UpdateRule("var", "alpha delta", _descend, "gradient descent", sparse=False),
     "ProximalGradientDescent": UpdateRule(
@@ -308,20 +314,14 @@ RULES = {
         "grad lr l1 l2 lr_power",
         _ftrl,
         "FTRL-proximal",
-        attrs=_BY_LR,
-        rows=functools.partial(_ftrl, keeps_nan=True),
-        by_root=_ftrl_by_root,
-        rows_by_root=functools.partial(_ftrl_by_root, keeps_nan=True),
+        **_FTRL,
     ),
     "FtrlV2": UpdateRule(
         "var accum linear",
         "grad lr l1 l2 l2_shrinkage lr_power",
         _ftrl,
         "FTRL-proximal with a shrinkage penalty",
-        attrs=_BY_LR,
-        rows=functools.partial(_ftrl, keeps_nan=True),
-        by_root=_ftrl_by_root,
-        rows_by_root=functools.partial(_ftrl_by_root, keeps_nan=True),
+        **_FTRL,
     ),
     "Adam": UpdateRule(
         "var m v",

@@ -131,9 +131,7 @@ def hosted(node: Any, device: str) -> bool:
     if node.type == FEED or node.type == "NoOp":
         return True
     return prepared_op(node, device).host is not None and all(
-        hosted(inner, device)
-        for body in bodies_of(node.attrs)
-        for inner in traced_body(body, device).plain.nodes
+        hosted(inner, device) for inner in _inside(node, device)
     )
 
 
@@ -143,7 +141,7 @@ def runs_singly(node: Any, device: str) -> bool:
     Nodes that wait for others, or run a program's own code, are left to plans, which run what else
     can run meanwhile.
     """
-    inside = [n for body in bodies_of(node.attrs) for n in traced_body(body, device).plain.nodes]
+    inside = _inside(node, device)
     return (
         hosted(node, device)
         and not any(_waits(n, device) for n in inside)
@@ -157,8 +155,12 @@ def _waits(node: Any, device: str) -> bool:
     kernel = prepared_op(node, device).host_kernel
     if kernel is not None and kernel.reentrant and not node.op.calls:
         return True
-    inside = (n for body in bodies_of(node.attrs) for n in traced_body(body, device).plain.nodes)
-    return any(_waits(n, device) for n in inside)
+    return any(_waits(n, device) for n in _inside(node, device))
+
+
+def _inside(node: Any, device: str) -> list[Any]:
+    """The nodes of a node's bodies, their inputs among them."""
+    return [n for body in bodies_of(node.attrs) for n in traced_body(body, device).plain.nodes]
 
 
 def drawing_inside(node: Any, device: str) -> list[Any]:

@@ -148,9 +148,11 @@ class HostPath:
         for slot, value in known.items():
             self._template[slot] = value
         self._whole: Straight | None = None
+        self._parts: Sequence[Straight | Call] = calls  # where the whole fails, one by one
         if not variables and calls and all(call.plain for call in calls):
             self._whole = Straight(calls, range(self._given), self._outputs, known)
-        self._parts = parts_of(calls, self._outputs, known)
+        else:
+            self._parts = parts_of(calls, self._outputs, known)
 
     def run(
         self,
