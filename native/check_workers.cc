@@ -134,9 +134,50 @@ void check_turns(Pool& pool, long count, long turns) {
   expect(thrown, "what a task of a turn threw was lost");
 }
 
+// A thread that is moved goes elsewhere, if it may, and may use what it could use before.
+void check_moves() {
+#if defined(__linux__)
+  cpu_set_t before, after, only;
+  if (sched_getaffinity(0, sizeof before, &before) != 0) return;
+  const pid_t thread = penstock::this_thread();
+  penstock::move_from(sched_getcpu(), thread);
+  expect(sched_getaffinity(0, sizeof after, &after) == 0 && CPU_EQUAL(&before, &after),
+         "a thread may use other processors than before");
+  const int here = sched_getcpu();
+  CPU_ZERO(&only);
+  CPU_SET(here, &only);
+  expect(sched_setaffinity(0, sizeof only, &only) == 0, "a thread may stay where it is");
+  penstock::move_from(here, thread);
+  expect(sched_getcpu() == here, "a thread left the only processor that it may use");
+  expect(sched_getaffinity(0, sizeof after, &after) == 0 && CPU_EQUAL(&only, &after),
+         "a thread may use other processors than before");
+  sched_setaffinity(0, sizeof before, &before);
+#endif
+}
+
+// Threads are remembered while they live, and their time is that of work they do.
+void check_helpers() {
+#if defined(__linux__)
+  penstock::Helpers helpers;
+  expect(helpers.time() == 0, "time without helpers");
+  std::thread other([&helpers] {
+    helpers.remember_this();
+    const int64_t start = helpers.time();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+    while (std::chrono::steady_clock::now() < until) penstock::rest();
+    expect(helpers.time() > start, "a helper's time stands still while it works");
+    helpers.send_away();
+  });
+  other.join();
+  expect(helpers.time() == 0, "a thread that ended is remembered");
+#endif
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
+  check_moves();
+  check_helpers();
   const long rounds = count > 1 ? std::atol(arguments[1]) : 60;
   for (const bool busy : {false, true})
     for (const long threads : {1, 2, 5}) {

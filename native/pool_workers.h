@@ -9,6 +9,7 @@
 
 #include "handing.h"
 #include "kernels.h"
+#include "making_way.h"
 #include "turns.h"
 #include "waiting.h"
 
@@ -32,12 +33,15 @@ class WorkersOf final : public Workers {
       for (long task = 0; task < count; ++task) body(argument, task);
       return;
     }
-    auto job = std::make_shared<Job>();
+    auto job = std::make_shared<Job>(threads_);
     job->count = count;
     job->body = body;
     job->argument = argument;
-    help(helpers, [job](long) { job->work(); });
-    job->work();
+    help(helpers, [job](long) {
+      job->asked.come();
+      job->work([] {});
+    });
+    job->work([&] { job->asked.look(); });
     job->wait();
     if (job->failed.load()) throw std::bad_alloc();
   }
@@ -63,6 +67,8 @@ class WorkersOf final : public Workers {
   }
 
   struct Job {
+    explicit Job(long threads) : asked(threads) {}
+
     long count;
     void (*body)(const void*, long);
     const void* argument;  // lives as long as an unfinished task does
@@ -70,8 +76,12 @@ class WorkersOf final : public Workers {
     std::atomic<bool> failed{false};
     std::mutex mutex;
     std::condition_variable finished;
+    Asked asked;
 
-    void work() {
+    // `between` is called after each task.
+    template <typename Between>
+    void work(Between between) {
+      const AtWork now;
       long mine = 0;
       for (;;) {
         const long task = next.fetch_add(1, std::memory_order_relaxed);
@@ -82,6 +92,7 @@ class WorkersOf final : public Workers {
           failed.store(true);
         }
         ++mine;
+        between();
       }
       if (mine > 0 && done.fetch_add(mine, std::memory_order_acq_rel) + mine == count) {
         std::lock_guard<std::mutex> lock(mutex);

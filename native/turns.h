@@ -7,6 +7,7 @@
 #include <new>
 #include <vector>
 
+#include "making_way.h"
 #include "waiting.h"
 
 namespace penstock {
@@ -20,15 +21,19 @@ class Turns {
 
   Turns(long turns, long count, long threads, Body body, const void* argument)
       : turns_(turns), count_(count), threads_(threads), body_(body), argument_(argument),
-        claimed_(static_cast<std::size_t>(count)) {}
+        claimed_(static_cast<std::size_t>(count)), asked_(threads) {}
 
-  // Returns when all turns are over.
+  // Returns when all turns are over. The thread 0 asked the others to help.
   void work(long thread) {
+    const AtWork now;
+    if (thread != 0) asked_.come();
     const long first = thread * count_ / threads_;
     for (long turn = done_.load(std::memory_order_acquire) / count_; turn < turns_; ++turn) {
       for (long i = 0; i < count_; ++i) {
         const long task = first + i < count_ ? first + i : first + i - count_;
-        if (claim(task, turn)) run(turn, task);
+        if (!claim(task, turn)) continue;
+        run(turn, task);
+        if (thread == 0) asked_.look();
       }
       wait((turn + 1) * count_);
     }
@@ -70,6 +75,7 @@ class Turns {
   std::vector<Claim> claimed_;
   alignas(64) std::atomic<long> done_{0};
   std::atomic<bool> failed_{false};
+  Asked asked_;
   std::mutex mutex_;
   std::condition_variable over_;
 };
