@@ -102,6 +102,26 @@ def plain_number(value: Any, dtype: Any) -> EagerTensor | None:
     return wrap(np.array(value, dtype.numpy_dtype), dtype) if -most <= value <= most else None
 
 
+_kept: dict[Any, EagerTensor] = {}  # by class, value and dtype's index; made again if lost
+_KEPT = 4096
+
+
+def kept_number(value: Any, dtype: DType) -> EagerTensor | None:
+    """`plain_number` for an operation without outputs: a tensor that may have been given before.
+
+    Rates of optimizers come back at each step, and nothing can hold on to what they become.
+    """
+    key = value.__class__, value, dtype.index
+    found = _kept.get(key)
+    if found is None or state.graph is not None or state.place is not None:
+        found = plain_number(value, dtype)
+        if found is not None and value and state.place is None:  # 0.0 and -0.0 would be one key
+            if len(_kept) >= _KEPT:
+                _kept.clear()
+            _kept[key] = found
+    return found
+
+
 _short: dict[Any, np.ndarray[Any, Any]] = {}  # arrays that nothing writes; made again if lost
 _SHORT = 8, 4096  # numbers of a list, and lists remembered
 
@@ -117,9 +137,9 @@ def short_integers(value: Any, dtype: DType | None) -> EagerTensor | None:
     if dtype is not dtypes.int32 and dtype is not dtypes.int64:
         return None
     if value.__class__ is int:
-        key: Any = (value, dtype)
+        key: Any = (value, dtype.index)
     elif 0 < len(value) <= _SHORT[0] and all(v.__class__ is int for v in value):
-        key = (tuple(value), dtype)
+        key = (tuple(value), dtype.index)
     else:
         return None
     array = _short.get(key)

@@ -52,7 +52,7 @@ def check_shapes(slots: tuple[str, ...], values: Values, hyper: Hyper) -> None:
                 f"var and {name} do not have the same shape {d.text(shape)} {d.text(value.shape)}",
             )
     for name, value in hyper.items():
-        if value.ndim:
+        if value.shape:
             raise errors.InvalidArgumentError(
                 None, None, f"{name} is not a scalar: {d.text(value.shape)}"
             )
@@ -76,7 +76,10 @@ _COMPARISONS: dict[str, Callable[[Any], Any]] = {
 
 def check_ranges(ctx: Any, op_name: str, hyper: Hyper) -> None:
     """Fails the step where a scalar is out of the range that `RANGES` gives it, or NaN."""
-    for name, comparison in RANGES.get(op_name, {}).items():
+    ranges = RANGES.get(op_name)
+    if ranges is None:
+        return
+    for name, comparison in ranges.items():
         if name not in hyper:
             continue
         if name == "lr" and ctx.attrs.get("multiply_linear_by_lr"):
