@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.core import attributes, lapack
+from penstock.core.host_sizes import single_limit
 from penstock.core.kernels import (
     Kernel,
     KernelContext,
@@ -33,7 +34,7 @@ class PreparedOp:
     __slots__ = (
         "attrs", "compiled", "counts", "device", "head", "host", "host_kernel", "in_dtypes",
         "leasing", "limit", "locks", "op", "out_dtypes", "out_numpy", "reads", "refs", "seen",
-        "single", "small_limit", "static", "validated", "writes",
+        "single", "single_limit", "small_limit", "static", "validated", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +72,7 @@ class PreparedOp:
         self.limit = self.host_kernel.limit if self.host_kernel else 0
         if dt.variant in in_dtypes or dt.variant in self.out_dtypes:
             self.limit = UNBOUNDED  # only regions hold lists as arrays
+        self.single_limit = single_limit(op.name, in_dtypes, self.limit)
         reentrant = self.host_kernel is not None and self.host_kernel.reentrant
         # Whether outputs may be variables' own arrays; user code takes no part in it.
         self.leasing = bool(self.refs and self.out_dtypes) and not reentrant
