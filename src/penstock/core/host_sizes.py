@@ -15,22 +15,31 @@ from penstock.types.dtypes import DType
 # One pass of NumPy, or a view; in time not above that of compiled calls up to `_PASS` elements.
 _PASSES = frozenset(
     """
-    Abs Add AddV2 All Angle Any BitwiseAnd BitwiseOr BitwiseXor Cast Ceil CheckNumerics
-    ComplexAbs Conj ConjugateTranspose DeepCopy Div Equal Floor Greater GreaterEqual Imag Invert
-    IsFinite IsInf IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum Minimum Mul Neg
-    NotEqual OnesLike Pow QuantizedReshape Real RealDiv RequantizationRange Rint Roll Round Square
-    Sub Unpack ZerosLike
+    Abs Add AddV2 All Angle Any BiasAdd BiasAddV1 BitwiseAnd BitwiseOr BitwiseXor Cast Ceil
+    CheckNumerics ComplexAbs Conj ConjugateTranspose DeepCopy Div Equal Floor Greater GreaterEqual
+    Imag Inv Invert IsFinite IsInf IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum
+    Minimum Mul Neg NotEqual OnesLike Pow QuantizedReshape Real RealDiv Reciprocal
+    RequantizationRange Rint Roll Round Square Sub Unpack ZerosLike
     """.split()
 )
 # The same for functions whose loops of NumPy have vectors for these dtypes alone.
-_FUNCTIONS = frozenset("Exp Expm1 Log Log1p Sqrt Tanh".split())
+_FUNCTIONS = frozenset("Atan Exp Expm1 Log Log1p Softplus Sqrt Tanh".split())
 _VECTORS = frozenset({dt.float32, dt.float64})
-# Several passes, sums, or copies of parts: ahead up to `_PART` elements.
+# Two or three passes, sums, or copies of parts: ahead up to `_PART` elements.
 _PARTS = frozenset(
     """
-    AddN BiasAddGrad Concat ConcatV2 FloorDiv InplaceUpdate MatrixDiagPart MatrixDiagPartV2
-    MatrixDiagPartV3 MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3 Max Mean Min MirrorPad Pad
-    PadV2 Sum
+    AddN ApproximateEqual BiasAddGrad Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate L2Loss
+    LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag MatrixSetDiagV2
+    MatrixSetDiagV3 Max Mean Min MirrorPad Pad PadV2 PopulationCount Relu Relu6Grad ReluGrad
+    RightShift SigmoidGrad Sign Softsign SoftsignGrad SquaredDifference Sum TanhGrad
+    """.split()
+)
+# More passes: ahead up to `_SHORT` elements.
+_SHORTER = frozenset(
+    """
+    Complex Elu EluGrad InvGrad LeakyRelu LeakyReluGrad LogSoftmax MatrixBandPart MulNoNan Pack
+    ReciprocalGrad Relu6 RsqrtGrad Select SelectV2 Selu SeluGrad Sigmoid Softmax SoftplusGrad
+    SqrtGrad StridedSliceGrad TruncateDiv
     """.split()
 )
 # Numbers of less than four bytes that NumPy computes one by one.
@@ -38,7 +47,7 @@ _SLOW = frozenset({dt.float16, dt.bfloat16})
 
 _PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 _PASS = max(1 << 17, (1 << 23) // max(2, _PROCESSORS))  # more processors, more for XLA to gain
-_PART = 1 << 18
+_PART, _SHORT = 1 << 18, 1 << 16
 
 
 def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
@@ -53,7 +62,9 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
         return limit
     if name in _PASSES or (name in _FUNCTIONS and _VECTORS.issuperset(types)):
         return max(limit, _PASS)
-    return max(limit, _PART) if name in _PARTS else limit
+    if name in _PARTS:
+        return max(limit, _PART)
+    return max(limit, _SHORT) if name in _SHORTER else limit
 
 
 __all__ = ["single_limit"]

@@ -1,0 +1,42 @@
+"""Elements chosen by a mask, bit for bit as `numpy.where` has them."""
+
+import numpy as np
+import pytest
+from penstock.core.choosing import where
+
+SIZES = (0, 1, 4095, 4096, 5000)
+
+
+def _values(rng, size, dtype):
+    made = rng.integers(0, 255, (size, np.dtype(dtype).itemsize), np.uint8).view(dtype).reshape(-1)
+    return made[:size] if made.size else np.empty(size, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u8", "f2", "i1", "c8", "?"])
+@pytest.mark.parametrize("size", SIZES)
+def test_like_numpy(dtype, size):
+    rng = np.random.default_rng(size)
+    mask = rng.random(size) < 0.5
+    x = (rng.random(size) < 0.5) if dtype == "?" else _values(rng, size, dtype)
+    y = x[::-1]
+    one = x[:1].reshape(()) if size else np.zeros((), dtype)
+    for first, second in ((x, y), (x, one), (one, x), (x, np.zeros((), dtype)[()]), (one, one)):
+        found, wanted = where(np, mask, first, second), np.where(mask, first, second)
+        assert found.dtype == wanted.dtype
+        assert found.tobytes() == wanted.tobytes()
+
+
+def test_shapes_that_broadcast():
+    mask = np.arange(8192).reshape(2, -1) % 3 == 0
+    x, y = np.ones((2, 1), np.float32), np.zeros(4096, np.float32)
+    np.testing.assert_array_equal(where(np, mask, x, y), mask.astype(np.float32))
+    np.testing.assert_array_equal(where(np, mask[:1], x, y), np.where(mask[:1], x, y))
+
+
+def test_views_that_are_not_contiguous():
+    square = np.arange(10000, dtype=np.float32).reshape(100, 100)
+    mask = (square % 7 == 0).T
+    np.testing.assert_array_equal(
+        where(np, mask, square.T, -square.T), np.where(mask, square.T, -square.T)
+    )
+    np.testing.assert_array_equal(square, np.arange(10000).reshape(100, 100))
