@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from penstock.core.choosing import where
 
 SIZES = (0, 1, 4095, 4096, 5000)
