@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from penstock.core.choosing import where
+from penstock.core.choosing import between, where
 
 SIZES = (0, 1, 4095, 4096, 5000)
 
@@ -41,3 +41,23 @@ def test_views_that_are_not_contiguous():
         where(np, mask, square.T, -square.T), np.where(mask, square.T, -square.T)
     )
     np.testing.assert_array_equal(square, np.arange(10000).reshape(100, 100))
+
+
+def test_parts_of_all_shapes_broadcast():
+    rng = np.random.default_rng(3)
+    full, row, column = rng.random((70, 90)), rng.random(90), rng.random((70, 1))
+    for mask in (full < 0.5, row < 0.5, column < 0.5, np.array(True)):
+        for x, y in ((full, row), (column, full), (row, column), (full, full), (row, row)):
+            np.testing.assert_array_equal(where(np, mask, x, y), np.where(mask, x, y))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "f2"])
+def test_bounds(dtype):
+    x = np.array([-2, 0, 1, 5, 100], dtype)
+    if dtype != "i4":
+        x = np.concatenate([x, np.array([np.nan, np.inf, -np.inf], dtype)])
+    for low, high in ((0, 6), (6, 0), (1, 1)):
+        low, high = np.array(low, dtype), np.array(high, dtype)
+        wanted = np.minimum(np.maximum(x, low), high)
+        np.testing.assert_array_equal(between(np, x, low, high), wanted)
+    np.testing.assert_array_equal(between(np, x, x, x + x), np.minimum(np.maximum(x, x), x + x))

@@ -23,31 +23,37 @@ def where(xp: Any, mask: Array, x: Array, y: Array) -> Array:
       x: what is taken where the mask holds.
       y: what is taken elsewhere, of the same dtype; all three broadcast.
     """
-    if xp is not np or mask.size < _FEW or x.dtype != y.dtype or x.dtype.kind not in "fiu":
+    if xp is not np or max(x.size, y.size) < _FEW or x.dtype != y.dtype:
         return xp.where(mask, x, y)
-    bits = _BITS.get(x.dtype.itemsize)
-    if bits is not None and x.shape == mask.shape and (y.shape == mask.shape or y.ndim == 0):
-        return _by_bits(mask, x, y, bits)
-    if bits is not None and y.shape == mask.shape and x.ndim == 0:
-        return _by_bits(~mask, y, x, bits)
+    bits = _BITS.get(x.dtype.itemsize) if x.dtype.kind in "fiu" else None
+    if bits is not None:
+        shape = np.broadcast_shapes(mask.shape, x.shape, y.shape)
+        if x.shape == shape:
+            return _by_bits(mask, x, y, bits)
+        if y.shape == shape:
+            return _by_bits(~mask, y, x, bits)
     return np.where(mask, x, y)
 
 
+def between(xp: Any, x: Array, low: Array, high: Array) -> Array:
+    """`xp.minimum(xp.maximum(x, low), high)`, which NumPy has in one pass for two scalars."""
+    if xp is np and x.dtype.char in "fd" and low.ndim == high.ndim == 0:
+        return x.clip(low, high)
+    return xp.minimum(xp.maximum(x, low), high)
+
+
 def _by_bits(mask: Array, x: Array, y: Array, bits: Any) -> Array:
-    taken = np.ascontiguousarray(mask).astype(bits)
+    """Of bits that differ those of `x` where the mask holds; `x` has the shape of the result."""
+    taken = np.ascontiguousarray(mask).astype(bits).reshape(mask.shape)
     np.negative(taken, out=taken)  # all bits where the mask holds, none elsewhere
     kind, x = x.dtype, np.ascontiguousarray(x).view(bits)
-    if y.ndim == 0:
-        other = y.view(bits)
-        if not other:
-            taken &= x
-            return taken.view(kind)
-    else:
-        other = np.ascontiguousarray(y).view(bits)
+    other = (np.ascontiguousarray(y) if y.ndim else y).view(bits)
+    if y.ndim == 0 and not other:
+        return (x & taken).view(kind)
     differing = x ^ other
     differing &= taken
     differing ^= other
     return differing.view(kind)
 
 
-__all__ = ["where"]
+__all__ = ["between", "where"]

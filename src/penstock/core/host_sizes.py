@@ -23,23 +23,23 @@ _PASSES = frozenset(
     """.split()
 )
 # The same for functions whose loops of NumPy have vectors for these dtypes alone.
-_FUNCTIONS = frozenset("Atan Exp Expm1 Log Log1p Softplus Sqrt Tanh".split())
+_FUNCTIONS = frozenset("Atan ClipByValue Exp Expm1 Log Log1p Softplus Sqrt Tanh".split())
 _VECTORS = frozenset({dt.float32, dt.float64})
 # Two or three passes, sums, or copies of parts: ahead up to `_PART` elements.
 _PARTS = frozenset(
     """
-    AddN ApproximateEqual BiasAddGrad Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate L2Loss
-    LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag MatrixSetDiagV2
-    MatrixSetDiagV3 Max Mean Min MirrorPad Pad PadV2 PopulationCount Relu Relu6Grad ReluGrad
-    RightShift SigmoidGrad Sign Softsign SoftsignGrad SquaredDifference Sum TanhGrad
+    AddN ApproximateEqual BiasAddGrad Complex Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate
+    L2Loss LeakyReluGrad LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag
+    MatrixSetDiagV2 MatrixSetDiagV3 Max Mean Min MirrorPad MulNoNan Pad PadV2 PopulationCount Relu
+    Relu6 Relu6Grad ReluGrad RightShift Select SelectV2 SigmoidGrad Sign SoftplusGrad Softsign
+    SoftsignGrad SquaredDifference Sum TanhGrad
     """.split()
 )
 # More passes: ahead up to `_SHORT` elements.
 _SHORTER = frozenset(
     """
-    Complex Elu EluGrad InvGrad LeakyRelu LeakyReluGrad LogSoftmax MatrixBandPart MulNoNan Pack
-    ReciprocalGrad Relu6 RsqrtGrad Select SelectV2 Selu SeluGrad Sigmoid Softmax SoftplusGrad
-    SqrtGrad StridedSliceGrad TruncateDiv
+    Elu EluGrad InvGrad LeakyRelu LogSoftmax MatrixBandPart Pack ReciprocalGrad RsqrtGrad Selu
+    SeluGrad Sigmoid Softmax SqrtGrad StridedSliceGrad TruncateDiv
     """.split()
 )
 # Numbers of less than four bytes that NumPy computes one by one.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.choosing import where
+from penstock.core.choosing import between, where
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -397,7 +397,7 @@ CLIP_BY_VALUE = define_op(
 
 @kernel(CLIP_BY_VALUE)
 def _clip_by_value(xp: Any, t: Array, low: Array, high: Array) -> Array:
-    return xp.minimum(xp.maximum(t, low), high)
+    return between(xp, t, low, high)
 
 
 @CLIP_BY_VALUE.gradient
