@@ -341,14 +341,38 @@ uint32_t rank_of(float x) {  // rises with the number; NaN is the largest
 
 uint32_t rank_of(int32_t x) { return static_cast<uint32_t>(x) ^ 0x80000000u; }
 
-// Keys that sort as the order wants: the largest first, then the first.
+// Sorts as the order wants: the largest first, then the first.
+template <typename Element>
+uint64_t key_of(Element x, int64_t place) {
+  return static_cast<uint64_t>(~rank_of(x)) << 32 | static_cast<uint64_t>(place);
+}
+
+constexpr int64_t kInserted = 16;  // of so few, each new one is put among those before it
+
+// The k least keys of a row in order; `keys` has room for all of them, or for k that are few.
+template <typename Element>
+void least_keys(const Element *row, int64_t width, int64_t k, uint64_t *keys) {
+  if (k > kInserted || k == width) {
+    for (int64_t i = 0; i < width; ++i) keys[i] = key_of(row[i], i);
+    if (k < width) std::nth_element(keys, keys + k, keys + width);
+    std::sort(keys, keys + k);
+    return;
+  }
+  for (int64_t i = 0; i < k; ++i) keys[i] = key_of(row[i], i);
+  std::sort(keys, keys + k);
+  for (int64_t i = k; i < width && k > 0; ++i) {
+    const uint64_t key = key_of(row[i], i);
+    if (key > keys[k - 1]) continue;
+    int64_t at = k - 1;
+    for (; at > 0 && keys[at - 1] > key; --at) keys[at] = keys[at - 1];
+    keys[at] = key;
+  }
+}
+
 template <typename Element>
 void top(const Element *row, int64_t width, int64_t k, uint64_t *keys, Element *values,
          int64_t *places) {
-  for (int64_t i = 0; i < width; ++i)
-    keys[i] = static_cast<uint64_t>(~rank_of(row[i])) << 32 | static_cast<uint64_t>(i);
-  if (k < width) std::nth_element(keys, keys + k, keys + width);
-  std::sort(keys, keys + k);
+  least_keys(row, width, k, keys);
   for (int64_t i = 0; i < k; ++i) {
     places[i] = static_cast<int64_t>(keys[i] & 0xFFFFFFFFu);
     values[i] = row[places[i]];

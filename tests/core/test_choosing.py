@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from penstock.core.choosing import between, where
+from penstock.core.choosing import between, maximum, minimum, where
 
 SIZES = (0, 1, 4095, 4096, 5000)
 
@@ -61,3 +61,24 @@ def test_bounds(dtype):
         wanted = np.minimum(np.maximum(x, low), high)
         np.testing.assert_array_equal(between(np, x, low, high), wanted)
     np.testing.assert_array_equal(between(np, x, x, x + x), np.minimum(np.maximum(x, x), x + x))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "f2"])
+@pytest.mark.parametrize("size", [3, 5000])
+def test_one_bound(dtype, size):
+    x = np.resize(np.array([-2, 0, 1, 5], dtype), size)
+    if dtype != "i8":
+        x[:3] = [np.nan, -np.inf, np.inf]
+    for bound in np.array([0, 3, -1], dtype):
+        for y in (bound, np.array(bound)):
+            for pair in ((x, y), (y, x)):
+                np.testing.assert_array_equal(maximum(*pair), np.maximum(*pair))
+                np.testing.assert_array_equal(minimum(*pair), np.minimum(*pair))
+    if dtype != "i8":
+        nothing = np.array(np.nan, dtype)
+        assert np.isnan(maximum(x, nothing)).all()
+        assert np.isnan(minimum(nothing, x)).all()
+        assert (
+            dtype == "f2"
+            or not np.signbit(maximum(np.full(size, -0.0, dtype), np.zeros((), dtype))).any()
+        )

@@ -13,6 +13,8 @@ Array = Any  # numpy.ndarray, jax.Array or a tracer
 _FEW = 4096  # elements below which NumPy's one call takes less than several
 _BITS: dict[int, Any] = {4: np.int32, 8: np.int64}  # integers of as many bytes
 
+_CLIPPED = "fd"  # dtypes whose clipping is a pass of vectors
+
 
 def where(xp: Any, mask: Array, x: Array, y: Array) -> Array:
     """`xp.where(mask, x, y)`.
@@ -35,9 +37,28 @@ def where(xp: Any, mask: Array, x: Array, y: Array) -> Array:
     return np.where(mask, x, y)
 
 
+def maximum(x: Array, y: Array) -> Array:
+    """`numpy.maximum`, which is no pass of vectors where one side is a scalar."""
+    array, bound = (x, y) if y.ndim == 0 else (y, x)
+    if _is_bound(array, bound):
+        found = array.clip(bound, np.inf)
+        return found if bound else found + bound  # 0.0 for -0.0
+    return np.maximum(x, y)
+
+
+def minimum(x: Array, y: Array) -> Array:
+    """`numpy.minimum`, likewise."""
+    array, bound = (x, y) if y.ndim == 0 else (y, x)
+    return array.clip(-np.inf, bound) if _is_bound(array, bound) else np.minimum(x, y)
+
+
+def _is_bound(x: Array, y: Array) -> bool:
+    return bool(y.ndim == 0 and x.size >= _FEW and x.dtype == y.dtype and x.dtype.char in _CLIPPED)
+
+
 def between(xp: Any, x: Array, low: Array, high: Array) -> Array:
     """`xp.minimum(xp.maximum(x, low), high)`, which NumPy has in one pass for two scalars."""
-    if xp is np and x.dtype.char in "fd" and low.ndim == high.ndim == 0:
+    if xp is np and x.dtype.char in _CLIPPED and low.ndim == high.ndim == 0:
         return x.clip(low, high)
     return xp.minimum(xp.maximum(x, low), high)
 
@@ -56,4 +77,4 @@ def _by_bits(mask: Array, x: Array, y: Array, bits: Any) -> Array:
     return differing.view(kind)
 
 
-__all__ = ["between", "where"]
+__all__ = ["between", "maximum", "minimum", "where"]

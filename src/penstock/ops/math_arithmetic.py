@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import shapes
+from penstock.core import choosing, shapes
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel, register_kernel
@@ -238,7 +238,7 @@ def _neg_gradient(op: Any, grad: Any) -> Any:
 MAXIMUM = binary(
     "Maximum",
     "",
-    np.maximum,
+    choosing.maximum,
     "maximum",
     "Returns the larger of x and y element by element; NaN where either is NaN.",
     "Maximum(x: T, y: T; T: realnumbertype) -> z: T",
@@ -248,7 +248,7 @@ maximum = binary_function(MAXIMUM, "maximum", MAXIMUM.doc)
 MINIMUM = binary(
     "Minimum",
     "",
-    np.minimum,
+    choosing.minimum,
     "minimum",
     "Returns the smaller of x and y element by element; NaN where either is NaN.",
     "Minimum(x: T, y: T; T: realnumbertype) -> z: T",
@@ -314,7 +314,7 @@ def _pow_real(x: Array, y: Array) -> Array:
     return result
 
 
-LIKE_UFUNCS.add(_pow_real)
+LIKE_UFUNCS.update({_pow_real, choosing.maximum, choosing.minimum})
 register_kernel(POW, _pow_real, kind="host", types={"T": ["float", "double"]})
 pow = binary_function(POW, "pow", POW.doc)  # the public name
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import shapes
-from penstock.core.choosing import between, where
+from penstock.core.choosing import between, maximum, where
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
@@ -52,9 +52,7 @@ RELU = _define("Relu", RELU_TYPES, "max(features, 0).")
 
 @kernel(RELU)
 def _relu(xp: Any, features: Array) -> Array:
-    if xp is np and features.dtype.char in "fd":  # a maximum with one number is no pass of vectors
-        return features.clip(_zero(features), np.inf) + _zero(features)  # 0.0 for -0.0
-    return xp.maximum(features, _zero(features))
+    return (maximum if xp is np else xp.maximum)(features, _zero(features))
 
 
 RELU_GRAD = _define_gradient("Relu", "realnumbertype", "features")
