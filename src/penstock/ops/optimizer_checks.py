@@ -52,7 +52,7 @@ def check_shapes(slots: tuple[str, ...], values: Values, hyper: Hyper) -> None:
                 f"var and {name} do not have the same shape {d.text(shape)} {d.text(value.shape)}",
             )
     for name, value in hyper.items():
-        if value.shape:
+        if value.ndim:
             raise errors.InvalidArgumentError(
                 None, None, f"{name} is not a scalar: {d.text(value.shape)}"
             )

@@ -11,7 +11,6 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import HOST_LIMIT, compiled_kernel, host_kernel
-from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.ops import optimizer_checks as checks
 from penstock.ops.optimizer_programs import Programs
@@ -83,14 +82,15 @@ def _dense_kernel(
         for ref, value in zip(refs, new, strict=True):
             ref.write(value)
 
-    @compiled_kernel(op)
-    def _compiled(ctx: Any, *inputs: Any) -> None:
+    @compiled_kernel(op)  # of `xp`: `runtime.updates` writes it down
+    def _compiled(ctx: Any, xp: Any, *inputs: Any) -> None:
         refs = inputs[:count]
-        old = tuple([jnp.asarray(r.read()) for r in refs])
+        old = tuple([xp.asarray(r.read()) for r in refs])
         grad, hyper = checked(ctx, old, inputs)
-        found = update.rule(jnp, old, grad, hyper, ctx.attrs)
-        for ref, value, before in zip(refs, found, old, strict=True):
-            ref.write(jnp.asarray(value, before.dtype))
+        found = update.rule(xp, old, grad, hyper, ctx.attrs)
+        new = [xp.asarray(v, before.dtype) for v, before in zip(found, old, strict=True)]
+        for ref, value in zip(refs, new, strict=True):
+            ref.write(value)
 
 
 def _sparse_kernels(
