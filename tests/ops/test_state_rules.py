@@ -242,6 +242,15 @@ def test_slots_of_another_shape_are_refused(mode):
         run_op("ResourceApplyMomentum", slots, {**values, "lr": np.ones(2, np.float32)}, {}, mode)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int32"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_slots_of_another_dtype_are_refused(dtype, sparse):
+    op = (SPARSE_APPLY if sparse else APPLY)["Momentum"]
+    slots, values = draw(op, [1] if sparse else None)
+    with pytest.raises(errors.InvalidArgumentError, match=f"accum must .* float32, got {dtype}"):
+        run_op(op.name, {**slots, "accum": slots["accum"].astype(dtype)}, values, {}, "host")
+
+
 @pytest.mark.parametrize("mode", ["host", "compiled"])
 @pytest.mark.parametrize(
     ("op", "scalar", "wrong", "least"),
