@@ -211,7 +211,7 @@ _BY_REASON = {
         building 5
     """,
     "Another approximation: last bits, and near its zeros those of the argument.": """
-        FakeQuantWithMinMaxArgs value 1, BesselJ0 value 3, BesselJ1 value 5, BesselK0
+        BesselJ0 value 3, BesselJ1 value 5, BesselK0
         value 7, BesselK0e value 8, BesselK1 value 4, BesselK1e gradient 4, BesselY0 value
         2, Igamma gradient 2, LSTMBlockCell value 1, LSTMBlockCellGrad
         value 1, RandomStandardNormal value 3
