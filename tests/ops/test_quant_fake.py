@@ -94,6 +94,17 @@ def test_a_range_of_zero_gives_zero():
     assert not np.any(q.fake_quant_with_min_max_vars(X, 0.0, 0.0))
 
 
+@pytest.mark.parametrize("jit", [False, True])
+def test_denormal_ends_count_as_zero(jit):
+    x, low, high = np.float32([-1, 0, 1e-40, 2, np.inf, np.nan]), 0.0, np.float32(1e-40)
+    by_vars = tf.function(q.fake_quant_with_min_max_vars, jit_compile=jit)(x, low, high)
+    rows = q.fake_quant_with_min_max_vars_per_channel(x, [low] * 6, [high] * 6)
+    assert by_vars.numpy().tolist() == rows.numpy().tolist() == [0] * 6
+    backs, *ends = q.fake_quant_with_min_max_vars_gradient(x, x, low, high)
+    np.testing.assert_array_equal(backs, x)
+    assert [float(e) for e in ends] == [0, 0]
+
+
 def test_infinite_derivatives_do_not_reach_the_ends_of_an_empty_range():
     grads, numbers = np.float32([np.inf, -np.inf, 1]), np.float32([-1, 0, 2])
     zero = np.float32(0)

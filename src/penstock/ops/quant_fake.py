@@ -18,6 +18,7 @@ from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 _BITS = "num_bits: int = 8, narrow_range: bool = False"
+LEAST_END = float(np.finfo(np.float32).tiny)  # what is smaller counts as 0
 _RANGE = "min: float = -6.0, max: float = 6.0"
 
 
@@ -49,17 +50,17 @@ def _nudged(xp: Any, low: Array, high: Array, bits: int, narrow: bool) -> _Steps
 
 
 def _range(xp: Any, low: Array, high: Array, bits: int, narrow: bool) -> tuple[Any, _Steps]:
-    """Whether a range is empty (its bounds are 0), and its steps."""
+    """Whether a range is empty (its bounds are 0, or denormal), and its steps."""
     if xp is np and low.ndim == 0:
         return _known_range(float(low), float(high), bits, narrow)
-    empty = (low == 0) & (high == 0)
+    empty = (abs(low) < LEAST_END) & (abs(high) < LEAST_END)
     return empty, _nudged(xp, low, xp.where(empty, np.float32(1), high), bits, narrow)
 
 
 @functools.lru_cache(maxsize=256)
 def _known_range(low: float, high: float, bits: int, narrow: bool) -> tuple[bool, _Steps]:
     """The same of two numbers: they take NumPy longer than few inputs that are rounded."""
-    empty = low == 0 and high == 0
+    empty = abs(low) < LEAST_END and abs(high) < LEAST_END
     ends = np.float32(low), np.float32(1 if empty else high)
     with np.errstate(all="ignore"):
         steps = _nudged(np, *ends, bits, narrow)
