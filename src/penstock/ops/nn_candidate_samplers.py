@@ -193,16 +193,18 @@ class Fixed(Distribution):
 
     def __init__(self, weights: Array) -> None:
         super().__init__(len(weights))
-        self.weights = np.asarray(weights, np.float32).astype(np.float64)
+        self.weights = np.asarray(weights, np.float32)
+        self.total = np.cumsum(self.weights)[-1]  # one after the other, in float32
         self.keep, self.alias = self._tables()
 
     def _tables(self) -> tuple[Array, Array]:
         """For each place the share that stays with it, and the class that gets the rest.
 
-        Shares are kept in float32: where one comes to 1 but for rounding, that decides.
+        The products are of float32, the rest of float64: where a share comes to 1 but for
+        rounding, that decides.
         """
-        shares = self.weights * self.size / self.weights.sum()
-        keep = list(shares.astype(np.float32))
+        products = (self.weights * np.float32(self.size)).astype(np.float64)
+        keep = (products / np.cumsum(self.weights, dtype=np.float64)[-1]).tolist()
         alias = list(range(self.size))
         low = [i for i, p in enumerate(keep) if p < 1]
         high = [i for i, p in enumerate(keep) if p >= 1]
@@ -212,7 +214,7 @@ class Fixed(Distribution):
             keep[large] -= 1 - keep[small]
             (low if keep[large] < 1 else high).append(large)
         for rest in low + high:
-            keep[rest] = np.float32(1)
+            keep[rest] = 1.0
         return np.array(keep, np.float32), np.array(alias, np.int64)
 
     def draw(self, source: Words) -> int:
@@ -231,7 +233,7 @@ class Fixed(Distribution):
 
     def probabilities(self, classes: Array) -> Array:
         """The probability of each class."""
-        return self.weights[classes] / self.weights.sum()
+        return self.weights[classes] / self.total
 
 
 def _draw(distribution: Distribution, stream: Stream, count: int, unique: bool) -> tuple[Any, int]:
@@ -254,10 +256,15 @@ def _draw(distribution: Distribution, stream: Stream, count: int, unique: bool) 
 
 
 def _expected(distribution: Distribution, classes: Array, tries: int, drawn: int) -> Array:
-    """How often a class is to be expected, by TensorFlow's rule: what was tried again says."""
-    shares = distribution.probabilities(classes)
-    counted = -np.expm1(tries * np.log1p(-shares)) if tries != drawn else shares * tries
-    return counted.astype(np.float32)
+    """How often a class is to be expected, by TensorFlow's rule: what was tried again says.
+
+    Each step is rounded to float32, as there.
+    """
+    shares, times = distribution.probabilities(classes).astype(np.float32), np.float32(tries)
+    if tries == drawn:
+        return shares * times
+    none = times * np.log1p(-shares.astype(np.float64)).astype(np.float32)
+    return -np.expm1(none.astype(np.float64)).astype(np.float32)
 
 
 def _sampled(
@@ -379,8 +386,8 @@ def _fixed(ctx: KernelContext) -> Fixed:
 def _of_unigrams(
     given: tuple[float, ...], distortion: float, shard: int, shards: int, reserved: int
 ) -> Fixed:
-    powered = np.array(given, np.float32) ** np.float32(distortion)
-    return Fixed(np.concatenate([np.zeros(reserved, np.float32), powered[shard::shards]]))
+    powered = np.array(given, np.float32).astype(np.float64) ** np.float64(np.float32(distortion))
+    return Fixed(np.concatenate([np.zeros(reserved), powered[shard::shards]]))
 
 
 def _weights_in(path: Any) -> list[float]:

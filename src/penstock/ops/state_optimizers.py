@@ -59,7 +59,7 @@ def _dense_kernel(
     def checked(ctx: Any, old: Values, inputs: Any) -> tuple[Array, Hyper]:
         hyper = dict(zip(others, inputs[count:], strict=True))
         grad = hyper.pop(gradient)
-        checks.check_shapes(slots, old, hyper)
+        checks.check_values(slots, old, grad, hyper)
         checks.check_ranges(ctx, op.name, hyper)
         if grad.shape != old[0].shape:
             raise errors.InvalidArgumentError(
