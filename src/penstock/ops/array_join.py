@@ -244,6 +244,7 @@ CONCAT_OFFSET = define_op(
     "ConcatOffset(concat_dim: int32, shape: N*shape_type; N: int >= 2, shape_type: {int32, int64} "
     "= int32) -> offset: N*shape_type",
     shape=lambda c: _offset_shape(c),
+    host_inputs=("concat_dim", "shape"),
     doc="Where each input of a concatenation begins in the result.",
 ).not_differentiable("offsets are integers")
 

@@ -42,6 +42,7 @@ EDIT_DISTANCE = define_op(
     "truth_indices: int64, truth_values: T, truth_shape: int64; normalize: bool = True, T: type) "
     "-> output: float",
     shape=_shape,
+    host_inputs=("hypothesis_shape", "truth_shape"),
     doc="The edit distance between the rows of two sparse tensors.",
 ).not_differentiable("a number of edits does not vary smoothly")
 

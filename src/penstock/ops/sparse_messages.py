@@ -48,11 +48,13 @@ def _many_shape(c: ShapeContext) -> Dims:
 SERIALIZE = define_op(
     f"SerializeSparse({INPUTS}{OUT_TYPE}",
     shape=_single_shape,
+    host_inputs=("sparse_shape",),
     doc="A sparse tensor as three strings or variants.",
 ).not_differentiable("strings have no gradients")
 SERIALIZE_MANY = define_op(
     f"SerializeManySparse({INPUTS}{OUT_TYPE}",
     shape=_many_shape,
+    host_inputs=("sparse_shape",),
     doc="Each entry of a sparse tensor's first axis as three strings or variants.",
 ).not_differentiable("strings have no gradients")
 
@@ -118,7 +120,8 @@ def _elements(
 ) -> list[Any]:
     """The three strings, or variants, of a sparse tensor."""
     made = HeldTensor if out_type is dtypes.variant else _message
-    return [made(indices, dtypes.int64), made(values, dtype), made(shape, dtypes.int64)]
+    # of the shape a copy: it may be an array that is kept for calls to come
+    return [made(indices, dtypes.int64), made(values, dtype), made(shape.copy(), dtypes.int64)]
 
 
 @host_kernel(SERIALIZE)

@@ -285,6 +285,7 @@ SUBSTR = define_op(
     "Substr(input: string, pos: T, len: T; T: {int32, int64}, unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE')"
     " -> output: string",
     shape=_substr_shape,
+    host_inputs=("pos", "len"),
     doc="A part of each string.",
 ).not_differentiable(NO_GRADIENT)
 

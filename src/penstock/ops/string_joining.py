@@ -46,6 +46,7 @@ REDUCE_JOIN = define_op(
     "ReduceJoin(inputs: string, reduction_indices: int32; keep_dims: bool = False, separator: "
     "string = '') -> output: string",
     shape=_reduce_shape,
+    host_inputs=("reduction_indices",),
     doc="Strings joined along axes.",
 ).not_differentiable(NO_GRADIENT)
 
@@ -179,6 +180,7 @@ SEGMENT_JOIN = define_op(
     "separator: string = '', Tindices: {int32, int64}, Tnumsegments: {int32, int64} = int32) -> "
     "output: string",
     shape=_segment_shape,
+    host_inputs=("num_segments",),
     doc="Strings joined by segment.",
 ).not_differentiable(NO_GRADIENT)
 
