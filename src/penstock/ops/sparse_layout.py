@@ -343,7 +343,8 @@ def _fill_grad_host(ctx: KernelContext, places: Array, grad: Array) -> list[Arra
     total = grad.shape[0]
     # places below 0 are large ones without a sign
     if not places.size or np.maximum.reduce(places.view(np.uint64)) >= total:
-        return _fill_grad(ctx, np, places, grad)
+        found: list[Array] = _fill_grad(ctx, np, places, grad)
+        return found
     rest = grad.copy()
     rest[places] = 0
     return [grad.take(places), np.add.reduce(rest, dtype=grad.dtype)]
