@@ -95,7 +95,7 @@ def joined(columns: Sequence[Array], shape: tuple[int, ...], between: bytes) -> 
         return None
     kept = [np.ascontiguousarray(c) if c.shape else c for c in columns]
     found = np.empty(shape, object)
-    places = (ctypes.c_void_p * len(kept))(*map(address, kept))
+    places = np.array([address(c) for c in kept], np.int64)
     steps = np.array([1 if c.shape else 0 for c in kept], np.int64)
     broken = join(places, steps, len(kept), found.size, between, len(between), found)
     return found if broken < 0 else None

@@ -200,7 +200,8 @@ def _segment_join(
         )
     inner = inputs.shape[segment_ids.ndim :]
     width, ids = math.prod(inner), segment_ids.reshape(-1)
-    if ids.size and not 0 <= ids.min() <= ids.max() < count:
+    # ids below 0 are large ones without a sign
+    if ids.size and np.maximum.reduce(ids.view(f"u{ids.itemsize}")) >= count:
         raise invalid(
             "UnsortedSegmentJoin: segment_ids are not allowed to exceed num_segments or to have"
             f" negative values: expected 0 to {count - 1}, got {segment_ids.min()} to"
