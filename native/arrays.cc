@@ -17,6 +17,7 @@
 #include "places.h"
 #include "rows.h"
 #include "rules.h"
+#include "softmax.h"
 #include "threads.h"
 
 namespace penstock {
@@ -1133,4 +1134,43 @@ EXPORT int64_t penstock_arrays_product(int64_t kind, const void *places, int64_t
     return add_product(static_cast<const int32_t *>(places), number, row_axis, given, by, width, typed);
   };
   return kind == 0 ? run(static_cast<float *>(result)) : run(static_cast<double *>(result));
+}
+
+EXPORT int64_t penstock_arrays_shift(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                     void *shifted) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    return shift_rows(static_cast<const Element *>(rows), number, width, typed);
+  };
+  return kind == 0 ? run(static_cast<float *>(shifted)) : run(static_cast<double *>(shifted));
+}
+
+EXPORT int64_t penstock_arrays_cross(int64_t kind, const void *shifted, const void *sums,
+                                     const void *logs, const void *labels, int64_t number,
+                                     int64_t width, void *exponentials, void *parts) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    const auto *s = static_cast<const Element *>(shifted), *l = static_cast<const Element *>(labels);
+    return cross_rows(s, static_cast<const Element *>(sums), static_cast<const Element *>(logs), l, number,
+                      width, typed, static_cast<Element *>(parts));
+  };
+  return kind == 0 ? run(static_cast<float *>(exponentials)) : run(static_cast<double *>(exponentials));
+}
+
+EXPORT int64_t penstock_arrays_cross_classes(int64_t kind, const void *shifted, const void *sums,
+                                             const void *logs, const void *labels, int64_t wide,
+                                             int64_t number, int64_t width, void *exponentials,
+                                             void *losses) {
+  const auto run = [=](auto *typed, auto *classes) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    return cross_classes(static_cast<const Element *>(shifted), static_cast<const Element *>(sums),
+                         static_cast<const Element *>(logs), classes, number, width, typed,
+                         static_cast<Element *>(losses));
+  };
+  const auto of_labels = [=](auto *typed) {
+    return wide != 0 ? run(typed, static_cast<const int64_t *>(labels))
+                     : run(typed, static_cast<const int32_t *>(labels));
+  };
+  return kind == 0 ? of_labels(static_cast<float *>(exponentials))
+                   : of_labels(static_cast<double *>(exponentials));
 }

@@ -230,3 +230,20 @@ EXPORT int64_t penstock_arrays_product(int64_t kind, const void *places, int64_t
 EXPORT int64_t penstock_arrays_unite(const int64_t *a, int64_t a_count, const int64_t *b,
                                      int64_t b_count, int64_t rank, int64_t *places, int64_t *first,
                                      int64_t *second);
+
+// Each row of floats (0) or doubles (1), of one at least, less its largest number; NaN where there is one.
+EXPORT int64_t penstock_arrays_shift(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                     void *shifted);
+
+// Of rows less their largest numbers, their exponentials, the sums of these [number] and the logarithms of
+// the sums: the parts of their cross entropy with labels, and its gradient in place of the exponentials.
+EXPORT int64_t penstock_arrays_cross(int64_t kind, const void *shifted, const void *sums,
+                                     const void *logs, const void *labels, int64_t number,
+                                     int64_t width, void *exponentials, void *parts);
+
+// The same of rows that are each of the class that their label names, and their losses. -1, or the first
+// row whose label names none; then nothing is written.
+EXPORT int64_t penstock_arrays_cross_classes(int64_t kind, const void *shifted, const void *sums,
+                                             const void *logs, const void *labels, int64_t wide,
+                                             int64_t number, int64_t width, void *exponentials,
+                                             void *losses);

@@ -719,6 +719,52 @@ bool check_ctc_best(Random &random) {
   return labels == wanted;
 }
 
+// Rows less their largest numbers, and cross entropies, of numbers whose sums are exact.
+bool check_softmax(Random &random) {
+  const int64_t number = below(random, 5), width = 1 + below(random, 20);
+  std::vector<double> rows(number * width), shifted(rows), labels(rows), parts(rows), sums(number),
+      logs(number), losses(number);
+  for (double &each : rows) each = static_cast<double>(below(random, 9)) - 4;
+  for (double &each : labels) each = static_cast<double>(below(random, 3));
+  for (double &each : sums) each = static_cast<double>(int64_t{1} << below(random, 4));
+  for (double &each : logs) each = static_cast<double>(below(random, 5));
+  const int64_t odd = below(random, number + 1);  // a row with a NaN, if there is one
+  if (odd < number) rows[odd * width + below(random, width)] = std::nan("");
+  penstock_arrays_shift(1, rows.data(), number, width, shifted.data());
+  std::vector<double> gradient(rows.size(), 3.0), sparse(gradient);
+  penstock_arrays_cross(1, shifted.data(), sums.data(), logs.data(), labels.data(), number, width,
+                        gradient.data(), parts.data());
+  std::vector<int32_t> classes(number);
+  for (int32_t &each : classes) each = static_cast<int32_t>(below(random, width));
+  if (penstock_arrays_cross_classes(1, shifted.data(), sums.data(), logs.data(), classes.data(), 0,
+                                    number, width, sparse.data(), losses.data()) != -1)
+    return false;
+  for (int64_t row = 0; row < number; ++row) {
+    if (row == odd) {
+      for (int64_t i = 0; i < width; ++i)
+        if (!std::isnan(shifted[row * width + i])) return false;
+      continue;
+    }
+    const double most = *std::max_element(&rows[row * width], &rows[row * width] + width);
+    for (int64_t i = 0; i < width; ++i) {
+      const int64_t at = row * width + i;
+      if (shifted[at] != rows[at] - most || gradient[at] != 3 / sums[row] - labels[at]) return false;
+      if (parts[at] != labels[at] * (logs[row] - shifted[at])) return false;
+      if (sparse[at] != 3 / sums[row] - (classes[row] == i)) return false;
+    }
+    if (losses[row] != logs[row] - shifted[row * width + classes[row]]) return false;
+  }
+  if (number == 0) return true;
+  const int64_t wrong = below(random, number);
+  std::vector<int64_t> wide(classes.begin(), classes.end());
+  wide[wrong] = random() % 2 ? width : -1;
+  const std::vector<double> before(sparse);
+  return penstock_arrays_cross_classes(1, shifted.data(), sums.data(), logs.data(), wide.data(), 1, number,
+                                       width, sparse.data(), losses.data()) == wrong &&
+         std::equal(before.begin(), before.end(), sparse.begin(),
+                    [](double a, double b) { return a == b || (a != a && b != b); });
+}
+
 }  // namespace
 
 int main(int count, char **arguments) {
@@ -728,7 +774,7 @@ int main(int count, char **arguments) {
                                       check_deal,   check_invert, check_top,    check_extreme, check_nth,
                                       check_among,  check_edits,   check_places,
                                       check_level,  check_runs,    check_pad,
-                                      check_places_in_order, check_product, check_apart,  check_ctc,    check_ctc_best, check_enter,
+                                      check_places_in_order, check_product, check_softmax, check_apart,  check_ctc,    check_ctc_best, check_enter,
                                       check_histogram, check_ranges, check_nearer, check_sets, check_counts, check_rule,
                                       check_rows};
   for (int round = 0; round < rounds; ++round)

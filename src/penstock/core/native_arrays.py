@@ -55,6 +55,9 @@ LIBRARY = HostLibrary(
         "bounds": "pnnpp",
         "unite": "pnpnnppp",
         "product": "npnnnppnp",
+        "shift": "npnnp",
+        "cross": "nppppnnpp",
+        "cross_classes": "nppppnnnpp",
     },
 )
 ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT = range(5)

@@ -63,9 +63,10 @@ def _pack(xp: Any, values: list[Array], *, axis: int) -> Array:
         return np.array(values)  # a shape made of sizes, in a fifth of the time
     if xp is not np or first.__class__ is not np.ndarray:  # a list of tensors, say
         return xp.stack(values, axis)
-    dims, axis = first.shape, axis % (first.ndim + 1)
+    dims: tuple[int, ...] = first.shape
+    axis %= first.ndim + 1
     result = np.empty((*dims[:axis], len(values), *dims[axis:]), first.dtype)
-    lead = (slice(None),) * axis
+    lead: tuple[Any, ...] = (slice(None),) * axis
     for i, value in enumerate(values):
         result[(*lead, i)] = value
     return result

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_softmax
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.op_def import define_op
@@ -48,7 +49,9 @@ def _exponentials(logits: Array) -> tuple[Array, Array, Array]:
     wide = _widened(np, logits)
     if wide.shape[-1] == 0:
         return wide, wide.copy(), np.zeros((*wide.shape[:-1], 1), wide.dtype)
-    shifted = wide - np.maximum.reduce(wide, -1, keepdims=True)
+    shifted = native_softmax.shifted(wide)
+    if shifted is None:
+        shifted = wide - np.maximum.reduce(wide, -1, keepdims=True)
     exponentials = np.exp(shifted)
     return shifted, exponentials, np.add.reduce(exponentials, -1, keepdims=True)
 
@@ -139,14 +142,17 @@ def _cross_entropy_host(features: Array, labels: Array) -> tuple[Array, Array]:
         features, labels = np.broadcast_to(features, shape), np.broadcast_to(labels, shape)
     shifted, backprop, sums = _exponentials(features)
     labels = _widened(np, labels)
-    surprise = np.log(sums) - shifted
-    loss = np.add.reduce(labels * surprise, -1)
+    found = native_softmax.cross_entropy(shifted, backprop, sums, labels)
+    if found is not None:
+        parts, backprop = found
+    else:
+        parts = labels * (np.log(sums) - shifted)
+        backprop /= sums
+        backprop -= labels
+    loss = np.add.reduce(parts, -1)
     # a class that surely is not there adds nothing, even where its surprise is infinite
     if not math.isfinite(loss.dot(loss)):
-        parts = np.where(labels == 0, labels.dtype.type(0), labels * surprise)
-        loss = np.add.reduce(parts, -1)
-    backprop /= sums
-    backprop -= labels
+        loss = np.add.reduce(np.where(labels == 0, labels.dtype.type(0), parts), -1)
     return loss.astype(dtype, copy=False), backprop.astype(dtype, copy=False)
 
 
@@ -237,17 +243,19 @@ def _bad_label(labels: Array, classes: Array) -> str:
 def _sparse_cross_entropy_host(
     ctx: KernelContext, features: Array, labels: Array
 ) -> tuple[Array, Array]:
-    rows, classes = features.shape
+    dtype, (rows, classes) = features.dtype, features.shape
+    shifted, backprop, sums = _exponentials(features)
+    found = native_softmax.cross_entropy_of_classes(shifted, backprop, sums, labels)
+    if found is not None:
+        return found[0].astype(dtype, copy=False), found[1].astype(dtype, copy=False)
     places = labels.view(_UNSIGNED[labels.dtype.itemsize])  # labels below 0 are large ones
     if rows and np.maximum.reduce(places) >= classes:
         ctx.check(False, errors.InvalidArgumentError, _bad_label, labels, np.int64(classes))
-    shifted, backprop, sums = _exponentials(features)
     backprop /= sums
     own = np.arange(0, rows * classes, classes) + labels
     backprop.put(own, backprop.take(own) - 1)
     loss = np.log(sums[:, 0])
     loss -= shifted.take(own)
-    dtype = features.dtype
     return loss.astype(dtype, copy=False), backprop.astype(dtype, copy=False)
 
 
