@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as tf
-from penstock.ops import string_messages
-from penstock.ops import string_decode
+from penstock.ops import string_decode, string_messages
 
 BAD = tf.errors.InvalidArgumentError
 
@@ -289,7 +288,7 @@ JSON_VALUES = [
 @pytest.mark.parametrize(
     "text",
     [
-        *('{"features": {"feature": {"x": {%s}}}}' % each for each in JSON_VALUES),
+        *('{"features": {"feature": {"x": {' + each + "}}}}" for each in JSON_VALUES),
         '{"features": {"feature": {"x": {"floatList": {"value": [1]}}, "\u00e9": null}}}',
         *('{"features": {"feature": {}}}', '{"features": {}}', '{"features": null}', "{}"),
     ],
