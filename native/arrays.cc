@@ -14,10 +14,10 @@
 #include "ctc.h"
 #include "draws.h"
 #include "each_set.h"
-#include "places.h"
 #include "rows.h"
 #include "rules.h"
 #include "softmax.h"
+#include "sparse_places.h"
 #include "threads.h"
 
 namespace penstock {

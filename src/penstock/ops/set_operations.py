@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core import native_arrays, native_places
+from penstock.core import native_arrays, native_sparse
 from penstock.core.composite import SparseTensor, is_sparse
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -77,8 +77,8 @@ def _rank(dims: Dims) -> int | None:
 
 def _order(ctx: KernelContext, indices: Array, shape: Array, validate: bool) -> None:
     """Refuses positions outside of the shape, or out of order when that is checked."""
-    found = native_places.bounds(indices)
-    if found is not None and (not validate or found[2] != native_places.FALLING):
+    found = native_sparse.bounds(indices)
+    if found is not None and (not validate or found[2] != native_sparse.FALLING):
         low, high, _ = found
         if min(low) >= 0 and all(map(operator.lt, high, shape.tolist())):
             return

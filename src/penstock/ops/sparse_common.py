@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import native_arrays, native_places
+from penstock.core import native_arrays, native_sparse
 from penstock.core.composite import SparseTensor, is_sparse
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -108,8 +108,8 @@ def from_position(xp: Any, places: Array, shape: Any) -> Array:
 def order_of(xp: Any, indices: Array) -> Array:
     """The stable permutation that puts positions in row-major order."""
     if xp is np and isinstance(indices, np.ndarray):
-        found = native_places.bounds(indices)
-        if found is not None and found[2] != native_places.FALLING:
+        found = native_sparse.bounds(indices)
+        if found is not None and found[2] != native_sparse.FALLING:
             return np.arange(len(indices))
         keys = keys_of(indices) if found is None else _keys_within(indices, *found[:2])
         if keys is not None:
@@ -152,7 +152,7 @@ def bounds(indices: Array) -> tuple[list[int], list[int]]:
 
     Column by column: over rows of two or three NumPy's reductions take six times as long.
     """
-    found = native_places.bounds(indices)
+    found = native_sparse.bounds(indices)
     if found is not None:
         return found[:2]
     columns = [indices[:, axis] for axis in range(indices.shape[1])]
@@ -170,7 +170,7 @@ def union(a: Array, b: Array) -> tuple[Array, Array | None, Array | None]:
       The positions in row-major order, int64[K, R], and for each its row in `a` and in `b`, -1
       where it is not there. None instead of the rows where they are all there are, in order.
     """
-    united = native_places.united(a, b)
+    united = native_sparse.united(a, b)
     if united is not None:
         positions, first, second = united
         count = len(positions)
@@ -225,7 +225,7 @@ def taken_from(grad: Array, indices: Array, places: Array) -> Array:
         both = keys[size:][found] == keys[:size] if len(places) else np.zeros(size, bool)
         result[both] = grad[found[both]]
         return result
-    united = native_places.united(indices, places)
+    united = native_sparse.united(indices, places)
     _, first, second = _united_by_keys(indices, places) if united is None else united
     shared = (first >= 0) & (second >= 0)
     result[first[shared]] = grad[second[shared]]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core import native_arrays, native_places
+from penstock.core import native_arrays, native_sparse
 from penstock.core.composite import is_sparse
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
@@ -49,7 +49,7 @@ EDIT_DISTANCE = define_op(
 
 def _rows_of(indices: Array, sizes: tuple[int, ...], what: str) -> Array:
     """The number of the row that each value is in."""
-    found = native_places.bounds(indices)
+    found = native_sparse.bounds(indices)
     if found is not None and len(sizes) == 1 and found[0][0] >= 0 and found[1][0] < sizes[0]:
         return indices[:, 0]
     if not inside(np, indices[:, :-1], sizes).all():

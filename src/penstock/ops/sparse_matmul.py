@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core import native_places
+from penstock.core import native_sparse
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp
@@ -80,7 +80,7 @@ def _product(
     kind = _sum_dtype(b.dtype)
     result = np.zeros((height, right.shape[1]), kind)
     step = max(BLOCK // max(right.shape[1], 1), 1)
-    if rows.size <= step and native_places.added_product(
+    if rows.size <= step and native_sparse.added_product(
         indices, int(adjoint_a), used, right, result
     ):
         return result

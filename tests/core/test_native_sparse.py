@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.core import native_arrays, native_places
+from penstock.core import native_arrays, native_sparse
 
 RNG = np.random.default_rng(6)
 
@@ -20,33 +20,33 @@ def test_bounds_and_order(rank):
     places = RNG.integers(-3, 4, (20, rank))
     rising = np.unique(places, axis=0)
     for given, order in (
-        (rising, native_places.RISING),
-        (rising.repeat(2, 0), native_places.LEVEL),
-        (rising[::-1], native_places.FALLING),
-        (rising[:1], native_places.RISING),
+        (rising, native_sparse.RISING),
+        (rising.repeat(2, 0), native_sparse.LEVEL),
+        (rising[::-1], native_sparse.FALLING),
+        (rising[:1], native_sparse.RISING),
     ):
-        low, high, found = native_places.bounds(given)
+        low, high, found = native_sparse.bounds(given)
         assert (low, high) == (given.min(0).tolist(), given.max(0).tolist())
         assert found == order
 
 
 def test_what_has_no_bounds():
-    assert native_places.bounds(np.zeros((0, 2), np.int64)) is None
-    assert native_places.bounds(np.zeros((2, 0), np.int64)) is None
-    assert native_places.bounds(np.zeros((2, 2), np.int32)) is None
+    assert native_sparse.bounds(np.zeros((0, 2), np.int64)) is None
+    assert native_sparse.bounds(np.zeros((2, 0), np.int64)) is None
+    assert native_sparse.bounds(np.zeros((2, 2), np.int32)) is None
 
 
 @pytest.mark.parametrize("rank", [1, 2, 4])
 def test_places_of_two_together(rank):
     a, b = (np.unique(RNG.integers(0, 4, (n, rank)), axis=0) for n in (12, 7))
     for one, other in ((a, b), (a, b[:0]), (b[:0], a), (b[:0], b[:0])):
-        places, first, second = native_places.united(one, other)
+        places, first, second = native_sparse.united(one, other)
         np.testing.assert_array_equal(places, np.unique(np.concatenate([one, other]), axis=0))
         for numbers, side in ((first, one), (second, other)):
             np.testing.assert_array_equal(side[numbers[numbers >= 0]], places[numbers >= 0])
             assert (numbers >= 0).sum() == len(side)
-    assert native_places.united(a[::-1], b) is None
-    assert native_places.united(a, b.repeat(2, 0)) is None
+    assert native_sparse.united(a[::-1], b) is None
+    assert native_sparse.united(a, b.repeat(2, 0)) is None
 
 
 @pytest.mark.parametrize("row_axis", [0, 1])
@@ -59,9 +59,9 @@ def test_products(row_axis, wide):
     matrix = matrix.T if row_axis else matrix
     dense = RNG.integers(-9, 9, (matrix.shape[1], 6)).astype(np.float32)
     result = np.ones((len(matrix), 6), np.float32)
-    assert native_places.added_product(places, row_axis, values, dense, result)
+    assert native_sparse.added_product(places, row_axis, values, dense, result)
     np.testing.assert_array_equal(result, matrix @ dense + 1)
-    assert not native_places.added_product(places, row_axis, values, dense, result.astype(np.half))
+    assert not native_sparse.added_product(places, row_axis, values, dense, result.astype(np.half))
 
 
 def test_shapes_given_as_lists_are_nobody_else_s():

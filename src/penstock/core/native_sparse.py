@@ -1,6 +1,7 @@
-"""Places of sparse tensors' elements by `native/places.h`, part of the library of `native_arrays`.
+"""Places of sparse tensors' elements, by `native/sparse_places.h`.
 
-Each function returns None where the library is not in use. Thread-safe.
+Part of the library of `native_arrays`. Each function returns None, or False, where the library is
+not in use. Thread-safe.
 """
 
 from typing import Any
