@@ -42,6 +42,25 @@ def test_pad_texts_and_scalars():
     none = np.zeros((0, 2), np.int32)
     assert raw.Pad(input=3.0, paddings=none).numpy() == 3
     assert raw.PadV2(input=3.0, paddings=none, constant_values=1.0).numpy() == 3
+    assert raw.Pad(input="a", paddings=none).numpy() == b"a"
+
+
+def test_matrices_of_texts_hold_their_bytes():
+    given = {"k": 0, "num_rows": -1, "num_cols": -1, "padding_value": ""}
+    for operation in (raw.MatrixDiagV2, raw.MatrixDiagV3):
+        found = operation(diagonal=["a", "b"], **given).numpy()
+        assert found.tolist() == [[b"a", b""], [b"", b"b"]]
+
+
+def test_stacks_of_texts_hold_their_bytes():
+    for one, other in (("a", "b"), (["a", "b"], ["c", "d"])):
+        given = [tf.constant(one), tf.constant(other)]
+        for axis in (0, -1):
+            packed = raw.Pack(values=given, axis=axis).numpy()
+            assert {type(text) for text in packed.ravel()} == {bytes}
+            back = raw.Unpack(value=packed, num=2, axis=axis)
+            for found, wanted in zip(back, given, strict=True):
+                np.testing.assert_array_equal(found.numpy(), wanted.numpy())
 
 
 @pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])

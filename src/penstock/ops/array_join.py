@@ -68,7 +68,7 @@ def _pack(xp: Any, values: list[Array], *, axis: int) -> Array:
     result = np.empty((*dims[:axis], len(values), *dims[axis:]), first.dtype)
     lead: tuple[Any, ...] = (slice(None),) * axis
     for i, value in enumerate(values):
-        result[(*lead, i)] = value
+        result[(*lead, i, ...)] = value  # of a text its bytes, not the array that holds them
     return result
 
 

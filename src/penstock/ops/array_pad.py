@@ -89,9 +89,10 @@ def padded(x: Array, pairs: list[list[int]], value: Any = None) -> Array:
     return result
 
 
-def _inside(sizes: Any, pairs: list[list[int]]) -> tuple[slice, ...]:
+def _inside(sizes: Any, pairs: list[list[int]]) -> tuple[Any, ...]:
     """Where an array of these sizes lies in the padded one."""
-    return tuple([slice(a, a + n) for n, (a, _) in zip(sizes, pairs, strict=True)])
+    # with an ellipsis the one place of a scalar is an array, too
+    return (*[slice(a, a + n) for n, (a, _) in zip(sizes, pairs, strict=True)], ...)
 
 
 PAD_V2 = define_op(

@@ -29,6 +29,6 @@ def with_diagonal(x: Array, diagonal: Array, k: int) -> Array:
 def of_diagonal(diagonal: Array, rows: int, cols: int, padding: Any, k: int) -> Array:
     """Matrices [..., rows, cols] of `padding` with this diagonal k."""
     result = np.empty((*diagonal.shape[:-1], rows, cols), diagonal.dtype)
-    result.fill(padding)
+    result[...] = padding
     diagonal_view(result, k)[...] = diagonal
     return result
