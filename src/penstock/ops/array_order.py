@@ -235,7 +235,8 @@ def _reverse_sequence_host(
     ctx: KernelContext, x: Array, lengths: Array, *, seq_dim: int, batch_dim: int
 ) -> Array:
     size = x.shape[seq_dim]
-    if lengths.size and (lengths.min() < 0 or lengths.max() > size):  # which is refused there
+    # lengths below 0 are large ones without a sign; they are refused there
+    if lengths.size and np.maximum.reduce(lengths.view(f"u{lengths.itemsize}")) > size:
         return _reverse_sequence(ctx, np, x, lengths, seq_dim=seq_dim, batch_dim=batch_dim)
     place, length = np.arange(size), lengths[:, None]
     place = np.where(place < length, length - 1 - place, place)

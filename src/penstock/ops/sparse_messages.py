@@ -107,9 +107,14 @@ def _message(array: Array, dtype: DType) -> bytes:
     return _with_content(_head(dtype, array.shape), content, len(content))
 
 
+@functools.lru_cache(maxsize=4096)
+def _before_content(head: bytes, size: int) -> bytes:
+    return b"".join((head, _CONTENT, varint(size)))
+
+
 def _with_content(head: bytes, content: Any, size: int) -> bytes:
     """A message with its last field, the content, of so many bytes."""
-    return b"".join((head, _CONTENT, varint(size), content)) if size else head
+    return b"".join((_before_content(head, size), content)) if size else head
 
 
 _CONTENT = b"\x22"  # field 4: bytes
@@ -243,6 +248,23 @@ _PLAIN_TYPES = {  # of which messages are read without a parser
 }
 
 
+@functools.lru_cache(maxsize=4096)
+def _plain_head(head: bytes) -> tuple[tuple[int, ...], DType, Any, bytes, int] | None:
+    """What the beginning of a message of numbers, up to its content, tells.
+
+    Returns:
+      The sizes, the dtype, that of the bytes, all that comes before the content, and the length of
+      the whole message. None for all others.
+    """
+    known, sizes = _PLAIN_TYPES.get(head[1]), _sizes_in(head[4:])
+    if known is None or sizes is None or len(head) != 4 + head[3] or len(sizes) > 8:
+        return None
+    dtype, storage = known
+    size = math.prod(sizes) * storage.itemsize
+    start = b"".join((head, _CONTENT, varint(size))) if size else head
+    return sizes, dtype, storage, start, len(start) + size
+
+
 def _plain_array(data: bytes) -> tuple[Array, DType] | None:
     """The tensor of a message such as `_message` makes of numbers, in the message's memory.
 
@@ -250,25 +272,17 @@ def _plain_array(data: bytes) -> tuple[Array, DType] | None:
     """
     if len(data) < 4 or data[0] != 0x08 or data[2] != 0x12 or data[3] > 127:
         return None
-    known, at = _PLAIN_TYPES.get(data[1]), 4 + data[3]
-    sizes = _sizes_in(data[4:at])
-    if known is None or sizes is None or len(data) < at or len(sizes) > 8:
+    told = _plain_head(data[: 4 + data[3]])
+    if told is None:
         return None
-    size = 0
-    if at < len(data):
-        if data[at] != _CONTENT[0]:
-            return None
-        at, shift = at + 1, 0
-        while at < len(data) and shift < 42:
-            byte = data[at]
-            size |= (byte & 127) << shift
-            at, shift = at + 1, shift + 7
-            if byte < 128:
-                break
-    dtype, storage = known
-    if at + size != len(data) or math.prod(sizes) * storage.itemsize != size:
+    sizes, dtype, storage, start, length = told
+    if len(data) != length or not data.startswith(start):
         return None
-    found: Array = np.ndarray(sizes, storage, data, at) if size else np.empty(sizes, storage)
+    found: Array
+    if length > len(start):
+        found = np.ndarray(sizes, storage, data, len(start))
+    else:
+        found = np.empty(sizes, storage)
     return found, dtype
 
 
