@@ -16,6 +16,8 @@
 #include "each_set.h"
 #include "rows.h"
 #include "rules.h"
+#include "softmax.h"
+#include "sparse_places.h"
 #include "threads.h"
 
 namespace penstock {
@@ -761,7 +763,7 @@ int64_t ctc_best(const Frames<Element> &frames, const int32_t *lengths, int64_t 
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 13; }
+EXPORT int penstock_arrays_version() { return 14; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -787,18 +789,6 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
     case 3: return combine<3>(kind, given);
   }
   return combine<4>(kind, given);
-}
-
-EXPORT int64_t penstock_arrays_merge(const int64_t *a, int64_t a_count, const int64_t *b,
-                                     int64_t b_count, int64_t *first, int64_t *second) {
-  int64_t i = 0, j = 0, found = 0;
-  for (; i < a_count || j < b_count; ++found) {
-    const bool has_a = i < a_count && (j == b_count || a[i] <= b[j]);
-    const bool has_b = j < b_count && (i == a_count || b[j] <= a[i]);
-    first[found] = has_a ? i++ : -1;
-    second[found] = has_b ? j++ : -1;
-  }
-  return found;
 }
 
 EXPORT int64_t penstock_arrays_apart(const float *boxes, const float *scores, int64_t number,
@@ -1142,4 +1132,69 @@ EXPORT int64_t penstock_arrays_dense_rows(const int32_t *columns, const int32_t 
                   static_cast<Element *>(out));
     return -1;
   });
+}
+
+EXPORT int64_t penstock_arrays_bounds(const int64_t *places, int64_t number, int64_t rank, int64_t *low,
+                                      int64_t *high) {
+  return with_rank(rank, [=](auto known) { return bounds_of_places(places, number, known, low, high); });
+}
+
+EXPORT int64_t penstock_arrays_unite(const int64_t *a, int64_t a_count, const int64_t *b,
+                                     int64_t b_count, int64_t rank, int64_t *places, int64_t *first,
+                                     int64_t *second) {
+  return with_rank(rank, [=](auto known) {
+    return unite_places(a, a_count, b, b_count, known, places, first, second);
+  });
+}
+
+EXPORT int64_t penstock_arrays_product(int64_t kind, const void *places, int64_t wide, int64_t number,
+                                       int64_t row_axis, const void *values, const void *dense,
+                                       int64_t width, void *result) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    const auto *given = static_cast<const Element *>(values), *by = static_cast<const Element *>(dense);
+    if (wide != 0)
+      return add_product(static_cast<const int64_t *>(places), number, row_axis, given, by, width, typed);
+    return add_product(static_cast<const int32_t *>(places), number, row_axis, given, by, width, typed);
+  };
+  return kind == 0 ? run(static_cast<float *>(result)) : run(static_cast<double *>(result));
+}
+
+EXPORT int64_t penstock_arrays_shift(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                     void *shifted) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    return shift_rows(static_cast<const Element *>(rows), number, width, typed);
+  };
+  return kind == 0 ? run(static_cast<float *>(shifted)) : run(static_cast<double *>(shifted));
+}
+
+EXPORT int64_t penstock_arrays_cross(int64_t kind, const void *shifted, const void *sums,
+                                     const void *logs, const void *labels, int64_t number,
+                                     int64_t width, void *exponentials, void *parts) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    const auto *s = static_cast<const Element *>(shifted), *l = static_cast<const Element *>(labels);
+    return cross_rows(s, static_cast<const Element *>(sums), static_cast<const Element *>(logs), l, number,
+                      width, typed, static_cast<Element *>(parts));
+  };
+  return kind == 0 ? run(static_cast<float *>(exponentials)) : run(static_cast<double *>(exponentials));
+}
+
+EXPORT int64_t penstock_arrays_cross_classes(int64_t kind, const void *shifted, const void *sums,
+                                             const void *logs, const void *labels, int64_t wide,
+                                             int64_t number, int64_t width, void *exponentials,
+                                             void *losses) {
+  const auto run = [=](auto *typed, auto *classes) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    return cross_classes(static_cast<const Element *>(shifted), static_cast<const Element *>(sums),
+                         static_cast<const Element *>(logs), classes, number, width, typed,
+                         static_cast<Element *>(losses));
+  };
+  const auto of_labels = [=](auto *typed) {
+    return wide != 0 ? run(typed, static_cast<const int64_t *>(labels))
+                     : run(typed, static_cast<const int32_t *>(labels));
+  };
+  return kind == 0 ? of_labels(static_cast<float *>(exponentials))
+                   : of_labels(static_cast<double *>(exponentials));
 }

@@ -32,12 +32,6 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
                                        int64_t sources, const void *ids, int64_t wide, int64_t number,
                                        int64_t order, int64_t count, void *result, int64_t *sizes);
 
-// The numbers of two rising rows together, in order: first[k] is where the k-th stands in `a` and
-// second[k] where it stands in `b`, -1 where it does not. Returns how many there are, at most
-// a_count + b_count, for which there is room.
-EXPORT int64_t penstock_arrays_merge(const int64_t *a, int64_t a_count, const int64_t *b,
-                                     int64_t b_count, int64_t *first, int64_t *second);
-
 // Of boxes, four floats each (any two opposite corners), those with scores above limits[1], the best
 // first and of equal ones the first, unless one taken before has more than limits[0] of the union of
 // both: where up to `most` of them stand. Returns how many there are.
@@ -217,3 +211,39 @@ EXPORT int64_t penstock_arrays_from_rows(const int32_t *columns, const int32_t *
 EXPORT int64_t penstock_arrays_dense_rows(const int32_t *columns, const int32_t *ends, int64_t rank,
                                           const int64_t *dims, const void *values, int64_t size,
                                           void *out);
+
+// The smallest and largest index of each axis of places [number, rank], of which there is one at least.
+// 2 where each comes after the one before it in row-major order, 1 where none comes before it, else 0.
+EXPORT int64_t penstock_arrays_bounds(const int64_t *places, int64_t number, int64_t rank, int64_t *low,
+                                      int64_t *high);
+
+// Adds to `result` [.., width] of floats (0) or doubles (1) the product of a sparse matrix, values at places
+// [number, 2], and a dense one [.., width], element after element. A place's row is its index `row_axis`;
+// places are inside.
+EXPORT int64_t penstock_arrays_product(int64_t kind, const void *places, int64_t wide, int64_t number,
+                                       int64_t row_axis, const void *values, const void *dense,
+                                       int64_t width, void *result);
+
+// Two lists of places, each in order and without repetitions, as one, for which there is room: the
+// places, and where each stands in `a` and in `b`, -1 where it does not. Returns how many there are,
+// -1 where a list is not in order.
+EXPORT int64_t penstock_arrays_unite(const int64_t *a, int64_t a_count, const int64_t *b,
+                                     int64_t b_count, int64_t rank, int64_t *places, int64_t *first,
+                                     int64_t *second);
+
+// Each row of floats (0) or doubles (1), of one at least, less its largest number; NaN where there is one.
+EXPORT int64_t penstock_arrays_shift(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                     void *shifted);
+
+// Of rows less their largest numbers, their exponentials, the sums of these [number] and the logarithms of
+// the sums: the parts of their cross entropy with labels, and its gradient in place of the exponentials.
+EXPORT int64_t penstock_arrays_cross(int64_t kind, const void *shifted, const void *sums,
+                                     const void *logs, const void *labels, int64_t number,
+                                     int64_t width, void *exponentials, void *parts);
+
+// The same of rows that are each of the class that their label names, and their losses. -1, or the first
+// row whose label names none; then nothing is written.
+EXPORT int64_t penstock_arrays_cross_classes(int64_t kind, const void *shifted, const void *sums,
+                                             const void *logs, const void *labels, int64_t wide,
+                                             int64_t number, int64_t width, void *exponentials,
+                                             void *losses);

@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=13,
+    version=14,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -29,7 +29,6 @@ LIBRARY = HostLibrary(
         "extreme": "npnnnp",
         "nth": "npnnnp",
         "pad": "pnpnnnnpp",
-        "merge": "pnpnpp",
         "apart": "ppnpnp",
         "apart_by_class": "ppppnnpppp",
         "among": "pnnpnnp",
@@ -53,6 +52,12 @@ LIBRARY = HostLibrary(
         "to_rows": "pnnppnppp",
         "from_rows": "ppnpp",
         "dense_rows": "ppnppnp",
+        "bounds": "pnnpp",
+        "unite": "pnpnnppp",
+        "product": "npnnnppnp",
+        "shift": "npnnp",
+        "cross": "nppppnnpp",
+        "cross_classes": "nppppnnnpp",
     },
 )
 ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT = range(5)
@@ -175,22 +180,6 @@ def padded(rows: Array, splits: Array, width: int, rest: Array) -> Array | None:
     size, threads = fill.nbytes, processors() if result.size > _ALONE else 1
     call(rows, size, splits, wide, number, width, threads, fill, result)
     return result
-
-
-def merged(a: Array, b: Array) -> tuple[Array, Array] | None:
-    """Two rising rows of numbers together, int64[N] and int64[M].
-
-    Returns:
-      For each number, in order, where it stands in `a` and where in `b`: int64[K] each, -1 where it
-      does not.
-    """
-    call = LIBRARY.function("merge")
-    if call is None:
-        return None
-    a, b = np.ascontiguousarray(a, np.int64), np.ascontiguousarray(b, np.int64)
-    first, second = np.empty((2, len(a) + len(b)), np.int64)
-    found = call(a, len(a), b, len(b), first, second)
-    return first[:found], second[:found]
 
 
 def apart(boxes: Array, scores: Array, most: int, limit: float, least: float) -> Array | None:
