@@ -55,6 +55,8 @@ def wide(x: Array) -> Array:
 
 def turned(xp: Any, x: Array) -> Array:
     """The conjugate transposes."""
+    if xp is np and x.dtype.kind == "f":
+        return x.swapaxes(-1, -2)
     return xp.conj(xp.swapaxes(x, -1, -2))
 
 
