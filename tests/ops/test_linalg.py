@@ -125,6 +125,9 @@ def test_functions_of_self_adjoint_matrices() -> None:
     np.testing.assert_allclose(
         L.sqrtm(a.real).numpy() @ L.sqrtm(a.real).numpy(), a.real, atol=1e-11
     )
+    mixed = np.stack([a[0].real, np.triu(a[0].real), np.diag(np.arange(7.0))])  # one singular
+    half = L.sqrtm(mixed).numpy()
+    np.testing.assert_allclose(half @ half, mixed, atol=1e-10)
     assert np.isnan(L.logm(np.ones((3, 3), np.complex64)).numpy()).all()
     assert np.isnan(L.sqrtm(np.diag([np.inf, 1.0])).numpy()).all()
 

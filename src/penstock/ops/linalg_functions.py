@@ -169,30 +169,38 @@ def _log_by_steps(a: Array) -> Array:
     return np.ldexp(1.0, halvings) * sum(parts)
 
 
-def _of_hermitian(matrix: Array, scalar: Any) -> Array | None:
-    """The function of a self-adjoint matrix, whose vectors are orthogonal and need no inverse.
+def _of_hermitian(stack: Array, scalar: Any) -> Array | None:
+    """The function of self-adjoint matrices, whose vectors are orthogonal and need no inverse.
 
-    None for others, and for those that are nearly singular: what is not 0 for rounding alone
+    None where one is not, and for those that are nearly singular: what is not 0 for rounding alone
     decides on the logarithm.
     """
-    if not matrix.size or np.count_nonzero(matrix != matrix.conj().T):
+    if not stack.size or np.count_nonzero(stack != stack.conj().swapaxes(-1, -2)):
         return None
-    values, vectors = np.linalg.eigh(matrix if np.count_nonzero(matrix.imag) else matrix.real)
+    try:
+        values, vectors = np.linalg.eigh(stack if np.count_nonzero(stack.imag) else stack.real)
+    except np.linalg.LinAlgError:
+        return None
     sizes = np.abs(values)
-    if not np.minimum.reduce(sizes) > _ROUNDING * np.maximum.reduce(sizes):
+    known = np.minimum.reduce(sizes, -1) > _ROUNDING * np.maximum.reduce(sizes, -1)
+    if np.count_nonzero(known) < len(stack):
         return None
-    return (vectors * scalar(values.astype(np.complex128))) @ vectors.conj().T
+    scaled = vectors * scalar(values.astype(np.complex128))[:, None]
+    return scaled @ vectors.conj().swapaxes(-1, -2)
 
 
 def _each(x: Array, scalar: Any, by_steps: Any) -> Array:
     """A function of each matrix through its eigenvalues where the vectors are good enough."""
     stack = flat_stack(x).astype(np.complex128)
+    whole = _of_hermitian(stack, scalar)
+    if whole is not None:
+        return whole.reshape(x.shape)
     result = np.empty_like(stack)
     for i, matrix in enumerate(stack):
         try:
-            found = _of_hermitian(matrix, scalar)
+            found = _of_hermitian(matrix[None], scalar)
             if found is not None:
-                result[i] = found
+                result[i] = found[0]
                 continue
             values, vectors = np.linalg.eig(matrix)
             if not matrix.size or np.linalg.cond(vectors) < FAR:
