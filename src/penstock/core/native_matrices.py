@@ -90,22 +90,28 @@ def substituted(
     if kind is None or a.dtype != b.dtype or call is None:
         return None
     n, k = b.shape[-2:]
-    stack = a.shape[:-2]
+    stack, steps = a.shape[:-2], (n * n, n * k)
     if stack != b.shape[:-2]:
         stack = np.broadcast_shapes(stack, b.shape[:-2])
-    count, steps = math.prod(stack), []
-    wanted = []
+        a, b, steps = _broadcast(a, b, stack)
+    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    result = np.empty((*stack, n, k), b.dtype)
+    threads = processors() if result.size > _ALONE else 1
+    given = math.prod(stack), n, k, lower, adjoint, unit, threads, result
+    _done(call(kind, a, steps[0], b, steps[1], *given))
+    return result
+
+
+def _broadcast(a: Array, b: Array, stack: tuple[int, ...]) -> tuple[Array, Array, tuple[int, int]]:
+    """Matrices as stacks of this shape, and how far apart they stand: 0 for one that all share."""
+    found, steps = [], []
     for each in (a, b):
         shared = math.prod(each.shape[:-2]) == 1
         if not shared and each.shape[:-2] != stack:
             each = np.broadcast_to(each, stack + each.shape[-2:])
-        wanted.append(np.ascontiguousarray(each))
-        steps.append(0 if shared else n * each.shape[-1])
-    result = np.empty((*stack, n, k), b.dtype)
-    threads = processors() if result.size > _ALONE else 1
-    given = count, n, k, lower, adjoint, unit, threads, result
-    _done(call(kind, wanted[0], steps[0], wanted[1], steps[1], *given))
-    return result
+        found.append(each)
+        steps.append(0 if shared else math.prod(each.shape[-2:]))
+    return found[0], found[1], (steps[0], steps[1])
 
 
 def decomposed(a: Array) -> tuple[Array, Array] | None:

@@ -251,7 +251,7 @@ def _require_first(ctx: KernelContext, xp: Any, x: Array, what: str) -> None:
 
 
 def _require_pivots(ctx: KernelContext, xp: Any, lu: Array, what: str) -> None:
-    pivots = xp.diagonal(lu, axis1=-2, axis2=-1)
+    pivots = lu.diagonal(axis1=-2, axis2=-1)
     if xp is np and np.count_nonzero(pivots) == pivots.size:
         return
     ctx.check((pivots != 0).all(), errors.InvalidArgumentError, lambda: f"{what} {SINGULAR}")
