@@ -19,6 +19,7 @@ from penstock.types.dims import Dims
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 _BITS = "num_bits: int = 8, narrow_range: bool = False"
 LEAST_END = float(np.finfo(np.float32).tiny)  # what is smaller counts as 0
+_MOST_KNOWN = 1024  # bounds of channels whose ranges are kept
 _RANGE = "min: float = -6.0, max: float = 6.0"
 
 
@@ -50,21 +51,33 @@ def _nudged(xp: Any, low: Array, high: Array, bits: int, narrow: bool) -> _Steps
 
 
 def _range(xp: Any, low: Array, high: Array, bits: int, narrow: bool) -> tuple[Any, _Steps]:
-    """Whether a range is empty (its bounds are 0, or denormal), and its steps."""
-    if xp is np and low.ndim == 0:
-        return _known_range(float(low), float(high), bits, narrow)
+    """Whether a range is empty (its bounds are 0, or denormal), and its steps.
+
+    The first is False, and no array, where it is known that none is empty.
+    """
+    if xp is np and low.size <= _MOST_KNOWN:
+        return _known_range(low.tobytes(), high.tobytes(), low.shape, bits, narrow)
     empty = (abs(low) < LEAST_END) & (abs(high) < LEAST_END)
     return empty, _nudged(xp, low, xp.where(empty, np.float32(1), high), bits, narrow)
 
 
 @functools.lru_cache(maxsize=256)
-def _known_range(low: float, high: float, bits: int, narrow: bool) -> tuple[bool, _Steps]:
-    """The same of two numbers: they take NumPy longer than few inputs that are rounded."""
-    empty = abs(low) < LEAST_END and abs(high) < LEAST_END
-    ends = np.float32(low), np.float32(1 if empty else high)
+def _known_range(
+    low: bytes, high: bytes, shape: tuple[int, ...], bits: int, narrow: bool
+) -> tuple[Any, _Steps]:
+    """The same of few numbers, by their bits: they take NumPy longer than inputs do."""
+    first, last = [np.frombuffer(end, np.float32).reshape(shape) for end in (low, high)]
+    empty = (abs(first) < LEAST_END) & (abs(last) < LEAST_END)
     with np.errstate(all="ignore"):
-        steps = _nudged(np, *ends, bits, narrow)
-    return empty, _Steps(*map(np.float32, steps))
+        steps = _nudged(np, first, np.where(empty, np.float32(1), last), bits, narrow)
+    held = _Steps(*[np.asarray(each, np.float32) for each in steps])
+    return (empty if empty.any() else False), held
+
+
+@functools.lru_cache(maxsize=256)
+def _attribute_range(low: float, high: float, bits: int, narrow: bool) -> tuple[Any, _Steps]:
+    """The same of two attributes."""
+    return _range(np, np.array(low, np.float32), np.array(high, np.float32), bits, narrow)
 
 
 def _quantized(xp: Any, x: Array, known: tuple[Any, _Steps], divides: bool) -> Array:
@@ -73,9 +86,15 @@ def _quantized(xp: Any, x: Array, known: tuple[Any, _Steps], divides: bool) -> A
     Zero's step is taken off before they are rounded, so that zero stays zero.
     """
     empty, (least, most, zero, scale, rate) = known
-    above = xp.maximum(xp.minimum(x, most), least) - least
-    steps = (above / scale if divides else above * rate) - zero
-    found = xp.floor(steps + np.float32(0.5)) * scale
+    found = xp.maximum(xp.minimum(x, most), least)
+    found -= least  # NumPy writes into what is there
+    if divides:
+        found /= scale
+    else:
+        found *= rate
+    found -= zero
+    found += np.float32(0.5)
+    found = xp.floor(found) * scale
     return found if empty is False else xp.where(empty, np.float32(0), found).astype(np.float32)
 
 
@@ -111,7 +130,7 @@ ARGS = define_op(
 def _args(
     xp: Any, inputs: Array, *, min: float, max: float, num_bits: int, narrow_range: bool
 ) -> Array:
-    return _quantized(xp, inputs, _known_range(min, max, num_bits, narrow_range), divides=False)
+    return _quantized(xp, inputs, _attribute_range(min, max, num_bits, narrow_range), divides=False)
 
 
 ARGS_GRAD = define_op(
@@ -133,7 +152,7 @@ def _args_gradient(
     num_bits: int,
     narrow_range: bool,
 ) -> Array:
-    _, (least, most, *_) = _known_range(min, max, num_bits, narrow_range)
+    _, (least, most, *_) = _attribute_range(min, max, num_bits, narrow_range)
     return gradients * ((inputs >= least) & (inputs <= most)).astype(np.float32)
 
 
@@ -164,6 +183,9 @@ def _bounded_gradient(
     empty, (least, most, *_) = _range(xp, min, max, *rounding)
     axes = tuple(range(inputs.ndim - min.ndim))
     inside, below, above = (inputs >= least) & (inputs <= most), inputs < least, inputs > most
+    if empty is False:
+        shares = [np.add.reduce(gradients * where, axis=axes) for where in (below, above)]
+        return gradients * inside, shares[0], shares[1]
     backs, *ends = (gradients * where for where in (inside | empty, below, above))
     shares = [xp.where(empty, np.float32(0), end.sum(axis=axes)) for end in ends]
     return backs, shares[0], shares[1]
