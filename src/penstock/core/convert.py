@@ -127,7 +127,7 @@ _SHORT = 8, 4096  # numbers of a list, and lists remembered
 
 
 def short_integers(value: Any, dtype: DType | None) -> EagerTensor | None:
-    """A whole number, or a short list of them, as an eager tensor; None for any other value.
+    """A whole number, or short lists of them, as an eager tensor; None for any other value.
 
     Axes, sizes and shapes come back at each call of an operation, so their arrays are kept. They go
     to inputs whose values kernels read, and to no output. Thread-safe.
@@ -141,7 +141,10 @@ def short_integers(value: Any, dtype: DType | None) -> EagerTensor | None:
     elif 0 < len(value) <= _SHORT[0] and all(v.__class__ is int for v in value):
         key = (tuple(value), dtype.index)
     else:
-        return None
+        rows = _rows_of_integers(value)
+        if rows is None:
+            return None
+        key = (rows, dtype.index)
     array = _short.get(key)
     if array is None:
         array = np.array(value, np.int64) if _in_range(value) else None
@@ -154,7 +157,24 @@ def short_integers(value: Any, dtype: DType | None) -> EagerTensor | None:
     return wrap(array, dtype)
 
 
+def _rows_of_integers(value: Any) -> Any:
+    """A short list of equally long lists of whole numbers, as tuples; None for any other."""
+    if not 0 < len(value) <= _SHORT[0]:
+        return None
+    for row in value:
+        if row.__class__ is not list and row.__class__ is not tuple:
+            return None
+        if len(row) != len(value[0]) or not 0 < len(row) <= _SHORT[0]:
+            return None
+        for number in row:
+            if number.__class__ is not int:
+                return None
+    return tuple(map(tuple, value))
+
+
 def _in_range(value: Any) -> bool:
+    if value.__class__ is not int and value[0].__class__ is not int:
+        return all(map(_in_range, value))
     numbers = (value,) if value.__class__ is int else value
     return all(INT32_MIN <= number <= INT32_MAX for number in numbers)
 
