@@ -57,14 +57,16 @@ LIBRARY = HostLibrary(
 )
 ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT = range(5)
 INSIDE, RISING, NEGATIVE_TOO, LARGE_TOO = range(4)  # which ids are right, see `combined`
-_KINDS = {"f4": 0, "f8": 1, "i4": 2, "i8": 3}
+_KINDS = {np.dtype(t).num: i for i, t in enumerate((np.float32, np.float64, np.int32, np.int64))}
+_KINDS.update({np.dtype(c).num: {4: 2, 8: 3}[np.dtype(c).itemsize] for c in "ilq"})  # aliases
+_WIDE = {number: kind == 3 for number, kind in _KINDS.items() if kind >= 2}
 _ALONE = 1 << 14  # elements up to which one thread works
 _NO_MEMORY = -3
 Array = Any  # numpy.ndarray
 
 
 def _kind(dtype: np.dtype[Any]) -> int | None:
-    return _KINDS.get(f"{dtype.kind}{dtype.itemsize}")
+    return _KINDS.get(dtype.num)
 
 
 def checked(found: int) -> int:
@@ -78,7 +80,7 @@ def checked(found: int) -> int:
 
 def _is_wide(ids: Array) -> bool | None:
     """Whether the integers have 64 bits; None for those of other sizes."""
-    return {"i4": False, "i8": True}.get(f"{ids.dtype.kind}{ids.dtype.itemsize}")
+    return _WIDE.get(ids.dtype.num)
 
 
 def unique(items: Array, out: np.dtype[Any]) -> tuple[Array, Array, Array] | None:
@@ -144,8 +146,9 @@ def combined(
         return None
     rows, ids = np.ascontiguousarray(rows), np.ascontiguousarray(ids)
     places = None if places is None else np.ascontiguousarray(places)
+    width = 1 if rows.ndim == 1 else math.prod(rows.shape[1:])
     wrong = call(
-        operation, kind, rows, math.prod(rows.shape[1:]), places, by_wide, len(rows),
+        operation, kind, rows, width, places, by_wide, len(rows),
         ids, wide, len(ids), order, len(result), result, sizes,
     )  # fmt: skip
     return result if wrong < 0 else None
